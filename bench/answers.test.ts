@@ -1,0 +1,68 @@
+import { describe, expect, test } from 'vitest';
+import { readShape, renderAnswer, shapePath, type AnswerShape } from './answers.ts';
+import { createResponseReader } from './response-reader.ts';
+import { verifyAnswer } from './verify-answer.ts';
+
+const shapes: readonly AnswerShape[] = [
+  { chunks: 100, pace: { kind: 'burst', writes: 1 }, reasoningChunks: 0 },
+  { chunks: 100, pace: { kind: 'burst', writes: 10 }, reasoningChunks: 30 },
+  { chunks: 1, pace: { kind: 'burst', writes: 5 }, reasoningChunks: 0 },
+  { chunks: 7, pace: { kind: 'apart', gapMs: 20 }, reasoningChunks: 7 },
+];
+
+describe.each(shapes)('an answer of $chunks chunks, $pace, $reasoningChunks of them reasoning', (shape) => {
+  const answer = renderAnswer(shape);
+
+  test('is asked for by a path that says so', () => {
+    expect(readShape(`${shapePath(shape)}/chat/completions`)).toEqual(shape);
+  });
+
+  test('is the same text as JSON, as a stream and as a stream with usage', () => {
+    const { text, reasoning } = answer;
+    expect(verifyAnswer(bodyOf([answer.json]), { stream: false, text, reasoning })).toBeUndefined();
+    expect(verifyAnswer(bodyOf(answer.pieces), { stream: true, text, reasoning })).toBeUndefined();
+    expect(verifyAnswer(bodyOf(answer.piecesWithUsage), { stream: true, text, reasoning })).toBeUndefined();
+  });
+
+  test('streams one content event per chunk', () => {
+    const events = bodyOf(answer.pieces).match(/"delta":\{"(content|reasoning_content)":" word/g);
+    expect(events).toHaveLength(shape.chunks);
+  });
+});
+
+test('a burst leaves in as many writes as asked for, chunks apart in one each', () => {
+  const count = (pace: AnswerShape['pace']): number =>
+    renderAnswer({ chunks: 100, pace, reasoningChunks: 0 }).pieces.length;
+  expect([
+    count({ kind: 'burst', writes: 1 }),
+    count({ kind: 'burst', writes: 10 }),
+    count({ kind: 'apart', gapMs: 5 }),
+  ]).toEqual([1, 10, 100]);
+});
+
+test('only a caller that asked for usage gets the usage chunk', () => {
+  const { pieces, piecesWithUsage } = renderAnswer({
+    chunks: 3,
+    pace: { kind: 'burst', writes: 1 },
+    reasoningChunks: 0,
+  });
+  expect(bodyOf(pieces)).not.toContain('"usage"');
+  expect(bodyOf(piecesWithUsage)).toContain('"completion_tokens":3');
+});
+
+function bodyOf(pieces: readonly Buffer[]): string {
+  let body = '';
+  let ended = false;
+  const reader = createResponseReader({
+    onHead: () => undefined,
+    onBody: (bytes) => {
+      body += bytes.toString();
+    },
+    onEnd: () => {
+      ended = true;
+    },
+  });
+  for (const piece of pieces) reader.push(piece);
+  expect(ended).toBe(true);
+  return body;
+}

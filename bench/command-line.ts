@@ -1,0 +1,50 @@
+import { parseArgs } from 'node:util';
+import { fullPlan, quickPlan, type BenchPlan } from './scenarios.ts';
+
+export interface BenchCommand {
+  readonly kind: 'measure' | 'profile' | 'help';
+  readonly plan: BenchPlan;
+  /** Where the figures go as JSON. */
+  readonly json: string | undefined;
+  /** Without Weir only plain Envoy is measured: what this machine can do at most. */
+  readonly withWeir: boolean;
+}
+
+export const usage = `npm run bench -- [options]
+
+Measures Weir, all features on, beside a plain Envoy in one run: a mock engine, the load and both gateways on this machine.
+The figures, and how to read them, are described in docs/bench.md.
+
+  --quick        three short rounds, under two minutes (default: seven longer ones, about eight minutes)
+  --rounds N     this many rounds
+  --json FILE    writes every sample and figure to FILE
+  --profile      instead of measuring, prints what the service's time goes to under each load
+  --plain-only   measures plain Envoy alone
+  --help`;
+
+/** Throws with a sentence about the option at fault. */
+export function readCommandLine(args: readonly string[]): BenchCommand {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      quick: { type: 'boolean', default: false },
+      rounds: { type: 'string' },
+      json: { type: 'string' },
+      profile: { type: 'boolean', default: false },
+      'plain-only': { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const plan = values.quick ? quickPlan : fullPlan;
+  const rounds = values.rounds === undefined ? plan.rounds : Number(values.rounds);
+  if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100)
+    throw new Error('--rounds takes a whole number from 1 to 100.');
+  if (values.profile && values['plain-only'])
+    throw new Error('--profile is about Weir; it does not go with --plain-only.');
+  return {
+    kind: values.help ? 'help' : values.profile ? 'profile' : 'measure',
+    plan: { ...plan, rounds },
+    json: values.json,
+    withWeir: !values['plain-only'],
+  };
+}

@@ -1,0 +1,149 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { availableParallelism, cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findEnvoy } from '../src/adapters/process/find-envoy.ts';
+import { shapePath } from './answers.ts';
+import { chatRequest } from './chat-request.ts';
+import { readCommandLine, usage, type BenchCommand } from './command-line.ts';
+import { startEngines } from './engine-processes.ts';
+import { openLoadPool } from './load-pool.ts';
+import { measure, warmUp, type Measurement } from './measure.ts';
+import { startPlainEnvoy } from './plain-envoy.ts';
+import { profileEnvironment, profileScenario } from './profile-run.ts';
+import { shapes } from './scenarios.ts';
+import { costTable, figureTable, memoryTable, profileText } from './table.ts';
+import { envoyConcurrency, type Target } from './target.ts';
+import { modelId, writeManifests } from './weir-manifests.ts';
+import { startWeir } from './weir-process.ts';
+
+const report = (line: string): void => console.error(line);
+const print = (text: string): void => console.log(`${text}\n`);
+
+/** Closers of all that was started, last one first. */
+const closers: (() => Promise<void>)[] = [];
+async function closeAll(): Promise<void> {
+  for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
+}
+
+async function bench(command: BenchCommand): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'weir-bench-'));
+  closers.push(() => rm(folder, { recursive: true, force: true }));
+  const envoy = await findEnvoy({ env: process.env, report });
+  // On a small machine one thread and one engine are enough, and more would only take the gateways' time.
+  const helpers = Math.max(1, Math.floor(availableParallelism() / 4));
+  const engines = await startEngines(helpers);
+  closers.push(engines.stop);
+  const pool = openLoadPool(helpers);
+  closers.push(pool.close);
+  const benchPids = [process.pid, ...engines.pids];
+
+  const passthrough = (name: 'direct' | 'plain', port: number): Target => ({
+    name,
+    address: { host: '127.0.0.1', port },
+    request: (shape, stream) => chatRequest({ path: shapePath(shape), model: modelId(shape), stream }),
+    benchPids,
+  });
+  const profiles = join(folder, 'profiles');
+  const weir = command.withWeir
+    ? await weirTarget({
+        envoy,
+        folder,
+        enginePort: engines.port,
+        benchPids,
+        env: command.kind === 'profile' ? profileEnvironment(profiles) : {},
+      })
+    : undefined;
+
+  if (command.kind === 'profile') {
+    if (weir === undefined) return;
+    await warmUp(pool, weir, command.plan);
+    for (const scenario of command.plan.scenarios.filter((one) => one.arrival.kind === 'closed')) {
+      report(`profiling: ${scenario.title}`);
+      const load = { ...scenario, seconds: Math.max(scenario.seconds, 4) };
+      print(profileText(await profileScenario({ pool, target: weir, scenario: load, folder: profiles })));
+    }
+    return;
+  }
+
+  // Plain Envoy gets as many threads as Weir's, whatever that one was told.
+  const concurrency = weir && (await envoyConcurrency(weir));
+  const plain = await startPlainEnvoy({
+    binary: envoy,
+    folder: join(folder, 'plain'),
+    upstreamPort: engines.port,
+    ...(concurrency === undefined ? {} : { concurrency }),
+  });
+  closers.push(plain.stop);
+  const measurement = await measure({
+    plan: command.plan,
+    pool,
+    direct: passthrough('direct', engines.port),
+    targets: [{ ...passthrough('plain', plain.port), pid: plain.pid }, ...(weir === undefined ? [] : [weir])],
+    report,
+  });
+  show(measurement);
+  if (command.json !== undefined) {
+    const machine = {
+      cores: availableParallelism(),
+      processor: cpus()[0]?.model,
+      platform: process.platform,
+      node: process.version,
+    };
+    await writeFile(
+      command.json,
+      `${JSON.stringify({ plan: command.plan, machine, envoy, ...measurement }, undefined, 2)}\n`,
+    );
+  }
+  if (Object.keys(measurement.failures).length > 0) process.exitCode = 1;
+}
+
+interface WeirTargetOptions {
+  readonly envoy: string;
+  readonly folder: string;
+  readonly enginePort: number;
+  readonly benchPids: readonly number[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+async function weirTarget({ envoy, folder, enginePort, benchPids, env }: WeirTargetOptions): Promise<Target> {
+  const manifests = join(folder, 'manifests');
+  await writeManifests(manifests, enginePort, shapes);
+  report('starting Weir');
+  const weir = await startWeir({ envoy, manifests, data: join(folder, 'data'), env });
+  closers.push(weir.stop);
+  report(`Weir was ready after ${(weir.startMs / 1000).toFixed(1)} s`);
+  return {
+    name: 'weir',
+    address: { host: weir.baseUrl.hostname, port: Number(weir.baseUrl.port) },
+    request: (shape, stream) =>
+      chatRequest({ path: weir.baseUrl.pathname.replace(/\/$/, ''), model: modelId(shape), stream, key: weir.key }),
+    pid: weir.pid,
+    benchPids,
+  };
+}
+
+function show(measurement: Measurement): void {
+  print(figureTable(measurement.figures));
+  print(costTable(measurement.costs));
+  print(memoryTable(measurement.memory));
+  const ceiling = measurement.samples
+    .filter((sample) => sample.target === 'direct')
+    .map((sample) => `${sample.scenario} ${Math.round(sample.answersPerSecond)}/s`);
+  print(`straight to the mock engine: ${ceiling.join(', ')}`);
+  const failures = Object.entries(measurement.failures).map(([reason, count]) => `  ${count} × ${reason}`);
+  if (failures.length > 0) print(`NOT A MEASUREMENT, answers were wrong or missing:\n${failures.join('\n')}`);
+}
+
+process.once('SIGINT', () => {
+  void closeAll().then(() => process.exit(130));
+});
+try {
+  const command = readCommandLine(process.argv.slice(2));
+  if (command.kind === 'help') print(usage);
+  else await bench(command);
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+} finally {
+  await closeAll();
+}

@@ -1,0 +1,60 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { shapeName, shapePath, type AnswerShape } from './answers.ts';
+
+/** The catalog's id of the model whose engine answers in this shape. */
+export function modelId(shape: AnswerShape): string {
+  return `bench/${shapeName(shape)}`;
+}
+
+/**
+ * Writes a manifest folder with one backend and one priced model per shape (design §4). The backends are one
+ * engine's process under different paths. The objects are JSON, which is YAML too.
+ */
+export async function writeManifests(
+  folder: string,
+  enginePort: number,
+  shapes: readonly AnswerShape[],
+): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const shape of shapes) {
+    const name = `bench-${shapeName(shape)}`;
+    await writeFile(
+      join(folder, `${name}-backend.yaml`),
+      JSON.stringify(backend(name, enginePort, shape), undefined, 2),
+    );
+    await writeFile(join(folder, `${name}-model.yaml`), JSON.stringify(model(name, shape), undefined, 2));
+  }
+}
+
+function backend(name: string, enginePort: number, shape: AnswerShape): object {
+  return {
+    apiVersion: 'weir.dev/v1alpha1',
+    kind: 'Backend',
+    metadata: { name },
+    spec: {
+      engine: 'vllm',
+      endpoint: { host: '127.0.0.1', port: enginePort, path: shapePath(shape) },
+      tls: { mode: 'Off' },
+    },
+  };
+}
+
+function model(name: string, shape: AnswerShape): object {
+  return {
+    apiVersion: 'weir.dev/v1alpha1',
+    kind: 'Model',
+    metadata: { name },
+    spec: {
+      id: modelId(shape),
+      ownedBy: 'bench',
+      added: '2026-01-01T00:00:00Z',
+      contextLength: 131_072,
+      inputModalities: ['text'],
+      pricing: { prompt: '0.00000015', completion: '0.0000006', inputCacheRead: '0.00000003' },
+      reasoning: shape.reasoningChunks > 0 ? { mode: 'Always', efforts: ['max'] } : { mode: 'None', efforts: [] },
+      hedging: { mode: 'Auto' },
+      routes: [{ backend: name, upstreamModel: 'bench-engine', weight: 100 }],
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import type { ServerResponse } from 'node:http';
+
+import type { Behaviour } from './behaviour.ts';
+import { readMessages } from './chat-message.ts';
+import { type ChatRequest, readChatRequest } from './chat-request.ts';
+import { completionChunks } from './completion-chunks.ts';
+import { completionMessage } from './completion-message.ts';
+import { deliverJson, deliverStream } from './delivery.ts';
+import type { DemoModel } from './demo-model.ts';
+import { DirectiveError } from './directive.ts';
+import { type EngineError, errorOfStatus, errorReply } from './error-reply.ts';
+import { type EngineIdentity, engineHeaders } from './identity.ts';
+import { type JsonObject, stringOr } from './json-value.ts';
+import type { Orders } from './orders.ts';
+import { choiceTokens, prepareAnswer } from './prepared-answer.ts';
+import type { PromptMemory } from './prompt-memory.ts';
+import { RequestRefusal } from './request-refusal.ts';
+import { createWire } from './wire.ts';
+
+/** What the chat endpoint of one engine works with. */
+export interface ChatEndpoint {
+  readonly name: string;
+  readonly identity: EngineIdentity;
+  readonly models: readonly DemoModel[];
+  readonly orders: Orders;
+  readonly memory: PromptMemory;
+}
+
+/** Answers one chat completion request, or breaks it as told. Resolves when the engine has nothing more to say. */
+export async function answerChat(endpoint: ChatEndpoint, body: JsonObject, response: ServerResponse): Promise<void> {
+  const names = { engine: endpoint.name, model: stringOr(body['model'], '') };
+  let behaviour: Behaviour = endpoint.orders.standing();
+  const refuse = async (error: EngineError): Promise<void> =>
+    replyError(response, error, { behaviour, identity: endpoint.identity });
+  try {
+    const messages = readMessages(body['messages']);
+    const model = endpoint.models.find((one) => one.id === names.model);
+    behaviour = { ...model?.behaviour, ...endpoint.orders.takeFor(messages, body['demo']) };
+    if (behaviour.status !== undefined) {
+      await refuse(errorOfStatus(behaviour.status, names));
+      return;
+    }
+    if (model === undefined && behaviour.anyModel !== true) {
+      throw new RequestRefusal(`The model \`${names.model}\` does not exist.`, {
+        status: 404,
+        type: 'NotFoundError',
+        param: 'model',
+      });
+    }
+    const request = readChatRequest(body, messages, behaviour);
+    const contextLength = behaviour.contextLength ?? model?.maxModelLen ?? 131_072;
+    await deliver(endpoint, request, { behaviour, contextLength, names, response });
+  } catch (error) {
+    if (error instanceof RequestRefusal) await refuse(error);
+    else if (error instanceof DirectiveError) {
+      await refuse({ status: 400, message: error.message, type: 'demo_directive_error', param: 'messages' });
+    } else throw error;
+  }
+}
+
+async function deliver(
+  endpoint: ChatEndpoint,
+  request: ChatRequest,
+  making: {
+    readonly behaviour: Behaviour;
+    readonly contextLength: number;
+    readonly names: { readonly engine: string; readonly model: string };
+    readonly response: ServerResponse;
+  },
+): Promise<void> {
+  const { behaviour, names } = making;
+  const { identity, memory } = endpoint;
+  serial += 1;
+  const answer = prepareAnswer(request, {
+    behaviour,
+    memory,
+    serial,
+    contextLength: making.contextLength,
+    idPrefix: behaviour.identify === false ? 'chatcmpl-' : identity.idPrefix,
+    created: Math.floor(Date.now() / 1000),
+  });
+  const wire = createWire(making.response, behaviour.gzip === true);
+  const delivery = { behaviour, names, headers: engineHeaders(identity, behaviour) };
+  if (request.stream) {
+    await deliverStream(wire, completionChunks(answer, request, { behaviour, identity }), delivery);
+  } else {
+    const parts = completionMessage(answer, request, { behaviour, identity });
+    const tokens = answer.choices.reduce((sum, choice) => sum + choiceTokens(choice).completion, 0);
+    await deliverJson(wire, { parts, tokens }, delivery);
+  }
+}
+
+/** Makes ids unique in this process. */
+let serial = 0;
+
+/** Sends an error in the shape that the behaviour asks for. */
+export async function replyError(
+  response: ServerResponse,
+  error: EngineError,
+  engine: { readonly behaviour: Behaviour; readonly identity: EngineIdentity },
+): Promise<void> {
+  const { behaviour, identity } = engine;
+  const reply = errorReply(error, behaviour);
+  const wire = createWire(response, false);
+  await wire.pause(behaviour.headersDelayMs ?? 0);
+  wire.sendHead(error.status, {
+    'content-type': behaviour.contentType ?? reply.contentType,
+    'content-length': Buffer.byteLength(reply.body),
+    ...(behaviour.retryAfter === undefined ? {} : { 'retry-after': behaviour.retryAfter }),
+    ...engineHeaders(identity, behaviour),
+  });
+  await wire.end(reply.body);
+}

@@ -1,0 +1,16 @@
+/** The engine will not do what the request asks. The reply's shape is chosen later, by `errorBody`. */
+export class RequestRefusal extends Error {
+  readonly status: number;
+  readonly type: string;
+  readonly param: string | null;
+
+  constructor(
+    message: string,
+    detail: { readonly status?: number; readonly type?: string; readonly param?: string } = {},
+  ) {
+    super(message);
+    this.status = detail.status ?? 400;
+    this.type = detail.type ?? 'BadRequestError';
+    this.param = detail.param ?? null;
+  }
+}

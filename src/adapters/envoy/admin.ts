@@ -1,0 +1,81 @@
+import { Agent, request } from 'node:http';
+
+export interface EnvoyAdmin {
+  /** Whether Envoy is up and takes requests. False when it is away, starting or draining. */
+  readonly ready: () => Promise<boolean>;
+  /**
+   * Values of the counters and gauges with exactly these names; text values as text. One that Envoy does not have is not
+   * in the map. Rejects when Envoy is away.
+   */
+  readonly stats: (names: readonly string[]) => Promise<ReadonlyMap<string, number | string>>;
+  /** Names of the clusters Envoy has from the clusters file, those that still wait for their first address included. */
+  readonly clusters: () => Promise<readonly string[]>;
+  /** Takes no new connections at the edge, and asks the open ones to end with their next answer. Calls upstream go on. */
+  readonly drain: () => Promise<void>;
+  readonly close: () => void;
+}
+
+/** Envoy's admin interface is local and answers from memory: what takes longer than this is not coming. */
+const timeoutMs = 5_000;
+
+/** Speaks to Envoy's admin interface. Every call rejects when Envoy is away or answers anything but 200. */
+export function createEnvoyAdmin(options: { readonly adminSocket: string }): EnvoyAdmin {
+  const agent = new Agent({ keepAlive: true, maxSockets: 2 });
+  const call = (method: string, path: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const sent = request({ socketPath: options.adminSocket, agent, method, path, timeout: timeoutMs }, (response) => {
+        const pieces: Buffer[] = [];
+        response.on('data', (piece: Buffer) => pieces.push(piece));
+        response.on('error', reject);
+        response.on('end', () => {
+          const body = Buffer.concat(pieces).toString();
+          if (response.statusCode === 200) resolve(body);
+          else reject(new Error(`Envoy's admin interface answered ${response.statusCode} to ${method} ${path}`));
+        });
+      });
+      sent.on('timeout', () => sent.destroy(new Error(`Envoy's admin interface is silent on ${method} ${path}`)));
+      sent.on('error', reject);
+      sent.end();
+    });
+  return {
+    ready: () =>
+      call('GET', '/ready').then(
+        () => true,
+        () => false,
+      ),
+    stats: async (names) => {
+      const filter = names.map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|');
+      return parseStats(await call('GET', `/stats?filter=${encodeURIComponent(`^(${filter})$`)}`));
+    },
+    clusters: async () => {
+      const dumps = await Promise.all(
+        ['dynamic_active_clusters', 'dynamic_warming_clusters'].map((resource) =>
+          call('GET', `/config_dump?resource=${resource}&mask=cluster.name`),
+        ),
+      );
+      return dumps.flatMap(clusterNames);
+    },
+    drain: async () => {
+      await call('POST', '/healthcheck/fail');
+      await call('POST', '/drain_listeners?inboundonly');
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** Lines such as `a.b: 3` and `a.version_text: "x"`. */
+function parseStats(text: string): ReadonlyMap<string, number | string> {
+  const stats = new Map<string, number | string>();
+  for (const line of text.split('\n')) {
+    const colon = line.lastIndexOf(': ');
+    if (colon === -1) continue;
+    const value = line.slice(colon + 2);
+    stats.set(line.slice(0, colon), value.startsWith('"') ? value.slice(1, -1) : Number(value));
+  }
+  return stats;
+}
+
+/** The dump is Envoy's own and regular; names are the only strings under that key, which the mask asked for. */
+function clusterNames(dump: string): readonly string[] {
+  return [...dump.matchAll(/"name": ("(?:[^"\\]|\\.)*")/g)].map(([, name = '""']) => String(JSON.parse(name)));
+}

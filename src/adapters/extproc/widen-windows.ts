@@ -1,0 +1,36 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { ServerHttp2Session } from 'node:http2';
+
+/** Bytes Envoy may have on the way to us: on one stream, and on all streams of a connection together. */
+const streamWindowBytes = 256 * 1024;
+const connectionWindowBytes = 16 * 1024 * 1024;
+
+const channel = 'http2.server.stream.created';
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+function isSession(value: unknown): value is ServerHttp2Session {
+  return typeof field(value, 'setLocalWindowSize') === 'function';
+}
+
+/**
+ * Widens the HTTP/2 windows of every connection to this process's servers, at its first stream. Node's default of 64 KiB
+ * for a whole connection lets one large upload hold up every other request that Envoy sends over it, for seconds
+ * (measured); grpc-js does not set it, and hands out no session. Returns what stops it.
+ */
+export function widenWindows(): () => void {
+  const seen = new WeakSet<ServerHttp2Session>();
+  const widen = (message: unknown): void => {
+    const session = field(field(message, 'stream'), 'session');
+    if (!isSession(session) || seen.has(session)) return;
+    seen.add(session);
+    session.setLocalWindowSize(connectionWindowBytes);
+    session.settings({ initialWindowSize: streamWindowBytes });
+  };
+  subscribe(channel, widen);
+  return () => {
+    unsubscribe(channel, widen);
+  };
+}

@@ -1,0 +1,74 @@
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import type { Outcome } from '../../core/account.ts';
+import type { Fault } from '../../core/event.ts';
+import type { Failure } from '../../core/failure.ts';
+
+export interface Metrics {
+  readonly outcome: (outcome: Outcome) => void;
+  readonly refusal: (failure: Failure) => void;
+  readonly fault: (routeId: string, fault: Fault) => void;
+  readonly render: () => Promise<string>;
+  readonly contentType: string;
+}
+
+/** Seconds, from a cache hit to a long generation. */
+const buckets = [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000];
+
+/**
+ * The service's Prometheus metrics. Labels are names from the catalog and codes from our tables, never what a caller
+ * wrote: their number is bounded and they carry no content.
+ */
+export function createMetrics(gauges: { readonly inFlight: () => number; readonly streams: () => number }): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const requests = new Counter({
+    ...{ name: 'weir_requests_total', help: 'Dispatched requests by how they ended.', registers },
+    labelNames: ['model', 'outcome', 'stream'] as const,
+  });
+  const refusals = new Counter({
+    ...{ name: 'weir_refusals_total', help: 'Requests answered with an error, by code.', registers },
+    labelNames: ['code'] as const,
+  });
+  const faults = new Counter({
+    ...{ name: 'weir_attempt_faults_total', help: 'Failed upstream attempts.', registers },
+    labelNames: ['route', 'kind'] as const,
+  });
+  const tokens = new Counter({
+    ...{ name: 'weir_tokens_total', help: 'Billed tokens.', registers },
+    labelNames: ['model', 'direction'] as const,
+  });
+  const duration = new Histogram({
+    ...{ name: 'weir_request_seconds', help: 'Time from request to end of answer.', registers, buckets },
+    labelNames: ['model'] as const,
+  });
+  const firstToken = new Histogram({
+    ...{ name: 'weir_first_token_seconds', help: 'Time from request to first output.', registers, buckets },
+    labelNames: ['model'] as const,
+  });
+  new Gauge({
+    ...{ name: 'weir_requests_in_flight', help: 'Requests under way, settlement included.', registers },
+    collect() {
+      this.set(gauges.inFlight());
+    },
+  });
+  new Gauge({
+    ...{ name: 'weir_ext_proc_streams', help: 'Open ext_proc streams.', registers },
+    collect() {
+      this.set(gauges.streams());
+    },
+  });
+  return {
+    outcome: ({ modelId: model, kind, stream, usage, durationMs, firstTokenMs }) => {
+      requests.inc({ model, outcome: kind, stream: String(stream) });
+      tokens.inc({ model, direction: 'prompt' }, usage.promptTokens);
+      tokens.inc({ model, direction: 'completion' }, usage.completionTokens);
+      duration.observe({ model }, durationMs / 1000);
+      if (firstTokenMs !== undefined) firstToken.observe({ model }, firstTokenMs / 1000);
+    },
+    refusal: ({ code }) => refusals.inc({ code }),
+    fault: (route, { kind }) => faults.inc({ route, kind }),
+    render: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}

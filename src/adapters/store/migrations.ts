@@ -1,0 +1,85 @@
+import { type Kysely, sql } from 'kysely';
+import type { Migration } from 'kysely/migration';
+
+// A bound on every amount, a little inside 64 bits: SQLite would turn a larger sum into a float without a word.
+const amountBound = '9000000000000000000';
+
+/**
+ * The changes of the tables, oldest first, for SQLite and PostgreSQL alike: text and 64-bit integers only, no
+ * dialect's own types or functions. A migration that has been released is never edited; add another one.
+ */
+export const migrations: Readonly<Record<string, Migration>> = {
+  '0001-accounts-and-ledger': { up: createAccountsAndLedger },
+};
+
+async function createAccountsAndLedger(database: Kysely<unknown>): Promise<void> {
+  const { schema } = database;
+  const within = (column: string) => sql.raw(`${column} between -${amountBound} and ${amountBound}`);
+
+  await schema
+    .createTable('workspaces')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('name', 'text', (column) => column.notNull().unique())
+    .addColumn('status', 'text', (column) => column.notNull().check(sql`status in ('active', 'suspended')`))
+    .addColumn('balance', 'bigint', (column) => column.notNull().check(within('balance')))
+    .addColumn('max_in_flight', 'bigint', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .execute();
+
+  await schema
+    .createTable('keys')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('hash', 'text', (column) => column.notNull().unique())
+    .addColumn('workspace_id', 'text', (column) => column.notNull().references('workspaces.id'))
+    .addColumn('status', 'text', (column) => column.notNull().check(sql`status in ('active', 'suspended', 'revoked')`))
+    .addColumn('budget_limit', 'bigint', (column) => column.check(within('budget_limit')))
+    .addColumn('budget_period', 'text', (column) =>
+      column.check(sql`budget_period in ('day', 'week', 'month', 'total')`),
+    )
+    .addColumn('rate', 'bigint', (column) => column.notNull())
+    .addColumn('burst', 'bigint', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .execute();
+
+  await schema
+    .createTable('credits')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('workspace_id', 'text', (column) => column.notNull().references('workspaces.id'))
+    .addColumn('amount', 'bigint', (column) => column.notNull().check(within('amount')))
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .execute();
+
+  await schema
+    .createTable('ledger')
+    .addColumn('request_id', 'text', (column) => column.primaryKey())
+    .addColumn('correlation_id', 'text', (column) => column.notNull())
+    .addColumn('workspace_id', 'text', (column) => column.notNull().references('workspaces.id'))
+    .addColumn('key_id', 'text', (column) => column.notNull().references('keys.id'))
+    .addColumn('model_id', 'text', (column) => column.notNull())
+    .addColumn('route_id', 'text')
+    .addColumn('surface', 'text', (column) => column.notNull())
+    .addColumn('stream', 'bigint', (column) => column.notNull().check(sql`stream in (0, 1)`))
+    .addColumn('kind', 'text', (column) => column.notNull())
+    .addColumn('prompt_tokens', 'bigint', (column) => column.notNull())
+    .addColumn('completion_tokens', 'bigint', (column) => column.notNull())
+    .addColumn('cached_tokens', 'bigint')
+    .addColumn('reasoning_tokens', 'bigint')
+    .addColumn('estimated', 'bigint', (column) => column.notNull().check(sql`estimated in (0, 1)`))
+    .addColumn('cost', 'bigint', (column) => column.notNull().check(sql.raw(`cost between 0 and ${amountBound}`)))
+    .addColumn('attempts', 'bigint', (column) => column.notNull())
+    .addColumn('started_at', 'bigint', (column) => column.notNull())
+    .addColumn('first_token_ms', 'bigint')
+    .addColumn('duration_ms', 'bigint', (column) => column.notNull())
+    .execute();
+
+  for (const [name, columns] of [
+    ['keys_of_workspace', ['keys', 'workspace_id']],
+    ['credits_of_workspace', ['credits', 'workspace_id']],
+    ['ledger_by_time', ['ledger', 'started_at']],
+    ['ledger_of_workspace', ['ledger', 'workspace_id', 'started_at']],
+    ['ledger_of_key', ['ledger', 'key_id', 'started_at']],
+  ] as const) {
+    const [table, ...indexed] = columns;
+    await schema.createIndex(name).on(table).columns(indexed).execute();
+  }
+}

@@ -1,0 +1,96 @@
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely';
+
+/** Statements kept compiled. Batches of different sizes are different statements, so there is a limit. */
+const keptStatements = 200;
+
+interface Prepared {
+  readonly statement: StatementSync;
+  readonly returnsRows: boolean;
+}
+
+/** Kysely over one open `node:sqlite` database. Whoever opened the database closes it through Kysely's `destroy`. */
+export function sqliteDialect(database: DatabaseSync): Dialect {
+  return {
+    createDriver: () => sqliteDriver(database),
+    createAdapter: () => new TransactionalSqliteAdapter(),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createIntrospector: (kysely) => new SqliteIntrospector(kysely),
+  };
+}
+
+/** SQLite rolls back schema changes too: a migration that is killed half way leaves nothing behind. */
+class TransactionalSqliteAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}
+
+function sqliteDriver(database: DatabaseSync): Driver {
+  const connection = sqliteConnection(database);
+  const run = (sql: string) => async () => database.exec(sql);
+  return {
+    init: async () => {},
+    acquireConnection: async () => connection,
+    releaseConnection: async () => {},
+    // A writer takes the write lock at once and waits for it. A transaction that reads first and writes later
+    // cannot wait: when another process wrote in between it fails on the spot (https://sqlite.org/isolation.html).
+    beginTransaction: async (_, settings) =>
+      database.exec(settings.accessMode === 'read only' ? 'begin deferred' : 'begin immediate'),
+    commitTransaction: run('commit'),
+    rollbackTransaction: async () => {
+      // A full disk makes SQLite roll back by itself; a second rollback would hide the reason.
+      if (database.isTransaction) database.exec('rollback');
+    },
+    destroy: async () => database.close(),
+  };
+}
+
+function sqliteConnection(database: DatabaseSync): DatabaseConnection {
+  const statements = new Map<string, Prepared>();
+
+  function prepared(sql: string): Prepared {
+    const kept = statements.get(sql);
+    if (kept) return kept;
+    const statement = database.prepare(sql, { readBigInts: true });
+    const [oldest] = statements.size < keptStatements ? [] : statements.keys();
+    if (oldest !== undefined) statements.delete(oldest);
+    const made = { statement, returnsRows: statement.columns().length > 0 };
+    statements.set(sql, made);
+    return made;
+  }
+
+  return {
+    executeQuery: async <Row>(query: CompiledQuery): Promise<QueryResult<Row>> => {
+      const { statement, returnsRows } = prepared(query.sql);
+      const values = query.parameters.map(inputValue);
+      if (returnsRows) return { rows: statement.all(...values).map(asRow<Row>) };
+      return { rows: [], numAffectedRows: BigInt(statement.run(...values).changes) };
+    },
+    streamQuery: async function* <Row>(query: CompiledQuery): AsyncIterableIterator<QueryResult<Row>> {
+      const { statement } = prepared(query.sql);
+      for (const row of statement.iterate(...query.parameters.map(inputValue))) yield { rows: [asRow<Row>(row)] };
+    },
+  };
+}
+
+function asRow<Row>(row: Record<string, SQLOutputValue>): Row {
+  // oxlint-disable-next-line typescript/consistent-type-assertions -- Kysely derives the row's type from the query it built; a driver passes it on.
+  return row as Row;
+}
+
+/** JavaScript's whole numbers are bound as integers: bound as doubles, as they would be, `a / b` would not divide integers. */
+function inputValue(value: unknown): SQLInputValue {
+  if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
+  if (typeof value === 'string' || typeof value === 'bigint' || value === null) return value;
+  throw new TypeError(`A ${typeof value} cannot be a value of a query.`);
+}

@@ -1,0 +1,84 @@
+import type { Backend, Cluster } from '../core/catalog.ts';
+import type { Fault } from './explain.ts';
+import type { BackendSpec } from './kinds/backend.ts';
+import type { SecretRef } from './kinds/secret.ts';
+import { secretValue, type Secrets } from './secret-value.ts';
+import { sha256 } from './sha256.ts';
+
+export type CompiledBackend =
+  | { readonly ok: true; readonly backend: Backend }
+  | { readonly ok: false; readonly faults: readonly Fault[] };
+
+/** Compiles a Backend that passed its schema. It fails when a Secret it refers to is missing or unusable. */
+export function compileBackend(name: string, spec: BackendSpec, secrets: Secrets): CompiledBackend {
+  const token = spec.credentials && readToken(spec.credentials.secretRef, secrets);
+  const tls = compileTls(spec, secrets);
+  const faults = [token, tls].flatMap((part) => (part && 'path' in part ? [part] : []));
+  if (!('mode' in tls) || (token && 'path' in token)) return { ok: false, faults };
+
+  const { endpoint, capacity, healthCheck } = spec;
+  const content = {
+    backend: name,
+    host: hostOf(endpoint.host),
+    port: endpoint.port,
+    tls,
+    ...(healthCheck && { healthCheck }),
+  };
+  // Envoy's statistics split at dots; the readable part helps operators, the digest makes it unique.
+  const cluster: Cluster = {
+    name: `${name.replaceAll('.', '_')}-${sha256(JSON.stringify(content)).slice(0, 24)}`,
+    ...content,
+  };
+  const backend: Backend = {
+    name,
+    engine: spec.engine,
+    cluster,
+    authority: authorityOf(cluster),
+    path: endpoint.path.replace(/\/$/, ''),
+    ...(token && { authorization: `Bearer ${token.text}` }),
+    ...(capacity?.maxConcurrentRequests !== undefined && { maxConcurrentRequests: capacity.maxConcurrentRequests }),
+  };
+  return { ok: true, backend };
+}
+
+/** Lowercase and without the final dot of an absolute name: neither belongs in a Host header or in SNI. */
+function hostOf(host: string): string {
+  return host.toLowerCase().replace(/\.$/, '');
+}
+
+/** RFC 9110 §7.2: the port is left out when it is the scheme's own. An IPv6 address stands in brackets. */
+function authorityOf(cluster: Cluster): string {
+  const host = cluster.host.includes(':') ? `[${cluster.host}]` : cluster.host;
+  const ownPort = cluster.tls.mode === 'Off' ? 80 : 443;
+  return cluster.port === ownPort ? host : `${host}:${cluster.port}`;
+}
+
+function readToken(reference: SecretRef, secrets: Secrets): { readonly text: string } | Fault {
+  const path = ['spec', 'credentials', 'secretRef'];
+  const found = secretValue(secrets, reference);
+  if (!found.ok) return { path: [...path, found.field], message: found.message };
+  // A token made with `echo token | base64` ends in a newline. Anything else that is not visible would break the header.
+  const text = found.value.trim();
+  if (/^[\x21-\x7e]{1,8192}$/.test(text)) return { text };
+  return {
+    path: [...path, 'key'],
+    message: `expected 1 to 8192 visible characters in key "${reference.key}" of Secret "${reference.name}"`,
+  };
+}
+
+function compileTls({ tls, endpoint }: BackendSpec, secrets: Secrets): Cluster['tls'] | Fault {
+  const serverName = hostOf(tls.serverName ?? endpoint.host);
+  if (tls.mode === 'Off') return { mode: 'Off' };
+  if (tls.mode === 'System') return { mode: 'System', serverName };
+  const path = ['spec', 'tls', 'caSecretRef'];
+  if (tls.caSecretRef === undefined) return { path, message: 'required with tls.mode Custom' };
+  const found = secretValue(secrets, tls.caSecretRef);
+  if (!found.ok) return { path: [...path, found.field], message: found.message };
+  if (/-----BEGIN CERTIFICATE-----[\s\S]+-----END CERTIFICATE-----/.test(found.value)) {
+    return { mode: 'Custom', serverName, ca: found.value };
+  }
+  return {
+    path: [...path, 'key'],
+    message: `expected PEM certificates in key "${tls.caSecretRef.key}" of Secret "${tls.caSecretRef.name}"`,
+  };
+}

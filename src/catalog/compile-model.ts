@@ -1,0 +1,102 @@
+import type { Backend, CapabilityOverrides, Model, Route } from '../core/catalog.ts';
+import { parseUsd } from '../core/money.ts';
+import type { Prices } from '../core/usage.ts';
+import type { Fault } from './explain.ts';
+import { unixSeconds } from './kinds/instant.ts';
+import type { ModelSpec, RouteSpec } from './kinds/model.ts';
+
+export interface CompiledModel {
+  /** Absent when no route is left to serve it. */
+  readonly model?: Model;
+  readonly faults: readonly Fault[];
+}
+
+export interface BackendsInSight {
+  readonly usable: ReadonlyMap<string, Backend>;
+  /** Names of all Backend objects, good or bad, to tell a missing one from a broken one. */
+  readonly named: ReadonlySet<string>;
+}
+
+/** Compiles a Model that passed its schema. A bad route is reported and left out; the good ones serve. */
+export function compileModel(
+  spec: ModelSpec,
+  routeIndexes: readonly number[],
+  backends: BackendsInSight,
+): CompiledModel {
+  const faults: Fault[] = [];
+  const routes = new Map<string, Route>();
+  spec.routes.forEach((route, position) => {
+    const message = routes.has(route.backend)
+      ? `expected each backend once, "${route.backend}" has an earlier route`
+      : unusable(route.backend, backends);
+    const backend = backends.usable.get(route.backend);
+    if (message !== undefined || backend === undefined) {
+      const path = ['spec', 'routes', routeIndexes[position] ?? position, 'backend'];
+      faults.push({ path, message: message ?? 'expected a usable Backend' });
+      return;
+    }
+    routes.set(route.backend, compileRoute(spec.id, route, backend));
+  });
+  const prices = compilePrices(spec.pricing);
+  if (prices === undefined) faults.push({ path: ['spec', 'pricing'], message: 'expected decimals in USD' });
+  if (prices === undefined || routes.size === 0) return { faults };
+  return { model: assemble(spec, prices, [...routes.values()]), faults };
+}
+
+function unusable(name: string, { usable, named }: BackendsInSight): string | undefined {
+  if (usable.has(name)) return undefined;
+  return named.has(name)
+    ? `expected a usable Backend, "${name}" has a problem of its own`
+    : `expected a Backend, there is none named "${name}"`;
+}
+
+function compileRoute(modelId: string, route: RouteSpec, backend: Backend): Route {
+  return {
+    id: `${modelId}@${backend.name}`,
+    backend,
+    upstreamModel: route.upstreamModel,
+    weight: route.weight,
+    capabilities: compileCapabilities(route.capabilities),
+  };
+}
+
+function compileCapabilities(given: RouteSpec['capabilities']): CapabilityOverrides {
+  const { tools, responseFormats, parameters, continuation } = given;
+  return {
+    ...(tools !== undefined && { tools }),
+    ...(responseFormats && { responseFormats }),
+    ...(parameters && { parameters }),
+    ...(continuation !== undefined && { continuation }),
+  };
+}
+
+function compilePrices(pricing: ModelSpec['pricing']): Prices | undefined {
+  const prompt = parseUsd(pricing.prompt);
+  const completion = parseUsd(pricing.completion);
+  const inputCacheRead = parseUsd(pricing.inputCacheRead ?? pricing.prompt);
+  if (prompt === undefined || completion === undefined || inputCacheRead === undefined) return undefined;
+  return { prompt, completion, inputCacheRead };
+}
+
+function assemble(spec: ModelSpec, prices: Prices, routes: readonly Route[]): Model {
+  const { serviceLevel, tokenizer } = spec;
+  return {
+    id: spec.id,
+    ownedBy: spec.ownedBy,
+    added: unixSeconds(spec.added),
+    contextLength: spec.contextLength,
+    // The catalog publishes one of exactly two lists (service specification §2.1).
+    inputModalities: spec.inputModalities.includes('image') ? ['text', 'image'] : ['text'],
+    prices,
+    reasoning: { mode: spec.reasoning.mode, efforts: [...new Set(spec.reasoning.efforts)] },
+    ...(tokenizer && { tokenizerPath: tokenizer.path }),
+    hedging: spec.hedging.mode,
+    ...(serviceLevel && {
+      serviceLevel: {
+        minAvailability: Number(serviceLevel.minAvailability),
+        windowSeconds: serviceLevel.windowSeconds,
+      },
+    }),
+    routes,
+  };
+}

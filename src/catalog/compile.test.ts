@@ -1,0 +1,278 @@
+import { describe, expect, test } from 'vitest';
+import { backend, goodBackendSpec, model, secret } from '../../test/support/catalog-objects.ts';
+import type { Backend, CatalogObject, Snapshot } from '../core/catalog.ts';
+import { compile } from './compile.ts';
+
+const tokens = secret('tokens', { stringData: { a: 'sk-a' }, data: { a: btoa('loses'), b: btoa('sk-b\n') } });
+const ca = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
+
+function good(objects: readonly CatalogObject[], previous?: Snapshot): Snapshot {
+  const { snapshot, problems } = compile(objects, previous);
+  expect(problems).toEqual([]);
+  return snapshot;
+}
+
+/** The one backend, through the one model. */
+function compiled(spec: Readonly<Record<string, unknown>>): Backend {
+  const snapshot = good([tokens, secret('ca', { stringData: { pem: ca } }), backend('vllm-a', spec), model('m')]);
+  return snapshot.models.get('qwen/qwen3-8b')!.routes[0]!.backend;
+}
+
+function routesOf(snapshot: Snapshot, id = 'qwen/qwen3-8b'): readonly string[] | undefined {
+  return snapshot.models.get(id)?.routes.map((route) => route.backend.name);
+}
+
+const twoRoutes = [
+  { backend: 'vllm-a', upstreamModel: 'q' },
+  { backend: 'vllm-b', upstreamModel: 'q' },
+];
+
+test('compiles a model with everything it says, prices exact', () => {
+  const object = model('m', {
+    inputModalities: ['image', 'text'],
+    reasoning: { mode: 'Optional', efforts: ['low', 'max', 'low'] },
+    tokenizer: { path: 'qwen3-8b' },
+    serviceLevel: { minAvailability: '0.99' },
+    hedging: { mode: 'Off' },
+    routes: [
+      {
+        backend: 'vllm-a',
+        upstreamModel: 'Qwen/Qwen3-8B',
+        weight: 7,
+        capabilities: { tools: false, parameters: ['stop'] },
+      },
+    ],
+  });
+  const snapshot = good([backend('vllm-a'), object]);
+  expect(snapshot.models.get('qwen/qwen3-8b')).toEqual({
+    id: 'qwen/qwen3-8b',
+    ownedBy: 'qwen',
+    added: 1_780_272_000,
+    contextLength: 131_072,
+    inputModalities: ['text', 'image'],
+    prices: { prompt: 150_000n, completion: 600_000n, inputCacheRead: 30_000n },
+    reasoning: { mode: 'Optional', efforts: ['low', 'max'] },
+    tokenizerPath: 'qwen3-8b',
+    hedging: 'Off',
+    serviceLevel: { minAvailability: 0.99, windowSeconds: 900 },
+    routes: [
+      {
+        id: 'qwen/qwen3-8b@vllm-a',
+        backend: expect.objectContaining({ name: 'vllm-a', engine: 'vllm', path: '/v1' }),
+        upstreamModel: 'Qwen/Qwen3-8B',
+        weight: 7,
+        capabilities: { tools: false, parameters: ['stop'] },
+      },
+    ],
+  });
+});
+
+test('fills in the documented defaults', () => {
+  const snapshot = good([backend('vllm-a'), model('m', { pricing: { prompt: '0.000001', completion: '0.000002' } })]);
+  expect(snapshot.models.get('qwen/qwen3-8b')).toMatchObject({
+    inputModalities: ['text'],
+    prices: { inputCacheRead: 1_000_000n },
+    reasoning: { mode: 'None', efforts: [] },
+    hedging: 'Auto',
+    routes: [{ weight: 100, capabilities: {} }],
+  });
+});
+
+describe('a backend', () => {
+  test.each([
+    ['another port than the scheme’s', { host: 'a', port: 8000 }, {}, 'a:8000'],
+    ['the port of HTTP', { host: 'a', port: 80 }, {}, 'a'],
+    ['the port of HTTPS under TLS', { host: 'a', port: 443 }, { mode: 'System' }, 'a'],
+    ['the port of HTTP under TLS', { host: 'a', port: 80 }, { mode: 'System' }, 'a:80'],
+    ['an IPv6 address', { host: '::1', port: 8000 }, {}, '[::1]:8000'],
+    ['capitals and a final dot', { host: 'Engine.Example.', port: 80 }, {}, 'engine.example'],
+  ])('writes the Host header for %s', (_about, endpoint, tls, authority) => {
+    expect(compiled({ endpoint, tls }).authority).toBe(authority);
+  });
+
+  test.each([
+    [undefined, '/v1'],
+    ['/v1/', '/v1'],
+    ['/', ''],
+    ['/compatible-mode/v1', '/compatible-mode/v1'],
+  ])('brings the path %s to %j', (path, expected) => {
+    expect(compiled({ endpoint: { host: 'a', port: 1, ...(path !== undefined && { path }) } }).path).toBe(expected);
+  });
+
+  test.each([
+    ['a', 'Bearer sk-a'],
+    ['b', 'Bearer sk-b'],
+  ])('reads key %s of a Secret: stringData before data, without a final newline', (key, authorization) => {
+    expect(compiled({ credentials: { secretRef: { name: 'tokens', key } } }).authorization).toBe(authorization);
+  });
+
+  test('carries what Envoy needs for TLS', () => {
+    const caSecretRef = { name: 'ca', key: 'pem' };
+    expect(compiled({ tls: { mode: 'Custom', caSecretRef, serverName: 'Other.example' } }).cluster.tls).toEqual({
+      mode: 'Custom',
+      serverName: 'other.example',
+      ca,
+    });
+    expect(compiled({ tls: { mode: 'System' } }).cluster.tls).toEqual({
+      mode: 'System',
+      serverName: 'vllm-a.models.svc',
+    });
+  });
+});
+
+describe('the name of a cluster', () => {
+  const name = (spec: Readonly<Record<string, unknown>>): string => compiled(spec).cluster.name;
+
+  test.each([
+    ['host', { endpoint: { ...goodBackendSpec.endpoint, host: 'b' } }],
+    ['port', { endpoint: { ...goodBackendSpec.endpoint, port: 1 } }],
+    ['tls', { tls: { mode: 'System' } }],
+    ['health check', { healthCheck: { path: '/health' } }],
+  ])('changes with its %s', (_about, spec) => {
+    expect(name(spec)).not.toBe(name({}));
+  });
+
+  test.each([
+    ['credential', { credentials: { secretRef: { name: 'tokens', key: 'a' } } }],
+    ['capacity', { capacity: { maxConcurrentRequests: 3 } }],
+    ['path', { endpoint: { ...goodBackendSpec.endpoint, path: '/v2' } }],
+  ])('stays with another %s, which Envoy does not know', (_about, spec) => {
+    expect(name(spec)).toBe(name({}));
+  });
+
+  test('begins with the Backend, without the dots that Envoy splits statistics at', () => {
+    const [cluster] = good([backend('vllm.a')]).clusters;
+    expect(cluster?.name).toMatch(/^vllm_a-[0-9a-f]{24}$/);
+    expect(cluster?.backend).toBe('vllm.a');
+  });
+});
+
+describe('a bad object', () => {
+  test('costs a model only the bad routes, named as the author counts them', () => {
+    const routes = [
+      { backend: 'nope', upstreamModel: 'q' },
+      { backend: 'vllm-a', upstreamModel: 'q', wieght: 1 },
+      twoRoutes[0],
+      { backend: 'vllm-a', upstreamModel: 'again' },
+    ];
+    const { snapshot, problems } = compile([backend('vllm-a'), model('m', { routes })]);
+    expect(routesOf(snapshot)).toEqual(['vllm-a']);
+    expect(problems.map(({ field }) => field)).toEqual([
+      'spec.routes[1].wieght',
+      'spec.routes[0].backend',
+      'spec.routes[3].backend',
+    ]);
+  });
+
+  test('says that the backend of a route is there but broken', () => {
+    const { problems } = compile([backend('vllm-a', { engine: 'x' }), model('m')]);
+    expect(problems.map(({ where, message }) => [where, message])[1]).toEqual([
+      'Model/m',
+      'expected a usable Backend, "vllm-a" has a problem of its own',
+    ]);
+  });
+
+  test('does not take a name that is in use: the first stays', () => {
+    const objects = [
+      backend('vllm-a'),
+      backend('vllm-a', { engine: 'tgi' }),
+      model('m'),
+      model('n', { ownedBy: 'thief' }),
+    ];
+    const { snapshot, problems } = compile(objects);
+    expect(snapshot.models.get('qwen/qwen3-8b')).toMatchObject({
+      ownedBy: 'qwen',
+      routes: [{ backend: { engine: 'vllm' } }],
+    });
+    expect(problems).toEqual([
+      {
+        where: 'Backend/vllm-a',
+        field: 'metadata.name',
+        message: 'expected a name of its own, "vllm-a" is already taken by Backend/vllm-a',
+      },
+      {
+        where: 'Model/n',
+        field: 'spec.id',
+        message: 'expected a name of its own, "qwen/qwen3-8b" is already taken by Model/m',
+      },
+    ]);
+  });
+
+  test('does not take a name that is in use: the older stays, wherever it stands', () => {
+    const created = (object: CatalogObject, creationTimestamp: string): CatalogObject => {
+      const value = object.value as { readonly metadata: object };
+      return { ...object, value: { ...value, metadata: { ...value.metadata, creationTimestamp } } };
+    };
+    const young = created(model('young', { ownedBy: 'young' }), '2026-02-01T00:00:00Z');
+    const old = created(model('old', { ownedBy: 'old' }), '2026-01-01T00:00:00Z');
+    expect(compile([backend('vllm-a'), young, old]).snapshot.models.get('qwen/qwen3-8b')?.ownedBy).toBe('old');
+  });
+});
+
+describe('with the previous snapshot', () => {
+  const before = [
+    tokens,
+    backend('vllm-a', { credentials: { secretRef: { name: 'tokens', key: 'a' } } }),
+    backend('vllm-b'),
+    model('m', { routes: twoRoutes }),
+  ];
+  const previous = good(before);
+
+  test.each<[string, readonly CatalogObject[], readonly string[] | undefined]>([
+    [
+      'a model whose routes all lead nowhere',
+      [...before.slice(0, 3), model('m', { routes: [{ backend: 'x', upstreamModel: 'q' }] })],
+      ['vllm-a', 'vllm-b'],
+    ],
+    ['a model with a bad field', [...before.slice(0, 3), model('m', { contextLength: 'long' })], ['vllm-a', 'vllm-b']],
+    ['a backend whose Secret is gone', before.slice(1), ['vllm-a', 'vllm-b']],
+    [
+      'a backend with a bad field',
+      [tokens, backend('vllm-a', { engine: 1 }), ...before.slice(2)],
+      ['vllm-a', 'vllm-b'],
+    ],
+    ['a backend that is gone', [tokens, ...before.slice(2)], ['vllm-b']],
+    ['a bad model whose backend is gone', [backend('vllm-b'), model('m', { contextLength: 'long' })], ['vllm-b']],
+    ['a bad model whose backends are all gone', [model('m', { contextLength: 'long' })], undefined],
+    ['a model that is gone', before.slice(0, 3), undefined],
+  ])('serves on what was good and is still there: %s', (_about, objects, expected) => {
+    expect(routesOf(compile(objects, previous).snapshot)).toEqual(expected);
+  });
+
+  test('keeps the credential of a backend whose Secret is gone', () => {
+    const [route] = compile(before.slice(1), previous).snapshot.models.get('qwen/qwen3-8b')!.routes;
+    expect(route?.backend.authorization).toBe('Bearer sk-a');
+  });
+
+  test('without it the same objects serve only what is good', () => {
+    expect(routesOf(compile(before.slice(1)).snapshot)).toEqual(['vllm-b']);
+  });
+});
+
+describe('the version', () => {
+  const base = [tokens, backend('vllm-a'), backend('vllm-b'), model('m')];
+  const version = (objects: readonly CatalogObject[]): string => compile(objects).snapshot.version;
+  const withToken = (value: string): string =>
+    version([
+      secret('t', { stringData: { k: value } }),
+      backend('vllm-a', { credentials: { secretRef: { name: 't', key: 'k' } } }),
+      model('m'),
+    ]);
+
+  test('is the same for the same catalog in another order', () => {
+    expect(version(base.toReversed())).toBe(version(base));
+  });
+
+  test.each([
+    ['price', [...base.slice(0, 3), model('m', { pricing: { prompt: '0', completion: '0' } })]],
+    ['route', [...base.slice(0, 3), model('m', { routes: twoRoutes })]],
+    ['cluster nobody uses', [tokens, backend('vllm-a'), model('m')]],
+    ['capacity', [...base.slice(2), backend('vllm-a', { capacity: { maxConcurrentRequests: 1 } })]],
+  ])('changes with a %s', (_about, objects) => {
+    expect(version(objects)).not.toBe(version(base));
+  });
+
+  test('changes with a credential', () => {
+    expect(withToken('one')).not.toBe(withToken('two'));
+  });
+});

@@ -1,0 +1,107 @@
+import * as z from 'zod';
+import { engineNames } from '../../core/catalog.ts';
+import { celRule, fields } from './fields.ts';
+import { metadata } from './metadata.ts';
+import { secretRef } from './secret.ts';
+
+const hostText = /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?$|^[0-9A-Fa-f]*:[0-9A-Fa-f:.]*$/;
+const hostExpected = 'expected a host name or an IP address, without scheme, port or path';
+
+const host = z.string().min(1).max(253).regex(hostText, hostExpected);
+
+const path = z
+  .string()
+  .max(512)
+  .regex(
+    /^(\/|(\/[A-Za-z0-9_~!$&'()*+,;=:@%-][A-Za-z0-9._~!$&'()*+,;=:@%-]*)*\/?)$/,
+    'expected a path that begins with "/", without "." segments, query or fragment, such as "/v1"',
+  );
+
+const endpoint = fields({
+  host: host.meta({ description: 'Host name or IP address of the engine.', example: 'vllm-a.models.svc' }),
+  port: z.int().min(1).max(65_535).meta({ description: 'TCP port of the engine, 1 to 65535.', example: 8000 }),
+  path: path.default('/v1').meta({
+    description: 'What stands before /chat/completions. Default /v1; a trailing slash makes no difference.',
+    example: '/v1',
+  }),
+});
+
+const tls = fields({
+  mode: z
+    .enum(['Off', 'System', 'Custom'])
+    .default('Off')
+    .meta({
+      description:
+        'Off: plain HTTP. System: TLS, verified against the system’s authorities. Custom: TLS, verified against caSecretRef. ' +
+        'Default Off. In files for kubectl write "Off" in quotes, YAML 1.1 reads it as false.',
+      example: 'System',
+    }),
+  caSecretRef: secretRef.optional().meta({
+    description: 'PEM certificates of the authorities to trust. Required with mode Custom, refused otherwise.',
+  }),
+  serverName: host
+    .optional()
+    .meta({ description: 'Name to send (SNI) and to verify. Default: the host.', example: 'engine.example.com' }),
+})
+  .superRefine((value, context) => {
+    if ((value.mode === 'Custom') !== (value.caSecretRef !== undefined)) {
+      const message = value.mode === 'Custom' ? 'required with tls.mode Custom' : 'expected only with tls.mode Custom';
+      context.addIssue({ code: 'custom', path: ['caSecretRef'], message });
+    }
+    if (value.mode === 'Off' && value.serverName !== undefined) {
+      context.addIssue({
+        code: 'custom',
+        path: ['serverName'],
+        message: 'expected only with tls.mode System or Custom',
+      });
+    }
+  })
+  .meta(
+    celRule(
+      "(self.mode == 'Custom') == has(self.caSecretRef) && (self.mode != 'Off' || !has(self.serverName))",
+      'caSecretRef belongs to mode Custom, serverName to modes System and Custom',
+    ),
+  );
+
+const healthCheck = fields({
+  path: path.min(1).meta({ description: 'Path that answers 200 while the engine is well.', example: '/health' }),
+  intervalSeconds: z
+    .int()
+    .min(1)
+    .max(3600)
+    .default(5)
+    .meta({ description: 'Seconds between two checks, 1 to 3600. Default 5.', example: 5 }),
+});
+
+/** The `spec` of a Backend: serving capacity, one engine deployment behind one Envoy cluster. */
+export const backendSpec = fields({
+  engine: z
+    .enum(engineNames)
+    .meta({ description: 'What runs there; selects the table of wire format and capabilities.', example: 'vllm' }),
+  endpoint: endpoint.meta({ description: 'Where the engine listens.' }),
+  tls: tls.prefault({}).meta({ description: 'How to secure the connection. Default: not at all.' }),
+  credentials: fields({ secretRef: secretRef.meta({ description: 'Holds the token, sent as Authorization: Bearer.' }) })
+    .optional()
+    .meta({ description: 'Credential the engine asks for. Default: none.' }),
+  capacity: fields({
+    maxConcurrentRequests: z
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .optional()
+      .meta({ description: 'Requests at a time, 1 to 1000000. Default: no limit of ours.', example: 64 }),
+  })
+    .optional()
+    .meta({ description: 'What the engine can carry; a full backend is skipped, nothing queues.' }),
+  healthCheck: healthCheck.optional().meta({ description: 'Active health check by Envoy. Default: none.' }),
+});
+export type BackendSpec = z.output<typeof backendSpec>;
+
+export const backendSchema = fields({
+  apiVersion: z.literal('weir.dev/v1alpha1'),
+  kind: z.literal('Backend'),
+  metadata,
+  spec: backendSpec,
+  status: z.unknown().optional(),
+});
+export type BackendObject = z.output<typeof backendSchema>;

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import * as z from 'zod';
+import { backendSpec } from './backend.ts';
+import { modelSpec } from './model.ts';
+
+type Node = Readonly<Record<string, unknown>>;
+
+const kinds: readonly (readonly [string, z.ZodType])[] = [
+  ['Backend', backendSpec],
+  ['Model', modelSpec],
+];
+
+/** Every schema inside, with the path of its field. */
+function* nodes(node: Node, path: string): Generator<readonly [string, Node]> {
+  yield [path, node];
+  for (const [name, child] of Object.entries((node['properties'] ?? {}) as Record<string, Node>)) {
+    yield* nodes(child, `${path}.${name}`);
+  }
+  if (node['items'] !== undefined) yield* nodes(node['items'] as Node, `${path}[]`);
+}
+
+function openApi(schema: z.ZodType): readonly (readonly [string, Node])[] {
+  return [...nodes(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }), 'spec')];
+}
+
+/** What a structural schema of an API server may hold, of what zod writes; additionalProperties is left out of a CRD. */
+const allowed = new Set([
+  ...['type', 'properties', 'required', 'items', 'enum', 'default', 'description', 'example', 'format', 'pattern'],
+  ...['minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems', 'additionalProperties'],
+  ...['x-kubernetes-validations', 'x-kubernetes-list-type'],
+]);
+
+test.each(kinds)('%s becomes a structural OpenAPI schema', (_kind, schema) => {
+  for (const [path, node] of openApi(schema)) {
+    expect(
+      Object.keys(node).filter((key) => !allowed.has(key)),
+      path,
+    ).toEqual([]);
+    expect(['object', 'array', 'string', 'integer', 'boolean'], path).toContain(node['type']);
+  }
+});
+
+test.each(kinds)('%s bounds every whole number, text and list', (_kind, schema) => {
+  const bounds: Readonly<Record<string, readonly string[]>> = {
+    integer: ['minimum', 'maximum'],
+    string: ['maxLength'],
+    array: ['maxItems'],
+  };
+  for (const [path, node] of openApi(schema)) {
+    if (node['enum'] !== undefined) continue;
+    for (const bound of bounds[String(node['type'])] ?? [])
+      expect(node[bound], `${path} ${bound}`).toBeTypeOf('number');
+  }
+});
+
+test.each(kinds)('%s describes every field, and gives an example of every one that holds a value', (_kind, schema) => {
+  for (const [path, node] of openApi(schema)) {
+    if (path === 'spec' || path.endsWith('[]')) continue;
+    expect(node['description'], path).toBeTypeOf('string');
+    if (node['type'] !== 'object' && path !== 'spec.routes') expect(node['example'], path).toBeDefined();
+  }
+});
+
+test.each(kinds)('%s has patterns that Go understands: no look-around, no back-references', (_kind, schema) => {
+  for (const [path, node] of openApi(schema))
+    expect(JSON.stringify(node['pattern'] ?? ''), path).not.toMatch(/\(\?[=!<]|\\[1-9]/);
+});
+
+test.each(kinds)('%s has examples that its own rules accept', (_kind, schema) => {
+  const refused = openApi(schema).filter(([, { example, pattern, enum: values }]) => {
+    if (typeof pattern === 'string' && typeof example === 'string') return !new RegExp(pattern).test(example);
+    return Array.isArray(values) && example !== undefined && !values.includes(example);
+  });
+  expect(refused).toEqual([]);
+});

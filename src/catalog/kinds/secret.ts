@@ -1,0 +1,39 @@
+import * as z from 'zod';
+import { fields } from './fields.ts';
+import { metadata, objectName } from './metadata.ts';
+
+const keyName = z
+  .string()
+  .min(1)
+  .max(253)
+  .regex(/^[-._a-zA-Z0-9]+$/, 'expected letters, digits, "-", "_" and "."');
+
+/** One key of a Secret. */
+export const secretRef = fields({
+  name: objectName.meta({ description: 'Name of the Secret.', example: 'vllm-a' }),
+  key: keyName.meta({ description: 'Key inside the Secret.', example: 'token' }),
+});
+export type SecretRef = z.output<typeof secretRef>;
+
+/** Kubernetes refuses a Secret above 1 MiB. */
+const maxSecretCharacters = 1_048_576;
+
+const base64 = z
+  .string()
+  .max(maxSecretCharacters * 2)
+  .regex(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/, 'expected base64 on one line');
+
+/**
+ * A core v1 Secret, in manifest folders only: in Kubernetes the API server owns the kind.
+ * No message about it may hold one of its values.
+ */
+export const secretSchema = fields({
+  apiVersion: z.literal('v1'),
+  kind: z.literal('Secret'),
+  metadata,
+  type: z.string().max(253).nullish(),
+  immutable: z.boolean().nullish(),
+  data: z.record(keyName, base64).nullish(),
+  stringData: z.record(keyName, z.string().max(maxSecretCharacters)).nullish(),
+});
+export type SecretObject = z.output<typeof secretSchema>;

@@ -1,0 +1,126 @@
+import type * as z from 'zod';
+import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
+import { fieldPath } from '../core/field-path.ts';
+import { expectation, type Fault, faultsOf } from './explain.ts';
+import { type BackendObject, backendSchema } from './kinds/backend.ts';
+import { type ModelObject, modelSchema } from './kinds/model.ts';
+import { type SecretObject, secretSchema } from './kinds/secret.ts';
+
+/** An object that passed its schema, with what its author needs to find it. */
+export interface Read<Value> {
+  readonly object: CatalogObject;
+  readonly value: Value;
+}
+
+/** A Model of which single routes may have been left out: `routeIndexes` says which of the author's these are. */
+export interface ReadModel extends Read<ModelObject> {
+  readonly routeIndexes: readonly number[];
+}
+
+export type ReadResult =
+  | { readonly kind: 'Backend'; readonly read: Read<BackendObject>; readonly problems: readonly CatalogProblem[] }
+  | { readonly kind: 'Model'; readonly read: ReadModel; readonly problems: readonly CatalogProblem[] }
+  | { readonly kind: 'Secret'; readonly read: Read<SecretObject>; readonly problems: readonly CatalogProblem[] }
+  | { readonly kind: 'bad'; readonly object: CatalogObject; readonly problems: readonly CatalogProblem[] };
+
+type Kind = Exclude<ReadResult['kind'], 'bad'>;
+
+const kindsByVersion: ReadonlyMap<unknown, readonly Kind[]> = new Map<unknown, readonly Kind[]>([
+  ['weir.dev/v1alpha1', ['Backend', 'Model']],
+  ['v1', ['Secret']],
+]);
+
+export function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Names the place of a fault for the object's author. */
+export function problemIn(object: CatalogObject, fault: Fault): CatalogProblem {
+  const line = object.lineOf?.(fault.path);
+  const where = line === undefined ? object.where : `${object.where}:${line}`;
+  return { where, field: fieldPath(fault.path), message: fault.message };
+}
+
+/** An object never changes, and most are the same from one snapshot to the next: each is checked once. */
+const results = new WeakMap<CatalogObject, ReadResult>();
+
+/** Checks one object against the schema of its kind. Never throws. A Model keeps the routes that are in order. */
+export function readObject(object: CatalogObject): ReadResult {
+  const known = results.get(object);
+  if (known) return known;
+  const result = read(object);
+  results.set(object, result);
+  return result;
+}
+
+function read(object: CatalogObject): ReadResult {
+  const bad = (faults: readonly Fault[]): ReadResult => ({
+    kind: 'bad',
+    object,
+    problems: faults.map((fault) => problemIn(object, fault)),
+  });
+  const { value } = object;
+  if (!isFields(value))
+    return bad([{ path: [], message: 'expected an object with apiVersion, kind, metadata and spec' }]);
+  const kinds = kindsByVersion.get(value['apiVersion']);
+  if (kinds === undefined) {
+    return bad([{ path: ['apiVersion'], message: 'expected "weir.dev/v1alpha1" (Backend, Model) or "v1" (Secret)' }]);
+  }
+  const kind = kinds.find((name) => name === value['kind']);
+  switch (kind) {
+    case 'Backend': {
+      const parsed = parse(backendSchema, value);
+      return parsed.ok ? { kind, read: { object, value: parsed.value }, problems: [] } : bad(parsed.faults);
+    }
+    case 'Secret': {
+      const parsed = parse(secretSchema, value);
+      return parsed.ok ? { kind, read: { object, value: parsed.value }, problems: [] } : bad(parsed.faults);
+    }
+    case 'Model': {
+      const parsed = parseModel(value);
+      if (parsed.value === undefined) return bad(parsed.faults);
+      const read = { object, value: parsed.value, routeIndexes: parsed.routeIndexes };
+      return { kind, read, problems: parsed.faults.map((fault) => problemIn(object, fault)) };
+    }
+    case undefined:
+      return bad([{ path: ['kind'], message: `expected ${kinds.join(' or ')} with this apiVersion` }]);
+  }
+}
+
+type Parsed<Value> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly faults: readonly Fault[] };
+
+function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): Parsed<z.output<Schema>> {
+  const result = schema.safeParse(value, { error: expectation });
+  return result.success ? { ok: true, value: result.data } : { ok: false, faults: faultsOf(result.error) };
+}
+
+interface ParsedModel {
+  readonly value?: ModelObject;
+  readonly routeIndexes: readonly number[];
+  readonly faults: readonly Fault[];
+}
+
+/** A fault inside one route costs that route only; any other fault, or no route left, costs the Model. */
+function parseModel(value: Readonly<Record<string, unknown>>): ParsedModel {
+  const spec = value['spec'];
+  const routes: readonly unknown[] = isFields(spec) && Array.isArray(spec['routes']) ? spec['routes'] : [];
+  const whole = parse(modelSchema, value);
+  if (whole.ok) return { value: whole.value, routeIndexes: [...routes.keys()], faults: [] };
+
+  const badRoutes = new Set(whole.faults.map((fault) => routeOf(fault.path)));
+  const routeIndexes = [...routes.keys()].filter((index) => !badRoutes.has(index));
+  if (badRoutes.has(undefined) || !isFields(spec) || routeIndexes.length === 0) {
+    return { routeIndexes: [], faults: whole.faults };
+  }
+  const rest = parse(modelSchema, { ...value, spec: { ...spec, routes: routeIndexes.map((index) => routes[index]) } });
+  // The second parse can find what the first did not look at: rules over several fields run on sound fields only.
+  if (!rest.ok) return { routeIndexes: [], faults: [...whole.faults, ...rest.faults] };
+  return { value: rest.value, routeIndexes, faults: whole.faults };
+}
+
+function routeOf(path: readonly PropertyKey[]): number | undefined {
+  const [spec, routes, index] = path;
+  return spec === 'spec' && routes === 'routes' && typeof index === 'number' ? index : undefined;
+}

@@ -1,0 +1,110 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { catalogCommand } from './catalog.ts';
+
+const good = `apiVersion: v1
+kind: Secret
+metadata: {name: vllm-a}
+stringData: {token: sk-canary}
+---
+apiVersion: weir.dev/v1alpha1
+kind: Backend
+metadata: {name: vllm-a}
+spec:
+  engine: vllm
+  endpoint: {host: vllm-a.models.svc, port: 8000, path: /v1}
+  tls: {mode: Off}
+  credentials: {secretRef: {name: vllm-a, key: token}}
+  capacity: {maxConcurrentRequests: 64}
+  healthCheck: {path: /health, intervalSeconds: 5}
+---
+apiVersion: weir.dev/v1alpha1
+kind: Model
+metadata: {name: qwen3-8b}
+spec:
+  id: qwen/qwen3-8b
+  ownedBy: qwen
+  added: "2026-06-01T00:00:00Z"
+  contextLength: 131072
+  inputModalities: [text]
+  pricing: {prompt: "0.00000015", completion: "0.0000006", inputCacheRead: "0.00000003"}
+  reasoning: {mode: Optional, efforts: [low, medium, high, max]}
+  tokenizer: {path: qwen3-8b}
+  serviceLevel: {minAvailability: "0.99", windowSeconds: 900}
+  hedging: {mode: Auto}
+  routes:
+  - backend: vllm-a
+    upstreamModel: Qwen/Qwen3-8B
+    weight: 100
+    capabilities: {}
+  retireAt: "2027-01-31T00:00:00Z"
+`;
+
+let dir = '';
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'weir-check-'));
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  process.exitCode = undefined;
+  await rm(dir, { recursive: true });
+});
+
+async function check(...args: readonly string[]): Promise<{ readonly output: string; readonly code: unknown }> {
+  const written = vi.spyOn(process.stdout, 'write').mockReturnValue(true).mockClear();
+  const program = new Command();
+  catalogCommand(program);
+  await program.parseAsync(['catalog', 'check', ...args], { from: 'user' });
+  return { output: written.mock.calls.map(([text]) => String(text)).join(''), code: process.exitCode };
+}
+
+test('counts what a good folder has: the manifests of the documentation', async () => {
+  await writeFile(join(dir, 'all.yaml'), good);
+  expect(await check(dir)).toEqual({
+    output: 'qwen/qwen3-8b  vllm-a\n1 model, 1 backend, 1 route: good\n',
+    code: undefined,
+  });
+  expect(JSON.parse((await check(dir, '--json')).output)).toEqual({ models: 1, backends: 1, routes: 1, problems: [] });
+});
+
+test('prints each problem with file, document, line and field, and exits with 1', async () => {
+  await writeFile(
+    join(dir, 'all.yaml'),
+    good.replace('backend: vllm-a', 'backend: vllm-b').replace('port: 8000', 'port: 0'),
+  );
+  await writeFile(join(dir, 'broken.yaml'), 'kind: "');
+  expect(await check(dir)).toEqual({
+    output: `${[
+      'broken.yaml:1: kind: expected a missing ":", comma, quote, bracket or space',
+      'all.yaml#2:11: spec.endpoint.port: expected at least 1',
+      'all.yaml#3:32: spec.routes[0].backend: expected a Backend, there is none named "vllm-b"',
+      '3 problems',
+    ].join('\n')}\n`,
+    code: 1,
+  });
+});
+
+test('prints problems as JSON too, and exits with 1', async () => {
+  await writeFile(join(dir, 'one.json'), '{"apiVersion": "v1", "kind": "Pod"}');
+  const { output, code } = await check(dir, '--json');
+  expect(JSON.parse(output)).toEqual({
+    models: 0,
+    backends: 0,
+    routes: 0,
+    problems: [{ where: 'one.json:1', field: 'kind', message: 'expected Secret with this apiVersion' }],
+  });
+  expect(code).toBe(1);
+});
+
+test('says which folder is missing or has no manifests, and exits with 1', async () => {
+  const missing = join(dir, 'missing');
+  expect(await check(missing)).toEqual({ output: `${missing}: expected a readable folder\n1 problem\n`, code: 1 });
+  await writeFile(join(dir, 'only-a-comment.yaml'), '# nothing yet\n');
+  expect(await check(dir)).toEqual({
+    output: `${dir}: expected manifests: files ending in .yaml, .yml or .json with objects in them\n1 problem\n`,
+    code: 1,
+  });
+});

@@ -1,0 +1,116 @@
+import type { Prices } from './usage.ts';
+
+export const engineNames = [
+  'openai',
+  'vllm',
+  'sglang',
+  'llamacpp',
+  'ollama',
+  'tgi',
+  'deepseek',
+  'dashscope',
+  'moonshot',
+  'zai',
+  'fireworks',
+  'together',
+] as const;
+export type EngineName = (typeof engineNames)[number];
+
+export type Modality = 'text' | 'image';
+
+/** What Envoy must know to reach a backend. Its name is a digest of its content: a changed cluster is a new cluster. */
+export interface Cluster {
+  readonly name: string;
+  /** Name of the Backend it was made from, for operators' metrics. */
+  readonly backend: string;
+  readonly host: string;
+  readonly port: number;
+  readonly tls:
+    | { readonly mode: 'Off' }
+    | { readonly mode: 'System'; readonly serverName: string }
+    | { readonly mode: 'Custom'; readonly serverName: string; readonly ca: string };
+  readonly healthCheck?: { readonly path: string; readonly intervalSeconds: number };
+  /** Requests Envoy lets through at once; what is above is refused at the egress listener, not queued. */
+  readonly maxConcurrentRequests?: number;
+}
+
+/** Serving capacity: one engine deployment behind one Envoy cluster. */
+export interface Backend {
+  readonly name: string;
+  readonly engine: EngineName;
+  readonly cluster: Cluster;
+  /** Value of the Host header. */
+  readonly authority: string;
+  /** Path prefix before `/chat/completions`, such as `/v1`; never ends with a slash. */
+  readonly path: string;
+  /** Value of the Authorization header. A secret: it never leaves for a log. */
+  readonly authorization?: string;
+  readonly maxConcurrentRequests?: number;
+}
+
+/** What an operator may override of an engine's capability table, per route. */
+export interface CapabilityOverrides {
+  readonly tools?: boolean;
+  readonly responseFormats?: readonly ('json_object' | 'json_schema')[];
+  readonly parameters?: readonly string[];
+  readonly continuation?: boolean;
+}
+
+/** One model on one backend. */
+export interface Route {
+  /** `<model>@<backend>`, unique in a snapshot. For operators only. */
+  readonly id: string;
+  readonly backend: Backend;
+  readonly upstreamModel: string;
+  readonly weight: number;
+  readonly capabilities: CapabilityOverrides;
+}
+
+export type ReasoningEffort = 'low' | 'medium' | 'high' | 'max';
+
+/** An entry of the catalog, compiled. Service specification §2.1. */
+export interface Model {
+  /** Lowercase `<org>/<model>`. */
+  readonly id: string;
+  readonly ownedBy: string;
+  /** Unix seconds when it joined the catalog. */
+  readonly added: number;
+  readonly contextLength: number;
+  readonly inputModalities: readonly Modality[];
+  readonly prices: Prices;
+  readonly reasoning: {
+    readonly mode: 'None' | 'Optional' | 'Always';
+    readonly efforts: readonly ReasoningEffort[];
+  };
+  /** Folder under the tokenizer root. */
+  readonly tokenizerPath?: string;
+  readonly hedging: 'Off' | 'Auto';
+  readonly serviceLevel?: { readonly minAvailability: number; readonly windowSeconds: number };
+  readonly routes: readonly Route[];
+}
+
+/** The compiled catalog: read-only, swapped whole. */
+export interface Snapshot {
+  /** Digest of the content. */
+  readonly version: string;
+  readonly models: ReadonlyMap<string, Model>;
+  readonly clusters: readonly Cluster[];
+}
+
+/** One object as its source delivered it, not judged yet. */
+export interface CatalogObject {
+  /** Where its author finds it: `models/qwen.yaml#2` or `Model/qwen3-8b`. */
+  readonly where: string;
+  readonly value: unknown;
+  /** Line of a field, or of the nearest thing around it that is there. Only sources made of text know lines. */
+  readonly lineOf?: (path: readonly PropertyKey[]) => number | undefined;
+}
+
+/** What is wrong with one object or file of the catalog, for its author. Never holds a value of a Secret. */
+export interface CatalogProblem {
+  /** File (document, line) or object the problem is in: `models/qwen.yaml#2:14` or `Model/qwen3-8b`. */
+  readonly where: string;
+  /** Path of the field at fault: `spec.routes[0].backend`; empty when it is the whole document. */
+  readonly field: string;
+  readonly message: string;
+}

@@ -1,0 +1,79 @@
+import type { Usage } from './usage.ts';
+
+/** Why an answer ended, in the chat format's words. */
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
+
+/** Token probabilities of one choice's delta, carried as the engine wrote them. */
+export interface Logprobs {
+  readonly content?: readonly unknown[] | null;
+  readonly refusal?: readonly unknown[] | null;
+}
+
+/**
+ * A piece of text, reasoning or refusal. `deltas` counts the engine's own deltas in it: pieces that arrived together
+ * are one event, and the count still estimates tokens where nothing better is known.
+ */
+export interface TextEvent {
+  readonly type: 'text-delta' | 'reasoning-delta' | 'refusal-delta';
+  readonly choice: number;
+  readonly text: string;
+  readonly deltas: number;
+  readonly logprobs?: Logprobs;
+}
+
+/** One step of an answer. `choice` is the index among the `n` choices asked for. */
+export type AnswerEvent =
+  | TextEvent
+  | {
+      readonly type: 'tool-start';
+      readonly choice: number;
+      /** Dense 0-based index among the calls of this choice. */
+      readonly tool: number;
+      readonly id: string;
+      readonly name: string;
+    }
+  | { readonly type: 'tool-delta'; readonly choice: number; readonly tool: number; readonly text: string }
+  /** Totals so far; a later one replaces an earlier one. */
+  | { readonly type: 'usage'; readonly usage: Usage }
+  | { readonly type: 'finish'; readonly choice: number; readonly reason: FinishReason };
+
+/** Whether an event carries output, so that relaying it commits the attempt. */
+export function isOutput(event: AnswerEvent): boolean {
+  return event.type !== 'usage';
+}
+
+/** Why an attempt is no good. Never shown to a caller as it is. */
+export type FaultKind =
+  | 'connect'
+  | 'status'
+  | 'content-type'
+  | 'malformed'
+  | 'engine-error'
+  | 'truncated'
+  | 'reset'
+  | 'stalled'
+  | 'too-large';
+
+export interface Fault {
+  readonly kind: FaultKind;
+  /** Safe to log: never holds content. */
+  readonly detail: string;
+  /** HTTP status of the engine, where there was one. */
+  readonly status?: number;
+  /** Whole seconds the engine asked us to stay away. */
+  readonly retryAfterSeconds?: number;
+}
+
+/** What a reader made of one piece of an engine's answer. */
+export interface ReadStep {
+  readonly events: readonly AnswerEvent[];
+  /** `open`: more is to come. `complete`: the answer is whole. Otherwise the attempt has failed. */
+  readonly state: 'open' | 'complete' | Fault;
+}
+
+/** A synchronous machine: an engine's bytes in, events out. Never throws on what an engine sent. */
+export interface ResponseReader {
+  readonly push: (bytes: Uint8Array) => ReadStep;
+  /** The engine ended its answer cleanly. */
+  readonly end: () => ReadStep;
+}

@@ -1,0 +1,33 @@
+export interface RequestHead {
+  readonly method: string;
+  /** With the query, if any. */
+  readonly path: string;
+  /** First value of a header, by lowercase name. */
+  readonly header: (name: string) => string | undefined;
+}
+
+export type Headers = readonly (readonly [name: string, value: string])[];
+
+/** One HTTP exchange with a caller, whatever carries it. */
+export interface Exchange {
+  readonly head: RequestHead;
+  /** Aborts when the caller leaves before the answer is complete. */
+  readonly signal: AbortSignal;
+  /**
+   * Whole request body. Rejects with `body_too_large` as soon as more than `limitBytes` have come, and with the
+   * signal's reason when the caller leaves.
+   */
+  readonly body: (limitBytes: number) => Promise<Uint8Array>;
+  /** Answers at once with a whole body. */
+  readonly reply: (status: number, headers: Headers, body: string) => void;
+  /** Starts an answer whose body follows in pieces. */
+  readonly start: (status: number, headers: Headers) => void;
+  /** Sends a piece of the body. False when the way to the caller is full: send more after `onDrain`. */
+  readonly write: (text: string) => boolean;
+  /** Calls `run` once when there is room again. */
+  readonly onDrain: (run: () => void) => void;
+  /** Sends the last piece, which may be empty. */
+  readonly end: (text: string) => void;
+  /** Whether an answer was started and has not ended. */
+  readonly started: () => boolean;
+}

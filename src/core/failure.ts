@@ -1,0 +1,88 @@
+/** Whose fault a failure is: it decides what is logged and what is held against a route. */
+export type Blame = 'caller' | 'service' | 'upstream';
+
+interface FailureRow {
+  /** HTTP status when nothing was sent yet. */
+  readonly status: number;
+  /** `error.type` of the envelope. */
+  readonly type: 'invalid_request_error' | 'service_error';
+  /** Whether `error.code` is shown to the caller (service specification §7). */
+  readonly shown: boolean;
+  readonly blame: Blame;
+}
+
+const refused = { status: 400, type: 'invalid_request_error', blame: 'caller' } as const;
+const limited = { type: 'service_error', shown: false, blame: 'caller' } as const;
+
+/**
+ * Every way a request can fail, one row each (service specification §7).
+ * The documentation's table is compared with this one by a test.
+ */
+export const failures = {
+  not_found: { status: 404, type: 'invalid_request_error', shown: false, blame: 'caller' },
+  unauthenticated: { ...limited, status: 401 },
+  insufficient_funds: { ...limited, status: 402 },
+  suspended: { ...limited, status: 403 },
+  body_too_large: { ...limited, status: 413 },
+  rate_limited: { ...limited, status: 429 },
+  invalid_request: { ...refused, shown: false },
+  model_not_found: { ...refused, shown: true },
+  variant_not_supported: { ...refused, shown: true },
+  web_search_name_reserved: { ...refused, shown: true },
+  web_search_unavailable: { ...refused, shown: true },
+  modality_not_supported: { ...refused, shown: true },
+  context_length_exceeded: { ...refused, shown: true },
+  reasoning_not_disableable: { ...refused, shown: true },
+  tools_not_supported: { ...refused, shown: true },
+  response_format_not_supported: { ...refused, shown: true },
+  param_not_supported: { ...refused, shown: true },
+  param_combination_not_supported: { ...refused, shown: true },
+  attempts_failed: { status: 502, type: 'service_error', shown: false, blame: 'upstream' },
+  no_capacity: { status: 503, type: 'service_error', shown: false, blame: 'service' },
+  overloaded: { status: 503, type: 'service_error', shown: false, blame: 'service' },
+  internal: { status: 503, type: 'service_error', shown: false, blame: 'service' },
+  stream_interrupted: { status: 200, type: 'service_error', shown: true, blame: 'upstream' },
+  upstream_incomplete: { status: 200, type: 'service_error', shown: true, blame: 'upstream' },
+} as const satisfies Record<string, FailureRow>;
+
+export type FailureCode = keyof typeof failures;
+
+/** A refusal or fault with a code from the table. The message is safe to show; the cause is for the log only. */
+export class Failure extends Error {
+  readonly code: FailureCode;
+  /** Whole seconds to wait, for a `Retry-After` header. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    code: FailureCode,
+    message: string,
+    options: { readonly cause?: unknown; readonly retryAfterSeconds?: number } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'Failure';
+    this.code = code;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+
+  get row(): FailureRow {
+    return failures[this.code];
+  }
+}
+
+/** The error object of the envelope (service specification §2.5). */
+export interface ErrorBody {
+  readonly message: string;
+  readonly type: string;
+  readonly code?: string;
+}
+
+export function errorBody(failure: Failure): ErrorBody {
+  const { type, shown } = failure.row;
+  return shown ? { message: failure.message, type, code: failure.code } : { message: failure.message, type };
+}
+
+/** Turns anything thrown into a Failure, so that unknown errors become ours in one place. */
+export function asFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  return new Failure('internal', 'The service could not handle this request. It is safe to retry.', { cause: error });
+}

@@ -1,0 +1,14 @@
+import type { EngineName } from './catalog.ts';
+import type { FailureCode } from './failure.ts';
+import type { Request } from './request.ts';
+
+/** What the main thread asks of the worker that reads large bodies. `handle` names a request it holds. */
+export type PrepareTask = { readonly id: number; readonly handle: number } & (
+  | { readonly kind: 'read'; readonly bytes: Uint8Array }
+  | { readonly kind: 'write'; readonly target: { readonly engine: EngineName; readonly upstreamModel: string } }
+);
+
+export type PrepareReply =
+  | { readonly kind: 'read'; readonly request: Omit<Request, 'messages'>; readonly hasImages: boolean }
+  | { readonly kind: 'written'; readonly bytes: Uint8Array<ArrayBuffer> }
+  | { readonly kind: 'failed'; readonly code: FailureCode; readonly message: string };

@@ -1,0 +1,100 @@
+import type { ReasoningEffort } from './catalog.ts';
+
+export interface TextPart {
+  readonly type: 'text';
+  readonly text: string;
+}
+
+export interface ImagePart {
+  readonly type: 'image';
+  /** An https URL or a data URL. */
+  readonly url: string;
+  readonly detail?: 'auto' | 'low' | 'high';
+}
+
+export type Content = string | readonly (TextPart | ImagePart)[];
+
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  /** JSON text, exactly as the model wrote it. */
+  readonly arguments: string;
+}
+
+export type Message =
+  | { readonly role: 'system'; readonly content: Content; readonly name?: string }
+  | { readonly role: 'user'; readonly content: Content; readonly name?: string }
+  | {
+      readonly role: 'assistant';
+      readonly content?: Content;
+      readonly name?: string;
+      readonly reasoning?: string;
+      readonly toolCalls?: readonly ToolCall[];
+    }
+  | { readonly role: 'tool'; readonly toolCallId: string; readonly content: Content };
+
+export interface Tool {
+  readonly name: string;
+  readonly description?: string;
+  /** JSON Schema of the arguments, as the caller wrote it. */
+  readonly parameters?: Readonly<Record<string, unknown>>;
+  readonly strict?: boolean;
+}
+
+export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
+
+export type ResponseFormat =
+  | { readonly type: 'text' }
+  | { readonly type: 'json_object' }
+  | {
+      readonly type: 'json_schema';
+      readonly name: string;
+      readonly description?: string;
+      readonly schema?: Readonly<Record<string, unknown>>;
+      readonly strict?: boolean;
+    };
+
+/** What the caller asked of reasoning. Omitted: on, at the deepest setting (service specification §4.1.1). */
+export interface ReasoningAsk {
+  readonly enabled: boolean;
+  readonly effort?: ReasoningEffort;
+  readonly budgetTokens?: number;
+}
+
+/** Parameters that are passed to the engine under the same name wherever it honours them. */
+export interface Sampling {
+  readonly temperature?: number;
+  readonly top_p?: number;
+  readonly stop?: string | readonly string[];
+  readonly seed?: number;
+  readonly n?: number;
+  readonly logprobs?: boolean;
+  readonly top_logprobs?: number;
+  readonly logit_bias?: Readonly<Record<string, number>>;
+  readonly frequency_penalty?: number;
+  readonly presence_penalty?: number;
+  readonly parallel_tool_calls?: boolean;
+  readonly top_k?: number;
+  readonly min_p?: number;
+  readonly repetition_penalty?: number;
+  readonly top_a?: number;
+}
+
+/** What the caller asked, in no vendor's words. */
+export interface Request {
+  /** Lowercase, any accepted suffix stripped. */
+  readonly modelId: string;
+  readonly messages: readonly Message[];
+  readonly tools: readonly Tool[];
+  readonly toolChoice?: ToolChoice;
+  readonly responseFormat?: ResponseFormat;
+  readonly reasoning?: ReasoningAsk;
+  /** Cap on reasoning plus answer, tokens. */
+  readonly maxOutputTokens?: number;
+  readonly sampling: Sampling;
+  readonly stream: boolean;
+  /** Whether a final usage chunk is wanted on a stream. */
+  readonly includeUsage: boolean;
+  /** Fields accepted and deliberately not acted on, for `x-service-inert-params`. */
+  readonly inert: readonly string[];
+}

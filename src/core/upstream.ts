@@ -1,0 +1,36 @@
+/** One HTTP request to an engine, through the egress listener. */
+export interface UpstreamCall {
+  /** Envoy cluster. */
+  readonly cluster: string;
+  /** Host header. */
+  readonly authority: string;
+  readonly path: string;
+  /** Authorization header. */
+  readonly authorization?: string;
+  readonly body: string | Uint8Array;
+  readonly accept: 'text/event-stream' | 'application/json';
+}
+
+/** Receives what the engine answers, in this order; `failed` may come at any time and is the last. */
+export interface UpstreamListener {
+  readonly head: (status: number, header: (name: string) => string | undefined) => void;
+  readonly data: (bytes: Uint8Array) => void;
+  readonly ended: () => void;
+  /** The connection could not be made, was reset or cut. `connected` tells whether headers had come. */
+  readonly failed: (reason: string) => void;
+}
+
+/** A call under way. */
+export interface UpstreamStream {
+  /** Closes the connection; nothing is reported afterwards. Harmless once the call is over. */
+  readonly abort: () => void;
+  /** Stops and restarts reading: the engine feels it. */
+  readonly pause: () => void;
+  readonly resume: () => void;
+}
+
+export interface Upstream {
+  readonly call: (call: UpstreamCall, listener: UpstreamListener) => UpstreamStream;
+  /** Calls under way on a cluster, so that a cluster is not taken away from under them. */
+  readonly inFlight: (cluster: string) => number;
+}

@@ -1,0 +1,35 @@
+import type { Money } from './money.ts';
+
+/**
+ * Token counts of one answer. Absent is not zero: a count that nobody reported is undefined.
+ * Service specification §2.4.
+ */
+export interface Usage {
+  readonly promptTokens: number;
+  /** Output tokens, reasoning included. */
+  readonly completionTokens: number;
+  /** Part of the prompt billed at the cached rate. */
+  readonly cachedTokens?: number;
+  /** Part of the completion that was reasoning. */
+  readonly reasoningTokens?: number;
+}
+
+/** USD per token, in units of 10⁻¹² USD. */
+export interface Prices {
+  readonly prompt: Money;
+  readonly completion: Money;
+  readonly inputCacheRead: Money;
+}
+
+/** The exact price of an answer. Cached tokens never exceed the prompt's. */
+export function costOf(usage: Usage, prices: Prices): Money {
+  const cached = BigInt(Math.min(usage.cachedTokens ?? 0, usage.promptTokens));
+  const prompt = BigInt(usage.promptTokens) - cached;
+  return prompt * prices.prompt + cached * prices.inputCacheRead + BigInt(usage.completionTokens) * prices.completion;
+}
+
+/** What was billed, for the caller to see. */
+export interface Bill {
+  readonly usage: Usage;
+  readonly cost: Money;
+}

@@ -1,0 +1,137 @@
+import { Failure } from '../../core/failure.ts';
+import type { Content, Message, Request, ResponseFormat, Sampling, Tool, ToolChoice } from '../../core/request.ts';
+import { describeIssue } from '../describe-issue.ts';
+import { type ChatBody, type ChatMessage, chatBody } from './schema.ts';
+import { inertFields } from './inert-fields.ts';
+
+/** Drops what is absent, so that absent and null cannot be told apart afterwards. */
+function present<T extends Record<string, unknown>>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
+  // oxlint-disable-next-line typescript/consistent-type-assertions -- the keys are those of the argument
+  return Object.fromEntries(entries) as { [K in keyof T]?: NonNullable<T[K]> };
+}
+
+type WireContent = NonNullable<ChatMessage['content']>;
+
+function readContent(content: WireContent): Content {
+  if (typeof content === 'string') return content;
+  const parts = content.map((part) => {
+    switch (part.type) {
+      case 'text':
+        return part;
+      case 'refusal':
+        return { type: 'text' as const, text: part.refusal };
+      case 'image_url': {
+        const image = typeof part.image_url === 'string' ? { url: part.image_url } : part.image_url;
+        return { type: 'image' as const, url: image.url, ...present({ detail: image.detail }) };
+      }
+    }
+  });
+  // Service specification §2.2: text parts behave like a string, on engines that take only strings too.
+  return parts.every((part) => part.type === 'text') ? parts.map((part) => part.text).join('') : parts;
+}
+
+function readMessage(message: ChatMessage): Message {
+  switch (message.role) {
+    case 'system':
+    case 'developer':
+      return { role: 'system', content: readContent(message.content), ...present({ name: message.name }) };
+    case 'user':
+      return { role: 'user', content: readContent(message.content), ...present({ name: message.name }) };
+    case 'tool':
+      return { role: 'tool', toolCallId: message.tool_call_id, content: readContent(message.content) };
+    case 'assistant': {
+      const { content, tool_calls: calls } = message;
+      return {
+        role: 'assistant',
+        ...(content === undefined || content === null ? {} : { content: readContent(content) }),
+        ...present({ name: message.name, reasoning: message.reasoning_content ?? message.reasoning }),
+        ...(calls === undefined || calls === null || calls.length === 0
+          ? {}
+          : {
+              toolCalls: calls.map((call) => ({
+                id: call.id,
+                name: call.function.name,
+                arguments: call.function.arguments,
+              })),
+            }),
+      };
+    }
+  }
+}
+
+function readTools(body: ChatBody): readonly Tool[] {
+  return (body.tools ?? []).map(({ function: { name, description, parameters, strict } }) => ({
+    name,
+    ...present({ description, parameters, strict }),
+  }));
+}
+
+function readToolChoice(body: ChatBody, tools: readonly Tool[]): { readonly toolChoice?: ToolChoice } {
+  const choice = body.tool_choice;
+  if (choice === undefined || choice === null) return {};
+  if (typeof choice === 'string') {
+    if (choice === 'required' && tools.length === 0) {
+      throw new Failure('invalid_request', 'tool_choice: "required" needs at least one entry in tools');
+    }
+    return tools.length === 0 ? {} : { toolChoice: choice };
+  }
+  const { name } = choice.function;
+  if (!tools.some((tool) => tool.name === name)) {
+    throw new Failure('invalid_request', 'tool_choice.function.name: expected the name of one of the tools');
+  }
+  return { toolChoice: { name } };
+}
+
+function readResponseFormat(format: ChatBody['response_format']): { readonly responseFormat?: ResponseFormat } {
+  if (format === undefined || format === null) return {};
+  if (format.type !== 'json_schema') return { responseFormat: { type: format.type } };
+  const { name, description, schema, strict } = format.json_schema;
+  return { responseFormat: { type: 'json_schema', name, ...present({ description, schema, strict }) } };
+}
+
+function readSampling(body: ChatBody): Sampling {
+  const { temperature, top_p, stop, seed, n, logprobs, top_logprobs, logit_bias, frequency_penalty } = body;
+  const { presence_penalty, parallel_tool_calls, top_k, min_p, repetition_penalty, top_a } = body;
+  if (top_logprobs !== undefined && top_logprobs !== null && logprobs !== true) {
+    throw new Failure('invalid_request', 'top_logprobs: needs logprobs to be true');
+  }
+  return present({
+    ...{ temperature, top_p, stop, seed, n, logprobs, top_logprobs, logit_bias, frequency_penalty },
+    ...{ presence_penalty, parallel_tool_calls, top_k, min_p, repetition_penalty, top_a },
+  });
+}
+
+/** Splits a model id from its suffix: `:nitro` and `:floor` mean nothing here, any other is not offered (§1). */
+export function readModelId(text: string): string {
+  const [id = '', ...suffixes] = text.toLowerCase().split(':');
+  for (const suffix of suffixes) {
+    if (suffix !== 'nitro' && suffix !== 'floor') {
+      throw new Failure('variant_not_supported', 'model: only the suffixes :nitro and :floor are accepted');
+    }
+  }
+  return id;
+}
+
+/**
+ * Reads a parsed chat completions body (service specification §2.2, §4.1) into a request.
+ * Throws `invalid_request` with the path of the first field at fault, or `variant_not_supported`.
+ */
+export function readRequest(value: unknown): Request {
+  const parsed = chatBody.safeParse(value);
+  if (!parsed.success) throw new Failure('invalid_request', describeIssue(parsed.error));
+  const body = parsed.data;
+  const tools = readTools(body);
+  return {
+    modelId: readModelId(body.model),
+    messages: body.messages.map(readMessage),
+    tools,
+    ...readToolChoice(body, tools),
+    ...readResponseFormat(body.response_format),
+    ...present({ maxOutputTokens: body.max_completion_tokens ?? body.max_tokens }),
+    sampling: readSampling(body),
+    stream: body.stream === true,
+    includeUsage: body.stream_options?.include_usage === true,
+    inert: inertFields(value),
+  };
+}

@@ -1,0 +1,109 @@
+import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../../core/event.ts';
+import { isObject, parseJson } from '../json.ts';
+import { createSseDecoder } from '../sse.ts';
+import { type DeltaTemplate, learnTemplate } from './delta-template.ts';
+import { createAnswerReader } from './read-answer.ts';
+import type { ReadOptions } from './read-choice.ts';
+
+/** Largest JSON answer we hold, bytes. */
+const maxAnswerBytes = 64 * 1024 * 1024;
+
+/** Chunks in a row that may fail to fit a template before we stop learning new ones. */
+const maxMisses = 8;
+
+const truncated: Fault = { kind: 'truncated', detail: 'ended without a finish_reason' };
+
+/** Puts pieces of the same text that arrived together into one event. */
+function append(events: AnswerEvent[], { type, choice }: DeltaTemplate, text: string): void {
+  const last = events.at(-1);
+  if (last?.type === type && last.choice === choice && last.logprobs === undefined) {
+    events[events.length - 1] = { type, choice, text: last.text + text, deltas: last.deltas + 1 };
+  } else events.push({ type, choice, text, deltas: 1 });
+}
+
+/**
+ * Reads a streamed chat completion (engines.md §1). One malformed line alone does not end an attempt: what follows
+ * tells whether the stream is sound.
+ */
+export function createStreamReader(options: ReadOptions): ResponseReader {
+  const sse = createSseDecoder();
+  const answer = createAnswerReader(options);
+  let template: DeltaTemplate | undefined;
+  let misses = 0;
+  let state: ReadStep['state'] = 'open';
+
+  function readChunk(payload: string, events: AnswerEvent[]): Fault | undefined {
+    const chunk = parseJson(payload);
+    if (!isObject(chunk)) return undefined;
+    const before = events.length;
+    const fault = answer.push(chunk, events);
+    const event = events[before];
+    // After the end of a choice its text is dropped, which a template would not know.
+    if (events.some(({ type }, at) => at >= before && type === 'finish')) template = undefined;
+    const alone = events.length === before + 1 && (event?.type === 'text-delta' || event?.type === 'reasoning-delta');
+    if (alone && misses < maxMisses) {
+      template = learnTemplate(payload, event);
+      misses += 1;
+    }
+    return fault;
+  }
+
+  function read(payloads: readonly string[]): ReadStep {
+    const events: AnswerEvent[] = [];
+    for (const payload of payloads) {
+      if (state !== 'open') break;
+      const text = template?.match(payload);
+      if (text !== undefined && template !== undefined) {
+        misses = 0;
+        append(events, template, text);
+      } else if (payload === '[DONE]') {
+        answer.close(events);
+        state = answer.finished() ? 'complete' : truncated;
+      } else state = readChunk(payload, events) ?? state;
+    }
+    return { events, state };
+  }
+
+  return {
+    push: (bytes) => {
+      try {
+        return read(sse.push(bytes));
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error;
+        return { events: [], state: { kind: 'too-large', detail: 'event over the limit' } };
+      }
+    },
+    end: () => {
+      const step = read(sse.end());
+      return step.state === 'open' ? { ...step, state: answer.finished() ? 'complete' : truncated } : step;
+    },
+  };
+}
+
+/** Reads a chat completion that comes as one JSON object. Nothing is known before its last byte. */
+export function createJsonReader(options: ReadOptions): ResponseReader {
+  const decoder = new TextDecoder();
+  const answer = createAnswerReader(options);
+  let text = '';
+  let bytesSeen = 0;
+  return {
+    push: (bytes) => {
+      bytesSeen += bytes.length;
+      if (bytesSeen > maxAnswerBytes) {
+        return { events: [], state: { kind: 'too-large', detail: 'answer over the limit' } };
+      }
+      text += decoder.decode(bytes, { stream: true });
+      return { events: [], state: 'open' };
+    },
+    end: () => {
+      const events: AnswerEvent[] = [];
+      const parsed = parseJson(text + decoder.decode());
+      if (parsed === undefined) return { events, state: { kind: 'malformed', detail: 'answer is not JSON' } };
+      const fault = answer.push(parsed, events);
+      if (fault === undefined) answer.close(events);
+      const state = fault ?? (answer.finished() ? 'complete' : truncated);
+      // Output commits an attempt: a part of an answer that failed must not keep the next route from being tried.
+      return { events: state === 'complete' ? events : [], state };
+    },
+  };
+}

@@ -1,0 +1,217 @@
+import type { AnswerEvent, FinishReason, Logprobs } from '../../core/event.ts';
+import { type ErrorBody, errorBody, type Failure } from '../../core/failure.ts';
+import { formatUsd } from '../../core/money.ts';
+import type { Bill } from '../../core/usage.ts';
+
+/** What every chunk and answer of one request carries. */
+export interface AnswerIdentity {
+  readonly id: string;
+  /** Unix seconds. */
+  readonly created: number;
+  /** Our model id. */
+  readonly model: string;
+}
+
+/** Usage block as JSON text. The cost is written as the exact decimal, which a float could not carry. §2.4. */
+export function writeUsage({ usage, cost }: Bill): string {
+  const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = usage;
+  const cached = cachedTokens === undefined ? '' : `,"prompt_tokens_details":{"cached_tokens":${cachedTokens}}`;
+  const reasoning =
+    reasoningTokens === undefined ? '' : `,"completion_tokens_details":{"reasoning_tokens":${reasoningTokens}}`;
+  return (
+    `{"prompt_tokens":${promptTokens},"completion_tokens":${completionTokens},` +
+    `"total_tokens":${promptTokens + completionTokens}${cached}${reasoning},"cost":${formatUsd(cost)}}`
+  );
+}
+
+/** The envelope of every error (§2.5). */
+export function writeError(error: ErrorBody): string {
+  return JSON.stringify({ error });
+}
+
+export interface StreamWriter {
+  /** Server-sent events for these answer events; empty when they say nothing to a caller. */
+  readonly push: (events: readonly AnswerEvent[]) => string;
+  /** The end of a whole answer: the usage chunk when it was asked for, and `[DONE]`. */
+  readonly finish: (bill: Bill) => string;
+  /** The end of an interrupted answer (§7.3): nothing but `[DONE]` follows the error, for clients stop reading at it. */
+  readonly fail: (failure: Failure) => string;
+}
+
+const done = 'data: [DONE]\n\n';
+
+/** Writes events as chat completion chunks (engines.md §1). Strings that do not change are built once per stream. */
+export function createStreamWriter(
+  identity: AnswerIdentity,
+  options: { readonly includeUsage: boolean },
+): StreamWriter {
+  const { id, created, model } = identity;
+  const head =
+    `data: {"id":${JSON.stringify(id)},"object":"chat.completion.chunk","created":${created},` +
+    `"model":${JSON.stringify(model)},"choices":[`;
+  const tail = options.includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
+  const begun = new Set<number>();
+
+  const chunk = (choice: number, delta: string, logprobs = 'null', finish = 'null'): string =>
+    `${head}{"index":${choice},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}}${tail}`;
+
+  function writeEvent(event: AnswerEvent): string {
+    switch (event.type) {
+      case 'text-delta':
+        return chunk(event.choice, `{"content":${JSON.stringify(event.text)}}`, logprobsOf(event));
+      case 'refusal-delta':
+        return chunk(event.choice, `{"refusal":${JSON.stringify(event.text)}}`, logprobsOf(event));
+      case 'reasoning-delta': {
+        // §4.1.1: the trace stands in both fields, identical.
+        const text = JSON.stringify(event.text);
+        return chunk(event.choice, `{"reasoning_content":${text},"reasoning":${text}}`);
+      }
+      case 'tool-start': {
+        const { tool, id: callId, name } = event;
+        const call = { index: tool, id: callId, type: 'function', function: { name, arguments: '' } };
+        return chunk(event.choice, JSON.stringify({ tool_calls: [call] }));
+      }
+      case 'tool-delta': {
+        const call = { index: event.tool, function: { arguments: event.text } };
+        return chunk(event.choice, JSON.stringify({ tool_calls: [call] }));
+      }
+      case 'finish':
+        return chunk(event.choice, '{}', 'null', `"${event.reason}"`);
+      case 'usage':
+        return '';
+    }
+  }
+
+  return {
+    push: (events) => {
+      let text = '';
+      for (const event of events) {
+        if (event.type !== 'usage' && !begun.has(event.choice)) {
+          begun.add(event.choice);
+          text += chunk(event.choice, '{"role":"assistant","content":""}');
+        }
+        text += writeEvent(event);
+      }
+      return text;
+    },
+    finish: (bill) => (options.includeUsage ? `${head}],"usage":${writeUsage(bill)}}\n\n${done}` : done),
+    fail: (failure) => {
+      const choice = '{"index":0,"delta":{"content":""},"finish_reason":"error"}';
+      return `${head}${choice}],"error":${JSON.stringify(errorBody(failure))}}\n\n${done}`;
+    },
+  };
+}
+
+function logprobsOf({ logprobs }: { readonly logprobs?: Logprobs }): string {
+  if (logprobs === undefined) return 'null';
+  return JSON.stringify({ content: logprobs.content ?? null, refusal: logprobs.refusal ?? null });
+}
+
+interface ChoiceParts {
+  text: string | undefined;
+  reasoning: string;
+  refusal: string | undefined;
+  contentLogprobs: unknown[] | undefined;
+  refusalLogprobs: unknown[] | undefined;
+  readonly tools: { readonly id: string; readonly name: string; arguments: string }[];
+  finish: FinishReason | undefined;
+}
+
+export interface JsonWriter {
+  readonly push: (events: readonly AnswerEvent[]) => void;
+  /** The whole answer. */
+  readonly finish: (bill: Bill) => string;
+}
+
+/** Puts events together to one chat completion object. */
+export function createJsonWriter(identity: AnswerIdentity): JsonWriter {
+  const choices = new Map<number, ChoiceParts>();
+
+  function partsOf(index: number): ChoiceParts {
+    let parts = choices.get(index);
+    if (parts === undefined) {
+      parts = {
+        text: undefined,
+        reasoning: '',
+        refusal: undefined,
+        contentLogprobs: undefined,
+        refusalLogprobs: undefined,
+        tools: [],
+        finish: undefined,
+      };
+      choices.set(index, parts);
+    }
+    return parts;
+  }
+
+  function takeLogprobs(parts: ChoiceParts, logprobs: Logprobs | undefined): void {
+    for (const token of logprobs?.content ?? []) (parts.contentLogprobs ??= []).push(token);
+    for (const token of logprobs?.refusal ?? []) (parts.refusalLogprobs ??= []).push(token);
+  }
+
+  function take(event: AnswerEvent): void {
+    if (event.type === 'usage') return;
+    const parts = partsOf(event.choice);
+    switch (event.type) {
+      case 'text-delta':
+        parts.text = (parts.text ?? '') + event.text;
+        takeLogprobs(parts, event.logprobs);
+        return;
+      case 'reasoning-delta':
+        parts.reasoning += event.text;
+        return;
+      case 'refusal-delta':
+        parts.refusal = (parts.refusal ?? '') + event.text;
+        takeLogprobs(parts, event.logprobs);
+        return;
+      case 'tool-start':
+        parts.tools[event.tool] = { id: event.id, name: event.name, arguments: '' };
+        return;
+      case 'tool-delta': {
+        const call = parts.tools[event.tool];
+        if (call !== undefined) call.arguments += event.text;
+        return;
+      }
+      case 'finish':
+        parts.finish = event.reason;
+        return;
+    }
+  }
+
+  function writeLogprobs({ contentLogprobs, refusalLogprobs }: ChoiceParts): Logprobs | null {
+    if (contentLogprobs === undefined && refusalLogprobs === undefined) return null;
+    return { content: contentLogprobs ?? null, refusal: refusalLogprobs ?? null };
+  }
+
+  function writeChoice([index, parts]: readonly [number, ChoiceParts]): unknown {
+    const calls = parts.tools.map(({ id, name, arguments: text }) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: text },
+    }));
+    return {
+      index,
+      message: {
+        role: 'assistant',
+        content: parts.text ?? (calls.length > 0 || parts.refusal !== undefined ? null : ''),
+        refusal: parts.refusal ?? null,
+        ...(parts.reasoning === '' ? {} : { reasoning_content: parts.reasoning, reasoning: parts.reasoning }),
+        ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      },
+      logprobs: writeLogprobs(parts),
+      finish_reason: parts.finish ?? 'stop',
+    };
+  }
+
+  return {
+    push: (events) => {
+      for (const event of events) take(event);
+    },
+    finish: (bill) => {
+      const { id, created, model } = identity;
+      const written = [...choices].sort(([a], [b]) => a - b).map(writeChoice);
+      const answer = JSON.stringify({ id, object: 'chat.completion', created, model, choices: written });
+      return `${answer.slice(0, -1)},"usage":${writeUsage(bill)}}`;
+    },
+  };
+}

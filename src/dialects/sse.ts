@@ -1,0 +1,81 @@
+/** Media type of server-sent events. */
+export const eventStreamType = 'text/event-stream';
+
+/** Longest event we keep while its end has not come, in UTF-16 units. */
+const maxEventLength = 32 * 1024 * 1024;
+
+export interface SseDecoder {
+  /** Data payloads that these bytes completed, in order. Throws RangeError when an event passes the limit. */
+  readonly push: (bytes: Uint8Array) => readonly string[];
+  /** What stood unfinished when the stream ended: engines forget the last blank line. */
+  readonly end: () => readonly string[];
+}
+
+/**
+ * Decodes a stream of server-sent events to their `data` payloads (WHATWG HTML §9.2.6). Comments, event names, ids and
+ * retry times are not handed out: no chat engine says anything with them. Bytes may be split anywhere.
+ */
+export function createSseDecoder(): SseDecoder {
+  const decoder = new TextDecoder();
+  /** Text after the last line ending. */
+  let rest = '';
+  /** Data lines of the event that is not complete yet. */
+  let data: string | undefined;
+  /** The previous text ended in a carriage return, whose line feed may still come. */
+  let afterReturn = false;
+
+  function take(text: string, payloads: string[]): void {
+    // A long event in small pieces: looking through all of it with each piece would take the square of its length.
+    if (!text.includes('\n')) {
+      rest += text;
+      checkLength();
+      return;
+    }
+    const input = rest === '' ? text : rest + text;
+    let at = 0;
+    for (;;) {
+      const lineEnd = input.indexOf('\n', at);
+      if (lineEnd === -1) break;
+      if (lineEnd === at) {
+        if (data !== undefined) payloads.push(data);
+        data = undefined;
+      } else if (input.startsWith('data:', at)) {
+        const from = input.charCodeAt(at + 5) === 0x20 ? at + 6 : at + 5;
+        const line = input.slice(from, lineEnd);
+        data = data === undefined ? line : `${data}\n${line}`;
+      } else if (lineEnd - at === 4 && input.startsWith('data', at)) {
+        // A name without a colon is a field with an empty value.
+        data = data === undefined ? '' : `${data}\n`;
+      }
+      at = lineEnd + 1;
+    }
+    rest = at === 0 ? input : input.slice(at);
+    checkLength();
+  }
+
+  function checkLength(): void {
+    if (rest.length + (data?.length ?? 0) > maxEventLength) throw new RangeError('event too long');
+  }
+
+  /** Makes every line ending a line feed. The common case has no carriage return and costs one search. */
+  function lineFeeds(text: string): string {
+    if (text === '') return text;
+    const start = afterReturn && text.startsWith('\n') ? 1 : 0;
+    afterReturn = text.endsWith('\r');
+    const tail = start === 0 ? text : text.slice(start);
+    return tail.includes('\r') ? tail.replace(/\r\n?/g, '\n') : tail;
+  }
+
+  return {
+    push: (bytes) => {
+      const payloads: string[] = [];
+      take(lineFeeds(decoder.decode(bytes, { stream: true })), payloads);
+      return payloads;
+    },
+    end: () => {
+      const payloads: string[] = [];
+      take(`${lineFeeds(decoder.decode())}\n\n`, payloads);
+      return payloads;
+    },
+  };
+}

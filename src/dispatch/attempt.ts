@@ -1,0 +1,114 @@
+import type { Route } from '../core/catalog.ts';
+import type { Clock, Disarm } from '../core/clock.ts';
+import type { AnswerEvent, Fault, ResponseReader } from '../core/event.ts';
+import type { Upstream, UpstreamCall, UpstreamStream } from '../core/upstream.ts';
+
+/** How an attempt is going, told to whoever started it. `over` comes once and last. */
+export interface AttemptListener {
+  readonly events: (events: readonly AnswerEvent[]) => void;
+  readonly over: (end: 'complete' | Fault) => void;
+}
+
+export interface AttemptOptions {
+  readonly route: Route;
+  readonly call: UpstreamCall;
+  /** Makes the reader for the media type that the engine answers with; undefined when it is not one we asked for. */
+  readonly readerFor: (contentType: string) => ResponseReader | undefined;
+  readonly upstream: Upstream;
+  readonly clock: Clock;
+  /** Longest silence, milliseconds: comments and empty chunks do not count as payload. */
+  readonly idleMs: number;
+}
+
+/** One upstream call on one route. */
+export interface Attempt extends UpstreamStream {
+  readonly route: Route;
+}
+
+function retryAfter(value: string | undefined): { readonly retryAfterSeconds?: number } {
+  return value !== undefined && /^\d{1,6}$/.test(value) ? { retryAfterSeconds: Number(value) } : {};
+}
+
+/** Stands in until the call has returned: it may fail before that. */
+const notYet: UpstreamStream = { abort: () => undefined, pause: () => undefined, resume: () => undefined };
+
+/** Starts an attempt. Nothing is reported after `abort`. */
+export function startAttempt(options: AttemptOptions, listener: AttemptListener): Attempt {
+  const { route, upstream, clock, idleMs } = options;
+  let reader: ResponseReader | undefined;
+  let over = false;
+  let paused = false;
+  let lastPayload = clock.elapsed();
+  let disarm: Disarm = () => undefined;
+  let stream = notYet;
+
+  function finish(end: 'complete' | Fault): void {
+    if (over) return;
+    over = true;
+    disarm();
+    if (end !== 'complete') stream.abort();
+    listener.over(end);
+  }
+
+  // One timer per attempt, moved when it fires and not with every chunk.
+  function watch(delayMs: number): void {
+    disarm = clock.after(delayMs, () => {
+      const left = lastPayload + idleMs - clock.elapsed();
+      if (paused) watch(idleMs);
+      else if (left > 0) watch(left);
+      else finish({ kind: 'stalled', detail: `no payload for ${idleMs} ms` });
+    });
+  }
+
+  function take(step: ReturnType<ResponseReader['push']>): void {
+    if (step.events.length > 0) {
+      lastPayload = clock.elapsed();
+      listener.events(step.events);
+    }
+    if (step.state !== 'open') finish(step.state);
+  }
+
+  watch(idleMs);
+  const started = upstream.call(options.call, {
+    head: (status, header) => {
+      if (status !== 200) {
+        const detail = header('x-envoy-response-flags') ?? 'engine answered';
+        finish({ kind: 'status', status, detail, ...retryAfter(header('retry-after')) });
+        return;
+      }
+      reader = options.readerFor(header('content-type') ?? '');
+      if (reader === undefined) finish({ kind: 'content-type', detail: 'unexpected content type' });
+    },
+    data: (bytes) => {
+      if (!over && reader !== undefined) take(reader.push(bytes));
+    },
+    ended: () => {
+      if (over) return;
+      if (reader === undefined) finish({ kind: 'truncated', detail: 'ended without an answer' });
+      else {
+        take(reader.end());
+        finish({ kind: 'truncated', detail: 'ended in the middle' });
+      }
+    },
+    failed: (reason) => finish({ kind: reader === undefined ? 'connect' : 'reset', detail: reason }),
+  });
+  stream = started;
+  if (over) started.abort();
+  return {
+    route,
+    abort: () => {
+      over = true;
+      disarm();
+      started.abort();
+    },
+    pause: () => {
+      paused = true;
+      started.pause();
+    },
+    resume: () => {
+      paused = false;
+      lastPayload = clock.elapsed();
+      started.resume();
+    },
+  };
+}

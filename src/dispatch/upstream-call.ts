@@ -1,0 +1,17 @@
+import type { Route } from '../core/catalog.ts';
+import type { PreparedRequest } from '../core/prepared.ts';
+import type { UpstreamCall } from '../core/upstream.ts';
+
+/** The upstream call that carries a request to a route's engine. */
+export function upstreamCall(prepared: PreparedRequest, route: Route): UpstreamCall | Promise<UpstreamCall> {
+  const { backend } = route;
+  const call = {
+    cluster: backend.cluster.name,
+    authority: backend.authority,
+    path: `${backend.path}/chat/completions`,
+    accept: prepared.request.stream ? 'text/event-stream' : 'application/json',
+    ...(backend.authorization === undefined ? {} : { authorization: backend.authorization }),
+  } as const;
+  const body = prepared.bodyFor(route);
+  return body instanceof Promise ? body.then((bytes) => ({ ...call, body: bytes })) : { ...call, body };
+}

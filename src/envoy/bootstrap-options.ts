@@ -1,0 +1,22 @@
+/** What an operator decides about Envoy. Everything else follows from the design. */
+export interface BootstrapOptions {
+  /** Folder of the sockets and of the clusters file; see run-folder.ts. */
+  readonly runFolder: string;
+  readonly edge: {
+    readonly address: string;
+    /** 0 lets the kernel choose; Envoy's admin `/listeners` then tells which. */
+    readonly port: number;
+    /** PEM files. With them the edge speaks TLS only, HTTP/2 and HTTP/1.1 by ALPN. */
+    readonly tls?: { readonly certificateFile: string; readonly keyFile: string };
+  };
+  /** Proxies in front that append to `x-forwarded-for` and are believed. 0: the peer is the client. */
+  readonly trustedHops: number;
+  /** Requests per client address on every path. Default 5,000 a second, burst 10,000. */
+  readonly flood?: { readonly perSecond: number; readonly burst: number };
+  /** `GET /v1/models` per client address (service specification §8). Default 60 a minute, burst 120. */
+  readonly models?: { readonly perMinute: number; readonly burst: number };
+  /** Open client connections of the whole process. */
+  readonly maxConnections: number;
+  /** Heap at which Envoy sheds load; it starts to save memory a little below. */
+  readonly heapBytes: number;
+}

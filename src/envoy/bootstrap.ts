@@ -1,0 +1,45 @@
+import type { BootstrapOptions } from './bootstrap-options.ts';
+import { edgeListener } from './edge-listener.ts';
+import { egressListener } from './egress-listener.ts';
+import { overloadManager } from './overload.ts';
+import { runFolder } from './run-folder.ts';
+import { extprocCluster } from './service-cluster.ts';
+import type { JsonObject } from './typed.ts';
+
+/**
+ * Envoy's whole static configuration. Clusters of backends come later, through the watched clusters file, which must
+ * exist before Envoy starts. Throws when the run folder's path is too long (see run-folder.ts).
+ */
+export function renderBootstrap(options: BootstrapOptions): JsonObject {
+  const files = runFolder(options.runFolder);
+  return {
+    node: { id: 'weir', cluster: 'weir' },
+    admin: {
+      address: { pipe: { path: files.adminSocket, mode: 0o600 } },
+      ignore_global_conn_limit: true,
+    },
+    layered_runtime: {
+      layers: [
+        {
+          name: 'weir',
+          static_layer: {
+            // Without it Envoy resets every finished ext_proc stream, and Node answers a burst of resets with GOAWAY,
+            // which fails other callers' requests.
+            'envoy.reloadable_features.ext_proc_graceful_grpc_close': true,
+          },
+        },
+      ],
+    },
+    overload_manager: overloadManager(options),
+    dynamic_resources: {
+      cds_config: {
+        resource_api_version: 'V3',
+        path_config_source: { path: files.clustersFile, watched_directory: { path: files.clustersFolder } },
+      },
+    },
+    static_resources: {
+      listeners: [edgeListener(options), egressListener(files.egressSocket)],
+      clusters: [extprocCluster(files.extprocSocket)],
+    },
+  };
+}

@@ -1,0 +1,195 @@
+import type { BootstrapOptions } from './bootstrap-options.ts';
+import { serviceCluster } from './service-cluster.ts';
+import { edgeRoutes, extprocFilter } from './edge-routes.ts';
+import { ownReplies } from './own-replies.ts';
+import { floodLimit, modelsLimitFilter } from './rate-limits.ts';
+import { extension, typed } from './typed.ts';
+import type { JsonObject } from './typed.ts';
+
+/** Header in which the service finds the client's address. A caller's own is dropped before it is set. */
+export const clientAddressHeader = 'x-weir-client-address';
+
+/** Header with the peer's address and port and the protocol, `127.0.0.1:40312 HTTP/1.1`: which connection the answer goes to. */
+export const clientConnectionHeader = 'x-weir-client-connection';
+
+/**
+ * The listener callers reach, hardened after Envoy's guide for edge proxies.
+ * https://www.envoyproxy.io/docs/envoy/v1.40.0/configuration/best_practices/edge
+ */
+export function edgeListener(options: BootstrapOptions): JsonObject {
+  const { address, port, tls } = options.edge;
+  return {
+    name: 'edge',
+    traffic_direction: 'INBOUND',
+    address: { socket_address: { address, port_value: port } },
+    per_connection_buffer_limit_bytes: 64 * 1024,
+    socket_options: deadPeers,
+    filter_chains: [
+      {
+        ...(tls === undefined ? {} : { transport_socket: downstreamTls(tls), transport_socket_connect_timeout: '10s' }),
+        filters: [connectionManager(options)],
+      },
+    ],
+  };
+}
+
+/**
+ * Linux socket options, inherited by accepted connections. A peer that vanished is found by keep-alive probes within
+ * 60 + 6 × 10 s; one that takes no byte for five minutes, with bytes waiting, is given up.
+ */
+const deadPeers: readonly JsonObject[] = [
+  { description: 'SO_KEEPALIVE', level: 1, name: 9, int_value: 1, state: 'STATE_PREBIND' },
+  { description: 'TCP_KEEPIDLE', level: 6, name: 4, int_value: 60, state: 'STATE_PREBIND' },
+  { description: 'TCP_KEEPINTVL', level: 6, name: 5, int_value: 10, state: 'STATE_PREBIND' },
+  { description: 'TCP_KEEPCNT', level: 6, name: 6, int_value: 6, state: 'STATE_PREBIND' },
+  { description: 'TCP_USER_TIMEOUT (ms)', level: 6, name: 18, int_value: 300_000, state: 'STATE_PREBIND' },
+];
+
+function connectionManager(options: BootstrapOptions): JsonObject {
+  return extension(
+    'envoy.filters.network.http_connection_manager',
+    'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
+    {
+      stat_prefix: 'edge',
+      // HTTP/1.1, or HTTP/2 by ALPN or prior knowledge.
+      codec_type: 'AUTO',
+      route_config: edgeRoutes(options.models ?? { perMinute: 60, burst: 120 }),
+      local_reply_config: ownReplies(),
+      ...identity(options.trustedHops),
+      ...pathRules,
+      ...limits,
+      ...timeouts,
+      early_header_mutation_extensions: [dropInternalHeaders],
+      http_filters: [
+        floodLimit(options.flood ?? { perSecond: 5_000, burst: 10_000 }),
+        modelsLimitFilter(),
+        addClient,
+        service,
+        extension('envoy.filters.http.router', 'envoy.extensions.filters.http.router.v3.Router', {
+          suppress_envoy_headers: true,
+        }),
+      ],
+    },
+  );
+}
+
+/** Who is calling, and what we tell of ourselves: nothing. */
+function identity(trustedHops: number): JsonObject {
+  return {
+    use_remote_address: true,
+    xff_num_trusted_hops: trustedHops,
+    // The caller's id is kept as it is; otherwise Envoy would pack a sampling decision into it.
+    generate_request_id: true,
+    preserve_external_request_id: true,
+    always_set_request_id_in_response: true,
+    request_id_extension: {
+      typed_config: typed('envoy.extensions.request_id.uuid.v3.UuidRequestIdConfig', {
+        pack_trace_reason: false,
+        use_request_id_for_trace_sampling: false,
+      }),
+    },
+    server_header_transformation: 'PASS_THROUGH',
+  };
+}
+
+const pathRules: JsonObject = {
+  normalize_path: true,
+  merge_slashes: true,
+  path_with_escaped_slashes_action: 'REJECT_REQUEST',
+};
+
+const limits: JsonObject = {
+  max_request_headers_kb: 32,
+  common_http_protocol_options: {
+    max_headers_count: 100,
+    headers_with_underscores_action: 'REJECT_REQUEST',
+    // Of a connection without requests. Above the idle time of the usual load balancers (AWS 60 s, Google 600 s), so
+    // that it is never Envoy that closes a connection just as they use it.
+    idle_timeout: '620s',
+  },
+  http2_protocol_options: {
+    max_concurrent_streams: 256,
+    // What one upload may send ahead of the service, and one connection in all.
+    initial_stream_window_size: 256 * 1024,
+    initial_connection_window_size: 1024 * 1024,
+    max_outbound_frames: 10_000,
+    max_outbound_control_frames: 1_000,
+    max_consecutive_inbound_frames_with_empty_payload: 1,
+    max_inbound_priority_frames_per_stream: 100,
+    max_inbound_window_update_frames_per_data_frame_sent: 10,
+    // One bad request ends its stream, not its neighbours'.
+    override_stream_error_on_invalid_http_message: true,
+  },
+};
+
+/** None of them runs while a request is being served: an answer may be minutes away, and a stream silent for minutes. */
+const timeouts: JsonObject = {
+  request_headers_timeout: '15s',
+  // Until the whole request has arrived: 32 MB at 60 kB/s.
+  request_timeout: '600s',
+  stream_idle_timeout: '0s',
+  // An answer that is complete and that nobody takes.
+  stream_flush_timeout: '300s',
+  delayed_close_timeout: '5s',
+};
+
+/** Headers that mean something inside must not come from outside. */
+const dropInternalHeaders: JsonObject = extension(
+  'envoy.http.early_header_mutation.header_mutation',
+  'envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation',
+  {
+    mutations: ['x-weir-', 'x-envoy-'].map((prefix) => ({
+      remove_on_match: { key_matcher: { prefix, ignore_case: true } },
+    })),
+  },
+);
+
+function set(key: string, value: string): JsonObject {
+  return { append: { header: { key, value }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' } };
+}
+
+const addClient: JsonObject = extension(
+  'weir.client',
+  'envoy.extensions.filters.http.header_mutation.v3.HeaderMutation',
+  {
+    mutations: {
+      request_mutations: [
+        set(clientAddressHeader, '%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%'),
+        set(clientConnectionHeader, '%DOWNSTREAM_DIRECT_REMOTE_ADDRESS% %PROTOCOL%'),
+      ],
+    },
+  },
+);
+
+/** Hands the request to the service, which answers it with StreamedImmediateResponse. Routes turn it on. */
+const service: JsonObject = {
+  ...extension(extprocFilter, 'envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor', {
+    stat_prefix: 'service',
+    grpc_service: { envoy_grpc: { cluster_name: serviceCluster } },
+    failure_mode_allow: false,
+    status_on_error: { code: 'ServiceUnavailable' },
+    processing_mode: {
+      request_header_mode: 'SEND',
+      request_body_mode: 'FULL_DUPLEX_STREAMED',
+      request_trailer_mode: 'SEND',
+      response_header_mode: 'SKIP',
+      response_body_mode: 'NONE',
+      response_trailer_mode: 'SKIP',
+    },
+    // No timer runs in this body mode; the longest Envoy accepts, so that none ever cuts a request being served.
+    message_timeout: '3600s',
+  }),
+  disabled: true,
+};
+
+function downstreamTls(tls: { readonly certificateFile: string; readonly keyFile: string }): JsonObject {
+  return extension('envoy.transport_sockets.tls', 'envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext', {
+    common_tls_context: {
+      alpn_protocols: ['h2', 'http/1.1'],
+      tls_params: { tls_minimum_protocol_version: 'TLSv1_2' },
+      tls_certificates: [
+        { certificate_chain: { filename: tls.certificateFile }, private_key: { filename: tls.keyFile } },
+      ],
+    },
+  });
+}

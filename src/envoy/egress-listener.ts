@@ -1,0 +1,94 @@
+import { extension } from './typed.ts';
+import type { JsonObject } from './typed.ts';
+
+/** Request header that names the Envoy cluster of an upstream call. It is removed before the call leaves. */
+export const clusterHeader = 'x-weir-cluster';
+
+/**
+ * Response header that only Envoy sets: the call failed before an answer of the upstream's began. Its value are
+ * Envoy's response flags, such as `UF` (connection failed), `UC` (connection ended), `NC` (no such cluster),
+ * `UH` (no healthy host), `UO` (capacity reached).
+ * https://www.envoyproxy.io/docs/envoy/v1.40.0/configuration/observability/access_log/usage
+ */
+export const egressFailureHeader = 'x-weir-egress-failure';
+
+/** What went wrong in words, for the log only. */
+export const egressDetailHeader = 'x-weir-egress-detail';
+
+/** The listener through which the service calls upstreams: whatever it sends arrives as it was sent. */
+export function egressListener(egressSocket: string): JsonObject {
+  return {
+    name: 'egress',
+    traffic_direction: 'OUTBOUND',
+    address: { pipe: { path: egressSocket, mode: 0o600 } },
+    // The limit protects against callers, not against ourselves.
+    ignore_global_conn_limit: true,
+    bypass_overload_manager: true,
+    per_connection_buffer_limit_bytes: 256 * 1024,
+    filter_chains: [{ filters: [connectionManager] }],
+  };
+}
+
+const connectionManager: JsonObject = extension(
+  'envoy.filters.network.http_connection_manager',
+  'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
+  {
+    stat_prefix: 'egress',
+    codec_type: 'AUTO',
+    use_remote_address: false,
+    skip_xff_append: true,
+    generate_request_id: false,
+    server_header_transformation: 'PASS_THROUGH',
+    max_request_headers_kb: 96,
+    // The service watches its own calls; Envoy never gives up on one that is under way.
+    stream_idle_timeout: '0s',
+    request_timeout: '0s',
+    common_http_protocol_options: { idle_timeout: '3600s' },
+    local_reply_config: {
+      mappers: [
+        {
+          filter: {
+            status_code_filter: { comparison: { op: 'GE', value: { default_value: 400, runtime_key: 'weir.egress' } } },
+          },
+          headers_to_add: [
+            overwrite(egressFailureHeader, '%RESPONSE_FLAGS%'),
+            overwrite(egressDetailHeader, '%RESPONSE_CODE_DETAILS% %UPSTREAM_TRANSPORT_FAILURE_REASON%'),
+          ],
+        },
+      ],
+    },
+    route_config: {
+      name: 'egress',
+      // The clusters come and go while this route stays.
+      validate_clusters: false,
+      request_headers_to_remove: [clusterHeader, 'x-forwarded-proto', 'x-forwarded-for', 'x-request-id'],
+      response_headers_to_remove: [egressFailureHeader, egressDetailHeader],
+      virtual_hosts: [
+        {
+          name: 'egress',
+          domains: ['*'],
+          routes: [
+            {
+              match: { prefix: '/' },
+              route: {
+                cluster_header: clusterHeader,
+                cluster_not_found_response_code: 'SERVICE_UNAVAILABLE',
+                timeout: '0s',
+                idle_timeout: '0s',
+              },
+            },
+          ],
+        },
+      ],
+    },
+    http_filters: [
+      extension('envoy.filters.http.router', 'envoy.extensions.filters.http.router.v3.Router', {
+        suppress_envoy_headers: true,
+      }),
+    ],
+  },
+);
+
+function overwrite(key: string, value: string): JsonObject {
+  return { header: { key, value }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' };
+}

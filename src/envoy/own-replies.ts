@@ -1,0 +1,98 @@
+import { type Json, type JsonObject, typed } from './typed.ts';
+
+interface OwnReply {
+  /** Statuses Envoy would send. */
+  readonly from: readonly number[];
+  /** Status the contract has for them (service specification §7.1). */
+  readonly status: number;
+  readonly type: 'invalid_request_error' | 'service_error';
+  readonly message: string;
+}
+
+const rejected = { status: 400, type: 'invalid_request_error' } as const;
+
+/** Every status Envoy sends on its own account, and what the caller gets instead. 500 and 504 never leave. */
+const replies: readonly OwnReply[] = [
+  { from: [404], status: 404, type: 'invalid_request_error', message: 'There is nothing at this path and method.' },
+  {
+    from: [429],
+    status: 429,
+    type: 'service_error',
+    message: 'Too many requests from this address. Wait for the time in the Retry-After header.',
+  },
+  { from: [408], ...rejected, message: 'The request was not received in time.' },
+  { from: [426, 505], ...rejected, message: 'HTTP/1.1 or HTTP/2 is required.' },
+  {
+    from: [431],
+    ...rejected,
+    message: 'The request headers or the address are too long, or there are too many of them.',
+  },
+  { from: [501], ...rejected, message: 'The request uses a transfer coding or an upgrade that is not supported.' },
+];
+
+const malformed: OwnReply = { from: [], ...rejected, message: 'The request is not well-formed HTTP.' };
+
+const away: OwnReply = {
+  from: [],
+  status: 503,
+  type: 'service_error',
+  message: 'The service cannot take this request right now. It is safe to retry.',
+};
+
+/** Service specification §7.1: the one error that is not in the envelope. */
+const tooLarge: JsonObject = {
+  filter: statusIs('EQ', 413),
+  status_code: 413,
+  body_format_override: {
+    text_format_source: { inline_string: 'The request body is larger than 32 MB.\n' },
+    content_type: 'text/plain; charset=utf-8',
+  },
+};
+
+/** What the service writes into an ImmediateResponse's `details`. */
+const serviceDetails = 'weir';
+
+/**
+ * An answer that the service gave whole is a local reply for Envoy too. It is right as it is: this mapper fits it first
+ * and changes nothing.
+ */
+const fromService: JsonObject = {
+  filter: {
+    extension_filter: {
+      name: 'envoy.access_loggers.extension_filters.cel',
+      typed_config: typed('envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter', {
+        expression: `response.code_details == '${serviceDetails}'`,
+      }),
+    },
+  },
+};
+
+/** Puts every reply that Envoy makes by itself on the edge into the contract's envelope. The first mapper that fits wins. */
+export function ownReplies(): JsonObject {
+  return {
+    mappers: [
+      fromService,
+      tooLarge,
+      ...replies.flatMap((reply) => reply.from.map((status) => mapper(statusIs('EQ', status), reply))),
+      mapper(statusIs('GE', 500), away),
+      mapper(statusIs('GE', 400), malformed),
+    ],
+  };
+}
+
+function mapper(filter: Json, reply: OwnReply): JsonObject {
+  return {
+    filter,
+    status_code: reply.status,
+    body_format_override: { json_format: { error: { message: reply.message, type: reply.type } } },
+  };
+}
+
+function statusIs(op: 'EQ' | 'GE', status: number): JsonObject {
+  // Envoy demands a runtime key; nobody sets it.
+  return {
+    status_code_filter: {
+      comparison: { op, value: { default_value: status, runtime_key: `weir.own_reply.${op}.${status}` } },
+    },
+  };
+}

@@ -1,0 +1,39 @@
+/** Files that Envoy and the service share, all in one folder that only they may enter. */
+export interface RunFolder {
+  /** The service listens here for Envoy's ext_proc streams. */
+  readonly extprocSocket: string;
+  /** Envoy listens here for the service's upstream calls. */
+  readonly egressSocket: string;
+  /** Envoy's admin interface. */
+  readonly adminSocket: string;
+  /** Envoy watches this folder: only a file renamed into it counts as a change. */
+  readonly clustersFolder: string;
+  readonly clustersFile: string;
+  readonly bootstrapFile: string;
+}
+
+/** `sun_path` of unix(7) is 108 bytes, the last one a zero. */
+const longestSocketPath = 107;
+
+/**
+ * Names the files of a run folder.
+ * Throws when the folder's path is too long for a Unix socket inside it, because the kernel would cut or refuse it later.
+ */
+export function runFolder(folder: string): RunFolder {
+  const base = folder.replace(/\/+$/, '');
+  const longest = `${base}/extproc.sock`;
+  const bytes = new TextEncoder().encode(longest).length;
+  if (bytes > longestSocketPath) {
+    throw new Error(
+      `The run folder's path is too long: ${longest} has ${bytes} bytes and a Unix socket's path may have ${longestSocketPath}. Choose a shorter folder.`,
+    );
+  }
+  return {
+    extprocSocket: longest,
+    egressSocket: `${base}/egress.sock`,
+    adminSocket: `${base}/admin.sock`,
+    clustersFolder: `${base}/clusters`,
+    clustersFile: `${base}/clusters/clusters.json`,
+    bootstrapFile: `${base}/bootstrap.json`,
+  };
+}

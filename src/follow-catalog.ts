@@ -1,0 +1,98 @@
+/** Follows the catalog: objects become a snapshot, Envoy gets its clusters, and only then do requests see it. */
+import { compile } from './catalog/compile.ts';
+import { renderModelList } from './catalog/list.ts';
+import { createSnapshots, type Snapshots, unionOfClusters } from './catalog/snapshots.ts';
+import type { CatalogObject, CatalogProblem, Cluster, Snapshot } from './core/catalog.ts';
+
+/** What a source of catalog objects says at one moment. */
+export interface CatalogReading {
+  readonly objects: readonly CatalogObject[];
+  readonly problems: readonly CatalogProblem[];
+}
+
+export interface FollowOptions {
+  readonly first: CatalogReading;
+  /** Gives Envoy a set of clusters and resolves when it has them; rejects when it refuses some or is away. */
+  readonly applyClusters: (clusters: readonly Cluster[]) => Promise<void>;
+  readonly onProblems: (problems: readonly CatalogProblem[]) => void;
+  readonly onSwap: (snapshot: Snapshot) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface Catalog {
+  readonly snapshots: Snapshots;
+  /** The body of `GET /v1/models`. */
+  readonly modelList: () => string;
+  /** Takes a later reading. Readings are worked off one after the other. */
+  readonly change: (reading: CatalogReading) => void;
+  /** Resolves when Envoy has the clusters of the first reading. */
+  readonly programmed: Promise<void>;
+  /** Stops following. Resolves when nothing is under way any more. */
+  readonly close: () => Promise<void>;
+}
+
+export function followCatalog(options: FollowOptions): Catalog {
+  const { onProblems, onError } = options;
+  const compiled = compile(options.first.objects);
+  onProblems([...options.first.problems, ...compiled.problems]);
+  const snapshots = createSnapshots(compiled.snapshot, () => queue(dropUnused));
+  let modelList = renderModelList(compiled.snapshot);
+  let closed = false;
+  let waiting = 0;
+  let work = Promise.resolve();
+
+  function queue(run: () => Promise<void>): void {
+    waiting += 1;
+    work = work.then(async () => {
+      waiting -= 1;
+      if (!closed) await run().catch(onError);
+    });
+  }
+
+  /**
+   * A cluster that Envoy refuses must not hold up the others. An Envoy that is away is waited for, unless the next
+   * change overtakes this one.
+   */
+  async function apply(clusters: readonly Cluster[]): Promise<void> {
+    for (let isSettled = false; !isSettled;) {
+      isSettled = await options.applyClusters(clusters).then(
+        () => true,
+        (error: unknown) => {
+          onError(error);
+          const away = error instanceof Error && error.name === 'EnvoyAway';
+          return !away || closed || waiting > 0;
+        },
+      );
+    }
+  }
+
+  const dropUnused = (): Promise<void> => apply(snapshots.clustersInUse());
+
+  /** New clusters first, then the requests that use them, then away with the clusters that nobody uses. */
+  async function swap(snapshot: Snapshot): Promise<void> {
+    await apply(unionOfClusters([snapshots.clustersInUse(), snapshot.clusters]));
+    snapshots.swap(snapshot);
+    modelList = renderModelList(snapshot);
+    options.onSwap(snapshot);
+    await dropUnused();
+  }
+
+  const programmed = new Promise<void>((resolve) => {
+    queue(() => apply(compiled.snapshot.clusters).then(resolve));
+  });
+  return {
+    snapshots,
+    modelList: () => modelList,
+    programmed,
+    change: (reading) =>
+      queue(async () => {
+        const { snapshot, problems } = compile(reading.objects, snapshots.current());
+        onProblems([...reading.problems, ...problems]);
+        if (snapshot.version !== snapshots.current().version) await swap(snapshot);
+      }),
+    close: async () => {
+      closed = true;
+      await work;
+    },
+  };
+}

@@ -1,0 +1,511 @@
+import { describe, expect, it } from 'vitest';
+import { credentialOf } from '../test/support/credential-of.ts';
+import { createFakeClock } from '../test/support/fake-clock.ts';
+import { createFakeExchange, type FakeExchange, type FakeExchangeOptions } from '../test/support/fake-exchange.ts';
+import { createFakeStore } from '../test/support/fake-store.ts';
+import { createFakeUpstream, type FakeCall } from '../test/support/fake-upstream.ts';
+import { modelOf, routeOf, snapshotOf } from '../test/support/route-of.ts';
+import { createSnapshots } from './catalog/snapshots.ts';
+import type { Credential, Outcome } from './core/account.ts';
+import type { Failure } from './core/failure.ts';
+import type { PreparedRequest } from './core/prepared.ts';
+import { createPipeline } from './pipeline.ts';
+import { prepareHere } from './prepare.ts';
+
+const idleMs = 1000;
+const key = 'sk-weir-good';
+const authorized = { authorization: `Bearer ${key}` };
+const ask = { model: 'demo/tiny', messages: [{ role: 'user', content: 'CANARY-prompt' }] };
+const askStream = { ...ask, stream: true, stream_options: { include_usage: true } };
+const events = 'text/event-stream; charset=utf-8';
+
+const chunk = (delta: object, finish: string | null = null, more: object = {}): string =>
+  `data: ${JSON.stringify({ id: 'up-1', object: 'chat.completion.chunk', model: 'up/x', choices: [{ index: 0, delta, finish_reason: finish }], ...more })}\n\n`;
+const usage = {
+  prompt_tokens: 12,
+  completion_tokens: 2,
+  total_tokens: 14,
+  prompt_tokens_details: { cached_tokens: 4 },
+};
+const usageChunk = `data: ${JSON.stringify({ choices: [], usage })}\n\n`;
+const done = 'data: [DONE]\n\n';
+const hello = chunk({ role: 'assistant', content: '' }) + chunk({ content: 'Hel' }) + chunk({ content: 'lo' });
+const wholeStream = `${hello}${chunk({}, 'stop')}${usageChunk}${done}`;
+const wholeJson = JSON.stringify({
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' }],
+  usage,
+});
+/** 8 × 150,000 + 4 × 30,000 + 2 × 600,000. */
+const cost = 2_520_000n;
+
+interface BeginOptions {
+  readonly credential?: Credential;
+  readonly settleFailure?: Error;
+  readonly prepare?: (body: Uint8Array) => PreparedRequest | Promise<PreparedRequest>;
+}
+
+function begin(options: BeginOptions = {}) {
+  const store = createFakeStore({
+    credentials: new Map([[`hash of ${key}`, options.credential ?? credentialOf()]]),
+    ...(options.settleFailure === undefined ? {} : { failure: options.settleFailure }),
+  });
+  const clock = createFakeClock();
+  const upstream = createFakeUpstream();
+  const refusals: Failure[] = [];
+  const told: Outcome[] = [];
+  const faults: string[] = [];
+  let released = 0;
+  let ids = 0;
+  const snapshots = createSnapshots(
+    snapshotOf([modelOf([routeOf('a'), routeOf('b')]), modelOf([], { id: 'demo/empty' })]),
+    () => undefined,
+  );
+  const countRelease = (prepared: PreparedRequest): PreparedRequest => ({
+    ...prepared,
+    release: () => (released += 1),
+  });
+  const pipeline = createPipeline({
+    ...{
+      store,
+      clock,
+      upstream,
+      snapshots,
+      idleMs,
+      random: () => 0,
+      newId: () => `${(ids += 1)}`,
+      modelList: () => '{"object":"list"}',
+    },
+    looksLikeKey: (text) => text.startsWith('sk-weir-'),
+    hashKey: (text) => `hash of ${text}`,
+    abuseContact: 'abuse@example.com',
+    prepare: options.prepare ?? ((body) => countRelease(prepareHere(body))),
+    telemetry: {
+      outcome: (outcome) => told.push(outcome),
+      refusal: (_, failure) => refusals.push(failure),
+      fault: (_, route, { kind }) => faults.push(`${route} ${kind}`),
+    },
+  });
+  const send = (given: FakeExchangeOptions = {}): FakeExchange => {
+    const exchange = createFakeExchange({ headers: authorized, body: JSON.stringify(ask), ...given });
+    pipeline.handle(exchange);
+    return exchange;
+  };
+  return { store, clock, upstream, refusals, told, faults, pipeline, snapshots, released: () => released, send };
+}
+
+type Run = ReturnType<typeof begin>;
+const bodyOf = (exchange: FakeExchange): unknown => JSON.parse(exchange.text());
+const header = (exchange: FakeExchange, name: string): string | undefined =>
+  exchange.headers().find(([each]) => each === name)?.[1];
+
+/** Lets everything that is ready to run do so. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 50; turn += 1) await Promise.resolve();
+}
+
+/** What must hold after every request, however it ended. */
+async function expectClean({ pipeline, clock, upstream, store, told }: Run, rows: number): Promise<void> {
+  await settle();
+  expect({
+    ...{ rows: store.outcomes.length, told: told.length, inFlight: pipeline.inFlight(), timers: clock.armed() },
+    upstream: upstream.inFlight('cluster-a') + upstream.inFlight('cluster-b'),
+  }).toEqual({ rows, told: rows, inFlight: 0, timers: 0, upstream: 0 });
+}
+
+const head = (engine: FakeCall, type = events): void => engine.head(200, { 'content-type': type });
+
+describe('a streamed answer', () => {
+  it('goes out in our words, with the bill in its last chunk, and is settled once', async () => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify(askStream) });
+    (await run.upstream.called(0)).answer(events, wholeStream);
+    await exchange.answered;
+    expect({ status: exchange.status(), type: header(exchange, 'content-type') }).toEqual({
+      status: 200,
+      type: events,
+    });
+    const frames = exchange.text().split('\n\n');
+    expect(frames.slice(-3)).toEqual([expect.stringContaining('"cost":0.00000252'), 'data: [DONE]', '']);
+    expect(exchange.text()).not.toMatch(/up-1|up\/x/);
+    expect(run.store.outcomes).toMatchObject([
+      { kind: 'completed', cost, attempts: 1, routeId: 'tiny@a', stream: true },
+    ]);
+    await expectClean(run, 1);
+    expect({ beginnings: exchange.beginnings(), endings: exchange.endings(), released: run.released() }).toEqual({
+      beginnings: 1,
+      endings: 1,
+      released: 1,
+    });
+  });
+
+  it('does not begin before there is output', async () => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify(askStream) });
+    const engine = await run.upstream.called(0);
+    head(engine);
+    engine.data(': keep-alive\n\n');
+    await settle();
+    expect(exchange.beginnings()).toBe(0);
+    engine.data(chunk({ role: 'assistant', content: 'H' }));
+    expect(exchange.beginnings()).toBe(1);
+    exchange.leave();
+    await expectClean(run, 1);
+  });
+
+  it('that breaks off ends in the terminal chunk and [DONE], and bills what was delivered', async () => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify(askStream) });
+    const engine = await run.upstream.called(0);
+    head(engine);
+    engine.data(hello);
+    engine.fail('ECONNRESET');
+    await exchange.answered;
+    const frames = exchange.text().trimEnd().split('\n\n');
+    expect(frames.at(-1)).toBe('data: [DONE]');
+    expect(JSON.parse(frames.at(-2)?.slice(6) ?? '')).toMatchObject({
+      choices: [{ finish_reason: 'error' }],
+      error: { code: 'stream_interrupted', type: 'service_error' },
+    });
+    expect(run.store.outcomes).toMatchObject([
+      { kind: 'interrupted', usage: { promptTokens: 0, completionTokens: 2 }, estimated: true },
+    ]);
+    expect(run.upstream.calls).toHaveLength(1);
+    await expectClean(run, 1);
+  });
+
+  it('whose row cannot be written ends in the terminal chunk and [DONE], without a usage chunk', async () => {
+    const run = begin({ settleFailure: new Error('disk is full') });
+    const exchange = run.send({ body: JSON.stringify(askStream) });
+    (await run.upstream.called(0)).answer(events, wholeStream);
+    await exchange.answered;
+    const frames = exchange.text().trimEnd().split('\n\n');
+    expect(frames.slice(-2)).toEqual([expect.stringContaining('"stream_interrupted"'), 'data: [DONE]']);
+    expect(exchange.text()).not.toContain('"cost"');
+    expect(exchange.text()).not.toContain('disk is full');
+    await expectClean(run, 1);
+    expect(run.refusals.map(({ code }) => code)).toEqual(['internal']);
+    expect(exchange.endings()).toBe(1);
+  });
+
+  it('holds the engine back while its caller does not read', async () => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify(askStream) });
+    const engine = await run.upstream.called(0);
+    head(engine);
+    exchange.fill();
+    engine.data(hello);
+    expect(engine.paused()).toBe(true);
+    run.clock.advance(10 * idleMs);
+    expect(run.faults).toEqual([]);
+    exchange.drain();
+    expect(engine.paused()).toBe(false);
+    engine.data(chunk({}, 'stop') + done);
+    engine.end();
+    await exchange.answered;
+    await expectClean(run, 1);
+  });
+});
+
+describe('a whole answer', () => {
+  it('goes out in our words with its bill, after it was settled', async () => {
+    const run = begin();
+    const exchange = run.send();
+    (await run.upstream.called(0)).answer('application/json', wholeJson);
+    await exchange.answered;
+    expect({ status: exchange.status(), body: bodyOf(exchange) }).toMatchObject({
+      status: 200,
+      body: { object: 'chat.completion', model: 'demo/tiny', usage: { total_tokens: 14, cost: 0.000_002_52 } },
+    });
+    expect(run.store.outcomes).toMatchObject([{ kind: 'completed', cost, stream: false }]);
+    await expectClean(run, 1);
+  });
+
+  it('whose row cannot be written is a 503, and the answer is not given away', async () => {
+    const run = begin({ settleFailure: new Error('disk is full') });
+    const exchange = run.send();
+    (await run.upstream.called(0)).answer('application/json', wholeJson);
+    await exchange.answered;
+    expect({ status: exchange.status(), body: bodyOf(exchange) }).toEqual({
+      status: 503,
+      body: { error: { message: expect.not.stringContaining('disk') as string, type: 'service_error' } },
+    });
+    await expectClean(run, 1);
+  });
+
+  it('that lacks a choice moves to the next route, for nothing was delivered', async () => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify({ ...ask, n: 2 }) });
+    (await run.upstream.called(0)).answer('application/json', wholeJson);
+    const second = await run.upstream.called(1);
+    second.answer(
+      'application/json',
+      JSON.stringify({ choices: [0, 1].map((index) => ({ index, message: { content: 'x' }, finish_reason: 'stop' })) }),
+    );
+    await exchange.answered;
+    expect({ status: exchange.status(), faults: run.faults }).toEqual({ status: 200, faults: ['tiny@a truncated'] });
+    await expectClean(run, 1);
+  });
+});
+
+describe('when every attempt fails', () => {
+  it.each([askStream, ask])('a request gets a 502 and nothing is billed (%j)', async (body) => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify(body) });
+    (await run.upstream.called(0)).fail('ECONNREFUSED');
+    (await run.upstream.called(1)).head(500);
+    await exchange.answered;
+    expect({ status: exchange.status(), body: bodyOf(exchange) }).toEqual({
+      status: 502,
+      body: { error: { message: expect.any(String) as string, type: 'service_error' } },
+    });
+    expect(run.store.outcomes).toMatchObject([
+      { kind: 'failed', cost: 0n, attempts: 2, usage: { promptTokens: 0, completionTokens: 0 } },
+    ]);
+    expect(run.faults).toEqual(['tiny@a connect', 'tiny@b status']);
+    await expectClean(run, 1);
+  });
+});
+
+describe('a caller who leaves', () => {
+  const stages: readonly (readonly [
+    when: string,
+    body: object,
+    prepare: (engine: FakeCall) => void,
+    billed: object,
+  ])[] = [
+    ['before the first byte of a stream', askStream, () => undefined, { completionTokens: 0 }],
+    ['after the head of a stream', askStream, (engine) => head(engine), { completionTokens: 0 }],
+    ['in the middle of a stream', askStream, (engine) => (head(engine), engine.data(hello)), { completionTokens: 2 }],
+    ['while a whole answer is waited for', ask, () => undefined, { completionTokens: 0 }],
+    [
+      'while a whole answer arrives',
+      ask,
+      (engine) => (head(engine, 'application/json'), engine.data('{"choices"')),
+      { completionTokens: 0 },
+    ],
+  ];
+  it.each(stages)(
+    '%s: the engine is let go, and input and delivered output are billed once',
+    async (_, body, prepare, billed) => {
+      const run = begin();
+      const text = JSON.stringify(body);
+      const exchange = run.send({ body: text });
+      const engine = await run.upstream.called(0);
+      prepare(engine);
+      exchange.leave();
+      expect(engine.aborted()).toBe(true);
+      await expectClean(run, 1);
+      expect(run.store.outcomes).toMatchObject([
+        {
+          kind: 'cancelled',
+          attempts: 1,
+          estimated: true,
+          usage: { promptTokens: Math.ceil(text.length / 4), ...billed },
+        },
+      ]);
+      expect({ endings: exchange.endings(), released: run.released(), refusals: run.refusals.length }).toEqual({
+        endings: 0,
+        released: 1,
+        refusals: 0,
+      });
+    },
+  );
+
+  it('while the row is written: the whole answer is billed, once', async () => {
+    const run = begin();
+    const exchange = run.send();
+    const engine = await run.upstream.called(0);
+    engine.answer('application/json', wholeJson);
+    exchange.leave();
+    await expectClean(run, 1);
+    expect(run.store.outcomes).toMatchObject([{ kind: 'completed', cost }]);
+  });
+
+  it('before the body has come: nothing is dispatched, billed or held against the service', async () => {
+    const run = begin();
+    const exchange = run.send({ body: 'never' });
+    await settle();
+    exchange.leave();
+    await expectClean(run, 0);
+    expect(run.upstream.calls).toHaveLength(0);
+    expect(run.refusals.filter(({ row }) => row.blame === 'service')).toEqual([]);
+  });
+
+  it('while the body is read in a worker: nothing is dispatched, and nothing is billed', async () => {
+    const prepared = Promise.withResolvers<PreparedRequest>();
+    const run = begin({ prepare: () => prepared.promise });
+    const exchange = run.send();
+    await settle();
+    exchange.leave();
+    prepared.resolve(prepareHere(new TextEncoder().encode(JSON.stringify(ask))));
+    await settle();
+    expect(run.upstream.calls).toHaveLength(0);
+    expect(run.store.outcomes.map((outcome) => outcome.cost)).toEqual(run.store.outcomes.map(() => 0n));
+    expect(run.pipeline.inFlight()).toBe(0);
+  });
+});
+
+describe('a refusal', () => {
+  const suspendedKey = credentialOf({ key: { status: 'suspended' } });
+  const rows: readonly (readonly [
+    what: string,
+    options: BeginOptions,
+    given: FakeExchangeOptions,
+    status: number,
+    error: object,
+  ])[] = [
+    ['another path', {}, { path: '/v1/completions' }, 404, { type: 'invalid_request_error' }],
+    ['another method', {}, { method: 'GET' }, 404, { type: 'invalid_request_error' }],
+    ['no key', {}, { headers: {} }, 401, { type: 'service_error' }],
+    ['an unknown key', {}, { headers: { authorization: 'Bearer sk-weir-other' } }, 401, { type: 'service_error' }],
+    ['a revoked key', { credential: credentialOf({ key: { status: 'revoked' } }) }, {}, 401, { type: 'service_error' }],
+    [
+      'a suspended key',
+      { credential: suspendedKey },
+      {},
+      403,
+      { type: 'service_error', message: expect.stringContaining('abuse@example.com') as string },
+    ],
+    [
+      'an empty balance',
+      { credential: credentialOf({ workspace: { balance: 0n } }) },
+      {},
+      402,
+      { type: 'service_error' },
+    ],
+    ['no JSON', {}, { body: '{"model": CANARY' }, 400, { type: 'invalid_request_error' }],
+    ['no UTF-8', {}, { body: Uint8Array.of(0x22, 0xff, 0x22) }, 400, { type: 'invalid_request_error' }],
+    [
+      'a missing field',
+      {},
+      { body: '{"model":"demo/tiny"}' },
+      400,
+      { type: 'invalid_request_error', message: expect.stringMatching(/^messages: /) as string },
+    ],
+    [
+      'an unknown model',
+      {},
+      { body: JSON.stringify({ ...ask, model: 'demo/other' }) },
+      400,
+      { type: 'invalid_request_error', code: 'model_not_found' },
+    ],
+    [
+      'a variant that is not offered',
+      {},
+      { body: JSON.stringify({ ...ask, model: 'demo/tiny:free' }) },
+      400,
+      { type: 'invalid_request_error', code: 'variant_not_supported' },
+    ],
+    [
+      'a model without routes',
+      {},
+      { body: JSON.stringify({ ...ask, model: 'demo/empty' }) },
+      503,
+      { type: 'service_error' },
+    ],
+  ];
+  it.each(rows)(
+    'of %s is in the envelope, and nothing is dispatched or billed',
+    async (_, options, given, status, error) => {
+      const run = begin(options);
+      const exchange = run.send(given);
+      await exchange.answered;
+      const { error: shown } = bodyOf(exchange) as { error: Record<string, unknown> };
+      expect({ status: exchange.status(), type: header(exchange, 'content-type') }).toEqual({
+        status,
+        type: 'application/json',
+      });
+      expect(shown).toEqual({ message: expect.any(String) as string, ...error });
+      expect(exchange.text()).not.toContain('CANARY');
+      expect(header(exchange, 'retry-after')).toBeUndefined();
+      expect(run.refusals).toHaveLength(1);
+      await expectClean(run, 0);
+      expect(run.upstream.calls).toHaveLength(0);
+    },
+  );
+
+  it('of a body over 32 MiB is plain text, and comes before the body where its length is declared', async () => {
+    const run = begin();
+    const declared = run.send({ headers: { ...authorized, 'content-length': '33554433' }, body: 'never' });
+    await declared.answered;
+    const counted = run.send({ body: new Uint8Array(33_554_433) });
+    await counted.answered;
+    for (const exchange of [declared, counted]) {
+      expect({ status: exchange.status(), type: header(exchange, 'content-type') }).toEqual({
+        status: 413,
+        type: 'text/plain',
+      });
+      expect(exchange.text()).toMatch(/^Request body is over/);
+    }
+    await expectClean(run, 0);
+  });
+
+  it('of a stranger comes before any of the body is read', async () => {
+    const run = begin();
+    const exchange = run.send({ headers: { 'content-length': '99999999' }, body: 'never' });
+    await exchange.answered;
+    expect(exchange.status()).toBe(401);
+  });
+
+  it('of something unexpected is a 503 that tells nothing', async () => {
+    const run = begin({ prepare: () => Promise.reject(new TypeError('CANARY is not a function')) });
+    const exchange = run.send();
+    await exchange.answered;
+    expect(exchange.status()).toBe(503);
+    expect(exchange.text()).not.toContain('CANARY');
+    await expectClean(run, 0);
+  });
+});
+
+describe('the other paths', () => {
+  it('serve the catalog to everybody, a preflight for it, and the liveness check', () => {
+    const run = begin();
+    const get = (method: string, path: string): FakeExchange => run.send({ method, path, headers: {} });
+    const list = get('GET', '/v1/models?x=1');
+    expect({ status: list.status(), body: bodyOf(list), cors: header(list, 'access-control-allow-origin') }).toEqual({
+      status: 200,
+      body: { object: 'list' },
+      cors: '*',
+    });
+    const preflight = get('OPTIONS', '/v1/models');
+    expect({
+      status: preflight.status(),
+      text: preflight.text(),
+      cors: header(preflight, 'access-control-allow-origin'),
+    }).toEqual({ status: 204, text: '', cors: '*' });
+    const health = get('GET', '/healthz');
+    expect({ status: health.status(), body: bodyOf(health) }).toEqual({ status: 200, body: { status: 'ok' } });
+    expect(run.pipeline.inFlight()).toBe(0);
+  });
+});
+
+it('names the fields it takes and does not act on, and keeps users from engines', async () => {
+  const run = begin();
+  const body = {
+    ...ask,
+    user: 'CANARY-user',
+    safety_identifier: 'CANARY-user',
+    provider: {},
+    transforms: [],
+    unknown: 1,
+  };
+  const exchange = run.send({ body: JSON.stringify(body) });
+  const engine = await run.upstream.called(0);
+  expect(engine.call.body).not.toContain('CANARY-user');
+  engine.answer('application/json', wholeJson);
+  await exchange.answered;
+  expect(header(exchange, 'x-service-inert-params')).toBe('provider, transforms');
+});
+
+it('keeps the snapshot of a request while it runs, and lets go of it at the end', async () => {
+  const run = begin();
+  const exchange = run.send();
+  const engine = await run.upstream.called(0);
+  run.snapshots.swap(snapshotOf([], 'two'));
+  expect(run.snapshots.clustersInUse().map(({ name }) => name)).toEqual(['cluster-a', 'cluster-b']);
+  engine.fail('ECONNREFUSED');
+  (await run.upstream.called(1)).answer('application/json', wholeJson);
+  await exchange.answered;
+  await settle();
+  expect(run.snapshots.clustersInUse()).toEqual([]);
+});

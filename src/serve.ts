@@ -1,0 +1,198 @@
+/** The service: the only place that constructs. Starts in the order of what needs what, stops in the reverse. */
+import { parseArgs } from 'node:util';
+import { type Logger, pino } from 'pino';
+import { createEgress } from './adapters/egress/egress.ts';
+import { createClusterFile } from './adapters/envoy/cluster-file.ts';
+import { createDownstreamBuffers } from './adapters/envoy/downstream-buffers.ts';
+import { listenExtProc } from './adapters/extproc/server.ts';
+import { openManifests } from './adapters/manifests/source.ts';
+import { createMetrics, type Metrics } from './adapters/ops/metrics.ts';
+import { startOps } from './adapters/ops/server.ts';
+import { systemClock } from './adapters/process/clock.ts';
+import { newRequestId } from './adapters/process/new-request-id.ts';
+import { hashKey, looksLikeKey } from './adapters/store/new-key.ts';
+import { openStore } from './adapters/store/open-store.ts';
+import { startPrepareWorker } from './adapters/worker/prepare-in-worker.ts';
+import type { Telemetry } from './core/telemetry.ts';
+import { renderClusters } from './envoy/clusters.ts';
+import { runFolder } from './envoy/run-folder.ts';
+import { checkObject } from './catalog/check-object.ts';
+import { databaseFile } from './commands/database-file.ts';
+import { followCatalog } from './follow-catalog.ts';
+import { createPipeline } from './pipeline.ts';
+import { prepareHere } from './prepare.ts';
+import { readSettings, type Settings, settingsSchema } from './settings.ts';
+
+/** Bodies up to this size are read on the event loop; reading one takes about a millisecond. */
+const largestBodyHere = 128 * 1024;
+
+const help = (): string =>
+  [
+    'Usage: weir serve [--data DIR] [--run DIR] [--manifests DIR] [--ops-port N] [--admin-port N]',
+    '',
+    'Runs the service that Envoy hands its requests to. Each setting is an environment variable; a flag wins over it.',
+    '',
+    ...Object.entries(settingsSchema.shape).map(([name, schema]) => `  ${name.padEnd(20)} ${schema.description ?? ''}`),
+    '',
+  ].join('\n');
+
+/** Runs `weir serve` until it is told to stop. Resolves with the exit code. */
+export async function run(argv: readonly string[]): Promise<number> {
+  const stop = Promise.withResolvers<number>();
+  try {
+    const settings = settingsFrom(argv);
+    if (settings === undefined) return 0;
+    const close = await serve(settings, (error) => {
+      announce({ type: 'fatal', message: error.message });
+      stop.resolve(1);
+    });
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(0));
+    // The supervisor is gone: nobody would ever stop us.
+    process.once('disconnect', () => stop.resolve(0));
+    const code = await stop.promise;
+    await close();
+    // An open channel would keep the process.
+    if (process.connected) process.disconnect?.();
+    return code;
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    announce({ type: 'fatal', message });
+    process.stderr.write(`weir serve: ${message}\n`);
+    return 1;
+  }
+}
+
+function settingsFrom(argv: readonly string[]): Settings | undefined {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      data: { type: 'string' },
+      run: { type: 'string' },
+      manifests: { type: 'string' },
+      'ops-port': { type: 'string' },
+      'admin-port': { type: 'string' },
+      help: { type: 'boolean' },
+    },
+  });
+  if (values.help === true) {
+    process.stdout.write(help());
+    return undefined;
+  }
+  const given = {
+    WEIR_DATA: values.data,
+    WEIR_RUN: values.run,
+    WEIR_MANIFESTS: values.manifests,
+    WEIR_OPS_PORT: values['ops-port'],
+    WEIR_ADMIN_PORT: values['admin-port'],
+  };
+  const flags = Object.entries(given).filter(([, value]) => value !== undefined);
+  return readSettings({ ...process.env, ...Object.fromEntries(flags) });
+}
+
+/** Tells the supervisor, where there is one. */
+function announce(message: Readonly<Record<string, unknown>>): void {
+  process.send?.(message);
+}
+
+type Log = Logger;
+
+function createTelemetry(log: Log, metrics: () => Metrics): Telemetry {
+  return {
+    outcome: (outcome) => {
+      metrics().outcome(outcome);
+      const { requestId, correlationId, modelId, routeId, kind, attempts, durationMs, firstTokenMs } = outcome;
+      const level = kind === 'completed' || kind === 'cancelled' ? 'debug' : 'warn';
+      log[level](
+        { requestId, correlationId, modelId, routeId, kind, attempts, durationMs, firstTokenMs },
+        'request ended',
+      );
+    },
+    refusal: (requestId, failure) => {
+      metrics().refusal(failure);
+      // Only the name of an unknown error's class: its text may hold what a caller wrote.
+      const cause = failure.cause instanceof Error ? failure.cause.name : undefined;
+      if (failure.row.blame === 'service') log.error({ requestId, code: failure.code, cause }, 'request failed');
+    },
+    fault: (requestId, routeId, fault) => {
+      metrics().fault(routeId, fault);
+      log.warn({ requestId, routeId, fault: fault.kind, detail: fault.detail, status: fault.status }, 'attempt failed');
+    },
+  };
+}
+
+/** Starts everything. Resolves, once requests can be served, with what stops it again. */
+async function serve(settings: Settings, fatal: (error: Error) => void): Promise<() => Promise<void>> {
+  const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, pino.destination({ dest: 1, sync: false }));
+  const paths = runFolder(settings.WEIR_RUN);
+  const url = settings.WEIR_DATABASE_URL;
+  const store = await openStore({ file: databaseFile(url === undefined ? { data: settings.WEIR_DATA } : { url }) });
+  void store.lost.then(fatal);
+  const clusterFile = createClusterFile({ runFolder: paths, clock: systemClock, render: renderClusters });
+  await clusterFile.prepare();
+  const buffers = createDownstreamBuffers({ adminSocket: paths.adminSocket, clock: systemClock });
+  const egress = createEgress({ socketPath: paths.egressSocket });
+  const worker = startPrepareWorker(new URL('./prepare-worker.ts', import.meta.url));
+
+  const source = await openManifests({
+    dir: settings.WEIR_MANIFESTS,
+    clock: systemClock,
+    check: checkObject,
+    onChange: (manifests) => catalog.change(manifests),
+  });
+  const catalog = followCatalog({
+    first: source.first,
+    applyClusters: clusterFile.apply,
+    onProblems: (problems) => {
+      for (const { where, field, message } of problems) log.warn({ where, field, message }, 'manifest problem');
+    },
+    onSwap: ({ version, models }) => log.info({ version, models: models.size }, 'catalog changed'),
+    onError: (error) => log.error({ error: String(error) }, 'Envoy does not have the catalog yet'),
+  });
+
+  let ready = false;
+  const metrics: Metrics = createMetrics({ inFlight: () => pipeline.inFlight(), streams: () => extproc.open() });
+  const pipeline = createPipeline({
+    store,
+    looksLikeKey,
+    hashKey,
+    abuseContact: settings.WEIR_ABUSE_CONTACT,
+    snapshots: catalog.snapshots,
+    modelList: catalog.modelList,
+    prepare: (body) => (body.length <= largestBodyHere ? prepareHere(body) : worker.prepare(body)),
+    upstream: egress,
+    telemetry: createTelemetry(log, () => metrics),
+    clock: systemClock,
+    random: Math.random,
+    newId: newRequestId,
+    idleMs: settings.WEIR_IDLE_SECONDS * 1000,
+  });
+  const extproc = await listenExtProc({
+    socketPath: paths.extprocSocket,
+    handle: pipeline.handle,
+    openDelivery: buffers.open,
+  });
+  const ops = await startOps({
+    port: settings.WEIR_OPS_PORT,
+    metrics: metrics.render,
+    metricsType: metrics.contentType,
+    ready: () => ready,
+  });
+  await catalog.programmed;
+  ready = true;
+  announce({ type: 'ready', opsPort: ops.port });
+  log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
+
+  return async () => {
+    ready = false;
+    await extproc.close(settings.WEIR_DRAIN_SECONDS * 1000);
+    await source.close();
+    await catalog.close();
+    clusterFile.close();
+    buffers.close();
+    await ops.close();
+    await egress.close();
+    await worker.close();
+    await store.close();
+    log.flush();
+  };
+}

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { fieldPath } from './core/field-path.ts';
+
+const wholeNumber = (least: number, most: number) =>
+  z.string().regex(/^\d+$/, 'expected a whole number').transform(Number).pipe(z.number().min(least).max(most));
+
+const port = wholeNumber(0, 65_535);
+
+/** Every setting of `weir serve`: an environment variable each, with the prefix `WEIR_`. Described for `--help`. */
+export const settingsSchema = z.object({
+  WEIR_DATA: z.string().min(1).default('.weir').describe('Folder of the database and the journal.'),
+  WEIR_RUN: z.string().min(1).default('.weir/run').describe('Folder of the sockets that Envoy and the service share.'),
+  WEIR_MANIFESTS: z.string().min(1).default('manifests').describe('Folder of Backend, Model and Secret objects.'),
+  WEIR_DATABASE_URL: z.string().min(1).optional().describe('Database; default: SQLite in the data folder.'),
+  WEIR_OPS_PORT: port
+    .default(9090)
+    .describe('Port of /metrics, /livez and /readyz on the loopback; 0 takes a free one.'),
+  WEIR_ADMIN_PORT: port.default(9091).describe('Port of the admin API on the loopback; 0 takes a free one.'),
+  WEIR_ABUSE_CONTACT: z.string().min(3).default('abuse@example.com').describe('Address named to suspended callers.'),
+  WEIR_IDLE_SECONDS: wholeNumber(1, 86_400)
+    .default(120)
+    .describe(
+      'Longest silence of an engine, seconds, before its attempt is given up. Comments do not count as payload.',
+    ),
+  WEIR_DRAIN_SECONDS: wholeNumber(0, 3600).default(30).describe('Time that open requests get to end when stopping.'),
+  WEIR_TRUSTED_HOPS: wholeNumber(0, 100).default(0).describe('Proxies in front of Envoy that are believed.'),
+  WEIR_TLS_CERTIFICATE_FILE: z.string().optional().describe('PEM file; the edge then speaks TLS only.'),
+  WEIR_TLS_KEY_FILE: z.string().optional().describe('PEM file of its key.'),
+  WEIR_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('Least level that is logged.'),
+});
+
+export type Settings = z.infer<typeof settingsSchema>;
+
+/** Reads the settings. Throws an Error that names every bad one; empty means unset. */
+export function readSettings(environment: Readonly<Record<string, string | undefined>>): Settings {
+  const given = Object.fromEntries(
+    Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
+  );
+  const unknown = Object.keys(given).filter((name) => name.startsWith('WEIR_') && !(name in settingsSchema.shape));
+  const parsed = settingsSchema.safeParse(given);
+  const problems = [
+    ...unknown.map((name) => `${name}: there is no such setting`),
+    ...(parsed.error?.issues ?? []).map((issue) => `${fieldPath(issue.path)}: ${issue.message}`),
+  ];
+  if (!parsed.success || problems.length > 0) throw new Error(problems.join('; '));
+  return parsed.data;
+}

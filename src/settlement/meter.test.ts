@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import type { AnswerEvent, TextEvent } from '../core/event.ts';
+import type { Usage } from '../core/usage.ts';
+import { createMeter } from './meter.ts';
+
+/** 400 bytes: an estimate of 100 tokens. */
+const promptBytes = 400;
+const text = (deltas = 1, type: TextEvent['type'] = 'text-delta'): AnswerEvent => ({
+  type,
+  choice: 0,
+  text: 'x',
+  deltas,
+});
+const usage = (counts: Usage): AnswerEvent => ({ type: 'usage', usage: counts });
+const finish: AnswerEvent = { type: 'finish', choice: 0, reason: 'stop' };
+const refused: AnswerEvent = { type: 'finish', choice: 0, reason: 'content_filter' };
+const told: Usage = { promptTokens: 12, completionTokens: 7, cachedTokens: 4, reasoningTokens: 2 };
+
+function billed(kind: Parameters<ReturnType<typeof createMeter>['bill']>[0], ...pieces: readonly AnswerEvent[][]) {
+  const meter = createMeter(promptBytes);
+  for (const piece of pieces) meter.take(piece);
+  return meter.bill(kind);
+}
+
+const none = { promptTokens: 0, completionTokens: 0 };
+
+describe('what is billed (design §5)', () => {
+  it('completed: what the engine reported', () => {
+    expect(billed('completed', [text(), text(), finish, usage(told)])).toEqual({ usage: told, estimated: false });
+  });
+
+  it('completed with a refusal: the same', () => {
+    expect(billed('completed', [text(3, 'refusal-delta'), refused, usage(told)])).toEqual({
+      usage: told,
+      estimated: false,
+    });
+  });
+
+  it('completed, with counts of zero: zero is a value', () => {
+    expect(billed('completed', [text(), finish, usage({ ...none, cachedTokens: 0 })])).toEqual({
+      usage: { ...none, cachedTokens: 0 },
+      estimated: false,
+    });
+  });
+
+  it('completed, with several reports: the last, never their sum', () => {
+    const early = usage({ promptTokens: 12, completionTokens: 1 });
+    expect(billed('completed', [text(), early], [text(), finish, usage(told)], [usage(told)]).usage).toEqual(told);
+  });
+
+  it('completed without a report: an estimate, and it says so', () => {
+    expect(billed('completed', [text(3), text(2, 'reasoning-delta'), finish])).toEqual({
+      usage: { promptTokens: 100, completionTokens: 5 },
+      estimated: true,
+    });
+  });
+
+  it('cancelled: the input and the output delivered, as the running usage has it', () => {
+    const running = usage({ promptTokens: 12, completionTokens: 2, cachedTokens: 4 });
+    expect(billed('cancelled', [text(2), running])).toEqual({
+      usage: { promptTokens: 12, completionTokens: 2, cachedTokens: 4 },
+      estimated: false,
+    });
+  });
+
+  it('cancelled after more output than was reported: the deltas since count too, as an estimate', () => {
+    const running = usage({ promptTokens: 12, completionTokens: 2 });
+    expect(billed('cancelled', [text(2), running], [text(), text(2)])).toEqual({
+      usage: { promptTokens: 12, completionTokens: 5 },
+      estimated: true,
+    });
+  });
+
+  it('cancelled before any output and any report: the estimated input', () => {
+    expect(billed('cancelled')).toEqual({ usage: { promptTokens: 100, completionTokens: 0 }, estimated: true });
+  });
+
+  it('cancelled in the middle without a report: estimates of both', () => {
+    expect(billed('cancelled', [text(4)], [text(2, 'reasoning-delta')])).toEqual({
+      usage: { promptTokens: 100, completionTokens: 6 },
+      estimated: true,
+    });
+  });
+
+  it('cancelled after the last report: all of it', () => {
+    expect(billed('cancelled', [text(7), finish, usage(told)])).toMatchObject({
+      usage: { promptTokens: 12, completionTokens: 7, cachedTokens: 4 },
+      estimated: false,
+    });
+  });
+
+  it('interrupted: the delivered output only', () => {
+    const running = usage({ promptTokens: 12, completionTokens: 2, cachedTokens: 4 });
+    expect(billed('interrupted', [text(2), running])).toEqual({
+      usage: { promptTokens: 0, completionTokens: 2 },
+      estimated: false,
+    });
+    expect(billed('interrupted', [text(3)])).toEqual({
+      usage: { promptTokens: 0, completionTokens: 3 },
+      estimated: true,
+    });
+  });
+
+  it.each(['incomplete', 'failed'] as const)('%s: nothing', (kind) => {
+    expect(billed(kind, [text(3), usage(told)])).toEqual({ usage: none, estimated: false });
+  });
+
+  it('counts the pieces of tool calls as output', () => {
+    const start: AnswerEvent = { type: 'tool-start', choice: 0, tool: 0, id: 'call_1', name: 'f' };
+    const piece: AnswerEvent = { type: 'tool-delta', choice: 0, tool: 0, text: '{' };
+    expect(billed('interrupted', [start, piece, piece]).usage.completionTokens).toBe(3);
+  });
+});

@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest';
+import { credentialOf } from '../../test/support/credential-of.ts';
+import { createFakeClock } from '../../test/support/fake-clock.ts';
+import { createFakeStore } from '../../test/support/fake-store.ts';
+import { modelOf, routeOf } from '../../test/support/route-of.ts';
+import type { Outcome } from '../core/account.ts';
+import { prepareHere } from '../prepare.ts';
+import { createSettlement } from './settle.ts';
+
+const canary = 'CANARY-of-the-prompt';
+
+function begin(options: { readonly failure?: Error; readonly headers?: Readonly<Record<string, string>> } = {}) {
+  const store = createFakeStore(options.failure === undefined ? {} : { failure: options.failure });
+  const clock = createFakeClock();
+  const told: Outcome[] = [];
+  const body = { model: 'demo/tiny', user: canary, messages: [{ role: 'user', content: canary }] };
+  const route = routeOf('a');
+  const settlement = createSettlement({
+    ...{ store, clock, requestId: 'chatcmpl-1', credential: credentialOf() },
+    telemetry: { outcome: (outcome) => told.push(outcome), refusal: () => undefined, fault: () => undefined },
+    head: { method: 'POST', path: '/v1/chat/completions', header: (name) => options.headers?.[name] },
+    prepared: prepareHere(new TextEncoder().encode(JSON.stringify(body))),
+    plan: { model: modelOf([route]), routes: [route] },
+    ...{ startedAt: clock.now(), begun: clock.elapsed() },
+  });
+  return { store, clock, told, settlement, route };
+}
+
+describe('settlement', () => {
+  it('writes one row with counts, ids, names and times, and gives the bill', async () => {
+    const { store, clock, told, settlement, route } = begin({ headers: { 'x-request-id': 'abc-1' } });
+    clock.advance(120);
+    settlement.take([{ type: 'text-delta', choice: 0, text: canary, deltas: 3 }]);
+    clock.advance(80);
+    settlement.take([{ type: 'usage', usage: { promptTokens: 12, completionTokens: 7, cachedTokens: 4 } }]);
+    const bill = await settlement.settle('completed', { attempts: 2, route });
+    const usage = { promptTokens: 12, completionTokens: 7, cachedTokens: 4 };
+    const cost = 8n * 150_000n + 4n * 30_000n + 7n * 600_000n;
+    expect(bill).toEqual({ usage, cost });
+    const row = {
+      ...{ requestId: 'chatcmpl-1', correlationId: 'abc-1', workspaceId: 'ws-1', keyId: 'key-1', modelId: 'demo/tiny' },
+      ...{
+        routeId: 'tiny@a',
+        surface: 'chat',
+        stream: false,
+        kind: 'completed',
+        usage,
+        estimated: false,
+        cost,
+        attempts: 2,
+      },
+      ...{ startedAt: 1_780_000_000_000, firstTokenMs: 120, durationMs: 200 },
+    };
+    expect(store.outcomes).toEqual([row]);
+    expect(told).toEqual([row]);
+  });
+
+  it('holds no content', async () => {
+    const { store, settlement } = begin();
+    settlement.take([{ type: 'text-delta', choice: 0, text: canary, deltas: 3 }]);
+    await settlement.settle('cancelled', { attempts: 1 });
+    const written = JSON.stringify(store.outcomes, (_, value: unknown) =>
+      typeof value === 'bigint' ? String(value) : value,
+    );
+    expect(written).not.toContain('CANARY');
+    expect(store.outcomes[0]).not.toHaveProperty('routeId');
+    expect(begin().store.outcomes).toEqual([]);
+  });
+
+  it('says no time of a first token when none came', async () => {
+    const { store, settlement } = begin();
+    await settlement.settle('failed', { attempts: 3 });
+    expect(store.outcomes[0]).not.toHaveProperty('firstTokenMs');
+    expect(store.outcomes[0]).toMatchObject({
+      cost: 0n,
+      kind: 'failed',
+      usage: { promptTokens: 0, completionTokens: 0 },
+    });
+  });
+
+  it('bills nothing for a caller who left before anything was dispatched', async () => {
+    const { store, settlement } = begin();
+    await settlement.settle('cancelled', { attempts: 0 });
+    expect(store.outcomes[0]).toMatchObject({
+      cost: 0n,
+      usage: { promptTokens: 0, completionTokens: 0 },
+      estimated: false,
+    });
+  });
+
+  it.each(['two words', 'x'.repeat(65), 'ünïcode', '', 'a\nb'])(
+    'keeps no correlation id that is not short and plain: %j',
+    async (id) => {
+      const { store, settlement } = begin({ headers: { 'x-request-id': id } });
+      await settlement.settle('completed', { attempts: 1 });
+      expect(store.outcomes[0]?.correlationId).toBe('');
+    },
+  );
+
+  it('fails when the row could not be made durable', async () => {
+    const { settlement } = begin({ failure: new Error('disk is full') });
+    await expect(settlement.settle('completed', { attempts: 1 })).rejects.toThrow('disk is full');
+  });
+});

@@ -1,0 +1,71 @@
+import type { Credential, Outcome, OutcomeKind } from '../core/account.ts';
+import type { Route } from '../core/catalog.ts';
+import type { Clock } from '../core/clock.ts';
+import type { AnswerEvent } from '../core/event.ts';
+import type { RequestHead } from '../core/exchange.ts';
+import type { Plan } from '../core/plan.ts';
+import type { PreparedRequest } from '../core/prepared.ts';
+import type { Store } from '../core/store.ts';
+import type { Telemetry } from '../core/telemetry.ts';
+import { type Bill, costOf } from '../core/usage.ts';
+import { createMeter } from './meter.ts';
+
+export interface SettlementOptions {
+  readonly store: Store;
+  readonly telemetry: Telemetry;
+  readonly clock: Clock;
+  readonly requestId: string;
+  readonly head: RequestHead;
+  readonly credential: Credential;
+  readonly prepared: PreparedRequest;
+  readonly plan: Plan;
+  /** When the request came: wall clock and monotonic, milliseconds. */
+  readonly startedAt: number;
+  readonly begun: number;
+}
+
+/** The account of one request, from its dispatch to its row in the ledger. */
+export interface Settlement {
+  /** Counts what is delivered. */
+  readonly take: (events: readonly AnswerEvent[]) => void;
+  /** Writes the record and gives the bill. Resolves when it is durable. Call once, on every exit. */
+  readonly settle: (kind: OutcomeKind, end: { readonly attempts: number; readonly route?: Route }) => Promise<Bill>;
+}
+
+/** A correlation id is the caller's own text: only a short plain one is kept. */
+function correlationId(head: RequestHead): string {
+  const text = head.header('x-request-id') ?? '';
+  return /^[\w.:-]{1,64}$/.test(text) ? text : '';
+}
+
+export function createSettlement(options: SettlementOptions): Settlement {
+  const { store, telemetry, clock, requestId, head, credential, prepared, plan, startedAt, begun } = options;
+  const meter = createMeter(prepared.bodyBytes);
+  let firstTokenMs: number | undefined;
+  return {
+    take: (events) => {
+      firstTokenMs ??= Math.round(clock.elapsed() - begun);
+      meter.take(events);
+    },
+    settle: async (kind, { attempts, route }) => {
+      // A caller who leaves before anything was dispatched pays nothing (design, "What is billed").
+      const { usage, estimated } = meter.bill(attempts === 0 ? 'failed' : kind);
+      const cost = costOf(usage, plan.model.prices);
+      const outcome: Outcome = {
+        ...{ requestId, kind, usage, estimated, cost, attempts, startedAt },
+        correlationId: correlationId(head),
+        workspaceId: credential.workspace.id,
+        keyId: credential.key.id,
+        modelId: plan.model.id,
+        ...(route === undefined ? {} : { routeId: route.id }),
+        surface: 'chat',
+        stream: prepared.request.stream,
+        ...(firstTokenMs === undefined ? {} : { firstTokenMs }),
+        durationMs: Math.round(clock.elapsed() - begun),
+      };
+      telemetry.outcome(outcome);
+      await store.settle(outcome);
+      return { usage, cost };
+    },
+  };
+}

@@ -1,0 +1,126 @@
+import { join } from 'node:path';
+import { systemClock } from './adapters/process/clock.ts';
+import { envoyAdmin } from './adapters/process/envoy-admin.ts';
+import { findEnvoy } from './adapters/process/find-envoy.ts';
+import { claimPort, type PortClaim } from './adapters/process/ports.ts';
+import { listenForStop, type StopSignals } from './adapters/process/stop-signals.ts';
+import { tieToThisProcess } from './adapters/process/tied-command.ts';
+import { listModels, prepareCatalog } from './start/catalog-folder.ts';
+import { prepareDemoAccount } from './start/demo-account.ts';
+import { drainEdge } from './start/drain.ts';
+import { writeEnvoyFiles } from './start/envoy-files.ts';
+import { startDemoEngine, startEnvoy, startService, type Surroundings } from './start/gateway.ts';
+import { greetingLines } from './start/greeting.ts';
+import { listedModels } from './start/listed-models.ts';
+import { readStartOptions, startHelp, type StartOptions } from './start/options.ts';
+import { takeFolders } from './start/own-folders.ts';
+import { StartRefusal } from './start/refusal.ts';
+
+const envoyGraceMs = 5_000;
+const serviceGraceMs = 10_000;
+const hurriedGraceMs = 2_000;
+
+/** Progress and trouble go to standard error, so that standard output is what the operator wants to keep. */
+function report(line: string): void {
+  console.error(`weir: ${line}`);
+}
+
+/**
+ * `weir start`: everything on this machine with one command (design §4). Resolves to the exit code when the operator
+ * has ended it, or when it could not start; by then every process it started is gone.
+ */
+export async function run(argv: readonly string[]): Promise<number> {
+  // A terminal that was closed must not keep us from ending what we started.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  const signals = listenForStop(process.env);
+  let misunderstood = true;
+  try {
+    const options = readStartOptions(argv, process.env);
+    misunderstood = false;
+    if (options === undefined) console.log(startHelp);
+    else await runUntilStopped(options, signals);
+    return 0;
+  } catch (error) {
+    if (signals.drain.aborted) return 0;
+    report(error instanceof Error ? error.message : String(error));
+    return misunderstood ? 2 : 1;
+  } finally {
+    signals.dispose();
+  }
+}
+
+/** Brings everything up, says so, and takes everything down again, last first. */
+async function runUntilStopped(options: StartOptions, signals: StopSignals): Promise<void> {
+  const { data, source } = options;
+  const { drain: stop, now } = signals;
+  await using stack = new AsyncDisposableStack();
+  const hurry = (graceMs: number): number => (now.aborted ? hurriedGraceMs : graceMs);
+
+  const folders = await takeFolders(data, report);
+  stack.defer(folders.release);
+  const port = await takePort(options.port);
+  stack.defer(port.release);
+  const around: Surroundings = { data, folders, report, stop };
+
+  let manifests = source.kind === 'demo' ? undefined : await prepareCatalog(source, { data, report, signal: stop });
+  const binary = await findEnvoy({ env: process.env, report, signal: stop });
+  const envoy = writeEnvoyFiles({ run: folders.run, port: port.port, env: process.env });
+  const admin = envoyAdmin(envoy.files.adminSocket);
+  const command = await tieToThisProcess({ command: binary, args: envoy.args });
+  const databaseFile = join(data, 'weir.db');
+  const key = options.demo
+    ? await prepareDemoAccount({ data, databaseFile, now: systemClock.now(), report })
+    : undefined;
+  if (stop.aborted) return;
+
+  report('Starting Envoy and the service …');
+  manifests ??= await startDemoEngine(around, (engine) => stack.defer(() => engine.stop(hurriedGraceMs)));
+  if (stop.aborted) return;
+  const [ports] = await Promise.all([
+    startService(around, manifests, (service) => stack.defer(() => service.stop(hurry(serviceGraceMs)))),
+    startEnvoy(around, { command, files: envoy.files, admin }, (edge) =>
+      stack.defer(() => edge.stop(hurry(envoyGraceMs))),
+    ),
+  ]);
+  stack.defer(() => drainEdge(admin, { now, report }));
+  if (stop.aborted) return;
+
+  const baseUrl = `${envoy.scheme}://127.0.0.1:${port.port}/v1`;
+  const expectSome = source.kind !== 'empty' && (await listModels(manifests)).length > 0;
+  const models = await listedModels(baseUrl, { expectSome, signal: stop });
+  if (stop.aborted) return;
+  if (expectSome && models.length === 0) report('No model is listed yet: no backend answers. See the logs.');
+  const opsUrl = `http://127.0.0.1:${ports.ops}/metrics`;
+  const dataFlag = options.dataFlag;
+  console.log(
+    greetingLines({
+      baseUrl,
+      opsUrl,
+      models,
+      manifests,
+      logs: folders.logs,
+      dataFlag,
+      ...(key === undefined ? {} : { key }),
+    }).join('\n'),
+  );
+
+  await untilAborted(stop);
+  report('Ending …');
+}
+
+async function takePort(wanted: number): Promise<PortClaim> {
+  const claim = await claimPort(wanted);
+  if (claim === 'forbidden')
+    throw new StartRefusal(`Port ${wanted} may not be used by this user; choose one above 1023 with --port.`);
+  if (claim !== 'taken') return claim;
+  throw new StartRefusal(
+    `Port ${wanted} is taken by another program. End that one, or choose another port: --port N (--port 0 takes a free one).`,
+  );
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,26 @@
+import { rmSync } from 'node:fs';
+import { startChild, type Child } from '../adapters/process/child.ts';
+import { pause } from '../adapters/process/clock.ts';
+import type { EnvoyAdmin } from '../adapters/process/envoy-admin.ts';
+import type { Command } from '../adapters/process/tied-command.ts';
+
+const pollMs = 30;
+
+/** Starts Envoy. `isUp` resolves when it is live: its listeners accept. */
+export function launchEnvoy(
+  command: Command,
+  options: {
+    readonly logPath: string;
+    readonly admin: EnvoyAdmin;
+    /** Sockets that Envoy binds; what a killed one left of them is removed first. */
+    readonly sockets: readonly string[];
+    readonly over: AbortSignal;
+  },
+): { readonly child: Child; readonly isUp: Promise<void> } {
+  for (const socket of options.sockets) rmSync(socket, { force: true });
+  const child = startChild({ ...command, logPath: options.logPath });
+  const watch = async (): Promise<void> => {
+    while (!options.over.aborted && !(await options.admin.isLive())) await pause(pollMs, options.over);
+  };
+  return { child, isUp: watch() };
+}

@@ -1,0 +1,72 @@
+import { fileURLToPath } from 'node:url';
+import { startChild, type Child } from '../adapters/process/child.ts';
+import { readServiceMessage } from './launch-message.ts';
+
+/** How long a service that gave up may take to close what it has open. */
+const lastWordsMs = 2_000;
+
+const main = fileURLToPath(new URL('../main.ts', import.meta.url));
+
+/** Settings of `weir start` itself: the service refuses variables it does not know, and needs no key in its environment. */
+const notForTheService = {
+  WEIR_TLS_CERTIFICATE_FILE: undefined,
+  WEIR_TLS_KEY_FILE: undefined,
+  WEIR_TRUSTED_HOPS: undefined,
+  WEIR_UPSTREAM_KEY: undefined,
+} as const;
+
+export interface ServicePorts {
+  readonly ops: number;
+  readonly admin: number;
+}
+
+export interface ServiceLaunch {
+  readonly data: string;
+  readonly run: string;
+  readonly manifests: string;
+  readonly logPath: string;
+  /** Wanted ports; the service takes others when they are taken. */
+  readonly ports: ServicePorts;
+  readonly report: (line: string) => void;
+  readonly onPorts: (ports: ServicePorts) => void;
+}
+
+/** Starts `weir serve`. `isUp` resolves when it says that it serves. */
+export function launchService(launch: ServiceLaunch): { readonly child: Child; readonly isUp: Promise<void> } {
+  const { data, run, manifests, ports } = launch;
+  const { promise: isUp, resolve } = Promise.withResolvers<void>();
+  const child = startChild({
+    command: process.execPath,
+    args: [
+      main,
+      'serve',
+      `--data=${data}`,
+      `--run=${run}`,
+      `--manifests=${manifests}`,
+      `--ops-port=${ports.ops}`,
+      `--admin-port=${ports.admin}`,
+    ],
+    env: notForTheService,
+    logPath: launch.logPath,
+    onMessage: (raw) => {
+      const message = readServiceMessage(raw);
+      switch (message?.type) {
+        case 'ready':
+          launch.onPorts({ ops: message.opsPort, admin: message.adminPort ?? ports.admin });
+          resolve();
+          return;
+        case 'fatal':
+          launch.report(message.message);
+          // What it has open may keep it alive, and while it lives nobody starts it again.
+          void child.stop(lastWordsMs);
+          return;
+        case 'notice':
+          launch.report(message.message);
+          return;
+        case undefined:
+          return;
+      }
+    },
+  });
+  return { child, isUp };
+}

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import { readStartOptions } from './options.ts';
+
+test('without arguments it is the demo on port 8080 with its data in .weir', () => {
+  const options = readStartOptions([], {});
+  expect(options).toMatchObject({ port: 8080, demo: true, dataFlag: '', source: { kind: 'demo' } });
+  expect(options?.data).toBe(`${process.cwd()}/.weir`);
+});
+
+test('a folder of manifests takes the place of the demo engine, not of the demo key', () => {
+  const options = readStartOptions(['--manifests', '/m', '--port', '0', '--data', '/d'], {});
+  expect(options).toEqual({
+    port: 0,
+    data: '/d',
+    dataFlag: " --data '/d'",
+    demo: true,
+    source: { kind: 'manifests', folder: '/m' },
+  });
+});
+
+test('paths typed to npm are meant from where they were typed', () => {
+  const env = { npm_lifecycle_event: 'start', INIT_CWD: '/home/me' };
+  expect(readStartOptions(['--manifests', 'm'], env)?.source).toEqual({ kind: 'manifests', folder: '/home/me/m' });
+  expect(readStartOptions([], env)?.data).toBe(`${process.cwd()}/.weir`);
+});
+
+test('an upstream costs nothing unless a price is given', () => {
+  const free = readStartOptions(['--upstream', 'http://127.0.0.1:1/v1'], {});
+  expect(free?.source).toMatchObject({ kind: 'upstream', price: { prompt: '0', completion: '0' } });
+  const priced = readStartOptions(['--upstream=127.0.0.1:1', '--price=0.0000001,0.0000004'], {
+    WEIR_UPSTREAM_KEY: 'k',
+  });
+  expect(priced?.source).toMatchObject({ key: 'k', price: { prompt: '0.0000001', completion: '0.0000004' } });
+  expect(priced?.source.kind === 'upstream' && priced.source.url.href).toBe('http://127.0.0.1:1/');
+});
+
+test('the help is asked for', () => {
+  expect(readStartOptions(['--help'], {})).toBeUndefined();
+});
+
+test.each([
+  [['--port', 'x'], '--port'],
+  [['--port', '65536'], '--port'],
+  [['--port=-1'], '--port'],
+  [['--nonsense'], '--nonsense'],
+  [['stray'], 'stray'],
+  [['--manifests', 'a', '--upstream', 'b'], 'exclude'],
+  [['--price', '1,1'], '--price goes with --upstream'],
+  [['--upstream-key', 'k'], '--upstream-key goes with --upstream'],
+  [['--upstream', 'u:1', '--price', '1'], '--price: expected'],
+  [['--upstream', 'u:1', '--price=-1,1'], '--price: expected'],
+  [['--upstream', 'u:1', '--price', '0.0000000000001,1'], '--price: expected'],
+  [['--upstream', 'ftp://u'], '--upstream: expected an address'],
+  [['--upstream', 'http://a:b@u'], '--upstream-key'],
+  [['--kubernetes'], 'not available yet'],
+])('%j is refused with a sentence about %s', (argv, words) => {
+  expect(() => readStartOptions(argv, {})).toThrow(words);
+});
+
+test('a key that no header can carry is refused without being quoted', () => {
+  expect(() => readStartOptions(['--upstream', 'u:1', '--upstream-key', 'sec ret'], {})).toThrow(
+    /^(?!.*sec ret).*upstream-key/,
+  );
+});

@@ -1,0 +1,145 @@
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { StartRefusal } from './refusal.ts';
+
+/** Where the catalog comes from. */
+export type CatalogSource =
+  | { readonly kind: 'demo' }
+  | { readonly kind: 'manifests'; readonly folder: string }
+  | { readonly kind: 'upstream'; readonly url: URL; readonly key?: string; readonly price: UpstreamPrice }
+  /** Nothing yet: the operator puts manifests into the folder while it runs. */
+  | { readonly kind: 'empty' };
+
+/** USD per token, decimals as the manifest has them. */
+export interface UpstreamPrice {
+  readonly prompt: string;
+  readonly completion: string;
+}
+
+export interface StartOptions {
+  readonly port: number;
+  /** Absolute path. */
+  readonly data: string;
+  /** Whether a demo workspace and key are made. */
+  readonly demo: boolean;
+  /** ` --data DIR` the way other commands need it; empty for the default. */
+  readonly dataFlag: string;
+  readonly source: CatalogSource;
+}
+
+export const startHelp = `Usage: weir start [options]     (npm start -- [options])
+
+Starts the gateway on this machine: Envoy, the service and, unless told otherwise, a demo engine.
+
+  --manifests DIR         serve the Backends and Models of this folder, and follow its changes
+  --upstream URL          serve every model that this engine lists under /v1/models
+  --upstream-key K        its key (or WEIR_UPSTREAM_KEY, which \`ps\` does not show)
+  --price PROMPT,COMPLETION   USD per token of the upstream's models, such as 0.0000001,0.0000004 (default 0,0)
+  --port N                port for callers, 0 for a free one (default 8080)
+  --data DIR              folder for accounts, ledger, logs and sockets (default .weir)
+  --no-demo               no demo engine, demo workspace or demo key
+  --help                  this text
+
+Settings from the environment: ENVOY_PATH (the Envoy to use), WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE (PEM;
+callers then use https), WEIR_TRUSTED_HOPS (proxies in front), and those of \`weir serve --help\`.`;
+
+const flags = {
+  manifests: { type: 'string' },
+  upstream: { type: 'string' },
+  'upstream-key': { type: 'string' },
+  price: { type: 'string' },
+  port: { type: 'string', default: '8080' },
+  data: { type: 'string', default: '.weir' },
+  'no-demo': { type: 'boolean', default: false },
+  kubernetes: { type: 'boolean', default: false },
+  namespace: { type: 'string' },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
+
+/** Reads the command line. Returns undefined when the help was asked for; throws StartRefusal on a mistake in it. */
+export function readStartOptions(
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): StartOptions | undefined {
+  const values = parse(argv);
+  if (values.help) return undefined;
+  if (values.kubernetes || values.namespace !== undefined) {
+    throw new StartRefusal(
+      '--kubernetes is not available yet: this version reads its catalog from a folder (--manifests DIR).',
+    );
+  }
+  const port = Number(values.port);
+  if (!/^\d+$/.test(values.port) || port > 65_535) {
+    throw new StartRefusal(`--port: expected a number from 0 to 65535, got "${values.port}".`);
+  }
+  // npm runs scripts in the package's folder; a path is meant from where it was typed.
+  const typedIn = env['npm_lifecycle_event'] === 'start' ? (env['INIT_CWD'] ?? '.') : '.';
+  const isDefault = !argv.some((argument) => argument.startsWith('--data'));
+  const data = isDefault ? resolve(values.data) : resolve(typedIn, values.data);
+  return {
+    port,
+    data,
+    dataFlag: isDefault ? '' : ` --data '${data}'`,
+    demo: !values['no-demo'],
+    source: readSource(values, { env, typedIn }),
+  };
+}
+
+function parse(argv: readonly string[]) {
+  try {
+    return parseArgs({ args: [...argv], options: flags, strict: true, allowPositionals: false }).values;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.split(/\.\s/)[0] : String(error);
+    throw new StartRefusal(`${reason}. \`weir start --help\` lists the options.`, { cause: error });
+  }
+}
+
+function readSource(
+  values: ReturnType<typeof parse>,
+  { env, typedIn }: { readonly env: Readonly<Record<string, string | undefined>>; readonly typedIn: string },
+): CatalogSource {
+  const { manifests, upstream } = values;
+  if (manifests !== undefined && upstream !== undefined) {
+    throw new StartRefusal('--manifests and --upstream exclude each other: the catalog comes from one of them.');
+  }
+  if (upstream === undefined && (values.price !== undefined || values['upstream-key'] !== undefined)) {
+    throw new StartRefusal(`--${values.price === undefined ? 'upstream-key' : 'price'} goes with --upstream URL only.`);
+  }
+  if (manifests !== undefined) return { kind: 'manifests', folder: resolve(typedIn, manifests) };
+  if (upstream === undefined) return values['no-demo'] ? { kind: 'empty' } : { kind: 'demo' };
+  const key = values['upstream-key'] ?? env['WEIR_UPSTREAM_KEY'];
+  return {
+    kind: 'upstream',
+    url: readUrl(upstream),
+    price: readPrice(values.price ?? '0,0'),
+    ...(key === undefined || key === '' ? {} : { key: checkKey(key) }),
+  };
+}
+
+function readUrl(text: string): URL {
+  const url = URL.parse(/^[a-z]+:\/\//i.test(text) ? text : `http://${text}`);
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    throw new StartRefusal(`--upstream: expected an address such as http://127.0.0.1:11434/v1, got "${text}".`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new StartRefusal('--upstream: a name and password in the address are not supported; use --upstream-key.');
+  }
+  return url;
+}
+
+function readPrice(text: string): UpstreamPrice {
+  const match = /^([0-9](?:\.[0-9]{1,12})?),([0-9](?:\.[0-9]{1,12})?)$/.exec(text);
+  const [, prompt, completion] = match ?? [];
+  if (prompt === undefined || completion === undefined) {
+    throw new StartRefusal(
+      `--price: expected two amounts in USD per token below 10 with at most 12 decimals, "prompt,completion", such as 0.0000001,0.0000004; got "${text}".`,
+    );
+  }
+  return { prompt, completion };
+}
+
+/** What a header can carry. The message must not hold the key. */
+function checkKey(key: string): string {
+  if (/^[\x21-\x7e]{1,8192}$/.test(key)) return key;
+  throw new StartRefusal('--upstream-key: expected 1 to 8192 visible characters without spaces.');
+}

@@ -1,0 +1,114 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { catalogIdOf } from './model-id.ts';
+import type { UpstreamPrice } from './options.ts';
+import { contextLengthOf, type UpstreamEntry } from './upstream-list.ts';
+import type { Upstream } from './upstream-probe.ts';
+
+const apiVersion = 'weir.dev/v1alpha1';
+const name = 'upstream';
+const note = '# Written by `weir start --upstream` at each start. To keep changes, copy it and use --manifests.\n';
+
+export interface UpstreamCatalog {
+  readonly folder: string;
+  readonly key?: string;
+  readonly price: UpstreamPrice;
+  /** Milliseconds since the Unix epoch. */
+  readonly now: number;
+}
+
+/** Writes the Backend and one Model per entry into the folder; the key goes into a file of its own that only its owner reads. */
+export async function writeUpstreamManifests(upstream: Upstream, catalog: UpstreamCatalog): Promise<void> {
+  const { folder, key } = catalog;
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  for (const file of readdirSync(folder)) if (file.endsWith('.yaml')) rmSync(join(folder, file));
+  const files: readonly (readonly [string, readonly unknown[]])[] = [
+    ...(key === undefined ? [] : [['secret.yaml', [secretObject(key)]] as const]),
+    ['backend.yaml', [await backendObject(upstream, key !== undefined)]],
+    ['models.yaml', modelObjects(upstream.entries, catalog)],
+  ];
+  for (const [file, objects] of files) {
+    const text = objects.map((object) => stringify(object, { lineWidth: 0 })).join('---\n');
+    writeFileSync(join(folder, file), note + text, { mode: 0o600 });
+  }
+}
+
+function secretObject(token: string): unknown {
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { name }, stringData: { token } };
+}
+
+async function backendObject({ engine, base }: Upstream, hasKey: boolean): Promise<unknown> {
+  const isTls = base.protocol === 'https:';
+  const port = base.port === '' ? (isTls ? 443 : 80) : Number(base.port);
+  const path = base.pathname.replace(/\/+$/, '');
+  return {
+    apiVersion,
+    kind: 'Backend',
+    metadata: { name },
+    spec: {
+      engine,
+      endpoint: { host: await reachableHost(base.hostname, port), port, path },
+      tls: { mode: isTls ? 'System' : 'Off' },
+      ...(hasKey ? { credentials: { secretRef: { name, key: 'token' } } } : {}),
+    },
+  };
+}
+
+function modelObjects(entries: readonly UpstreamEntry[], { price, now }: UpstreamCatalog): readonly unknown[] {
+  const ids = new Set<string>();
+  const names = new Set<string>();
+  return entries.map((entry) => {
+    const id = catalogIdOf(entry.id, ids);
+    ids.add(id);
+    const hasImages = entry.architecture?.input_modalities?.includes('image') === true;
+    return {
+      apiVersion,
+      kind: 'Model',
+      metadata: { name: objectName(id, names) },
+      spec: {
+        id,
+        // Not the engine's own `owned_by`: "llamacpp" or "library" would tell callers what serves them.
+        ownedBy: id.slice(0, id.indexOf('/')),
+        added: new Date(addedAt(entry, now)).toISOString(),
+        contextLength: contextLengthOf(entry),
+        inputModalities: hasImages ? ['text', 'image'] : ['text'],
+        pricing: { prompt: price.prompt, completion: price.completion },
+        routes: [{ backend: name, upstreamModel: entry.id }],
+      },
+    };
+  });
+}
+
+/** An engine may answer 0, or a date to come. */
+function addedAt({ created }: UpstreamEntry, now: number): number {
+  const stated = (created ?? 0) * 1000;
+  return stated > Date.UTC(2020) && stated <= now ? stated : now;
+}
+
+/** A name for the object that Kubernetes allows (RFC 1123) and no earlier one has; it is added to `taken`. */
+function objectName(id: string, taken: Set<string>): string {
+  const wanted = id.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '');
+  const free =
+    [wanted, ...Array.from(taken, (_, index) => `${wanted}-${index + 2}`)].find((name) => !taken.has(name)) ?? wanted;
+  taken.add(free);
+  return free;
+}
+
+/** `localhost` may mean 127.0.0.1 or ::1, and Envoy would choose by itself: write down the one that answers. */
+async function reachableHost(host: string, port: number): Promise<string> {
+  if (host !== 'localhost') return host.replace(/^\[(.*)\]$/, '$1');
+  return (await accepts('127.0.0.1', port)) ? '127.0.0.1' : '::1';
+}
+
+function accepts(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}

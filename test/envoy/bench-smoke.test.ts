@@ -1,0 +1,132 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { shapePath, type AnswerShape } from '../../bench/answers.ts';
+import { chatRequest, expectedOf } from '../../bench/chat-request.ts';
+import type { Address } from '../../bench/caller.ts';
+import { startEngines, type EngineProcesses } from '../../bench/engine-processes.ts';
+import { holdStreams } from '../../bench/held-streams.ts';
+import { percentile, total } from '../../bench/histogram.ts';
+import { openLoadPool, type LoadPool } from '../../bench/load-pool.ts';
+import type { Arrival, LoadResult } from '../../bench/load.ts';
+import { startPlainEnvoy, type PlainEnvoy } from '../../bench/plain-envoy.ts';
+import { cpuMs } from '../../bench/process-usage.ts';
+import { findEnvoy } from '../../src/adapters/process/find-envoy.ts';
+
+const burst: AnswerShape = { chunks: 100, pace: { kind: 'burst', writes: 4 }, reasoningChunks: 10 };
+const apart: AnswerShape = { chunks: 20, pace: { kind: 'apart', gapMs: 10 }, reasoningChunks: 0 };
+const slow: AnswerShape = { chunks: 20, pace: { kind: 'apart', gapMs: 5_000 }, reasoningChunks: 0 };
+const closed: Arrival = { kind: 'closed', connections: 8 };
+
+let folder: string;
+let engines: EngineProcesses;
+let envoy: PlainEnvoy;
+let pool: LoadPool;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'weir-'));
+  engines = await startEngines(1);
+  const binary = await findEnvoy({ env: process.env, report: () => {} });
+  envoy = await startPlainEnvoy({ binary, folder, upstreamPort: engines.port, concurrency: 1 });
+  pool = openLoadPool(2);
+});
+
+afterAll(async () => {
+  await pool?.close();
+  await envoy?.stop();
+  await engines?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+interface Offer {
+  readonly shape: AnswerShape;
+  readonly stream: boolean;
+  readonly arrival: Arrival;
+  readonly address?: Address;
+}
+
+function run({ shape, stream, arrival, address }: Offer): Promise<LoadResult> {
+  return pool.run({
+    address: address ?? { host: '127.0.0.1', port: envoy.port },
+    request: chatRequest({ path: shapePath(shape), model: 'bench/any', stream }),
+    expected: expectedOf(shape, stream),
+    arrival,
+    leadSeconds: 0.2,
+    seconds: 0.5,
+  });
+}
+
+describe('a load through a plain Envoy', () => {
+  test.each([
+    ['JSON answers', { shape: burst, stream: false, arrival: closed }],
+    ['streams in a burst', { shape: burst, stream: true, arrival: closed }],
+    ['streams of chunks apart', { shape: apart, stream: true, arrival: closed }],
+  ])('gets %s, every one right', async (_, offer) => {
+    const result = await run(offer);
+    expect(result.failures).toEqual({});
+    expect(result.answers).toBeGreaterThan(10);
+    expect(total(result.firstByte)).toBe(result.answers);
+    expect(percentile(result.firstByte, 0.5)).toBeGreaterThan(0);
+  });
+
+  test('offers the rate it is told, answers or not', async () => {
+    const result = await run({ shape: burst, stream: true, arrival: { kind: 'open', perSecond: 100 } });
+    expect(result.failures).toEqual({});
+    expect(result.answers / result.seconds).toBeGreaterThan(80);
+    expect(result.answers / result.seconds).toBeLessThan(120);
+  });
+
+  test('holds slow streams open until it is told to close them', async () => {
+    const held = await holdStreams({
+      address: { host: '127.0.0.1', port: envoy.port },
+      request: chatRequest({ path: shapePath(slow), model: 'bench/any', stream: true }),
+      expected: expectedOf(slow, true),
+      count: 100,
+      spacingMs: 1,
+      timeoutMs: 10_000,
+    });
+    expect([held.opened(), held.lost()]).toEqual([100, 0]);
+    held.close();
+  });
+
+  test.runIf(process.platform === 'linux')("reads the processor time of Envoy's process", async () => {
+    const before = (await cpuMs([envoy.pid])) ?? Number.NaN;
+    await run({ shape: burst, stream: true, arrival: closed });
+    expect(((await cpuMs([envoy.pid])) ?? Number.NaN) - before).toBeGreaterThan(0);
+  });
+});
+
+describe('a load notices', () => {
+  /** Answers each request with these bytes, right or wrong, and then ends the connection if told so. */
+  async function runAgainst(bytes: string, ends: boolean): Promise<LoadResult> {
+    const server = createServer((socket) => {
+      socket.on('error', () => socket.destroy());
+      socket.on('data', () => (ends ? socket.end(bytes) : socket.write(bytes)));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    try {
+      const address = { host: '127.0.0.1', port: (server.address() as AddressInfo).port };
+      return await run({ shape: burst, stream: true, arrival: { kind: 'open', perSecond: 40 }, address });
+    } finally {
+      await new Promise((resolve) => server.close(resolve));
+    }
+  }
+  const chunked = (body: string): string =>
+    `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${Buffer.byteLength(body).toString(16)}\r\n${body}\r\n`;
+
+  test.each([
+    ['a refusal', 'HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n', false, 'status 503'],
+    ['a stream without its end', `${chunked('data: {}\n\n')}0\r\n\r\n`, false, 'no [DONE]'],
+    [
+      'a stream with other words',
+      `${chunked('data: {}\n\ndata: [DONE]\n\n')}0\r\n\r\n`,
+      false,
+      'another text than the engine sent',
+    ],
+    ['a cut connection', chunked('data: {}\n\ndata: [DONE]\n\n'), true, 'cut'],
+  ])('%s', async (_, bytes, ends, reason) => {
+    expect((await runAgainst(bytes, ends)).failures[reason]).toBeGreaterThan(0);
+  });
+});

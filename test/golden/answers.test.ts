@@ -1,0 +1,210 @@
+/**
+ * Engines' answers, recorded in shape: `<case>.sse` or `<case>.json` is what an engine sends, `<case>.<kind>.events.json`
+ * what we read, `<case>.<kind>.out.sse` or `.json` what a caller gets. `<case>.<kind>.ask.json` says what the caller had
+ * asked, where that matters. Adding a case is adding a file; `npm run golden:write` writes the rest, to be reviewed.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { AnswerEvent, Logprobs, ReadStep, ResponseReader } from '../../src/core/event.ts';
+import { Failure } from '../../src/core/failure.ts';
+import type { Usage } from '../../src/core/usage.ts';
+import { costOf } from '../../src/core/usage.ts';
+import { createJsonReader, createStreamReader } from '../../src/dialects/chat/read-response.ts';
+import { createJsonWriter, createStreamWriter } from '../../src/dialects/chat/write-response.ts';
+import { tinyPrices } from '../support/route-of.ts';
+import { openGoldenFolder } from './golden-files.ts';
+
+type Kind = 'sse' | 'json';
+const folder = openGoldenFolder('answers');
+const cases = (['sse', 'json'] as const).flatMap((kind) => folder.cases(`.${kind}`).map((name) => [name, kind] as const));
+const produced = new Set<string>();
+
+interface Ask {
+  readonly choices: number;
+  readonly tools: readonly string[];
+}
+
+function askOf(name: string, kind: Kind): Ask {
+  const file = `${name}.${kind}.ask.json`;
+  const usual: Ask = { choices: 1, tools: ['get_weather', 'get_time'] };
+  if (!existsSync(folder.path(file))) return usual;
+  produced.add(file);
+  return { ...usual, ...(JSON.parse(readFileSync(folder.path(file), 'utf8')) as Partial<Ask>) };
+}
+
+function readerOf(kind: Kind, { choices, tools }: Ask): ResponseReader {
+  const options = { choices, toolNames: new Set(tools), newToolId: (choice: number, tool: number) => `call_${choice}_${tool}` };
+  return kind === 'sse' ? createStreamReader(options) : createJsonReader(options);
+}
+
+interface Reading {
+  readonly events: readonly AnswerEvent[];
+  readonly end: ReadStep['state'];
+}
+
+/** Reads to the end, as dispatch does: what follows a complete answer or a fault is not read. */
+function read(reader: ResponseReader, pieces: readonly Uint8Array[]): Reading {
+  const events: AnswerEvent[] = [];
+  for (const piece of pieces) {
+    const step = reader.push(piece);
+    events.push(...step.events);
+    if (step.state !== 'open') return { events: merge(events), end: step.state };
+  }
+  const step = reader.end();
+  return { events: merge([...events, ...step.events]), end: step.state };
+}
+
+function joinLogprobs(a: Logprobs | undefined, b: Logprobs | undefined): { readonly logprobs?: Logprobs } {
+  if (a === undefined && b === undefined) return {};
+  const join = (name: 'content' | 'refusal') =>
+    a?.[name] || b?.[name] ? { [name]: [...(a?.[name] ?? []), ...(b?.[name] ?? [])] } : {};
+  return { logprobs: { ...join('content'), ...join('refusal') } };
+}
+
+/** Pieces of the same text that follow each other are one: how they are grouped depends on how bytes arrive. */
+function merge(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
+  const merged: AnswerEvent[] = [];
+  for (const event of events) {
+    const last = merged.at(-1);
+    if (event.type === 'tool-delta' && last?.type === 'tool-delta' && last.choice === event.choice && last.tool === event.tool) {
+      merged[merged.length - 1] = { ...last, text: last.text + event.text };
+    } else if ('deltas' in event && last?.type === event.type && 'deltas' in last && last.choice === event.choice) {
+      const { logprobs: _, ...rest } = last;
+      const sum = { text: last.text + event.text, deltas: last.deltas + event.deltas };
+      merged[merged.length - 1] = { ...rest, ...sum, ...joinLogprobs(last.logprobs, event.logprobs) };
+    } else merged.push(event);
+  }
+  return merged;
+}
+
+const printReading = ({ events, end }: Reading): string =>
+  `{"events": [\n${events.map((event) => `  ${JSON.stringify(event)}`).join(',\n')}\n],\n"end": ${JSON.stringify(end)}}\n`;
+
+const identity = { id: 'chatcmpl-golden', created: 1_780_000_000, model: 'demo/tiny' };
+const nothing: Usage = { promptTokens: 0, completionTokens: 0 };
+
+function usageIn(events: readonly AnswerEvent[]): Usage {
+  return events.reduce((usage, event) => (event.type === 'usage' ? event.usage : usage), nothing);
+}
+
+function write({ events, end }: Reading, kind: Kind): string {
+  const usage = usageIn(events);
+  const bill = { usage, cost: costOf(usage, tinyPrices) };
+  if (kind === 'json') {
+    const writer = createJsonWriter(identity);
+    writer.push(events);
+    return `${writer.finish(bill)}\n`;
+  }
+  const writer = createStreamWriter(identity, { includeUsage: true });
+  const answer = writer.push(events);
+  return answer + (end === 'complete' ? writer.finish(bill) : writer.fail(new Failure('stream_interrupted', 'The answer was interrupted.')));
+}
+
+const input = (name: string, kind: Kind): Buffer => readFileSync(folder.path(`${name}.${kind}`));
+const readWhole = (name: string, kind: Kind): Reading => read(readerOf(kind, askOf(name, kind)), [input(name, kind)]);
+
+async function expectGolden(file: string, text: string): Promise<void> {
+  produced.add(file);
+  await expect(text).toMatchFileSnapshot(folder.path(file));
+}
+
+describe('what engines answer', () => {
+  it.each(cases)('%s.%s reads as its events and writes as its output', async (name, kind) => {
+    const reading = readWhole(name, kind);
+    await expectGolden(`${name}.${kind}.events.json`, printReading(reading));
+    // A JSON answer that failed is nothing a caller sees.
+    if (kind === 'sse' || reading.end === 'complete') await expectGolden(`${name}.${kind}.out.${kind}`, write(reading, kind));
+  });
+
+  it.each(cases)('%s.%s reads the same cut at every byte, and byte by byte', (name, kind) => {
+    const ask = askOf(name, kind);
+    const bytes = input(name, kind);
+    const expected = printReading(readWhole(name, kind));
+    for (let place = 1; place < bytes.length; place += 1) {
+      const reading = read(readerOf(kind, ask), [bytes.subarray(0, place), bytes.subarray(place)]);
+      if (printReading(reading) !== expected) expect(printReading(reading), `cut at ${place}`).toBe(expected);
+    }
+    expect(printReading(read(readerOf(kind, ask), [...bytes].map((byte) => Uint8Array.of(byte))))).toBe(expected);
+  });
+
+  it.each(folder.cases('.sse'))('%s.sse reads the same with every other line ending', (name) => {
+    const expected = printReading(readWhole(name, 'sse'));
+    for (const ending of ['\r\n', '\r']) {
+      const bytes = Buffer.from(input(name, 'sse').toString().replaceAll(/\r?\n/g, ending));
+      expect(printReading(read(readerOf('sse', askOf(name, 'sse')), [bytes]))).toBe(expected);
+    }
+  });
+
+  it.each(cases)('%s.%s tells nothing of the engine to a caller, and nothing of its error text to a log', (name, kind) => {
+    const reading = readWhole(name, kind);
+    expect(write(reading, kind)).not.toMatch(/chatcmpl-up1|up\/|fp_|CANARY|obfuscation|service_tier|matched_stop|stop_reason|timings|x_groq|call_a1/);
+    expect(JSON.stringify(reading.end)).not.toContain('CANARY');
+  });
+});
+
+/** The calls of an answer, put together as a client does. */
+function callsIn(events: readonly AnswerEvent[]): readonly unknown[] {
+  const calls: { id: string; name: string; arguments: unknown }[] = [];
+  for (const event of events) {
+    if (event.type === 'tool-start') calls[event.tool] = { id: event.id, name: event.name, arguments: '' };
+    const call = event.type === 'tool-delta' ? calls[event.tool] : undefined;
+    if (event.type === 'tool-delta' && call !== undefined) call.arguments = String(call.arguments) + event.text;
+  }
+  // An engine that sends its arguments as an object leaves the spaces between them to us.
+  return calls.map((call) => ({ ...call, arguments: JSON.parse(String(call.arguments)) as unknown }));
+}
+
+describe('the quirks of tool calls (each as engines really do it)', () => {
+  const quirks = folder.cases('.sse').filter((name) => name.startsWith('quirk-'));
+
+  it.each(quirks)('%s gives the calls that an engine without quirks gives', (name) => {
+    const { events, end } = readWhole(name, 'sse');
+    expect(end).toBe('complete');
+    expect(callsIn(events)).toEqual(callsIn(readWhole('quirk-none', 'sse').events));
+    expect(events.at(-1)).toEqual({ type: 'finish', choice: 0, reason: 'tool_calls' });
+    expect(events.filter(({ type }) => type === 'tool-start')).toHaveLength(2);
+    expect(events.some((event) => event.type === 'text-delta' && event.text === '')).toBe(false);
+  });
+});
+
+describe('the two ways to write an answer', () => {
+  const whole = cases.filter(([name, kind]) => readWhole(name, kind).end === 'complete');
+
+  it.each(whole)('%s.%s says the same as a stream and as an object', (name, kind) => {
+    const reading = readWhole(name, kind);
+    const object = JSON.parse(write(reading, 'json')) as { choices: { index: number; message: Record<string, unknown>; logprobs: Logprobs | null; finish_reason: string }[] };
+    const chunks = write(reading, 'sse').split('\n\n').filter((frame) => frame.startsWith('data: {')).map((frame) => JSON.parse(frame.slice(6)) as StreamChunk);
+    for (const { index, message, logprobs, finish_reason: finish } of object.choices) {
+      const own = chunks.flatMap(({ choices }) => choices.filter((choice) => choice.index === index));
+      const join = (field: string): string => own.map(({ delta }) => delta[field] ?? '').join('');
+      expect(message['content'] ?? '').toBe(join('content'));
+      expect(message['refusal'] ?? '').toBe(join('refusal'));
+      expect(message['reasoning_content'] ?? '').toBe(join('reasoning_content'));
+      expect(message['reasoning'] ?? '').toBe(join('reasoning'));
+      expect(own.flatMap((choice) => choice.finish_reason ?? [])).toEqual([finish]);
+      for (const part of ['content', 'refusal'] as const) {
+        expect(logprobs?.[part] ?? []).toEqual(own.flatMap((choice) => choice.logprobs?.[part] ?? []));
+      }
+    }
+  });
+});
+
+interface StreamChunk {
+  readonly choices: readonly {
+    readonly index: number;
+    readonly delta: Readonly<Record<string, string>>;
+    readonly logprobs: Logprobs | null;
+    readonly finish_reason: string | null;
+  }[];
+}
+
+it('has no golden that no case produces', () => {
+  // The cases may have been run selectively: what a case would produce counts too.
+  for (const [name, kind] of cases) {
+    askOf(name, kind);
+    const { end } = readWhole(name, kind);
+    produced.add(`${name}.${kind}.events.json`);
+    if (kind === 'sse' || end === 'complete') produced.add(`${name}.${kind}.out.${kind}`);
+  }
+  expect(folder.orphans(produced)).toEqual([]);
+});

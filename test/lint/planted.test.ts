@@ -1,0 +1,187 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+
+// A boundary check that reports nothing may be one that looks at nothing. So violations are planted in a small tree
+// beside the lines that are allowed, the project's own configuration reads it, and exactly the violations come out.
+
+const root = join(import.meta.dirname, '..', '..');
+const imports = 'eslint(no-restricted-imports)';
+const globals = 'eslint(no-restricted-globals)';
+const properties = 'eslint(no-restricted-properties)';
+const ambientDate = 'clock(no-ambient-date)';
+
+interface Planted {
+  readonly name: string;
+  readonly path: string;
+  readonly source: string;
+  /** The rule that must report it, once. */
+  readonly rule: string;
+}
+
+/** One file per row: `path` is where it stands, the last column what it holds. */
+const violations: readonly Planted[] = [
+  ...(
+    [
+      ['core imports a package', 'src/core/a.ts', "export { z } from 'zod';"],
+      ['core imports node:', 'src/core/b.ts', "import 'node:fs';"],
+      ['core imports a stage', 'src/core/c.ts', "import '../routing/plan.ts';"],
+      [
+        'core imports an adapter on demand',
+        'src/core/d.ts',
+        "export const load = () => import('../adapters/store/rows.ts');",
+      ],
+      ['a stage imports another stage', 'src/routing/a.ts', "import '../dispatch/run.ts';"],
+      [
+        'a stage imports a type of another',
+        'src/routing/b.ts',
+        "import type { Run } from '../dispatch/run.ts';\nexport type A = Run;",
+      ],
+      ['a stage imports another by a way around', 'src/routing/c.ts', "import '../core/../dispatch/run.ts';"],
+      ['a stage imports a package', 'src/routing/d.ts', "import 'undici';"],
+      ['a stage imports node:', 'src/routing/e.ts', "import 'node:crypto';"],
+      ['a stage imports an adapter', 'src/settlement/a.ts', "import '../adapters/store/rows.ts';"],
+      ['a stage imports the pipeline', 'src/settlement/b.ts', "import '../pipeline.ts';"],
+      ['an inner folder of a stage imports another stage', 'src/catalog/kinds/a.ts', "import '../../routing/plan.ts';"],
+      ['an inner folder of a stage goes around', 'src/catalog/kinds/b.ts', "import '../kinds/../../routing/plan.ts';"],
+      ['a stage is three folders deep', 'src/catalog/kinds/deep/a.ts', "import './b.ts';"],
+      ['an adapter imports another adapter', 'src/adapters/egress/a.ts', "import '../store/rows.ts';"],
+      [
+        'an inner folder of an adapter imports another',
+        'src/adapters/store/inner/a.ts',
+        "import '../../egress/pool.ts';",
+      ],
+      ['an adapter imports a stage', 'src/adapters/egress/b.ts', "import '../../routing/plan.ts';"],
+      ['an adapter imports serve.ts', 'src/adapters/envoy/a.ts', "import '../../serve.ts';"],
+      ['the pipeline imports an adapter', 'src/pipeline.ts', "import './adapters/store/rows.ts';"],
+      ['a piece of the pipeline constructs', 'src/prepare.ts', "import './serve.ts';"],
+      ['a piece of the pipeline imports a package', 'src/settle-late.ts', "import 'undici';"],
+      ['the product imports its tests', 'src/start.ts', "import '../test/support/llama.ts';"],
+    ] as const
+  ).map(([name, path, source]) => ({ name, path, source, rule: imports })),
+  ...(
+    [
+      ['a stage reads the clock', 'src/dispatch/a.ts', 'export const at = Date.now();', properties],
+      ['a stage reads the clock as a date', 'src/dispatch/b.ts', 'export const at = new Date();', ambientDate],
+      ['a stage reads the clock as a text', 'src/dispatch/c.ts', 'export const at = Date();', ambientDate],
+      ['a stage rolls dice', 'src/dispatch/d.ts', 'export const chance = Math.random();', properties],
+      ['a stage arms a timer', 'src/dispatch/e.ts', 'setTimeout(String, 1);', globals],
+      ['a stage arms an interval by the back door', 'src/dispatch/f.ts', 'globalThis.setInterval(String, 1);', globals],
+      ['a stage arms a timer on a signal', 'src/dispatch/g.ts', 'export const s = AbortSignal.timeout(1);', properties],
+      ['a stage reads the environment', 'src/telemetry/a.ts', "export const level = process.env['LEVEL'];", globals],
+      ['core opens a connection', 'src/core/e.ts', "export const got = fetch('http://127.0.0.1/');", globals],
+      ['the pipeline draws random bytes', 'src/admission/a.ts', 'export const id = crypto.randomUUID();', globals],
+      ['the service prints', 'src/serve.ts', "console.log('up');", 'eslint(no-console)'],
+      [
+        'a promise floats',
+        'src/adapters/store/float.ts',
+        'async function work(): Promise<void> {}\nexport function start(): void {\n  work();\n}',
+        'typescript(no-floating-promises)',
+      ],
+      [
+        'a switch forgets a case',
+        'src/settlement/switch.ts',
+        "export function name(how: 'ended' | 'cut'): string {\n  switch (how) {\n    case 'ended':\n      return 'e';\n  }\n  return '';\n}",
+        'typescript(switch-exhaustiveness-check)',
+      ],
+      [
+        'a default hides the cases to come',
+        'src/settlement/default.ts',
+        "export function name(how: 'ended' | 'cut'): string {\n  switch (how) {\n    case 'ended':\n    case 'cut':\n      return 'e';\n    default:\n      return '';\n  }\n}",
+        'typescript(switch-exhaustiveness-check)',
+      ],
+      ['an any slips in', 'src/core/any.ts', 'export const rows: any[] = [];', 'typescript(no-explicit-any)'],
+      [
+        'an assertion overrules the compiler',
+        'src/core/as.ts',
+        'export const read = (value: unknown): string => value as string;',
+        'typescript(consistent-type-assertions)',
+      ],
+      [
+        'an absence is denied',
+        'src/core/bang.ts',
+        'export const first = (all: readonly string[]): string => all[0]!;',
+        'typescript(no-non-null-assertion)',
+      ],
+      ['a file is longer than 300 lines', 'src/core/long.ts', 'export {};\n'.repeat(301), 'eslint(max-lines)'],
+      ['a file only re-exports', 'src/routing/index.ts', "export * from './plan.ts';", 'oxc(no-barrel-file)'],
+    ] as const
+  ).map(([name, path, source, rule]) => ({ name, path, source, rule })),
+];
+
+/** What the same folders may do. The two files of the cycle are the only ones here with something to report. */
+const allowed: Readonly<Record<string, string>> = {
+  'src/core/clock.ts': 'export const second = 1_000;',
+  'src/core/plan.ts': "import { second } from './clock.ts';\nexport const wait = second;",
+  'src/routing/plan.ts':
+    "import { z } from 'zod';\nimport { wait } from '../core/plan.ts';\nimport { order } from './order.ts';\nexport const plan = z.literal(wait + order);",
+  'src/routing/order.ts': 'export const order = 1;\nexport const day = new Date(0).toISOString();',
+  'src/dispatch/run.ts': 'export interface Run {\n  readonly id: string;\n}',
+  'src/catalog/kinds/model.ts':
+    "import { z } from 'zod';\nimport { wait } from '../../core/plan.ts';\nimport { check } from '../check.ts';\nimport { read } from '../readers/read.ts';\nexport const model = z.literal(wait + check + read);",
+  'src/catalog/check.ts': "import { read } from './readers/read.ts';\nexport const check = read;",
+  'src/catalog/readers/read.ts': 'export const read = 1;',
+  'src/adapters/egress/pool.ts':
+    "import { Pool } from 'undici';\nimport { readFileSync } from 'node:fs';\nimport { wait } from '../../core/plan.ts';\nimport { rows } from './rows.ts';\nexport const pool = [Pool, readFileSync, wait, rows, Date.now(), Math.random(), new Date(), setTimeout(String, 1)];",
+  'src/adapters/egress/rows.ts': 'export const rows = process.pid;',
+  'src/adapters/store/rows.ts': 'export const rows = 1;',
+  'src/adapters/store/inner/b.ts':
+    "import { wait } from '../../../core/plan.ts';\nimport { rows } from '../rows.ts';\nexport const both = [wait, rows];",
+  'src/main.ts': "import { pool } from './adapters/egress/pool.ts';\nconsole.log(pool, process.pid);",
+  'src/join.ts':
+    "import { check } from './catalog/check.ts';\nimport { wait } from './core/plan.ts';\nimport { two } from './two.ts';\nexport const join = check + wait + two;",
+  'src/two.ts': "import { order } from './routing/order.ts';\nexport const two = order;",
+  'src/join-worker.ts':
+    "import { parentPort } from 'node:worker_threads';\nimport { join } from './join.ts';\nparentPort?.postMessage(join);",
+  'src/commands/key.ts': "import { rows } from '../adapters/store/rows.ts';\nconsole.log(rows, Date.now());",
+  'src/core/cycle-a.ts': "import { b } from './cycle-b.ts';\nexport const a = (): number => b();",
+  'src/core/cycle-b.ts': "import { a } from './cycle-a.ts';\nexport const b = (): number => a();",
+};
+
+const report = z.object({ diagnostics: z.array(z.object({ code: z.string(), filename: z.string() })) });
+let folder: string;
+let found: readonly { readonly path: string; readonly rule: string }[];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'weir-lint-'));
+  for (const file of ['.oxlintrc.json', 'tsconfig.json', 'test/lint/clock-plugin.mjs']) {
+    await cp(join(root, file), join(folder, file));
+  }
+  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
+  const planted = Object.fromEntries(violations.map(({ path, source }) => [path, source]));
+  for (const [path, source] of Object.entries({ ...allowed, ...planted })) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), `${source}\n`);
+  }
+  const oxlint = join(root, 'node_modules/oxlint/bin/oxlint');
+  const output = await new Promise<string>((resolve) => {
+    execFile(process.execPath, [oxlint, '--format', 'json', 'src'], { cwd: folder }, (_error, stdout) =>
+      resolve(stdout),
+    );
+  });
+  found = report.parse(JSON.parse(output)).diagnostics.map(({ code, filename }) => ({ path: filename, rule: code }));
+});
+
+afterAll(async () => {
+  await rm(folder, { recursive: true });
+});
+
+describe('the linter sees it, once, when', () => {
+  test.each(violations)('$name', ({ path, rule }) => {
+    expect(found.filter((one) => one.path === path)).toEqual([{ path, rule }]);
+  });
+
+  test('two files import each other', () => {
+    const cycle = found.filter(({ path }) => path.startsWith('src/core/cycle-'));
+    expect(cycle.map(({ rule }) => rule)).toContain('import(no-cycle)');
+    expect(new Set(cycle.map(({ rule }) => rule))).toEqual(new Set(['import(no-cycle)']));
+  });
+});
+
+test('the linter lets through what is allowed', () => {
+  const expected = new Set([...violations.map(({ path }) => path), 'src/core/cycle-a.ts', 'src/core/cycle-b.ts']);
+  expect(found.filter(({ path }) => !expected.has(path))).toEqual([]);
+});

@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+
+const names = z.record(z.string(), z.string()).default({});
+const lock = z.object({
+  packages: z.record(
+    z.string(),
+    z.object({ dependencies: names, optionalDependencies: names, resolved: z.string().optional() }),
+  ),
+});
+const { packages } = lock.parse(JSON.parse(readFileSync(join(import.meta.dirname, '../../package-lock.json'), 'utf8')));
+
+/** Where Node would find `name` from the package at `from`: in its own node_modules, else in those above. */
+function isListed(name: string, from: string): boolean {
+  for (let folder = from; ; folder = folder.replace(/(^|\/)node_modules\/(@[^/]+\/)?[^/]+$/, '')) {
+    if (`${folder === '' ? '' : `${folder}/`}node_modules/${name}` in packages) return true;
+    if (folder === '') return false;
+  }
+}
+
+// `npm install` leaves out an optional package (another platform's binary) that the registry at hand does not have, and
+// then `npm ci`, what a fresh clone runs, refuses the lock file.
+test('the lock file lists the packages of every platform', () => {
+  const missing = Object.entries(packages).flatMap(([from, { dependencies, optionalDependencies }]) =>
+    Object.keys({ ...dependencies, ...optionalDependencies }).filter((name) => !isListed(name, from)),
+  );
+  expect(missing).toEqual([]);
+});
+
+test('the lock file names no registry', () => {
+  expect(Object.values(packages).filter(({ resolved }) => resolved !== undefined)).toEqual([]);
+});

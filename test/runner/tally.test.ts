@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest';
+import { add, lastLine, nothing, oneFailed, onePassed, tallyVitest } from './tally.ts';
+
+const file = (status: string, ...tests: readonly string[]) => ({
+  status,
+  assertionResults: tests.map((one) => ({ status: one })),
+});
+
+describe('a vitest report', () => {
+  test.each([
+    ['counts tests over files', [file('passed', 'passed', 'passed'), file('failed', 'failed', 'passed')], 1, [3, 1, 0]],
+    [
+      'counts pending, todo and skipped as skipped',
+      [file('passed', 'pending', 'todo', 'skipped', 'passed')],
+      0,
+      [1, 0, 3],
+    ],
+    ['counts a file that did not load as one failure', [file('failed')], 1, [0, 1, 0]],
+    ['counts a file whose last hook threw as one failure', [file('failed', 'passed')], 1, [1, 1, 0]],
+    ['counts a bad end that no test shows as one failure', [file('passed', 'passed')], 1, [1, 1, 0]],
+    ['counts a death by signal as one failure', [file('passed', 'passed')], 'SIGKILL', [1, 1, 0]],
+    ['does not count a failure twice', [file('failed', 'failed')], 1, [0, 1, 0]],
+  ] as const)('%s', (_name, testResults, exitCode, [passed, failed, skipped]) => {
+    expect(tallyVitest({ testResults }, exitCode)).toEqual({ passed, failed, skipped });
+  });
+
+  test.each([[undefined], [{}], [{ testResults: [{}] }]])(
+    'that is missing or unreadable is one failure: %j',
+    (json) => {
+      expect(tallyVitest(json, 0)).toEqual(oneFailed);
+    },
+  );
+});
+
+test('the last line names what was skipped only when something was', () => {
+  expect(lastLine(nothing)).toBe('0 passed, 0 failed');
+  expect(lastLine(add(onePassed, oneFailed))).toBe('1 passed, 1 failed');
+  expect(lastLine({ passed: 12, failed: 0, skipped: 3 })).toBe('12 passed, 0 failed, 3 skipped');
+});

@@ -1,0 +1,43 @@
+import type { Clock } from '../../src/core/clock.ts';
+
+export interface FakeClock extends Clock {
+  /** Moves time on, running the timers that fall due, each at its own moment. */
+  readonly advance: (ms: number) => void;
+  /** Timers armed now. */
+  readonly armed: () => number;
+}
+
+interface Timer {
+  readonly at: number;
+  readonly run: () => void;
+}
+
+/** A clock that stands still until it is told. `now` is the wall clock it starts at. */
+export function createFakeClock(now = 1_780_000_000_000): FakeClock {
+  let passed = 0;
+  const timers = new Set<Timer>();
+
+  /** The timer that falls due first, up to a moment; of two at once, the one armed first. */
+  const nextUntil = (until: number): Timer | undefined =>
+    [...timers].filter(({ at }) => at <= until).reduce<Timer | undefined>((a, b) => (a && a.at <= b.at ? a : b), undefined);
+
+  return {
+    now: () => now + passed,
+    elapsed: () => passed,
+    after: (delayMs, run) => {
+      const timer = { at: passed + delayMs, run };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+    armed: () => timers.size,
+    advance: (ms) => {
+      const until = passed + ms;
+      for (let timer = nextUntil(until); timer !== undefined; timer = nextUntil(until)) {
+        timers.delete(timer);
+        passed = timer.at;
+        timer.run();
+      }
+      passed = until;
+    },
+  };
+}

@@ -1,0 +1,111 @@
+import type { Exchange, Headers } from '../../src/core/exchange.ts';
+import { Failure } from '../../src/core/failure.ts';
+
+export interface FakeExchange extends Exchange {
+  /** Resolves when the answer has ended. */
+  readonly answered: Promise<void>;
+  readonly status: () => number | undefined;
+  readonly headers: () => Headers;
+  readonly text: () => string;
+  /** How often an answer was begun; more than once is a fault of the service. */
+  readonly beginnings: () => number;
+  readonly endings: () => number;
+  /** The caller goes away. */
+  readonly leave: () => void;
+  /** The way to the caller fills up, and empties again. */
+  readonly fill: () => void;
+  readonly drain: () => void;
+}
+
+export interface FakeExchangeOptions {
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The whole body; `never` one that does not arrive. */
+  readonly body?: string | Uint8Array | 'never';
+}
+
+/** A caller in the hand of a test. Counts what it should get only once, instead of forgiving it. */
+export function createFakeExchange(options: FakeExchangeOptions = {}): FakeExchange {
+  const { method = 'POST', path = '/v1/chat/completions', headers: given = {}, body = '' } = options;
+  const controller = new AbortController();
+  const answered = Promise.withResolvers<void>();
+  const aborted = Promise.withResolvers<never>();
+  aborted.promise.catch(() => undefined);
+  let state: 'open' | 'started' | 'over' = 'open';
+  let full = false;
+  let status: number | undefined;
+  let sent: Headers = [];
+  let text = '';
+  let beginnings = 0;
+  let endings = 0;
+  let onDrain: (() => void)[] = [];
+
+  function begin(code: number, headers: Headers): void {
+    beginnings += 1;
+    status = code;
+    sent = headers;
+  }
+
+  function finish(last: string): void {
+    state = 'over';
+    endings += 1;
+    text += last;
+    answered.resolve();
+  }
+
+  return {
+    head: { method, path, header: (name) => given[name] },
+    signal: controller.signal,
+    answered: answered.promise,
+    body: (limitBytes) => {
+      if (body === 'never') return aborted.promise;
+      const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body;
+      return bytes.length > limitBytes
+        ? Promise.reject(new Failure('body_too_large', `Request body is over ${limitBytes} bytes.`))
+        : Promise.resolve(bytes);
+    },
+    reply: (code, headers, whole) => {
+      if (state !== 'open') return;
+      begin(code, headers);
+      finish(whole);
+    },
+    start: (code, headers) => {
+      if (state !== 'open') return;
+      state = 'started';
+      begin(code, headers);
+    },
+    write: (piece) => {
+      if (state !== 'started') return false;
+      text += piece;
+      return !full;
+    },
+    end: (last) => {
+      if (state === 'started') finish(last);
+    },
+    onDrain: (run) => {
+      onDrain.push(run);
+    },
+    started: () => state === 'started',
+    status: () => status,
+    headers: () => sent,
+    text: () => text,
+    beginnings: () => beginnings,
+    endings: () => endings,
+    leave: () => {
+      if (state === 'over') return;
+      state = 'over';
+      controller.abort();
+      aborted.reject(controller.signal.reason);
+    },
+    fill: () => {
+      full = true;
+    },
+    drain: () => {
+      full = false;
+      const waiting = onDrain;
+      onDrain = [];
+      for (const run of waiting) run();
+    },
+  };
+}

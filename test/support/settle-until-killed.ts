@@ -1,0 +1,15 @@
+// A process for the durability test: settles without end and prints each request id once it is told that the row is durable.
+import { openStore } from '../../src/adapters/store/open-store.ts';
+import { sampleOutcome } from './sample-outcome.ts';
+
+const [file = '', workspaceId = '', keyId = '', name = ''] = process.argv.slice(2);
+const store = await openStore({ file });
+for (let round = 0; ; round += 1) {
+  const ids = Array.from({ length: 20 }, (_, index) => `${name}-${round}-${index}`);
+  await Promise.all(
+    ids.map(async (requestId) => {
+      await store.settle(sampleOutcome({ requestId, workspaceId, keyId, cost: 3n }));
+      process.stdout.write(`${requestId}\n`);
+    }),
+  );
+}

@@ -1,0 +1,219 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import OpenAI from 'openai';
+import { Agent, setGlobalDispatcher } from 'undici';
+import { expect } from 'vitest';
+import type { DemoEngine } from '../../examples/demo-engine/engine.ts';
+import { recordFetch } from './recorded-fetch.ts';
+import { runWeir } from './run-weir.ts';
+
+const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
+
+/** A ledger row as `weir usage --requests --json` prints it. */
+export type LedgerRow = Readonly<Record<string, unknown>>;
+
+/** A whole gateway, started as users start it, with a folder of its own. */
+export interface Weir {
+  /** With `/v1`. */
+  readonly baseUrl: string;
+  readonly origin: string;
+  readonly key: string;
+  readonly data: string;
+  readonly manifests: string;
+  /** `http://127.0.0.1:PORT/metrics` */
+  readonly opsUrl: string;
+  readonly supervisor: ChildProcess;
+  /** Remembers every answer, so that `close` can look for what must not be in any. */
+  readonly fetch: typeof globalThis.fetch;
+  /** An official client without retries of its own. */
+  readonly client: (options?: { readonly apiKey?: string }) => OpenAI;
+  /** POSTs a chat completion. */
+  readonly chat: (body: object | string, headers?: Readonly<Record<string, string>>) => Promise<Response>;
+  readonly ledger: () => Promise<readonly LedgerRow[]>;
+  /** Process ids of the running parts, by the command line's mark. */
+  readonly pid: (part: 'service' | 'envoy') => number;
+  readonly metric: (name: string) => Promise<number>;
+  readonly settled: () => Promise<void>;
+  /** Ends everything and checks over all traffic and files of the run that nothing leaked. */
+  readonly close: () => Promise<void>;
+}
+
+export interface WeirOptions {
+  /** Engines of the model `test/model`, in the order of their weight. */
+  readonly engines?: readonly DemoEngine[];
+  /** Manifest files by name; default: one backend per engine and the model `test/model` over all of them. */
+  readonly manifests?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Flags of `weir start` in place of `--manifests`. */
+  readonly flags?: readonly string[];
+  /** Texts that no answer may hold, besides the engines' own marks. */
+  readonly secrets?: readonly string[];
+}
+
+/** A Backend manifest for a demo engine. */
+export function backendManifest(name: string, engine: { readonly port: number }, kind = 'vllm'): string {
+  return [
+    'apiVersion: weir.dev/v1alpha1',
+    'kind: Backend',
+    `metadata: {name: ${name}}`,
+    `spec: {engine: ${kind}, endpoint: {host: 127.0.0.1, port: ${engine.port}, path: /v1}}`,
+    '---',
+    '',
+  ].join('\n');
+}
+
+/** A Model manifest over backends, the first one heaviest. */
+export function modelManifest(id: string, backends: readonly string[], extra = ''): string {
+  const routes = backends.map(
+    (backend, index) => `{backend: ${backend}, upstreamModel: demo-chat, weight: ${index === 0 ? 1000 : 1}}`,
+  );
+  return [
+    'apiVersion: weir.dev/v1alpha1',
+    'kind: Model',
+    `metadata: {name: ${id.replace('/', '-')}}`,
+    'spec:',
+    `  id: ${id}`,
+    '  ownedBy: test',
+    '  added: "2026-06-01T00:00:00Z"',
+    '  contextLength: 131072',
+    '  pricing: {prompt: "0.00000015", completion: "0.0000006", inputCacheRead: "0.00000003"}',
+    '  reasoning: {mode: Optional, efforts: [low, medium, high, max]}',
+    `  routes: [${routes.join(', ')}]`,
+    extra,
+    '---',
+    '',
+  ].join('\n');
+}
+
+function usualManifests(engines: readonly DemoEngine[]): Readonly<Record<string, string>> {
+  const names = engines.map((_, index) => `backend-of-test-${index}`);
+  const backends = engines.map((engine, index) => backendManifest(names[index] ?? '', engine)).join('');
+  return { 'catalog.yaml': backends + modelManifest('test/model', names) };
+}
+
+/** Waits for the `ready` line; rejects with what was printed when it ends before. */
+function untilReady(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let printed = '';
+    const take = (chunk: Buffer): void => {
+      printed += chunk.toString();
+      if (/^ready \S+$/m.test(printed)) resolve(printed);
+    };
+    child.stdout?.on('data', take);
+    child.stderr?.on('data', take);
+    child.once('exit', (code) => reject(new Error(`weir start ended with ${String(code)}: ${printed}`)));
+  });
+}
+
+const field = (printed: string, name: string): string => new RegExp(`^${name} +(\\S+)$`, 'm').exec(printed)?.[1] ?? '';
+
+function filesBelow(dir: string): readonly string[] {
+  return readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+/** Put into every content field that a test sends; nothing of it may be left in a file, a log or a metric. */
+export const canary = 'CANARY-b7d1f0-content';
+
+/** Starts a gateway and resolves when it is ready. */
+export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
+  const { engines = [] } = options;
+  const folder = mkdtempSync(join(tmpdir(), 'weir-'));
+  const data = join(folder, 'data');
+  const manifests = join(folder, 'manifests');
+  mkdirSync(manifests);
+  for (const [name, text] of Object.entries(options.manifests ?? usualManifests(engines))) {
+    writeFileSync(join(manifests, name), text);
+  }
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith('WEIR_') && name !== 'NODE_OPTIONS',
+  );
+  const flags = options.flags ?? ['--manifests', manifests];
+  const child = spawn(process.execPath, [main, 'start', '--port', '0', '--data', data, ...flags], {
+    env: { ...Object.fromEntries(inherited), WEIR_OPS_PORT: '0', WEIR_ADMIN_PORT: '0', ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+  const printed = await untilReady(child);
+  const baseUrl = field(printed, 'ready');
+  const key = field(printed, 'key:');
+  const opsUrl = field(printed, 'ops:');
+  // Its own pool, so that nothing is left open when the file is over.
+  const dispatcher = new Agent({ keepAliveTimeout: 1000, connections: null, bodyTimeout: 0, headersTimeout: 0 });
+  setGlobalDispatcher(dispatcher);
+  const { fetch, texts } = recordFetch();
+  const secrets = [...engines.flatMap((engine) => engine.marks), ...(options.secrets ?? []), 'backend-of-test'];
+
+  const metricsText = async (): Promise<string> => (await globalThis.fetch(opsUrl)).text();
+  const metric = async (name: string): Promise<number> => {
+    const line = (await metricsText())
+      .split('\n')
+      .find((text) => text.startsWith(`${name} `) || text.startsWith(`${name}{`));
+    return Number(line?.split(' ').at(-1) ?? 0);
+  };
+
+  return {
+    baseUrl,
+    origin: new URL(baseUrl).origin,
+    key,
+    data,
+    manifests,
+    opsUrl,
+    supervisor: child,
+    fetch,
+    client: ({ apiKey = key } = {}) => new OpenAI({ baseURL: baseUrl, apiKey, maxRetries: 0, fetch }),
+    chat: (body, headers = {}) =>
+      fetch(`${baseUrl}/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    ledger: async () => {
+      const { stdout, stderr, code } = await runWeir([
+        'usage',
+        '--requests',
+        '--json',
+        '--data',
+        data,
+        '--limit',
+        '10000',
+      ]);
+      expect(stderr).toBe('');
+      expect(code).toBe(0);
+      return JSON.parse(stdout) as readonly LedgerRow[];
+    },
+    pid: (part) => {
+      const marks = part === 'envoy' ? ['bootstrap.json'] : ['main.ts serve'];
+      for (const entry of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+        const command = readCommand(entry);
+        if (marks.every((mark) => command.includes(mark)) && command.includes(folder)) return Number(entry);
+      }
+      throw new Error(`no ${part} of this run is alive`);
+    },
+    metric,
+    settled: async () => {
+      await expect.poll(() => metric('weir_requests_in_flight'), { timeout: 10_000 }).toBe(0);
+    },
+    close: async () => {
+      const metrics = await metricsText().catch(() => '');
+      child.kill('SIGTERM');
+      expect(await exited).toBe(0);
+      await dispatcher.close();
+      for (const text of texts()) for (const secret of secrets) expect(text).not.toContain(secret);
+      expect(metrics).not.toContain(canary);
+      for (const file of filesBelow(data)) expect(readFileSync(file).includes(canary), file).toBe(false);
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+function readCommand(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+  } catch {
+    return '';
+  }
+}

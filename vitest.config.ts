@@ -1,0 +1,27 @@
+import { defineConfig } from 'vitest/config';
+
+// One project per suite: `npx vitest run path` finds a test whatever suite it is in, `--project` picks a suite.
+// Suites with real processes run one file at a time: their programs already keep every core busy.
+const withProcesses = {
+  fileParallelism: false,
+  testTimeout: 60_000,
+  hookTimeout: 120_000,
+  setupFiles: ['test/support/leak-check.ts'],
+};
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['{src,examples,bench}/**/*.test.ts', 'test/{golden,lint,runner,support}/**/*.test.ts'],
+          testTimeout: 20_000,
+        },
+      },
+      { test: { name: 'house', include: ['test/house/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 } },
+      { test: { name: 'envoy', include: ['test/envoy/**/*.test.ts'], ...withProcesses } },
+      { test: { name: 'engine', include: ['test/engine/**/*.test.ts'], ...withProcesses } },
+    ],
+  },
+});
