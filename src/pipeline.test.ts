@@ -323,7 +323,7 @@ describe('a caller who leaves', () => {
 
   it('before the body has come: nothing is dispatched, billed or held against the service', async () => {
     const run = begin();
-    const exchange = run.send({ body: 'never' });
+    const exchange = run.send({ body: undefined });
     await settle();
     exchange.leave();
     await expectClean(run, 0);
@@ -426,7 +426,7 @@ describe('a refusal', () => {
 
   it('of a body over 32 MiB is plain text, and comes before the body where its length is declared', async () => {
     const run = begin();
-    const declared = run.send({ headers: { ...authorized, 'content-length': '33554433' }, body: 'never' });
+    const declared = run.send({ headers: { ...authorized, 'content-length': '33554433' }, body: undefined });
     await declared.answered;
     const counted = run.send({ body: new Uint8Array(33_554_433) });
     await counted.answered;
@@ -442,7 +442,7 @@ describe('a refusal', () => {
 
   it('of a stranger comes before any of the body is read', async () => {
     const run = begin();
-    const exchange = run.send({ headers: { 'content-length': '99999999' }, body: 'never' });
+    const exchange = run.send({ headers: { 'content-length': '99999999' }, body: undefined });
     await exchange.answered;
     expect(exchange.status()).toBe(401);
   });

@@ -17,12 +17,15 @@ export function compileBackend(name: string, spec: BackendSpec, secrets: Secrets
   if (!('mode' in tls) || (token && 'path' in token)) return { ok: false, faults };
 
   const { endpoint, capacity, healthCheck } = spec;
+  const limit =
+    capacity?.maxConcurrentRequests === undefined ? {} : { maxConcurrentRequests: capacity.maxConcurrentRequests };
   const content = {
     backend: name,
     host: hostOf(endpoint.host),
     port: endpoint.port,
     tls,
     ...(healthCheck && { healthCheck }),
+    ...limit,
   };
   // Envoy's statistics split at dots; the readable part helps operators, the digest makes it unique.
   const cluster: Cluster = {
@@ -36,7 +39,7 @@ export function compileBackend(name: string, spec: BackendSpec, secrets: Secrets
     authority: authorityOf(cluster),
     path: endpoint.path.replace(/\/$/, ''),
     ...(token && { authorization: `Bearer ${token.text}` }),
-    ...(capacity?.maxConcurrentRequests !== undefined && { maxConcurrentRequests: capacity.maxConcurrentRequests }),
+    ...limit,
   };
   return { ok: true, backend };
 }

@@ -128,13 +128,13 @@ describe('the name of a cluster', () => {
     ['port', { endpoint: { ...goodBackendSpec.endpoint, port: 1 } }],
     ['tls', { tls: { mode: 'System' } }],
     ['health check', { healthCheck: { path: '/health' } }],
+    ['capacity', { capacity: { maxConcurrentRequests: 3 } }],
   ])('changes with its %s', (_about, spec) => {
     expect(name(spec)).not.toBe(name({}));
   });
 
   test.each([
     ['credential', { credentials: { secretRef: { name: 'tokens', key: 'a' } } }],
-    ['capacity', { capacity: { maxConcurrentRequests: 3 } }],
     ['path', { endpoint: { ...goodBackendSpec.endpoint, path: '/v2' } }],
   ])('stays with another %s, which Envoy does not know', (_about, spec) => {
     expect(name(spec)).toBe(name({}));

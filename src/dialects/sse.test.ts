@@ -2,11 +2,23 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createSseDecoder } from './sse.ts';
 
+/** A decoder that gives the payloads of each push. */
+function listingDecoder() {
+  let payloads: string[] = [];
+  const decoder = createSseDecoder({ payload: (data) => payloads.push(data) });
+  const after = (run: () => void): readonly string[] => {
+    payloads = [];
+    run();
+    return payloads;
+  };
+  return { push: (bytes: Uint8Array) => after(() => decoder.push(bytes)), end: () => after(decoder.end) };
+}
+
 const encoder = new TextEncoder();
 
 /** Payloads of a stream that arrives in these pieces. */
 function decode(pieces: readonly Uint8Array[]): readonly string[] {
-  const decoder = createSseDecoder();
+  const decoder = listingDecoder();
   return [...pieces.flatMap((piece) => [...decoder.push(piece)]), ...decoder.end()];
 }
 
@@ -110,7 +122,7 @@ describe('server-sent events (WHATWG HTML §9.2.6)', () => {
   });
 
   it('hands out an event as soon as its blank line has come, and not before', () => {
-    const decoder = createSseDecoder();
+    const decoder = listingDecoder();
     expect(decoder.push(encoder.encode('data: a\n'))).toEqual([]);
     expect(decoder.push(encoder.encode('\n'))).toEqual(['a']);
     // A carriage return ends a line by itself: nobody waits for a line feed that may never come.
@@ -125,7 +137,7 @@ describe('server-sent events (WHATWG HTML §9.2.6)', () => {
   });
 
   it.each(['data: ', 'data: x\ndata: '])('gives up on an event over its limit (%j)', (start) => {
-    const decoder = createSseDecoder();
+    const decoder = listingDecoder();
     decoder.push(encoder.encode(start));
     const piece = encoder.encode('x'.repeat(1024 * 1024));
     expect(() => {
@@ -134,7 +146,7 @@ describe('server-sent events (WHATWG HTML §9.2.6)', () => {
   });
 
   it('takes a long event in small pieces in linear time', () => {
-    const decoder = createSseDecoder();
+    const decoder = listingDecoder();
     decoder.push(encoder.encode('data: '));
     const piece = encoder.encode('x'.repeat(512));
     // 8 MiB in 16,384 pieces: looking through all of it with each piece would be 64 GiB.

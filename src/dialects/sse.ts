@@ -4,18 +4,29 @@ export const eventStreamType = 'text/event-stream';
 /** Longest event we keep while its end has not come, in UTF-16 units. */
 const maxEventLength = 32 * 1024 * 1024;
 
+/** Receives what a decoder finds, in order. */
+export interface SseSink {
+  /** The data of one event. */
+  readonly payload: (data: string) => void;
+  /**
+   * Called where an event begins: reads as many whole events as it knows by heart, and gives where it stopped. What it
+   * leaves is decoded as usual. Line endings are line feeds by then.
+   */
+  readonly run?: (input: string, at: number) => number;
+}
+
+/** Both throw RangeError when an event passes the limit. */
 export interface SseDecoder {
-  /** Data payloads that these bytes completed, in order. Throws RangeError when an event passes the limit. */
-  readonly push: (bytes: Uint8Array) => readonly string[];
-  /** What stood unfinished when the stream ended: engines forget the last blank line. */
-  readonly end: () => readonly string[];
+  readonly push: (bytes: Uint8Array) => void;
+  /** The stream has ended. What stands unfinished counts: engines forget the last blank line. */
+  readonly end: () => void;
 }
 
 /**
  * Decodes a stream of server-sent events to their `data` payloads (WHATWG HTML §9.2.6). Comments, event names, ids and
  * retry times are not handed out: no chat engine says anything with them. Bytes may be split anywhere.
  */
-export function createSseDecoder(): SseDecoder {
+export function createSseDecoder(sink: SseSink): SseDecoder {
   const decoder = new TextDecoder();
   /** Text after the last line ending. */
   let rest = '';
@@ -24,7 +35,7 @@ export function createSseDecoder(): SseDecoder {
   /** The previous text ended in a carriage return, whose line feed may still come. */
   let afterReturn = false;
 
-  function take(text: string, payloads: string[]): void {
+  function take(text: string): void {
     // A long event in small pieces: looking through all of it with each piece would take the square of its length.
     if (!text.includes('\n')) {
       rest += text;
@@ -34,10 +45,11 @@ export function createSseDecoder(): SseDecoder {
     const input = rest === '' ? text : rest + text;
     let at = 0;
     for (;;) {
+      if (data === undefined && sink.run !== undefined) at = sink.run(input, at);
       const lineEnd = input.indexOf('\n', at);
       if (lineEnd === -1) break;
       if (lineEnd === at) {
-        if (data !== undefined) payloads.push(data);
+        if (data !== undefined) sink.payload(data);
         data = undefined;
       } else if (input.startsWith('data:', at)) {
         const from = input.charCodeAt(at + 5) === 0x20 ? at + 6 : at + 5;
@@ -67,15 +79,7 @@ export function createSseDecoder(): SseDecoder {
   }
 
   return {
-    push: (bytes) => {
-      const payloads: string[] = [];
-      take(lineFeeds(decoder.decode(bytes, { stream: true })), payloads);
-      return payloads;
-    },
-    end: () => {
-      const payloads: string[] = [];
-      take(`${lineFeeds(decoder.decode())}\n\n`, payloads);
-      return payloads;
-    },
+    push: (bytes) => take(lineFeeds(decoder.decode(bytes, { stream: true }))),
+    end: () => take(`${lineFeeds(decoder.decode())}\n\n`),
   };
 }

@@ -72,8 +72,7 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
   const started = upstream.call(options.call, {
     head: (status, header) => {
       if (status !== 200) {
-        const detail = header('x-envoy-response-flags') ?? 'engine answered';
-        finish({ kind: 'status', status, detail, ...retryAfter(header('retry-after')) });
+        finish({ kind: 'status', status, detail: 'engine answered', ...retryAfter(header('retry-after')) });
         return;
       }
       reader = options.readerFor(header('content-type') ?? '');

@@ -7,10 +7,10 @@ import { extension, typed } from './typed.ts';
 import type { JsonObject } from './typed.ts';
 
 /** Header in which the service finds the client's address. A caller's own is dropped before it is set. */
-export const clientAddressHeader = 'x-weir-client-address';
+const clientAddressHeader = 'x-weir-client-address';
 
 /** Header with the peer's address and port and the protocol, `127.0.0.1:40312 HTTP/1.1`: which connection the answer goes to. */
-export const clientConnectionHeader = 'x-weir-client-connection';
+const clientConnectionHeader = 'x-weir-client-connection';
 
 /**
  * The listener callers reach, hardened after Envoy's guide for edge proxies.

@@ -2,7 +2,7 @@ import { extension } from './typed.ts';
 import type { JsonObject } from './typed.ts';
 
 /** Request header that names the Envoy cluster of an upstream call. It is removed before the call leaves. */
-export const clusterHeader = 'x-weir-cluster';
+const clusterHeader = 'x-weir-cluster';
 
 /**
  * Response header that only Envoy sets: the call failed before an answer of the upstream's began. Its value are
@@ -10,10 +10,10 @@ export const clusterHeader = 'x-weir-cluster';
  * `UH` (no healthy host), `UO` (capacity reached).
  * https://www.envoyproxy.io/docs/envoy/v1.40.0/configuration/observability/access_log/usage
  */
-export const egressFailureHeader = 'x-weir-egress-failure';
+const egressFailureHeader = 'x-weir-egress-failure';
 
 /** What went wrong in words, for the log only. */
-export const egressDetailHeader = 'x-weir-egress-detail';
+const egressDetailHeader = 'x-weir-egress-detail';
 
 /** The listener through which the service calls upstreams: whatever it sends arrives as it was sent. */
 export function egressListener(egressSocket: string): JsonObject {

@@ -4,7 +4,7 @@ import type { JsonObject } from './typed.ts';
 const localRateLimit = 'envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit';
 
 /** Names in the filter chain. Routes refer to them, so the two limits are two filters. */
-export const floodFilter = 'weir.flood';
+const floodFilter = 'weir.flood';
 export const modelsFilter = 'weir.models';
 
 /**

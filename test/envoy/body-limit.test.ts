@@ -71,7 +71,7 @@ test('one byte more, not declared, is 413 as soon as it is passed', async () => 
     headers: { authorization: `Bearer ${weir.key}`, 'content-type': 'application/json' },
     body: chunked(bodyOf(limitBytes + 1)),
     duplex: 'half',
-  } as RequestInit);
+  });
   expect(response.status).toBe(413);
   await response.text();
 });

@@ -1,5 +1,7 @@
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ExtProcServer } from '../../src/adapters/extproc/server.ts';
 import type { Exchange } from '../../src/core/exchange.ts';
@@ -9,6 +11,7 @@ import { sendRaw } from '../support/raw-http.ts';
 
 let envoy: TestEnvoy;
 let service: ExtProcServer | undefined;
+let children: ChildProcess[] = [];
 
 beforeEach(async () => {
   envoy = await startEnvoy();
@@ -17,8 +20,25 @@ beforeEach(async () => {
 afterEach(async () => {
   await service?.close(0);
   service = undefined;
+  for (const child of children) {
+    if (child.exitCode !== null || child.signalCode !== null) continue;
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    await gone;
+  }
+  children = [];
   await envoy.stop();
 });
+
+async function spawnService(behaviour: 'hang' | 'start') {
+  const script = fileURLToPath(new URL('../support/extproc-process.ts', import.meta.url));
+  const child = spawn(process.execPath, [script, envoy.files.extprocSocket, behaviour], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  children.push(child);
+  await once(child.stdout, 'data');
+  return child;
+}
 
 const health = 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n';
 const chat = 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}';
@@ -53,24 +73,18 @@ describe('without a service', () => {
   });
 });
 
-describe('a service that dies', () => {
+describe('a service that is killed', () => {
   it('before it answers is 503 in the envelope', async () => {
-    const reached = Promise.withResolvers<void>();
-    await listen(() => reached.resolve());
+    const child = await spawnService('hang');
     const answer = sendRaw(envoy.port, chat);
-    await reached.promise;
-    await service?.close(0);
+    await once(child.stdout, 'data');
+    child.kill('SIGKILL');
     expect((await answer).status).toBe(503);
     expect(JSON.parse((await answer).body)).toMatchObject({ error: { type: 'service_error' } });
   });
 
   it('in the middle of an answer cuts the connection', async () => {
-    const reached = Promise.withResolvers<void>();
-    await listen((exchange) => {
-      exchange.start(200, [['content-type', 'text/event-stream']]);
-      exchange.write('data: hello\n\n');
-      reached.resolve();
-    });
+    const child = await spawnService('start');
     const socket = connect(envoy.port, '127.0.0.1');
     let text = '';
     const begun = Promise.withResolvers<void>();
@@ -82,10 +96,19 @@ describe('a service that dies', () => {
     socket.write(chat);
     await begun.promise;
     const closed = once(socket, 'close');
-    await service?.close(0);
+    child.kill('SIGKILL');
     await closed;
     // Chunked: an answer that is complete ends with an empty chunk.
     expect(text).not.toMatch(/0\r\n\r\n$/);
+  });
+
+  it('can be started again on the same socket', async () => {
+    const child = await spawnService('hang');
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    await gone;
+    await listen((exchange) => exchange.reply(200, [], 'ok'));
+    expect((await sendRaw(envoy.port, health)).status).toBe(200);
   });
 });
 

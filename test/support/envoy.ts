@@ -31,13 +31,17 @@ export interface TestEnvoy {
 
 /** Starts a real Envoy with our bootstrap on a free port, in a folder of its own, with no backends. Throws with its log when it does not come up. */
 export async function startEnvoy(
-  options: Partial<BootstrapOptions> & { readonly concurrency?: number } = {},
+  options: Partial<BootstrapOptions> & {
+    readonly concurrency?: number;
+    /** Starts with the clusters file that is there. */
+    readonly keepClusters?: boolean;
+  } = {},
 ): Promise<TestEnvoy> {
   const binary = await findEnvoy({ env: process.env, report: () => {} });
   const folder = options.runFolder ?? (await mkdtemp(join(tmpdir(), 'weir-')));
   const files = runFolder(folder);
   await mkdir(files.clustersFolder, { recursive: true });
-  await writeFile(files.clustersFile, JSON.stringify(renderClusters([], 'none')));
+  if (options.keepClusters !== true) await writeFile(files.clustersFile, JSON.stringify(renderClusters([], 'none')));
   const bootstrap = (port: number): string =>
     JSON.stringify(
       renderBootstrap({

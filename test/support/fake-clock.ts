@@ -19,7 +19,9 @@ export function createFakeClock(now = 1_780_000_000_000): FakeClock {
 
   /** The timer that falls due first, up to a moment; of two at once, the one armed first. */
   const nextUntil = (until: number): Timer | undefined =>
-    [...timers].filter(({ at }) => at <= until).reduce<Timer | undefined>((a, b) => (a && a.at <= b.at ? a : b), undefined);
+    [...timers]
+      .filter(({ at }) => at <= until)
+      .reduce<Timer | undefined>((a, b) => (a && a.at <= b.at ? a : b), undefined);
 
   return {
     now: () => now + passed,

@@ -21,13 +21,14 @@ export interface FakeExchangeOptions {
   readonly method?: string;
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The whole body; `never` one that does not arrive. */
-  readonly body?: string | Uint8Array | 'never';
+  /** The whole body; undefined is one that does not arrive. */
+  readonly body?: string | Uint8Array | undefined;
 }
 
 /** A caller in the hand of a test. Counts what it should get only once, instead of forgiving it. */
 export function createFakeExchange(options: FakeExchangeOptions = {}): FakeExchange {
-  const { method = 'POST', path = '/v1/chat/completions', headers: given = {}, body = '' } = options;
+  const { method = 'POST', path = '/v1/chat/completions', headers: given = {} } = options;
+  const body = 'body' in options ? options.body : '';
   const controller = new AbortController();
   const answered = Promise.withResolvers<void>();
   const aborted = Promise.withResolvers<never>();
@@ -59,7 +60,7 @@ export function createFakeExchange(options: FakeExchangeOptions = {}): FakeExcha
     signal: controller.signal,
     answered: answered.promise,
     body: (limitBytes) => {
-      if (body === 'never') return aborted.promise;
+      if (body === undefined) return aborted.promise;
       const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body;
       return bytes.length > limitBytes
         ? Promise.reject(new Failure('body_too_large', `Request body is over ${limitBytes} bytes.`))

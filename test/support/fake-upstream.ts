@@ -30,7 +30,11 @@ export function createFakeUpstream(options: { readonly refuses?: (call: Upstream
   const waiting = new Map<number, (call: FakeCall) => void>();
   const open = new Map<FakeCall, string>();
 
-  function fakeCall(call: UpstreamCall, listener: UpstreamListener, state: { aborted: boolean; paused: boolean }): FakeCall {
+  function fakeCall(
+    call: UpstreamCall,
+    listener: UpstreamListener,
+    state: { aborted: boolean; paused: boolean },
+  ): FakeCall {
     const over = (): boolean => open.delete(fake);
     const fake: FakeCall = {
       call,

@@ -2,7 +2,13 @@ import type { Model, Route, Snapshot } from '../../src/core/catalog.ts';
 
 /** A route that says nothing but who it is. */
 export function routeOf(backend: string, fields: Partial<Route> = {}): Route {
-  const cluster = { name: `cluster-${backend}`, backend, host: `${backend}.svc`, port: 8000, tls: { mode: 'Off' } } as const;
+  const cluster = {
+    name: `cluster-${backend}`,
+    backend,
+    host: `${backend}.svc`,
+    port: 8000,
+    tls: { mode: 'Off' },
+  } as const;
   return {
     id: `tiny@${backend}`,
     backend: { name: backend, engine: 'vllm', cluster, authority: `${backend}.svc:8000`, path: '/v1' },

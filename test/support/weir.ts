@@ -29,12 +29,16 @@ export interface Weir {
   readonly fetch: typeof globalThis.fetch;
   /** An official client without retries of its own. */
   readonly client: (options?: { readonly apiKey?: string }) => OpenAI;
+  /** Has `close` look through what somebody else than `fetch` received. */
+  readonly watch: (text: () => string) => void;
   /** POSTs a chat completion. */
   readonly chat: (body: object | string, headers?: Readonly<Record<string, string>>) => Promise<Response>;
   readonly ledger: () => Promise<readonly LedgerRow[]>;
   /** Process ids of the running parts, by the command line's mark. */
   readonly pid: (part: 'service' | 'envoy') => number;
   readonly metric: (name: string) => Promise<number>;
+  /** What the service has logged so far. */
+  readonly log: () => string;
   readonly settled: () => Promise<void>;
   /** Ends everything and checks over all traffic and files of the run that nothing leaked. */
   readonly close: () => Promise<void>;
@@ -145,6 +149,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
   const dispatcher = new Agent({ keepAliveTimeout: 1000, connections: null, bodyTimeout: 0, headersTimeout: 0 });
   setGlobalDispatcher(dispatcher);
   const { fetch, texts } = recordFetch();
+  const watched: (() => string)[] = [];
   const secrets = [...engines.flatMap((engine) => engine.marks), ...(options.secrets ?? []), 'backend-of-test'];
 
   const metricsText = async (): Promise<string> => (await globalThis.fetch(opsUrl)).text();
@@ -165,6 +170,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     supervisor: child,
     fetch,
     client: ({ apiKey = key } = {}) => new OpenAI({ baseURL: baseUrl, apiKey, maxRetries: 0, fetch }),
+    watch: (text) => void watched.push(text),
     chat: (body, headers = {}) =>
       fetch(`${baseUrl}/chat/completions`, {
         method: 'POST',
@@ -194,6 +200,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
       throw new Error(`no ${part} of this run is alive`);
     },
     metric,
+    log: () => readFileSync(join(data, 'logs', 'service.log'), 'utf8'),
     settled: async () => {
       await expect.poll(() => metric('weir_requests_in_flight'), { timeout: 10_000 }).toBe(0);
     },
@@ -202,7 +209,8 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
       child.kill('SIGTERM');
       expect(await exited).toBe(0);
       await dispatcher.close();
-      for (const text of texts()) for (const secret of secrets) expect(text).not.toContain(secret);
+      const received = [...texts(), ...watched.map((text) => text())];
+      for (const text of received) for (const secret of secrets) expect(text).not.toContain(secret);
       expect(metrics).not.toContain(canary);
       for (const file of filesBelow(data)) expect(readFileSync(file).includes(canary), file).toBe(false);
       rmSync(folder, { recursive: true });

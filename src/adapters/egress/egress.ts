@@ -1,6 +1,9 @@
 import { type Dispatcher, Pool } from 'undici';
 import type { Upstream, UpstreamCall, UpstreamListener, UpstreamStream } from '../../core/upstream.ts';
 
+/** Envoy answers with it when it has no answer of an engine: its response flags, such as `UF` for a failed connection. */
+const egressFailureHeader = 'x-weir-egress-failure';
+
 /** Abort reason of an attempt we gave up. Given, so that no DOMException is built for each. */
 const abandoned = new Error('attempt abandoned');
 
@@ -47,6 +50,12 @@ class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
     this.#controller = controller;
     // 1xx: the answer proper is still to come.
     if (this.#state !== 'open' || status < 200) return;
+    const failure = headers[egressFailureHeader];
+    if (failure !== undefined) {
+      this.abort();
+      this.#listener.failed(`Envoy ${String(failure)}`);
+      return;
+    }
     this.#listener.head(status, (name) => {
       const value = headers[name];
       return typeof value === 'string' ? value : value?.[0];

@@ -8,8 +8,11 @@ export interface EnvoyAdmin {
    * in the map. Rejects when Envoy is away.
    */
   readonly stats: (names: readonly string[]) => Promise<ReadonlyMap<string, number | string>>;
-  /** Names of the clusters Envoy has from the clusters file, those that still wait for their first address included. */
-  readonly clusters: () => Promise<readonly string[]>;
+  /**
+   * Names of the clusters Envoy has from the clusters file. Those that still wait for their first address or their first
+   * health check are `warming`: a call to one of them finds no cluster yet.
+   */
+  readonly clusters: () => Promise<{ readonly active: readonly string[]; readonly warming: readonly string[] }>;
   /** Takes no new connections at the edge, and asks the open ones to end with their next answer. Calls upstream go on. */
   readonly drain: () => Promise<void>;
   readonly close: () => void;
@@ -48,12 +51,12 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
       return parseStats(await call('GET', `/stats?filter=${encodeURIComponent(`^(${filter})$`)}`));
     },
     clusters: async () => {
-      const dumps = await Promise.all(
-        ['dynamic_active_clusters', 'dynamic_warming_clusters'].map((resource) =>
-          call('GET', `/config_dump?resource=${resource}&mask=cluster.name`),
-        ),
-      );
-      return dumps.flatMap(clusterNames);
+      const dump = async (resource: string): Promise<readonly string[]> =>
+        clusterNames(await call('GET', `/config_dump?resource=${resource}&mask=cluster.name`));
+      // In this order: a cluster that stops warming between the two is then in both, and not in neither.
+      const warming = await dump('dynamic_warming_clusters');
+      const active = await dump('dynamic_active_clusters');
+      return { active, warming: warming.filter((name) => !active.includes(name)) };
     },
     drain: async () => {
       await call('POST', '/healthcheck/fail');

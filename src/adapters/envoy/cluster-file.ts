@@ -9,7 +9,7 @@ export interface ClusterFile {
   /** Writes an empty set unless there is a file: Envoy does not start without one. */
   readonly prepare: () => Promise<void>;
   /**
-   * Gives Envoy this set of clusters, whole, and resolves once Envoy says it has it. Calls run one after the other.
+   * Gives Envoy this set of clusters, whole, and resolves once Envoy says it has it and routes to it. Calls run one after the other.
    * Rejects with `ClustersRejected` when Envoy takes only a part, and with `EnvoyAway` when Envoy does not answer within
    * the limit; the file stays written then, so that Envoy reads it when it comes.
    */
@@ -80,8 +80,7 @@ export function createClusterFile(options: ClusterFileOptions): ClusterFile {
     await put(runFolder, JSON.stringify(render(clusters, version)));
     const verdict = await confirmed({ admin, clock, before, version, limitMs: options.confirmWithinMs ?? 30_000 });
     if (verdict === 'silent') throw new EnvoyAway();
-    const held = new Set(await admin.clusters());
-    const missing = clusters.map(({ name }) => name).filter((name) => !held.has(name));
+    const missing = await missingClusters({ admin, clock, clusters });
     if (missing.length > 0) throw new ClustersRejected(missing, await reason(missing, options.envoyLogFile));
     if (verdict === 'refused') throw new Error('Envoy refused the clusters file.');
   };
@@ -146,6 +145,27 @@ async function confirmed(options: {
     await new Promise<void>((resolve) => clock.after(waitMs, resolve));
   }
   return 'silent';
+}
+
+/** A health check without an answer takes three seconds; after that Envoy has made up its mind about a new cluster. */
+const warmWithinMs = 5_000;
+
+/** The clusters that Envoy does not have, once it knows of the others whether they can be used. */
+async function missingClusters(options: {
+  readonly admin: EnvoyAdmin;
+  readonly clock: Clock;
+  readonly clusters: readonly Cluster[];
+}): Promise<readonly string[]> {
+  const { admin, clock } = options;
+  const wanted = options.clusters.map(({ name }) => name);
+  const start = clock.elapsed();
+  for (;;) {
+    const { active, warming } = await admin.clusters();
+    const missing = wanted.filter((name) => !active.includes(name));
+    const waiting = missing.some((name) => warming.includes(name));
+    if (!waiting || clock.elapsed() - start > warmWithinMs) return missing.filter((name) => !warming.includes(name));
+    await new Promise<void>((resolve) => clock.after(askEveryMs, resolve));
+  }
 }
 
 const tailBytes = 64 * 1024;

@@ -53,6 +53,8 @@ export async function listenExtProc(options: {
       call.on('data', (message: ProcessingRequest) => {
         switch (message.kind) {
           case 'headers':
+            // A second head would leave the first request without anybody to tell it that its caller has left.
+            if (exchange !== undefined) return;
             exchange = new ExtProcExchange(call, message.headers, { endOfStream: message.endOfStream, openDelivery });
             options.handle(exchange);
             return;
@@ -80,7 +82,7 @@ export async function listenExtProc(options: {
       });
     },
   });
-  const narrow = widenWindows();
+  const windows = widenWindows();
   // A socket file left by a killed process stops the bind with EADDRINUSE.
   await rm(options.socketPath, { force: true });
   await new Promise<void>((resolve, reject) => {
@@ -92,13 +94,14 @@ export async function listenExtProc(options: {
     open: () => open,
     close: async (graceMs) => {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(() => server.forceShutdown(), graceMs);
+        // Without channelz, `forceShutdown` of grpc-js 1.14 knows no connection, and `tryShutdown` would wait for ever.
+        const timer = setTimeout(windows.cut, graceMs);
         server.tryShutdown(() => {
           clearTimeout(timer);
           resolve();
         });
       });
-      narrow();
+      windows.stop();
       await rm(options.socketPath, { force: true });
     },
   };

@@ -7,6 +7,13 @@ const connectionWindowBytes = 16 * 1024 * 1024;
 
 const channel = 'http2.server.stream.created';
 
+export interface WidenedWindows {
+  /** Leaves new connections as they are. */
+  readonly stop: () => void;
+  /** Closes every connection at once, whatever is under way on it. */
+  readonly cut: () => void;
+}
+
 function field(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
@@ -18,19 +25,25 @@ function isSession(value: unknown): value is ServerHttp2Session {
 /**
  * Widens the HTTP/2 windows of every connection to this process's servers, at its first stream. Node's default of 64 KiB
  * for a whole connection lets one large upload hold up every other request that Envoy sends over it, for seconds
- * (measured); grpc-js does not set it, and hands out no session. Returns what stops it.
+ * (measured); grpc-js does not set it, and hands out no session.
  */
-export function widenWindows(): () => void {
-  const seen = new WeakSet<ServerHttp2Session>();
+export function widenWindows(): WidenedWindows {
+  const seen = new Set<ServerHttp2Session>();
   const widen = (message: unknown): void => {
     const session = field(field(message, 'stream'), 'session');
     if (!isSession(session) || seen.has(session)) return;
     seen.add(session);
+    session.once('close', () => seen.delete(session));
     session.setLocalWindowSize(connectionWindowBytes);
     session.settings({ initialWindowSize: streamWindowBytes });
   };
   subscribe(channel, widen);
-  return () => {
-    unsubscribe(channel, widen);
+  return {
+    stop: () => {
+      unsubscribe(channel, widen);
+    },
+    cut: () => {
+      for (const session of seen) session.destroy();
+    },
   };
 }

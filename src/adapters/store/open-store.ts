@@ -10,6 +10,11 @@ const rememberedKeys = 50_000;
 /** Rows that may wait for the disk: some seconds of a busy service, about 10 MB. */
 const maxWaitingRows = 10_000;
 const maxBatch = 1_000;
+/**
+ * Least time between two commits. A commit costs ten times what a row in it does, so a busy service shares them; a row
+ * that comes alone is not held back.
+ */
+const commitEveryMs = 2;
 const maxLookUps = 10_000;
 
 export interface OpenStore extends Store {
@@ -39,9 +44,17 @@ export async function openStore(options: { readonly file: string }): Promise<Ope
   const post = (request: StoreRequest) => worker.postMessage(request);
   const cache = createCredentialCache(rememberedKeys);
   const lookUps = new Map<string, LookUp>();
+  let lastSent = 0;
   const queue = createSettleQueue({
-    send: (outcomes) => post({ kind: 'settle', outcomes }),
-    defer: setImmediate,
+    send: (outcomes) => {
+      lastSent = performance.now();
+      post({ kind: 'settle', outcomes });
+    },
+    defer: (run) => {
+      const leftMs = lastSent + commitEveryMs - performance.now();
+      if (leftMs > 0) setTimeout(run, leftMs);
+      else setImmediate(run);
+    },
     maxWaiting: maxWaitingRows,
     maxBatch,
   });

@@ -1,14 +1,33 @@
-import type { Kysely } from 'kysely';
+import type { CompiledQuery, Kysely } from 'kysely';
 import type { Outcome } from '../../core/account.ts';
 import type { Money } from '../../core/money.ts';
 import { ledgerRow } from './ledger-row.ts';
 import type { LedgerTable, Schema } from './schema.ts';
 
-/** Rows of one insert: 19 columns each, within the 32,766 values a statement of SQLite may bind. */
-const rowsPerInsert = 256;
-
 /** The balance of each workspace that paid, as committed. */
 export type Balances = readonly (readonly [workspaceId: string, balance: Money])[];
+
+/** What an insert gives back: the rows that were not there before. */
+type Written = Pick<LedgerTable, 'workspace_id' | 'cost'>;
+
+/** The insert of a row, whichever: building a query costs several times what running it does, so it is built once. */
+const inserts = new WeakMap<object, CompiledQuery<Written>>();
+
+function insertOf(queries: Kysely<Schema>, row: LedgerTable): CompiledQuery<Written> {
+  const executor = queries.getExecutor().adapter;
+  const known = inserts.get(executor);
+  const parameters = Object.values(row);
+  if (known !== undefined) return { ...known, parameters };
+  const built = queries
+    .insertInto('ledger')
+    .values(row)
+    .onConflict((conflict) => conflict.column('request_id').doNothing())
+    .returning(['workspace_id', 'cost'])
+    .compile();
+  if (built.parameters.length !== parameters.length) throw new Error('the ledger insert does not bind every column');
+  inserts.set(executor, built);
+  return built;
+}
 
 /**
  * Writes ledger rows and takes their costs from the balances, all in one transaction: when it resolves, all are
@@ -18,8 +37,8 @@ export async function settleBatch(queries: Kysely<Schema>, outcomes: readonly Ou
   const rows = outcomes.map(ledgerRow);
   return queries.transaction().execute(async (transaction) => {
     const costs = new Map<string, Money>();
-    for (let start = 0; start < rows.length; start += rowsPerInsert) {
-      const written = await insertNew(transaction, rows.slice(start, start + rowsPerInsert));
+    for (const row of rows) {
+      const { rows: written } = await transaction.executeQuery(insertOf(queries, row));
       for (const { workspace_id: id, cost } of written) costs.set(id, (costs.get(id) ?? 0n) + cost);
     }
     const balances: [string, Money][] = [];
@@ -34,14 +53,4 @@ export async function settleBatch(queries: Kysely<Schema>, outcomes: readonly Ou
     }
     return balances;
   });
-}
-
-/** Only the rows that were not there before come back. */
-function insertNew(queries: Kysely<Schema>, rows: readonly LedgerTable[]) {
-  return queries
-    .insertInto('ledger')
-    .values(rows)
-    .onConflict((conflict) => conflict.column('request_id').doNothing())
-    .returning(['workspace_id', 'cost'])
-    .execute();
 }

@@ -46,6 +46,7 @@ describe('the settle queue', () => {
     queue.acknowledge([]);
     await first;
     expect(settled).toEqual(['a']);
+    endTurn();
     expect(sent).toEqual([['a'], ['b', 'c']]);
     queue.acknowledge([]);
     await later;
@@ -56,7 +57,10 @@ describe('the settle queue', () => {
     const { queue, sent, add, endTurn } = setUp({ maxBatch: 2 });
     const done = add('a', 'b', 'c', 'd', 'e');
     endTurn();
-    for (let batch = 0; batch < 3; batch += 1) queue.acknowledge([]);
+    for (let batch = 0; batch < 3; batch += 1) {
+      queue.acknowledge([]);
+      endTurn();
+    }
     await done;
     expect(sent).toEqual([['a', 'b'], ['c', 'd'], ['e']]);
   });
@@ -98,6 +102,7 @@ describe('the settle queue', () => {
     queue.acknowledge([]);
     await Promise.resolve();
     expect(drained).toBe(false);
+    endTurn();
     queue.acknowledge([]);
     await Promise.all([rows, draining]);
     expect(drained).toBe(true);

@@ -28,7 +28,7 @@ interface Waiting {
 export function createSettleQueue(options: {
   /** Hands a batch to the store's thread. */
   readonly send: (outcomes: readonly Outcome[]) => void;
-  /** Runs a function at the end of this turn of the event loop, so that the rows of one turn travel together. */
+  /** Runs a function a little later, so that the rows of that time travel together. */
   readonly defer: (run: () => void) => void;
   readonly maxWaiting: number;
   readonly maxBatch: number;
@@ -46,6 +46,12 @@ export function createSettleQueue(options: {
     underWay = waiting.length <= maxBatch ? waiting : waiting.slice(0, maxBatch);
     waiting = waiting.slice(underWay.length);
     send(underWay.map((row) => row.outcome));
+  }
+
+  function schedule(): void {
+    if (deferred || underWay.length > 0 || waiting.length === 0) return;
+    deferred = true;
+    defer(flush);
   }
 
   function size(): number {
@@ -66,9 +72,7 @@ export function createSettleQueue(options: {
         return Promise.reject(new Failure('overloaded', 'The service is overloaded. Retry with backoff.'));
       return new Promise((resolve, reject) => {
         waiting.push({ outcome, resolve, reject });
-        if (deferred || underWay.length > 0) return;
-        deferred = true;
-        defer(flush);
+        schedule();
       });
     },
     acknowledge: (faults) => {
@@ -80,7 +84,7 @@ export function createSettleQueue(options: {
         if (fault) row.reject(failureOf(fault));
         else row.resolve();
       }
-      flush();
+      schedule();
       releaseDrained();
     },
     fail: (failure) => {

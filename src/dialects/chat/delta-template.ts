@@ -6,13 +6,20 @@ import { isObject, parseJson } from '../json.ts';
  * and after its text, and no quote or backslash in it, can only mean the same with that text: no need to parse it.
  */
 export interface DeltaTemplate {
-  /** The text of a chunk that fits; undefined when it does not fit and must be parsed. */
-  readonly match: (payload: string) => string | undefined;
   readonly type: TextEvent['type'];
   readonly choice: number;
+  /**
+   * Reads the events from `at` on that fit, and hands out their text, joined, and how many there were. Gives where it
+   * stopped: at the first event that does not fit or is not whole, which must be parsed.
+   */
+  readonly run: (input: string, at: number, found: (text: string, deltas: number) => void) => number;
 }
 
 const probe = 'weir probe';
+
+/** What stands for something else in a JSON string, or makes it no JSON at all. */
+// eslint-disable-next-line no-control-regex -- control characters are what it looks for
+const notPlain = /[\\\u0000-\u001f]/;
 
 /**
  * Learns a template from a chunk and the one event it gave. Undefined when the chunk says anything more than its text.
@@ -30,15 +37,28 @@ export function learnTemplate(payload: string, event: TextEvent): DeltaTemplate 
   const delta = isObject(choice) ? choice['delta'] : undefined;
   const field = event.type === 'text-delta' ? ['content'] : ['reasoning_content', 'reasoning'];
   if (!isObject(delta) || !field.some((name) => delta[name] === probe)) return undefined;
-  const shortest = prefix.length + suffix.length;
+  const head = `data: ${prefix}`;
+  const tail = `${suffix}\n\n`;
   return {
     type: event.type,
     choice: event.choice,
-    match: (candidate) => {
-      if (candidate.length <= shortest || !candidate.startsWith(prefix) || !candidate.endsWith(suffix))
-        return undefined;
-      const text = candidate.slice(prefix.length, candidate.length - suffix.length);
-      return text.includes('"') || text.includes('\\') ? undefined : text;
+    run: (input, start, found) => {
+      let at = start;
+      let text = '';
+      let deltas = 0;
+      while (input.startsWith(head, at)) {
+        const from = at + head.length;
+        // The suffix begins with the quote that ends the text: the first one, or the text has escapes.
+        const quote = input.indexOf('"', from);
+        if (quote === -1 || !input.startsWith(tail, quote)) break;
+        const piece = input.slice(from, quote);
+        if (notPlain.test(piece)) break;
+        if (piece !== '') deltas += 1;
+        text += piece;
+        at = quote + tail.length;
+      }
+      if (deltas > 0) found(text, deltas);
+      return at;
     },
   };
 }

@@ -434,7 +434,7 @@ describe('a hostile body', () => {
         true,
       ),
       fc.double(),
-      fc.constantFrom(1e308, -1e308, 2 ** 60, -0, 1e400),
+      fc.constantFrom(1e308, -1e308, 2 ** 60, -0, Infinity),
       fc.string(),
       fc.array(tie('value'), { maxLength: 3 }),
       fc

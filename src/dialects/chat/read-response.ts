@@ -13,69 +13,71 @@ const maxMisses = 8;
 
 const truncated: Fault = { kind: 'truncated', detail: 'ended without a finish_reason' };
 
-/** Puts pieces of the same text that arrived together into one event. */
-function append(events: AnswerEvent[], { type, choice }: DeltaTemplate, text: string): void {
-  const last = events.at(-1);
-  if (last?.type === type && last.choice === choice && last.logprobs === undefined) {
-    events[events.length - 1] = { type, choice, text: last.text + text, deltas: last.deltas + 1 };
-  } else events.push({ type, choice, text, deltas: 1 });
-}
-
 /**
  * Reads a streamed chat completion (engines.md §1). One malformed line alone does not end an attempt: what follows
  * tells whether the stream is sound.
  */
 export function createStreamReader(options: ReadOptions): ResponseReader {
-  const sse = createSseDecoder();
   const answer = createAnswerReader(options);
   let template: DeltaTemplate | undefined;
   let misses = 0;
   let state: ReadStep['state'] = 'open';
+  let events: AnswerEvent[] = [];
 
-  function readChunk(payload: string, events: AnswerEvent[]): Fault | undefined {
+  function readChunk(payload: string): void {
     const chunk = parseJson(payload);
-    if (!isObject(chunk)) return undefined;
+    if (!isObject(chunk)) return;
     const before = events.length;
-    const fault = answer.push(chunk, events);
+    state = answer.push(chunk, events) ?? state;
     const event = events[before];
     // After the end of a choice its text is dropped, which a template would not know.
     if (events.some(({ type }, at) => at >= before && type === 'finish')) template = undefined;
     const alone = events.length === before + 1 && (event?.type === 'text-delta' || event?.type === 'reasoning-delta');
-    if (alone && misses < maxMisses) {
-      template = learnTemplate(payload, event);
-      misses += 1;
-    }
-    return fault;
+    if (!alone || misses >= maxMisses) return;
+    template = learnTemplate(payload, event);
+    misses += 1;
   }
 
-  function read(payloads: readonly string[]): ReadStep {
-    const events: AnswerEvent[] = [];
-    for (const payload of payloads) {
-      if (state !== 'open') break;
-      const text = template?.match(payload);
-      if (text !== undefined && template !== undefined) {
-        misses = 0;
-        append(events, template, text);
-      } else if (payload === '[DONE]') {
+  /** Pieces of the same text that arrived together are one event. */
+  function append(text: string, deltas: number): void {
+    if (template === undefined) return;
+    misses = 0;
+    const { type, choice } = template;
+    const last = events.at(-1);
+    if (last?.type === type && last.choice === choice && last.logprobs === undefined) {
+      events[events.length - 1] = { type, choice, text: last.text + text, deltas: last.deltas + deltas };
+    } else events.push({ type, choice, text, deltas });
+  }
+
+  const sse = createSseDecoder({
+    run: (input, at) => (template === undefined || state !== 'open' ? at : template.run(input, at, append)),
+    payload: (payload) => {
+      if (state !== 'open') return;
+      if (payload !== '[DONE]') readChunk(payload);
+      else {
         answer.close(events);
         state = answer.finished() ? 'complete' : truncated;
-      } else state = readChunk(payload, events) ?? state;
+      }
+    },
+  });
+
+  /** Decodes, and gives the events that came of it. */
+  function step(decode: () => void): ReadStep {
+    events = [];
+    try {
+      decode();
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      state = { kind: 'too-large', detail: 'event over the limit' };
     }
     return { events, state };
   }
 
   return {
-    push: (bytes) => {
-      try {
-        return read(sse.push(bytes));
-      } catch (error) {
-        if (!(error instanceof RangeError)) throw error;
-        return { events: [], state: { kind: 'too-large', detail: 'event over the limit' } };
-      }
-    },
+    push: (bytes) => step(() => sse.push(bytes)),
     end: () => {
-      const step = read(sse.end());
-      return step.state === 'open' ? { ...step, state: answer.finished() ? 'complete' : truncated } : step;
+      const last = step(sse.end);
+      return last.state === 'open' ? { ...last, state: answer.finished() ? 'complete' : truncated } : last;
     },
   };
 }

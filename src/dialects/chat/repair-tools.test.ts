@@ -63,6 +63,8 @@ const within = (fragment: Fragment, change: object): Fragment => ({
   function: { ...(fragment['function'] as object), ...change },
 });
 const isHead = (fragment: Fragment): boolean => fragment['id'] !== undefined;
+const isBareHead = (fragment: Fragment): boolean =>
+  isHead(fragment) && (fragment['function'] as { arguments?: unknown }).arguments === '';
 const without = (fragment: Fragment, ...fields: readonly string[]): Fragment =>
   Object.fromEntries(Object.entries(fragment).filter(([name]) => !fields.includes(name)));
 
@@ -85,8 +87,8 @@ const heads: Readonly<Record<string, Bend>> = {
   'null after it': (call) =>
     call.map((each) => (isHead(each) ? each : within({ ...each, id: null, type: null }, { name: null }))),
   'without a type': (call) => call.map((each) => without(each, 'type')),
-  'null arguments': (call) => call.map((each) => (isHead(each) ? within(each, { arguments: null }) : each)),
-  'no arguments': (call, { name }) => call.map((each) => (isHead(each) ? { ...each, function: { name } } : each)),
+  'null arguments': (call) => call.map((each) => (isBareHead(each) ? within(each, { arguments: null }) : each)),
+  'no arguments': (call, { name }) => call.map((each) => (isBareHead(each) ? { ...each, function: { name } } : each)),
 };
 /** What they do to the whole. */
 const shapes: Readonly<Record<string, Bend>> = {
@@ -156,7 +158,7 @@ describe('the repair of tool calls', () => {
   it('gives interleaved calls back, told apart by their index or their id', () => {
     const interleave = (lists: readonly (readonly Fragment[])[]): readonly Fragment[] =>
       Array.from({ length: Math.max(...lists.map((list) => list.length)) }, (_, turn) =>
-        lists.flatMap((list) => list[turn] ?? []),
+        lists.flatMap((list) => list.slice(turn, turn + 1)),
       ).flat();
     const tellers = [
       (call: readonly Fragment[]) => call,

@@ -1,0 +1,485 @@
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client, type ClientDuplexStream, credentials } from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Exchange } from '../../core/exchange.ts';
+import { type ExtProcServer, listenExtProc } from './server.ts';
+
+// The generic codec speaks for Envoy: what it writes we must read, and it must read what we write.
+const protoFile = fileURLToPath(new URL('../../../protos/ext_proc.proto', import.meta.url));
+const { Process } = loadSync(protoFile, { keepCase: true, oneofs: true })[
+  'envoy.service.ext_proc.v3.ExternalProcessor'
+] as unknown as {
+  Process: {
+    path: string;
+    requestSerialize: (message: object) => Buffer;
+    responseDeserialize: (bytes: Buffer) => Answer;
+  };
+};
+
+interface HeaderList {
+  readonly headers: readonly { readonly key: string; readonly raw_value: Buffer }[];
+}
+interface Answer {
+  readonly immediate_response?: {
+    readonly status: { readonly code: number };
+    readonly headers: { readonly set_headers: readonly { readonly header: HeaderList['headers'][number] }[] };
+    readonly body?: Buffer;
+  };
+  readonly streamed_immediate_response?: {
+    readonly headers_response?: { readonly headers: HeaderList; readonly end_of_stream?: boolean };
+    readonly body_response?: { readonly body?: Buffer; readonly end_of_stream?: boolean };
+  };
+}
+
+let folder: string;
+let socketPath: string;
+let server: ExtProcServer;
+let client: Client;
+let exchanges: Exchange[] = [];
+let handle: (exchange: Exchange) => void;
+let closed = false;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'weir-extproc-'));
+  socketPath = join(folder, 'extproc.sock');
+  exchanges = [];
+  handle = (exchange) => exchange.reply(200, [], 'ok');
+  closed = false;
+  server = await listen();
+  client = new Client(`unix:${socketPath}`, credentials.createInsecure());
+});
+
+afterEach(async () => {
+  client.close();
+  if (!closed) await server.close(0);
+  await rm(folder, { recursive: true, force: true });
+});
+
+function listen(): Promise<ExtProcServer> {
+  return listenExtProc({
+    socketPath,
+    handle: (exchange) => {
+      exchanges.push(exchange);
+      handle(exchange);
+    },
+    openDelivery: () => ({ wrote: () => true, onRoom: (run) => run(), release: () => undefined }),
+  });
+}
+
+/** A stream as Envoy opens one for each request. Messages are given as objects, or as the bytes they are. */
+function open() {
+  const stream = client.makeBidiStreamRequest(
+    Process.path,
+    (message: object | Buffer) => (Buffer.isBuffer(message) ? message : Process.requestSerialize(message)),
+    Process.responseDeserialize,
+  );
+  const answers: Answer[] = [];
+  stream.on('data', (answer: Answer) => answers.push(answer));
+  const ended = new Promise<string>((resolve) => {
+    stream.on('error', (error: Error & { readonly code?: number }) => resolve(`error ${error.code}`));
+    stream.on('end', () => resolve('end'));
+  });
+  const closedStream = new Promise<void>((resolve) => stream.on('close', resolve).on('status', () => resolve()));
+  return { stream, answers, ended, closed: closedStream };
+}
+
+const head = (more: object = {}, extra: Readonly<Record<string, string>> = {}): object => ({
+  request_headers: {
+    headers: {
+      headers: Object.entries({ ':method': 'POST', ':path': '/v1/chat/completions?x=1', 'x-a': 'one', ...extra }).map(
+        ([key, value]) => ({ key, raw_value: Buffer.from(value) }),
+      ),
+    },
+    ...more,
+  },
+});
+const piece = (text: string | Buffer, end = false): object => ({
+  request_body: { body: Buffer.from(text), end_of_stream: end },
+});
+
+/** The answer as a client gets it, in either way that it may be sent. */
+function read(answers: readonly Answer[]): {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly ends: number;
+} {
+  let status = 0;
+  const headers: Record<string, string> = {};
+  let body = '';
+  let ends = 0;
+  const put = ({ key, raw_value: value }: HeaderList['headers'][number]): void => {
+    if (key === ':status') status = Number(value.toString());
+    else headers[key] = value.toString();
+  };
+  for (const { immediate_response: whole, streamed_immediate_response: part } of answers) {
+    if (whole !== undefined && whole !== null) {
+      status = whole.status.code;
+      for (const { header } of whole.headers?.set_headers ?? []) put(header);
+      body += whole.body?.toString() ?? '';
+      ends += 1;
+    }
+    for (const each of part?.headers_response?.headers.headers ?? []) put(each);
+    body += part?.body_response?.body?.toString() ?? '';
+    if (part?.body_response?.end_of_stream === true || part?.headers_response?.end_of_stream === true) ends += 1;
+  }
+  return { status, headers, body, ends };
+}
+
+/** Waits, a turn of the loop at a time, until what must come to pass has. */
+async function eventually(holds: () => boolean, what: string): Promise<void> {
+  for (let turn = 0; turn < 5000; turn += 1) {
+    if (holds()) return;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  throw new Error(`never came to pass: ${what}`);
+}
+
+const noneOpen = (): Promise<void> => eventually(() => server.open() === 0, 'no stream is open');
+
+describe('a request', () => {
+  it('comes as its head and its whole body, and gets a whole answer', async () => {
+    const bodies: string[] = [];
+    handle = (exchange) =>
+      void exchange.body(100).then((body) => {
+        bodies.push(Buffer.from(body).toString());
+        exchange.reply(
+          400,
+          [
+            ['content-type', 'application/json'],
+            ['x-b', 'é'],
+          ],
+          '{"é":1}',
+        );
+      });
+    const { stream, answers, ended } = open();
+    stream.write(head());
+    stream.write(piece('{"a"'));
+    stream.write(piece(''));
+    stream.write(piece(':1}', true));
+    expect(await ended).toBe('end');
+    stream.end();
+    const [exchange] = exchanges;
+    expect({ ...exchange?.head, header: ['x-a', 'x-b', 'X-A'].map((name) => exchange?.head.header(name)) }).toEqual({
+      ...{ method: 'POST', path: '/v1/chat/completions?x=1', header: ['one', undefined, undefined] },
+    });
+    expect(bodies).toEqual(['{"a":1}']);
+    expect(read(answers)).toMatchObject({
+      status: 400,
+      headers: { 'content-type': 'application/json', 'x-b': 'é' },
+      body: '{"é":1}',
+      ends: 1,
+    });
+    expect(exchange?.signal.aborted).toBe(false);
+    await noneOpen();
+  });
+
+  it('without a body is whole with its head', async () => {
+    handle = (exchange) => void exchange.body(100).then((body) => exchange.reply(200, [], `${body.length}`));
+    const { stream, answers, ended } = open();
+    stream.write(head({ end_of_stream: true }));
+    await ended;
+    expect(read(answers).body).toBe('0');
+    stream.end();
+  });
+
+  it('is whole with its trailers', async () => {
+    handle = (exchange) =>
+      void exchange.body(100).then((body) => exchange.reply(200, [], Buffer.from(body).toString()));
+    const { stream, answers, ended } = open();
+    stream.write(head());
+    stream.write(piece('abc'));
+    stream.write({ request_trailers: { trailers: { headers: [] } } });
+    await ended;
+    expect(read(answers).body).toBe('abc');
+    stream.end();
+  });
+
+  it('gets a streamed answer piece by piece, with one end', async () => {
+    handle = (exchange) => {
+      exchange.start(200, [['content-type', 'text/event-stream']]);
+      exchange.start(500, []);
+      exchange.reply(500, [], 'second');
+      exchange.write('data: a\n\n');
+      exchange.write('data: é\n\n');
+      exchange.end('data: [DONE]\n\n');
+      exchange.end('again');
+      exchange.write('after');
+    };
+    const { stream, answers, ended } = open();
+    stream.write(head({ end_of_stream: true }));
+    expect(await ended).toBe('end');
+    expect(read(answers)).toEqual({
+      ...{
+        status: 200,
+        headers: { 'content-type': 'text/event-stream' },
+        body: 'data: a\n\ndata: é\n\ndata: [DONE]\n\n',
+        ends: 1,
+      },
+    });
+    stream.end();
+    await noneOpen();
+    expect(exchanges[0]?.signal.aborted).toBe(false);
+  });
+
+  it('shares its connection with many others, and each gets its own answer', async () => {
+    handle = (exchange) =>
+      void exchange.body(1000).then((body) => exchange.reply(200, [], Buffer.from(body).toString()));
+    const streams = Array.from({ length: 50 }, () => open());
+    streams.forEach(({ stream }, index) => {
+      stream.write(head());
+      stream.write(piece(`body ${index}`, true));
+    });
+    await Promise.all(streams.map(({ ended }) => ended));
+    expect(streams.map(({ answers }) => read(answers).body)).toEqual(streams.map((_, index) => `body ${index}`));
+    for (const { stream } of streams) stream.end();
+    await noneOpen();
+  });
+});
+
+describe('a body over its limit', () => {
+  const pieces = [piece('x'.repeat(60)), piece('x'.repeat(60)), piece('x'.repeat(60))];
+
+  it('is refused as soon as it is passed, before the end has come', async () => {
+    const failures: unknown[] = [];
+    handle = (exchange) =>
+      void exchange.body(100).catch((error: unknown) => {
+        failures.push(error);
+        exchange.reply(413, [], 'too large');
+      });
+    const { stream, answers, ended } = open();
+    stream.write(head());
+    for (const each of pieces) stream.write(each);
+    expect(await ended).toBe('end');
+    expect(failures).toMatchObject([{ code: 'body_too_large' }]);
+    expect(read(answers)).toMatchObject({ status: 413, body: 'too large' });
+    stream.end();
+    await noneOpen();
+  });
+
+  it('of exactly the limit is not over it', async () => {
+    handle = (exchange) => void exchange.body(120).then((body) => exchange.reply(200, [], `${body.length}`));
+    const { stream, answers, ended } = open();
+    stream.write(head());
+    stream.write(piece('x'.repeat(60)));
+    stream.write(piece('x'.repeat(60), true));
+    await ended;
+    expect(read(answers).body).toBe('120');
+    stream.end();
+  });
+
+  it('is refused too when it came before anybody asked for it', async () => {
+    const asked = Promise.withResolvers<void>();
+    handle = (exchange) =>
+      void asked.promise
+        .then(() => exchange.body(100))
+        .catch((error: { code: string }) => exchange.reply(413, [], error.code));
+    const { stream, answers, ended } = open();
+    stream.write(head());
+    for (const each of pieces) stream.write(each);
+    stream.write(piece('', true));
+    await eventually(() => exchanges.length === 1, 'the head has come');
+    await new Promise((resolve) => setImmediate(resolve));
+    asked.resolve();
+    await ended;
+    expect(read(answers).body).toBe('body_too_large');
+    stream.end();
+  });
+});
+
+describe('a caller who leaves', () => {
+  const leavings: readonly (readonly [
+    how: string,
+    leave: (stream: ClientDuplexStream<object | Buffer, Answer>) => void,
+  ])[] = [
+    ['cancels', (stream) => stream.cancel()],
+    ['half-closes', (stream) => stream.end()],
+  ];
+  it.each(leavings)('who %s before the answer aborts the exchange', async (_, leave) => {
+    const left = Promise.withResolvers<void>();
+    handle = ({ signal }) => signal.addEventListener('abort', () => left.resolve());
+    const { stream, closed: gone } = open();
+    stream.write(head({ end_of_stream: true }));
+    await eventually(() => exchanges.length === 1, 'the head has come');
+    leave(stream);
+    await left.promise;
+    await gone;
+    expect(exchanges[0]?.signal.aborted).toBe(true);
+    await noneOpen();
+  });
+
+  it.each(leavings)(
+    'who %s in the middle of the answer aborts the exchange, and what is written then goes nowhere',
+    async (_, leave) => {
+      const left = Promise.withResolvers<void>();
+      handle = (exchange) => {
+        exchange.signal.addEventListener('abort', () => left.resolve());
+        exchange.start(200, []);
+        exchange.write('a');
+      };
+      const { stream, answers, closed: gone } = open();
+      stream.write(head({ end_of_stream: true }));
+      await eventually(() => read(answers).body === 'a', 'the first piece has come');
+      leave(stream);
+      await left.promise;
+      const [exchange] = exchanges;
+      expect(exchange?.started()).toBe(false);
+      exchange?.write('b');
+      exchange?.end('c');
+      exchange?.reply(500, [], 'd');
+      await gone;
+      expect(read(answers).body).toBe('a');
+      await noneOpen();
+    },
+  );
+
+  it.each(leavings)(
+    'who %s in the middle of the body ends the wait for it with the reason of the signal',
+    async (_, leave) => {
+      const failures: unknown[] = [];
+      handle = (exchange) => void exchange.body(100).catch((error: unknown) => failures.push(error));
+      const { stream, closed: gone } = open();
+      stream.write(head());
+      stream.write(piece('abc'));
+      await eventually(() => exchanges.length === 1, 'the head has come');
+      leave(stream);
+      await gone;
+      await eventually(() => failures.length === 1, 'the wait has ended');
+      expect(failures).toEqual([exchanges[0]?.signal.reason]);
+      await noneOpen();
+    },
+  );
+});
+
+describe('frames that make no sense', () => {
+  it.each([
+    ['bytes that are no message', Buffer.from([0xff, 0xff, 0xff])],
+    ['a message that ends inside a field', Buffer.from([0x12, 0x05, 0x0a])],
+  ])('%s end their own stream and no other', async (_, bytes) => {
+    handle = (exchange) =>
+      void exchange.body(100).then(
+        (body) => exchange.reply(200, [], Buffer.from(body).toString()),
+        () => undefined,
+      );
+    const good = open();
+    good.stream.write(head());
+    await eventually(() => exchanges.length === 1, 'the good head has come');
+    for (const before of [[], [head()]]) {
+      const odd = open();
+      for (const message of before) odd.stream.write(message);
+      odd.stream.write(bytes);
+      expect(await odd.ended).toMatch(/^error/);
+    }
+    good.stream.write(piece('fine', true));
+    expect(await good.ended).toBe('end');
+    expect(read(good.answers).body).toBe('fine');
+    good.stream.end();
+    await noneOpen();
+  });
+
+  it('a body before any head, messages of other kinds, and an end without anything are survived', async () => {
+    const odd = open();
+    odd.stream.write({});
+    odd.stream.write(piece('early', true));
+    odd.stream.write({ request_trailers: {} });
+    odd.stream.end();
+    expect(await odd.ended).toBe('end');
+    const empty = open();
+    empty.stream.end();
+    expect(await empty.ended).toBe('end');
+    expect(exchanges).toEqual([]);
+    await noneOpen();
+  });
+
+  it('a second head does not make a second request', async () => {
+    const left = Promise.withResolvers<void>();
+    handle = ({ signal }) => signal.addEventListener('abort', () => left.resolve());
+    const { stream, closed: gone } = open();
+    stream.write(head());
+    stream.write(head());
+    stream.write(piece('x', true));
+    await eventually(() => exchanges.length > 0, 'the head has come');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(exchanges).toHaveLength(1);
+    stream.cancel();
+    await left.promise;
+    await gone;
+    await noneOpen();
+  });
+});
+
+describe('closing', () => {
+  it('waits for the streams that are open, and takes the socket away', async () => {
+    handle = (exchange) => exchange.start(200, []);
+    const { stream, answers, ended } = open();
+    stream.write(head({ end_of_stream: true }));
+    await eventually(() => exchanges.length === 1, 'the head has come');
+    closed = true;
+    let over = false;
+    const closing = server.close(60_000).then(() => (over = true));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect({ over, aborted: exchanges[0]?.signal.aborted }).toEqual({ over: false, aborted: false });
+    exchanges[0]?.end('all of it');
+    expect(await ended).toBe('end');
+    expect(read(answers).body).toBe('all of it');
+    stream.end();
+    client.close();
+    await closing;
+    await expect(access(socketPath)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  it('cuts what is left after the grace', async () => {
+    const left = Promise.withResolvers<void>();
+    handle = (exchange) => {
+      exchange.signal.addEventListener('abort', () => left.resolve());
+      exchange.start(200, []);
+    };
+    const { stream, ended } = open();
+    stream.write(head({ end_of_stream: true }));
+    await eventually(() => exchanges.length === 1, 'the head has come');
+    closed = true;
+    await server.close(20);
+    expect(await ended).toMatch(/^error/);
+    await left.promise;
+    await noneOpen();
+  });
+});
+
+it('takes over a socket file that a killed process left behind', async () => {
+  await server.close(0);
+  await writeFile(socketPath, '');
+  server = await listen();
+  const { stream, answers, ended } = open();
+  stream.write(head({ end_of_stream: true }));
+  await ended;
+  expect(read(answers).body).toBe('ok');
+  stream.end();
+});
+
+it('tells when a caller is slow, and when there is room again', async () => {
+  const drained = Promise.withResolvers<void>();
+  const full = Promise.withResolvers<number>();
+  handle = (exchange) => {
+    exchange.start(200, []);
+    let written = 0;
+    while (exchange.write('x'.repeat(64 * 1024)) && written < 1000) written += 1;
+    full.resolve(written);
+    exchange.onDrain(() => {
+      exchange.end('');
+      drained.resolve();
+    });
+  };
+  const { stream, answers, ended } = open();
+  stream.pause();
+  stream.write(head({ end_of_stream: true }));
+  expect(await full.promise).toBeLessThan(100);
+  stream.resume();
+  await drained.promise;
+  expect(await ended).toBe('end');
+  expect(read(answers).ends).toBe(1);
+  stream.end();
+});

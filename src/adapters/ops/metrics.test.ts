@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest';
+import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
+import { Failure } from '../../core/failure.ts';
+import { createMetrics } from './metrics.ts';
+
+it('counts outcomes, refusals, faults and tokens, with labels from our own tables and the catalog alone', async () => {
+  const metrics = createMetrics({ inFlight: () => 3, streams: () => 4 });
+  metrics.outcome(sampleOutcome({ correlationId: 'CANARY', requestId: 'CANARY', keyId: 'CANARY' }));
+  metrics.outcome(sampleOutcome({ kind: 'cancelled', stream: false }));
+  metrics.refusal(new Failure('model_not_found', 'CANARY', { cause: new Error('CANARY') }));
+  metrics.fault('qwen/qwen3-8b@vllm-a', { kind: 'status', detail: 'CANARY', status: 503 });
+  const text = await metrics.render();
+  expect(text.split('\n')).toEqual(
+    expect.arrayContaining([
+      'weir_requests_total{model="qwen/qwen3-8b",outcome="completed",stream="true"} 1',
+      'weir_requests_total{model="qwen/qwen3-8b",outcome="cancelled",stream="false"} 1',
+      'weir_refusals_total{code="model_not_found"} 1',
+      'weir_attempt_faults_total{route="qwen/qwen3-8b@vllm-a",kind="status"} 1',
+      'weir_tokens_total{model="qwen/qwen3-8b",direction="prompt"} 240',
+      'weir_tokens_total{model="qwen/qwen3-8b",direction="completion"} 60',
+      'weir_request_seconds_count{model="qwen/qwen3-8b"} 2',
+      'weir_first_token_seconds_sum{model="qwen/qwen3-8b"} 0.024',
+      'weir_requests_in_flight 3',
+      'weir_ext_proc_streams 4',
+    ]) as string[],
+  );
+  expect(text).not.toContain('CANARY');
+  expect(metrics.contentType).toMatch(/^text\/plain/);
+});
+
+it('measures no first token where none came', async () => {
+  const metrics = createMetrics({ inFlight: () => 0, streams: () => 0 });
+  const { firstTokenMs: _, ...outcome } = sampleOutcome({ kind: 'failed' });
+  metrics.outcome(outcome);
+  expect(await metrics.render()).not.toContain('weir_first_token_seconds_count{');
+});

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { startOps } from './server.ts';
+
+const options = {
+  port: 0,
+  metrics: () => Promise.resolve('a 1\n'),
+  metricsType: 'text/plain; version=0.0.4',
+  ready: () => true,
+};
+
+async function get(
+  port: number,
+  path: string,
+): Promise<{ readonly status: number; readonly text: string; readonly type: string | null }> {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`);
+  return { status: response.status, text: await response.text(), type: response.headers.get('content-type') };
+}
+
+describe('the ops server', () => {
+  it('serves metrics, liveness and readiness, and nothing else', async () => {
+    let ready = false;
+    const ops = await startOps({ ...options, ready: () => ready });
+    expect(await get(ops.port, '/livez')).toMatchObject({ status: 200, text: 'ok\n' });
+    expect(await get(ops.port, '/readyz')).toMatchObject({ status: 503 });
+    ready = true;
+    expect(await get(ops.port, '/readyz')).toMatchObject({ status: 200 });
+    expect(await get(ops.port, '/metrics')).toEqual({ status: 200, text: 'a 1\n', type: 'text/plain; version=0.0.4' });
+    expect(await get(ops.port, '/')).toMatchObject({ status: 404 });
+    await ops.close();
+  });
+
+  it('says so when the metrics cannot be had, and lives on', async () => {
+    const ops = await startOps({ ...options, metrics: () => Promise.reject(new Error('x')) });
+    expect(await get(ops.port, '/metrics')).toMatchObject({ status: 503 });
+    expect(await get(ops.port, '/livez')).toMatchObject({ status: 200 });
+    await ops.close();
+  });
+
+  it('moves to a free port when its own is taken', async () => {
+    const first = await startOps(options);
+    const second = await startOps({ ...options, port: first.port });
+    expect(second.port).not.toBe(first.port);
+    expect(await get(second.port, '/livez')).toMatchObject({ status: 200 });
+    await Promise.all([first.close(), second.close()]);
+  });
+});

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { credentialOf } from '../../test/support/credential-of.ts';
+import type { Credential } from '../core/account.ts';
+import { authenticate, bearerText } from './authenticate.ts';
+
+const headOf = (authorization?: string) => ({
+  ...{ method: 'POST', path: '/' },
+  header: (name: string) => (name === 'authorization' ? authorization : undefined),
+});
+
+function attempt(authorization: string | undefined, credential: Credential | undefined, lookedUp: string[] = []) {
+  return authenticate(headOf(authorization), {
+    store: {
+      findCredential: (hash) => {
+        lookedUp.push(hash);
+        return Promise.resolve(credential);
+      },
+      settle: () => Promise.resolve(),
+    },
+    looksLikeKey: (text) => text.startsWith('sk-weir-'),
+    hashKey: (text) => `hash of ${text}`,
+    abuseContact: 'abuse@example.com',
+  });
+}
+
+describe('a bearer credential', () => {
+  it.each([
+    ['Bearer abc', 'abc'],
+    ['bearer abc', 'abc'],
+    ['BEARER  abc ', 'abc'],
+    ['Bearer', undefined],
+    ['Bearer ', undefined],
+    ['Bearer a b', undefined],
+    ['Basic abc', undefined],
+    ['abc', undefined],
+    [undefined, undefined],
+  ])('in %j is %j', (header, text) => {
+    expect(bearerText(headOf(header))).toBe(text);
+  });
+});
+
+describe('authentication (service specification §5)', () => {
+  it('finds the credential of a good key by its hash', async () => {
+    const lookedUp: string[] = [];
+    expect(await attempt('Bearer sk-weir-a', credentialOf(), lookedUp)).toEqual(credentialOf());
+    expect(lookedUp).toEqual(['hash of sk-weir-a']);
+  });
+
+  it.each(['Bearer mistyped', undefined, 'Basic sk-weir-a'])('refuses %j without a look-up', async (header) => {
+    const lookedUp: string[] = [];
+    await expect(attempt(header, credentialOf(), lookedUp)).rejects.toMatchObject({ code: 'unauthenticated' });
+    expect(lookedUp).toEqual([]);
+  });
+
+  const suspended = { status: 'suspended' } as const;
+  it.each([
+    ['an unknown key', undefined, 'unauthenticated'],
+    ['a revoked key', credentialOf({ key: { status: 'revoked' } }), 'unauthenticated'],
+    [
+      'a revoked key of a suspended workspace',
+      credentialOf({ key: { status: 'revoked' }, workspace: suspended }),
+      'unauthenticated',
+    ],
+    ['a suspended key', credentialOf({ key: suspended }), 'suspended'],
+    ['a suspended workspace', credentialOf({ workspace: suspended }), 'suspended'],
+    ['a suspended workspace without money', credentialOf({ workspace: { ...suspended, balance: 0n } }), 'suspended'],
+    ['a balance of nothing', credentialOf({ workspace: { balance: 0n } }), 'insufficient_funds'],
+    ['a balance below nothing', credentialOf({ workspace: { balance: -5n } }), 'insufficient_funds'],
+  ])('refuses %s', async (_, credential, code) => {
+    await expect(attempt('Bearer sk-weir-a', credential)).rejects.toMatchObject({ code });
+  });
+
+  it('lets the last unit of a balance through', async () => {
+    const credential = credentialOf({ workspace: { balance: 1n } });
+    expect(await attempt('Bearer sk-weir-a', credential)).toEqual(credential);
+  });
+});

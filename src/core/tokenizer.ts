@@ -1,0 +1,118 @@
+import type { Message, Tool } from './request.ts';
+
+/** What of a request becomes its prompt. */
+export interface Prompt {
+  readonly messages: readonly Message[];
+  readonly tools: readonly Tool[];
+  /** What the engine is told to hand its chat template besides, such as `{ enable_thinking: false }`. */
+  readonly templateArguments?: Readonly<Record<string, unknown>>;
+}
+
+export interface PromptCountOptions {
+  /**
+   * `verdict` stops as soon as it is certain whether the prompt is within `limit`; `count` counts to the end unless it is
+   * over the limit.
+   */
+  readonly want: 'verdict' | 'count';
+  /** Most tokens that would still be accepted. */
+  readonly limit: number;
+  /** Tokens an image adds to what the template writes for it. */
+  readonly tokensPerImage?: number;
+}
+
+/** How many tokens a prompt has, as far as it was worth finding out. */
+export type PromptCount =
+  | { readonly kind: 'counted'; readonly tokens: number }
+  /** Not over the limit. Only when a verdict was wanted. */
+  | { readonly kind: 'within'; readonly atMost: number }
+  /** Over the limit. */
+  | { readonly kind: 'over'; readonly atLeast: number }
+  /**
+   * Nobody here can tell, so the engine decides: the model's tokenizer is broken, its template refuses these messages, or
+   * counting took longer than is allowed.
+   */
+  | { readonly kind: 'unknown'; readonly reason: 'tokenizer' | 'template' | 'time' };
+
+/** What is wrong with a tokenizer folder, for the operator. Never holds anything of a prompt. */
+export interface TokenizerProblem {
+  /** Relative to the tokenizer root: `qwen3-8b/tokenizer.json`. */
+  readonly file: string;
+  /** Path of the field at fault: `model.type`; empty when it is the whole file. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** What must be known of a tokenizer and its template to judge a prompt without counting it. */
+export interface TokenizerBounds {
+  /** Most tokens a byte of text can become; absent when nothing can be promised. */
+  readonly tokensPerByte?: number;
+  /** Most bytes of text that one token stands for. */
+  readonly longestTokenBytes: number;
+  /** Most tokens the template writes of its own accord; absent when it cannot be told. */
+  readonly template?: {
+    readonly base: number;
+    readonly perMessage: number;
+    readonly perTool: number;
+    readonly perToolCall: number;
+  };
+}
+
+export type TokenizerLoad =
+  | { readonly kind: 'loaded'; readonly bounds: TokenizerBounds }
+  | { readonly kind: 'broken'; readonly problem: TokenizerProblem };
+
+/** The tokenizers of the catalog's models. A path is a folder under the tokenizer root. */
+export interface Tokenizers {
+  /** Loads a tokenizer unless it is loaded. A missing or broken folder is an answer, not a rejection. */
+  readonly load: (path: string) => Promise<TokenizerLoad>;
+  /** What is known without waiting: undefined until `load` has succeeded. */
+  readonly boundsOf: (path: string) => TokenizerBounds | undefined;
+  /** Never rejects: what cannot be counted is `unknown`. */
+  readonly countPrompt: (path: string, prompt: Prompt, options: PromptCountOptions) => Promise<PromptCount>;
+  /** Tokens of an answer's text; undefined when it cannot be counted. Never rejects. */
+  readonly countText: (path: string, text: string) => Promise<number | undefined>;
+  /** Forgets what was loaded, so that the next use reads the folders anew. */
+  readonly reload: () => void;
+  readonly close: () => Promise<void>;
+}
+
+/** What a request's size says about its prompt. */
+export interface PromptShape {
+  /** Size of the JSON body as it came. */
+  readonly bodyBytes: number;
+  readonly messages: number;
+  readonly tools: number;
+  readonly toolCalls: number;
+  readonly images: number;
+}
+
+/**
+ * Most tokens a prompt can have, told by its size alone; undefined when nothing can be promised.
+ *
+ * The proof: a text is no longer in UTF-8 than as a JSON string, so the texts of the body together have at most
+ * `bodyBytes` bytes and become at most `tokensPerByte` times as many tokens. To these the template adds its own words,
+ * measured when it was loaded. It stands on two assumptions: the template writes each text at most once, and what it
+ * writes itself does not grow with the texts. Tools are written as JSON again, with a blank after each comma and colon,
+ * which at most doubles them; a template that indents them gets no bound.
+ */
+export function mostTokens(
+  shape: PromptShape,
+  bounds: TokenizerBounds,
+  tokensPerImage: number | undefined,
+): number | undefined {
+  const { tokensPerByte, template } = bounds;
+  if (tokensPerByte === undefined || template === undefined) return undefined;
+  if (shape.images > 0 && tokensPerImage === undefined) return undefined;
+  const written = shape.bodyBytes * tokensPerByte * (shape.tools > 0 || shape.toolCalls > 0 ? 2 : 1);
+  const own =
+    template.base +
+    template.perMessage * shape.messages +
+    template.perTool * shape.tools +
+    template.perToolCall * shape.toolCalls;
+  return written + own + shape.images * (tokensPerImage ?? 0);
+}
+
+/** Fewest tokens that `textBytes` bytes of text, all of which reach the prompt, can become. */
+export function fewestTokens(textBytes: number, bounds: TokenizerBounds): number {
+  return Math.ceil(textBytes / bounds.longestTokenBytes);
+}

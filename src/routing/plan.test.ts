@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { modelOf, routeOf, snapshotOf } from '../../test/support/route-of.ts';
+import type { Model } from '../core/catalog.ts';
+import type { PreparedRequest } from '../core/prepared.ts';
+import { makePlan } from './plan.ts';
+
+const asking = (modelId: string, hasImages = false): PreparedRequest => ({
+  request: { modelId, tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
+  ...{ hasImages, bodyBytes: 0, bodyFor: () => '', release: () => undefined },
+});
+const heavy = routeOf('heavy', { weight: 75 });
+const light = routeOf('light', { weight: 25 });
+const idle = routeOf('idle', { weight: 0 });
+const plan = (model: Model, turn: number): readonly string[] =>
+  makePlan(asking(model.id), snapshotOf([model]), turn).routes.map(({ backend }) => backend.name);
+
+describe('a plan', () => {
+  it.each([
+    [0, ['heavy', 'light', 'idle']],
+    [0.7499, ['heavy', 'light', 'idle']],
+    [0.75, ['light', 'heavy', 'idle']],
+    [0.9999, ['light', 'heavy', 'idle']],
+  ])('picks the first route by weight at turn %d, the rest follow, heaviest first', (turn, names) => {
+    expect(plan(modelOf([idle, light, heavy]), turn)).toEqual(names);
+  });
+
+  it('shares the first place as the weights say', () => {
+    const model = modelOf([heavy, light, idle]);
+    const firsts = Array.from({ length: 1000 }, (_, step) => plan(model, step / 1000)[0]);
+    expect(firsts.filter((name) => name === 'heavy')).toHaveLength(750);
+    expect(firsts.filter((name) => name === 'light')).toHaveLength(250);
+  });
+
+  it('works with routes of no weight at all', () => {
+    expect(plan(modelOf([idle, routeOf('other', { weight: 0 })]), 0.5).toSorted()).toEqual(['idle', 'other']);
+  });
+
+  it.each([
+    ['a model that is not there', asking('demo/other'), modelOf([heavy]), 'model_not_found'],
+    ['images for a model of text', asking('demo/tiny', true), modelOf([heavy]), 'modality_not_supported'],
+    ['a model without routes', asking('demo/tiny'), modelOf([]), 'no_capacity'],
+    ['images and no routes: the request first', asking('demo/tiny', true), modelOf([]), 'modality_not_supported'],
+  ])('is refused for %s', (_, prepared, model, code) => {
+    expect(() => makePlan(prepared, snapshotOf([model]), 0)).toThrow(expect.objectContaining({ code }) as Error);
+  });
+
+  it('takes images where the model does', () => {
+    const model = modelOf([heavy], { inputModalities: ['text', 'image'] });
+    expect(makePlan(asking('demo/tiny', true), snapshotOf([model]), 0).routes).toEqual([heavy]);
+  });
+});

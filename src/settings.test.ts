@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { readSettings, settingsSchema } from './settings.ts';
+
+describe('settings', () => {
+  it('have defaults for all that must be set, and say what each is', () => {
+    expect(readSettings({ PATH: '/bin' })).toMatchObject({
+      WEIR_OPS_PORT: 9090,
+      WEIR_IDLE_SECONDS: 120,
+      WEIR_LOG_LEVEL: 'info',
+    });
+    for (const schema of Object.values(settingsSchema.shape)) expect(schema.description).toMatch(/\.$/);
+  });
+
+  it('are read from their variables; empty means unset', () => {
+    expect(readSettings({ WEIR_OPS_PORT: '0', WEIR_IDLE_SECONDS: '', WEIR_LOG_LEVEL: 'debug' })).toMatchObject({
+      ...{ WEIR_OPS_PORT: 0, WEIR_IDLE_SECONDS: 120, WEIR_LOG_LEVEL: 'debug' },
+    });
+  });
+
+  it.each([
+    ['WEIR_OPS_PORT', '65536'],
+    ['WEIR_OPS_PORT', '-1'],
+    ['WEIR_OPS_PORT', '80.5'],
+    ['WEIR_OPS_PORT', 'http'],
+    ['WEIR_IDLE_SECONDS', '0'],
+    ['WEIR_DRAIN_SECONDS', '1e3'],
+    ['WEIR_LOG_LEVEL', 'loud'],
+    ['WEIR_NO_SUCH_THING', 'x'],
+    ['WEIR_toString', 'x'],
+  ])('refuse %s=%s by name', (name, value) => {
+    expect(() => readSettings({ [name]: value })).toThrow(new RegExp(`^${name}: .{5}`));
+  });
+
+  it('name every bad one at once', () => {
+    expect(() => readSettings({ WEIR_OPS_PORT: 'x', WEIR_LOG_LEVEL: 'y', WEIR_Z: 'z' })).toThrow(
+      /WEIR_Z.*WEIR_OPS_PORT.*WEIR_LOG_LEVEL/,
+    );
+  });
+});

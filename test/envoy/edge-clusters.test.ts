@@ -1,0 +1,157 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createEnvoyAdmin } from '../../src/adapters/envoy/admin.ts';
+import { type ClusterFile, ClustersRejected, createClusterFile } from '../../src/adapters/envoy/cluster-file.ts';
+import { systemClock } from '../../src/adapters/process/clock.ts';
+import type { Cluster } from '../../src/core/catalog.ts';
+import { renderClusters } from '../../src/envoy/clusters.ts';
+import { runFolder } from '../../src/envoy/run-folder.ts';
+import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
+import { sendRaw } from '../support/raw-http.ts';
+
+let envoy: TestEnvoy;
+let file: ClusterFile;
+
+beforeEach(async () => {
+  envoy = await startEnvoy();
+  file = createClusterFile({ runFolder: envoy.files, clock: systemClock, render: renderClusters });
+});
+
+afterEach(async () => {
+  file.close();
+  await envoy.stop();
+});
+
+const cluster = (name: string, more: Partial<Cluster> = {}): Cluster => ({
+  name,
+  backend: `backend-of-${name}`,
+  host: '127.0.0.1',
+  port: 9,
+  tls: { mode: 'Off' },
+  ...more,
+});
+const broken = cluster('broken', { tls: { mode: 'Custom', serverName: 'x', ca: 'no certificate' } });
+
+async function held(): Promise<readonly string[]> {
+  const admin = createEnvoyAdmin(envoy.files);
+  try {
+    return (await admin.clusters()).active.toSorted();
+  } finally {
+    admin.close();
+  }
+}
+
+describe('applying clusters', () => {
+  it('resolves when Envoy has them, and takes away what is not in the set', async () => {
+    await file.apply([cluster('a'), cluster('b', { host: 'localhost' })]);
+    expect(await held()).toEqual(['a', 'b']);
+    await file.apply([cluster('b', { host: 'localhost' })]);
+    expect(await held()).toEqual(['b']);
+    await file.apply([cluster('b', { host: 'localhost' })]);
+    await file.apply([]);
+    expect(await held()).toEqual([]);
+  });
+
+  it('is accepted without a warning, whatever a cluster uses', async () => {
+    await file.apply([
+      cluster('plain', { maxConcurrentRequests: 7 }),
+      cluster('checked', { healthCheck: { path: '/health', intervalSeconds: 5 } }),
+      cluster('named', { host: 'no-such-host.invalid' }),
+      cluster('public', { host: 'localhost', tls: { mode: 'System', serverName: 'engine.example' } }),
+      cluster('by-address', { host: '[::1]', tls: { mode: 'System', serverName: '[::1]' } }),
+    ]);
+    expect(await held()).toEqual(['by-address', 'checked', 'named', 'plain', 'public']);
+    expect(envoy.log()).toBe('');
+  });
+
+  it('rejects with the names Envoy refused, and the others are there', async () => {
+    const refusal = await file.apply([cluster('good'), broken]).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(ClustersRejected);
+    expect((refusal as ClustersRejected).clusters).toEqual(['broken']);
+    expect(await held()).toEqual(['good']);
+    await file.apply([cluster('good')]);
+  });
+
+  it("tells Envoy's reason where its log can be read", async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'weir-log-'));
+    const envoyLogFile = join(folder, 'envoy.log');
+    const reader = createClusterFile({
+      runFolder: envoy.files,
+      clock: systemClock,
+      render: renderClusters,
+      envoyLogFile,
+    });
+    await reader.apply([broken]).catch(() => {});
+    await writeFile(envoyLogFile, envoy.log());
+    await expect(reader.apply([broken])).rejects.toThrow(/Failed to load trusted CA certificates/);
+    reader.close();
+    await rm(folder, { recursive: true });
+  });
+
+  it('survives a restart of Envoy, which comes back with the last set', async () => {
+    await file.apply([cluster('a')]);
+    const restarted = envoy.restart();
+    const applied = file.apply([cluster('a'), cluster('b')]);
+    await Promise.all([restarted, applied]);
+    expect(await held()).toEqual(['a', 'b']);
+    await envoy.restart();
+    expect(await held()).toEqual(['a', 'b']);
+    await file.apply([cluster('c')]);
+    expect(await held()).toEqual(['c']);
+  });
+
+  it('gives up after the limit when there is no Envoy, and leaves the file for it', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'weir-'));
+    const paths = runFolder(folder);
+    const alone = createClusterFile({
+      runFolder: paths,
+      clock: systemClock,
+      render: renderClusters,
+      confirmWithinMs: 300,
+    });
+    await alone.prepare();
+    await expect(alone.apply([cluster('a')])).rejects.toThrow('did not confirm');
+    alone.close();
+    const late = await startEnvoy({ runFolder: folder, keepClusters: true });
+    expect(await late.admin('/config_dump?resource=dynamic_active_clusters&mask=cluster.name')).toContain('"a"');
+    await late.stop();
+  });
+});
+
+it('an unhealthy backend is refused at once, and served again when its check passes', async () => {
+  let healthy = false;
+  const engine = createServer((request, response) => {
+    response.statusCode = request.url === '/health' && !healthy ? 500 : 200;
+    response.end('ok');
+  }).listen(0, '127.0.0.1');
+  await once(engine, 'listening');
+  const { port } = engine.address() as AddressInfo;
+  await file.apply([cluster('engine', { port, healthCheck: { path: '/health', intervalSeconds: 1 } })]);
+  const admin = createEnvoyAdmin(envoy.files);
+  const isHealthy = async (): Promise<boolean> =>
+    (await admin.stats(['cluster.backend-of-engine.membership_healthy'])).get(
+      'cluster.backend-of-engine.membership_healthy',
+    ) === 1;
+  expect(await isHealthy()).toBe(false);
+  healthy = true;
+  while (!(await isHealthy())) await new Promise((resolve) => setTimeout(resolve, 50));
+  admin.close();
+  engine.closeAllConnections();
+  await new Promise((resolve) => engine.close(resolve));
+});
+
+it('draining stops new connections at the edge and leaves the way to engines open', async () => {
+  const admin = createEnvoyAdmin(envoy.files);
+  expect(await admin.ready()).toBe(true);
+  expect((await sendRaw(envoy.port, 'GET /nope HTTP/1.1\r\nhost: x\r\n\r\n')).status).toBe(404);
+  await admin.drain();
+  expect(await admin.ready()).toBe(false);
+  expect((await sendRaw(envoy.port, 'GET /nope HTTP/1.1\r\nhost: x\r\n\r\n')).text).toBe('');
+  await file.apply([cluster('a')]);
+  admin.close();
+});

@@ -1,0 +1,112 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import { connect as connectHttp2 } from 'node:http2';
+import { createServer, get } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createClusterFile } from '../../src/adapters/envoy/cluster-file.ts';
+import type { ExtProcServer } from '../../src/adapters/extproc/server.ts';
+import { systemClock } from '../../src/adapters/process/clock.ts';
+import type { Cluster } from '../../src/core/catalog.ts';
+import { renderClusters } from '../../src/envoy/clusters.ts';
+import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
+import { answerExtProc } from '../support/extproc.ts';
+
+// Made for these tests, valid for engine.example and 127.0.0.1 until 2126, its own authority.
+const folder = join(import.meta.dirname, '..', 'support', 'tls');
+const certificateFile = join(folder, 'certificate.pem');
+const keyFile = join(folder, 'key.pem');
+
+let envoy: TestEnvoy;
+let service: ExtProcServer;
+let ca: string;
+
+beforeAll(async () => {
+  ca = await readFile(certificateFile, 'utf8');
+  envoy = await startEnvoy({ edge: { address: '127.0.0.1', port: 0, tls: { certificateFile, keyFile } } });
+  service = await answerExtProc(envoy.files.extprocSocket, (exchange) => exchange.reply(200, [], 'ok'));
+});
+
+afterAll(async () => {
+  await service.close(0);
+  await envoy.stop();
+});
+
+describe('an edge with a certificate', () => {
+  it('serves HTTP/1.1', async () => {
+    const sent = get({ host: '127.0.0.1', port: envoy.port, path: '/healthz', ca, agent: false });
+    const [response] = (await once(sent, 'response')) as [{ statusCode: number; resume: () => void }];
+    expect(response.statusCode).toBe(200);
+    response.resume();
+    await once(sent, 'close');
+  });
+
+  it('serves HTTP/2', async () => {
+    const session = connectHttp2(`https://127.0.0.1:${envoy.port}`, { ca });
+    const stream = session.request({ ':path': '/healthz' });
+    const [headers] = (await once(stream, 'response')) as [Record<string, unknown>];
+    expect(headers[':status']).toBe(200);
+    stream.resume();
+    await new Promise<void>((resolve) => session.close(resolve));
+  });
+
+  it('refuses TLS 1.1 and plain text', async () => {
+    const old = connectTls({ host: '127.0.0.1', port: envoy.port, ca, maxVersion: 'TLSv1.1', minVersion: 'TLSv1' });
+    const [error] = (await once(old, 'error')) as [Error];
+    expect(error).toBeInstanceOf(Error);
+    const plain = request({ host: '127.0.0.1', port: envoy.port, path: '/healthz', agent: false });
+    const failed = once(plain, 'error');
+    plain.end();
+    await expect(failed).resolves.toHaveLength(1);
+  });
+});
+
+describe('an engine behind TLS', () => {
+  const answerOf = async (cluster: Cluster): Promise<{ readonly status: number; readonly flags: string }> => {
+    const file = createClusterFile({ runFolder: envoy.files, clock: systemClock, render: renderClusters });
+    await file.apply([cluster]);
+    file.close();
+    const sent = request({
+      socketPath: envoy.files.egressSocket,
+      agent: false,
+      headers: { host: 'x', 'x-weir-cluster': cluster.name },
+    });
+    sent.end();
+    const [response] = (await once(sent, 'response')) as [import('node:http').IncomingMessage];
+    response.resume();
+    await once(sent, 'close');
+    return { status: response.statusCode ?? 0, flags: String(response.headers['x-weir-egress-failure'] ?? '') };
+  };
+
+  it('is believed for the name and the authority it was given, and for nothing else', async () => {
+    const names: (string | false)[] = [];
+    const engine = createServer({ cert: ca, key: await readFile(keyFile) }, (message, response) => {
+      if ('servername' in message.socket) names.push(String(message.socket.servername));
+      response.end('ok');
+    }).listen(0, '127.0.0.1');
+    await once(engine, 'listening');
+    const { port } = engine.address() as AddressInfo;
+    const cluster = (name: string, tls: Cluster['tls']): Cluster => ({
+      name,
+      backend: name,
+      host: '127.0.0.1',
+      port,
+      tls,
+    });
+    expect(await answerOf(cluster('right', { mode: 'Custom', serverName: 'engine.example', ca }))).toEqual({
+      status: 200,
+      flags: '',
+    });
+    expect(names).toEqual(['engine.example']);
+    expect((await answerOf(cluster('by-address', { mode: 'Custom', serverName: '127.0.0.1', ca }))).status).toBe(200);
+    const wrongName = await answerOf(cluster('wrong-name', { mode: 'Custom', serverName: 'other.example', ca }));
+    expect(wrongName).toMatchObject({ status: 503, flags: expect.stringContaining('UF') as unknown });
+    const wrongCa = await answerOf(cluster('public', { mode: 'System', serverName: 'engine.example' }));
+    expect(wrongCa).toMatchObject({ status: 503, flags: expect.stringContaining('UF') as unknown });
+    engine.closeAllConnections();
+    await new Promise((resolve) => engine.close(resolve));
+  });
+});

@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Caller, http1Caller, http2Caller, type OpenAnswer } from '../support/caller.ts';
+import { figuresOf } from '../support/process-figures.ts';
+import { putTogether } from '../support/put-together.ts';
+import { roomyKey } from '../support/roomy-key.ts';
+import { type SpawnedEngine, spawnDemoEngine } from '../support/spawn-demo-engine.ts';
+import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+
+const streams = 2_000;
+const mebibyte = 1024 * 1024;
+
+let engine: SpawnedEngine;
+let weir: Weir;
+let key: string;
+let idle: Figures;
+
+beforeAll(async () => {
+  engine = await spawnDemoEngine({ reasoning: 'never' });
+  weir = await startWeir({
+    manifests: { 'catalog.yaml': backendManifest('lone', engine) + modelManifest('test/model', ['lone']) },
+  });
+  key = await roomyKey(weir);
+  // The first ones make what is made once: connections, compiled code, pages of the heap.
+  const caller = http1Caller({ ...weir, key });
+  await Promise.all(Array.from({ length: 200 }, () => caller.ask(ask('Warm.'))));
+  await caller.close();
+  idle = figures();
+});
+afterAll(async () => {
+  await weir.close();
+  await engine.close();
+});
+
+const ask = (content: string) => ({
+  ...{ model: 'test/model', stream: true, stream_options: { include_usage: true } },
+  messages: [{ role: 'user', content }],
+});
+
+const textOf = (answer: OpenAnswer): string => putTogether(answer.text()).choices[0]?.message.content ?? '';
+
+interface Figures {
+  readonly service: ReturnType<typeof figuresOf>;
+  readonly envoy: ReturnType<typeof figuresOf>;
+}
+const parts = ['service', 'envoy'] as const;
+const shown = (now: Figures): string =>
+  parts
+    .map((part) => `${part} ${Math.round(now[part].residentBytes / mebibyte)} MiB ${now[part].descriptors} descriptors`)
+    .join(', ');
+const figures = (): Figures => ({ service: figuresOf(weir.pid('service')), envoy: figuresOf(weir.pid('envoy')) });
+
+/** Opens the streams, waits until all are open at once and reads them to their end. */
+async function run(caller: Caller, count: number, atOnce: () => void): Promise<readonly OpenAnswer[]> {
+  const content = 'How many? [[demo {"words": 12, "tokenDelayMs": 500, "firstTokenDelayMs": 4000}]]';
+  const opened = Array.from({ length: count }, () => caller.open(ask(content)).answer);
+  await expect.poll(() => weir.metric('weir_requests_in_flight'), { timeout: 30_000 }).toBe(count);
+  atOnce();
+  const answers = await Promise.all(opened);
+  expect(await Promise.all(answers.map(({ ended }) => ended))).toEqual(answers.map(() => 'clean'));
+  return answers;
+}
+
+test(`${streams} streams at once: none is refused and all are whole`, async () => {
+  const caller = http1Caller({ ...weir, key });
+  let open = idle;
+  const answers = await run(caller, streams, () => {
+    open = figures();
+  });
+  const [expected = ''] = answers.map(textOf);
+  expect(expected).toContain('How many?');
+  for (const answer of answers) {
+    expect(answer.status).toBe(200);
+    expect(textOf(answer)).toBe(expected);
+  }
+  await caller.close();
+  await weir.settled();
+  await expect.poll(() => weir.metric('weir_ext_proc_streams')).toBe(0);
+  expect(await engine.openRequests()).toBe(0);
+  const perStream = (part: 'service' | 'envoy'): string =>
+    `${part} ${Math.round((open[part].residentBytes - idle[part].residentBytes) / streams / 1024)} KiB`;
+  console.log(
+    `per open stream: ${perStream('service')}, ${perStream('envoy')}; idle ${shown(idle)}, open ${shown(open)}`,
+  );
+});
+
+test('3,000 callers who leave within 15 s harm none of ten who stay, and each has its row', async () => {
+  // Envoy closes a connection of which most of the first 500 streams were reset within a second.
+  const leaving = Array.from({ length: 8 }, () => http2Caller({ ...weir, key }));
+  const callers = [...leaving.slice(1), http1Caller({ ...weir, key })];
+  const [staying] = leaving;
+  if (staying === undefined) throw new Error('nobody stays');
+  const whole = textOf(await staying.ask(ask('Stay. [[words=100]]')));
+  const ten = Array.from({ length: 10 }, () => staying.open(ask('Stay. [[demo {"words": 100, "tokenDelayMs": 150}]]')));
+  await expect.poll(engine.openRequests).toBe(10);
+  const begun = performance.now();
+  for (let round = 0; round < 75; round += 1) {
+    const caller = callers[round % callers.length];
+    // Half of them leave in silence, before the first byte; half in the middle.
+    const wait = round % 2 === 0 ? '"firstTokenDelayMs": 600000' : '"words": 5000, "tokenDelayMs": 300';
+    const requests = Array.from({ length: 40 }, () => caller?.open(ask(`Go. [[demo {${wait}}]]`)));
+    await expect.poll(engine.openRequests, { interval: 10, timeout: 5000 }).toBe(50);
+    for (const request of round % 2 === 0 ? [] : requests) await (await request?.answer)?.until('"content":"');
+    for (const request of requests) request?.leave();
+    await expect.poll(engine.openRequests, { interval: 10, timeout: 1000 }).toBe(10);
+  }
+  const tookMs = performance.now() - begun;
+  console.log(`3,000 cancels in ${Math.round(tookMs)} ms`);
+  expect(tookMs).toBeLessThan(15_000);
+  for (const request of ten) {
+    const answer = await request.answer;
+    expect(await answer.ended).toBe('clean');
+    expect(textOf(answer)).toBe(whole);
+  }
+  await weir.settled();
+  const rows = (await weir.ledger()).filter(({ outcome }) => outcome === 'cancelled');
+  expect(rows.length).toBe(3_000);
+  expect(new Set(rows.map(({ id }) => id)).size).toBe(3_000);
+  await Promise.all([staying, ...callers].map((caller) => caller.close()));
+});
+
+test('nothing is left behind: no descriptor, and no memory beyond what idles', async () => {
+  const more = (): readonly number[] => {
+    const now = figures();
+    return parts.map((part) => now[part].descriptors - idle[part].descriptors);
+  };
+  // Connections to engines and to Envoy are kept for some seconds in case they are needed again.
+  await expect.poll(() => Math.max(...more()), { timeout: 30_000, interval: 200 }).toBeLessThanOrEqual(4);
+  const after = figures();
+  console.log(`after ${shown(after)}`);
+  expect(after.envoy.residentBytes - idle.envoy.residentBytes).toBeLessThan(50 * mebibyte);
+  expect(after.service.residentBytes - idle.service.residentBytes).toBeLessThan(200 * mebibyte);
+});
