@@ -24,6 +24,12 @@ function decode(pieces: readonly Uint8Array[]): readonly string[] {
 
 const whole = (text: string): readonly string[] => decode([encoder.encode(text)]);
 
+/** Text of any characters at all. The generator of fast-check for it takes a second to set up. */
+const textOf = (maxLength: number) =>
+  fc
+    .array(fc.integer({ min: 0, max: 0x10ffff }), { maxLength })
+    .map((codes) => String.fromCodePoint(...codes).toWellFormed());
+
 function cutAt(bytes: Uint8Array, places: readonly number[]): readonly Uint8Array[] {
   const edges = [0, ...[...places].sort((a, b) => a - b), bytes.length];
   return edges.slice(1).map((end, index) => bytes.subarray(edges[index], end));
@@ -74,7 +80,7 @@ describe('server-sent events (WHATWG HTML §9.2.6)', () => {
 
   it('gives the same payloads however a stream is cut', () => {
     const value = fc
-      .oneof(fc.string({ unit: 'binary', maxLength: 8 }), fc.constant('data: x'), fc.constant('[DONE]'))
+      .oneof(textOf(8), fc.constant('data: x'), fc.constant('[DONE]'))
       .map((text) => text.replace(/[\r\n]/g, ''));
     const line = fc.oneof(
       { weight: 3, arbitrary: fc.tuple(fc.constantFrom('data: ', 'data:'), value).map((parts) => parts.join('')) },
@@ -103,7 +109,9 @@ describe('server-sent events (WHATWG HTML §9.2.6)', () => {
   });
 
   it('gives back every payload that was framed, whatever is in it', () => {
-    const payload = fc.string({ unit: 'binary', minLength: 1 }).map((text) => text.replace(/\r\n?/g, '\n'));
+    const payload = textOf(20)
+      .filter((text) => text !== '')
+      .map((text) => text.replace(/\r\n?/g, '\n'));
     fc.assert(
       // U+FFFD stands for a lone surrogate, which has no UTF-8.
       fc.property(fc.array(payload.map((text) => text.toWellFormed())), (payloads) => {

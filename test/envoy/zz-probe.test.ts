@@ -7,7 +7,7 @@ import { spawnDemoEngine } from '../support/spawn-demo-engine.ts';
 import { backendManifest, modelManifest, startWeir } from '../support/weir.ts';
 test('probe', async () => {
   const engine = await spawnDemoEngine({ reasoning: 'never' });
-  const weir = await startWeir({ env: { NODE_OPTIONS: '--trace-gc' }, manifests: { 'catalog.yaml': backendManifest('lone', engine) + modelManifest('test/model', ['lone']) } });
+  const weir = await startWeir({ env: { NODE_OPTIONS: `--import=${'data:text/javascript,process.getBuiltinModule("v8").setFlagsFromString("--trace-gc")'}` }, manifests: { 'catalog.yaml': backendManifest('lone', engine) + modelManifest('test/model', ['lone']) } });
   const key = await roomyKey(weir);
   for (let round = 0; round < 7; round += 1) {
     const caller = http1Caller({ ...weir, key });
