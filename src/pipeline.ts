@@ -15,6 +15,7 @@ import type { Telemetry } from './core/telemetry.ts';
 import type { Upstream } from './core/upstream.ts';
 import { readResponseAs } from './dialects/chat/read-response-as.ts';
 import { createJsonWriter, createStreamWriter, writeError } from './dialects/chat/write-response.ts';
+import { capabilitiesOf } from './dialects/engines/engines.ts';
 import { eventStreamType } from './dialects/sse.ts';
 import { type Dispatch, dispatch } from './dispatch/run.ts';
 import { upstreamCall } from './dispatch/upstream-call.ts';
@@ -75,7 +76,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const prepared = await options.prepare(await exchange.body(maxBodyBytes));
     const { snapshot, release } = snapshots.lease();
     try {
-      const plan = makePlan(prepared, snapshot, options.random());
+      const plan = makePlan(prepared, { snapshot, capabilitiesOf, turn: options.random() });
       const facts = { requestId, head, credential, prepared, plan, startedAt, begun };
       const settlement = createSettlement({ ...facts, store, telemetry, clock });
       const work: Work = { exchange, requestId, startedAt, prepared, plan, settlement };
@@ -127,7 +128,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     };
     return dispatch({
       ...{ plan, upstream, clock, idleMs, signal: exchange.signal },
-      callFor: (route) => upstreamCall(prepared, route),
+      callFor: (planned) => upstreamCall(prepared, planned),
       readerFor: (_route, contentType) => readResponseAs(contentType, readOptions),
       deliver: (events) => {
         settlement.take(events);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { routeOf } from '../test/support/route-of.ts';
+import { targetOf } from '../test/support/route-of.ts';
 import { prepareHere } from './prepare.ts';
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -9,7 +9,7 @@ describe('preparing a request', () => {
   it('reads the body and writes it for a route', () => {
     const prepared = prepareHere(encode(bodyWith(',"temperature":0.5')));
     expect(prepared).toMatchObject({ hasImages: false, bodyBytes: 83, request: { modelId: 'demo/tiny' } });
-    expect(JSON.parse(prepared.bodyFor(routeOf('a')) as string)).toEqual({
+    expect(JSON.parse(prepared.bodyFor(targetOf('a', { parameters: ['temperature'] })) as string)).toEqual({
       ...{ model: 'Tiny/Upstream-1B', messages: [{ role: 'user', content: 'hi' }], temperature: 0.5, stream: false },
     });
   });
@@ -55,7 +55,7 @@ describe('preparing a request', () => {
     const format = `,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"x":${deep}}}}`;
     expect(() => prepareHere(encode(bodyWith(format)))).toThrow(refused('response_format.json_schema.schema'));
     // In a field that nobody reads, depth harms nobody.
-    expect(() => prepareHere(encode(bodyWith(`,"unknown":${deep}`))).bodyFor(routeOf('a'))).not.toThrow();
+    expect(() => prepareHere(encode(bodyWith(`,"unknown":${deep}`))).bodyFor(targetOf('a'))).not.toThrow();
   });
 
   it('takes a schema of 256 levels', () => {
@@ -67,6 +67,6 @@ describe('preparing a request', () => {
 
   it('passes a lone surrogate on as it came', () => {
     const body = '{"model":"m/x","messages":[{"role":"user","content":"a\\ud800b"}]}';
-    expect(prepareHere(encode(body)).bodyFor(routeOf('a'))).toContain('"a\\ud800b"');
+    expect(prepareHere(encode(body)).bodyFor(targetOf('a'))).toContain('"a\\ud800b"');
   });
 });

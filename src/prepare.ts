@@ -1,8 +1,9 @@
+import type { RequestTarget } from './core/capability.ts';
 import { Failure } from './core/failure.ts';
 import type { PreparedRequest } from './core/prepared.ts';
 import type { Request } from './core/request.ts';
 import { readRequest } from './dialects/chat/read-request.ts';
-import { type RequestTarget, writeRequest } from './dialects/chat/write-request.ts';
+import { writeRequest } from './dialects/chat/write-request.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -51,7 +52,7 @@ export function prepareHere(bytes: Uint8Array): PreparedRequest {
     request,
     hasImages: hasImages(request),
     bodyBytes: bytes.length,
-    bodyFor: ({ backend, upstreamModel }) => writeBody(request, { engine: backend.engine, upstreamModel }),
+    bodyFor: (target) => writeBody(request, target),
     release: () => undefined,
   };
 }

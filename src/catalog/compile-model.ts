@@ -60,14 +60,17 @@ function compileRoute(modelId: string, route: RouteSpec, backend: Backend): Rout
   };
 }
 
-function compileCapabilities(given: RouteSpec['capabilities']): CapabilityOverrides {
-  const { tools, responseFormats, parameters, continuation } = given;
-  return {
-    ...(tools !== undefined && { tools }),
-    ...(responseFormats && { responseFormats }),
-    ...(parameters && { parameters }),
-    ...(continuation !== undefined && { continuation }),
+/** Absent is no field at all, so that a spread of it overrides nothing. */
+function withoutAbsent<T extends Record<string, unknown>>(given: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  // oxlint-disable-next-line typescript/consistent-type-assertions -- the keys are those of the argument
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
   };
+}
+
+function compileCapabilities(given: RouteSpec['capabilities']): CapabilityOverrides {
+  const { reasoning, ...rest } = given;
+  return { ...withoutAbsent(rest), ...(reasoning && { reasoning: withoutAbsent(reasoning) }) };
 }
 
 function compilePrices(pricing: ModelSpec['pricing']): Prices | undefined {

@@ -1,3 +1,4 @@
+import type { Continuation, Feature, ParameterName, ReasoningControl, ToolChoiceForm } from './capability.ts';
 import type { Prices } from './usage.ts';
 
 export const engineNames = [
@@ -52,8 +53,12 @@ export interface Backend {
 export interface CapabilityOverrides {
   readonly tools?: boolean;
   readonly responseFormats?: readonly ('json_object' | 'json_schema')[];
-  readonly parameters?: readonly string[];
+  readonly parameters?: readonly ParameterName[];
+  readonly toolChoice?: readonly ToolChoiceForm[];
+  readonly conflicts?: readonly (readonly Feature[])[];
+  readonly reasoning?: Partial<ReasoningControl>;
   readonly continuation?: boolean;
+  readonly continuationMark?: Exclude<Continuation, 'none'>;
 }
 
 /** One model on one backend. */

@@ -54,10 +54,19 @@ export type FaultKind =
   | 'stalled'
   | 'too-large';
 
+/**
+ * What an engine's own error says, in our words.
+ * `context-length`: the prompt and the cap do not fit. `rate-limit`, `overloaded`: it passes. `account`: the operator's
+ * key, balance or permission. `bad-request`: something in the request that our validation should have caught.
+ */
+export type EngineError = 'context-length' | 'rate-limit' | 'overloaded' | 'account' | 'bad-request' | 'other';
+
 export interface Fault {
   readonly kind: FaultKind;
   /** Safe to log: never holds content. */
   readonly detail: string;
+  /** Where the engine answered with an error. */
+  readonly engineError?: EngineError;
   /** HTTP status of the engine, where there was one. */
   readonly status?: number;
   /** Whole seconds the engine asked us to stay away. */

@@ -1,7 +1,14 @@
+import type { RequestTarget } from './capability.ts';
 import type { Model, Route } from './catalog.ts';
 
-/** The routes that can serve an exact request, best first. */
+/** A route, with what becomes of the request on it. */
+export interface PlannedRoute {
+  readonly route: Route;
+  readonly target: RequestTarget;
+}
+
+/** The routes that can serve an exact request, in the order in which they are tried. */
 export interface Plan {
   readonly model: Model;
-  readonly routes: readonly Route[];
+  readonly routes: readonly [PlannedRoute, ...PlannedRoute[]];
 }

@@ -46,14 +46,16 @@ export interface TokenizerProblem {
 export interface TokenizerBounds {
   /** Most tokens a byte of text can become; absent when nothing can be promised. */
   readonly tokensPerByte?: number;
-  /** Most bytes of text that one token stands for. */
+  /** The same for a body without any byte above 127, whose other characters are escaped; often less. */
+  readonly tokensPerAsciiByte?: number;
+  /** Most bytes of text that one token stands for; infinite when nothing can be promised. */
   readonly longestTokenBytes: number;
   /** Most tokens the template writes of its own accord; absent when it cannot be told. */
   readonly template?: {
     readonly base: number;
     readonly perMessage: number;
-    readonly perTool: number;
-    readonly perToolCall: number;
+    /** What it adds when there are tools or calls; absent when it cannot be told. */
+    readonly tools?: { readonly base: number; readonly perTool: number; readonly perCall: number };
   };
 }
 
@@ -80,6 +82,8 @@ export interface Tokenizers {
 export interface PromptShape {
   /** Size of the JSON body as it came. */
   readonly bodyBytes: number;
+  /** Whether none of these bytes is above 127. False is always safe to say. */
+  readonly isAscii: boolean;
   readonly messages: number;
   readonly tools: number;
   readonly toolCalls: number;
@@ -100,16 +104,16 @@ export function mostTokens(
   bounds: TokenizerBounds,
   tokensPerImage: number | undefined,
 ): number | undefined {
-  const { tokensPerByte, template } = bounds;
+  const { template } = bounds;
+  const tokensPerByte = shape.isAscii ? bounds.tokensPerAsciiByte : bounds.tokensPerByte;
   if (tokensPerByte === undefined || template === undefined) return undefined;
   if (shape.images > 0 && tokensPerImage === undefined) return undefined;
-  const written = shape.bodyBytes * tokensPerByte * (shape.tools > 0 || shape.toolCalls > 0 ? 2 : 1);
-  const own =
-    template.base +
-    template.perMessage * shape.messages +
-    template.perTool * shape.tools +
-    template.perToolCall * shape.toolCalls;
-  return written + own + shape.images * (tokensPerImage ?? 0);
+  const images = shape.images * (tokensPerImage ?? 0);
+  const plain = template.base + template.perMessage * shape.messages + images;
+  if (shape.tools === 0 && shape.toolCalls === 0) return shape.bodyBytes * tokensPerByte + plain;
+  if (template.tools === undefined) return undefined;
+  const { base, perTool, perCall } = template.tools;
+  return shape.bodyBytes * tokensPerByte * 2 + plain + base + perTool * shape.tools + perCall * shape.toolCalls;
 }
 
 /** Fewest tokens that `textBytes` bytes of text, all of which reach the prompt, can become. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { createFakeUpstream, type FakeCall } from '../../test/support/fake-upstream.ts';
-import { modelOf, routeOf } from '../../test/support/route-of.ts';
+import { modelOf, plannedOf, plannedOfAll } from '../../test/support/route-of.ts';
 import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../core/event.ts';
-import type { Route } from '../core/catalog.ts';
+import type { PlannedRoute } from '../core/plan.ts';
 import type { UpstreamCall } from '../core/upstream.ts';
 import { type DispatchEnd, dispatch } from './run.ts';
 
@@ -31,12 +31,12 @@ function readWords(): ResponseReader {
 
 interface BeginOptions {
   readonly backends?: readonly string[];
-  readonly callFor?: (route: Route) => UpstreamCall | Promise<UpstreamCall>;
+  readonly callFor?: (planned: PlannedRoute) => UpstreamCall | Promise<UpstreamCall>;
   readonly refuses?: (call: UpstreamCall) => boolean;
   readonly aborted?: true;
 }
 
-const callTo = (route: Route): UpstreamCall => ({
+const callTo = ({ route }: PlannedRoute): UpstreamCall => ({
   cluster: route.backend.cluster.name,
   authority: route.backend.authority,
   path: '/v1/chat/completions',
@@ -53,7 +53,7 @@ function begin({ backends = ['a', 'b', 'c'], callFor = callTo, refuses, aborted 
   const faults: (readonly [string, Fault['kind']])[] = [];
   const ends: DispatchEnd[] = [];
   const running = dispatch({
-    plan: { model: modelOf([]), routes: backends.map((name) => routeOf(name)) },
+    plan: { model: modelOf([]), routes: plannedOfAll(backends) },
     ...{ callFor, upstream, clock, idleMs, signal: controller.signal },
     readerFor: (_route, type) => (type === words['content-type'] ? readWords() : undefined),
     deliver: (events) => delivered.push([...events]),
@@ -118,10 +118,6 @@ describe('before any output', () => {
     expect(asked(run)).toEqual(['cluster-a', 'cluster-b', 'cluster-c']);
     expect(run.delivered).toEqual([]);
     expect(run.clock.armed()).toBe(0);
-  });
-
-  it('fails at once without routes', async () => {
-    expect(await begin({ backends: [] }).ended).toEqual({ kind: 'failed', attempts: 0 });
   });
 
   it('gives each route the whole idle limit', () => {
@@ -249,7 +245,7 @@ describe('a caller who leaves', () => {
     const run = begin({ callFor: () => body.promise });
     run.leave();
     expect(await run.ended).toEqual({ kind: 'cancelled', attempts: 0 });
-    body.resolve(callTo(routeOf('a')));
+    body.resolve(callTo(plannedOf('a')));
     await body.promise;
     await Promise.resolve();
     expect({ asked: asked(run), armed: run.clock.armed() }).toEqual({ asked: [], armed: 0 });
@@ -269,7 +265,7 @@ describe('a caller who leaves', () => {
 
 describe('a body that a worker writes', () => {
   it('is waited for, route by route', async () => {
-    const run = begin({ callFor: (route) => Promise.resolve(callTo(route)) });
+    const run = begin({ callFor: (planned) => Promise.resolve(callTo(planned)) });
     expect(asked(run)).toEqual([]);
     (await run.upstream.called(0)).head(500);
     (await run.upstream.called(1)).answer('text/words', 'hello done');
@@ -289,7 +285,7 @@ describe('a body that a worker writes', () => {
     };
     await expect((async () => begin({ callFor: failing }).ended)()).rejects.toThrow('too deep');
     // The second route's body, when the first has failed already.
-    const run = begin({ callFor: (route) => (route.backend.name === 'a' ? callTo(route) : failing()) });
+    const run = begin({ callFor: (planned) => (planned.route.backend.name === 'a' ? callTo(planned) : failing()) });
     run.engine(0).head(500);
     await expect(run.ended).rejects.toThrow('too deep');
   });

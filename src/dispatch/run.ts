@@ -1,14 +1,14 @@
 import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import { type AnswerEvent, type Fault, isOutput, type ResponseReader } from '../core/event.ts';
-import type { Plan } from '../core/plan.ts';
+import type { Plan, PlannedRoute } from '../core/plan.ts';
 import type { Upstream, UpstreamCall } from '../core/upstream.ts';
 import { type Attempt, startAttempt } from './attempt.ts';
 
 export interface DispatchOptions {
   readonly plan: Plan;
   /** The call for a route; a promise where writing it takes a worker. */
-  readonly callFor: (route: Route) => UpstreamCall | Promise<UpstreamCall>;
+  readonly callFor: (planned: PlannedRoute) => UpstreamCall | Promise<UpstreamCall>;
   readonly readerFor: (route: Route, contentType: string) => ResponseReader | undefined;
   readonly upstream: Upstream;
   readonly clock: Clock;
@@ -69,14 +69,15 @@ export function dispatch(options: DispatchOptions): Dispatch {
   }
 
   function next(): void {
-    const route = plan.routes[attempts];
-    if (route === undefined) {
+    const planned = plan.routes[attempts];
+    if (planned === undefined) {
       end({ kind: 'failed', attempts });
       return;
     }
     held = [];
     try {
-      const call = options.callFor(route);
+      const { route } = planned;
+      const call = options.callFor(planned);
       if (call instanceof Promise) call.then((ready) => attempt(route, ready), crash);
       else attempt(route, call);
     } catch (error) {

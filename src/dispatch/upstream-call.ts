@@ -1,9 +1,9 @@
-import type { Route } from '../core/catalog.ts';
+import type { PlannedRoute } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prepared.ts';
 import type { UpstreamCall } from '../core/upstream.ts';
 
 /** The upstream call that carries a request to a route's engine. */
-export function upstreamCall(prepared: PreparedRequest, route: Route): UpstreamCall | Promise<UpstreamCall> {
+export function upstreamCall(prepared: PreparedRequest, { route, target }: PlannedRoute): UpstreamCall | Promise<UpstreamCall> {
   const { backend } = route;
   const call = {
     cluster: backend.cluster.name,
@@ -12,6 +12,6 @@ export function upstreamCall(prepared: PreparedRequest, route: Route): UpstreamC
     accept: prepared.request.stream ? 'text/event-stream' : 'application/json',
     ...(backend.authorization === undefined ? {} : { authorization: backend.authorization }),
   } as const;
-  const body = prepared.bodyFor(route);
+  const body = prepared.bodyFor(target);
   return body instanceof Promise ? body.then((bytes) => ({ ...call, body: bytes })) : { ...call, body };
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { modelOf, routeOf, snapshotOf } from '../../test/support/route-of.ts';
 import type { Model } from '../core/catalog.ts';
 import type { PreparedRequest } from '../core/prepared.ts';
+import { capabilitiesOf } from '../dialects/engines/engines.ts';
 import { makePlan } from './plan.ts';
 
 const asking = (modelId: string, hasImages = false): PreparedRequest => ({
@@ -11,8 +12,9 @@ const asking = (modelId: string, hasImages = false): PreparedRequest => ({
 const heavy = routeOf('heavy', { weight: 75 });
 const light = routeOf('light', { weight: 25 });
 const idle = routeOf('idle', { weight: 0 });
+const on = (model: Model, turn = 0) => ({ snapshot: snapshotOf([model]), capabilitiesOf, turn });
 const plan = (model: Model, turn: number): readonly string[] =>
-  makePlan(asking(model.id), snapshotOf([model]), turn).routes.map(({ backend }) => backend.name);
+  makePlan(asking(model.id), on(model, turn)).routes.map(({ route }) => route.backend.name);
 
 describe('a plan', () => {
   it.each([
@@ -41,11 +43,11 @@ describe('a plan', () => {
     ['a model without routes', asking('demo/tiny'), modelOf([]), 'no_capacity'],
     ['images and no routes: the request first', asking('demo/tiny', true), modelOf([]), 'modality_not_supported'],
   ])('is refused for %s', (_, prepared, model, code) => {
-    expect(() => makePlan(prepared, snapshotOf([model]), 0)).toThrow(expect.objectContaining({ code }) as Error);
+    expect(() => makePlan(prepared, on(model))).toThrow(expect.objectContaining({ code }) as Error);
   });
 
   it('takes images where the model does', () => {
     const model = modelOf([heavy], { inputModalities: ['text', 'image'] });
-    expect(makePlan(asking('demo/tiny', true), snapshotOf([model]), 0).routes).toEqual([heavy]);
+    expect(makePlan(asking('demo/tiny', true), on(model)).routes).toMatchObject([{ route: heavy }]);
   });
 });

@@ -1,7 +1,16 @@
-import type { Model, Snapshot } from '../core/catalog.ts';
+import type { Capabilities } from '../core/capability.ts';
+import type { Model, Route, Snapshot } from '../core/catalog.ts';
 import { Failure } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prepared.ts';
+import { type Candidate, eligibleRoutes } from './eligible.ts';
+
+export interface PlanOptions {
+  readonly snapshot: Snapshot;
+  readonly capabilitiesOf: (route: Route) => Capabilities;
+  /** A random number, 0 ≤ turn < 1: it picks the first route by weight. */
+  readonly turn: number;
+}
 
 /** Finds the model a request names. Throws `model_not_found`. */
 function findModel(snapshot: Snapshot, modelId: string): Model {
@@ -10,18 +19,30 @@ function findModel(snapshot: Snapshot, modelId: string): Model {
   return model;
 }
 
+/** The one whose turn it is among candidates, by weight. */
+function pick(candidates: readonly Candidate[], turn: number): Candidate | undefined {
+  let point = turn * candidates.reduce((sum, { route }) => sum + route.weight, 0);
+  return candidates.find(({ route }) => (point -= route.weight) < 0) ?? candidates[0];
+}
+
 /**
- * The routes that can serve this request, heaviest first. `turn` (0 ≤ turn < 1, random) picks the first among them by
- * weight; the rest follow as fallbacks. Throws the refusal that fits when none can.
+ * The routes that can serve this request: those that honour most of its optional parameters first, one of them by
+ * weight, then the heaviest. Throws the refusal that fits when none can.
  */
-export function makePlan(prepared: PreparedRequest, snapshot: Snapshot, turn: number): Plan {
-  const model = findModel(snapshot, prepared.request.modelId);
+export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan {
+  const model = findModel(options.snapshot, prepared.request.modelId);
   if (!model.inputModalities.includes('image') && prepared.hasImages) {
     throw new Failure('modality_not_supported', `messages: ${model.id} takes no image parts`);
   }
-  if (model.routes.length === 0) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);
-  const byWeight = [...model.routes].sort((a, b) => b.weight - a.weight);
-  let point = turn * byWeight.reduce((sum, route) => sum + route.weight, 0);
-  const first = byWeight.find((route) => (point -= route.weight) < 0) ?? byWeight[0];
-  return { model, routes: byWeight.toSorted((a, b) => Number(b === first) - Number(a === first)) };
+  const candidates = eligibleRoutes(prepared.request, model, options.capabilitiesOf).toSorted(
+    (a, b) => b.honoured - a.honoured || b.route.weight - a.route.weight,
+  );
+  const most = Math.max(...candidates.map(({ honoured }) => honoured));
+  const first = pick(
+    candidates.filter(({ honoured }) => honoured === most),
+    options.turn,
+  );
+  if (first === undefined) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);
+  const others = candidates.filter((candidate) => candidate !== first);
+  return { model, routes: [first, ...others] };
 }

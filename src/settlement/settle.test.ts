@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { credentialOf } from '../../test/support/credential-of.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { createFakeStore } from '../../test/support/fake-store.ts';
-import { modelOf, routeOf } from '../../test/support/route-of.ts';
+import { modelOf, routeOf, targetOf } from '../../test/support/route-of.ts';
 import type { Outcome } from '../core/account.ts';
 import { prepareHere } from '../prepare.ts';
 import { createSettlement } from './settle.ts';
@@ -20,7 +20,7 @@ function begin(options: { readonly failure?: Error; readonly headers?: Readonly<
     telemetry: { outcome: (outcome) => told.push(outcome), refusal: () => undefined, fault: () => undefined },
     head: { method: 'POST', path: '/v1/chat/completions', header: (name) => options.headers?.[name] },
     prepared: prepareHere(new TextEncoder().encode(JSON.stringify(body))),
-    plan: { model: modelOf([route]), routes: [route] },
+    plan: { model: modelOf([route]), routes: [{ route, target: targetOf('a') }] },
     ...{ startedAt: clock.now(), begun: clock.elapsed() },
   });
   return { store, clock, told, settlement, route };

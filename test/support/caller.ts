@@ -9,8 +9,8 @@ export interface OpenAnswer {
   readonly headers: Readonly<Record<string, unknown>>;
   /** What has come so far. */
   readonly text: () => string;
-  /** Resolves once the text holds this; rejects when the answer ends without it. */
-  readonly until: (part: string) => Promise<void>;
+  /** Resolves once the text holds this, or is as asked; rejects when the answer ends without it. */
+  readonly until: (part: string | ((text: string) => boolean)) => Promise<void>;
   /** `clean` when it ended as HTTP says, `cut` when the connection or the stream broke. */
   readonly ended: Promise<'clean' | 'cut'>;
 }
@@ -63,10 +63,10 @@ function createInbox(weir: Gateway, head: Pick<OpenAnswer, 'status' | 'headers'>
       text,
       until: (part) =>
         new Promise((found, reject) => {
-          const wanted = Buffer.from(part).toString('latin1');
+          const isFound = typeof part === 'string' ? (): boolean => text().includes(part) : () => part(text());
           const look = (): void => {
-            if (bytes.includes(wanted)) found();
-            else if (isOver) reject(new Error(`it ended without ${part}: ${text()}`));
+            if (isFound()) found();
+            else if (isOver) reject(new Error(`it ended without ${String(part)}: ${text()}`));
             else return;
             looks.delete(look);
           };

@@ -69,29 +69,21 @@ function* then(pieces: Iterable<string>, step: Step, isFirst: boolean): Generato
   }
 }
 
-const plainsOf = (file: PreTokenizerFile): readonly PlainPreTokenizer[] =>
-  file.type === 'Sequence' ? file.pretokenizers : [file];
+/** The steps that `pre_tokenizer` of `tokenizer.json` consists of. */
+export function plainsOf(file: PreTokenizerFile | null | undefined): readonly PlainPreTokenizer[] {
+  if (file === null || file === undefined) return [];
+  return file.type === 'Sequence' ? file.pretokenizers : [file];
+}
 
 /** Whether words are looked up as bytes rather than as characters. */
 export function isByteLevel(file: PreTokenizerFile | null | undefined): boolean {
-  return file !== null && file !== undefined && plainsOf(file).some(({ type }) => type === 'ByteLevel');
-}
-
-/** What a piece of text can gain in bytes before it is split, however long it is. */
-export function addsPrefix(file: PreTokenizerFile | null | undefined): boolean {
-  if (file === null || file === undefined) return false;
-  return plainsOf(file).some(
-    (plain) =>
-      (plain.type === 'ByteLevel' && plain.add_prefix_space) ||
-      (plain.type === 'Metaspace' && plain.prepend_scheme !== 'never'),
-  );
+  return plainsOf(file).some(({ type }) => type === 'ByteLevel');
 }
 
 /** How `tokenizer.json` cuts a normalized piece into words. */
 export function compilePreTokenizer(file: PreTokenizerFile | null | undefined): PreTokenizer {
-  if (file === null || file === undefined) return (text) => [text];
   const steps = plainsOf(file).flatMap((plain, index) =>
-    compilePlain(plain, file.type === 'Sequence' ? `pre_tokenizer.pretokenizers[${index}]` : 'pre_tokenizer'),
+    compilePlain(plain, file?.type === 'Sequence' ? `pre_tokenizer.pretokenizers[${index}]` : 'pre_tokenizer'),
   );
   const [first, ...rest] = steps;
   if (first === undefined) return (text) => [text];

@@ -4,7 +4,7 @@ import { compileNormalizer } from './normalizer.ts';
 import { compilePreTokenizer, isByteLevel } from './pre-tokenizer.ts';
 import { compileSafeCuts } from './safe-cuts.ts';
 import type { AddedTokenFile, TokenizerFile } from './tokenizer-file.ts';
-import { measureTokens } from './token-sizes.ts';
+import { measureTokens, type TokenSizes } from './token-sizes.ts';
 
 export type TextCount =
   | { readonly kind: 'counted'; readonly tokens: number }
@@ -20,7 +20,7 @@ export interface TextCounting {
 export interface TextCounter {
   /** Tokens of `text`, no special tokens added; given up as `over` once they are certain to be more than `limit`. */
   readonly begin: (text: string, limit: number) => TextCounting;
-  readonly sizes: ReturnType<typeof measureTokens>;
+  readonly sizes: TokenSizes;
 }
 
 const wordsPerCheck = 256;
@@ -28,19 +28,19 @@ const wordsPerCheck = 256;
 /** Makes a counter of what was read from a tokenizer folder. Throws a `FieldFault` when it cannot count exactly. */
 export function compileTextCounter(file: TokenizerFile, extraTokens: readonly AddedTokenFile[]): TextCounter {
   const byteLevel = isByteLevel(file.pre_tokenizer);
-  const sizes = measureTokens(file, extraTokens);
-  const normalizer = compileNormalizer(file.normalizer);
+  const normalize = compileNormalizer(file.normalizer);
   const preTokenize = compilePreTokenizer(file.pre_tokenizer);
   const cut = byteLevel ? (text: string) => [text] : compileSafeCuts(file.model);
   const { count } = compileBytePairs(file.model, byteLevel);
 
   // The same token may be in both files; the one read last wins (transformers, `added_tokens_decoder`).
   const added = new Map([...file.added_tokens, ...extraTokens].map((token) => [token.content, token]));
+  const sizes = measureTokens(file, [...added.values()]);
   const isNormalized = (token: AddedTokenFile): boolean => token.normalized ?? !token.special;
   const written = compileSections(new Map([...added].filter(([, token]) => !isNormalized(token))));
   const normalized: SectionSplitter = compileSections(
     new Map(
-      [...added.values()].filter(isNormalized).map((token) => [normalizer.normalize(token.content), token] as const),
+      [...added.values()].filter(isNormalized).map((token) => [normalize(token.content), token] as const),
     ),
   );
 
@@ -50,7 +50,7 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
         yield undefined;
         continue;
       }
-      for (const piece of normalized(normalizer.normalize(section.text))) {
+      for (const piece of normalized(normalize(section.text))) {
         if (piece.kind === 'token') {
           yield undefined;
           continue;
@@ -61,6 +61,8 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
   }
 
   function begin(text: string, limit: number): TextCounting {
+    const least = Math.ceil(Buffer.byteLength(text) / sizes.longestTextBytes);
+    if (least > limit) return { step: () => ({ kind: 'over', atLeast: least }) };
     const words = wordsOf(text);
     let tokens = 0;
     let wordUnits = 0;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { routeOf } from '../../../test/support/route-of.ts';
+import { targetOf } from '../../../test/support/route-of.ts';
 import { type PrepareWorker, startPrepareWorker } from './prepare-in-worker.ts';
 
 const script = new URL('../../prepare-worker.ts', import.meta.url);
@@ -23,14 +23,14 @@ describe('a body that is read in a worker', () => {
     expect(prepared.bodyBytes).toBe(size);
     expect(prepared.request).toMatchObject({ modelId: 'demo/tiny', stream: false });
     expect(prepared.request).not.toHaveProperty('messages');
-    const written = JSON.parse(new TextDecoder().decode((await prepared.bodyFor(routeOf('a'))) as Uint8Array)) as {
+    const written = JSON.parse(new TextDecoder().decode((await prepared.bodyFor(targetOf('a'))) as Uint8Array)) as {
       messages: { content: string }[];
     };
     expect(written.messages[0]?.content).toHaveLength(1_000_000);
     // A second route, when the first has failed.
-    expect(await prepared.bodyFor(routeOf('b'))).toBeInstanceOf(Uint8Array);
+    expect(await prepared.bodyFor(targetOf('b'))).toBeInstanceOf(Uint8Array);
     prepared.release();
-    await expect(prepared.bodyFor(routeOf('a'))).rejects.toMatchObject({ code: 'internal' });
+    await expect(prepared.bodyFor(targetOf('a'))).rejects.toMatchObject({ code: 'internal' });
   });
 
   it('leaves the rest of a shared buffer alone', async () => {
@@ -64,7 +64,7 @@ describe('a body that is read in a worker', () => {
       ['a/one', 'a/two', 'a/three'].map((model) => worker.prepare(encode({ ...bodyOf(model), model }))),
     );
     expect(prepared.map(({ request }) => request.modelId)).toEqual(['a/one', 'a/two', 'a/three']);
-    const bodies = await Promise.all(prepared.map(async ({ bodyFor }) => bodyFor(routeOf('a'))));
+    const bodies = await Promise.all(prepared.map(async ({ bodyFor }) => bodyFor(targetOf('a'))));
     expect(bodies.map((body) => /a\/\w+/.exec(new TextDecoder().decode(body as Uint8Array))?.[0])).toEqual([
       'a/one',
       'a/two',

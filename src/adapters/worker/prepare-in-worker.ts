@@ -74,8 +74,8 @@ export function startPrepareWorker(script: URL): PrepareWorker {
         request: reply.request,
         hasImages: reply.hasImages,
         bodyBytes,
-        bodyFor: async ({ backend, upstreamModel }) => {
-          const written = await ask({ kind: 'write', handle, target: { engine: backend.engine, upstreamModel } });
+        bodyFor: async (target) => {
+          const written = await ask({ kind: 'write', handle, target });
           if (written.kind !== 'written') throw failed(written);
           return written.bytes;
         },

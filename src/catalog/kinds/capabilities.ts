@@ -39,8 +39,45 @@ export const capabilities = fields({
       description: 'Optional parameters honoured here. Default: the engine’s table.',
       example: ['stop', 'seed'],
     }),
+  toolChoice: z
+    .array(z.enum(['auto', 'none', 'required', 'named']))
+    .max(4)
+    .optional()
+    .meta({ description: 'Forms of tool_choice honoured here. Default: the engine’s table.', example: ['auto'] }),
+  conflicts: z
+    .array(
+      z
+        .array(z.enum([...parameterNames, 'tools', 'tool_choice', 'response_format', 'reasoning']))
+        .min(2)
+        .max(4),
+    )
+    .max(16)
+    .optional()
+    .meta({
+      description: 'Features refused together here. Default: the engine’s table.',
+      example: [['tools', 'response_format']],
+    }),
+  reasoning: fields({
+    off: z.boolean().optional().meta({ description: 'Reasoning can be turned off here.', example: true }),
+    efforts: z
+      .array(z.enum(['low', 'medium', 'high', 'max']))
+      .max(4)
+      .optional()
+      .meta({
+        description: 'Levels provably honoured here; none where only on and off are.',
+        example: ['low', 'high'],
+      }),
+    budget: z.boolean().optional().meta({ description: 'A budget in tokens is honoured here.', example: false }),
+  })
+    .optional()
+    .meta({ description: 'Reasoning control that works here. Default: the engine’s table.' }),
   continuation: z
     .boolean()
     .optional()
     .meta({ description: 'The engine can continue a partial answer. Default: the engine’s table.', example: false }),
+  continuationMark: z.enum(['flag', 'prefix', 'partial', 'trailing', 'echo']).optional().meta({
+    description:
+      'How it is told to: continue_final_message, prefix: true, partial: true, no mark, or no mark with the partial answer repeated. Default: the engine’s table.',
+    example: 'prefix',
+  }),
 });

@@ -3,6 +3,7 @@ import type { Content, Message, Request, ResponseFormat, Sampling, Tool, ToolCho
 import { describeIssue } from '../describe-issue.ts';
 import { type ChatBody, type ChatMessage, chatBody } from './schema.ts';
 import { inertFields } from './inert-fields.ts';
+import { readReasoning } from './read-reasoning.ts';
 
 /** Drops what is absent, so that absent and null cannot be told apart afterwards. */
 function present<T extends Record<string, unknown>>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } {
@@ -129,6 +130,7 @@ export function readRequest(value: unknown): Request {
     ...readToolChoice(body, tools),
     ...readResponseFormat(body.response_format),
     ...present({ maxOutputTokens: body.max_completion_tokens ?? body.max_tokens }),
+    ...present({ reasoning: readReasoning(body) }),
     sampling: readSampling(body),
     stream: body.stream === true,
     includeUsage: body.stream_options?.include_usage === true,

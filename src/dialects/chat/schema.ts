@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { reasoningFields } from './read-reasoning.ts';
 
 /**
  * The chat completions request body (service specification §4.1). Unknown keys are dropped, never an error; null means
@@ -19,11 +20,14 @@ const jsonObject = z
   .refine((value) => isWithin(maxDepth, value), `nested deeper than ${maxDepth} levels`);
 
 const textPart = z.object({ type: z.literal('text'), text: z.string() });
+/** `https://…`, `http://…` or `data:image/…`: what engines can be handed. */
+const imageUrl = z.string().regex(/^(?:https?:\/\/|data:image\/)/i, 'expected an http(s) URL or a data:image URL');
+
 const imagePart = z.object({
   type: z.literal('image_url'),
   image_url: z.union([
-    z.string().min(1),
-    z.object({ url: z.string().min(1), detail: z.enum(['auto', 'low', 'high']).nullish() }),
+    imageUrl,
+    z.object({ url: imageUrl, detail: z.enum(['auto', 'low', 'high']).nullish() }),
   ]),
 });
 const refusalPart = z.object({ type: z.literal('refusal'), refusal: z.string() });
@@ -106,6 +110,7 @@ export const chatBody = z.object({
   tools: z.array(tool).max(1024).nullish(),
   tool_choice: toolChoice.nullish(),
   response_format: responseFormat.nullish(),
+  ...reasoningFields,
 });
 
 export type ChatBody = z.infer<typeof chatBody>;

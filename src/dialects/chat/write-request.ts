@@ -1,6 +1,7 @@
-import type { EngineName } from '../../core/catalog.ts';
+import type { RequestTarget } from '../../core/capability.ts';
 import type { Content, Message, Request } from '../../core/request.ts';
-import { type Engine, engines } from '../engines/table.ts';
+import type { Engine, Fields } from '../engines/engine.ts';
+import { engines } from '../engines/engines.ts';
 
 function writeContent(content: Content): unknown {
   if (typeof content === 'string') return content;
@@ -42,28 +43,25 @@ function writeMessage(message: Message, engine: Engine): unknown {
   }
 }
 
-function writeToolFields({ tools, toolChoice }: Request): Record<string, unknown> {
-  // Some engines refuse an empty list, so no tools is no field.
+function writeToolFields({ tools, toolChoice }: Request, engine: Engine): Fields {
+  // Some engines refuse an empty list, so no tools is no field. One that cannot be told not to call any gets none.
   if (tools.length === 0) return {};
-  return {
-    tools: tools.map((tool) => ({ type: 'function', function: tool })),
-    ...(toolChoice === undefined
-      ? {}
-      : {
-          tool_choice:
-            typeof toolChoice === 'string' ? toolChoice : { type: 'function', function: { name: toolChoice.name } },
-        }),
-  };
+  if (toolChoice === 'none' && !engine.capabilities.toolChoice.includes('none')) return {};
+  const written = tools.map(({ strict, ...tool }) => ({
+    type: 'function',
+    function: strict === undefined || !engine.strictTools ? tool : { ...tool, strict },
+  }));
+  if (toolChoice === undefined || toolChoice === 'auto') return { tools: written };
+  const choice =
+    typeof toolChoice === 'string' ? toolChoice : { type: 'function', function: { name: toolChoice.name } };
+  return { tools: written, tool_choice: choice };
 }
 
-function writeResponseFormat({ responseFormat }: Request): Record<string, unknown> {
-  if (responseFormat === undefined || responseFormat.type === 'text') return {};
-  if (responseFormat.type === 'json_object') return { response_format: { type: 'json_object' } };
-  const { type, ...schema } = responseFormat;
-  return { response_format: { type, json_schema: schema } };
+function writeSampling({ sampling }: Request, { parameters }: RequestTarget, engine: Engine): Fields {
+  return Object.fromEntries(parameters.map((name) => [engine.names?.[name] ?? name, sampling[name]]));
 }
 
-function writeStreamFields({ stream }: Request, engine: Engine): Record<string, unknown> {
+function writeStreamFields({ stream }: Request, engine: Engine): Fields {
   // Without a stream, stream_options is an error on some engines.
   if (!stream) return { stream: false };
   switch (engine.streamUsage) {
@@ -76,25 +74,24 @@ function writeStreamFields({ stream }: Request, engine: Engine): Record<string, 
   }
 }
 
-/** Where a request goes, as far as its body is concerned. */
-export interface RequestTarget {
-  readonly engine: EngineName;
-  readonly upstreamModel: string;
-}
-
 /**
  * Writes a request as the body of an engine's chat completions call. Only what we read is written: unknown keys and
  * end-user identifiers cannot get through.
  */
 export function writeRequest(request: Request, target: RequestTarget): string {
   const engine = engines[target.engine];
+  const { responseFormat, maxOutputTokens } = request;
   return JSON.stringify({
     model: target.upstreamModel,
     messages: request.messages.map((message) => writeMessage(message, engine)),
-    ...request.sampling,
-    ...(request.maxOutputTokens === undefined ? {} : { [engine.capField]: request.maxOutputTokens }),
-    ...writeToolFields(request),
-    ...writeResponseFormat(request),
+    ...writeSampling(request, target, engine),
+    ...(maxOutputTokens === undefined ? {} : { [engine.capField]: maxOutputTokens }),
+    ...writeToolFields(request, engine),
+    ...(responseFormat === undefined || responseFormat.type === 'text'
+      ? {}
+      : engine.writeResponseFormat(responseFormat)),
+    ...(target.reasoning === undefined ? {} : engine.writeReasoning(target.reasoning)),
     ...writeStreamFields(request, engine),
+    ...engine.extra?.(request),
   });
 }

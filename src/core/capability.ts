@@ -1,0 +1,65 @@
+import type { EngineName, ReasoningEffort } from './catalog.ts';
+import type { Sampling } from './request.ts';
+
+/** An optional parameter of the chat surface. Service specification §4.1. */
+export type ParameterName = keyof Sampling;
+
+export type ToolChoiceForm = 'auto' | 'none' | 'required' | 'named';
+export type StructuredFormat = 'json_object' | 'json_schema';
+
+/** Parts of a request that an engine may take alone, but not together with another. */
+export type Feature = ParameterName | 'tools' | 'tool_choice' | 'response_format' | 'reasoning';
+
+/** How an engine is made to go on with a partial answer, as a trailing assistant message. engines.md §5. */
+export type Continuation =
+  | 'none'
+  /** `continue_final_message: true`, `add_generation_prompt: false`. */
+  | 'flag'
+  /** `prefix: true` on the message. */
+  | 'prefix'
+  /** `partial: true` on the message. */
+  | 'partial'
+  /** No mark at all. */
+  | 'trailing'
+  /** No mark, and the answer repeats the partial one first. */
+  | 'echo';
+
+/** What an engine honours of reasoning control. Service specification §4.1.1. */
+export interface ReasoningControl {
+  /** Whether it can be turned off. */
+  readonly off: boolean;
+  /** Levels it provably honours, rising; empty where it knows only on and off. */
+  readonly efforts: readonly ReasoningEffort[];
+  /** Whether it takes a budget in tokens. */
+  readonly budget: boolean;
+}
+
+/** What a route can do, by transport where that makes a difference. */
+export interface Capabilities {
+  readonly tools: { readonly json: boolean; readonly stream: boolean };
+  readonly toolChoice: readonly ToolChoiceForm[];
+  readonly responseFormats: {
+    readonly json: readonly StructuredFormat[];
+    readonly stream: readonly StructuredFormat[];
+  };
+  /** Optional parameters it honours. Others are refused, ignored or do harm there. */
+  readonly parameters: readonly ParameterName[];
+  /** Features that it refuses together. */
+  readonly conflicts: readonly (readonly Feature[])[];
+  readonly reasoning: ReasoningControl;
+  readonly continuation: Continuation;
+}
+
+/** What reasoning comes to on one route. Undefined where there is nothing to say. */
+export type ReasoningSetting =
+  | { readonly enabled: false }
+  | { readonly enabled: true; readonly effort?: ReasoningEffort; readonly budgetTokens?: number };
+
+/** Where a request goes, as far as writing its body is concerned. Plain data: it crosses to the worker. */
+export interface RequestTarget {
+  readonly engine: EngineName;
+  readonly upstreamModel: string;
+  /** Optional parameters to send; the others are left out. */
+  readonly parameters: readonly ParameterName[];
+  readonly reasoning?: ReasoningSetting;
+}

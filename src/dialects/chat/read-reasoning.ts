@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import type { ReasoningEffort } from '../../core/catalog.ts';
+import type { ReasoningAsk } from '../../core/request.ts';
+
+const level = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']);
+type Level = z.infer<typeof level>;
+
+const budget = z.int().min(0).max(1_000_000_000);
+
+/** Every spelling of reasoning control that is accepted (service specification §4.1.1). */
+export const reasoningFields = {
+  reasoning_effort: level.nullish(),
+  reasoning: z
+    .object({
+      enabled: z.boolean().nullish(),
+      effort: level.nullish(),
+      max_tokens: budget.nullish(),
+    })
+    .nullish(),
+  thinking: z.object({ type: z.enum(['enabled', 'disabled', 'adaptive']), budget_tokens: budget.nullish() }).nullish(),
+  thinking_budget: budget.nullish(),
+  enable_thinking: z.boolean().nullish(),
+  chat_template_kwargs: z.object({ enable_thinking: z.boolean().nullish(), thinking: z.boolean().nullish() }).nullish(),
+};
+
+export type ReasoningBody = z.infer<z.ZodObject<typeof reasoningFields>>;
+
+const efforts: Readonly<Record<Exclude<Level, 'none'>, ReasoningEffort>> = {
+  // The public wire format's least level that still thinks.
+  minimal: 'low',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  xhigh: 'max',
+  max: 'max',
+};
+
+function fromLevel(asked: Level): ReasoningAsk {
+  return asked === 'none' ? { enabled: false } : { enabled: true, effort: efforts[asked] };
+}
+
+/** A budget of nothing is reasoning turned off. */
+function fromBudget(tokens: number): ReasoningAsk {
+  return tokens === 0 ? { enabled: false } : { enabled: true, budgetTokens: tokens };
+}
+
+function fromReasoning({ reasoning }: ReasoningBody): ReasoningAsk | undefined {
+  if (reasoning === undefined || reasoning === null) return undefined;
+  if (reasoning.enabled === false) return { enabled: false };
+  if (typeof reasoning.max_tokens === 'number') return fromBudget(reasoning.max_tokens);
+  if (reasoning.effort !== undefined && reasoning.effort !== null) return fromLevel(reasoning.effort);
+  return reasoning.enabled === true ? { enabled: true } : undefined;
+}
+
+function fromThinking({ thinking }: ReasoningBody): ReasoningAsk | undefined {
+  if (thinking === undefined || thinking === null) return undefined;
+  if (thinking.type === 'disabled') return { enabled: false };
+  return typeof thinking.budget_tokens === 'number' ? fromBudget(thinking.budget_tokens) : { enabled: true };
+}
+
+function fromSwitch(value: boolean | null | undefined): ReasoningAsk | undefined {
+  return value === undefined || value === null ? undefined : { enabled: value };
+}
+
+/**
+ * What a body asks of reasoning; undefined when it says nothing. Where it says several things the first of these counts:
+ * `reasoning_effort`, `reasoning`, `thinking`, `thinking_budget`, `enable_thinking`, `chat_template_kwargs`. Inside
+ * `reasoning`, `enabled: false` comes before a budget, and a budget before an effort.
+ */
+export function readReasoning(body: ReasoningBody): ReasoningAsk | undefined {
+  const { reasoning_effort: effort, thinking_budget: tokens, chat_template_kwargs: kwargs } = body;
+  if (effort !== undefined && effort !== null) return fromLevel(effort);
+  return (
+    fromReasoning(body) ??
+    fromThinking(body) ??
+    (typeof tokens === 'number' ? fromBudget(tokens) : undefined) ??
+    fromSwitch(body.enable_thinking) ??
+    fromSwitch(kwargs?.enable_thinking ?? kwargs?.thinking)
+  );
+}

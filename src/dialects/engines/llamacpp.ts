@@ -1,0 +1,35 @@
+import {
+  bothTransports,
+  byTemplate,
+  type Engine,
+  everyEffort,
+  everyFormat,
+  everyToolChoice,
+  usualParameters,
+  usualResponseFormat,
+} from './engine.ts';
+
+/** llama.cpp's llama-server with `--jinja`. Checked against a real one in test/engine. */
+export const llamacpp: Engine = {
+  capabilities: {
+    tools: bothTransports,
+    toolChoice: everyToolChoice,
+    responseFormats: everyFormat,
+    parameters: [
+      ...usualParameters,
+      ...(['seed', 'logprobs', 'top_logprobs', 'logit_bias', 'frequency_penalty', 'presence_penalty'] as const),
+      ...(['parallel_tool_calls', 'top_k', 'min_p', 'repetition_penalty'] as const),
+    ],
+    // Both want the grammar.
+    conflicts: [['tools', 'response_format']],
+    reasoning: { off: true, efforts: everyEffort, budget: false },
+    continuation: 'echo',
+  },
+  capField: 'max_tokens',
+  reasoningField: 'reasoning_content',
+  streamUsage: 'include',
+  names: { repetition_penalty: 'repeat_penalty' },
+  strictTools: true,
+  writeReasoning: byTemplate,
+  writeResponseFormat: usualResponseFormat,
+};

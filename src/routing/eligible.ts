@@ -1,0 +1,74 @@
+import type { Capabilities, Feature, ReasoningSetting } from '../core/capability.ts';
+import type { Model, Route } from '../core/catalog.ts';
+import { Failure } from '../core/failure.ts';
+import type { PlannedRoute } from '../core/plan.ts';
+import { type Asked, needsOf, sentParameters } from './needs.ts';
+import { settleReasoning } from './reasoning.ts';
+
+/** A route that can serve the request, and how many of its optional parameters it honours. */
+export interface Candidate extends PlannedRoute {
+  readonly honoured: number;
+}
+
+interface Judged {
+  readonly route: Route;
+  readonly capabilities: Capabilities;
+  readonly reasoning: ReasoningSetting | undefined | 'impossible';
+}
+
+/** Features of the request that the route refuses together; undefined when there is no such pair. */
+function conflictOf(
+  { capabilities, reasoning }: Judged,
+  features: ReadonlySet<Feature>,
+): readonly Feature[] | undefined {
+  const reasons = typeof reasoning === 'object' && reasoning.enabled;
+  return capabilities.conflicts.find((conflict) =>
+    conflict.every((feature) => (feature === 'reasoning' ? reasons : features.has(feature))),
+  );
+}
+
+/**
+ * The routes of a model that can serve this exact request, transport included. Throws the refusal that names what no
+ * route can do, or `param_combination_not_supported` when each part of it can be had, but nowhere all of them.
+ */
+export function eligibleRoutes(
+  asked: Asked,
+  model: Model,
+  capabilitiesOf: (route: Route) => Capabilities,
+): readonly Candidate[] {
+  const needs = needsOf(asked);
+  const { maxOutputTokens } = asked;
+  const judged = model.routes.map((route): Judged => {
+    const capabilities = capabilitiesOf(route);
+    const control = capabilities.reasoning;
+    return { route, capabilities, reasoning: settleReasoning(asked.reasoning, { model, control, maxOutputTokens }) };
+  });
+  if (judged.length === 0) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);
+  for (const { met, code, message } of needs) {
+    if (!judged.some(({ capabilities }) => met(capabilities))) throw new Failure(code, message);
+  }
+  if (judged.every(({ reasoning }) => reasoning === 'impossible')) {
+    throw new Failure('reasoning_not_disableable', `reasoning_effort: ${model.id} cannot be kept from reasoning`);
+  }
+
+  const features = new Set(needs.map(({ feature }) => feature));
+  const parameters = sentParameters(asked);
+  const able = judged.flatMap(({ route, capabilities, reasoning }): readonly Candidate[] => {
+    if (reasoning === 'impossible' || !needs.every(({ met }) => met(capabilities))) return [];
+    if (conflictOf({ route, capabilities, reasoning }, features) !== undefined) return [];
+    const honoured = parameters.filter((name) => capabilities.parameters.includes(name));
+    const { backend, upstreamModel } = route;
+    const target = { engine: backend.engine, upstreamModel, parameters: honoured };
+    return [
+      { route, target: { ...target, ...(reasoning === undefined ? {} : { reasoning }) }, honoured: honoured.length },
+    ];
+  });
+  if (able.length === 0) throw refusedTogether(judged, features);
+  return able;
+}
+
+function refusedTogether(judged: readonly Judged[], features: ReadonlySet<Feature>): Failure {
+  const conflict = judged.map((one) => conflictOf(one, features)).find((found) => found !== undefined);
+  const names = [...(conflict ?? features)].join(' and ');
+  return new Failure('param_combination_not_supported', `${names}: no route of this model supports them together`);
+}
