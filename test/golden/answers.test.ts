@@ -61,11 +61,23 @@ function joinLogprobs(a: Logprobs | undefined, b: Logprobs | undefined): { reado
   return { logprobs: { ...join('content'), ...join('refusal') } };
 }
 
-/** Pieces of the same text that follow each other are one: how they are grouped depends on how bytes arrive. */
+/**
+ * Pieces of the same text that follow each other are one, and running totals between them count once: how they are grouped
+ * depends on how bytes arrive.
+ */
 function merge(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
   const merged: AnswerEvent[] = [];
   for (const event of events) {
     const last = merged.at(-1);
+    const [before, older] = [merged.at(-3), merged.at(-2)];
+    if (event.type === 'usage' && last?.type === 'usage') {
+      merged[merged.length - 1] = event;
+      continue;
+    }
+    if (event.type === 'usage' && older?.type === 'usage' && last !== undefined && 'deltas' in last && before?.type === last.type) {
+      merged.splice(-3, 3, ...merge([before, last]), event);
+      continue;
+    }
     if (event.type === 'tool-delta' && last?.type === 'tool-delta' && last.choice === event.choice && last.tool === event.tool) {
       merged[merged.length - 1] = { ...last, text: last.text + event.text };
     } else if ('deltas' in event && last?.type === event.type && 'deltas' in last && last.choice === event.choice) {

@@ -136,10 +136,12 @@ export function http2Caller(weir: Gateway, options: SecureClientSessionOptions =
   const session: ClientHttp2Session = connect(weir.origin, options);
   session.on('error', () => undefined);
   const open = (body: object | string, call: CallOptions = {}): OpenRequest => {
-    const stream = session.request({
-      ...{ ':method': 'POST', ':path': '/v1/chat/completions' },
-      ...headersOf(weir, call),
-    });
+    const left = new AbortController();
+    const stream = session.request(
+      { ':method': 'POST', ':path': '/v1/chat/completions', ...headersOf(weir, call) },
+      // Aborting resets the stream; closing it would end the body first.
+      { signal: left.signal },
+    );
     const answer = new Promise<OpenAnswer>((resolve, reject) => {
       stream.on('error', reject);
       stream.once('close', () => reject(new Error('the stream ended without an answer')));
@@ -162,7 +164,7 @@ export function http2Caller(weir: Gateway, options: SecureClientSessionOptions =
     return {
       answer,
       send: (text) => void stream.write(text),
-      leave: () => stream.close(constants.NGHTTP2_CANCEL),
+      leave: () => left.abort(),
     };
   };
   return withAsk({

@@ -1,3 +1,5 @@
+import type { Dispatcher } from 'undici';
+
 /** Everything that came back to the callers of one test file, for the checks over all of its traffic. */
 export interface RecordedFetch {
   readonly fetch: typeof globalThis.fetch;
@@ -11,10 +13,11 @@ function describe(response: Response): string {
 }
 
 /** A fetch that remembers what it was answered, streams included, without reading anything before its caller does. */
-export function recordFetch(): RecordedFetch {
+export function recordFetch(dispatcher: Dispatcher): RecordedFetch {
   const answers: { text: string }[] = [];
   const recorded: typeof globalThis.fetch = async (input, init) => {
-    const response = await globalThis.fetch(input, init);
+    const options: object = { ...init, dispatcher };
+    const response = await globalThis.fetch(input, options);
     const answer = { text: describe(response) };
     answers.push(answer);
     if (response.body === null) return response;

@@ -1,9 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import OpenAI from 'openai';
-import { Agent, setGlobalDispatcher } from 'undici';
+import { Agent } from 'undici';
 import { expect } from 'vitest';
 import type { DemoEngine } from '../../examples/demo-engine/engine.ts';
 import { recordFetch } from './recorded-fetch.ts';
@@ -37,6 +40,8 @@ export interface Weir {
   /** Process ids of the running parts, by the command line's mark. */
   readonly pid: (part: 'service' | 'envoy') => number;
   readonly metric: (name: string) => Promise<number>;
+  /** What Envoy's admin interface answers. */
+  readonly admin: (path: string) => Promise<string>;
   /** What the service has logged so far. */
   readonly log: () => string;
   readonly settled: () => Promise<void>;
@@ -147,12 +152,14 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
   const opsUrl = field(printed, 'ops:');
   // Its own pool, so that nothing is left open when the file is over.
   const dispatcher = new Agent({ keepAliveTimeout: 1000, connections: null, bodyTimeout: 0, headersTimeout: 0 });
-  setGlobalDispatcher(dispatcher);
-  const { fetch, texts } = recordFetch();
+  const { fetch, texts } = recordFetch(dispatcher);
   const watched: (() => string)[] = [];
   const secrets = [...engines.flatMap((engine) => engine.marks), ...(options.secrets ?? []), 'backend-of-test'];
 
-  const metricsText = async (): Promise<string> => (await globalThis.fetch(opsUrl)).text();
+  const metricsText = async (): Promise<string> => {
+    const options: object = { dispatcher };
+    return (await globalThis.fetch(opsUrl, options)).text();
+  };
   const metric = async (name: string): Promise<number> => {
     const line = (await metricsText())
       .split('\n')
@@ -200,6 +207,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
       throw new Error(`no ${part} of this run is alive`);
     },
     metric,
+    admin: (path) => askAdmin(join(data, 'run', 'admin.sock'), path),
     log: () => readFileSync(join(data, 'logs', 'service.log'), 'utf8'),
     settled: async () => {
       await expect.poll(() => metric('weir_requests_in_flight'), { timeout: 10_000 }).toBe(0);
@@ -216,6 +224,12 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
       rmSync(folder, { recursive: true });
     },
   };
+}
+
+async function askAdmin(socketPath: string, path: string): Promise<string> {
+  const asked = request({ socketPath, path, agent: false }).end();
+  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  return text(response);
 }
 
 function readCommand(pid: string): string {

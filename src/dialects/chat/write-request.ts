@@ -47,11 +47,14 @@ function writeToolFields({ tools, toolChoice }: Request, engine: Engine): Fields
   // Some engines refuse an empty list, so no tools is no field. One that cannot be told not to call any gets none.
   if (tools.length === 0) return {};
   if (toolChoice === 'none' && !engine.capabilities.toolChoice.includes('none')) return {};
-  const written = tools.map(({ strict, ...tool }) => ({
+  const alone = typeof toolChoice === 'object' && engine.namedToolAlone === true ? toolChoice.name : undefined;
+  const offered = alone === undefined ? tools : tools.filter(({ name }) => name === alone);
+  const written = offered.map(({ strict, ...tool }) => ({
     type: 'function',
     function: strict === undefined || !engine.strictTools ? tool : { ...tool, strict },
   }));
   if (toolChoice === undefined || toolChoice === 'auto') return { tools: written };
+  if (alone !== undefined) return { tools: written, tool_choice: 'required' };
   const choice =
     typeof toolChoice === 'string' ? toolChoice : { type: 'function', function: { name: toolChoice.name } };
   return { tools: written, tool_choice: choice };

@@ -14,6 +14,8 @@ export interface Engine {
   readonly streamUsage: 'include' | 'continuous' | 'always';
   /** Parameters that go by another name here. */
   readonly names?: Readonly<Partial<Record<ParameterName, string>>>;
+  /** Takes no name in tool_choice: a named tool is asked for as the only one there is, and required. */
+  readonly namedToolAlone?: true;
   /** Whether `strict` on a tool is understood. */
   readonly strictTools: boolean;
   readonly writeReasoning: (setting: ReasoningSetting) => Fields;

@@ -29,6 +29,8 @@ export const llamacpp: Engine = {
   reasoningField: 'reasoning_content',
   streamUsage: 'include',
   names: { repetition_penalty: 'repeat_penalty' },
+  // It takes `tool_choice` as text only, and anything else for `auto`.
+  namedToolAlone: true,
   strictTools: true,
   writeReasoning: byTemplate,
   writeResponseFormat: usualResponseFormat,
