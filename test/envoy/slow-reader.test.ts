@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { startWeir, type Weir } from '../support/weir.ts';
+
+// What edge-slow-reader.test.ts shows of Envoy alone, of the whole gateway: an answer of 100 MB, and nobody reads it.
+
+const answerBytes = 100_000_000;
+/** An unread answer of this size is written in a tenth of the time where nothing holds it back. */
+const stoppedMs = 4000;
+const mebibyte = 1024 * 1024;
+/** Stated bound for one reader, Envoy and service together; process memory is measured, so there is room for its noise. */
+const boundBytes = 16 * mebibyte;
+
+let engine: DemoEngine;
+let weir: Weir;
+
+beforeAll(async () => {
+  engine = await startDemoEngine({ name: 'alpha' });
+  weir = await startWeir({ engines: [engine] });
+});
+afterAll(async () => {
+  await weir.close();
+  await engine.close();
+});
+
+function residentBytes(): number {
+  const of = (pid: number): number => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
+  return of(weir.pid('service')) + of(weir.pid('envoy'));
+}
+
+/** Asks for the long answer and reads nothing after its head. */
+function ask(): Promise<Socket> {
+  const body = JSON.stringify({
+    model: 'test/model',
+    stream: true,
+    messages: [{ role: 'user', content: `[[demo {"bytes":${answerBytes}}]]` }],
+  });
+  const head = [
+    ...['POST /v1/chat/completions HTTP/1.1', 'Host: weir', 'Content-Type: application/json', 'Connection: close'],
+    ...[`Authorization: Bearer ${weir.key}`, `Content-Length: ${body.length}`, '', ''],
+  ].join('\r\n');
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(weir.origin).port), '127.0.0.1');
+    socket.once('error', reject);
+    socket.once('data', () => {
+      socket.pause();
+      resolve(socket);
+    });
+    socket.write(head + body);
+  });
+}
+
+const small = () => weir.chat({ model: 'test/model', messages: [{ role: 'user', content: '[[words=3]]' }] });
+
+test('a reader who stops costs no more than the stated number of bytes, and others are served meanwhile', async () => {
+  // Buffers, caches and compiled code of a first long answer are nobody's in particular.
+  const warm = await ask();
+  warm.resume();
+  await once(warm, 'close');
+  const before = residentBytes();
+
+  const stopped = await ask();
+  // Long enough for the engine to write all of it, if anybody took it.
+  const served: number[] = [];
+  for (const begun = performance.now(); performance.now() - begun < stoppedMs; ) {
+    const response = await small();
+    await response.text();
+    served.push(response.status);
+  }
+  expect(new Set(served)).toEqual(new Set([200]));
+  expect(engine.openRequests()).toBe(1);
+  expect(residentBytes() - before).toBeLessThan(boundBytes);
+
+  stopped.destroy();
+  await engine.until(() => engine.openRequests() === 0, 2000);
+});
