@@ -266,6 +266,58 @@ describe('when every attempt fails', () => {
   });
 });
 
+describe('when every engine says that the prompt is too long', () => {
+  const tooLong = JSON.stringify({
+    error: { message: "This model's maximum context length is 10 tokens. However, you requested 12 tokens", code: 400 },
+  });
+
+  it.each([askStream, ask])('a request gets a 400 that says so, and nothing is billed (%j)', async (body) => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify(body) });
+    for (const index of [0, 1]) {
+      const engine = await run.upstream.called(index);
+      engine.head(400, { 'content-type': 'application/json' });
+      engine.data(tooLong);
+      engine.end();
+    }
+    await exchange.answered;
+    expect({ status: exchange.status(), body: bodyOf(exchange) }).toEqual({
+      status: 400,
+      body: {
+        error: {
+          message: expect.any(String) as string,
+          type: 'invalid_request_error',
+          code: 'context_length_exceeded',
+        },
+      },
+    });
+    expect(exchange.text()).not.toContain('10 tokens');
+    expect(run.store.outcomes).toMatchObject([{ kind: 'failed', cost: 0n, attempts: 2 }]);
+    await expectClean(run, 1);
+  });
+
+  it.each([askStream, ask])('inside a 200 too (%j)', async (body) => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify(body) });
+    (await run.upstream.called(0)).answer('application/json', tooLong);
+    (await run.upstream.called(1)).answer(events, `data: ${tooLong}\n\n`);
+    await exchange.answered;
+    expect({ status: exchange.status(), body: bodyOf(exchange) }).toMatchObject({
+      status: 400,
+      body: { error: { code: 'context_length_exceeded' } },
+    });
+  });
+
+  it('but not when one of them failed otherwise: it might have had the room', async () => {
+    const run = begin();
+    const exchange = run.send();
+    (await run.upstream.called(0)).answer('application/json', tooLong);
+    (await run.upstream.called(1)).head(503);
+    await exchange.answered;
+    expect(exchange.status()).toBe(502);
+  });
+});
+
 describe('a caller who leaves', () => {
   const stages: readonly (readonly [
     when: string,

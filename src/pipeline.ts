@@ -13,11 +13,12 @@ import type { PreparedRequest } from './core/prepared.ts';
 import type { Store } from './core/store.ts';
 import type { Telemetry } from './core/telemetry.ts';
 import type { Upstream } from './core/upstream.ts';
+import { chatErrors } from './dialects/chat/read-error.ts';
 import { readResponseAs } from './dialects/chat/read-response-as.ts';
 import { createJsonWriter, createStreamWriter, writeError } from './dialects/chat/write-response.ts';
 import { capabilitiesOf } from './dialects/engines/engines.ts';
 import { eventStreamType } from './dialects/sse.ts';
-import { type Dispatch, dispatch } from './dispatch/run.ts';
+import { type Dispatch, dispatch, type DispatchEnd } from './dispatch/run.ts';
 import { upstreamCall } from './dispatch/upstream-call.ts';
 import { makePlan } from './routing/plan.ts';
 import { createSettlement, type Settlement } from './settlement/settle.ts';
@@ -44,6 +45,9 @@ export interface Pipeline {
   /** Requests under way, their settlement included. */
   readonly inFlight: () => number;
 }
+
+/** A whole answer says nothing until it is complete: its silence proves less than a stream's, by this factor. */
+const wholeAnswerPatience = 10;
 
 /** A request that passed every check and is being answered. */
 interface Work {
@@ -105,7 +109,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       // Whatever happened, a stream that was begun ends in words that its client knows (service specification §7.3).
       if (exchange.started()) exchange.end(writer.fail(interrupted()));
     }
-    if (end.kind === 'failed') throw attemptsFailed();
+    if (end.kind === 'failed') throw attemptsFailed(end);
   }
 
   async function relayJson(work: Work): Promise<void> {
@@ -115,19 +119,20 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const kind = end.kind === 'interrupted' ? 'failed' : end.kind;
     const bill = await settlement.settle(kind, end);
     if (kind === 'completed') exchange.reply(200, headersOf(work, 'application/json'), writer.finish(bill));
-    else if (kind === 'failed') throw attemptsFailed();
+    else if (kind === 'failed') throw attemptsFailed(end);
   }
 
   function start(work: Work, deliver: (events: readonly AnswerEvent[]) => void): Dispatch {
     const { exchange, requestId, prepared, plan, settlement } = work;
-    const { tools, sampling } = prepared.request;
+    const { tools, sampling, stream } = prepared.request;
     const readOptions = {
       toolNames: new Set(tools.map((tool) => tool.name)),
       newToolId: () => `call_${newId()}`,
       choices: sampling.n ?? 1,
     };
     return dispatch({
-      ...{ plan, upstream, clock, idleMs, signal: exchange.signal },
+      ...{ plan, upstream, clock, errors: chatErrors, signal: exchange.signal },
+      idleMs: stream ? idleMs : idleMs * wholeAnswerPatience,
       callFor: (planned) => upstreamCall(prepared, planned),
       readerFor: (_route, contentType) => readResponseAs(contentType, readOptions),
       deliver: (events) => {
@@ -203,8 +208,12 @@ function headersOf({ prepared }: Work, contentType: string): Headers {
   return inert.length === 0 ? headers : [...headers, ['x-service-inert-params', inert.join(', ')]];
 }
 
-const attemptsFailed = (): Failure =>
-  new Failure('attempts_failed', 'No attempt to serve this request succeeded. It is safe to retry.');
+function attemptsFailed(end: DispatchEnd): Failure {
+  // Where no tokenizer counted the prompt, the engines' word on its length is the verdict.
+  return end.kind === 'failed' && end.refusedFor === 'context-length'
+    ? new Failure('context_length_exceeded', 'The prompt and the output cap together exceed the context window.')
+    : new Failure('attempts_failed', 'No attempt to serve this request succeeded. It is safe to retry.');
+}
 
 const interrupted = (): Failure =>
   new Failure('stream_interrupted', 'The answer was interrupted. It is safe to retry.');

@@ -115,7 +115,10 @@ function createTelemetry(log: Log, metrics: () => Metrics): Telemetry {
     },
     fault: (requestId, routeId, fault) => {
       metrics().fault(routeId, fault);
-      log.warn({ requestId, routeId, fault: fault.kind, detail: fault.detail, status: fault.status }, 'attempt failed');
+      const { kind, detail, status, engineError } = fault;
+      // What our validation should have caught, and what the operator's account lacks, do not pass by themselves.
+      const level = engineError === 'bad-request' || engineError === 'account' ? 'error' : 'warn';
+      log[level]({ requestId, routeId, fault: kind, detail, status, engineError }, 'attempt failed');
     },
   };
 }

@@ -20,7 +20,7 @@ export const settingsSchema = z.object({
   WEIR_IDLE_SECONDS: wholeNumber(1, 86_400)
     .default(120)
     .describe(
-      'Longest silence of an engine, seconds, before its attempt is given up. Comments do not count as payload.',
+      'Longest silence of an engine, seconds, before its attempt is given up; ten times that for an answer that does not stream. Comments do not count as payload.',
     ),
   WEIR_DRAIN_SECONDS: wholeNumber(0, 3600).default(30).describe('Time that open requests get to end when stopping.'),
   WEIR_TRUSTED_HOPS: wholeNumber(0, 100).default(0).describe('Proxies in front of Envoy that are believed.'),

@@ -69,7 +69,10 @@ export interface Tokenizers {
   readonly load: (path: string) => Promise<TokenizerLoad>;
   /** What is known without waiting: undefined until `load` has succeeded. */
   readonly boundsOf: (path: string) => TokenizerBounds | undefined;
-  /** Never rejects: what cannot be counted is `unknown`. */
+  /**
+   * Never rejects: what cannot be counted is `unknown`. For prompts up to a megabyte or so, which it copies to a thread: a
+   * larger one is counted in the thread that holds it.
+   */
   readonly countPrompt: (path: string, prompt: Prompt, options: PromptCountOptions) => Promise<PromptCount>;
   /** Tokens of an answer's text; undefined when it cannot be counted. Never rejects. */
   readonly countText: (path: string, text: string) => Promise<number | undefined>;
@@ -116,7 +119,10 @@ export function mostTokens(
   return shape.bodyBytes * tokensPerByte * 2 + plain + base + perTool * shape.tools + perCall * shape.toolCalls;
 }
 
-/** Fewest tokens that `textBytes` bytes of text, all of which reach the prompt, can become. */
-export function fewestTokens(textBytes: number, bounds: TokenizerBounds): number {
-  return Math.ceil(textBytes / bounds.longestTokenBytes);
+/**
+ * Fewest tokens that `textBytes` bytes of text, all of which reach the prompt, can become: no token stands for more than
+ * `longestTokenBytes` of them.
+ */
+export function fewestTokens(textBytes: number, longestTokenBytes: number): number {
+  return Math.ceil(textBytes / longestTokenBytes);
 }

@@ -14,6 +14,7 @@ export interface UpstreamCall {
 /** Receives what the engine answers, in this order; `failed` may come at any time and is the last. */
 export interface UpstreamListener {
   readonly head: (status: number, header: (name: string) => string | undefined) => void;
+  /** A piece of the body. The bytes are lent: they are overwritten once this returns. */
   readonly data: (bytes: Uint8Array) => void;
   readonly ended: () => void;
   /** The connection could not be made, was reset or cut. `connected` tells whether headers had come. */

@@ -3,7 +3,7 @@ import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { createFakeUpstream } from '../../test/support/fake-upstream.ts';
 import { routeOf } from '../../test/support/route-of.ts';
 import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../core/event.ts';
-import { startAttempt } from './attempt.ts';
+import { type ErrorReader, startAttempt } from './attempt.ts';
 
 const idleMs = 1000;
 
@@ -22,6 +22,12 @@ function readWords(): ResponseReader {
   };
 }
 
+/** Status 400 is explained in the body; `long` means the context. */
+const errors: ErrorReader = {
+  needsBody: (status) => status === 400,
+  read: (status, body) => (body.includes('long') ? 'context-length' : status === 400 ? 'bad-request' : 'other'),
+};
+
 function begin(options: { readonly refuses?: true } = {}) {
   const clock = createFakeClock();
   const upstream = createFakeUpstream(options.refuses === true ? { refuses: () => true } : {});
@@ -30,7 +36,7 @@ function begin(options: { readonly refuses?: true } = {}) {
   const call = { cluster: 'c', authority: 'a', path: '/v1', body: '{}', accept: 'text/event-stream' } as const;
   const readerFor = (type: string): ResponseReader | undefined => (type === 'text/words' ? readWords() : undefined);
   const attempt = startAttempt(
-    { route: routeOf('a'), call, readerFor, upstream, clock, idleMs },
+    { route: routeOf('a'), call, readerFor, errors, upstream, clock, idleMs },
     { events: (more) => events.push(...more), over: (end) => ends.push(end) },
   );
   const [engine] = upstream.calls;
@@ -64,6 +70,27 @@ describe('an attempt', () => {
   ])[] = [
     ['no connection', ({ engine }) => engine.fail('ECONNREFUSED'), { kind: 'connect', detail: 'ECONNREFUSED' }],
     ['a status other than 200', ({ engine }) => engine.head(500), { kind: 'status', status: 500 }],
+    [
+      'an error explained in its body',
+      ({ engine }) => (engine.head(400), engine.data('too lo'), engine.data('ng'), engine.end()),
+      { kind: 'status', status: 400, engineError: 'context-length' },
+    ],
+    [
+      'an error whose body is cut',
+      ({ engine }) => (engine.head(400, { 'retry-after': '7' }), engine.data('too long'), engine.fail('ECONNRESET')),
+      { kind: 'status', status: 400, engineError: 'context-length', retryAfterSeconds: 7 },
+    ],
+    [
+      'an error whose body does not end',
+      ({ engine, clock }) => (engine.head(400), engine.data('too long'), clock.advance(1000)),
+      { kind: 'status', status: 400, engineError: 'context-length' },
+    ],
+    [
+      'an error whose body is longer than 64 KiB',
+      ({ engine }) => (engine.head(400), engine.data('x'.repeat(65_530)), engine.data('too long')),
+      { kind: 'status', status: 400, engineError: 'bad-request' },
+    ],
+    ['an error without a body', ({ engine }) => (engine.head(400), engine.end()), { engineError: 'bad-request' }],
     ['an empty success', ({ engine }) => engine.head(204), { kind: 'status', status: 204 }],
     [
       'a 429 that says how long to wait',

@@ -1,6 +1,6 @@
 import type { Route } from '../core/catalog.ts';
 import type { Clock, Disarm } from '../core/clock.ts';
-import type { AnswerEvent, Fault, ResponseReader } from '../core/event.ts';
+import type { AnswerEvent, EngineError, Fault, ResponseReader } from '../core/event.ts';
 import type { Upstream, UpstreamCall, UpstreamStream } from '../core/upstream.ts';
 
 /** How an attempt is going, told to whoever started it. `over` comes once and last. */
@@ -9,11 +9,19 @@ export interface AttemptListener {
   readonly over: (end: 'complete' | Fault) => void;
 }
 
+/** Makes sense of an answer whose status is no success. */
+export interface ErrorReader {
+  /** Whether the body has more to say than the status. */
+  readonly needsBody: (status: number) => boolean;
+  readonly read: (status: number, body: string) => EngineError;
+}
+
 export interface AttemptOptions {
   readonly route: Route;
   readonly call: UpstreamCall;
   /** Makes the reader for the media type that the engine answers with; undefined when it is not one we asked for. */
   readonly readerFor: (contentType: string) => ResponseReader | undefined;
+  readonly errors: ErrorReader;
   readonly upstream: Upstream;
   readonly clock: Clock;
   /** Longest silence, milliseconds: comments and empty chunks do not count as payload. */
@@ -24,6 +32,12 @@ export interface AttemptOptions {
 export interface Attempt extends UpstreamStream {
   readonly route: Route;
 }
+
+/** Most of an error's body that is read, bytes. */
+const maxErrorBytes = 64 * 1024;
+
+/** Longest that an error's body is waited for, milliseconds: the next route waits with it. */
+const maxErrorMs = 1000;
 
 function retryAfter(value: string | undefined): { readonly retryAfterSeconds?: number } {
   return value !== undefined && /^\d{1,6}$/.test(value) ? { retryAfterSeconds: Number(value) } : {};
@@ -41,6 +55,8 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
   let lastPayload = clock.elapsed();
   let disarm: Disarm = () => undefined;
   let stream = notYet;
+  /** Called with each piece of an error's body, and without one when there is no more. */
+  let errorBody: ((bytes?: Uint8Array) => void) | undefined;
 
   function finish(end: 'complete' | Fault): void {
     if (over) return;
@@ -60,6 +76,23 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
     });
   }
 
+  /** Reads the body of an answer that is no success, as far as it is of use, and then gives up. */
+  function readError(status: number, wait: ReturnType<typeof retryAfter>): void {
+    const { errors } = options;
+    const decoder = new TextDecoder();
+    let text = '';
+    let left = maxErrorBytes;
+    errorBody = (bytes) => {
+      text += bytes === undefined ? decoder.decode() : decoder.decode(bytes.subarray(0, left), { stream: true });
+      left -= bytes?.length ?? left;
+      if (left > 0) return;
+      finish({ kind: 'status', status, detail: 'engine answered', engineError: errors.read(status, text), ...wait });
+    };
+    disarm();
+    if (errors.needsBody(status)) disarm = clock.after(maxErrorMs, () => errorBody?.());
+    else errorBody();
+  }
+
   function take(step: ReturnType<ResponseReader['push']>): void {
     if (step.events.length > 0) {
       lastPayload = clock.elapsed();
@@ -72,24 +105,30 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
   const started = upstream.call(options.call, {
     head: (status, header) => {
       if (status !== 200) {
-        finish({ kind: 'status', status, detail: 'engine answered', ...retryAfter(header('retry-after')) });
+        readError(status, retryAfter(header('retry-after')));
         return;
       }
       reader = options.readerFor(header('content-type') ?? '');
       if (reader === undefined) finish({ kind: 'content-type', detail: 'unexpected content type' });
     },
     data: (bytes) => {
-      if (!over && reader !== undefined) take(reader.push(bytes));
+      if (over) return;
+      if (reader !== undefined) take(reader.push(bytes));
+      else errorBody?.(bytes);
     },
     ended: () => {
       if (over) return;
-      if (reader === undefined) finish({ kind: 'truncated', detail: 'ended without an answer' });
+      if (errorBody !== undefined) errorBody();
+      else if (reader === undefined) finish({ kind: 'truncated', detail: 'ended without an answer' });
       else {
         take(reader.end());
         finish({ kind: 'truncated', detail: 'ended in the middle' });
       }
     },
-    failed: (reason) => finish({ kind: reader === undefined ? 'connect' : 'reset', detail: reason }),
+    failed: (reason) => {
+      if (errorBody !== undefined && !over) errorBody();
+      else finish({ kind: reader === undefined ? 'connect' : 'reset', detail: reason });
+    },
   });
   stream = started;
   if (over) started.abort();

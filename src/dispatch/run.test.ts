@@ -5,6 +5,7 @@ import { modelOf, plannedOf, plannedOfAll } from '../../test/support/route-of.ts
 import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../core/event.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { UpstreamCall } from '../core/upstream.ts';
+import type { ErrorReader } from './attempt.ts';
 import { type DispatchEnd, dispatch } from './run.ts';
 
 const idleMs = 1000;
@@ -44,6 +45,12 @@ const callTo = ({ route }: PlannedRoute): UpstreamCall => ({
   accept: 'text/event-stream',
 });
 
+/** Status 400 is about the context, any other is nothing we know. */
+const errors: ErrorReader = {
+  needsBody: () => false,
+  read: (status) => (status === 400 ? 'context-length' : 'other'),
+};
+
 function begin({ backends = ['a', 'b', 'c'], callFor = callTo, refuses, aborted }: BeginOptions = {}) {
   const clock = createFakeClock();
   const upstream = createFakeUpstream(refuses === undefined ? {} : { refuses });
@@ -54,7 +61,7 @@ function begin({ backends = ['a', 'b', 'c'], callFor = callTo, refuses, aborted 
   const ends: DispatchEnd[] = [];
   const running = dispatch({
     plan: { model: modelOf([]), routes: plannedOfAll(backends) },
-    ...{ callFor, upstream, clock, idleMs, signal: controller.signal },
+    ...{ callFor, errors, upstream, clock, idleMs, signal: controller.signal },
     readerFor: (_route, type) => (type === words['content-type'] ? readWords() : undefined),
     deliver: (events) => delivered.push([...events]),
     failed: (route, fault) => faults.push([route.backend.name, fault.kind]),
@@ -118,6 +125,22 @@ describe('before any output', () => {
     expect(asked(run)).toEqual(['cluster-a', 'cluster-b', 'cluster-c']);
     expect(run.delivered).toEqual([]);
     expect(run.clock.armed()).toBe(0);
+  });
+
+  it('says why every route refused when all gave the same reason', async () => {
+    const run = begin();
+    for (const index of [0, 1, 2]) run.engine(index).head(400);
+    expect(await run.ended).toEqual({ kind: 'failed', attempts: 3, refusedFor: 'context-length' });
+  });
+
+  it.each([
+    ['failed otherwise', (engine: FakeCall) => engine.fail('ECONNREFUSED')],
+    ['gave another reason', (engine: FakeCall) => engine.head(500)],
+  ])('says no reason when one of them %s', async (_, provoke) => {
+    const run = begin({ backends: ['a', 'b'] });
+    run.engine(0).head(400);
+    provoke(run.engine(1));
+    expect(await run.ended).toEqual({ kind: 'failed', attempts: 2 });
   });
 
   it('gives each route the whole idle limit', () => {

@@ -1,15 +1,16 @@
 import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
-import { type AnswerEvent, type Fault, isOutput, type ResponseReader } from '../core/event.ts';
+import { type AnswerEvent, type EngineError, type Fault, isOutput, type ResponseReader } from '../core/event.ts';
 import type { Plan, PlannedRoute } from '../core/plan.ts';
 import type { Upstream, UpstreamCall } from '../core/upstream.ts';
-import { type Attempt, startAttempt } from './attempt.ts';
+import { type Attempt, type ErrorReader, startAttempt } from './attempt.ts';
 
 export interface DispatchOptions {
   readonly plan: Plan;
   /** The call for a route; a promise where writing it takes a worker. */
   readonly callFor: (planned: PlannedRoute) => UpstreamCall | Promise<UpstreamCall>;
   readonly readerFor: (route: Route, contentType: string) => ResponseReader | undefined;
+  readonly errors: ErrorReader;
   readonly upstream: Upstream;
   readonly clock: Clock;
   readonly idleMs: number;
@@ -25,8 +26,8 @@ export type DispatchEnd =
   | { readonly kind: 'completed'; readonly route: Route; readonly attempts: number }
   /** It failed after output had been delivered. */
   | { readonly kind: 'interrupted'; readonly route: Route; readonly attempts: number }
-  /** Every route was tried and none delivered. */
-  | { readonly kind: 'failed'; readonly attempts: number }
+  /** Every route was tried and none delivered. `refusedFor`: they all gave the same reason for it. */
+  | { readonly kind: 'failed'; readonly attempts: number; readonly refusedFor?: EngineError }
   | { readonly kind: 'cancelled'; readonly attempts: number; readonly route?: Route };
 
 /** The answer being delivered: holds back and lets go of the engine with the caller's pace. */
@@ -43,6 +44,7 @@ export function dispatch(options: DispatchOptions): Dispatch {
   let current: Attempt | undefined;
   let committed = false;
   let held: AnswerEvent[] = [];
+  const refusals = new Set<EngineError | undefined>();
   const { promise, resolve, reject } = Promise.withResolvers<DispatchEnd>();
 
   const leave = (): void => {
@@ -71,7 +73,8 @@ export function dispatch(options: DispatchOptions): Dispatch {
   function next(): void {
     const planned = plan.routes[attempts];
     if (planned === undefined) {
-      end({ kind: 'failed', attempts });
+      const [refusedFor, ...others] = refusals;
+      end({ kind: 'failed', attempts, ...(refusedFor === undefined || others.length > 0 ? {} : { refusedFor }) });
       return;
     }
     held = [];
@@ -88,12 +91,12 @@ export function dispatch(options: DispatchOptions): Dispatch {
 
   function attempt(route: Route, call: UpstreamCall): void {
     if (signal.aborted) return;
-    const { upstream, clock, idleMs } = options;
+    const { upstream, clock, idleMs, errors } = options;
     const readerFor = (contentType: string): ResponseReader | undefined => options.readerFor(route, contentType);
     attempts += 1;
     let over = false;
     const started = startAttempt(
-      { route, call, readerFor, upstream, clock, idleMs },
+      { route, call, readerFor, errors, upstream, clock, idleMs },
       {
         events: relay,
         over: (result) => {
@@ -103,6 +106,7 @@ export function dispatch(options: DispatchOptions): Dispatch {
             return;
           }
           options.failed(route, result);
+          refusals.add(result.engineError);
           if (committed) end({ kind: 'interrupted', route, attempts });
           else next();
         },

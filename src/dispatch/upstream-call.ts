@@ -3,7 +3,10 @@ import type { PreparedRequest } from '../core/prepared.ts';
 import type { UpstreamCall } from '../core/upstream.ts';
 
 /** The upstream call that carries a request to a route's engine. */
-export function upstreamCall(prepared: PreparedRequest, { route, target }: PlannedRoute): UpstreamCall | Promise<UpstreamCall> {
+export function upstreamCall(
+  prepared: PreparedRequest,
+  { route, target }: PlannedRoute,
+): UpstreamCall | Promise<UpstreamCall> {
   const { backend } = route;
   const call = {
     cluster: backend.cluster.name,

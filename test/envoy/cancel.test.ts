@@ -152,6 +152,7 @@ describe.each([
   });
 
   test('while it uploads is forgotten: no engine heard of it and nothing is billed', async () => {
+    await weir.settled();
     const refusals = await weir.metric('weir_refusals_total');
     const rows = await rowsOf(`${protocol}-upload`, async (headers) => {
       const body = JSON.stringify(ask({ words: 3 }));

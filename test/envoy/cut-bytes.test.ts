@@ -92,7 +92,9 @@ async function read(body: Body) {
   };
   const client = weir.client().withOptions({ fetch: fetchTwice });
   const stream = client.chat.completions.stream({ ...body, stream_options: { include_usage: true } });
-  const { id: _id, created: _created, ...whole } = await stream.finalChatCompletion();
+  const { id: _id, created: _created, ...final } = await stream.finalChatCompletion();
+  // Of fields it does not know, the helper keeps the last piece only: how much that is depends on how bytes arrived.
+  const whole = JSON.parse(JSON.stringify(final, (name, value) => (/^reasoning/.test(name) ? undefined : value)));
   const bare = putTogether((await raw) ?? '');
   return { bare, throughClient: whole, numbered: numberIds({ bare, throughClient: whole }) };
 }

@@ -1,5 +1,3 @@
-import { expect } from 'vitest';
-
 type Json = Readonly<Record<string, unknown>>;
 
 interface ToolCall {
@@ -46,37 +44,42 @@ interface Chunk {
   }[];
 }
 
+// Not vitest's `expect`, which takes longer than the gateway to look at a chunk.
+function check(holds: boolean, promise: string, shown: unknown): void {
+  if (!holds) throw new Error(`${promise}: ${JSON.stringify(shown)}`);
+}
+
 /**
- * Reads a stream as it came, without a client library, and puts the answer together. Expects of it what every stream
+ * Reads a stream as it came, without a client library, and puts the answer together. Throws when it lacks what every stream
  * promises: frames that end in a blank line, one identity, one role and one finish per choice, the trace in both of its
  * fields, dense tool indices, usage in a last chunk of its own, and then `[DONE]`.
  */
 export function putTogether(stream: string): PutTogether {
-  expect(stream.endsWith('\n\n')).toBe(true);
+  check(stream.endsWith('\n\n'), 'the last frame ends in a blank line', stream.slice(-100));
   const frames = stream.slice(0, -2).split('\n\n');
-  expect(frames.pop()).toBe('data: [DONE]');
+  check(frames.pop() === 'data: [DONE]', 'the last frame is [DONE]', stream.slice(-500));
   const chunks = frames.map((frame) => {
-    expect(frame).toMatch(/^data: \{.*\}$/);
+    check(/^data: \{.*\}$/.test(frame), 'a frame is one line of JSON', frame);
     return JSON.parse(frame.slice('data: '.length)) as Chunk;
   });
   const [first] = chunks;
   const last = chunks.at(-1);
   if (first === undefined || last === undefined) throw new Error('no chunk came');
-  for (const { id, object, created, model } of chunks) {
-    expect({ id, object, created, model }).toEqual({
-      ...{ id: first.id, object: 'chat.completion.chunk', created: first.created, model: first.model },
-    });
+  for (const chunk of chunks) {
+    check(chunk.object === 'chat.completion.chunk', 'a chunk is called one', chunk);
+    const isSame = chunk.id === first.id && chunk.created === first.created && chunk.model === first.model;
+    check(isSame, 'all chunks have one identity', chunk);
   }
-  expect(last.choices).toEqual([]);
+  check(last.choices.length === 0, 'the usage comes in a chunk of its own', last);
   if (last.usage === null) throw new Error('no usage came');
   const choices: Choice[] = [];
   for (const chunk of chunks.slice(0, -1)) {
-    expect(chunk.usage).toBeNull();
+    check(chunk.usage === null, 'usage is null until the last chunk', chunk);
     for (const part of chunk.choices) take(choices, part);
   }
   for (const { finish_reason: reason, message } of choices) {
-    expect(reason).not.toBeNull();
-    expect(message.reasoning).toBe(message.reasoning_content);
+    check(reason !== null, 'every choice has a finish reason', message);
+    check(message.reasoning === message.reasoning_content, 'the trace stands in both fields', message);
     if (message.tool_calls === undefined && message.refusal === null) message.content ??= '';
   }
   return { object: first.object, model: first.model, choices, usage: last.usage };
@@ -84,13 +87,13 @@ export function putTogether(stream: string): PutTogether {
 
 function take(choices: Choice[], part: Chunk['choices'][number]): void {
   const { index, delta, logprobs, finish_reason: reason } = part;
-  expect(index).toBeLessThanOrEqual(choices.length);
+  check(index <= choices.length, 'choices are numbered densely', part);
   const isNew = index === choices.length;
   const choice = (choices[index] ??= {
     ...{ index, message: { content: null, refusal: null }, logprobs: null, finish_reason: null },
   });
-  expect(choice.finish_reason, 'nothing follows the finish').toBeNull();
-  expect(delta['role'], 'the role comes once and first').toBe(isNew ? 'assistant' : undefined);
+  check(choice.finish_reason === null, 'nothing follows the finish', part);
+  check(delta['role'] === (isNew ? 'assistant' : undefined), 'the role comes once and first', part);
   const { message } = choice;
   for (const [name, value] of Object.entries(delta)) addField(message, name, value);
   if (logprobs !== undefined && logprobs !== null) {
@@ -124,7 +127,7 @@ function addField(message: Message, name: string, value: unknown): void {
 }
 
 function addCall(calls: ToolCall[], { index, ...call }: ToolCall & { readonly index: number }): void {
-  expect(index).toBeLessThanOrEqual(calls.length);
+  check(index <= calls.length, 'tool calls are numbered densely', call);
   const known = calls[index];
   if (known === undefined) calls.push(call);
   else known.function.arguments += call.function.arguments;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 const root = join(import.meta.dirname, '..', '..');
 const main = join(root, 'src', 'main.ts');
 // As bin/weir.mjs sets it: it halves the time of each command.
-const compileCache = { NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'weir-compiled') };
+export const compileCache = { NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'weir-compiled') };
 
 export interface Ended {
   readonly code: number | string | null;

@@ -10,7 +10,8 @@ import { Agent } from 'undici';
 import { expect } from 'vitest';
 import type { DemoEngine } from '../../examples/demo-engine/engine.ts';
 import { recordFetch } from './recorded-fetch.ts';
-import { runWeir } from './run-weir.ts';
+import { compileCache, runWeir } from './run-weir.ts';
+import { socketsIn } from './start.ts';
 
 const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 
@@ -142,7 +143,13 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
   );
   const flags = options.flags ?? ['--manifests', manifests];
   const child = spawn(process.execPath, [main, 'start', '--port', '0', '--data', data, ...flags], {
-    env: { ...Object.fromEntries(inherited), WEIR_OPS_PORT: '0', WEIR_ADMIN_PORT: '0', ...options.env },
+    env: {
+      ...Object.fromEntries(inherited),
+      ...compileCache,
+      WEIR_OPS_PORT: '0',
+      WEIR_ADMIN_PORT: '0',
+      ...options.env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
@@ -154,6 +161,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
   const dispatcher = new Agent({ keepAliveTimeout: 1000, connections: null, bodyTimeout: 0, headersTimeout: 0 });
   const { fetch, texts } = recordFetch(dispatcher);
   const watched: (() => string)[] = [];
+  let closing: Promise<void> | undefined;
   const secrets = [...engines.flatMap((engine) => engine.marks), ...(options.secrets ?? []), 'backend-of-test'];
 
   const metricsText = async (): Promise<string> => {
@@ -212,18 +220,21 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     settled: async () => {
       await expect.poll(() => metric('weir_requests_in_flight'), { timeout: 10_000 }).toBe(0);
     },
-    close: async () => {
-      const metrics = await metricsText().catch(() => '');
-      child.kill('SIGTERM');
-      expect(await exited).toBe(0);
-      await dispatcher.close();
-      const received = [...texts(), ...watched.map((text) => text())];
-      for (const text of received) for (const secret of secrets) expect(text).not.toContain(secret);
-      expect(metrics).not.toContain(canary);
-      for (const file of filesBelow(data)) expect(readFileSync(file).includes(canary), file).toBe(false);
-      rmSync(folder, { recursive: true });
-    },
+    close: () => (closing ??= close()),
   };
+
+  async function close(): Promise<void> {
+    const metrics = await metricsText().catch(() => '');
+    child.kill('SIGTERM');
+    expect(await exited).toBe(0);
+    await dispatcher.close();
+    const received = [...texts(), ...watched.map((text) => text())];
+    for (const text of received) for (const secret of secrets) expect(text).not.toContain(secret);
+    expect(metrics).not.toContain(canary);
+    for (const file of filesBelow(data)) expect(readFileSync(file).includes(canary), file).toBe(false);
+    expect(socketsIn(data)).toEqual([]);
+    rmSync(folder, { recursive: true });
+  }
 }
 
 async function askAdmin(socketPath: string, path: string): Promise<string> {

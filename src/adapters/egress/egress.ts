@@ -1,83 +1,66 @@
-import { type Dispatcher, Pool } from 'undici';
 import type { Upstream, UpstreamCall, UpstreamListener, UpstreamStream } from '../../core/upstream.ts';
+import { type Answered, Connection } from './connection.ts';
+import { requestBytes } from './request-bytes.ts';
+import type { ResponseHead } from './response-reader.ts';
 
 /** Envoy answers with it when it has no answer of an engine: its response flags, such as `UF` for a failed connection. */
 const egressFailureHeader = 'x-weir-egress-failure';
 
-/** Abort reason of an attempt we gave up. Given, so that no DOMException is built for each. */
-const abandoned = new Error('attempt abandoned');
+/** Below Envoy's own idle limit on this listener, so that we close first and never write into a closing connection. */
+const idleMs = 20_000;
 
-/** One call, from dispatch to its end. Implements undici's handler and our handle on it. */
-class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
+/** One call, from its connection to its end. */
+class EgressCall implements Answered, UpstreamStream {
   readonly #listener: UpstreamListener;
   readonly #over: () => void;
-  #controller: Dispatcher.DispatchController | undefined;
-  #state: 'open' | 'aborted' | 'over' = 'open';
-  #paused = false;
+  #connection: Connection | undefined;
+  #state: 'open' | 'over' = 'open';
 
   constructor(listener: UpstreamListener, over: () => void) {
     this.#listener = listener;
     this.#over = over;
   }
 
-  abort(): void {
-    if (this.#state !== 'open') return;
-    this.#state = 'aborted';
-    this.#over();
-    this.#controller?.abort(abandoned);
+  /** Sends it. `connection` is its own until the answer has ended. */
+  send(connection: Connection, pieces: readonly Uint8Array[]): void {
+    this.#connection = connection;
+    connection.send(pieces, this);
   }
 
-  pause(): void {
-    this.#paused = true;
-    this.#controller?.pause();
-  }
+  abort = (): void => {
+    const connection = this.#connection;
+    if (this.#finish()) connection?.destroy();
+  };
 
-  resume(): void {
-    this.#paused = false;
-    this.#controller?.resume();
-  }
+  pause = (): void => this.#connection?.pause();
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    if (this.#state === 'aborted') controller.abort(abandoned);
-  }
+  resume = (): void => this.#connection?.resume();
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
-    this.#controller = controller;
-    // 1xx: the answer proper is still to come.
-    if (this.#state !== 'open' || status < 200) return;
-    const failure = headers[egressFailureHeader];
-    if (failure !== undefined) {
+  head({ status, headers }: ResponseHead): void {
+    const failure = headers.get(egressFailureHeader);
+    if (failure === undefined) this.#listener.head(status, (name) => headers.get(name));
+    else {
       this.abort();
-      this.#listener.failed(`Envoy ${String(failure)}`);
-      return;
+      this.#listener.failed(`Envoy ${failure}`);
     }
-    this.#listener.head(status, (name) => {
-      const value = headers[name];
-      return typeof value === 'string' ? value : value?.[0];
-    });
-    if (this.#paused) controller.pause();
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#state === 'open') this.#listener.data(chunk);
-  }
+  data = (bytes: Buffer): void => {
+    if (this.#state === 'open') this.#listener.data(bytes);
+  };
 
-  onResponseEnd(): void {
+  ended(): void {
     if (this.#finish()) this.#listener.ended();
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    if (this.#finish()) this.#listener.failed('code' in error ? String(error.code) : error.name);
+  failed(reason: string): void {
+    if (this.#finish()) this.#listener.failed(reason);
   }
 
   #finish(): boolean {
-    if (this.#state !== 'open') return false;
+    if (this.#state === 'over') return false;
     this.#state = 'over';
+    this.#connection = undefined;
     this.#over();
     return true;
   }
@@ -92,42 +75,64 @@ export interface Egress extends Upstream {
  * `x-weir-cluster` names the cluster. No timeout is set here: dispatch knows when an attempt is too quiet.
  */
 export function createEgress(options: { readonly socketPath: string }): Egress {
-  const pool = new Pool('http://egress', {
-    socketPath: options.socketPath,
-    connections: null,
-    pipelining: 1,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    // Below Envoy's own idle limit on this listener, so that we close first and never write into a closing connection.
-    keepAliveTimeout: 20_000,
-    keepAliveMaxTimeout: 20_000,
-  });
   const inFlight = new Map<string, number>();
+  const open = new Set<Connection>();
+  /** The latest used last: it is the one to use again. */
+  const idle: { readonly connection: Connection; readonly since: number }[] = [];
+  let sweep: NodeJS.Timeout | undefined;
+  let closed = false;
+  const gone = Promise.withResolvers<void>();
+
+  function takeConnection(): Connection {
+    const last = idle.pop();
+    if (last !== undefined) return last.connection;
+    const connection = new Connection({
+      socketPath: options.socketPath,
+      idle: (free) => {
+        idle.push({ connection: free, since: performance.now() });
+        sweep ??= setInterval(closeIdle, idleMs / 4).unref();
+      },
+      closed: (lost) => {
+        open.delete(lost);
+        const at = idle.findIndex((each) => each.connection === lost);
+        if (at !== -1) idle.splice(at, 1);
+        if (closed && open.size === 0) gone.resolve();
+      },
+    });
+    open.add(connection);
+    return connection;
+  }
+
+  function closeIdle(): void {
+    const before = performance.now() - idleMs;
+    while (idle[0] !== undefined && idle[0].since < before) idle.shift()?.connection.destroy();
+    if (idle.length > 0) return;
+    clearInterval(sweep);
+    sweep = undefined;
+  }
+
   return {
-    call: ({ cluster, authority, path, authorization, body, accept }: UpstreamCall, listener) => {
+    call: (call: UpstreamCall, listener) => {
+      const { cluster } = call;
       inFlight.set(cluster, (inFlight.get(cluster) ?? 0) + 1);
-      const call = new EgressCall(listener, () => {
+      const started = new EgressCall(listener, () => {
         const left = (inFlight.get(cluster) ?? 1) - 1;
         if (left === 0) inFlight.delete(cluster);
         else inFlight.set(cluster, left);
       });
-      const headers = [
-        'host',
-        authority,
-        'x-weir-cluster',
-        cluster,
-        'content-type',
-        'application/json',
-        'accept',
-        accept,
-        'user-agent',
-        'weir',
-      ];
-      if (authorization !== undefined) headers.push('authorization', authorization);
-      pool.dispatch({ method: 'POST', path, headers, body }, call);
-      return call;
+      const pieces = requestBytes(call);
+      if (closed) started.failed('EGRESS_CLOSED');
+      else if (pieces === undefined) started.failed('INVALID_REQUEST');
+      else started.send(takeConnection(), pieces);
+      return started;
     },
     inFlight: (cluster) => inFlight.get(cluster) ?? 0,
-    close: () => pool.destroy(),
+    close: () => {
+      closed = true;
+      clearInterval(sweep);
+      for (const connection of open) connection.fail('EGRESS_CLOSED');
+      if (open.size === 0) gone.resolve();
+      return gone.promise;
+    },
   };
 }

@@ -1,14 +1,12 @@
-import type { ServerDuplexStream } from '@grpc/grpc-js';
 import type { Delivery } from '../../core/delivery.ts';
 import type { Exchange, Headers, RequestHead } from '../../core/exchange.ts';
 import { Failure } from '../../core/failure.ts';
 import { type BodyCollector, createBodyCollector } from './body-collector.ts';
-import { type ProcessingRequest, writeBody, writeReply, writeStart } from './wire.ts';
+import type { Call } from './grpc-stream.ts';
+import { writeBody, writeReply, writeStart } from './wire.ts';
 
 /** Watches an answer on its way over a client's connection, which Envoy names in `x-weir-client-connection`. */
 export type OpenDelivery = (connection: string) => Delivery;
-
-export type Call = ServerDuplexStream<ProcessingRequest, Buffer>;
 
 /** Abort reason when a caller leaves. One object for all: an Error per caller would cost a stack trace each. */
 export const callerLeft: unique symbol = Symbol('caller left');
@@ -69,6 +67,8 @@ export class ExtProcExchange implements Exchange {
   }
 
   body(limitBytes: number): Promise<Uint8Array> {
+    // It may have left while its key was looked up: nobody would ever end the wait.
+    if (this.#state === 'over') return Promise.reject(callerLeft);
     const declared = this.head.header('content-length');
     const collector = createBodyCollector(declared === undefined ? undefined : Number(declared));
     for (const piece of this.#early) collector.add(piece);
@@ -126,8 +126,7 @@ export class ExtProcExchange implements Exchange {
 
   onDrain(run: () => void): void {
     const afterWindow = (): void => (this.#delivery === undefined ? run() : this.#delivery.onRoom(run));
-    if (this.#call.writableNeedDrain) this.#call.once('drain', afterWindow);
-    else afterWindow();
+    this.#call.onRoom(afterWindow);
   }
 
   /**

@@ -355,6 +355,18 @@ describe('a caller who leaves', () => {
   );
 });
 
+it('a caller who left before its body was asked for is not waited for', async () => {
+  handle = () => undefined;
+  const { stream, closed: gone } = open();
+  stream.write(head());
+  await eventually(() => exchanges.length === 1, 'the head has come');
+  stream.cancel();
+  await gone;
+  await eventually(() => exchanges[0]?.signal.aborted === true, 'the caller has left');
+  await expect(exchanges[0]?.body(100)).rejects.toBe(exchanges[0]?.signal.reason);
+  await noneOpen();
+});
+
 describe('frames that make no sense', () => {
   it.each([
     ['bytes that are no message', Buffer.from([0xff, 0xff, 0xff])],

@@ -1,13 +1,10 @@
 import { rm } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
-import { Server, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js';
-import { loadSync } from '@grpc/proto-loader';
+import { createServer, type Socket } from 'node:net';
 import type { Exchange } from '../../core/exchange.ts';
-import { type Call, ExtProcExchange, type OpenDelivery } from './exchange.ts';
-import { widenWindows } from './widen-windows.ts';
-import { type ProcessingRequest, readProcessingRequest } from './wire.ts';
-
-const protoFile = fileURLToPath(new URL('../../../protos/ext_proc.proto', import.meta.url));
+import { type Connection, createConnection } from './connection.ts';
+import { ExtProcExchange, type OpenDelivery } from './exchange.ts';
+import type { Call, CallHandler } from './grpc-stream.ts';
+import { readProcessingRequest } from './wire.ts';
 
 export interface ExtProcServer {
   /** Streams open now. */
@@ -17,46 +14,30 @@ export interface ExtProcServer {
 }
 
 /**
- * The service definition as the proto file declares it, with the codec of wire.ts in place of the generic one.
+ * Listens for Envoy's ext_proc streams on a Unix socket and hands each to `handle` as an HTTP exchange.
  * https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/service/ext_proc/v3/external_processor.proto
  */
-function processDefinition(): ServiceDefinition {
-  const service = loadSync(protoFile, { keepCase: true })['envoy.service.ext_proc.v3.ExternalProcessor'];
-  const method = service === undefined || 'format' in service ? undefined : service['Process'];
-  if (method === undefined) throw new Error(`${protoFile} does not declare ExternalProcessor.Process`);
-  return {
-    Process: { ...method, requestDeserialize: readProcessingRequest, responseSerialize: (bytes: Buffer) => bytes },
-  };
-}
-
-/** Listens for Envoy's ext_proc streams on a Unix socket and hands each to `handle` as an HTTP exchange. */
 export async function listenExtProc(options: {
   readonly socketPath: string;
   /** Must not throw: every failure of a request is an answer. */
   readonly handle: (exchange: Exchange) => void;
   readonly openDelivery: OpenDelivery;
 }): Promise<ExtProcServer> {
-  const { openDelivery } = options;
-  let open = 0;
-  const server = new Server({
-    'grpc.enable_channelz': 0,
-    // Envoy keeps one connection per worker thread and multiplexes every request over it.
-    'grpc.max_concurrent_streams': 1_000_000,
-    'grpc.max_receive_message_length': 4 * 1024 * 1024,
-  });
-  server.addService(processDefinition(), {
-    Process: (call: Call) => {
-      open += 1;
-      let exchange: ExtProcExchange | undefined;
-      let closed = false;
-      const leave = (): void => exchange?.leave();
-      call.on('data', (message: ProcessingRequest) => {
+  const { handle, openDelivery, socketPath } = options;
+  const connections = new Map<Socket, Connection>();
+
+  /** One call of `ExternalProcessor.Process`. */
+  function process(call: Call): CallHandler {
+    let exchange: ExtProcExchange | undefined;
+    return {
+      message: (bytes) => {
+        const message = readProcessingRequest(bytes);
         switch (message.kind) {
           case 'headers':
             // A second head would leave the first request without anybody to tell it that its caller has left.
             if (exchange !== undefined) return;
             exchange = new ExtProcExchange(call, message.headers, { endOfStream: message.endOfStream, openDelivery });
-            options.handle(exchange);
+            handle(exchange);
             return;
           case 'body':
             exchange?.receive(message.body, message.endOfStream);
@@ -68,41 +49,50 @@ export async function listenExtProc(options: {
           case 'other':
             return;
         }
-      });
-      call.on('end', () => {
+      },
+      over: () => {
         if (exchange === undefined) call.end();
-        leave();
-      });
-      call.on('cancelled', leave);
-      call.on('error', leave);
-      call.on('close', () => {
-        if (!closed) open -= 1;
-        closed = true;
-        leave();
-      });
-    },
+        else exchange.leave();
+      },
+    };
+  }
+
+  // Envoy keeps one connection per worker thread and multiplexes every request over it.
+  const server = createServer((socket) => {
+    const connection = createConnection({ socket, open: process, finished: () => socket.end() });
+    connections.set(socket, connection);
+    socket.on('data', connection.receive);
+    socket.on('drain', connection.drained);
+    // The reason does not matter: `close` follows.
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => {
+      connections.delete(socket);
+      connection.lost();
+    });
   });
-  const windows = widenWindows();
   // A socket file left by a killed process stops the bind with EADDRINUSE.
-  await rm(options.socketPath, { force: true });
+  await rm(socketPath, { force: true });
   await new Promise<void>((resolve, reject) => {
-    server.bindAsync(`unix:${options.socketPath}`, ServerCredentials.createInsecure(), (error) =>
-      error === null ? resolve() : reject(error),
-    );
+    server.once('error', reject);
+    server.listen(socketPath, () => {
+      server.off('error', reject);
+      resolve();
+    });
   });
   return {
-    open: () => open,
+    open: () => [...connections.values()].reduce((sum, connection) => sum + connection.open(), 0),
     close: async (graceMs) => {
       await new Promise<void>((resolve) => {
-        // Without channelz, `forceShutdown` of grpc-js 1.14 knows no connection, and `tryShutdown` would wait for ever.
-        const timer = setTimeout(windows.cut, graceMs);
-        server.tryShutdown(() => {
+        const timer = setTimeout(() => {
+          for (const socket of connections.keys()) socket.destroy();
+        }, graceMs);
+        server.close(() => {
           clearTimeout(timer);
           resolve();
         });
+        for (const connection of connections.values()) connection.drain();
       });
-      windows.stop();
-      await rm(options.socketPath, { force: true });
+      await rm(socketPath, { force: true });
     },
   };
 }

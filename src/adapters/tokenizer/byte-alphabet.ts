@@ -13,13 +13,16 @@ export const byteCharacters: readonly string[] = Array.from({ length: 256 }, (_,
   String.fromCharCode(printable(byte) ? byte : 0x100 + others++),
 );
 
-const byteOf = new Map(byteCharacters.map((character, byte) => [character, byte]));
+/** The byte of each character. */
+export const byteOfCharacter: ReadonlyMap<string, number> = new Map(
+  byteCharacters.map((character, byte) => [character, byte]),
+);
 
 /** The text that a token of a byte-level vocabulary stands for; undefined when its bytes are no whole characters. */
 export function textOfToken(token: string): string | undefined {
   const bytes: number[] = [];
   for (const character of token) {
-    const byte = byteOf.get(character);
+    const byte = byteOfCharacter.get(character);
     if (byte === undefined) return undefined;
     bytes.push(byte);
   }

@@ -21,7 +21,11 @@ const settled = (count: PromptCount): PromptCounting => ({ step: () => count });
  * Begins to count a prompt: renders it with the model's template, tries what its size alone can tell, and only then
  * looks at its words. Pure but for the template's clock; never throws.
  */
-export function beginPromptCount(tokenizer: LoadedTokenizer, prompt: Prompt, options: PromptCountOptions): PromptCounting {
+export function beginPromptCount(
+  tokenizer: LoadedTokenizer,
+  prompt: Prompt,
+  options: PromptCountOptions,
+): PromptCounting {
   const { want, limit, tokensPerImage } = options;
   const images = imagesOf(prompt);
   if (images > 0 && tokensPerImage === undefined) return settled({ kind: 'unknown', reason: 'tokenizer' });
@@ -34,7 +38,8 @@ export function beginPromptCount(tokenizer: LoadedTokenizer, prompt: Prompt, opt
   }
   const { tokensPerByte } = tokenizer.counter.sizes;
   // One more: a blank that the tokenizer puts before the whole.
-  const atMost = tokensPerByte === undefined ? Number.POSITIVE_INFINITY : Buffer.byteLength(text) * tokensPerByte + 1 + beside;
+  const atMost =
+    tokensPerByte === undefined ? Number.POSITIVE_INFINITY : Buffer.byteLength(text) * tokensPerByte + 1 + beside;
   if (want === 'verdict' && atMost <= limit) return settled({ kind: 'within', atMost: Math.ceil(atMost) });
 
   const counting = tokenizer.counter.begin(text, limit - beside);

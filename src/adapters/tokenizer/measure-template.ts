@@ -10,7 +10,11 @@ const tool = (name: string): Tool => ({ name, description: 'a', parameters: { ty
 const calling = (count: number): readonly Message[] => [
   user,
   { role: 'assistant', toolCalls: Array.from({ length: count }, (_, index) => call(`abcdefgh${index}`)) },
-  ...Array.from({ length: count }, (_, index): Message => ({ role: 'tool', toolCallId: `abcdefgh${index}`, content: 'a' })),
+  ...Array.from({ length: count }, (_, index): Message => ({
+    role: 'tool',
+    toolCallId: `abcdefgh${index}`,
+    content: 'a',
+  })),
 ];
 
 /**

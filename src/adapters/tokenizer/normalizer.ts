@@ -35,7 +35,9 @@ function strip(text: string, sides: { readonly strip_left: boolean; readonly str
 }
 
 /** The steps that `normalizer` of `tokenizer.json` consists of, each with its path. */
-export function normalizerSteps(file: NormalizerFile | null | undefined): readonly (readonly [PlainNormalizer, string])[] {
+export function normalizerSteps(
+  file: NormalizerFile | null | undefined,
+): readonly (readonly [PlainNormalizer, string])[] {
   if (file === null || file === undefined) return [];
   if (file.type !== 'Sequence') return [[file, 'normalizer']];
   return file.normalizers.map((plain, index) => [plain, `normalizer.normalizers[${index}]`]);

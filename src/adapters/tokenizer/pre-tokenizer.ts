@@ -7,6 +7,8 @@ export type PreTokenizer = (text: string, isFirst: boolean) => Iterable<string>;
 
 type Step = (text: string, isFirst: boolean) => Iterable<string>;
 
+// Node follows Unicode's newest version, the reference one or two before: characters assigned in between may be cut
+// otherwise. For `Punctuation` the reference follows Unicode 8.
 const whitespace = /\p{White_Space}/gu;
 const numeric = /\p{N}/gu;
 const asciiPunctuation = '!-\\/:-@\\[-`\\{-~';

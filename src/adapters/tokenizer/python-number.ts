@@ -2,7 +2,10 @@ declare global {
   /** In Node since version 21 (ECMAScript proposal "JSON.parse source text access"); not in the compiler's library yet. */
   interface JSON {
     rawJSON(text: string): object;
-    parse(text: string, reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown): unknown;
+    parse(
+      text: string,
+      reviver: (key: string, value: unknown, context: { readonly source?: string }) => unknown,
+    ): unknown;
   }
 }
 
@@ -19,7 +22,9 @@ export function pythonFloat(value: number): string {
     const sign = exponent < 0 ? '-' : '+';
     return `${mantissa}e${sign}${String(Math.abs(exponent)).padStart(2, '0')}`;
   }
-  const text = Object.is(value, -0) ? '-0' : value.toFixed(Math.max(0, (mantissa.split('.')[1]?.length ?? 0) - exponent));
+  const text = Object.is(value, -0)
+    ? '-0'
+    : value.toFixed(Math.max(0, (mantissa.split('.')[1]?.length ?? 0) - exponent));
   return text.includes('.') ? text : `${text}.0`;
 }
 

@@ -1,5 +1,6 @@
 /** What Python's `str.isspace` accepts. JavaScript's `trim` takes U+FEFF besides and leaves U+001C to U+001F and U+0085. */
-const blanks = '\t\n\v\f\r\u001C\u001D\u001E\u001F \u0085\u00A0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200A\u2028\u2029\u202F\u205F\u3000';
+const blanks =
+  '\t\n\v\f\r\u001C\u001D\u001E\u001F \u0085\u00A0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200A\u2028\u2029\u202F\u205F\u3000';
 
 export type Sides = 'both' | 'left' | 'right';
 

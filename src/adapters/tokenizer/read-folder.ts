@@ -18,7 +18,8 @@ async function readText(root: string, file: string): Promise<string | undefined>
   try {
     return await readFile(join(root, file), 'utf8');
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR')) return undefined;
+    if (cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR'))
+      return undefined;
     throw new BrokenTokenizer({ file, field: '', message: 'cannot be read' }, { cause });
   }
 }
@@ -35,7 +36,11 @@ async function readJson<T extends z.ZodType>(root: string, file: string, schema:
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw new BrokenTokenizer({ file, field: fieldPath(issue?.path ?? []), message: issue?.message ?? 'expected another value' });
+  throw new BrokenTokenizer({
+    file,
+    field: fieldPath(issue?.path ?? []),
+    message: issue?.message ?? 'expected another value',
+  });
 }
 
 /** Reads a tokenizer folder. Rejects with a `BrokenTokenizer` that names the file and the field. */

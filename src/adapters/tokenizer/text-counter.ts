@@ -1,4 +1,6 @@
+import { fewestTokens } from '../../core/tokenizer.ts';
 import { compileSections, type SectionSplitter } from './added-tokens.ts';
+import { compileByteBound } from './byte-bound.ts';
 import { compileBytePairs, WordTooLong } from './byte-pairs.ts';
 import { compileNormalizer } from './normalizer.ts';
 import { compilePreTokenizer, isByteLevel } from './pre-tokenizer.ts';
@@ -24,6 +26,7 @@ export interface TextCounter {
 }
 
 const wordsPerCheck = 256;
+const unitsPerCheck = 16_384;
 
 /** Makes a counter of what was read from a tokenizer folder. Throws a `FieldFault` when it cannot count exactly. */
 export function compileTextCounter(file: TokenizerFile, extraTokens: readonly AddedTokenFile[]): TextCounter {
@@ -39,10 +42,11 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
   const isNormalized = (token: AddedTokenFile): boolean => token.normalized ?? !token.special;
   const written = compileSections(new Map([...added].filter(([, token]) => !isNormalized(token))));
   const normalized: SectionSplitter = compileSections(
-    new Map(
-      [...added.values()].filter(isNormalized).map((token) => [normalize(token.content), token] as const),
-    ),
+    new Map([...added.values()].filter(isNormalized).map((token) => [normalize(token.content), token] as const)),
   );
+
+  const byteBound = compileByteBound(file.model, byteLevel);
+  const leastOf = (word: string): number => (Number.isFinite(sizes.longestTokenBytes) ? byteBound(word) : 0);
 
   function* wordsOf(text: string): Generator<string | undefined> {
     for (const section of written(text)) {
@@ -61,7 +65,7 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
   }
 
   function begin(text: string, limit: number): TextCounting {
-    const least = Math.ceil(Buffer.byteLength(text) / sizes.longestTextBytes);
+    const least = fewestTokens(Buffer.byteLength(text), sizes.longestTextBytes);
     if (least > limit) return { step: () => ({ kind: 'over', atLeast: least }) };
     const words = wordsOf(text);
     let tokens = 0;
@@ -75,20 +79,21 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
             tokens += 1;
           } else {
             // A token stands for no more UTF-16 units than bytes, so a long word that is too much need not be merged.
-            const least = tokens + Math.ceil(value.length / sizes.longestTokenBytes);
+            const least = tokens + fewestTokens(value.length, sizes.longestTokenBytes);
             if (least > limit) return { kind: 'over', atLeast: least };
             wordUnits += value.length;
             try {
               tokens += count(value);
             } catch (error) {
-              if (error instanceof WordTooLong) return { kind: 'unknown' };
-              throw error;
+              if (!(error instanceof WordTooLong)) throw error;
+              const atLeast = tokens + leastOf(value);
+              return atLeast > limit ? { kind: 'over', atLeast } : { kind: 'unknown' };
             }
           }
           if (tokens > limit) return { kind: 'over', atLeast: tokens };
-          if ((seen % wordsPerCheck === 0 || wordUnits > 16_384) && stop()) {
+          if (seen % wordsPerCheck === 0 || wordUnits > unitsPerCheck) {
             wordUnits = 0;
-            return undefined;
+            if (stop()) return undefined;
           }
         }
       },

@@ -6,7 +6,10 @@ import type { Pattern } from './tokenizer-file.ts';
 function translate(regex: string): RegExp {
   const parts = { normalizer: null, post_processor: null, decoder: null, added_tokens: [] };
   const split = { type: 'Split', pattern: { Regex: regex }, behavior: 'Isolated', invert: false };
-  const { pre_tokenizer: made } = new Tokenizer({ ...parts, model: { type: 'BPE', vocab: {}, merges: [] }, pre_tokenizer: split }, {});
+  const { pre_tokenizer: made } = new Tokenizer(
+    { ...parts, model: { type: 'BPE', vocab: {}, merges: [] }, pre_tokenizer: split },
+    {},
+  );
   const compiled: unknown = made?.pattern;
   if (!(compiled instanceof RegExp)) throw new Error('the package made no pattern');
   return compiled;

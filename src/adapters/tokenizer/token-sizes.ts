@@ -141,10 +141,12 @@ export function measureTokens(file: TokenizerFile, added: readonly AddedTokenFil
       (sum, character) => sum + (!byteLevel && character in file.model.vocab ? 1 : bytesOf(character)),
       0,
     );
-  const factors = normalizerSteps(file.normalizer).reduce<Factors>(
-    (now, [step]) => after(now, step, tokensOf),
-    { bytes: 1, tokens: 1, escapedTokens: 1, shrink: 1 },
-  );
+  const factors = normalizerSteps(file.normalizer).reduce<Factors>((now, [step]) => after(now, step, tokensOf), {
+    bytes: 1,
+    tokens: 1,
+    escapedTokens: 1,
+    shrink: 1,
+  });
   const longestTokenBytes = longestToken(file, added, byteLevel);
   const prefix = prefixesWords(file, added) ? 1 : 0;
   return {

@@ -91,9 +91,7 @@ const specialToken = z.union([z.string(), z.object({ content: z.string() }).tran
 
 /** `tokenizer_config.json`: the chat template, and tokens that wins over those of `tokenizer.json`. */
 export const tokenizerConfigFile = z.object({
-  chat_template: z
-    .union([z.string(), z.array(z.object({ name: z.string(), template: z.string() })).min(1)])
-    .nullish(),
+  chat_template: z.union([z.string(), z.array(z.object({ name: z.string(), template: z.string() })).min(1)]).nullish(),
   added_tokens_decoder: z.record(z.string(), addedToken).default({}),
   bos_token: specialToken.nullish(),
   eos_token: specialToken.nullish(),

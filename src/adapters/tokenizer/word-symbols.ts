@@ -6,14 +6,14 @@ import type { ModelFile } from './tokenizer-file.ts';
 export type SymbolWriter = (word: string, into: Int32Array) => number;
 
 /** The tokens of the single bytes, when all of them are there: nothing is then unknown to the vocabulary. */
-export function byteTokens(vocab: ReadonlyMap<string, number>, nameOf: (byte: number) => string): Int32Array | undefined {
+function byteTokens(vocab: ReadonlyMap<string, number>, nameOf: (byte: number) => string): Int32Array | undefined {
   const ids = Array.from({ length: 256 }, (_, byte) => vocab.get(nameOf(byte)));
   const known = ids.filter((id) => id !== undefined);
   return known.length === 256 ? Int32Array.from(known) : undefined;
 }
 
-export const fallbackName = (byte: number): string => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
-export const byteLevelName = (byte: number): string => byteCharacters[byte] ?? '';
+const fallbackName = (byte: number): string => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
+const byteLevelName = (byte: number): string => byteCharacters[byte] ?? '';
 
 const encoder = new TextEncoder();
 

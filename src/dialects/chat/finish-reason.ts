@@ -1,20 +1,28 @@
 import type { FinishReason } from '../../core/event.ts';
 
-/** Endings as engines name them. One that is not here is a failed attempt: an answer must end in a way we know. */
+/**
+ * Endings as engines name them, in lower case. One that is not here is a failed attempt: an answer must end in a way we
+ * know. Known not to be endings: SGLang's and vLLM's `abort`, vLLM's and Mistral's `error`, Z.ai's `network_error`,
+ * DeepSeek's `insufficient_system_resource`, Ollama's `load` and `unload`.
+ */
 const endings: ReadonlyMap<string, FinishReason> = new Map([
   ['stop', 'stop'],
-  ['eos', 'stop'],
-  ['eos_token', 'stop'],
+  ['eos', 'stop'], // Together
+  ['eos_token', 'stop'], // TGI
   ['end_turn', 'stop'],
-  ['stop_sequence', 'stop'],
+  ['stop_sequence', 'stop'], // TGI
   ['length', 'length'],
   ['max_tokens', 'length'],
   ['max_length', 'length'],
+  ['model_length', 'length'], // Mistral
+  ['model_context_window_exceeded', 'length'], // Z.ai
   ['tool_calls', 'tool_calls'],
+  ['tool_call', 'tool_calls'],
   ['tool_use', 'tool_calls'],
   ['function_call', 'tool_calls'],
   ['content_filter', 'content_filter'],
-  ['sensitive', 'content_filter'],
+  ['safety', 'content_filter'], // Gemini
+  ['sensitive', 'content_filter'], // Z.ai
   ['refusal', 'content_filter'],
 ]);
 
@@ -26,7 +34,7 @@ export interface ChoiceContent {
 
 /** The chat format's word for how a choice ended; undefined when the engine's word is not one for an ending. */
 export function readFinishReason(raw: string, content: ChoiceContent): FinishReason | undefined {
-  const reason = endings.get(raw);
+  const reason = endings.get(raw.toLowerCase());
   if (reason === undefined) return undefined;
   // Service specification §7.4: a refusal is an ordinary answer that ends in content_filter.
   if (content.refused && reason !== 'length') return 'content_filter';

@@ -1,7 +1,10 @@
-import type { AnswerEvent, Fault, Logprobs } from '../../core/event.ts';
+import type { AnswerEvent, Fault, Logprobs, TextEvent } from '../../core/event.ts';
+import type { InlineReasoning } from '../../core/reasoning-tags.ts';
 import { isObject, type JsonObject, textOf } from '../json.ts';
+import { appendText } from './append-events.ts';
 import { readFinishReason } from './finish-reason.ts';
 import { createToolRepair } from './repair-tools.ts';
+import { createTagSplitter, type SortedText } from './split-tags.ts';
 
 export interface ReadOptions {
   /** Names of the tools the caller offered. */
@@ -10,22 +13,37 @@ export interface ReadOptions {
   readonly newToolId: (choice: number, tool: number) => string;
   /** Choices asked for: an answer is whole when each has ended. */
   readonly choices: number;
+  /** Tags to look for in the text; absent for a route that reports its reasoning in a field, or has none. */
+  readonly reasoning?: InlineReasoning;
+  /**
+   * The engine continues an answer whose text had begun: what it files as reasoning is text (engines.md §5). Only an
+   * opening tag, first of all, still begins reasoning anew.
+   */
+  readonly answerBegun?: boolean;
 }
 
 /** Reads one choice of an answer, delta by delta or as a whole message: the fields are the same. */
 export interface ChoiceReader {
   readonly push: (choice: JsonObject, events: AnswerEvent[]) => Fault | undefined;
+  /** Takes a piece of the text as the engine filed it, without the chunk around it. */
+  readonly text: (event: TextEvent, events: AnswerEvent[]) => void;
   readonly finished: () => boolean;
   /** The engine says that the answer is whole: ends a choice with whole calls and no finish_reason, as some leave it. */
   readonly close: (events: AnswerEvent[]) => void;
 }
 
-function logprobsOf(value: unknown): { readonly logprobs?: Logprobs } {
-  if (!isObject(value)) return {};
-  const content = Array.isArray(value['content']) ? { content: value['content'] } : {};
-  const refusal = Array.isArray(value['refusal']) ? { refusal: value['refusal'] } : {};
-  return { logprobs: { ...content, ...refusal } };
+type Tokens = readonly unknown[] | undefined;
+
+/** Token probabilities of a delta: those of its text and those of its refusal. */
+function logprobsOf(value: unknown): { readonly content: Tokens; readonly refusal: Tokens } {
+  const list = (tokens: unknown): Tokens => (Array.isArray(tokens) && tokens.length > 0 ? tokens : undefined);
+  return isObject(value)
+    ? { content: list(value['content']), refusal: list(value['refusal']) }
+    : { content: undefined, refusal: undefined };
 }
+
+const carrying = (name: keyof Logprobs, tokens: Tokens): { readonly logprobs?: Logprobs } =>
+  tokens === undefined ? {} : { logprobs: { [name]: tokens } };
 
 /** Older engines send one call in a field of its own. */
 function fragmentsOf(delta: JsonObject): readonly unknown[] {
@@ -34,34 +52,65 @@ function fragmentsOf(delta: JsonObject): readonly unknown[] {
 }
 
 export function createChoiceReader(index: number, options: ReadOptions): ChoiceReader {
+  const { answerBegun = false } = options;
   const tools = createToolRepair({
     choice: index,
     toolNames: options.toolNames,
     newId: (tool) => options.newToolId(index, tool),
   });
+  const tags = options.reasoning === undefined ? undefined : createTagSplitter(options.reasoning, { answerBegun });
   let finished = false;
   let refused = false;
 
-  function readDelta(delta: JsonObject, logprobs: { readonly logprobs?: Logprobs }, events: AnswerEvent[]): void {
+  function give(sorted: readonly SortedText[] | undefined, events: AnswerEvent[]): void {
+    for (const piece of sorted ?? []) appendText(events, { ...piece, choice: index });
+  }
+
+  function readText({ type, text, deltas }: TextEvent, events: AnswerEvent[]): void {
+    const field = answerBegun && type === 'reasoning-delta' ? 'text-delta' : type;
+    if (type === 'reasoning-delta') give(tags?.stop(), events);
+    if (type === 'text-delta' && tags !== undefined) give(tags.push(text, deltas), events);
+    else appendText(events, { type: field, choice: index, text, deltas });
+  }
+
+  function readDelta(delta: JsonObject, logprobs: ReturnType<typeof logprobsOf>, events: AnswerEvent[]): void {
     const reasoning = textOf(delta['reasoning_content']) ?? textOf(delta['reasoning']);
-    if (reasoning !== undefined) events.push({ type: 'reasoning-delta', choice: index, text: reasoning, deltas: 1 });
+    if (reasoning !== undefined)
+      readText({ type: 'reasoning-delta', choice: index, text: reasoning, deltas: 1 }, events);
     const text = textOf(delta['content']);
-    if (text !== undefined || logprobs.logprobs?.content?.length) {
-      events.push({ type: 'text-delta', choice: index, text: text ?? '', deltas: 1, ...logprobs });
-    }
+    if (logprobs.content !== undefined) {
+      // The tokens of what is held back or filed as reasoning count too: their list is the caller's, whole and in order.
+      const before = events.length;
+      if (text !== undefined) readText({ type: 'text-delta', choice: index, text, deltas: 1 }, events);
+      const at = events.findIndex(({ type }, place) => place >= before && type === 'text-delta');
+      const event = events[at];
+      if (event?.type === 'text-delta') events[at] = { ...event, ...carrying('content', logprobs.content) };
+      else {
+        const deltas = text === undefined && reasoning === undefined ? 1 : 0;
+        events.push({ type: 'text-delta', choice: index, text: '', deltas, ...carrying('content', logprobs.content) });
+      }
+    } else if (text !== undefined) readText({ type: 'text-delta', choice: index, text, deltas: 1 }, events);
     const refusal = textOf(delta['refusal']);
-    if (refusal !== undefined) {
+    if (refusal !== undefined || logprobs.refusal !== undefined) {
       refused = true;
-      events.push({ type: 'refusal-delta', choice: index, text: refusal, deltas: 1, ...logprobs });
+      give(tags?.flush(), events);
+      const tokens = carrying('refusal', logprobs.refusal);
+      events.push({ type: 'refusal-delta', choice: index, text: refusal ?? '', deltas: 1, ...tokens });
     }
-    events.push(...tools.push(fragmentsOf(delta)));
+    const fragments = fragmentsOf(delta);
+    if (fragments.length > 0) give(tags?.flush(), events);
+    events.push(...tools.push(fragments));
   }
 
   return {
     finished: () => finished,
+    text: (event, events) => {
+      if (!finished) readText(event, events);
+    },
     close: (events) => {
       const closing = finished || !tools.isWhole() ? undefined : tools.end();
       if (closing === undefined) return;
+      give(tags?.flush(), events);
       events.push(...closing, { type: 'finish', choice: index, reason: 'tool_calls' });
       finished = true;
     },
@@ -76,6 +125,7 @@ export function createChoiceReader(index: number, options: ReadOptions): ChoiceR
       if (reason === undefined) return { kind: 'engine-error', detail: 'unknown finish_reason' };
       const closing = tools.end();
       if (closing === undefined) return { kind: 'malformed', detail: 'tool call without a name' };
+      give(tags?.flush(), events);
       events.push(...closing, { type: 'finish', choice: index, reason });
       finished = true;
       return undefined;

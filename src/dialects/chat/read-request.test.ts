@@ -283,7 +283,8 @@ describe('what is read', () => {
       expect(readRequest(withMessages({ role: 'user', content: parts(image) })).messages[0]?.content).toEqual(expected);
     }
     expect(
-      readRequest(withPart({ type: 'image_url', image_url: { url: 'data:image/png;base64,x', detail: 'low' } })).messages[0]?.content,
+      readRequest(withPart({ type: 'image_url', image_url: { url: 'data:image/png;base64,x', detail: 'low' } }))
+        .messages[0]?.content,
     ).toEqual([{ type: 'image', url: 'data:image/png;base64,x', detail: 'low' }]);
   });
 

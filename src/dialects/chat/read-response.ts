@@ -2,8 +2,9 @@ import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../../core/ev
 import { isObject, parseJson } from '../json.ts';
 import { createSseDecoder } from '../sse.ts';
 import { type DeltaTemplate, learnTemplate } from './delta-template.ts';
-import { createAnswerReader } from './read-answer.ts';
+import { createAnswerReader, errorInside } from './read-answer.ts';
 import type { ReadOptions } from './read-choice.ts';
+import { soleText } from './sole-text.ts';
 
 /** Largest JSON answer we hold, bytes. */
 const maxAnswerBytes = 64 * 1024 * 1024;
@@ -26,31 +27,27 @@ export function createStreamReader(options: ReadOptions): ResponseReader {
 
   function readChunk(payload: string): void {
     const chunk = parseJson(payload);
-    if (!isObject(chunk)) return;
-    const before = events.length;
+    if (!isObject(chunk)) {
+      state = errorInside(chunk) ?? state;
+      return;
+    }
     state = answer.push(chunk, events) ?? state;
-    const event = events[before];
-    // After the end of a choice its text is dropped, which a template would not know.
-    if (events.some(({ type }, at) => at >= before && type === 'finish')) template = undefined;
-    const alone = events.length === before + 1 && (event?.type === 'text-delta' || event?.type === 'reasoning-delta');
-    if (!alone || misses >= maxMisses) return;
-    template = learnTemplate(payload, event);
+    const text = soleText(chunk);
+    if (text === undefined || misses >= maxMisses) return;
+    template = learnTemplate(payload, text);
     misses += 1;
   }
 
-  /** Pieces of the same text that arrived together are one event. */
-  function append(text: string, deltas: number): void {
+  function takeRun(text: string, deltas: number, usage: string | undefined): void {
     if (template === undefined) return;
     misses = 0;
     const { type, choice } = template;
-    const last = events.at(-1);
-    if (last?.type === type && last.choice === choice && last.logprobs === undefined) {
-      events[events.length - 1] = { type, choice, text: last.text + text, deltas: last.deltas + deltas };
-    } else events.push({ type, choice, text, deltas });
+    if (text !== '') answer.text({ type, choice, text, deltas }, events);
+    if (usage !== undefined) answer.usage(parseJson(usage), events);
   }
 
   const sse = createSseDecoder({
-    run: (input, at) => (template === undefined || state !== 'open' ? at : template.run(input, at, append)),
+    run: (input, at) => (template === undefined || state !== 'open' ? at : template.run(input, at, takeRun)),
     payload: (payload) => {
       if (state !== 'open') return;
       if (payload !== '[DONE]') readChunk(payload);
@@ -82,6 +79,13 @@ export function createStreamReader(options: ReadOptions): ResponseReader {
   };
 }
 
+/** The error of an answer that is one `data:` line. */
+function errorEvent(text: string): unknown {
+  const [, data = ''] = /^\s*data:(.*)/.exec(text) ?? [];
+  const value = parseJson(data);
+  return errorInside(value) === undefined ? undefined : value;
+}
+
 /** Reads a chat completion that comes as one JSON object. Nothing is known before its last byte. */
 export function createJsonReader(options: ReadOptions): ResponseReader {
   const decoder = new TextDecoder();
@@ -99,7 +103,10 @@ export function createJsonReader(options: ReadOptions): ResponseReader {
     },
     end: () => {
       const events: AnswerEvent[] = [];
-      const parsed = parseJson(text + decoder.decode());
+      text += decoder.decode();
+      // Some send an error as a stream would, whatever they say it is.
+      const whole = parseJson(text);
+      const parsed = whole === undefined ? errorEvent(text) : whole;
       if (parsed === undefined) return { events, state: { kind: 'malformed', detail: 'answer is not JSON' } };
       const fault = answer.push(parsed, events);
       if (fault === undefined) answer.close(events);

@@ -1,53 +1,90 @@
 import type { Usage } from '../../core/usage.ts';
 import { countOf, isObject, type JsonObject } from '../json.ts';
 
-/** The places where providers put the cached part of the prompt, best first. */
-function cachedOf(usage: JsonObject): number | undefined {
-  const details = isObject(usage['prompt_tokens_details']) ? usage['prompt_tokens_details'] : {};
-  return (
-    countOf(details['cached_tokens']) ?? countOf(usage['prompt_cache_hit_tokens']) ?? countOf(usage['cached_tokens'])
-  );
+/** What an engine has said of its token counts so far; what it has not said is undefined. */
+export interface UsageReport {
+  readonly promptTokens?: number | undefined;
+  readonly completionTokens?: number | undefined;
+  readonly cachedTokens?: number | undefined;
+  readonly reasoningTokens?: number | undefined;
 }
 
-function reasoningOf(usage: JsonObject): number | undefined {
-  const details = isObject(usage['completion_tokens_details']) ? usage['completion_tokens_details'] : {};
-  return countOf(details['reasoning_tokens']) ?? countOf(usage['reasoning_tokens']);
-}
+const detailsOf = (usage: JsonObject, name: string): JsonObject => {
+  const details = usage[name];
+  return isObject(details) ? details : {};
+};
 
 /**
- * Reads an engine's usage block, in any provider's shape, into one. Undefined when it holds no token counts.
- * Cached tokens never exceed the prompt, and reasoning is folded in where an engine leaves it out of its completion.
+ * Reads an engine's usage block, in any provider's shape (engines.md §4), into one. Undefined when it holds no token
+ * counts. Reasoning is folded in where an engine leaves it out of its completion.
  */
-export function readUsage(value: unknown): Usage | undefined {
+export function readUsage(value: unknown): UsageReport | undefined {
   if (!isObject(value)) return undefined;
-  const prompt = countOf(value['prompt_tokens']);
-  const reported = countOf(value['completion_tokens']);
   const total = countOf(value['total_tokens']);
-  const reasoning = reasoningOf(value);
-  if (prompt === undefined && reported === undefined) return undefined;
-  const promptTokens = prompt ?? Math.max(0, (total ?? 0) - (reported ?? 0));
-  const plain = reported ?? Math.max(0, (total ?? 0) - promptTokens);
-  // Some providers count reasoning beside the completion: then only the sum of all three is the total.
-  const beside = reasoning !== undefined && reasoning > 0 && total === promptTokens + plain + reasoning;
-  const completionTokens = beside ? plain + reasoning : plain;
-  const cached = cachedOf(value);
+  const given = { prompt: countOf(value['prompt_tokens']), completion: countOf(value['completion_tokens']) };
+  if (given.prompt === undefined && given.completion === undefined) return undefined;
+  const rest = (known: number | undefined): number | undefined =>
+    total === undefined || known === undefined ? undefined : Math.max(0, total - known);
+  const promptTokens = given.prompt ?? rest(given.completion);
+  const plain = given.completion ?? rest(given.prompt);
+  const reasoning =
+    countOf(detailsOf(value, 'completion_tokens_details')['reasoning_tokens']) ?? countOf(value['reasoning_tokens']);
+  // xAI counts reasoning beside the completion: then only the sum of all three is the total.
+  const beside = reasoning !== undefined && reasoning > 0 && total === (promptTokens ?? 0) + (plain ?? 0) + reasoning;
   return {
     promptTokens,
-    completionTokens,
-    ...(cached === undefined ? {} : { cachedTokens: Math.min(cached, promptTokens) }),
-    // A split that is larger than the whole is no split.
-    ...(reasoning === undefined || reasoning > completionTokens ? {} : { reasoningTokens: reasoning }),
+    completionTokens: beside ? (plain ?? 0) + reasoning : plain,
+    reasoningTokens: reasoning,
+    // OpenAI, vLLM and most; DeepSeek; Moonshot.
+    cachedTokens:
+      countOf(detailsOf(value, 'prompt_tokens_details')['cached_tokens']) ??
+      countOf(value['prompt_cache_hit_tokens']) ??
+      countOf(value['cached_tokens']),
   };
 }
 
-/** Finds the usage of a chunk or a whole answer: at the top, inside the first choice, or under a provider's name. */
-export function usageOf(answer: JsonObject): Usage | undefined {
+/** llama.cpp counts in its `timings` whether usage was asked for or not; what its cache held is not in `prompt_n`. */
+function readTimings(value: unknown): UsageReport | undefined {
+  if (!isObject(value)) return undefined;
+  const processed = countOf(value['prompt_n']);
+  const cachedTokens = countOf(value['cache_n']);
+  const completionTokens = countOf(value['predicted_n']);
+  if (processed === undefined || completionTokens === undefined) return undefined;
+  return { promptTokens: processed + (cachedTokens ?? 0), completionTokens, cachedTokens };
+}
+
+/** Finds the usage of a chunk or a whole answer: at the top, inside a choice, or under a provider's name. */
+export function usageOf(answer: JsonObject): UsageReport | undefined {
   const top = readUsage(answer['usage']);
   if (top !== undefined) return top;
   const { choices } = answer;
   const first: unknown = Array.isArray(choices) ? choices[0] : undefined;
   const inChoice = isObject(first) ? readUsage(first['usage']) : undefined;
-  if (inChoice !== undefined) return inChoice;
-  const groq = answer['x_groq'];
-  return isObject(groq) ? readUsage(groq['usage']) : undefined;
+  return inChoice ?? readUsage(detailsOf(answer, 'x_groq')['usage']) ?? readTimings(answer['timings']);
+}
+
+/** Puts a newer report over an older one: totals are never summed, and what the newer one leaves out stays known. */
+export function mergeUsage(older: UsageReport | undefined, newer: UsageReport): UsageReport {
+  return {
+    promptTokens: newer.promptTokens ?? older?.promptTokens,
+    completionTokens: newer.completionTokens ?? older?.completionTokens,
+    cachedTokens: newer.cachedTokens ?? older?.cachedTokens,
+    reasoningTokens: newer.reasoningTokens ?? older?.reasoningTokens,
+  };
+}
+
+/**
+ * The usage that a report amounts to; undefined while it leaves out the prompt or the completion. Cached tokens never
+ * exceed the prompt.
+ */
+export function usageFrom(report: UsageReport): Usage | undefined {
+  const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = report;
+  if (promptTokens === undefined || completionTokens === undefined) return undefined;
+  return {
+    promptTokens,
+    completionTokens,
+    ...(cachedTokens === undefined ? {} : { cachedTokens: Math.min(cachedTokens, promptTokens) }),
+    // A split that is larger than the whole is no split.
+    ...(reasoningTokens === undefined || reasoningTokens > completionTokens ? {} : { reasoningTokens }),
+  };
 }

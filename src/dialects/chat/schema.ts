@@ -25,10 +25,7 @@ const imageUrl = z.string().regex(/^(?:https?:\/\/|data:image\/)/i, 'expected an
 
 const imagePart = z.object({
   type: z.literal('image_url'),
-  image_url: z.union([
-    imageUrl,
-    z.object({ url: imageUrl, detail: z.enum(['auto', 'low', 'high']).nullish() }),
-  ]),
+  image_url: z.union([imageUrl, z.object({ url: imageUrl, detail: z.enum(['auto', 'low', 'high']).nullish() })]),
 });
 const refusalPart = z.object({ type: z.literal('refusal'), refusal: z.string() });
 

@@ -16,8 +16,8 @@ export interface TagSplitter {
   readonly push: (text: string, deltas: number) => readonly SortedText[];
   /** No further text comes, or something else comes first: gives what was held back. */
   readonly flush: () => readonly SortedText[];
-  /** The engine reports its reasoning in a field after all: from now on text is text. */
-  readonly stop: () => void;
+  /** The engine reports its reasoning in a field after all: gives what was held back, and from now on text is text. */
+  readonly stop: () => readonly SortedText[];
 }
 
 type Phase = 'start' | 'reasoning' | 'text';
@@ -99,12 +99,15 @@ export function createTagSplitter(
   const steps: Readonly<Record<Phase, () => boolean>> = {
     start: () => {
       const text = held.trimStart();
+      if (held.length - text.length > maxLeadingSpace) {
+        phase = untagged;
+        return true;
+      }
       const open = opens.find((tag) => text.startsWith(tag));
       const plain = plains.find((tag) => text.startsWith(tag));
       if (open !== undefined) enter('reasoning', text.slice(open.length));
       else if (plain !== undefined) enter('text', text.slice(plain.length));
-      else if (text !== '' && [...opens, ...plains].some((tag) => tag.startsWith(text))) return false;
-      else if (text === '' && held.length <= maxLeadingSpace) return false;
+      else if ([...opens, ...plains].some((tag) => tag.startsWith(text))) return false;
       else phase = untagged;
       return true;
     },
@@ -131,7 +134,7 @@ export function createTagSplitter(
   };
 
   function sort(): void {
-    for (let more = true; more; ) {
+    for (let more = true; more;) {
       if (afterTag && phase !== 'start') held = held.trimStart();
       if (held === '') return;
       if (phase !== 'start') afterTag = false;
@@ -145,7 +148,15 @@ export function createTagSplitter(
     return taken;
   }
 
+  function flush(): readonly SortedText[] {
+    if (phase === 'start' && held.trim() !== '') phase = untagged;
+    give(phase === 'reasoning' ? 'reasoning-delta' : 'text-delta', afterTag ? held.trimStart() : held);
+    held = '';
+    return take();
+  }
+
   return {
+    flush,
     push: (text, deltas) => {
       // Nothing but text can come: the common case once the answer has begun.
       if (phase === 'text' && !afterTag) return text === '' ? [] : [{ type: 'text-delta', text, deltas }];
@@ -154,15 +165,11 @@ export function createTagSplitter(
       sort();
       return take();
     },
-    flush: () => {
-      if (phase === 'start' && held.trim() !== '') phase = untagged;
-      give(phase === 'reasoning' ? 'reasoning-delta' : 'text-delta', afterTag ? held.trimStart() : held);
-      held = '';
-      return take();
-    },
     stop: () => {
+      const rest = flush();
       phase = 'text';
       afterTag = false;
+      return rest;
     },
   };
 }

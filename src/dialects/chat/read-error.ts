@@ -1,0 +1,165 @@
+import type { EngineError } from '../../core/event.ts';
+import { isObject, parseJson } from '../json.ts';
+
+/** An engine's error, with all that is kept of it: its text may quote the prompt. */
+export interface ErrorReading {
+  readonly engineError: EngineError;
+  /** HTTP status that the body of a 200 speaks of, where it does. */
+  readonly status?: number;
+}
+
+/** Most of a message that is looked at, characters. */
+const maxMessage = 4096;
+
+/** Codes and types that mean one thing, whatever the message says. In lower case. */
+const codes: ReadonlyMap<string, EngineError> = new Map<string, EngineError>([
+  // OpenAI, Groq, DeepSeek · llama.cpp · Z.ai's finish_reason · Z.ai's code
+  ...rows('context-length', 'context_length_exceeded', 'exceed_context_size_error'),
+  ...rows('context-length', 'model_context_window_exceeded', '1261'),
+  // OpenAI, Groq · Moonshot · vLLM · DashScope (compatible mode, then its own) · Z.ai: concurrency, frequency, per day
+  ...rows('rate-limit', 'rate_limit_exceeded', 'rate_limit_error', 'rate_limit_reached_error', 'ratelimiterror'),
+  ...rows('rate-limit', 'limit_requests', 'limit_burst_rate', 'too_many_requests', '1302', '1303', '1304'),
+  ...rows('rate-limit', 'throttling', 'throttling.ratequota', 'throttling.allocationquota', 'throttling.burstrate'),
+  // Moonshot · Anthropic-like · vLLM · TGI · Z.ai · llama.cpp while it loads
+  ...rows('overloaded', 'engine_overloaded_error', 'overloaded_error', 'overloaded', 'serviceunavailableerror'),
+  ...rows('overloaded', 'service_unavailable', 'unavailable_error', 'server_overloaded', '1305', '1312'),
+  // OpenAI, DashScope · Moonshot · DashScope · vLLM · Z.ai: authentication, account, balance, permission, plan
+  ...rows('account', 'insufficient_quota', 'invalid_api_key', 'account_deactivated', 'billing_hard_limit_reached'),
+  ...rows('account', 'exceeded_current_quota_error', 'invalid_authentication_error', 'incorrect_api_key_error'),
+  ...rows('account', 'permission_denied_error', 'authentication_error', 'authenticationerror', 'permission_error'),
+  ...rows('account', 'arrearage', 'access_denied', 'insufficient_balance', 'unauthorized', 'permissiondeniederror'),
+  ...rows('account', '1000', '1001', '1002', '1003', '1004', '1110', '1111', '1112', '1113', '1121', '1220'),
+  ...rows('account', '1308', '1309', '1310', '1311', '1313'),
+  // A provider's own censor: neither our validation nor the caller's JSON could have known.
+  ...rows(
+    'other',
+    'content_filter',
+    'content_policy_violation',
+    'data_inspection_failed',
+    'datainspectionfailed',
+    '1301',
+  ),
+]);
+
+/** Types that say no more than their status does: looked at when the message is of no help. */
+const vagueCodes: ReadonlyMap<string, EngineError> = new Map<string, EngineError>([
+  ...rows('bad-request', 'invalid_request_error', 'invalid_request', 'badrequesterror', 'badrequest', 'bad_request'),
+  ...rows('bad-request', 'invalid_parameter_error', 'invalidparameter', 'validation', 'validation_error'),
+  ...rows('bad-request', 'unprocessableentityerror', 'unprocessable_entity', 'value_error', 'not_found_error'),
+  ...rows('bad-request', 'notfounderror', 'resource_not_found_error', 'model_not_found', 'requesttoolargeerror'),
+  ...rows('bad-request', '1210', '1211', '1212', '1213', '1214', '1215', '1222'),
+  ...rows('overloaded', 'engine_overloaded', 'capacity_exceeded'),
+]);
+
+function rows(meaning: EngineError, ...names: readonly string[]): readonly (readonly [string, EngineError])[] {
+  return names.map((name) => [name, meaning] as const);
+}
+
+/**
+ * What messages mean, the first that fits. Rates come before lengths: Groq's "Request too large … tokens per minute" is
+ * about a rate.
+ */
+const messages: readonly (readonly [pattern: RegExp, meaning: EngineError])[] = [
+  [/rate.?limit|too many requests|(?:tokens|requests) per (?:second|minute|day)|throttl|\b[tr]p[md]\b/, 'rate-limit'],
+  // vLLM, OpenAI, DeepSeek, SGLang, Fireworks: "(this) model's maximum context length (is)", "maximum model length".
+  [/max(?:imum)? (?:context|model|sequence|prompt) len(?:gth)?/, 'context-length'],
+  // SGLang, Together: "The input (N tokens) is longer than the model's context length (M tokens)."
+  [/longer than the model'?s context|exceeds? (?:the )?(?:model'?s )?(?:maximum )?context/, 'context-length'],
+  // llama.cpp: "the request exceeds the available context size"; "context size has been exceeded".
+  [/available context size|context (?:size|length|window)(?: has been| is)? exceed/, 'context-length'],
+  // OpenAI: "Your input exceeds the context window"; Ollama: "prompt too long; exceeded max context length".
+  [/(?:input|prompt)(?: is)? too long|exceeds the context window|context window exceeds/, 'context-length'],
+  // OpenAI, Groq, vLLM: "Please reduce the length of the messages or completion."
+  [/reduce the (?:length|number) of (?:the )?(?:messages|(?:input )?(?:prompt|tokens|messages))/, 'context-length'],
+  // TGI, Together: "`inputs` tokens + `max_new_tokens` must be <= N"; "`inputs` must have less than N tokens".
+  [/`inputs` tokens \+ `max_new_tokens` must be|`inputs` must have less than/, 'context-length'],
+  // DashScope: "Range of input length should be [1, N]". Moonshot: "Your request exceeded model token limit: N".
+  [/range of input length should be|exceeded model token limit/, 'context-length'],
+  // Z.ai: "Prompt exceeds max length". SGLang and others: "Input length N exceeds the maximum (allowed) length M".
+  [/(?:prompt|input)(?: length)?(?: \(?\d+\)?)? exceeds (?:the )?max/, 'context-length'],
+  // vLLM of old counted the room left for the answer: "max_tokens must be at least 1, got -186."
+  [/max_(?:completion_)?tokens must be at least 1, got -\d/, 'context-length'],
+  [/overload|out of capacity|at capacity|no available (?:workers?|server)|temporarily unavailable/, 'overloaded'],
+  // TGI: "Model is overloaded" (above). Ollama: "server busy, please try again. maximum pending requests exceeded".
+  [/server (?:is )?busy|maximum pending requests|queue (?:is )?full|loading model/, 'overloaded'],
+  [/insufficient (?:balance|quota|credit)|in arrears|(?:invalid|incorrect|expired) api.?key|unauthorized/, 'account'],
+];
+
+/** Statuses that speak for themselves when nothing more exact was said. */
+const statuses: ReadonlyMap<number, EngineError> = new Map([
+  [401, 'account'],
+  [402, 'account'],
+  [403, 'account'],
+  [408, 'other'],
+  [425, 'rate-limit'],
+  [429, 'rate-limit'],
+  [503, 'overloaded'],
+  [529, 'overloaded'],
+]);
+
+/**
+ * Whether the body of an answer with this status is worth waiting for. What a 429 or a 5xx says is in its status, and the
+ * next route should not wait.
+ */
+export function needsErrorBody(status: number): boolean {
+  return status >= 400 && status < 500 && status !== 429;
+}
+
+interface Words {
+  message: string;
+  readonly names: string[];
+  status: number | undefined;
+}
+
+function takeName(words: Words, value: unknown): void {
+  // Some write the status as text.
+  const status = typeof value === 'string' && /^[45]\d\d$/.test(value) ? Number(value) : value;
+  if (typeof status === 'number' && status >= 400 && status < 600) words.status ??= status;
+  else if (typeof value === 'number' || typeof value === 'string') words.names.push(String(value).toLowerCase());
+}
+
+/** Gathers what an error says, in whatever shape: an object, a string, a list, one inside another. */
+function gather(value: unknown, words: Words, depth = 0): Words {
+  if (typeof value === 'string') words.message += ` ${value.slice(0, maxMessage).toLowerCase()}`;
+  if (depth > 4) return words;
+  if (Array.isArray(value)) gather(value[0], words, depth + 1);
+  if (!isObject(value)) return words;
+  for (const name of ['code', 'type', 'status', 'error_type', 'http_status_code', 'error_code'])
+    takeName(words, value[name]);
+  // FastAPI, and SGLang with it, says `detail`; its lists say `msg`.
+  for (const name of ['message', 'msg', 'detail', 'error', 'errors']) gather(value[name], words, depth + 1);
+  return words;
+}
+
+/** Reads an engine's error that was parsed from JSON. `status` is the answer's own, where it was not a 200. */
+export function readError(value: unknown, status?: number): ErrorReading {
+  const { message, names, status: told } = gather(value, { message: '', names: [], status: undefined });
+  const known = status ?? told;
+  const named = (table: ReadonlyMap<string, EngineError>): EngineError | undefined =>
+    names.map((name) => table.get(name)).find((meaning) => meaning !== undefined);
+  const engineError =
+    named(codes) ??
+    messages.find(([pattern]) => pattern.test(message))?.[1] ??
+    statuses.get(known ?? 0) ??
+    named(vagueCodes) ??
+    (known !== undefined && known >= 400 && known < 500 ? 'bad-request' : 'other');
+  return { engineError, ...(told === undefined ? {} : { status: told }) };
+}
+
+/** Reads the body of an answer that is no success: JSON in any shape, else text. */
+export function readErrorBody(status: number, text: string): EngineError {
+  return readError(parseJson(text) ?? text, status).engineError;
+}
+
+/** For dispatch: answers whose status is no success. */
+export const chatErrors = { needsBody: needsErrorBody, read: readErrorBody };
+
+/** Whether a parsed answer or chunk is an error, inside a 200. Falsy errors are none: clients treat them so too. */
+export function isError(answer: unknown): boolean {
+  if (Array.isArray(answer)) return answer.length > 0 && answer.every((item) => isObject(item) && isError(item));
+  if (!isObject(answer)) return false;
+  const { error } = answer;
+  if (error !== undefined && error !== null && error !== false) return true;
+  // vLLM of old, SGLang: `object: "error"`; DashScope: `code` and `message` alone.
+  return answer['object'] === 'error' || (answer['choices'] === undefined && typeof answer['message'] === 'string');
+}
