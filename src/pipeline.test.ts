@@ -5,6 +5,7 @@ import { createFakeExchange, type FakeExchange, type FakeExchangeOptions } from 
 import { createFakeStore } from '../test/support/fake-store.ts';
 import { createFakeUpstream, type FakeCall } from '../test/support/fake-upstream.ts';
 import { modelOf, routeOf, snapshotOf } from '../test/support/route-of.ts';
+import { noTokenizers, uncounted } from '../test/support/uncounted.ts';
 import { createSnapshots } from './catalog/snapshots.ts';
 import type { Credential, Outcome } from './core/account.ts';
 import type { Failure } from './core/failure.ts';
@@ -70,6 +71,7 @@ function begin(options: BeginOptions = {}) {
       clock,
       upstream,
       snapshots,
+      tokenizers: noTokenizers,
       idleMs,
       random: () => 0,
       newId: () => `${(ids += 1)}`,
@@ -78,7 +80,7 @@ function begin(options: BeginOptions = {}) {
     looksLikeKey: (text) => text.startsWith('sk-weir-'),
     hashKey: (text) => `hash of ${text}`,
     abuseContact: 'abuse@example.com',
-    prepare: options.prepare ?? ((body) => countRelease(prepareHere(body))),
+    prepare: options.prepare ?? ((body) => countRelease(prepareHere(body, uncounted))),
     telemetry: {
       outcome: (outcome) => told.push(outcome),
       refusal: (_, failure) => refusals.push(failure),
@@ -389,7 +391,7 @@ describe('a caller who leaves', () => {
     const exchange = run.send();
     await settle();
     exchange.leave();
-    prepared.resolve(prepareHere(new TextEncoder().encode(JSON.stringify(ask))));
+    prepared.resolve(prepareHere(new TextEncoder().encode(JSON.stringify(ask)), uncounted));
     await settle();
     expect(run.upstream.calls).toHaveLength(0);
     expect(run.store.outcomes.map((outcome) => outcome.cost)).toEqual(run.store.outcomes.map(() => 0n));

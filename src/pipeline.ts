@@ -12,14 +12,17 @@ import type { Plan } from './core/plan.ts';
 import type { PreparedRequest } from './core/prepared.ts';
 import type { Store } from './core/store.ts';
 import type { Telemetry } from './core/telemetry.ts';
+import type { Tokenizers } from './core/tokenizer.ts';
 import type { Upstream } from './core/upstream.ts';
 import { chatErrors } from './dialects/chat/read-error.ts';
 import { readResponseAs } from './dialects/chat/read-response-as.ts';
 import { createJsonWriter, createStreamWriter, writeError } from './dialects/chat/write-response.ts';
 import { capabilitiesOf } from './dialects/engines/engines.ts';
+import { templateArguments } from './dialects/engines/template-arguments.ts';
 import { eventStreamType } from './dialects/sse.ts';
 import { type Dispatch, dispatch, type DispatchEnd } from './dispatch/run.ts';
 import { upstreamCall } from './dispatch/upstream-call.ts';
+import { checkContext } from './routing/context.ts';
 import { makePlan } from './routing/plan.ts';
 import { createSettlement, type Settlement } from './settlement/settle.ts';
 
@@ -29,6 +32,7 @@ export interface PipelineOptions extends AuthenticateOptions {
   /** The body of `GET /v1/models`. */
   readonly modelList: () => string;
   readonly prepare: (body: Uint8Array) => PreparedRequest | Promise<PreparedRequest>;
+  readonly tokenizers: Tokenizers;
   readonly upstream: Upstream;
   readonly telemetry: Telemetry;
   readonly clock: Clock;
@@ -68,7 +72,7 @@ const preflight: Headers = [
 ];
 
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const { store, snapshots, upstream, telemetry, clock, idleMs, newId } = options;
+  const { store, snapshots, tokenizers, upstream, telemetry, clock, idleMs, newId } = options;
   let inFlight = 0;
 
   async function complete(exchange: Exchange, requestId: string): Promise<void> {
@@ -81,6 +85,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const { snapshot, release } = snapshots.lease();
     try {
       const plan = makePlan(prepared, { snapshot, capabilitiesOf, turn: options.random() });
+      const [first] = plan.routes;
+      await checkContext(prepared, {
+        model: plan.model,
+        tokenizers,
+        templateArguments: templateArguments(first.target),
+      });
       const facts = { requestId, head, credential, prepared, plan, startedAt, begun };
       const settlement = createSettlement({ ...facts, store, telemetry, clock });
       const work: Work = { exchange, requestId, startedAt, prepared, plan, settlement };

@@ -1,44 +1,62 @@
 /**
- * Reads and writes large bodies in a thread of its own. The messages stay here; the main thread gets the rest of the
- * request, and the bytes for an engine when it asks for them.
+ * Reads, counts and writes large bodies in a thread of its own. The messages stay here; the main thread gets the rest of
+ * the request, and the bytes for an engine when it asks for them. `workerData` is the tokenizer root.
  */
-import { parentPort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
+import { countPrompt } from './adapters/tokenizer/count-prompt.ts';
+import { createTokenizerCache } from './adapters/tokenizer/tokenizer-cache.ts';
 import { asFailure } from './core/failure.ts';
-import type { Request } from './core/request.ts';
+import type { PromptCountAsk } from './core/prepared.ts';
 import type { PrepareReply, PrepareTask } from './core/prepare-task.ts';
-import { hasImages, readBody, writeBody } from './prepare.ts';
+import type { Request } from './core/request.ts';
+import type { PromptCount } from './core/tokenizer.ts';
+import { readBody, writeBody } from './prepare.ts';
+
+/** Most time one count may take, milliseconds. */
+const allowanceMs = 2_500;
 
 const held = new Map<number, Request>();
 const encoder = new TextEncoder();
+const tokenizers = createTokenizerCache({ root: String(workerData), now: () => Date.now() });
 
-function work(task: PrepareTask): PrepareReply {
+function heldRequest(handle: number): Request {
+  const request = held.get(handle);
+  if (request === undefined) throw new Error('the request was let go of');
+  return request;
+}
+
+async function count({ messages, tools }: Request, ask: PromptCountAsk): Promise<PromptCount> {
+  const { tokenizerPath, templateArguments, ...options } = ask;
+  const tokenizer = await tokenizers.get(tokenizerPath).catch(() => undefined);
+  if (tokenizer === undefined) return { kind: 'unknown', reason: 'tokenizer' };
+  const allowance = { milliseconds: allowanceMs, elapsed: () => performance.now() };
+  return countPrompt(tokenizer, { messages, tools, templateArguments }, { ...options, ...allowance });
+}
+
+async function work(task: PrepareTask): Promise<PrepareReply> {
   switch (task.kind) {
     case 'read': {
-      const request = readBody(task.bytes);
+      const { request, shape } = readBody(task.bytes);
       held.set(task.handle, request);
       const { messages: _, ...rest } = request;
-      return { kind: 'read', request: rest, hasImages: hasImages(request) };
+      return { kind: 'read', request: rest, shape };
     }
-    case 'write': {
-      const request = held.get(task.handle);
-      if (request === undefined) throw new Error('request was let go of');
-      return { kind: 'written', bytes: encoder.encode(writeBody(request, task.target)) };
-    }
+    case 'write':
+      return { kind: 'written', bytes: encoder.encode(writeBody(heldRequest(task.handle), task.target)) };
+    case 'count':
+      return { kind: 'counted', count: await count(heldRequest(task.handle), task.ask) };
   }
 }
 
-parentPort?.on('message', (task: PrepareTask | { readonly kind: 'release'; readonly handle: number }) => {
-  if (task.kind === 'release') {
-    held.delete(task.handle);
-    return;
-  }
-  let reply: PrepareReply;
-  try {
-    reply = work(task);
-  } catch (error) {
+async function answer(task: PrepareTask): Promise<void> {
+  const reply = await work(task).catch((error: unknown): PrepareReply => {
     const { code, message } = asFailure(error);
-    reply = { kind: 'failed', code, message };
-  }
-  const transfer = reply.kind === 'written' ? [reply.bytes.buffer] : [];
-  parentPort?.postMessage({ id: task.id, reply }, transfer);
+    return { kind: 'failed', code, message };
+  });
+  parentPort?.postMessage({ id: task.id, reply }, reply.kind === 'written' ? [reply.bytes.buffer] : []);
+}
+
+parentPort?.on('message', (task: PrepareTask | { readonly kind: 'release'; readonly handle: number }) => {
+  if (task.kind === 'release') held.delete(task.handle);
+  else void answer(task);
 });

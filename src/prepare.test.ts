@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { targetOf } from '../test/support/route-of.ts';
+import { uncounted } from '../test/support/uncounted.ts';
 import { prepareHere } from './prepare.ts';
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -7,8 +8,11 @@ const bodyWith = (more: string): string => `{"model":"demo/tiny","messages":[{"r
 
 describe('preparing a request', () => {
   it('reads the body and writes it for a route', () => {
-    const prepared = prepareHere(encode(bodyWith(',"temperature":0.5')));
-    expect(prepared).toMatchObject({ hasImages: false, bodyBytes: 83, request: { modelId: 'demo/tiny' } });
+    const prepared = prepareHere(encode(bodyWith(',"temperature":0.5')), uncounted);
+    expect(prepared).toMatchObject({
+      shape: { bodyBytes: 83, isAscii: true, messages: 1, tools: 0, toolCalls: 0, images: 0 },
+      request: { modelId: 'demo/tiny' },
+    });
     expect(JSON.parse(prepared.bodyFor(targetOf('a', { parameters: ['temperature'] })) as string)).toEqual({
       ...{ model: 'Tiny/Upstream-1B', messages: [{ role: 'user', content: 'hi' }], temperature: 0.5, stream: false },
     });
@@ -17,7 +21,7 @@ describe('preparing a request', () => {
   it('sees images in any message', () => {
     const body =
       '{"model":"m/x","messages":[{"role":"user","content":"a"},{"role":"user","content":[{"type":"image_url","image_url":"https://x"}]}]}';
-    expect(prepareHere(encode(body)).hasImages).toBe(true);
+    expect(prepareHere(encode(body), uncounted).shape.images).toBe(1);
   });
 
   it.each([
@@ -26,19 +30,19 @@ describe('preparing a request', () => {
     ['two of them', '{}{}'],
     ['a number that is none', bodyWith(',"n":NaN')],
   ])('refuses %s as no JSON, without a word of it', (_, body) => {
-    expect(() => prepareHere(encode(body))).toThrow(
+    expect(() => prepareHere(encode(body), uncounted)).toThrow(
       expect.objectContaining({ code: 'invalid_request', message: 'The request body is not valid JSON.' }) as Error,
     );
   });
 
   it('refuses bytes that are no UTF-8', () => {
-    expect(() => prepareHere(Uint8Array.of(0x22, 0xc3, 0x28, 0x22))).toThrow(
+    expect(() => prepareHere(Uint8Array.of(0x22, 0xc3, 0x28, 0x22), uncounted)).toThrow(
       expect.objectContaining({ code: 'invalid_request' }) as Error,
     );
   });
 
   it('takes a byte order mark', () => {
-    expect(prepareHere(encode(`\u{FEFF}${bodyWith('')}`)).request.modelId).toBe('demo/tiny');
+    expect(prepareHere(encode(`\u{FEFF}${bodyWith('')}`), uncounted).request.modelId).toBe('demo/tiny');
   });
 
   it.each([
@@ -51,22 +55,24 @@ describe('preparing a request', () => {
         message: expect.stringContaining(`${field}: nested deeper`) as string,
       }) as Error;
     const tool = `,"tools":[{"type":"function","function":{"name":"f","parameters":{"x":${deep}}}}]`;
-    expect(() => prepareHere(encode(bodyWith(tool)))).toThrow(refused('tools[0].function.parameters'));
+    expect(() => prepareHere(encode(bodyWith(tool)), uncounted)).toThrow(refused('tools[0].function.parameters'));
     const format = `,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"x":${deep}}}}`;
-    expect(() => prepareHere(encode(bodyWith(format)))).toThrow(refused('response_format.json_schema.schema'));
+    expect(() => prepareHere(encode(bodyWith(format)), uncounted)).toThrow(
+      refused('response_format.json_schema.schema'),
+    );
     // In a field that nobody reads, depth harms nobody.
-    expect(() => prepareHere(encode(bodyWith(`,"unknown":${deep}`))).bodyFor(targetOf('a'))).not.toThrow();
+    expect(() => prepareHere(encode(bodyWith(`,"unknown":${deep}`)), uncounted).bodyFor(targetOf('a'))).not.toThrow();
   });
 
   it('takes a schema of 256 levels', () => {
     const schema = `,"tools":[{"type":"function","function":{"name":"f","parameters":${'{"a":'.repeat(256)}1${'}'.repeat(256)}}}]`;
-    expect(prepareHere(encode(bodyWith(schema))).request.tools).toHaveLength(1);
+    expect(prepareHere(encode(bodyWith(schema)), uncounted).request.tools).toHaveLength(1);
     const deeper = schema.replace('1', '{}');
-    expect(() => prepareHere(encode(bodyWith(deeper)))).toThrow('nested deeper');
+    expect(() => prepareHere(encode(bodyWith(deeper)), uncounted)).toThrow('nested deeper');
   });
 
   it('passes a lone surrogate on as it came', () => {
     const body = '{"model":"m/x","messages":[{"role":"user","content":"a\\ud800b"}]}';
-    expect(prepareHere(encode(body)).bodyFor(targetOf('a'))).toContain('"a\\ud800b"');
+    expect(prepareHere(encode(body), uncounted).bodyFor(targetOf('a'))).toContain('"a\\ud800b"');
   });
 });

@@ -2,18 +2,21 @@ import type { RequestTarget } from './core/capability.ts';
 import { Failure } from './core/failure.ts';
 import type { PreparedRequest } from './core/prepared.ts';
 import type { Request } from './core/request.ts';
+import type { PromptShape, Tokenizers } from './core/tokenizer.ts';
 import { readRequest } from './dialects/chat/read-request.ts';
 import { writeRequest } from './dialects/chat/write-request.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-function parse(bytes: Uint8Array): unknown {
-  let text: string;
+function decode(bytes: Uint8Array): string {
   try {
-    text = decoder.decode(bytes);
+    return decoder.decode(bytes);
   } catch (cause) {
     throw new Failure('invalid_request', 'The request body is not valid UTF-8.', { cause });
   }
+}
+
+function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -23,8 +26,22 @@ function parse(bytes: Uint8Array): unknown {
 }
 
 /** Reads the bytes of a chat completions body. Throws `invalid_request` and the other refusals of its fields. */
-export function readBody(bytes: Uint8Array): Request {
-  return readRequest(parse(bytes));
+export function readBody(bytes: Uint8Array): { readonly request: Request; readonly shape: PromptShape } {
+  const text = decode(bytes);
+  const request = readRequest(parse(text));
+  // Every character beyond ASCII has more bytes than it has UTF-16 units.
+  return { request, shape: shapeOf(request, { bodyBytes: bytes.length, isAscii: text.length === bytes.length }) };
+}
+
+/** What the size of a request says of its prompt. */
+function shapeOf({ messages, tools }: Request, size: Pick<PromptShape, 'bodyBytes' | 'isAscii'>): PromptShape {
+  let images = 0;
+  let toolCalls = 0;
+  for (const message of messages) {
+    if (Array.isArray(message.content)) for (const part of message.content) if (part.type === 'image') images += 1;
+    if (message.role === 'assistant') toolCalls += message.toolCalls?.length ?? 0;
+  }
+  return { ...size, messages: messages.length, tools: tools.length, toolCalls, images };
 }
 
 /** Writes the body for an engine. Throws `invalid_request` when something in it is nested too deeply to be written. */
@@ -39,20 +56,16 @@ export function writeBody(request: Request, target: RequestTarget): string {
   }
 }
 
-export function hasImages(request: Request): boolean {
-  return request.messages.some(
-    ({ content }) => typeof content === 'object' && content.some((part) => part.type === 'image'),
-  );
-}
-
 /** Reads a body here and now. For small ones: a large one is read in a worker, so that it holds up nobody else. */
-export function prepareHere(bytes: Uint8Array): PreparedRequest {
-  const request = readBody(bytes);
+export function prepareHere(bytes: Uint8Array, countPrompt: Tokenizers['countPrompt']): PreparedRequest {
+  const { request, shape } = readBody(bytes);
+  const { messages, tools } = request;
   return {
     request,
-    hasImages: hasImages(request),
-    bodyBytes: bytes.length,
+    shape,
     bodyFor: (target) => writeBody(request, target),
+    countPrompt: ({ tokenizerPath, templateArguments, ...options }) =>
+      countPrompt(tokenizerPath, { messages, tools, templateArguments }, options),
     release: () => undefined,
   };
 }

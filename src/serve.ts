@@ -1,4 +1,5 @@
 /** The service: the only place that constructs. Starts in the order of what needs what, stops in the reverse. */
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Logger, pino } from 'pino';
 import { createEgress } from './adapters/egress/egress.ts';
@@ -12,7 +13,9 @@ import { systemClock } from './adapters/process/clock.ts';
 import { newRequestId } from './adapters/process/new-request-id.ts';
 import { hashKey, looksLikeKey } from './adapters/store/new-key.ts';
 import { openStore } from './adapters/store/open-store.ts';
+import { startTokenizers } from './adapters/tokenizer/start-tokenizers.ts';
 import { startPrepareWorker } from './adapters/worker/prepare-in-worker.ts';
+import type { Snapshot } from './core/catalog.ts';
 import type { Telemetry } from './core/telemetry.ts';
 import { renderClusters } from './envoy/clusters.ts';
 import { runFolder } from './envoy/run-folder.ts';
@@ -134,7 +137,17 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   await clusterFile.prepare();
   const buffers = createDownstreamBuffers({ adminSocket: paths.adminSocket, clock: systemClock });
   const egress = createEgress({ socketPath: paths.egressSocket });
-  const worker = startPrepareWorker(new URL('./prepare-worker.ts', import.meta.url));
+  const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
+  const worker = startPrepareWorker({ script: new URL('./prepare-worker.ts', import.meta.url), tokenizerRoot });
+  const tokenizers = startTokenizers({ root: tokenizerRoot });
+  const loadTokenizers = ({ models }: Snapshot): void => {
+    for (const { id, tokenizer } of models.values()) {
+      if (tokenizer === undefined) continue;
+      void tokenizers.load(tokenizer.path).then((load) => {
+        if (load.kind === 'broken') log.warn({ model: id, ...load.problem }, 'tokenizer problem');
+      });
+    }
+  };
 
   const source = await openManifests({
     dir: settings.WEIR_MANIFESTS,
@@ -148,9 +161,14 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     onProblems: (problems) => {
       for (const { where, field, message } of problems) log.warn({ where, field, message }, 'manifest problem');
     },
-    onSwap: ({ version, models }) => log.info({ version, models: models.size }, 'catalog changed'),
+    onSwap: (snapshot) => {
+      loadTokenizers(snapshot);
+      log.info({ version: snapshot.version, models: snapshot.models.size }, 'catalog changed');
+    },
     onError: (error) => log.error({ error: String(error) }, 'Envoy does not have the catalog yet'),
   });
+
+  loadTokenizers(catalog.snapshots.current());
 
   let ready = false;
   const metrics: Metrics = createMetrics({ inFlight: () => pipeline.inFlight(), streams: () => extproc.open() });
@@ -161,7 +179,9 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     abuseContact: settings.WEIR_ABUSE_CONTACT,
     snapshots: catalog.snapshots,
     modelList: catalog.modelList,
-    prepare: (body) => (body.length <= largestBodyHere ? prepareHere(body) : worker.prepare(body)),
+    prepare: (body) =>
+      body.length <= largestBodyHere ? prepareHere(body, tokenizers.countPrompt) : worker.prepare(body),
+    tokenizers,
     upstream: egress,
     telemetry: createTelemetry(log, () => metrics),
     clock: systemClock,
@@ -195,6 +215,7 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     await ops.close();
     await egress.close();
     await worker.close();
+    await tokenizers.close();
     await store.close();
     log.flush();
   };

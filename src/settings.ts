@@ -11,6 +11,11 @@ export const settingsSchema = z.object({
   WEIR_DATA: z.string().min(1).default('.weir').describe('Folder of the database and the journal.'),
   WEIR_RUN: z.string().min(1).default('.weir/run').describe('Folder of the sockets that Envoy and the service share.'),
   WEIR_MANIFESTS: z.string().min(1).default('manifests').describe('Folder of Backend, Model and Secret objects.'),
+  WEIR_TOKENIZERS: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Folder of the tokenizer folders that models name; default: tokenizers in the data folder.'),
   WEIR_DATABASE_URL: z.string().min(1).optional().describe('Database; default: SQLite in the data folder.'),
   WEIR_OPS_PORT: port
     .default(9090)

@@ -92,7 +92,12 @@ function assemble(spec: ModelSpec, prices: Prices, routes: readonly Route[]): Mo
     inputModalities: spec.inputModalities.includes('image') ? ['text', 'image'] : ['text'],
     prices,
     reasoning: { mode: spec.reasoning.mode, efforts: [...new Set(spec.reasoning.efforts)] },
-    ...(tokenizer && { tokenizerPath: tokenizer.path }),
+    ...(tokenizer && {
+      tokenizer: {
+        path: tokenizer.path,
+        ...(tokenizer.tokensPerImage !== undefined && { tokensPerImage: tokenizer.tokensPerImage }),
+      },
+    }),
     hedging: spec.hedging.mode,
     ...(serviceLevel && {
       serviceLevel: {

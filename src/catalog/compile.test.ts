@@ -52,7 +52,7 @@ test('compiles a model with everything it says, prices exact', () => {
     inputModalities: ['text', 'image'],
     prices: { prompt: 150_000n, completion: 600_000n, inputCacheRead: 30_000n },
     reasoning: { mode: 'Optional', efforts: ['low', 'max'] },
-    tokenizerPath: 'qwen3-8b',
+    tokenizer: { path: 'qwen3-8b' },
     hedging: 'Off',
     serviceLevel: { minAvailability: 0.99, windowSeconds: 900 },
     routes: [

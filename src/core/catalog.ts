@@ -87,8 +87,12 @@ export interface Model {
     readonly mode: 'None' | 'Optional' | 'Always';
     readonly efforts: readonly ReasoningEffort[];
   };
-  /** Folder under the tokenizer root. */
-  readonly tokenizerPath?: string;
+  readonly tokenizer?: {
+    /** Folder under the tokenizer root. */
+    readonly path: string;
+    /** Tokens an image adds to what the template writes for it. */
+    readonly tokensPerImage?: number;
+  };
   readonly hedging: 'Off' | 'Auto';
   readonly serviceLevel?: { readonly minAvailability: number; readonly windowSeconds: number };
   readonly routes: readonly Route[];

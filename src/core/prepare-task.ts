@@ -1,14 +1,20 @@
 import type { RequestTarget } from './capability.ts';
 import type { FailureCode } from './failure.ts';
+import type { PromptCountAsk } from './prepared.ts';
 import type { Request } from './request.ts';
+import type { PromptCount, PromptShape } from './tokenizer.ts';
 
-/** What the main thread asks of the worker that reads large bodies. `handle` names a request it holds. */
-export type PrepareTask = { readonly id: number; readonly handle: number } & (
+/** What the main thread asks of the worker that reads large bodies. */
+export type PrepareAsk =
   | { readonly kind: 'read'; readonly bytes: Uint8Array }
   | { readonly kind: 'write'; readonly target: RequestTarget }
-);
+  | { readonly kind: 'count'; readonly ask: PromptCountAsk };
+
+/** An ask with what tells it from others. `handle` names a request that the worker holds. */
+export type PrepareTask = PrepareAsk & { readonly id: number; readonly handle: number };
 
 export type PrepareReply =
-  | { readonly kind: 'read'; readonly request: Omit<Request, 'messages'>; readonly hasImages: boolean }
+  | { readonly kind: 'read'; readonly request: Omit<Request, 'messages'>; readonly shape: PromptShape }
   | { readonly kind: 'written'; readonly bytes: Uint8Array<ArrayBuffer> }
+  | { readonly kind: 'counted'; readonly count: PromptCount }
   | { readonly kind: 'failed'; readonly code: FailureCode; readonly message: string };

@@ -5,9 +5,11 @@ import type { PreparedRequest } from '../core/prepared.ts';
 import { capabilitiesOf } from '../dialects/engines/engines.ts';
 import { makePlan } from './plan.ts';
 
+const noCount = () => Promise.resolve({ kind: 'unknown', reason: 'tokenizer' } as const);
 const asking = (modelId: string, hasImages = false): PreparedRequest => ({
   request: { modelId, tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
-  ...{ hasImages, bodyBytes: 0, bodyFor: () => '', release: () => undefined },
+  shape: { bodyBytes: 0, isAscii: true, messages: 1, tools: 0, toolCalls: 0, images: hasImages ? 1 : 0 },
+  ...{ bodyFor: () => '', countPrompt: noCount, release: () => undefined },
 });
 const heavy = routeOf('heavy', { weight: 75 });
 const light = routeOf('light', { weight: 25 });

@@ -31,7 +31,7 @@ function pick(candidates: readonly Candidate[], turn: number): Candidate | undef
  */
 export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan {
   const model = findModel(options.snapshot, prepared.request.modelId);
-  if (!model.inputModalities.includes('image') && prepared.hasImages) {
+  if (!model.inputModalities.includes('image') && prepared.shape.images > 0) {
     throw new Failure('modality_not_supported', `messages: ${model.id} takes no image parts`);
   }
   const candidates = eligibleRoutes(prepared.request, model, options.capabilitiesOf).toSorted(

@@ -3,6 +3,7 @@ import { credentialOf } from '../../test/support/credential-of.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { createFakeStore } from '../../test/support/fake-store.ts';
 import { modelOf, routeOf, targetOf } from '../../test/support/route-of.ts';
+import { uncounted } from '../../test/support/uncounted.ts';
 import type { Outcome } from '../core/account.ts';
 import { prepareHere } from '../prepare.ts';
 import { createSettlement } from './settle.ts';
@@ -19,7 +20,7 @@ function begin(options: { readonly failure?: Error; readonly headers?: Readonly<
     ...{ store, clock, requestId: 'chatcmpl-1', credential: credentialOf() },
     telemetry: { outcome: (outcome) => told.push(outcome), refusal: () => undefined, fault: () => undefined },
     head: { method: 'POST', path: '/v1/chat/completions', header: (name) => options.headers?.[name] },
-    prepared: prepareHere(new TextEncoder().encode(JSON.stringify(body))),
+    prepared: prepareHere(new TextEncoder().encode(JSON.stringify(body)), uncounted),
     plan: { model: modelOf([route]), routes: [{ route, target: targetOf('a') }] },
     ...{ startedAt: clock.now(), begun: clock.elapsed() },
   });

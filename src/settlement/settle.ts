@@ -40,7 +40,7 @@ function correlationId(head: RequestHead): string {
 
 export function createSettlement(options: SettlementOptions): Settlement {
   const { store, telemetry, clock, requestId, head, credential, prepared, plan, startedAt, begun } = options;
-  const meter = createMeter(prepared.bodyBytes);
+  const meter = createMeter(prepared.shape.bodyBytes);
   let firstTokenMs: number | undefined;
   return {
     take: (events) => {

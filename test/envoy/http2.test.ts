@@ -94,7 +94,7 @@ describe.each(Object.entries(ways))('%s', (_, { tls }) => {
   });
 
   test('a stream that is reset leaves its neighbours on the connection alone', async () => {
-    const long = ask('Stay. [[demo {"words": 40, "tokenDelayMs": 30}]]', stream);
+    const long = ask('Stay. [[demo {"words": 20, "tokenDelayMs": 30}]]', stream);
     const neighbours = await Promise.all(Array.from({ length: 5 }, () => caller.open(long).answer));
     const leaving = Array.from({ length: 50 }, () =>
       caller.open(ask('Go. [[demo {"words": 5000, "tokenDelayMs": 50}]]', stream)),

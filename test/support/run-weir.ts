@@ -22,8 +22,13 @@ export function runWeir(
   );
   const env = { ...Object.fromEntries(inherited), ...compileCache, ...options.env };
   return new Promise((resolve) => {
-    execFile(process.execPath, [main, ...args], { cwd: options.cwd, env }, (error, stdout, stderr) => {
-      resolve({ code: error ? (error.code ?? null) : 0, stdout, stderr });
-    });
+    execFile(
+      process.execPath,
+      [main, ...args],
+      { cwd: options.cwd, env, maxBuffer: 64 * 1024 * 1024 },
+      (error, stdout, stderr) => {
+        resolve({ code: error ? (error.code ?? null) : 0, stdout, stderr });
+      },
+    );
   });
 }

@@ -103,18 +103,19 @@ function usualManifests(engines: readonly DemoEngine[]): Readonly<Record<string,
   return { 'catalog.yaml': backends + modelManifest('test/model', names) };
 }
 
-/** Waits for the `ready` line; rejects with what was printed when it ends before. */
-function untilReady(child: ChildProcess): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let printed = '';
+/** Collects what is printed. `ready` resolves with the `ready` line; it rejects with everything when the process ends before. */
+function listenTo(child: ChildProcess): { readonly ready: Promise<void>; readonly printed: () => string } {
+  let printed = '';
+  const ready = new Promise<void>((resolve, reject) => {
     const take = (chunk: Buffer): void => {
       printed += chunk.toString();
-      if (/^ready \S+$/m.test(printed)) resolve(printed);
+      if (/^ready \S+$/m.test(printed)) resolve();
     };
     child.stdout?.on('data', take);
     child.stderr?.on('data', take);
     child.once('exit', (code) => reject(new Error(`weir start ended with ${String(code)}: ${printed}`)));
   });
+  return { ready, printed: () => printed };
 }
 
 const field = (printed: string, name: string): string => new RegExp(`^${name} +(\\S+)$`, 'm').exec(printed)?.[1] ?? '';
@@ -153,7 +154,9 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
-  const printed = await untilReady(child);
+  const output = listenTo(child);
+  await output.ready;
+  const printed = output.printed();
   const baseUrl = field(printed, 'ready');
   const key = field(printed, 'key:');
   const opsUrl = field(printed, 'ops:');
@@ -162,7 +165,12 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
   const { fetch, texts } = recordFetch(dispatcher);
   const watched: (() => string)[] = [];
   let closing: Promise<void> | undefined;
-  const secrets = [...engines.flatMap((engine) => engine.marks), ...(options.secrets ?? []), 'backend-of-test'];
+  const secrets = [
+    ...engines.flatMap((engine) => engine.marks),
+    ...(options.secrets ?? []),
+    'backend-of-test',
+    'demo-chat',
+  ];
 
   const metricsText = async (): Promise<string> => {
     const options: object = { dispatcher };
@@ -231,6 +239,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     const received = [...texts(), ...watched.map((text) => text())];
     for (const text of received) for (const secret of secrets) expect(text).not.toContain(secret);
     expect(metrics).not.toContain(canary);
+    expect(output.printed()).not.toContain(canary);
     for (const file of filesBelow(data)) expect(readFileSync(file).includes(canary), file).toBe(false);
     expect(socketsIn(data)).toEqual([]);
     rmSync(folder, { recursive: true });

@@ -126,9 +126,13 @@ describe('what is out of order is a fault', () => {
     ['an endless head', `${ok}x-a: ${'b'.repeat(200_000)}`],
     ['an endless line', `${chunked}1;${'b'.repeat(20_000)}`],
     ['endless trailers', `${chunked}0\r\n${'x-a: b\r\n'.repeat(10_000)}`],
-  ])('%s', (_, bytes) => {
+  ])('%s', (_what, bytes) => {
     expect(read([bytes]).at(-1)).toMatch(/^fault: /);
     // Piece by piece it is found as well, at its end at the latest.
-    expect(read(bytes.match(/[^]{1,7}/g) ?? []).at(-1)).toMatch(/^fault: /);
+    const size = Math.max(7, Math.floor(bytes.length / 200));
+    const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+      bytes.slice(at * size, (at + 1) * size),
+    );
+    expect(read(pieces).at(-1)).toMatch(/^fault: /);
   });
 });

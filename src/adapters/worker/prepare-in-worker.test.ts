@@ -1,14 +1,16 @@
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { targetOf } from '../../../test/support/route-of.ts';
 import { type PrepareWorker, startPrepareWorker } from './prepare-in-worker.ts';
 
 const script = new URL('../../prepare-worker.ts', import.meta.url);
+const tokenizerRoot = fileURLToPath(new URL('../../../test/golden/tokens', import.meta.url));
 const encode = (body: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(body));
 const bodyOf = (content: unknown) => ({ model: 'demo/tiny', messages: [{ role: 'user', content }] });
 let worker: PrepareWorker;
 
 beforeEach(() => {
-  worker = startPrepareWorker(script);
+  worker = startPrepareWorker({ script, tokenizerRoot });
 });
 
 afterEach(async () => {
@@ -20,7 +22,7 @@ describe('a body that is read in a worker', () => {
     const bytes = encode(bodyOf('x'.repeat(1_000_000)));
     const size = bytes.length;
     const prepared = await worker.prepare(bytes);
-    expect(prepared.bodyBytes).toBe(size);
+    expect(prepared.shape.bodyBytes).toBe(size);
     expect(prepared.request).toMatchObject({ modelId: 'demo/tiny', stream: false });
     expect(prepared.request).not.toHaveProperty('messages');
     const written = JSON.parse(new TextDecoder().decode((await prepared.bodyFor(targetOf('a'))) as Uint8Array)) as {
@@ -44,7 +46,7 @@ describe('a body that is read in a worker', () => {
   it('tells of images', async () => {
     const image = { type: 'image_url', image_url: 'https://x' };
     const prepared = await worker.prepare(encode({ ...bodyOf([image]) }));
-    expect(prepared.hasImages).toBe(true);
+    expect(prepared.shape.images).toBe(1);
     prepared.release();
   });
 
@@ -97,11 +99,12 @@ describe('a worker that is gone', () => {
   });
 
   it('when it dies refuses what it was doing, and another takes its place', async () => {
-    const dying = startPrepareWorker(
-      new URL(
+    const dying = startPrepareWorker({
+      tokenizerRoot,
+      script: new URL(
         'data:text/javascript,import{parentPort}from"node:worker_threads";parentPort.on("message",()=>process.exit(1))',
       ),
-    );
+    });
     await expect(dying.prepare(encode(bodyOf('x')))).rejects.toMatchObject({ code: 'overloaded' });
     // The second death shows that a second one was started.
     await expect(dying.prepare(encode(bodyOf('x')))).rejects.toMatchObject({ code: 'overloaded' });

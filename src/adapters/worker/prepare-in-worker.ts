@@ -1,35 +1,39 @@
 import { Worker } from 'node:worker_threads';
 import { Failure } from '../../core/failure.ts';
 import type { PreparedRequest } from '../../core/prepared.ts';
-import type { PrepareReply, PrepareTask } from '../../core/prepare-task.ts';
+import type { PrepareAsk, PrepareReply } from '../../core/prepare-task.ts';
 
 export interface PrepareWorker {
   readonly prepare: (bytes: Uint8Array) => Promise<PreparedRequest>;
   readonly close: () => Promise<void>;
 }
 
-type Ask =
-  | Pick<Extract<PrepareTask, { kind: 'read' }>, 'kind' | 'handle' | 'bytes'>
-  | Pick<Extract<PrepareTask, { kind: 'write' }>, 'kind' | 'handle' | 'target'>;
-
 interface Waiting {
   readonly resolve: (reply: PrepareReply) => void;
   readonly reject: (error: Failure) => void;
 }
 
-/** Starts the thread that reads large bodies. It is started anew should it ever die; what it was doing fails. */
-export function startPrepareWorker(script: URL): PrepareWorker {
+/** Longest silence of the thread while it has work: a pattern or a template that never ends cannot be told to. */
+const silenceMs = 20_000;
+
+/**
+ * Starts the thread that reads large bodies. It is started anew should it ever die or fall silent; what it was doing
+ * fails.
+ */
+export function startPrepareWorker(options: { readonly script: URL; readonly tokenizerRoot: string }): PrepareWorker {
   const waiting = new Map<number, Waiting>();
   let nextId = 0;
   let worker: Worker | undefined;
+  let watchdog: NodeJS.Timeout | undefined;
   let closed = false;
 
   function start(): Worker {
-    const started = new Worker(script);
+    const started = new Worker(options.script, { workerData: options.tokenizerRoot });
     started.unref();
     started.on('message', ({ id, reply }: { readonly id: number; readonly reply: PrepareReply }) => {
       waiting.get(id)?.resolve(reply);
       waiting.delete(id);
+      watch(started);
     });
     const died = (cause: unknown): void => {
       if (worker !== started) return;
@@ -46,14 +50,20 @@ export function startPrepareWorker(script: URL): PrepareWorker {
     return started;
   }
 
-  function ask(task: Ask, transfer: ArrayBuffer[] = []): Promise<PrepareReply> {
+  function watch(watched: Worker): void {
+    clearTimeout(watchdog);
+    if (waiting.size > 0) watchdog = setTimeout(() => void watched.terminate(), silenceMs).unref();
+  }
+
+  function ask(handle: number, task: PrepareAsk, transfer: ArrayBuffer[] = []): Promise<PrepareReply> {
     if (closed) return Promise.reject(new Failure('overloaded', 'The service is stopping. It is safe to retry.'));
     worker ??= start();
     const id = nextId++;
     const answer = new Promise<PrepareReply>((resolve, reject) => {
       waiting.set(id, { resolve, reject });
     });
-    worker.postMessage({ id, ...task }, transfer);
+    if (waiting.size === 1) watch(worker);
+    worker.postMessage({ id, handle, ...task }, transfer);
     return answer;
   }
 
@@ -63,27 +73,31 @@ export function startPrepareWorker(script: URL): PrepareWorker {
   return {
     prepare: async (bytes) => {
       const handle = nextId++;
-      const bodyBytes = bytes.length;
       // Hands the memory over where it is ours alone; a view into a shared pool is copied.
       const { buffer } = bytes;
       const isWhole = buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength;
       const own = isWhole ? new Uint8Array(buffer) : Uint8Array.from(bytes);
-      const reply = await ask({ kind: 'read', handle, bytes: own }, [own.buffer]);
+      const reply = await ask(handle, { kind: 'read', bytes: own }, [own.buffer]);
       if (reply.kind !== 'read') throw failed(reply);
       return {
         request: reply.request,
-        hasImages: reply.hasImages,
-        bodyBytes,
+        shape: reply.shape,
         bodyFor: async (target) => {
-          const written = await ask({ kind: 'write', handle, target });
+          const written = await ask(handle, { kind: 'write', target });
           if (written.kind !== 'written') throw failed(written);
           return written.bytes;
+        },
+        countPrompt: async (count) => {
+          const counted = await ask(handle, { kind: 'count', ask: count });
+          if (counted.kind !== 'counted') throw failed(counted);
+          return counted.count;
         },
         release: () => worker?.postMessage({ kind: 'release', handle }),
       };
     },
     close: async () => {
       closed = true;
+      clearTimeout(watchdog);
       await worker?.terminate();
     },
   };

@@ -111,6 +111,85 @@ describe('a learned template', () => {
   });
 });
 
+describe('a template of chunks that count as they go', () => {
+  type Counts = readonly [prompt: number, completion: number];
+  const block = ([prompt, completion]: Counts) => ({
+    prompt_tokens: prompt,
+    total_tokens: prompt + completion,
+    completion_tokens: completion,
+    prompt_tokens_details: { cached_tokens: 7 },
+    reasoning_tokens: 0,
+  });
+  const chunk = (said: string, counts: Counts, indent?: number): string =>
+    JSON.stringify(
+      { id: 'c', choices: [{ index: 0, delta: { content: said }, finish_reason: null }], usage: block(counts), n: 3 },
+      undefined,
+      indent,
+    );
+
+  /** What the template reads of an input, and how far it came. */
+  function readRun(template: DeltaTemplate, payloads: readonly string[]) {
+    const input = payloads.map((payload) => `data: ${payload}\n\n`).join('');
+    let found: unknown;
+    const end = template.run(input, 0, (said, deltas, usage) => {
+      found = { said, deltas, usage: usage === undefined ? undefined : (JSON.parse(usage) as unknown) };
+    });
+    return { found, left: input.slice(end) };
+  }
+
+  it('reads their text and the last of their counts', () => {
+    const count = fc.nat({ max: 2 ** 40 });
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.stringMatching(/^[a-z0-9 {}:,]{0,6}$/), fc.tuple(count, count)), { minLength: 1 }),
+        (pieces) => {
+          const template = learned(chunk('first', [1, 1]), 'first', 'content');
+          const { found, left } = readRun(
+            template,
+            pieces.map(([said, counts]) => chunk(said, counts)),
+          );
+          expect(left).toBe('');
+          expect(found).toEqual({
+            said: pieces.map(([said]) => said).join(''),
+            deltas: pieces.filter(([said]) => said !== '').length,
+            usage: block(pieces.at(-1)?.[1] ?? [0, 0]),
+          });
+        },
+      ),
+    );
+  });
+
+  const first = chunk('first', [1, 1]);
+  it.each([
+    ['a count with a leading nought', chunk('x', [2, 2]).replace(':2', ':02')],
+    ['a count below nought', chunk('x', [2, 2]).replace(':2', ':-2')],
+    ['a count that is no whole number', chunk('x', [2, 2]).replace(':2', ':2.5')],
+    ['a count with an exponent', chunk('x', [2, 2]).replace(':2', ':2e9')],
+    ['a count beyond what a number holds', chunk('x', [2, 2]).replace(':2', `:2${'0'.repeat(20)}`)],
+    ['no count', chunk('x', [2, 2]).replace(':2', ':')],
+    ['a count of null', chunk('x', [2, 2]).replace(':2', ':null')],
+    ['another block', chunk('x', [2, 2]).replace('"reasoning_tokens":0', '"reasoning_tokens":null')],
+    ['a number of something else changed', chunk('x', [2, 2]).replace('"n":3', '"n":4')],
+    ['an end that is cut off', chunk('x', [2, 2]).slice(0, -1)],
+  ])('stops before %s', (_, payload) => {
+    const template = learned(first, 'first', 'content');
+    const { found, left } = readRun(template, [chunk('y', [1, 2]), payload, chunk('z', [3, 3])]);
+    expect(found).toEqual({ said: 'y', deltas: 1, usage: block([1, 2]) });
+    expect(left.startsWith(`data: ${payload}`)).toBe(true);
+  });
+
+  it('is learned only from the usage of the chunk itself', () => {
+    const inner = JSON.stringify({
+      choices: [{ index: 0, delta: { content: 'ab' } }],
+      x: { usage: { a: 1 } },
+      usage: null,
+    });
+    const template = learned(inner, 'ab', 'content');
+    expect(readRun(template, [inner.replace('"a":1', '"a":2')])).toMatchObject({ found: undefined });
+    expect(readRun(template, [inner.replace('ab', 'cd')])).toEqual({ found: { said: 'cd', deltas: 1 }, left: '' });
+  });
+});
+
 describe('learning', () => {
   const learn = (payload: object | string, said: TextEvent) =>
     learnTemplate(typeof payload === 'string' ? payload : JSON.stringify(payload), said);

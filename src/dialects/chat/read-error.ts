@@ -158,8 +158,7 @@ export const chatErrors = { needsBody: needsErrorBody, read: readErrorBody };
 export function isError(answer: unknown): boolean {
   if (Array.isArray(answer)) return answer.length > 0 && answer.every((item) => isObject(item) && isError(item));
   if (!isObject(answer)) return false;
-  const { error } = answer;
-  if (error !== undefined && error !== null && error !== false) return true;
+  if (answer['error']) return true;
   // vLLM of old, SGLang: `object: "error"`; DashScope: `code` and `message` alone.
   return answer['object'] === 'error' || (answer['choices'] === undefined && typeof answer['message'] === 'string');
 }

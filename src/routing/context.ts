@@ -1,0 +1,38 @@
+import type { Model } from '../core/catalog.ts';
+import { Failure } from '../core/failure.ts';
+import type { PreparedRequest } from '../core/prepared.ts';
+import { mostTokens, type Tokenizers } from '../core/tokenizer.ts';
+
+export interface ContextOptions {
+  readonly model: Model;
+  readonly tokenizers: Tokenizers;
+  /** What the engine hands the chat template on the route that is tried first. */
+  readonly templateArguments: Readonly<Record<string, unknown>>;
+}
+
+const tooLong = (model: Model): Failure =>
+  new Failure(
+    'context_length_exceeded',
+    `messages: the prompt and the output cap exceed the context window of ${model.contextLength} tokens`,
+  );
+
+/**
+ * Refuses a prompt that does not fit the model's window together with the output cap (service specification §4.1.3).
+ * Most requests are let through by their size alone; the others are counted exactly. A model without a tokenizer, or
+ * whose tokenizer cannot tell, leaves it to the engine.
+ */
+export async function checkContext(prepared: PreparedRequest, options: ContextOptions): Promise<void> {
+  const { model, tokenizers, templateArguments } = options;
+  // Without a cap the rest of the window is the output's, and it needs room for one token.
+  const limit = model.contextLength - (prepared.request.maxOutputTokens ?? 1);
+  if (limit < 1) throw tooLong(model);
+  if (model.tokenizer === undefined) return;
+  const { path: tokenizerPath, tokensPerImage } = model.tokenizer;
+  const bounds = tokenizers.boundsOf(tokenizerPath);
+  const most = bounds === undefined ? undefined : mostTokens(prepared.shape, bounds, tokensPerImage);
+  if (most !== undefined && most <= limit) return;
+  const images = tokensPerImage === undefined ? {} : { tokensPerImage };
+  const ask = { tokenizerPath, templateArguments, want: 'verdict', limit, ...images } as const;
+  const count = await prepared.countPrompt(ask);
+  if (count.kind === 'over') throw tooLong(model);
+}

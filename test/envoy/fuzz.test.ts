@@ -1,0 +1,109 @@
+import { Pool } from 'undici';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { engineNames } from '../../src/core/catalog.ts';
+import { demoBackend, demoModel, demoRoute, manifestOf } from '../support/catalog-manifest.ts';
+import { faultOfAnswer } from '../support/contract-answer.ts';
+import { type FuzzBody, fuzzBodies } from '../support/fuzz/fuzz-bodies.ts';
+import { roomyKey } from '../support/roomy-key.ts';
+import { spawnDemoEngine, type SpawnedEngine } from '../support/spawn-demo-engine.ts';
+import { startWeir, type Weir } from '../support/weir.ts';
+
+const total = 10_000;
+const lanes = 32;
+const firstSeed = 20_260_801;
+
+let engine: SpawnedEngine;
+let weir: Weir;
+let key: string;
+
+beforeAll(async () => {
+  engine = await spawnDemoEngine({ words: 4, reasoningWords: 4, contextLength: 2_000_000_000 });
+  weir = await startWeir({
+    manifests: {
+      'catalog.yaml': manifestOf(
+        ...engineNames.map((name) => demoBackend(name, engine, name)),
+        ...engineNames.map((name) => demoModel(name, [demoRoute(name)])),
+        demoModel('image', [demoRoute('vllm')], { inputModalities: ['text', 'image'] }),
+        demoModel('any', engineNames.map((name) => demoRoute(name))),
+      ),
+    },
+  });
+  key = await roomyKey(weir);
+});
+afterAll(async () => {
+  await weir.close();
+  await engine.close();
+});
+
+const models = [
+  ...engineNames.map((name) => `test/${name}`),
+  ...['test/image', 'test/any', 'test/any', 'TEST/Any:nitro', 'test/any:free', 'no/such'],
+];
+
+/** Sends bodies over kept connections, so many at a time; resolves with what was wrong with their answers. */
+async function sendAll(bodies: readonly FuzzBody[], statuses: Map<number, number>): Promise<readonly string[]> {
+  const pool = new Pool(weir.origin, { connections: lanes, bodyTimeout: 0, headersTimeout: 0 });
+  const faults: string[] = [];
+  const left = bodies.values();
+  const lane = async (): Promise<void> => {
+    for (const { name, seed, bytes, headers } of left) {
+      const { statusCode, headers: received, body } = await pool.request({
+        ...{ method: 'POST', path: '/v1/chat/completions', body: bytes },
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+      });
+      const answer = { status: statusCode, contentType: String(received['content-type']), body: await body.text() };
+      statuses.set(statusCode, (statuses.get(statusCode) ?? 0) + 1);
+      const fault = faultOfAnswer(answer);
+      if (fault !== undefined) {
+        faults.push(`${name} (seed ${seed}): ${fault}\n  ${bytes.toString().slice(0, 300)}\n  ${answer.body.slice(0, 300)}`);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+  await pool.close();
+  return faults;
+}
+
+/** Asks for the liveness check over and over until told to stop; resolves with the longest wait, milliseconds. */
+function probe(): { readonly stop: () => Promise<number> } {
+  const pool = new Pool(weir.origin, { connections: 1 });
+  let isOver = false;
+  const run = async (): Promise<number> => {
+    let longest = 0;
+    while (!isOver) {
+      const asked = performance.now();
+      const { statusCode, body } = await pool.request({ method: 'GET', path: '/healthz' });
+      await body.text();
+      expect(statusCode).toBe(200);
+      longest = Math.max(longest, performance.now() - asked);
+    }
+    await pool.close();
+    return longest;
+  };
+  const running = run();
+  return {
+    stop: () => {
+      isOver = true;
+      return running;
+    },
+  };
+}
+
+test('ten thousand random bodies get contract answers, and nothing breaks or blocks', async () => {
+  const pid = weir.pid('service');
+  const bodies = fuzzBodies(total, models, firstSeed);
+  const statuses = new Map<number, number>();
+  const liveness = probe();
+  const begun = performance.now();
+  const faults = await sendAll(bodies, statuses);
+  const seconds = (performance.now() - begun) / 1000;
+  const longest = await liveness.stop();
+  console.log({ seconds, longest, statuses, faults: faults.length });
+  expect(faults.slice(0, 10)).toEqual([]);
+  // Neither all refused nor all accepted, or nothing was tried.
+  expect(statuses.get(200)).toBeGreaterThan(total / 10);
+  expect(statuses.get(400)).toBeGreaterThan(total / 10);
+  expect(longest).toBeLessThan(1000);
+  await weir.settled();
+  expect(weir.pid('service')).toBe(pid);
+}, 120_000);

@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
+import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+
+/** What must not even reach an engine. */
+const strict = `${canary}-stripped`;
+
+let engines: readonly [DemoEngine, DemoEngine];
+let weir: Weir;
+
+beforeAll(async () => {
+  engines = [await startDemoEngine({ name: 'alpha' }), await startDemoEngine({ name: 'beta' })];
+  const names = ['backend-of-test-a', 'backend-of-test-b'] as const;
+  const backends = names.map((name, at) => backendManifest(name, { port: engines[at]?.port ?? 0 })).join('');
+  weir = await startWeir({
+    engines,
+    manifests: {
+      'catalog.yaml': backends + modelManifest('test/model', names, '  inputModalities: [text, image]'),
+    },
+    env: { WEIR_LOG_LEVEL: 'debug' },
+    secrets: engines.map(({ port }) => `:${port}`),
+  });
+});
+beforeEach(() => {
+  for (const engine of engines) engine.reset();
+});
+// `close` looks for the canary in every file of the data folder, in what was printed and in the metrics, and for what
+// gives the engines away in every answer. Each test here puts them where they could get in.
+afterAll(async () => {
+  for (const path of ['/stats', '/clusters', '/config_dump']) expect(await weir.admin(path)).not.toContain(canary);
+  expect(weir.log()).toContain('"level":20');
+  await weir.close();
+  for (const engine of engines) await engine.close();
+});
+
+const schema = {
+  type: 'object',
+  description: canary,
+  properties: { [canary]: { type: 'string', enum: [canary], description: canary } },
+  required: [canary],
+};
+const tool = { type: 'function', function: { name: `tool-${canary}`, description: canary, parameters: schema } };
+
+/** The canary in every field that a caller may fill. */
+function everywhere(fields: object = {}): object {
+  const call = {
+    id: `call_${canary}`,
+    type: 'function',
+    function: { name: tool.function.name, arguments: `{"a":"${canary}"}` },
+  };
+  const image = { type: 'image_url', image_url: { url: `https://example.com/${canary}.png` } };
+  return {
+    model: 'test/model',
+    messages: [
+      { role: 'system', content: canary, name: canary },
+      { role: 'developer', content: [{ type: 'text', text: canary }] },
+      { role: 'user', content: canary, name: canary, [strict]: strict },
+      {
+        role: 'assistant',
+        content: canary,
+        name: canary,
+        reasoning_content: canary,
+        reasoning: canary,
+        tool_calls: [call],
+      },
+      { role: 'tool', tool_call_id: call.id, content: canary },
+      { role: 'assistant', content: [{ type: 'refusal', refusal: canary }] },
+      { role: 'user', content: [{ type: 'text', text: `${canary} [[words=30]]` }, image] },
+    ],
+    stop: [`${canary}-stop`],
+    logit_bias: { [canary]: 1 },
+    ...{
+      user: strict,
+      safety_identifier: strict,
+      metadata: { [strict]: strict },
+      [strict]: strict,
+      demo_unknown: [strict],
+    },
+    ...{
+      prompt_cache_key: strict,
+      prediction: { type: 'content', content: strict },
+      web_search_options: { near: strict },
+    },
+    ...fields,
+  };
+}
+
+const headers = {
+  // Only a short plain id is kept, as an id.
+  'x-request-id': strict,
+  'user-agent': strict,
+  referer: `https://example.com/${strict}`,
+  cookie: `session=${strict}`,
+  'openai-organization': strict,
+  'x-weir-cluster': strict,
+  traceparent: `00-${strict}`,
+  baggage: `user=${strict}`,
+};
+
+async function ask(fields: object = {}): Promise<{ readonly status: number; readonly text: string }> {
+  const response = await weir.chat(everywhere(fields), headers);
+  return { status: response.status, text: await response.text() };
+}
+
+const shapes = {
+  text: {},
+  'a stream': { stream: true, stream_options: { include_usage: true } },
+  'tool calls': { tools: [tool], tool_choice: { type: 'function', function: { name: tool.function.name } } },
+  'streamed tool calls': { tools: [tool], tool_choice: 'required', stream: true },
+  'structured output': {
+    response_format: { type: 'json_schema', json_schema: { name: 'canary', description: canary, schema } },
+  },
+};
+test.each(Object.entries(shapes))(
+  'content of a request for %s reaches the engine, and what identifies the user does not',
+  async (_, fields) => {
+    const { status, text } = await ask(fields);
+    expect(status).toBe(200);
+    expect(text).toContain(canary);
+    const [request] = engines.flatMap((engine) => engine.requests());
+    const reached = JSON.stringify([request?.headers, request?.path, request?.body]);
+    expect(reached).toContain(canary);
+    expect(reached).not.toContain(strict);
+  },
+);
+
+test('an answer has no header but ours', async () => {
+  const ours = [
+    'cache-control',
+    'connection',
+    'content-length',
+    'content-type',
+    'date',
+    'transfer-encoding',
+    'x-request-id',
+    'x-service-inert-params',
+  ];
+  for (const fields of Object.values(shapes)) {
+    const response = await weir.chat(everywhere(fields));
+    expect([...response.headers.keys()].filter((name) => !ours.includes(name))).toEqual([]);
+    expect(response.headers.get('x-service-inert-params')).toBe(
+      'metadata, prompt_cache_key, prediction, web_search_options',
+    );
+    await response.text();
+  }
+});
+
+const errorJson = { error: { message: canary, type: canary, code: canary }, detail: canary };
+const faults: readonly BehaviourInput[] = [
+  ...[400, 401, 404, 422, 429, 500, 503].map((status) => ({ status, errorJson, retryAfter: canary })),
+  { status: 200, errorJson },
+  { status: 500, errorBody: 'html' },
+  { status: 200, errorBody: 'not-json' },
+  ...(['error', 'error-then-done', 'error-then-cut'] as const).map((fault) => ({
+    fault,
+    at: { events: 3 },
+    errorJson,
+  })),
+  ...(['malformed', 'malformed-then-cut'] as const).map((fault) => ({
+    fault,
+    at: { events: 3 },
+    malformedLine: `data: {"${canary}`,
+  })),
+  ...(['cut', 'reset', 'truncate', 'end'] as const).map((fault) => ({ fault, at: { bytes: 3000 } })),
+  { contentType: `text/${canary}` },
+  { finishReason: canary },
+  { finishReason: { [canary]: canary } },
+  { jsonDefect: 'truncated' },
+  { argumentsDefect: 'not-json' },
+];
+test('faults of engines, in their own words, are told to nobody', async () => {
+  for (const fault of faults) {
+    for (const scope of [{}, { on: ['alpha'] }]) {
+      for (const engine of engines) engine.set({ ...fault, ...scope });
+      const t0 = performance.now();
+      for (const fields of Object.values(shapes)) expect([200, 400, 502]).toContain((await ask(fields)).status);
+      console.log(JSON.stringify(fault), JSON.stringify(scope), performance.now() - t0);
+    }
+  }
+  expect(weir.log()).toContain('attempt failed');
+});
+
+test('a request that is refused is told to its caller alone', async () => {
+  const wrong = [
+    ...['role', 'content'].map((field) => ({
+      messages: [{ role: 'user', content: 'x', [field]: { [canary]: canary } }],
+    })),
+    ...['temperature', 'n', 'tools', 'tool_choice', 'stream', 'response_format', 'stop', 'logit_bias', 'model'].map(
+      (field) => ({ [field]: { [canary]: canary } }),
+    ),
+    { model: canary.toLowerCase() },
+    { model: `${canary}:free` },
+    { messages: [{ role: canary, content: canary }] },
+    { tools: [tool], tool_choice: { type: 'function', function: { name: `${canary}-other` } } },
+    { temperature: canary },
+  ];
+  for (const fields of wrong) expect([200, 400, 502]).toContain((await ask(fields)).status);
+  for (const body of [
+    canary,
+    `"${canary}"`,
+    `["${canary}"]`,
+    `{"${canary}":`,
+    JSON.stringify(everywhere()).slice(0, -1),
+    `\uFFFD${canary}`,
+  ]) {
+    expect((await weir.chat(body, headers)).status).toBe(400);
+  }
+  const unknown = await weir.fetch(`${weir.origin}/${canary}?${canary}=${canary}`, { method: 'POST', body: canary });
+  expect(unknown.status).toBe(404);
+  const stranger = await weir.chat(everywhere(), { authorization: `Bearer ${canary}` });
+  expect(stranger.status).toBe(401);
+});
+
+test('what was under way when the service or a caller ended is gone with it', async () => {
+  for (const end of ['caller', 'service'] as const) {
+    const controller = new AbortController();
+    const response = await weir.fetch(`${weir.baseUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${weir.key}`, ...headers },
+      body: JSON.stringify(everywhere({ stream: true, max_tokens: 5000, demo: {}, stop: null })),
+      signal: controller.signal,
+    });
+    const reader = response.body?.getReader();
+    await reader?.read();
+    if (end === 'service') process.kill(weir.pid('service'), 'SIGKILL');
+    else controller.abort();
+    await reader?.read().catch(() => undefined);
+    await reader?.cancel().catch(() => undefined);
+    await expect.poll(async () => (await weir.fetch(`${weir.origin}/healthz`)).status, { timeout: 5000 }).toBe(200);
+  }
+  expect((await ask()).status).toBe(200);
+});
