@@ -43,6 +43,9 @@ const connectionManager: JsonObject = extension(
     // The service watches its own calls; Envoy never gives up on one that is under way.
     stream_idle_timeout: '0s',
     request_timeout: '0s',
+    // When an engine's answer is cut, the service learns it at once: it may have to fail over. Nothing is lost on a Unix
+    // socket that is closed without the usual second's delay.
+    delayed_close_timeout: '0s',
     common_http_protocol_options: { idle_timeout: '3600s' },
     local_reply_config: {
       mappers: [

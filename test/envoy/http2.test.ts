@@ -42,7 +42,6 @@ describe.each(Object.entries(ways))('%s', (_, { tls }) => {
     writeFileSync(files.WEIR_TLS_CERTIFICATE_FILE, selfSigned.certificate);
     writeFileSync(files.WEIR_TLS_KEY_FILE, selfSigned.key);
     weir = await startWeir({ engines: [engine], env: tls ? files : {} });
-    expect(new URL(weir.baseUrl).protocol).toBe(tls ? 'https:' : 'http:');
     caller = http2Caller(weir, tls ? { ca: selfSigned.certificate } : {});
   });
   afterAll(async () => {
@@ -68,6 +67,7 @@ describe.each(Object.entries(ways))('%s', (_, { tls }) => {
         sent.end(JSON.stringify(body));
       });
     };
+    expect(new URL(weir.baseUrl).protocol).toBe(tls ? 'https:' : 'http:');
     const whole = await caller.ask(ask('Where?'));
     expect([whole.status, whole.headers['content-type']]).toEqual([200, 'application/json']);
     expect(messageOf(whole.text())).toEqual(messageOf(await over1(ask('Where?'))));

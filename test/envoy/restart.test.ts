@@ -71,8 +71,10 @@ test('kill -9 of the service: streams are cut, Envoy says 503 meanwhile, and eve
   const killed = weir.pid('service');
   process.kill(killed, 'SIGKILL');
   const since = performance.now();
+  const cutAfterMs = answer.ended.then(() => performance.now() - since);
   const tries = await untilServed(since);
   expect(await answer.ended).toBe('cut');
+  expect(await cutAfterMs).toBeLessThan(500);
   expect(answer.text()).not.toContain('[DONE]');
   await engine.until(() => engine.requests()[0]?.state === 'closed', 1000);
   const refused = tries.slice(0, -1);

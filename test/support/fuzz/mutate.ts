@@ -10,6 +10,8 @@ export const anyValues: readonly unknown[] = [
   ...[{}, { a: 1 }, { type: 'text' }, { type: 'function' }, { '': '' }, { role: 'user', content: 'hi' }],
 ];
 
+const anyValue = (chance: Chance): unknown => structuredClone(chance.pick(anyValues));
+
 type Holder = Record<string, unknown> | unknown[];
 
 /** Every object and array of a body, itself included. */
@@ -41,7 +43,7 @@ export function mutate(body: Body, chance: Chance): void {
   const holder = chance.pick(holdersOf(body));
   const keys = Object.keys(holder);
   if (keys.length === 0 || chance.is(0.1)) {
-    put(holder, Array.isArray(holder) ? String(holder.length) : chance.pick(hostileKeys), chance.pick(anyValues));
+    put(holder, Array.isArray(holder) ? String(holder.length) : chance.pick(hostileKeys), anyValue(chance));
     return;
   }
   const key = chance.pick(keys);
@@ -60,6 +62,6 @@ export function mutate(body: Body, chance: Chance): void {
     case 4:
       return put(holder, key, typeof value === 'string' ? value.repeat(chance.below(200)) : JSON.stringify(value));
     default:
-      return put(holder, key, chance.pick(anyValues));
+      return put(holder, key, anyValue(chance));
   }
 }

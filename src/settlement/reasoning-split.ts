@@ -1,0 +1,70 @@
+import type { AnswerEvent } from '../core/event.ts';
+import type { Usage } from '../core/usage.ts';
+
+/** Counts the tokens of a text with the model's tokenizer; undefined when it cannot. */
+export type CountText = (text: string) => Promise<number | undefined>;
+
+/** Most text of an answer that is kept to be counted, UTF-16 units. A longer answer gets no split. */
+const maxKept = 4 * 1024 * 1024;
+
+/**
+ * Most tokens of a choice that are in no text: the tags around its reasoning, the words that open and end a turn. What the
+ * tokenizer counts may fall short of the completion by so much and still explain it.
+ */
+const unseenPerChoice = 12;
+
+/** Tells how much of a completion was reasoning, where the engine does not (service specification §2.4). */
+export interface ReasoningSplit {
+  readonly take: (events: readonly AnswerEvent[]) => void;
+  /** The usage with its split, where one was reported or the arithmetic comes out; else the usage as it is. */
+  readonly complete: (usage: Usage) => Promise<Usage>;
+}
+
+/**
+ * Keeps an answer's text, in memory only, once it has begun with reasoning. Text counts again as it was written except where
+ * words were generated in an unusual cut, so the parts of an answer without tools must add up to its completion, less the
+ * few tokens that no text shows. The markup of a tool call is the engine's secret: there, the parts must only not exceed it.
+ */
+export function createReasoningSplit(countText: CountText): ReasoningSplit {
+  const kept = { reasoning: '', rest: '' };
+  const choices = new Set<number>();
+  let calledTools = false;
+
+  function take(event: AnswerEvent): void {
+    if (event.type === 'usage' || event.type === 'finish') return;
+    choices.add(event.choice);
+    if (kept.reasoning.length + kept.rest.length > maxKept) return;
+    switch (event.type) {
+      case 'reasoning-delta':
+        kept.reasoning += event.text;
+        return;
+      case 'text-delta':
+      case 'refusal-delta':
+        kept.rest += event.text;
+        return;
+      case 'tool-start':
+        calledTools = true;
+        kept.rest += event.name;
+        return;
+      case 'tool-delta':
+        kept.rest += event.text;
+        return;
+    }
+  }
+
+  return {
+    take: (events) => {
+      for (const event of events) take(event);
+    },
+    complete: async (usage) => {
+      const { reasoning, rest } = kept;
+      if (usage.reasoningTokens !== undefined || reasoning === '' || reasoning.length + rest.length > maxKept) return usage;
+      const counts = await Promise.all([reasoning, rest].map(async (text) => (text === '' ? 0 : countText(text))));
+      const [reasoningTokens, restTokens] = counts;
+      if (reasoningTokens === undefined || restTokens === undefined) return usage;
+      const unseen = usage.completionTokens - reasoningTokens - restTokens;
+      const explained = unseen >= 0 && (calledTools || unseen <= unseenPerChoice * choices.size);
+      return explained ? { ...usage, reasoningTokens } : usage;
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { startWeir, type Weir } from '../support/weir.ts';
+
+let engines: readonly [DemoEngine, DemoEngine];
+let weir: Weir;
+
+beforeAll(async () => {
+  engines = [await startDemoEngine({ name: 'alpha' }), await startDemoEngine({ name: 'beta' })];
+  weir = await startWeir({ engines });
+});
+beforeEach(() => {
+  for (const engine of engines) engine.reset();
+});
+afterAll(async () => {
+  await weir.close();
+  for (const engine of engines) await engine.close();
+});
+
+/** Well below the second for which Envoy by default keeps a connection that it has given up. */
+const atOnceMs = 500;
+
+async function timed<T>(run: () => Promise<T>): Promise<T> {
+  const begun = performance.now();
+  const result = await run();
+  expect(performance.now() - begun).toBeLessThan(atOnceMs);
+  return result;
+}
+
+const ask = { model: 'test/model', messages: [{ role: 'user' as const, content: 'Go on. [[words=40]]' }] };
+const endings = ['cut', 'reset', 'truncate', 'end', 'error-then-cut', 'malformed-then-cut'] as const;
+
+test.each(endings)('an answer in one piece that breaks off (%s) comes from the other engine at once', async (fault) => {
+  const answer = () => timed(async () => weir.client().chat.completions.create({ ...ask, seed: 1 }));
+  const whole = await answer();
+  for (const engine of engines) engine.reset();
+  engines[0].set({ fault, at: { events: 3 } });
+  const again = await answer();
+  expect(engines.map((engine) => engine.requests().length)).toEqual([1, 1]);
+  expect(again.choices).toEqual(whole.choices);
+});
+
+test.each(endings)('a stream that breaks off (%s) never stands still nor ends as if it were whole', async (fault) => {
+  for (const engine of engines) engine.set({ fault, at: { events: 20 } });
+  const text = await timed(async () => (await weir.chat({ ...ask, stream: true })).text());
+  expect(text).toContain('"code":"stream_interrupted"');
+  expect(text.match(/"finish_reason":"[^"]*"/g)).toEqual(['"finish_reason":"error"']);
+  expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
+});
