@@ -9,7 +9,7 @@ import type { AnswerEvent } from './core/event.ts';
 import type { Exchange, Headers } from './core/exchange.ts';
 import { asFailure, errorBody, Failure } from './core/failure.ts';
 import type { Plan } from './core/plan.ts';
-import type { PreparedRequest } from './core/prepared.ts';
+import type { PreparedRequest, PromptCountAsk } from './core/prepared.ts';
 import type { Store } from './core/store.ts';
 import type { Telemetry } from './core/telemetry.ts';
 import type { Tokenizers } from './core/tokenizer.ts';
@@ -17,13 +17,14 @@ import type { Upstream } from './core/upstream.ts';
 import { chatErrors } from './dialects/chat/read-error.ts';
 import { readResponseAs } from './dialects/chat/read-response-as.ts';
 import { createJsonWriter, createStreamWriter, writeError } from './dialects/chat/write-response.ts';
-import { capabilitiesOf } from './dialects/engines/engines.ts';
+import { capabilitiesOf, inlineReasoningOf } from './dialects/engines/engines.ts';
 import { templateArguments } from './dialects/engines/template-arguments.ts';
 import { eventStreamType } from './dialects/sse.ts';
 import { type Dispatch, dispatch, type DispatchEnd } from './dispatch/run.ts';
 import { upstreamCall } from './dispatch/upstream-call.ts';
 import { checkContext } from './routing/context.ts';
 import { makePlan } from './routing/plan.ts';
+import type { TokenCounters } from './settlement/exact-meter.ts';
 import { createSettlement, type Settlement } from './settlement/settle.ts';
 
 export interface PipelineOptions extends AuthenticateOptions {
@@ -92,13 +93,37 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         templateArguments: templateArguments(first.target),
       });
       const facts = { requestId, head, credential, prepared, plan, startedAt, begun };
-      const settlement = createSettlement({ ...facts, store, telemetry, clock });
+      const counters = countersFor(prepared, plan);
+      const settlement = createSettlement({ ...facts, ...counters, store, telemetry, clock });
       const work: Work = { exchange, requestId, startedAt, prepared, plan, settlement };
       await (prepared.request.stream ? relayStream(work) : relayJson(work));
     } finally {
       prepared.release();
       release();
     }
+  }
+
+  /** The model's own counts, for what no engine reports. */
+  function countersFor(
+    prepared: PreparedRequest,
+    { model, routes: [first] }: Plan,
+  ): { readonly counters?: TokenCounters } {
+    if (model.tokenizer === undefined) return {};
+    const { path: tokenizerPath, tokensPerImage } = model.tokenizer;
+    const ask: PromptCountAsk = {
+      ...{ tokenizerPath, want: 'count', limit: model.contextLength },
+      ...(tokensPerImage === undefined ? {} : { tokensPerImage }),
+      templateArguments: templateArguments(first.target),
+    };
+    return {
+      counters: {
+        countPrompt: async () => {
+          const count = await prepared.countPrompt(ask);
+          return count.kind === 'counted' ? count.tokens : undefined;
+        },
+        countText: (text) => tokenizers.countText(tokenizerPath, text),
+      },
+    };
   }
 
   async function relayStream(work: Work): Promise<void> {
@@ -144,7 +169,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       ...{ plan, upstream, clock, errors: chatErrors, signal: exchange.signal },
       idleMs: stream ? idleMs : idleMs * wholeAnswerPatience,
       callFor: (planned) => upstreamCall(prepared, planned),
-      readerFor: (_route, contentType) => readResponseAs(contentType, readOptions),
+      readerFor: (planned, contentType) => {
+        const reasoning = inlineReasoningOf(planned);
+        return readResponseAs(contentType, reasoning === undefined ? readOptions : { ...readOptions, reasoning });
+      },
       deliver: (events) => {
         settlement.take(events);
         deliver(events);

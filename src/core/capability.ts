@@ -1,4 +1,5 @@
 import type { EngineName, ReasoningEffort } from './catalog.ts';
+import type { TagSetName } from './reasoning-tags.ts';
 import type { Sampling } from './request.ts';
 
 /** An optional parameter of the chat surface. Service specification §4.1. */
@@ -34,6 +35,13 @@ export interface ReasoningControl {
   readonly budget: boolean;
 }
 
+/** Tag sets by name, for tables and manifests. */
+export interface InlineReasoningNames {
+  readonly tags: readonly TagSetName[];
+  /** The prompt's own end opens the reasoning, so that only the closing tag comes. */
+  readonly implicitOpen: boolean;
+}
+
 /** What a route can do, by transport where that makes a difference. */
 export interface Capabilities {
   readonly tools: { readonly json: boolean; readonly stream: boolean };
@@ -47,6 +55,8 @@ export interface Capabilities {
   /** Features that it refuses together. */
   readonly conflicts: readonly (readonly Feature[])[];
   readonly reasoning: ReasoningControl;
+  /** How its reasoning stands inside its text, where it does. */
+  readonly inlineReasoning?: InlineReasoningNames;
   readonly continuation: Continuation;
 }
 

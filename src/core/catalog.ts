@@ -1,4 +1,11 @@
-import type { Continuation, Feature, ParameterName, ReasoningControl, ToolChoiceForm } from './capability.ts';
+import type {
+  Continuation,
+  Feature,
+  InlineReasoningNames,
+  ParameterName,
+  ReasoningControl,
+  ToolChoiceForm,
+} from './capability.ts';
 import type { Prices } from './usage.ts';
 
 export const engineNames = [
@@ -53,10 +60,15 @@ export interface Backend {
 export interface CapabilityOverrides {
   readonly tools?: boolean;
   readonly responseFormats?: readonly ('json_object' | 'json_schema')[];
+  /** On a stream, where that differs from `tools`. */
+  readonly streamedTools?: boolean;
+  /** On a stream, where that differs from `responseFormats`. */
+  readonly streamedResponseFormats?: readonly ('json_object' | 'json_schema')[];
   readonly parameters?: readonly ParameterName[];
   readonly toolChoice?: readonly ToolChoiceForm[];
   readonly conflicts?: readonly (readonly Feature[])[];
   readonly reasoning?: Partial<ReasoningControl>;
+  readonly inlineReasoning?: InlineReasoningNames;
   readonly continuation?: boolean;
   readonly continuationMark?: Exclude<Continuation, 'none'>;
 }

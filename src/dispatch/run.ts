@@ -9,7 +9,7 @@ export interface DispatchOptions {
   readonly plan: Plan;
   /** The call for a route; a promise where writing it takes a worker. */
   readonly callFor: (planned: PlannedRoute) => UpstreamCall | Promise<UpstreamCall>;
-  readonly readerFor: (route: Route, contentType: string) => ResponseReader | undefined;
+  readonly readerFor: (planned: PlannedRoute, contentType: string) => ResponseReader | undefined;
   readonly errors: ErrorReader;
   readonly upstream: Upstream;
   readonly clock: Clock;
@@ -79,20 +79,20 @@ export function dispatch(options: DispatchOptions): Dispatch {
     }
     held = [];
     try {
-      const { route } = planned;
       const call = options.callFor(planned);
-      if (call instanceof Promise) call.then((ready) => attempt(route, ready), crash);
-      else attempt(route, call);
+      if (call instanceof Promise) call.then((ready) => attempt(planned, ready), crash);
+      else attempt(planned, call);
     } catch (error) {
       // Thrown from here, it would end in whoever reported the fault of the route before.
       crash(error);
     }
   }
 
-  function attempt(route: Route, call: UpstreamCall): void {
+  function attempt(planned: PlannedRoute, call: UpstreamCall): void {
     if (signal.aborted) return;
+    const { route } = planned;
     const { upstream, clock, idleMs, errors } = options;
-    const readerFor = (contentType: string): ResponseReader | undefined => options.readerFor(route, contentType);
+    const readerFor = (contentType: string): ResponseReader | undefined => options.readerFor(planned, contentType);
     attempts += 1;
     let over = false;
     const started = startAttempt(

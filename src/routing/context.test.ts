@@ -37,7 +37,11 @@ async function judge({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' 
   };
   const model = modelOf([], { contextLength: 100, ...(tokenizer === 'none' ? {} : { tokenizer }) });
   const tokenizers = { ...noTokenizers, boundsOf: () => (known ? bounds : undefined) };
-  const verdict = await checkContext(prepared, { model, tokenizers, templateArguments: { enable_thinking: true } }).then(
+  const verdict = await checkContext(prepared, {
+    model,
+    tokenizers,
+    templateArguments: { enable_thinking: true },
+  }).then(
     () => 'fits',
     (failure: { readonly code: string }) => failure.code,
   );
@@ -49,17 +53,32 @@ const tooLong = 'context_length_exceeded';
 describe('whether a prompt fits', () => {
   it.each<readonly [string, Row, string, number | undefined]>([
     ['a small one fits, uncounted', {}, 'fits', undefined],
-    ['one whose size could be too much is counted', { bodyBytes: 100, count: { kind: 'within', atMost: 90 } }, 'fits', 99],
+    [
+      'one whose size could be too much is counted',
+      { bodyBytes: 100, count: { kind: 'within', atMost: 90 } },
+      'fits',
+      99,
+    ],
     ['counted and too long', { bodyBytes: 200, count: { kind: 'over', atLeast: 120 } }, tooLong, 99],
     ['the cap takes its part', { bodyBytes: 60, cap: 50, count: { kind: 'over', atLeast: 51 } }, tooLong, 50],
     ['a cap larger than the window', { cap: 100 }, tooLong, undefined],
     ['a cap larger than the window, without a tokenizer', { cap: 101, tokenizer: 'none' }, tooLong, undefined],
     ['without a tokenizer the engine decides', { bodyBytes: 1000, tokenizer: 'none' }, 'fits', undefined],
     ['one that cannot be counted is the engine’s', { bodyBytes: 1000 }, 'fits', 99],
-    ['a tokenizer that is still being loaded counts', { known: false, count: { kind: 'over', atLeast: 120 } }, tooLong, 99],
+    [
+      'a tokenizer that is still being loaded counts',
+      { known: false, count: { kind: 'over', atLeast: 120 } },
+      tooLong,
+      99,
+    ],
     ['images of unknown cost are counted', { images: 1, count: { kind: 'counted', tokens: 3 } }, 'fits', 99],
     ['images of known cost are not', { images: 1, tokenizer: { path: 't', tokensPerImage: 10 } }, 'fits', undefined],
-    ['images of known cost, too many', { images: 9, tokenizer: { path: 't', tokensPerImage: 10 }, count: { kind: 'over', atLeast: 100 } }, tooLong, 99],
+    [
+      'images of known cost, too many',
+      { images: 9, tokenizer: { path: 't', tokensPerImage: 10 }, count: { kind: 'over', atLeast: 100 } },
+      tooLong,
+      99,
+    ],
   ])('%s', async (_, row, verdict, limit) => {
     const judged = await judge(row);
     expect(judged.verdict).toBe(verdict);

@@ -69,6 +69,7 @@ export function eligibleRoutes(
 
 function refusedTogether(judged: readonly Judged[], features: ReadonlySet<Feature>): Failure {
   const conflict = judged.map((one) => conflictOf(one, features)).find((found) => found !== undefined);
-  const names = [...(conflict ?? features)].join(' and ');
+  const reasoning = judged.some((one) => one.reasoning === 'impossible') ? ['reasoning'] : [];
+  const names = [...(conflict ?? [...features, ...reasoning])].join(' and ');
   return new Failure('param_combination_not_supported', `${names}: no route of this model supports them together`);
 }

@@ -15,7 +15,7 @@ export interface Need {
 }
 
 /** Parameters whose absence a caller would notice: a route that lacks one cannot serve the request (§4.1). */
-const demandable: readonly ParameterName[] = [
+export const demandable: readonly ParameterName[] = [
   ...(['stop', 'seed', 'n', 'logprobs', 'top_logprobs', 'logit_bias'] as const),
   ...(['frequency_penalty', 'presence_penalty', 'parallel_tool_calls'] as const),
 ];

@@ -5,11 +5,17 @@ import type { Usage } from '../core/usage.ts';
 /** Bytes of a prompt per token, for the estimate that stands in where no engine and no tokenizer counted. */
 const bytesPerToken = 4;
 
+export interface Metered {
+  readonly usage: Usage;
+  /** True when a count was not reported by an engine and not counted with the model's tokenizer. */
+  readonly estimated: boolean;
+}
+
 /** Counts what one answer used, from the events that were delivered. */
 export interface Meter {
   readonly take: (events: readonly AnswerEvent[]) => void;
   /** What is billed for an answer that ended like this (design, "What is billed"). */
-  readonly bill: (kind: OutcomeKind) => { readonly usage: Usage; readonly estimated: boolean };
+  readonly bill: (kind: OutcomeKind) => Metered;
 }
 
 const nothing: Usage = { promptTokens: 0, completionTokens: 0 };

@@ -29,36 +29,45 @@ export function createReasoningSplit(countText: CountText): ReasoningSplit {
   const kept = { reasoning: '', rest: '' };
   const choices = new Set<number>();
   let calledTools = false;
+  let reported = false;
+
+  /** Keeps a piece that is no reasoning, where there is reasoning to be told from it. */
+  function keepRest(text: string): void {
+    if (kept.reasoning !== '') kept.rest += text;
+  }
 
   function take(event: AnswerEvent): void {
-    if (event.type === 'usage' || event.type === 'finish') return;
-    choices.add(event.choice);
-    if (kept.reasoning.length + kept.rest.length > maxKept) return;
     switch (event.type) {
       case 'reasoning-delta':
         kept.reasoning += event.text;
         return;
       case 'text-delta':
       case 'refusal-delta':
-        kept.rest += event.text;
+      case 'tool-delta':
+        keepRest(event.text);
         return;
       case 'tool-start':
         calledTools = true;
-        kept.rest += event.name;
+        keepRest(event.name);
         return;
-      case 'tool-delta':
-        kept.rest += event.text;
+      case 'finish':
+        choices.add(event.choice);
+        return;
+      case 'usage':
+        reported ||= event.usage.reasoningTokens !== undefined;
         return;
     }
   }
 
+  const isTooLong = (): boolean => kept.reasoning.length + kept.rest.length > maxKept;
+
   return {
     take: (events) => {
-      for (const event of events) take(event);
+      for (const event of events) if (!reported && !isTooLong()) take(event);
     },
     complete: async (usage) => {
       const { reasoning, rest } = kept;
-      if (usage.reasoningTokens !== undefined || reasoning === '' || reasoning.length + rest.length > maxKept) return usage;
+      if (usage.reasoningTokens !== undefined || reasoning === '' || isTooLong()) return usage;
       const counts = await Promise.all([reasoning, rest].map(async (text) => (text === '' ? 0 : countText(text))));
       const [reasoningTokens, restTokens] = counts;
       if (reasoningTokens === undefined || restTokens === undefined) return usage;

@@ -8,7 +8,8 @@ import type { PreparedRequest } from '../core/prepared.ts';
 import type { Store } from '../core/store.ts';
 import type { Telemetry } from '../core/telemetry.ts';
 import { type Bill, costOf } from '../core/usage.ts';
-import { createMeter } from './meter.ts';
+import { createExactMeter, type TokenCounters } from './exact-meter.ts';
+import { createReasoningSplit } from './reasoning-split.ts';
 
 export interface SettlementOptions {
   readonly store: Store;
@@ -19,6 +20,8 @@ export interface SettlementOptions {
   readonly credential: Credential;
   readonly prepared: PreparedRequest;
   readonly plan: Plan;
+  /** The model's tokenizer, where it has one: it counts what no engine reports. */
+  readonly counters?: TokenCounters;
   /** When the request came: wall clock and monotonic, milliseconds. */
   readonly startedAt: number;
   readonly begun: number;
@@ -40,16 +43,24 @@ function correlationId(head: RequestHead): string {
 
 export function createSettlement(options: SettlementOptions): Settlement {
   const { store, telemetry, clock, requestId, head, credential, prepared, plan, startedAt, begun } = options;
-  const meter = createMeter(prepared.shape.bodyBytes);
+  const meter = createExactMeter(prepared.shape.bodyBytes, options.counters);
+  const { stream, includeUsage } = prepared.request;
+  // Nobody would see the split of a stream without a usage chunk.
+  const { counters } = options;
+  const split =
+    counters !== undefined && (!stream || includeUsage) ? createReasoningSplit(counters.countText) : undefined;
   let firstTokenMs: number | undefined;
   return {
     take: (events) => {
       firstTokenMs ??= Math.round(clock.elapsed() - begun);
       meter.take(events);
+      split?.take(events);
     },
     settle: async (kind, { attempts, route }) => {
       // A caller who leaves before anything was dispatched pays nothing (design, "What is billed").
-      const { usage, estimated } = meter.bill(attempts === 0 ? 'failed' : kind);
+      const { usage: metered, estimated } = await meter.bill(attempts === 0 ? 'failed' : kind);
+      const splits = kind === 'completed' && !estimated;
+      const usage = splits && split !== undefined ? await split.complete(metered) : metered;
       const cost = costOf(usage, plan.model.prices);
       const outcome: Outcome = {
         ...{ requestId, kind, usage, estimated, cost, attempts, startedAt },

@@ -94,7 +94,15 @@ test('30 MB are judged in under 3 s, and small requests stay under 50 ms meanwhi
 
   let judging = true;
   const large = promisify(execFile)('curl', [
-    ...['-s', '-o', join(folder, 'answer.json'), '-w', '%{http_code} %{time_total}', '-H', `Authorization: Bearer ${weir.key}`],
+    ...[
+      '-s',
+      '-o',
+      join(folder, 'answer.json'),
+      '-w',
+      '%{http_code} %{time_total}',
+      '-H',
+      `Authorization: Bearer ${weir.key}`,
+    ],
     ...['-H', 'Content-Type: application/json', '-H', 'Expect:', '--data-binary', `@${file}`],
     `${weir.baseUrl}/chat/completions`,
   ]).finally(() => (judging = false));

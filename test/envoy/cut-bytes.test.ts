@@ -94,7 +94,7 @@ async function read(body: Body) {
   const stream = client.chat.completions.stream({ ...body, stream_options: { include_usage: true } });
   const { id: _id, created: _created, ...final } = await stream.finalChatCompletion();
   // Of fields it does not know, the helper keeps the last piece only: how much that is depends on how bytes arrived.
-  const whole = JSON.parse(JSON.stringify(final, (name, value) => (/^reasoning/.test(name) ? undefined : value)));
+  const whole = JSON.parse(JSON.stringify(final, (name, value) => (name.startsWith('reasoning') ? undefined : value)));
   const bare = putTogether((await raw) ?? '');
   return { bare, throughClient: whole, numbered: numberIds({ bare, throughClient: whole }) };
 }

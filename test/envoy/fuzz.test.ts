@@ -24,7 +24,10 @@ beforeAll(async () => {
         ...engineNames.map((name) => demoBackend(name, engine, name)),
         ...engineNames.map((name) => demoModel(name, [demoRoute(name)])),
         demoModel('image', [demoRoute('vllm')], { inputModalities: ['text', 'image'] }),
-        demoModel('any', engineNames.map((name) => demoRoute(name))),
+        demoModel(
+          'any',
+          engineNames.map((name) => demoRoute(name)),
+        ),
       ),
     },
   });
@@ -47,7 +50,11 @@ async function sendAll(bodies: readonly FuzzBody[], statuses: Map<number, number
   const left = bodies.values();
   const lane = async (): Promise<void> => {
     for (const { name, seed, bytes, headers } of left) {
-      const { statusCode, headers: received, body } = await pool.request({
+      const {
+        statusCode,
+        headers: received,
+        body,
+      } = await pool.request({
         ...{ method: 'POST', path: '/v1/chat/completions', body: bytes },
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
       });
@@ -55,7 +62,9 @@ async function sendAll(bodies: readonly FuzzBody[], statuses: Map<number, number
       statuses.set(statusCode, (statuses.get(statusCode) ?? 0) + 1);
       const fault = faultOfAnswer(answer);
       if (fault !== undefined) {
-        faults.push(`${name} (seed ${seed}): ${fault}\n  ${bytes.toString().slice(0, 300)}\n  ${answer.body.slice(0, 300)}`);
+        faults.push(
+          `${name} (seed ${seed}): ${fault}\n  ${bytes.toString().slice(0, 300)}\n  ${answer.body.slice(0, 300)}`,
+        );
       }
     }
   };
@@ -94,11 +103,8 @@ test('ten thousand random bodies get contract answers, and nothing breaks or blo
   const bodies = fuzzBodies(total, models, firstSeed);
   const statuses = new Map<number, number>();
   const liveness = probe();
-  const begun = performance.now();
   const faults = await sendAll(bodies, statuses);
-  const seconds = (performance.now() - begun) / 1000;
   const longest = await liveness.stop();
-  console.log({ seconds, longest, statuses, faults: faults.length });
   expect(faults.slice(0, 10)).toEqual([]);
   // Neither all refused nor all accepted, or nothing was tried.
   expect(statuses.get(200)).toBeGreaterThan(total / 10);
@@ -106,4 +112,4 @@ test('ten thousand random bodies get contract answers, and nothing breaks or blo
   expect(longest).toBeLessThan(1000);
   await weir.settled();
   expect(weir.pid('service')).toBe(pid);
-}, 120_000);
+});

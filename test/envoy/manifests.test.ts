@@ -50,8 +50,9 @@ async function listed(): Promise<readonly string[]> {
   const { data } = await weir.client().models.list();
   return data.map(({ id }) => id).toSorted();
 }
-const untilListed = (...ids: readonly string[]) =>
-  expect.poll(listed, { interval: 200, timeout: 10_000 }).toEqual([...ids].toSorted());
+async function untilListed(...ids: readonly string[]): Promise<void> {
+  await expect.poll(listed, { interval: 200, timeout: 10_000 }).toEqual([...ids].toSorted());
+}
 
 const both = ['test/changing', 'test/steady'] as const;
 

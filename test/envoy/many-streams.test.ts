@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type Caller, http1Caller, http2Caller, type OpenAnswer } from '../support/caller.ts';
 import { figuresOf } from '../support/process-figures.ts';
@@ -19,7 +18,7 @@ let idleInUse: readonly [service: number, envoy: number];
 beforeAll(async () => {
   engine = await spawnDemoEngine({ reasoning: 'never' });
   weir = await startWeir({
-    env: { NODE_OPTIONS: `--import=${join(import.meta.dirname, '../support/collect-garbage.ts')}` },
+    env: { NODE_OPTIONS: `--import=${import.meta.resolve('../support/collect-garbage.ts')}` },
     manifests: { 'catalog.yaml': backendManifest('lone', engine) + modelManifest('test/model', ['lone']) },
   });
   key = await roomyKey(weir);

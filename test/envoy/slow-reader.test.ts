@@ -27,7 +27,8 @@ afterAll(async () => {
 });
 
 function residentBytes(): number {
-  const of = (pid: number): number => Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
+  const of = (pid: number): number =>
+    Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
   return of(weir.pid('service')) + of(weir.pid('envoy'));
 }
 
@@ -65,7 +66,7 @@ test('a reader who stops costs no more than the stated number of bytes, and othe
   const stopped = await ask();
   // Long enough for the engine to write all of it, if anybody took it.
   const served: number[] = [];
-  for (const begun = performance.now(); performance.now() - begun < stoppedMs; ) {
+  for (const begun = performance.now(); performance.now() - begun < stoppedMs;) {
     const response = await small();
     await response.text();
     served.push(response.status);

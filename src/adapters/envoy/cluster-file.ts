@@ -18,7 +18,7 @@ export interface ClusterFile {
 }
 
 /** Envoy did not answer within the limit. The file is written, so it has the clusters when it comes. */
-export class EnvoyAway extends Error {
+class EnvoyAway extends Error {
   constructor() {
     super('Envoy did not confirm the clusters in time; it will read them when it is back.');
     this.name = 'EnvoyAway';

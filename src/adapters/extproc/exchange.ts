@@ -9,7 +9,7 @@ import { writeBody, writeReply, writeStart } from './wire.ts';
 export type OpenDelivery = (connection: string) => Delivery;
 
 /** Abort reason when a caller leaves. One object for all: an Error per caller would cost a stack trace each. */
-export const callerLeft: unique symbol = Symbol('caller left');
+const callerLeft: unique symbol = Symbol('caller left');
 
 interface BodyWaiter {
   readonly limitBytes: number;

@@ -7,26 +7,38 @@ import type { LedgerTable, Schema } from './schema.ts';
 /** The balance of each workspace that paid, as committed. */
 export type Balances = readonly (readonly [workspaceId: string, balance: Money])[];
 
-/** What an insert gives back: the rows that were not there before. */
-type Written = Pick<LedgerTable, 'workspace_id' | 'cost'>;
+interface Statements {
+  /** Gives the rows that were not there before. */
+  readonly insert: CompiledQuery<Pick<LedgerTable, 'request_id'>>;
+  /** Takes a cost from a workspace: `[cost, id]`. */
+  readonly charge: CompiledQuery<{ readonly balance: Money }>;
+}
 
-/** The insert of a row, whichever: building a query costs several times what running it does, so it is built once. */
-const inserts = new WeakMap<object, CompiledQuery<Written>>();
+/** By the database that they were compiled for: building a query costs several times what running it does. */
+const compiled = new WeakMap<object, Statements>();
 
-function insertOf(queries: Kysely<Schema>, row: LedgerTable): CompiledQuery<Written> {
-  const executor = queries.getExecutor().adapter;
-  const known = inserts.get(executor);
-  const parameters = Object.values(row);
-  if (known !== undefined) return { ...known, parameters };
-  const built = queries
+function statementsFor(queries: Kysely<Schema>, row: LedgerTable): Statements {
+  const { adapter } = queries.getExecutor();
+  const known = compiled.get(adapter);
+  if (known !== undefined) return known;
+  const insert = queries
     .insertInto('ledger')
     .values(row)
     .onConflict((conflict) => conflict.column('request_id').doNothing())
-    .returning(['workspace_id', 'cost'])
+    .returning('request_id')
     .compile();
-  if (built.parameters.length !== parameters.length) throw new Error('the ledger insert does not bind every column');
-  inserts.set(executor, built);
-  return built;
+  if (insert.parameters.length !== Object.keys(row).length) {
+    throw new Error('the ledger insert does not bind every column');
+  }
+  const charge = queries
+    .updateTable('workspaces')
+    .set((columns) => ({ balance: columns('balance', '-', row.cost) }))
+    .where('id', '=', row.workspace_id)
+    .returning('balance')
+    .compile();
+  const statements = { insert, charge };
+  compiled.set(adapter, statements);
+  return statements;
 }
 
 /**
@@ -35,22 +47,28 @@ function insertOf(queries: Kysely<Schema>, row: LedgerTable): CompiledQuery<Writ
  */
 export async function settleBatch(queries: Kysely<Schema>, outcomes: readonly Outcome[]): Promise<Balances> {
   const rows = outcomes.map(ledgerRow);
-  return queries.transaction().execute(async (transaction) => {
-    const costs = new Map<string, Money>();
-    for (const row of rows) {
-      const { rows: written } = await transaction.executeQuery(insertOf(queries, row));
-      for (const { workspace_id: id, cost } of written) costs.set(id, (costs.get(id) ?? 0n) + cost);
-    }
-    const balances: [string, Money][] = [];
-    for (const [id, cost] of costs) {
-      const { balance } = await transaction
-        .updateTable('workspaces')
-        .set((columns) => ({ balance: columns('balance', '-', cost) }))
-        .where('id', '=', id)
-        .returning('balance')
-        .executeTakeFirstOrThrow();
-      balances.push([id, balance]);
-    }
-    return balances;
-  });
+  const [first] = rows;
+  if (first === undefined) return [];
+  const { insert, charge } = statementsFor(queries, first);
+  return queries.transaction().execute((transaction) =>
+    // Straight to the connection: what the query layer does around each statement costs more than the statement.
+    transaction.getExecutor().provideConnection(async (connection) => {
+      const costs = new Map<string, Money>();
+      for (const row of rows) {
+        const { rows: written } = await connection.executeQuery({ ...insert, parameters: Object.values(row) });
+        if (written.length > 0) costs.set(row.workspace_id, (costs.get(row.workspace_id) ?? 0n) + row.cost);
+      }
+      const balances: [string, Money][] = [];
+      for (const [id, cost] of costs) {
+        const { rows: charged } = await connection.executeQuery<{ balance: Money }>({
+          ...charge,
+          parameters: [cost, id],
+        });
+        const [workspace] = charged;
+        if (workspace === undefined) throw new Error(`there is no workspace ${id} to charge`);
+        balances.push([id, workspace.balance]);
+      }
+      return balances;
+    }),
+  );
 }

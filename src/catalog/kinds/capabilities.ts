@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { fields } from './fields.ts';
 
 /** Optional parameters of the chat surface that a route may or may not honour. Service specification §4.1. */
-const parameterNames = [
+export const parameterNames = [
   'temperature',
   'top_p',
   'stop',
@@ -44,6 +44,18 @@ export const capabilities = fields({
     .max(4)
     .optional()
     .meta({ description: 'Forms of tool_choice honoured here. Default: the engine’s table.', example: ['auto'] }),
+  streamedTools: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Tool calling works on a stream here. Default: as tools.', example: false }),
+  streamedResponseFormats: z
+    .array(z.enum(['json_object', 'json_schema']))
+    .max(2)
+    .optional()
+    .meta({
+      description: 'Response formats that work on a stream here. Default: as responseFormats.',
+      example: ['json_object'],
+    }),
   conflicts: z
     .array(
       z
@@ -71,6 +83,18 @@ export const capabilities = fields({
   })
     .optional()
     .meta({ description: 'Reasoning control that works here. Default: the engine’s table.' }),
+  inlineReasoning: fields({
+    tags: z
+      .array(z.enum(['think', 'seed', 'kimi', 'bracket', 'gemma', 'harmony']))
+      .max(6)
+      .meta({ description: 'Tags to look for; none turns the table’s entry off.', example: ['think'] }),
+    implicitOpen: z.boolean().default(false).meta({
+      description: 'The prompt itself opens the reasoning, so that only the closing tag comes. Default false.',
+      example: true,
+    }),
+  })
+    .optional()
+    .meta({ description: 'Reasoning that stands inside the text here. Default: the engine’s table.' }),
   continuation: z
     .boolean()
     .optional()

@@ -125,15 +125,10 @@ export const modelSpec = fields({
         'expected a relative folder without ".." or hidden parts, such as "qwen3-8b"',
       )
       .meta({ description: 'Folder under the tokenizer root.', example: 'qwen3-8b' }),
-    tokensPerImage: z
-      .int()
-      .min(0)
-      .max(1_000_000)
-      .optional()
-      .meta({
-        description: 'Tokens an image part adds to a prompt. Default: images are not counted here.',
-        example: 256,
-      }),
+    tokensPerImage: z.int().min(0).max(1_000_000).optional().meta({
+      description: 'Tokens an image part adds to a prompt. Default: images are not counted here.',
+      example: 256,
+    }),
   })
     .optional()
     .meta({

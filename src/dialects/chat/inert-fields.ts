@@ -4,7 +4,7 @@ import { isObject } from '../json.ts';
  * Fields that other gateways act on and that we accept and ignore, so that their users can tell (service specification
  * §4.1). Any other unknown field is ignored without a word.
  */
-const known = new Set([
+export const inertNames: ReadonlySet<string> = new Set([
   'provider',
   'models',
   'transforms',
@@ -26,5 +26,5 @@ const known = new Set([
 
 /** Names of the inert fields that a body holds, in the order they stand there. */
 export function inertFields(body: unknown): readonly string[] {
-  return isObject(body) ? Object.keys(body).filter((name) => known.has(name)) : [];
+  return isObject(body) ? Object.keys(body).filter((name) => inertNames.has(name)) : [];
 }

@@ -63,7 +63,7 @@ export function createChoiceReader(index: number, options: ReadOptions): ChoiceR
   let refused = false;
 
   function give(sorted: readonly SortedText[] | undefined, events: AnswerEvent[]): void {
-    for (const piece of sorted ?? []) appendText(events, { ...piece, choice: index });
+    for (const { type, text, deltas } of sorted ?? []) appendText(events, { type, choice: index, text, deltas });
   }
 
   function readText({ type, text, deltas }: TextEvent, events: AnswerEvent[]): void {
@@ -73,33 +73,42 @@ export function createChoiceReader(index: number, options: ReadOptions): ChoiceR
     else appendText(events, { type: field, choice: index, text, deltas });
   }
 
-  function readDelta(delta: JsonObject, logprobs: ReturnType<typeof logprobsOf>, events: AnswerEvent[]): void {
+  /** Text with the probabilities of its tokens. Those of what is held back, or filed elsewhere, count too. */
+  function readWithLogprobs(
+    text: string | undefined,
+    { tokens, deltas }: { readonly tokens: Tokens; readonly deltas: 0 | 1 },
+    events: AnswerEvent[],
+  ): void {
+    const before = events.length;
+    if (text !== undefined) readText({ type: 'text-delta', choice: index, text, deltas: 1 }, events);
+    if (tokens === undefined) return;
+    const at = events.findIndex(({ type }, place) => place >= before && type === 'text-delta');
+    const event = events[at];
+    const list = carrying('content', tokens);
+    if (event?.type === 'text-delta') events[at] = { ...event, ...list };
+    else events.push({ type: 'text-delta', choice: index, text: '', deltas, ...list });
+  }
+
+  function readDelta(choice: JsonObject, events: AnswerEvent[]): void {
+    const form = isObject(choice['delta']) ? 'pieces' : 'whole';
+    const delta = choice['delta'] ?? choice['message'];
+    if (!isObject(delta)) return;
+    const logprobs = logprobsOf(choice['logprobs']);
     const reasoning = textOf(delta['reasoning_content']) ?? textOf(delta['reasoning']);
     if (reasoning !== undefined)
       readText({ type: 'reasoning-delta', choice: index, text: reasoning, deltas: 1 }, events);
-    const text = textOf(delta['content']);
-    if (logprobs.content !== undefined) {
-      // The tokens of what is held back or filed as reasoning count too: their list is the caller's, whole and in order.
-      const before = events.length;
-      if (text !== undefined) readText({ type: 'text-delta', choice: index, text, deltas: 1 }, events);
-      const at = events.findIndex(({ type }, place) => place >= before && type === 'text-delta');
-      const event = events[at];
-      if (event?.type === 'text-delta') events[at] = { ...event, ...carrying('content', logprobs.content) };
-      else {
-        const deltas = text === undefined && reasoning === undefined ? 1 : 0;
-        events.push({ type: 'text-delta', choice: index, text: '', deltas, ...carrying('content', logprobs.content) });
-      }
-    } else if (text !== undefined) readText({ type: 'text-delta', choice: index, text, deltas: 1 }, events);
     const refusal = textOf(delta['refusal']);
+    const fragments = fragmentsOf(delta);
+    // A token that is half a character has no text yet; one of a call or of reasoning is counted there.
+    const deltas = reasoning === undefined && refusal === undefined && fragments.length === 0 ? 1 : 0;
+    readWithLogprobs(textOf(delta['content']), { tokens: logprobs.content, deltas }, events);
+    if (refusal !== undefined || logprobs.refusal !== undefined || fragments.length > 0) give(tags?.flush(), events);
     if (refusal !== undefined || logprobs.refusal !== undefined) {
       refused = true;
-      give(tags?.flush(), events);
       const tokens = carrying('refusal', logprobs.refusal);
       events.push({ type: 'refusal-delta', choice: index, text: refusal ?? '', deltas: 1, ...tokens });
     }
-    const fragments = fragmentsOf(delta);
-    if (fragments.length > 0) give(tags?.flush(), events);
-    events.push(...tools.push(fragments));
+    events.push(...tools.push(fragments, form));
   }
 
   return {
@@ -115,9 +124,8 @@ export function createChoiceReader(index: number, options: ReadOptions): ChoiceR
       finished = true;
     },
     push: (choice, events) => {
-      const delta = choice['delta'] ?? choice['message'];
       // What an engine sends after the end of a choice would contradict the ending the caller has.
-      if (isObject(delta) && !finished) readDelta(delta, logprobsOf(choice['logprobs']), events);
+      if (!finished) readDelta(choice, events);
       const raw = choice['finish_reason'];
       if (finished || raw === undefined || raw === null || raw === '') return undefined;
       const content = { calledTools: tools.calledTools(), refused };

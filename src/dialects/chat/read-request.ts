@@ -104,7 +104,7 @@ function readSampling(body: ChatBody): Sampling {
 }
 
 /** Splits a model id from its suffix: `:nitro` and `:floor` mean nothing here, any other is not offered (§1). */
-export function readModelId(text: string): string {
+function readModelId(text: string): string {
   const [id = '', ...suffixes] = text.toLowerCase().split(':');
   for (const suffix of suffixes) {
     if (suffix !== 'nitro' && suffix !== 'floor') {

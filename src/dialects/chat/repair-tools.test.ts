@@ -15,7 +15,7 @@ const names = ['get_weather', 'get_time', 'get', 'search_the_web', 'f'];
 /** Runs fragments through the repair, each push a delta of its own, and puts the calls together as a client does. */
 function repair(deltas: readonly (readonly Fragment[])[], toolNames: readonly string[] = names) {
   const machine = createToolRepair({ choice: 0, toolNames: new Set(toolNames), newId: (tool) => `call_${tool}` });
-  const events: AnswerEvent[] = deltas.flatMap((delta) => [...machine.push(delta)]);
+  const events: AnswerEvent[] = deltas.flatMap((delta) => [...machine.push(delta, 'pieces')]);
   const last = machine.end();
   events.push(...(last ?? []));
   const calls: { id: string; name: string; arguments: string }[] = [];
@@ -270,10 +270,31 @@ describe('the repair of tool calls', () => {
     fc.assert(
       fc.property(fc.array(fragment), (all) => {
         const machine = createToolRepair({ choice: 0, toolNames: new Set(names), newId: (tool) => `call_${tool}` });
-        machine.push(all);
+        machine.push(all, 'pieces');
         machine.end();
       }),
       { numRuns: 300 },
+    );
+  });
+});
+
+describe('the calls of a whole message', () => {
+  it('are each a call of their own, whatever ids and indices they have', () => {
+    const mark = fc.constantFrom(undefined, null, '', 'id-0', 'id-1', 0, 1);
+    const call = fc.record({ name: fc.constantFrom(...names), id: mark, index: mark, text: json });
+    fc.assert(
+      fc.property(fc.array(call, { minLength: 1, maxLength: 4 }), (calls) => {
+        const machine = createToolRepair({ choice: 0, toolNames: new Set(names), newId: (tool) => `call_${tool}` });
+        const said = calls.map(({ name, id, index, text }) => ({ id, index, function: { name, arguments: text } }));
+        const events = [...machine.push(said, 'whole'), ...(machine.end() ?? [])];
+        const starts = events.flatMap((event) => (event.type === 'tool-start' ? [event] : []));
+        expect(starts.map(({ tool, id, name }) => ({ tool, id, name }))).toEqual(
+          calls.map(({ name }, tool) => ({ tool, id: `call_${tool}`, name })),
+        );
+        const textOf = (tool: number): string =>
+          events.map((event) => (event.type === 'tool-delta' && event.tool === tool ? event.text : '')).join('');
+        expect(calls.map((_, tool) => textOf(tool))).toEqual(calls.map(({ text }) => text));
+      }),
     );
   });
 });

@@ -1,5 +1,5 @@
 import type { AnswerEvent } from '../../core/event.ts';
-import { isObject, parseJson, textOf } from '../json.ts';
+import { isObject, type JsonObject, parseJson, textOf } from '../json.ts';
 
 /** A call as it is being put together. */
 interface Call {
@@ -13,8 +13,8 @@ interface Call {
 }
 
 export interface ToolRepair {
-  /** Reads the `tool_calls` of one delta or message. */
-  readonly push: (fragments: readonly unknown[]) => readonly AnswerEvent[];
+  /** Reads the `tool_calls` of one delta, or of a message, where each is a call of its own. */
+  readonly push: (fragments: readonly unknown[], form: 'pieces' | 'whole') => readonly AnswerEvent[];
   /** The choice has ended. Undefined when a call never got a name: such an answer is of no use. */
   readonly end: () => readonly AnswerEvent[] | undefined;
   readonly calledTools: () => boolean;
@@ -26,6 +26,25 @@ export interface ToolRepair {
 function argumentsOf(value: unknown): string {
   if (typeof value === 'string') return value;
   return value === undefined || value === null ? '' : JSON.stringify(value);
+}
+
+/** What a fragment says, as far as it says it. */
+interface Fragment {
+  readonly id: string | undefined;
+  readonly index: number | undefined;
+  readonly name: string | undefined;
+  /** Of the arguments. */
+  readonly text: string;
+}
+
+function readFragment(fragment: JsonObject): Fragment {
+  const described = isObject(fragment['function']) ? fragment['function'] : fragment;
+  return {
+    id: textOf(fragment['id']),
+    index: Number.isInteger(fragment['index']) ? Number(fragment['index']) : undefined,
+    name: textOf(described['name']),
+    text: argumentsOf(described['arguments']),
+  };
 }
 
 /**
@@ -70,11 +89,11 @@ export function createToolRepair(options: {
     return call;
   }
 
-  function find(id: string | undefined, index: number | undefined, name: string | undefined): Call {
+  function find({ id, index, name, text }: Fragment): Call {
     const known = id === undefined ? undefined : byId.get(id);
     if (known !== undefined) {
       // One id for two calls: another index, and another name or a first call that already has its arguments.
-      const elsewhere = index !== undefined && byIndex.get(index) !== known;
+      const elsewhere = index === undefined ? text !== '' : byIndex.get(index) !== known;
       if (!elsewhere || name === undefined) return known;
       return isComplete(known) || (name !== known.name && !continuesName(known, name)) ? open() : known;
     }
@@ -98,16 +117,11 @@ export function createToolRepair(options: {
     if (call.arguments !== '') events.push({ type: 'tool-delta', choice, tool: call.tool, text: call.arguments });
   }
 
-  function take(fragment: unknown, events: AnswerEvent[]): void {
-    if (!isObject(fragment)) return;
-    const described = isObject(fragment['function']) ? fragment['function'] : fragment;
-    const id = textOf(fragment['id']);
-    const index = Number.isInteger(fragment['index']) ? Number(fragment['index']) : undefined;
-    const name = textOf(described['name']);
-    const text = argumentsOf(described['arguments']);
+  function take(fragment: Fragment, form: 'pieces' | 'whole', events: AnswerEvent[]): void {
+    const { id, index, name, text } = fragment;
     // Says nothing, and must not open a call that never gets a name.
     if (id === undefined && name === undefined && text === '') return;
-    const call = find(id, index, name);
+    const call = form === 'whole' ? open() : find(fragment);
     if (id !== undefined) {
       call.upstreamId ??= id;
       byId.set(id, call);
@@ -123,9 +137,9 @@ export function createToolRepair(options: {
   }
 
   return {
-    push: (fragments) => {
+    push: (fragments, form) => {
       const events: AnswerEvent[] = [];
-      for (const fragment of fragments) take(fragment, events);
+      for (const fragment of fragments) if (isObject(fragment)) take(readFragment(fragment), form, events);
       return events;
     },
     end: () => {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listOf, recordOf } from './first-fault.ts';
 import { reasoningFields } from './read-reasoning.ts';
 
 /**
@@ -29,9 +30,9 @@ const imagePart = z.object({
 });
 const refusalPart = z.object({ type: z.literal('refusal'), refusal: z.string() });
 
-const textContent = z.union([z.string(), z.array(textPart)]);
-const userContent = z.union([z.string(), z.array(z.discriminatedUnion('type', [textPart, imagePart])).min(1)]);
-const assistantContent = z.union([z.string(), z.array(z.discriminatedUnion('type', [textPart, refusalPart]))]);
+const textContent = z.union([z.string(), listOf(textPart)]);
+const userContent = z.union([z.string(), listOf(z.discriminatedUnion('type', [textPart, imagePart]), { min: 1 })]);
+const assistantContent = z.union([z.string(), listOf(z.discriminatedUnion('type', [textPart, refusalPart]))]);
 
 const toolCall = z.object({
   id: z.string().min(1),
@@ -48,7 +49,7 @@ const message = z.discriminatedUnion('role', [
     name: z.string().nullish(),
     reasoning_content: z.string().nullish(),
     reasoning: z.string().nullish(),
-    tool_calls: z.array(toolCall).nullish(),
+    tool_calls: listOf(toolCall).nullish(),
   }),
   z.object({ role: z.literal('tool'), tool_call_id: z.string().min(1), content: textContent }),
 ]);
@@ -84,7 +85,7 @@ const responseFormat = z.discriminatedUnion('type', [
 
 export const chatBody = z.object({
   model: z.string().min(1),
-  messages: z.array(message).min(1),
+  messages: listOf(message, { min: 1 }),
   stream: z.boolean().nullish(),
   stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
   max_tokens: count.nullish(),
@@ -96,7 +97,7 @@ export const chatBody = z.object({
   seed: z.int().nullish(),
   logprobs: z.boolean().nullish(),
   top_logprobs: z.int().min(0).max(20).nullish(),
-  logit_bias: z.record(z.string(), z.number().min(-100).max(100)).nullish(),
+  logit_bias: recordOf(z.number().min(-100).max(100)).nullish(),
   frequency_penalty: z.number().min(-2).max(2).nullish(),
   presence_penalty: z.number().min(-2).max(2).nullish(),
   parallel_tool_calls: z.boolean().nullish(),
@@ -104,7 +105,7 @@ export const chatBody = z.object({
   min_p: z.number().min(0).max(1).nullish(),
   repetition_penalty: z.number().gt(0).max(10).nullish(),
   top_a: z.number().min(0).max(1).nullish(),
-  tools: z.array(tool).max(1024).nullish(),
+  tools: listOf(tool, { max: 1024 }).nullish(),
   tool_choice: toolChoice.nullish(),
   response_format: responseFormat.nullish(),
   ...reasoningFields,

@@ -128,8 +128,8 @@ function cut(text: string, shares: readonly number[]): readonly string[] {
 
 const shares = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 8 });
 
-describe('however text is cut', () => {
-  it('it is sorted the same, at any places and at every one', () => {
+describe('text, however it is cut,', () => {
+  it('is sorted the same, at any places and at every one', () => {
     fc.assert(
       fc.property(said, inline, fc.boolean(), shares, (text, how, answerBegun, places) => {
         const whole = sort([text], how, answerBegun);
@@ -140,14 +140,14 @@ describe('however text is cut', () => {
     );
   });
 
-  it('no more is held back than the longest tag and the white space before it', () => {
+  it('is never held back further than the longest tag and the white space before it', () => {
     const longest = Math.max(
       ...all.flatMap((set) => [...set.open, ...set.close, ...(set.between ?? [])]).map((tag) => tag.length),
     );
     fc.assert(
       fc.property(said, inline, (text, how) => {
         const splitter = createTagSplitter(how);
-        const given = [...text].flatMap((character) => [...splitter.push(character, 1)]);
+        const given = text.split('').flatMap((character) => [...splitter.push(character, 1)]);
         const held = splitter.flush().reduce((sum, piece) => sum + piece.text.length, 0);
         expect(held).toBeLessThanOrEqual(longest + 64);
         if (given.length > 0) expect(held).toBeLessThanOrEqual(longest + 8);
@@ -156,7 +156,7 @@ describe('however text is cut', () => {
     );
   });
 
-  it('nothing but tags and white space is lost, and every delta is counted once', () => {
+  it('loses nothing but tags and white space, and every delta is counted once', () => {
     const words = fc.stringMatching(/^[a-zé]{1,5}(?: [a-z/>]{1,5}){0,3}$/);
     fc.assert(
       fc.property(fc.constantFrom(...all), words, words, shares, (set, reasoning, answer, places) => {
@@ -171,7 +171,7 @@ describe('however text is cut', () => {
     );
   });
 
-  it('no tag inside an answer that has begun is ever taken away', () => {
+  it('keeps every tag inside an answer that has begun', () => {
     fc.assert(
       fc.property(said, inline, (text, { tags }) => {
         expect(sort([`<think>a</think>b${text}`], { tags: [tagSets.think, ...tags], implicitOpen: false })).toEqual({

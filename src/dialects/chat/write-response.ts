@@ -193,7 +193,8 @@ export function createJsonWriter(identity: AnswerIdentity): JsonWriter {
       index,
       message: {
         role: 'assistant',
-        content: parts.text ?? (calls.length > 0 || parts.refusal !== undefined ? null : ''),
+        // Nothing but calls or a refusal: probabilities alone are no text.
+        content: parts.text || (calls.length > 0 || parts.refusal !== undefined ? null : ''),
         refusal: parts.refusal ?? null,
         ...(parts.reasoning === '' ? {} : { reasoning_content: parts.reasoning, reasoning: parts.reasoning }),
         ...(calls.length === 0 ? {} : { tool_calls: calls }),

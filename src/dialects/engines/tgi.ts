@@ -10,6 +10,7 @@ export const tgi: Engine = {
     // Tools are a grammar there, as structured output is.
     conflicts: [['tools', 'response_format']],
     reasoning: { off: false, efforts: [], budget: false },
+    inlineReasoning: { tags: ['think'], implicitOpen: false },
     continuation: 'none',
   },
   capField: 'max_tokens',

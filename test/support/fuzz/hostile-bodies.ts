@@ -91,9 +91,14 @@ const texts: Readonly<Record<string, string>> = {
   'a hundred thousand parts': withContent(list(100_000, '{}')),
   'ten thousand good parts': withContent(list(10_000, '{"type":"text","text":"x"}')),
   'ten thousand broken calls': withMessages(`[{"role":"assistant","tool_calls":${list(10_000, '{}')}}]`),
+  'a million broken calls': withMessages(`[{"role":"assistant","tool_calls":${list(1_000_000, '{}')}}]`),
+  'a million empty messages': withMessages(list(1_000_000, '{}')),
   'a hundred thousand stops': withField(`"stop":${list(100_000, '1')}`),
   'a hundred thousand biases': withField(
     `"logit_bias":{${Array.from({ length: 100_000 }, (_, index) => `"${index}":"x"`).join()}}`,
+  ),
+  'two hundred thousand biases': withField(
+    `"logit_bias":{${Array.from({ length: 200_000 }, (_, index) => `"${index}":"x"`).join()}}`,
   ),
   'a bias with a long name': withField(`"logit_bias":{"${'x'.repeat(100_000)}":1000}`),
   'a hundred thousand unknown fields': `{${good},${Array.from({ length: 100_000 }, (_, i) => `"k${i}":0`).join()}}`,

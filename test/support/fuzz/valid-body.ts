@@ -18,7 +18,7 @@ const words = [
   '',
 ];
 
-export const text = (chance: Chance): string =>
+const text = (chance: Chance): string =>
   Array.from({ length: chance.below(6) + 1 }, () => chance.pick(words)).join(' ');
 
 const textParts = (chance: Chance): unknown =>
@@ -130,5 +130,6 @@ export function validBody(chance: Chance, models: readonly string[]): Body {
   const body: Body = { model, messages: messages(chance, model.includes('image')) };
   const share = chance.pick([0.05, 0.1, 0.3]);
   for (const [name, value] of Object.entries(optional)) if (chance.is(share)) body[name] = value(chance);
-  return body;
+  // Its own through and through: what is shared would carry one body's changes into the next.
+  return structuredClone(body);
 }

@@ -1,0 +1,187 @@
+import { z } from 'zod';
+import { capabilities, parameterNames } from '../src/catalog/kinds/capabilities.ts';
+import type { ParameterName, ReasoningSetting } from '../src/core/capability.ts';
+import { engineNames } from '../src/core/catalog.ts';
+import { inertNames } from '../src/dialects/chat/inert-fields.ts';
+import { chatBody } from '../src/dialects/chat/schema.ts';
+import { engines } from '../src/dialects/engines/engines.ts';
+import { demandable } from '../src/routing/needs.ts';
+import { markdownTable } from './markdown-table.ts';
+
+const all = engineNames.map((name) => ({ name, ...engines[name] }));
+const code = (text: string): string => `\`${text}\``;
+const json = (value: unknown): string => code(JSON.stringify(value));
+const yes = (is: boolean): string => (is ? 'yes' : '–');
+const listed = (names: readonly string[]): string => (names.length === 0 ? '–' : names.map(code).join(', '));
+
+interface JsonSchema {
+  readonly type?: string | readonly string[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly minimum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly maximum?: number;
+  readonly maxItems?: number;
+}
+
+/** What a schema takes, in words. Null is the same as absence everywhere and not worth a word. */
+function accepted(schema: JsonSchema): string {
+  const { anyOf, type, minimum, exclusiveMinimum, maximum, maxItems } = schema;
+  if (anyOf !== undefined) {
+    return anyOf
+      .filter((one) => one.type !== 'null')
+      .map(accepted)
+      .join(', or ');
+  }
+  const name = [type].flat().find((one) => one !== 'null') ?? 'anything';
+  if (name === 'array') return `a list of at most ${maxItems ?? 'any number'}`;
+  const from = exclusiveMinimum === undefined ? minimum : `above ${exclusiveMinimum}`;
+  // The ends of what a number holds exactly are no limit of ours.
+  const isOpen = maximum === undefined || maximum === Number.MAX_SAFE_INTEGER;
+  if (from === undefined || from === Number.MIN_SAFE_INTEGER) return name;
+  return isOpen ? `${name}, from ${from}` : `${name}, ${from} to ${maximum}`;
+}
+
+function parameterTable(): string {
+  const { properties = {} } = z.toJSONSchema(chatBody, { io: 'input', unrepresentable: 'any' });
+  return markdownTable(
+    ['parameter', 'accepts', 'without it', ...all.map(({ name }) => name)],
+    parameterNames.map((name) => [
+      code(name),
+      accepted(properties[name] as JsonSchema),
+      demandable.includes(name) ? 'refused' : 'left out',
+      ...all.map(({ capabilities: { parameters }, names }) => sentAs(name, { parameters, alias: names?.[name] })),
+    ]),
+  );
+}
+
+function sentAs(
+  name: ParameterName,
+  engine: { readonly parameters: readonly ParameterName[]; readonly alias: string | undefined },
+): string {
+  if (!engine.parameters.includes(name)) return '–';
+  return engine.alias === undefined ? 'yes' : code(engine.alias);
+}
+
+const featureTable = (): string =>
+  markdownTable(
+    ['engine', 'tools', '`tool_choice`', '`response_format`', 'refused together', 'output cap', 'replayed reasoning'],
+    all.map(({ name, capabilities: can, capField, reasoningField }) => [
+      name,
+      byTransport(yes(can.tools.json), yes(can.tools.stream)),
+      listed(can.toolChoice),
+      byTransport(listed(can.responseFormats.json), listed(can.responseFormats.stream)),
+      can.conflicts.map((conflict) => conflict.map(code).join(' + ')).join('; ') || '–',
+      code(capField),
+      reasoningField === 'none' ? 'left out' : code(reasoningField),
+    ]),
+  );
+
+const byTransport = (whole: string, stream: string): string =>
+  whole === stream ? whole : `${whole}; streamed: ${stream}`;
+
+function reasoningTable(): string {
+  const rows = all.map(({ name, capabilities: { reasoning }, writeReasoning }) => {
+    const { off, efforts, budget } = reasoning;
+    const deepest = efforts.at(-1);
+    const on: ReasoningSetting = { enabled: true, ...(deepest === undefined ? {} : { effort: deepest }) };
+    return [
+      name,
+      off ? json(writeReasoning({ enabled: false })) : 'cannot',
+      listed(efforts),
+      json(writeReasoning(on)),
+      budget ? json(writeReasoning({ enabled: true, budgetTokens: 4096 })) : '–',
+    ];
+  });
+  return markdownTable(['engine', 'off', 'levels', 'on, at the deepest', 'a budget of 4096 tokens'], rows);
+}
+
+const overrideTable = (): string =>
+  markdownTable(
+    ['field', 'meaning', 'example'],
+    Object.entries(capabilities.shape).map(([name, schema]) => {
+      const { description = '', example } = schema.meta() ?? {};
+      return [code(name), description, example === undefined ? '' : json(example)];
+    }),
+  );
+
+const overrideExample = `\`\`\`yaml
+routes:
+- backend: vllm-a
+  upstreamModel: Qwen/Qwen3-8B
+  capabilities:
+    parameters: [temperature, top_p, stop, seed]   # in place of the engine's whole list
+    responseFormats: [json_object, json_schema]
+    streamedResponseFormats: [json_object]
+    reasoning: {efforts: [low, high], budget: false} # what is not said here stays the engine's
+\`\`\``;
+
+/** The page about what callers may send and what becomes of it on each engine: docs/parameters.md. */
+export const parametersPage =
+  (): string => `<!-- Generated by \`npm run generate\` from src/dialects and src/routing. Change the sources instead. -->
+# Parameters
+
+What a caller may send to \`POST /v1/chat/completions\`, and what becomes of it on each engine. A value that is out of range or of the wrong type is a
+400 \`invalid_request_error\` whose message begins with the field's path; it never reaches an engine. \`null\` is the same as absence everywhere.
+
+## Sampling
+
+A route is chosen for the exact request. Routes that honour more of its parameters come first; a route without one is handled as *without it* says:
+
+- **refused**: the caller would notice, so a route without it is never called, and if no route of the model has it the answer is 400 \`param_not_supported\`.
+- **left out**: the request is served all the same, and the parameter is not sent.
+
+A value that asks for what happens anyway (\`n\` of 1, a penalty of 0, \`logprobs: false\`, an empty list) asks for nothing. \`top_logprobs\` needs \`logprobs: true\`;
+\`parallel_tool_calls\` means nothing without \`tools\`.
+
+${parameterTable()}
+
+\`max_completion_tokens\` and \`max_tokens\` are one cap on reasoning and answer together; the first wins where both are sent, and the engine gets it in its own field (below).
+
+## Tools, structured output and history
+
+${featureTable()}
+
+- No route that can call tools, or be made to call one as \`tool_choice\` demands: 400 \`tools_not_supported\`. With \`tool_choice: "none"\` no tools are needed.
+- No route for the \`response_format\` in the transport asked for, streamed or not: 400 \`response_format_not_supported\`.
+- Each part could be had, but nowhere all of them: 400 \`param_combination_not_supported\`. *Reasoning* counts when it is on, and it is on unless turned off.
+- \`developer\` messages are \`system\` messages; lists of text parts are strings; \`image_url\` parts go to models that take images only.
+
+## Reasoning
+
+Nothing said: on, at the deepest level that both the model and the route know. A level becomes the deepest known one that is not deeper; below all of them, the least.
+\`minimal\` is \`low\`; \`xhigh\` is \`max\`. A budget is sent as it is where the route takes one. Elsewhere it becomes the level that its share of the output cap stands for: \`max\` from 90 %,
+\`high\` from 65 %, \`medium\` from 35 %; without a cap, from 32768, 12288 and 4096 tokens. A budget of 0 is off. Off where the model always reasons, or where no route can turn it off, is
+400 \`reasoning_not_disableable\`.
+
+Every spelling is accepted, and where a body holds several the first of this list that says something wins:
+
+1. \`reasoning_effort\`: \`none\`, \`minimal\`, \`low\`, \`medium\`, \`high\`, \`xhigh\`, \`max\`
+2. \`reasoning\`: \`enabled: false\`, then \`max_tokens\`, then \`effort\`, then \`enabled: true\`
+3. \`thinking\`: \`type\` of \`disabled\`, then \`budget_tokens\`, then \`type\` of \`enabled\` or \`adaptive\`
+4. \`thinking_budget\`
+5. \`enable_thinking\`
+6. \`chat_template_kwargs\`: \`enable_thinking\`, then \`thinking\`
+
+What engines are told:
+
+${reasoningTable()}
+
+The trace comes back in \`reasoning_content\` and, the same, in \`reasoning\`. On replayed messages either is read, \`reasoning_content\` first, and the engine gets the one field it knows.
+
+## What is ignored
+
+Unknown keys are ignored wherever they stand, \`cache_control\` in parts and tools among them, and never forwarded. \`user\` and \`safety_identifier\` are taken and dropped. These, which
+other gateways act on, are named in the response header \`x-service-inert-params\` when a body holds them:
+
+${listed([...inertNames])}
+
+The suffixes \`:nitro\` and \`:floor\` of a model id mean nothing and are stripped; any other is 400 \`variant_not_supported\`.
+
+## What an operator knows better
+
+An engine's row is what its documentation and its source say. Where a server was built or started otherwise, a route says so, in the \`capabilities\` of its entry in the Model:
+
+${overrideExample}
+
+${overrideTable()}
+`;

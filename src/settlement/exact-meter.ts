@@ -1,0 +1,69 @@
+import type { OutcomeKind } from '../core/account.ts';
+import type { AnswerEvent } from '../core/event.ts';
+import { createMeter, type Metered } from './meter.ts';
+
+/** Counts with the model's own tokenizer; each gives undefined when it cannot. */
+export interface TokenCounters {
+  readonly countPrompt: () => Promise<number | undefined>;
+  readonly countText: (text: string) => Promise<number | undefined>;
+}
+
+export interface ExactMeter {
+  readonly take: (events: readonly AnswerEvent[]) => void;
+  /** What is billed for an answer that ended like this. Estimated only where nobody can count. */
+  readonly bill: (kind: OutcomeKind) => Promise<Metered>;
+}
+
+/** Most text that is kept to be counted, UTF-16 units; what is beyond it is estimated. */
+const maxKept = 8 * 1024 * 1024;
+
+/**
+ * A meter that lets the model's tokenizer count what no engine reported (design §5): the text delivered since the last
+ * report is kept, in memory only, and counted when the bill is made.
+ */
+export function createExactMeter(promptBytes: number, counters: TokenCounters | undefined): ExactMeter {
+  const meter = createMeter(promptBytes);
+  if (counters === undefined) return { take: meter.take, bill: (kind) => Promise.resolve(meter.bill(kind)) };
+  let reportedTokens: number | undefined;
+  let text = '';
+
+  function keep(event: AnswerEvent): void {
+    switch (event.type) {
+      case 'usage':
+        reportedTokens = event.usage.completionTokens;
+        text = '';
+        return;
+      case 'tool-start':
+        text += event.name;
+        return;
+      case 'text-delta':
+      case 'reasoning-delta':
+      case 'refusal-delta':
+      case 'tool-delta':
+        if (text.length < maxKept) text += event.text;
+        return;
+      case 'finish':
+        return;
+    }
+  }
+
+  return {
+    take: (events) => {
+      meter.take(events);
+      for (const event of events) keep(event);
+    },
+    bill: async (kind) => {
+      const metered = meter.bill(kind);
+      if (!metered.estimated || text.length >= maxKept) return metered;
+      const { usage } = metered;
+      // Only the delivered output of an interrupted stream is billed, and a reported prompt needs no count.
+      const promptIsKnown = kind === 'interrupted' || reportedTokens !== undefined;
+      const [promptTokens, tail] = await Promise.all([
+        promptIsKnown ? usage.promptTokens : counters.countPrompt(),
+        text === '' ? 0 : counters.countText(text),
+      ]);
+      if (promptTokens === undefined || tail === undefined) return metered;
+      return { usage: { ...usage, promptTokens, completionTokens: (reportedTokens ?? 0) + tail }, estimated: false };
+    },
+  };
+}
