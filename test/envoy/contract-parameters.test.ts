@@ -118,6 +118,13 @@ describe.each([false, true])('stream: %s ·', (stream) => {
   });
 });
 
+test('a schema format without a schema asks for any object', async () => {
+  const { response_format: format } = await received(
+    ask({ response_format: { type: 'json_schema', json_schema: { name: 's', strict: true } } }),
+  );
+  expect(format).toEqual({ type: 'json_schema', json_schema: { name: 's', schema: { type: 'object' } } });
+});
+
 test('top_a goes where an operator says that it is honoured', async () => {
   expect(await received(ask({ model: 'test/top-a', top_a: 0.5 }))).toMatchObject({ top_a: 0.5 });
 });

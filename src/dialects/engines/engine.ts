@@ -26,11 +26,16 @@ export interface Engine {
 
 export type StructuredResponseFormat = Exclude<ResponseFormat, { readonly type: 'text' }>;
 
-/** The public wire format: `{type: 'json_object'}` or `{type: 'json_schema', json_schema: {name, schema, strict}}`. */
+/**
+ * The public wire format: `{type: 'json_object'}` or `{type: 'json_schema', json_schema: {name, schema, strict}}`. A caller
+ * may leave the schema out, but engines refuse that: any object will do then, and there is nothing to be strict about.
+ */
 export function usualResponseFormat(format: StructuredResponseFormat): Fields {
   if (format.type === 'json_object') return { response_format: { type: 'json_object' } };
-  const { type, ...schema } = format;
-  return { response_format: { type, json_schema: schema } };
+  const { type, schema, strict, ...named } = format;
+  const wanted =
+    schema === undefined ? { schema: { type: 'object' } } : { schema, ...(strict === undefined ? {} : { strict }) };
+  return { response_format: { type, json_schema: { ...named, ...wanted } } };
 }
 
 /** `reasoning_effort`, with `none` for off. */

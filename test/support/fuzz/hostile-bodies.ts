@@ -84,6 +84,9 @@ const texts: Readonly<Record<string, string>> = {
   'ten thousand tools': withField(`"tools":${list(10_000, weather)}`),
   'ten thousand broken tools': withField(`"tools":${list(10_000, '{}')}`),
   'a thousand tools of one name': withField(`"tools":${list(1000, weather)}`),
+  'a format without its schema': withField(
+    '"response_format":{"type":"json_schema","json_schema":{"name":"s","strict":true}}',
+  ),
   'a hundred thousand empty messages': withMessages(list(100_000, '{}')),
   'a hundred thousand nulls': withMessages(list(100_000, 'null')),
   'a hundred thousand lists': withMessages(list(100_000, '[]')),
