@@ -90,8 +90,10 @@ async function install(dev, say) {
   const scope = [dev ? '--include=dev' : '--omit=dev', '--include=optional'];
   // `ci` starts by deleting what is there, and a running Weir may be using it. `install` only adds; it also minds less
   // when a lock file lacks a package that some other platform would need.
-  const fresh = !existsSync(join(root, 'node_modules'));
-  const done = (fresh && (await npm('ci', ...scope))) || (await npm('install', '--no-save', ...scope));
+  const ways = [['ci'], ['install', '--no-save']];
+  if (existsSync(join(root, 'node_modules'))) ways.reverse();
+  let done = false;
+  for (const way of ways) done ||= (await npm(...way, ...scope)) && isInstalled(dev);
   if (!done) {
     throw new Error(
       `npm could not install the dependencies in ${root}; what it said is above. ` +
