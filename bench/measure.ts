@@ -60,7 +60,7 @@ export async function measure({ plan, pool, direct, targets, report }: MeasureOp
 
 /** Lets the compilers and the connection pools settle before anything counts. */
 export async function warmUp(pool: LoadPool, target: Target, plan: BenchPlan): Promise<void> {
-  const loads: readonly Scenario['name'][] = ['json', 'streams', 'ten-writes'];
+  const loads: readonly Scenario['name'][] = ['json', 'streams', 'one-write', 'ten-writes'];
   for (const scenario of plan.scenarios) {
     if (!loads.includes(scenario.name)) continue;
     await takeSample({

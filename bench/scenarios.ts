@@ -3,7 +3,15 @@ import type { Arrival } from './load.ts';
 
 /** One kind of load, the same for every target. */
 export interface Scenario {
-  readonly name: 'json' | 'streams' | 'ten-writes' | 'alone' | 'alone-fast' | 'first-byte-stream' | 'first-byte-json';
+  readonly name:
+    | 'json'
+    | 'streams'
+    | 'one-write'
+    | 'ten-writes'
+    | 'alone'
+    | 'alone-fast'
+    | 'first-byte-stream'
+    | 'first-byte-json';
   readonly title: string;
   readonly stream: boolean;
   readonly shape: AnswerShape;
@@ -21,13 +29,15 @@ export interface BenchPlan {
   readonly scenarios: readonly Scenario[];
 }
 
+/** Each chunk is a write of its own, one right after the other; the sockets on the way decide what travels together. */
+const each: AnswerShape = { chunks: 100, pace: { kind: 'burst', writes: 100 }, reasoningChunks: 0 };
 const together: AnswerShape = { chunks: 100, pace: { kind: 'burst', writes: 1 }, reasoningChunks: 0 };
 const inTen: AnswerShape = { chunks: 100, pace: { kind: 'burst', writes: 10 }, reasoningChunks: 0 };
 const alone: AnswerShape = { chunks: 100, pace: { kind: 'apart', gapMs: 10 }, reasoningChunks: 0 };
 /** A stream that is open and does next to nothing, for counting memory. */
 export const held: AnswerShape = { chunks: 600, pace: { kind: 'apart', gapMs: 2_000 }, reasoningChunks: 0 };
 /** All that a gateway under measurement must have a model for. */
-export const shapes: readonly AnswerShape[] = [together, inTen, alone, held];
+export const shapes: readonly AnswerShape[] = [each, together, inTen, alone, held];
 
 interface Windows {
   readonly closedSeconds: number;
@@ -51,6 +61,15 @@ function scenariosOf({ closedSeconds, aloneSeconds, openSeconds }: Windows): rea
     },
     {
       name: 'streams',
+      title: 'streams of 100 chunks, a write each, 16 connections',
+      stream: true,
+      shape: each,
+      arrival: closed,
+      leadSeconds: 0.4,
+      seconds: closedSeconds,
+    },
+    {
+      name: 'one-write',
       title: 'streams of 100 chunks in one write, 16 connections',
       stream: true,
       shape: together,

@@ -75,7 +75,7 @@ test('a caller who leaves frees the engine within a second, and pays for what ca
   const controller = new AbortController();
   const stream = await weir
     .client()
-    .chat.completions.create({ ...ask({ max_tokens: 3000 }), stream: true }, { signal: controller.signal });
+    .chat.completions.create({ ...ask({ max_tokens: 900 }), stream: true }, { signal: controller.signal });
   let seen = 0;
   for await (const _ of stream) if ((seen += 1) === 3) controller.abort();
   await expect.poll(busySlots, { timeout: 1000 }).toBe(0);

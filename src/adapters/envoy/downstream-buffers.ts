@@ -2,7 +2,7 @@ import type { Clock, Disarm } from '../../core/clock.ts';
 import type { Delivery } from '../../core/delivery.ts';
 import { createEnvoyAdmin } from './admin.ts';
 import { applySample, hasRoom, isWatched, openWindow, type DeliveryWindow, type Sight } from './delivery-window.ts';
-import { readKernelQueues } from './kernel-queues.ts';
+import { createKernelTables, type KernelTables } from './kernel-queues.ts';
 
 /**
  * Keeps what Envoy and the service hold for one slow reader below a limit. ext_proc tells the service nothing of a reader
@@ -49,6 +49,7 @@ interface Tracked {
 export function createDownstreamBuffers(options: DownstreamBuffersOptions): DownstreamBuffers {
   const { clock, windowBytes = defaultWindowBytes } = options;
   const admin = createEnvoyAdmin(options);
+  const tables = createKernelTables();
   const watched = new Set<Tracked>();
   let disarm: Disarm | undefined;
   let everyMs = fastestSampleMs;
@@ -63,7 +64,7 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
   };
 
   const sample = async (): Promise<void> => {
-    const look = await takeLook(admin);
+    const look = await takeLook(admin, tables);
     const trickleBytes = trickleBytesPerMs * everyMs;
     everyMs = Math.min(everyMs * 2, slowestSampleMs);
     for (const tracked of watched) {
@@ -119,19 +120,24 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
 }
 
 /** Looks once, and tells of each answer what it saw. */
-async function takeLook(admin: ReturnType<typeof createEnvoyAdmin>): Promise<(tracked: Tracked) => Sight> {
+async function takeLook(
+  admin: ReturnType<typeof createEnvoyAdmin>,
+  tables: KernelTables,
+): Promise<(tracked: Tracked) => Sight> {
   const gauges = await admin.stats([writeGauge, flowGauge]).catch(() => undefined);
   const inConnections = Number(gauges?.get(writeGauge) ?? (gauges === undefined ? Infinity : 0));
   const inStreams = Number(gauges?.get(flowGauge) ?? (gauges === undefined ? Infinity : 0));
   if (inConnections + inStreams <= floorBytes) return () => 'clear';
-  const queues = await readKernelQueues();
+  const queues = await tables.look();
   return ({ peer, http2 }) => {
-    // A connection that is not in the table has ended: its answer will be told to stop.
-    const queue = queues?.get(peer) ?? (queues === undefined ? Infinity : 0);
+    const queue = queues?.queueOf(peer);
+    // The kernel does not print its table in one breath: with thousands of connections coming and going a row can be
+    // missing that is there. One that has ended in truth is nobody's concern any more.
+    if (queue === undefined && queues !== undefined) return 'unclear';
     // Envoy keeps bytes of its own only while the kernel's queue is full; one that is empty has none behind it, except
     // those that HTTP/2 flow control holds, and these are counted for all connections together.
     if (queue === 0) return http2 && inStreams > floorBytes ? 'unclear' : 'clear';
-    if (queues === undefined) return inConnections <= floorBytes && !http2 ? 'clear' : 'unclear';
+    if (queue === undefined) return inConnections <= floorBytes && !http2 ? 'clear' : 'unclear';
     return 'held';
   };
 }

@@ -1,55 +1,122 @@
-import { readFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
+
+/** The kernel's TCP tables of one moment. */
+export interface KernelQueues {
+  /**
+   * Bytes the kernel holds for a peer that has not acknowledged them, by the peer's `address:port` as Envoy prints it.
+   * Undefined when the peer is not in the tables.
+   */
+  readonly queueOf: (peer: string) => number | undefined;
+}
+
+/** Reads the tables of the network namespace, one look at a time. */
+export interface KernelTables {
+  /** Undefined where there are no such tables. */
+  readonly look: () => Promise<KernelQueues | undefined>;
+}
+
+/** Most of a table that is read; a machine with more connections than fit has other worries. */
+const maxTableBytes = 64 * 1024 * 1024;
 
 /**
- * Bytes the kernel holds for a peer that has not acknowledged them, by the peer's `address:port` as Envoy prints it.
- * Linux shows every TCP socket of the network namespace, which the service shares with Envoy (same machine or same pod).
- * Undefined where there is no such table. proc_net_tcp(5).
+ * Opens the tables of every TCP socket, which the service shares with Envoy (same machine or same pod). proc_net_tcp(5).
+ * A look reuses the memory of the one before: on a busy machine a table has megabytes, several times a second.
  */
-export async function readKernelQueues(): Promise<ReadonlyMap<string, number> | undefined> {
-  const tables = await Promise.all(
-    ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => readFile(path, 'latin1').catch(() => undefined)),
-  );
-  if (tables[0] === undefined) return undefined;
-  return parseKernelQueues(tables.filter((table) => table !== undefined));
+export function createKernelTables(): KernelTables {
+  const readers = ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => createTableReader(path));
+  return {
+    look: async () => {
+      const [tcp, tcp6] = await Promise.all(readers.map((read) => read()));
+      return tcp === undefined ? undefined : kernelQueues(tcp6 === undefined ? [tcp] : [tcp, tcp6]);
+    },
+  };
 }
+
+function createTableReader(path: string): () => Promise<Buffer | undefined> {
+  let memory = Buffer.allocUnsafe(256 * 1024);
+  return async () => {
+    const file = await open(path).catch(() => undefined);
+    if (file === undefined) return undefined;
+    try {
+      let length = 0;
+      for (;;) {
+        const { bytesRead } = await file.read(memory, length, memory.length - length);
+        length += bytesRead;
+        if (bytesRead === 0 || length >= maxTableBytes) return memory.subarray(0, length);
+        if (memory.length - length < readAheadBytes) memory = Buffer.concat([memory], memory.length * 2);
+      }
+    } finally {
+      await file.close();
+    }
+  };
+}
+
+/** The kernel prints some rows at a time; less room than this would make it print fewer. */
+const readAheadBytes = 64 * 1024;
+
+/**
+ * Looks peers up in tables as the kernel prints them. A busy machine has tens of thousands of rows and a handful of
+ * peers that matter, so the bytes are searched as they are: making rows of them would hold up the event loop.
+ */
+export function kernelQueues(tables: readonly Buffer[]): KernelQueues {
+  return {
+    queueOf: (peer) => {
+      const keys = remoteColumns(peer);
+      const found = tables.flatMap((table) => keys.map((key) => findQueue(table, key)));
+      return found.reduce((a, b) => (a === undefined ? b : Math.max(a, b ?? 0)), undefined);
+    },
+  };
+}
+
+/** A connection that both ends have closed. Its ports are soon used again. */
+const timeWait = '06';
 
 /**
  * Columns: `sl local_address rem_address st tx_queue:rx_queue …`, all hexadecimal. On one machine both ends of a
- * connection are in the table; the peer's own row has Envoy as its remote end and so another key.
+ * connection are in the table, and the peer's own row has its address in the local column: what follows it there is an
+ * address, not a state of two digits. One peer may have connections to several ports of ours; the fullest one counts.
  */
-export function parseKernelQueues(tables: readonly string[]): ReadonlyMap<string, number> {
-  const queues = new Map<string, number>();
-  const row = /^ *\d+: [0-9A-F]+:[0-9A-F]{4} ([0-9A-F]+):([0-9A-F]{4}) [0-9A-F]{2} ([0-9A-F]{8}):/gm;
-  for (const table of tables) {
-    for (const [, address = '', port = '', queue = ''] of table.matchAll(row)) {
-      queues.set(`${peerAddress(address)}:${Number.parseInt(port, 16)}`, Number.parseInt(queue, 16));
-    }
+function findQueue(table: Buffer, remote: string): number | undefined {
+  const column = ` ${remote} `;
+  let fullest: number | undefined;
+  for (let at = table.indexOf(column); at !== -1; at = table.indexOf(column, at + 1)) {
+    const rest = table.toString('latin1', at + column.length, at + column.length + 12);
+    const [, state, queue] = /^([0-9A-F]{2}) ([0-9A-F]{8}):/.exec(rest) ?? [];
+    if (queue === undefined || state === timeWait) continue;
+    fullest = Math.max(fullest ?? 0, Number.parseInt(queue, 16));
   }
-  return queues;
+  return fullest;
+}
+
+/** How the kernel may print `address:port`: an IPv4 peer of a listener for both stands in the table of IPv6, mapped. */
+function remoteColumns(peer: string): readonly string[] {
+  const [, bracketed, plain, port = ''] = /^(?:\[(.+)\]|([^:]+)):(\d+)$/.exec(peer) ?? [];
+  const hexPort = Number(port).toString(16).toUpperCase().padStart(4, '0');
+  if (plain !== undefined) {
+    const words = littleEndian(plain.split('.').map((byte) => Number(byte)));
+    return [`${words}:${hexPort}`, `0000000000000000FFFF0000${words}:${hexPort}`];
+  }
+  return bracketed === undefined ? [] : [`${littleEndian(ipv6Bytes(bracketed))}:${hexPort}`];
 }
 
 /** The kernel prints an address as 32-bit words in the machine's order, which is little-endian wherever Envoy runs. */
-function peerAddress(words: string): string {
-  const bytes = (words.match(/.{8}/g) ?? []).flatMap((word) =>
-    [6, 4, 2, 0].map((at) => Number.parseInt(word.slice(at, at + 2), 16)),
-  );
-  const mapped = bytes.length === 16 && bytes.slice(0, 10).every((byte) => byte === 0) && bytes[10] === 0xff;
-  if (bytes.length === 4 || mapped) return bytes.slice(-4).join('.');
-  const groups = Array.from({ length: 8 }, (_, group) =>
-    (((bytes[group * 2] ?? 0) << 8) | (bytes[group * 2 + 1] ?? 0)).toString(16),
-  );
-  return `[${compress(groups)}]`;
+function littleEndian(bytes: readonly number[]): string {
+  const hex = bytes.map((byte) => byte.toString(16).toUpperCase().padStart(2, '0'));
+  return Array.from({ length: hex.length / 4 }, (_, word) =>
+    hex
+      .slice(word * 4, word * 4 + 4)
+      .toReversed()
+      .join(''),
+  ).join('');
 }
 
-/** RFC 5952 §4.2: the longest run of zero groups, the first of equals, becomes `::`. */
-function compress(groups: readonly string[]): string {
-  let best = { start: 0, length: 1 };
-  let start = 0;
-  for (let at = 0; at <= groups.length; at += 1) {
-    if (groups[at] === '0') continue;
-    if (at - start > best.length) best = { start, length: at - start };
-    start = at + 1;
-  }
-  if (best.length < 2) return groups.join(':');
-  return `${groups.slice(0, best.start).join(':')}::${groups.slice(best.start + best.length).join(':')}`;
+/** RFC 4291 §2.2, as Envoy prints it: no zone and no dotted tail. */
+function ipv6Bytes(address: string): readonly number[] {
+  const [before = '', after] = address.split('::');
+  const groupsOf = (text: string): readonly number[] =>
+    text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16));
+  const head = groupsOf(before);
+  const tail = after === undefined ? [] : groupsOf(after);
+  const zeros = Array.from({ length: Math.max(0, 8 - head.length - tail.length) }, () => 0);
+  return [...head, ...zeros, ...tail].flatMap((group) => [group >> 8, group & 0xff]);
 }

@@ -27,7 +27,7 @@ export async function listenExtProc(options: {
   const connections = new Map<Socket, Connection>();
 
   /** One call of `ExternalProcessor.Process`. */
-  function process(call: Call): CallHandler {
+  function answerCall(call: Call): CallHandler {
     let exchange: ExtProcExchange | undefined;
     return {
       message: (bytes) => {
@@ -59,7 +59,7 @@ export async function listenExtProc(options: {
 
   // Envoy keeps one connection per worker thread and multiplexes every request over it.
   const server = createServer((socket) => {
-    const connection = createConnection({ socket, open: process, finished: () => socket.end() });
+    const connection = createConnection({ socket, open: answerCall, finished: () => socket.destroySoon() });
     connections.set(socket, connection);
     socket.on('data', connection.receive);
     socket.on('drain', connection.drained);
