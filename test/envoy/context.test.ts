@@ -92,29 +92,24 @@ test('30 MB are judged in under 3 s, and small requests stay under 50 ms meanwhi
   await writeFile(file, JSON.stringify(ask(text.repeat(30_000_000 / text.length))));
   for (let warm = 0; warm < 30; warm += 1) await verdict(ask('[[words=3]]'));
 
-  let judging = true;
-  const large = promisify(execFile)('curl', [
-    ...[
-      '-s',
-      '-o',
-      join(folder, 'answer.json'),
-      '-w',
-      '%{http_code} %{time_total}',
-      '-H',
-      `Authorization: Bearer ${weir.key}`,
-    ],
-    ...['-H', 'Content-Type: application/json', '-H', 'Expect:', '--data-binary', `@${file}`],
-    `${weir.baseUrl}/chat/completions`,
-  ]).finally(() => (judging = false));
   const times: number[] = [];
-  while (judging) {
-    const begun = performance.now();
-    expect(await verdict(ask('[[words=3]]'))).toBe('200');
-    times.push(performance.now() - begun);
+  // Several, so that one in a hundred of the small ones is more than the slowest of all.
+  for (let round = 0; round < 4; round += 1) {
+    let judging = true;
+    const large = promisify(execFile)('curl', [
+      ...['-s', '-o', join(folder, 'answer.json'), '-w', '%{http_code} %{time_total}'],
+      ...['-H', `Authorization: Bearer ${weir.key}`, '-H', 'Content-Type: application/json', '-H', 'Expect:'],
+      ...['--data-binary', `@${file}`, `${weir.baseUrl}/chat/completions`],
+    ]).finally(() => (judging = false));
+    while (judging) {
+      const begun = performance.now();
+      expect(await verdict(ask('[[words=3]]'))).toBe('200');
+      times.push(performance.now() - begun);
+    }
+    const [status, seconds] = (await large).stdout.split(' ').map(Number);
+    expect(status).toBe(400);
+    expect(seconds).toBeLessThan(3);
   }
-  const [status, seconds] = (await large).stdout.split(' ').map(Number);
-  expect(status).toBe(400);
-  expect(seconds).toBeLessThan(3);
   const sorted = times.toSorted((a, b) => a - b);
   expect(sorted.length).toBeGreaterThan(20);
   expect(sorted[Math.floor(sorted.length * 0.99)]).toBeLessThan(50);
