@@ -26,7 +26,12 @@ describe('a count that no engine reported', () => {
     ['completed: prompt and answer', 'completed', [text('a b'), text(' c')], { promptTokens: 40, completionTokens: 3 }],
     ['cancelled: prompt and what was delivered', 'cancelled', [text('a b')], { promptTokens: 40, completionTokens: 2 }],
     ['cancelled before any output', 'cancelled', [], { promptTokens: 40, completionTokens: 0 }],
-    ['cancelled after a report: what came since is added', 'cancelled', [text('a b'), running, text('c d e')], { promptTokens: 12, completionTokens: 5, cachedTokens: 4 }],
+    [
+      'cancelled after a report: what came since is added',
+      'cancelled',
+      [text('a b'), running, text('c d e')],
+      { promptTokens: 12, completionTokens: 5, cachedTokens: 4 },
+    ],
     ['interrupted: only what was delivered', 'interrupted', [text('a b c')], { promptTokens: 0, completionTokens: 3 }],
   ])('is the tokenizer’s. %s', async (_, kind, events, expected) => {
     expect(await billed(kind, events)).toEqual({ usage: expected, estimated: false });
@@ -39,7 +44,10 @@ describe('a count that no engine reported', () => {
 
   it('is not asked for when the engine reported all of it', async () => {
     const told: Usage = { promptTokens: 9, completionTokens: 7 };
-    const never = { countPrompt: () => Promise.reject(new Error('asked')), countText: () => Promise.reject(new Error('asked')) };
+    const never = {
+      countPrompt: () => Promise.reject(new Error('asked')),
+      countText: () => Promise.reject(new Error('asked')),
+    };
     const meter = createExactMeter(400, never);
     meter.take([text('a b'), usage(told)]);
     expect(await meter.bill('completed')).toEqual({ usage: told, estimated: false });

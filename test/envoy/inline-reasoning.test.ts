@@ -20,10 +20,14 @@ let weir: Weir;
 beforeAll(async () => {
   const parts: string[] = [];
   for (const [kind, inline] of [['reasoning_content', ''], ...kinds] as const) {
-    const engine = await startDemoEngine({ name: `demo-${kind}`, behaviour: { reasoningField: kind, reasoningWords: 20 } });
+    const engine = await startDemoEngine({
+      name: `demo-${kind}`,
+      behaviour: { reasoningField: kind, reasoningWords: 20 },
+    });
     engines.set(kind, engine);
     const model = modelManifest(`test/${kind.replace('_', '-')}`, [kind.replace('_', '-')]);
-    const told = inline === '' ? model : model.replace('weight: 1000', `weight: 1000, capabilities: {inlineReasoning: ${inline}}`);
+    const told =
+      inline === '' ? model : model.replace('weight: 1000', `weight: 1000, capabilities: {inlineReasoning: ${inline}}`);
     parts.push(backendManifest(kind.replace('_', '-'), engine), told);
   }
   weir = await startWeir({ manifests: { 'catalog.yaml': parts.join('') } });
@@ -36,7 +40,9 @@ afterAll(async () => {
 async function answer(model: string, stream: boolean) {
   const completions = weir.client().chat.completions;
   const request = { model: `test/${model}`, messages: [{ role: 'user' as const, content: '[[words=30]] rivers' }] };
-  const { choices } = stream ? await completions.stream(request).finalChatCompletion() : await completions.create(request);
+  const { choices } = stream
+    ? await completions.stream(request).finalChatCompletion()
+    : await completions.create(request);
   const message = choices[0]?.message as unknown as { content: string; reasoning: string; reasoning_content: string };
   return { content: message.content, reasoning: message.reasoning, reasoning_content: message.reasoning_content };
 }
@@ -52,7 +58,13 @@ test.each(kinds.flatMap(([kind]) => [[kind, false] as const, [kind, true] as con
     }
     // The stream helper keeps only the last piece of a field it does not know, so the text alone is compared here.
     expect((await answer(kind, true)).content).toBe(expected.content);
-    const raw = await (await weir.chat({ model: `test/${kind}`, stream: true, messages: [{ role: 'user', content: '[[words=30]] rivers' }] })).text();
+    const raw = await (
+      await weir.chat({
+        model: `test/${kind}`,
+        stream: true,
+        messages: [{ role: 'user', content: '[[words=30]] rivers' }],
+      })
+    ).text();
     const deltas = [...raw.matchAll(/"reasoning_content":"((?:[^"\\]|\\.)*)","reasoning":"((?:[^"\\]|\\.)*)"/g)];
     expect(deltas.map(([, one]) => JSON.parse(`"${one}"`) as string).join('')).toBe(expected.reasoning);
     for (const [, one, other] of deltas) expect(one).toBe(other);

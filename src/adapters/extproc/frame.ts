@@ -1,6 +1,6 @@
 /**
  * The frames of HTTP/2 (RFC 9113 §4, §6), as far as one gRPC method over one private socket needs them.
- * docs/decisions/0003 says why they are written by hand.
+ * docs/decisions/0008 says why they are written by hand.
  */
 export const frameHeadBytes = 9;
 
