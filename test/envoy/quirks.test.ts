@@ -325,11 +325,13 @@ describe('an engine’s own refusal', () => {
       const before = weir.log().length;
       const response = await weir.chat(request({ prompt: 'Hello.' }));
       expect(response.status).toBe(502);
-      const line = weir
-        .log()
-        .slice(before)
-        .split('\n')
-        .find((text) => text.includes('attempt failed'));
+      const told = (): string | undefined => {
+        const lines = weir.log().slice(before).split('\n');
+        return lines.find((text) => text.includes('attempt failed') && text.endsWith('}'));
+      };
+      // The service does not wait for its log.
+      await expect.poll(told).toBeDefined();
+      const line = told();
       expect(JSON.parse(line ?? '{}')).toMatchObject({
         level: 50,
         fault: 'status',
