@@ -120,7 +120,7 @@ test('faults of engines, in their own words, are told to nobody', async () => {
       for (const fields of Object.values(shapes)) expect([200, 400, 502]).toContain((await ask(fields)).status);
     }
   }
-  expect(weir.log()).toContain('attempt failed');
+  await expect.poll(() => weir.log()).toContain('attempt failed');
 });
 
 test('a request that is refused is told to its caller alone', async () => {
@@ -176,5 +176,5 @@ test('what was under way when the service or a caller ended is gone with it', as
 
 test('Envoy keeps none of it, and the log of the service has been at its most talkative', async () => {
   for (const path of ['/stats', '/clusters', '/config_dump']) expect(await weir.admin(path)).not.toContain(canary);
-  expect(weir.log()).toContain('"level":20');
+  await expect.poll(() => weir.log()).toContain('"level":20');
 });
