@@ -3,6 +3,7 @@
  * the request, and the bytes for an engine when it asks for them. `workerData` is the tokenizer root.
  */
 import { parentPort, workerData } from 'node:worker_threads';
+import { giveWay } from './adapters/process/give-way.ts';
 import { countPrompt } from './adapters/tokenizer/count-prompt.ts';
 import { createTokenizerCache } from './adapters/tokenizer/tokenizer-cache.ts';
 import { asFailure } from './core/failure.ts';
@@ -56,6 +57,7 @@ async function answer(task: PrepareTask): Promise<void> {
   parentPort?.postMessage({ id: task.id, reply }, reply.kind === 'written' ? [reply.bytes.buffer] : []);
 }
 
+giveWay();
 parentPort?.on('message', (task: PrepareTask | { readonly kind: 'release'; readonly handle: number }) => {
   if (task.kind === 'release') held.delete(task.handle);
   else void answer(task);
