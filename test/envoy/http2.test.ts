@@ -109,7 +109,9 @@ describe.each(Object.entries(ways))('%s', (_, { tls }) => {
     expect(rows.filter(({ outcome }) => outcome === 'cancelled').length).toBe(50);
   });
 
-  test.runIf(tls)('TLS below 1.2 is refused', async () => {
+  if (!tls) return;
+
+  test('TLS below 1.2 is refused', async () => {
     const attempt = new Promise((resolve) => {
       const socket = connect({
         port: Number(new URL(weir.origin).port),
