@@ -131,6 +131,14 @@ describe('tools, with a template that knows them', () => {
   };
   const named = { type: 'function' as const, function: { name: 'get_weather' } };
 
+  it('reasoning off and on reach the template: it writes more when told not to', async () => {
+    const promptTokens = async (effort: 'none' | 'high'): Promise<number> => {
+      const answer = await gateway.client().chat.completions.create(ask({ reasoning_effort: effort }));
+      return answer.usage?.prompt_tokens ?? 0;
+    };
+    expect(await promptTokens('none')).toBe((await promptTokens('high')) + '<|no_think|>'.length);
+  });
+
   it.each([
     ['required', false, 'required', [weather]],
     ['required', true, 'required', [weather]],
