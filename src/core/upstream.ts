@@ -17,7 +17,7 @@ export interface UpstreamListener {
   /** A piece of the body. The bytes are lent: they are overwritten once this returns. */
   readonly data: (bytes: Uint8Array) => void;
   readonly ended: () => void;
-  /** The connection could not be made, was reset or cut. `connected` tells whether headers had come. */
+  /** The connection could not be made, was reset or cut. */
   readonly failed: (reason: string) => void;
 }
 

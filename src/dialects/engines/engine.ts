@@ -64,6 +64,13 @@ export function byTemplate(setting: ReasoningSetting): Fields {
 /** What every engine of the public wire format takes. */
 export const usualParameters: readonly ParameterName[] = ['temperature', 'top_p', 'stop'];
 
+/** What engines of open models take besides: all of the public format's, and their own sampling. */
+export const openModelParameters: readonly ParameterName[] = [
+  ...usualParameters,
+  ...(['seed', 'n', 'logprobs', 'top_logprobs', 'logit_bias', 'frequency_penalty', 'presence_penalty'] as const),
+  ...(['parallel_tool_calls', 'top_k', 'min_p', 'repetition_penalty'] as const),
+];
+
 const bothFormats = ['json_object', 'json_schema'] as const;
 
 export const everyFormat: Capabilities['responseFormats'] = { json: bothFormats, stream: bothFormats };

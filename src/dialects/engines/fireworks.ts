@@ -3,7 +3,7 @@ import {
   type Engine,
   everyFormat,
   everyToolChoice,
-  usualParameters,
+  openModelParameters,
   usualResponseFormat,
 } from './engine.ts';
 
@@ -13,11 +13,7 @@ export const fireworks: Engine = {
     tools: bothTransports,
     toolChoice: everyToolChoice,
     responseFormats: everyFormat,
-    parameters: [
-      ...usualParameters,
-      ...(['seed', 'n', 'logprobs', 'top_logprobs', 'logit_bias', 'frequency_penalty', 'presence_penalty'] as const),
-      ...(['parallel_tool_calls', 'top_k', 'min_p', 'repetition_penalty'] as const),
-    ],
+    parameters: openModelParameters,
     conflicts: [],
     reasoning: { off: true, efforts: ['low', 'medium', 'high'], budget: true },
     continuation: 'none',

@@ -5,7 +5,7 @@ import {
   everyEffort,
   everyFormat,
   everyToolChoice,
-  usualParameters,
+  openModelParameters,
   usualResponseFormat,
 } from './engine.ts';
 
@@ -15,11 +15,8 @@ export const llamacpp: Engine = {
     tools: bothTransports,
     toolChoice: everyToolChoice,
     responseFormats: everyFormat,
-    parameters: [
-      ...usualParameters,
-      ...(['seed', 'logprobs', 'top_logprobs', 'logit_bias', 'frequency_penalty', 'presence_penalty'] as const),
-      ...(['parallel_tool_calls', 'top_k', 'min_p', 'repetition_penalty'] as const),
-    ],
+    // One answer at a time: it refuses any other `n`.
+    parameters: openModelParameters.filter((name) => name !== 'n'),
     // Both want the grammar.
     conflicts: [['tools', 'response_format']],
     reasoning: { off: true, efforts: everyEffort, budget: false },

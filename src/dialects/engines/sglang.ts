@@ -5,7 +5,7 @@ import {
   everyEffort,
   everyFormat,
   everyToolChoice,
-  usualParameters,
+  openModelParameters,
   usualResponseFormat,
 } from './engine.ts';
 
@@ -15,11 +15,7 @@ export const sglang: Engine = {
     tools: bothTransports,
     toolChoice: everyToolChoice,
     responseFormats: everyFormat,
-    parameters: [
-      ...usualParameters,
-      ...(['seed', 'n', 'logprobs', 'top_logprobs', 'logit_bias', 'frequency_penalty', 'presence_penalty'] as const),
-      ...(['parallel_tool_calls', 'top_k', 'min_p', 'repetition_penalty'] as const),
-    ],
+    parameters: openModelParameters,
     conflicts: [['tool_choice', 'response_format']],
     reasoning: { off: true, efforts: everyEffort, budget: false },
     continuation: 'flag',

@@ -1,10 +1,17 @@
-import { bothTransports, type Engine, everyFormat, usualParameters, usualResponseFormat } from './engine.ts';
+import {
+  bothTransports,
+  type Engine,
+  everyFormat,
+  everyToolChoice,
+  usualParameters,
+  usualResponseFormat,
+} from './engine.ts';
 
 /** Together. Which of its models takes which reasoning control differs: a route overrides what it knows. */
 export const together: Engine = {
   capabilities: {
     tools: bothTransports,
-    toolChoice: ['auto', 'none', 'required', 'named'],
+    toolChoice: everyToolChoice,
     responseFormats: everyFormat,
     parameters: [
       ...usualParameters,
