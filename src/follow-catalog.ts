@@ -1,8 +1,10 @@
 /** Follows the catalog: objects become a snapshot, Envoy gets its clusters, and only then do requests see it. */
 import { compile } from './catalog/compile.ts';
-import { renderModelList } from './catalog/list.ts';
+import { createModelList } from './catalog/list.ts';
 import { createSnapshots, type Snapshots, unionOfClusters } from './catalog/snapshots.ts';
-import type { CatalogObject, CatalogProblem, Cluster, Snapshot } from './core/catalog.ts';
+import type { CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from './core/catalog.ts';
+import type { Clock } from './core/clock.ts';
+import type { Standing } from './core/performance.ts';
 
 /** What a source of catalog objects says at one moment. */
 export interface CatalogReading {
@@ -10,8 +12,16 @@ export interface CatalogReading {
   readonly problems: readonly CatalogProblem[];
 }
 
+export interface Listing {
+  readonly clock: Pick<Clock, 'elapsed'>;
+  /** How a model stands: whether it is listed, and with what figures. */
+  readonly standing: (model: Model) => Standing;
+}
+
 export interface FollowOptions {
   readonly first: CatalogReading;
+  /** What the list follows besides the catalog. Default: every model is listed, without figures. */
+  readonly listing?: Listing;
   /** Gives Envoy a set of clusters and resolves when it has them; rejects when it refuses some or is away. */
   readonly applyClusters: (clusters: readonly Cluster[]) => Promise<void>;
   readonly onProblems: (problems: readonly CatalogProblem[]) => void;
@@ -31,12 +41,13 @@ export interface Catalog {
   readonly close: () => Promise<void>;
 }
 
+const everything: Listing = { clock: { elapsed: () => 0 }, standing: () => ({ listed: true }) };
+
 export function followCatalog(options: FollowOptions): Catalog {
   const { onProblems, onError } = options;
   const compiled = compile(options.first.objects);
   onProblems([...options.first.problems, ...compiled.problems]);
   const snapshots = createSnapshots(compiled.snapshot, () => queue(dropUnused));
-  let modelList = renderModelList(compiled.snapshot);
   let closed = false;
   let waiting = 0;
   let work = Promise.resolve();
@@ -72,7 +83,6 @@ export function followCatalog(options: FollowOptions): Catalog {
   async function swap(snapshot: Snapshot): Promise<void> {
     await apply(unionOfClusters([snapshots.clustersInUse(), snapshot.clusters]));
     snapshots.swap(snapshot);
-    modelList = renderModelList(snapshot);
     options.onSwap(snapshot);
     await dropUnused();
   }
@@ -82,7 +92,7 @@ export function followCatalog(options: FollowOptions): Catalog {
   });
   return {
     snapshots,
-    modelList: () => modelList,
+    modelList: createModelList({ ...(options.listing ?? everything), snapshot: snapshots.current }),
     programmed,
     change: (reading) =>
       queue(async () => {

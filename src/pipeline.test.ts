@@ -6,14 +6,19 @@ import { createFakeStore } from '../test/support/fake-store.ts';
 import { createFakeUpstream, type FakeCall } from '../test/support/fake-upstream.ts';
 import { modelOf, routeOf, snapshotOf } from '../test/support/route-of.ts';
 import { noTokenizers, uncounted } from '../test/support/uncounted.ts';
+import { steadyHealth } from '../test/support/steady-health.ts';
+import { createHedgeBudget } from './dispatch/hedge-budget.ts';
 import { createSnapshots } from './catalog/snapshots.ts';
 import type { Credential, Outcome } from './core/account.ts';
 import type { Failure } from './core/failure.ts';
 import type { PreparedRequest } from './core/prepared.ts';
 import { createPipeline } from './pipeline.ts';
+import { createAffinity } from './routing/affinity.ts';
+import { neverSeen } from './routing/standing.ts';
 import { prepareHere } from './prepare.ts';
 
 const idleMs = 1000;
+const keepAliveMs = 15_000;
 const key = 'sk-weir-good';
 const authorized = { authorization: `Bearer ${key}` };
 const ask = { model: 'demo/tiny', messages: [{ role: 'user', content: 'CANARY-prompt' }] };
@@ -42,6 +47,7 @@ const cost = 2_520_000n;
 interface BeginOptions {
   readonly credential?: Credential;
   readonly settleFailure?: Error;
+  readonly idleMs?: number;
   readonly prepare?: (body: Uint8Array) => PreparedRequest | Promise<PreparedRequest>;
 }
 
@@ -72,7 +78,12 @@ function begin(options: BeginOptions = {}) {
       upstream,
       snapshots,
       tokenizers: noTokenizers,
-      idleMs,
+      idleMs: options.idleMs ?? idleMs,
+      keepAliveMs,
+      health: { ...steadyHealth(), ...neverSeen },
+      affinity: createAffinity({ secret: 'x' }),
+      hedges: createHedgeBudget(),
+      structures: { check: () => Promise.resolve({ kind: 'sound' }) },
       random: () => 0,
       newId: () => `${(ids += 1)}`,
       modelList: () => '{"object":"list"}',
@@ -84,6 +95,8 @@ function begin(options: BeginOptions = {}) {
     telemetry: {
       outcome: (outcome) => told.push(outcome),
       refusal: (_, failure) => refusals.push(failure),
+      attempt: () => undefined,
+      unavailable: () => undefined,
       fault: (_, route, { kind }) => faults.push(`${route} ${kind}`),
     },
   });
@@ -154,13 +167,43 @@ describe('a streamed answer', () => {
     await expectClean(run, 1);
   });
 
-  it('that breaks off ends in the terminal chunk and [DONE], and bills what was delivered', async () => {
+  it('that breaks off is continued by another route: one answer, one bill', async () => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify(askStream) });
+    const engine = await run.upstream.called(0);
+    head(engine);
+    engine.data(chunk({ role: 'assistant', content: '' }) + chunk({ content: 'Hel' }));
+    engine.fail('ECONNRESET');
+    const second = await run.upstream.called(1);
+    expect(JSON.parse(String(second.call.body))).toMatchObject({
+      messages: [...ask.messages, { role: 'assistant', content: 'Hel' }],
+      continue_final_message: true,
+    });
+    head(second);
+    second.data(chunk({ role: 'assistant', content: '' }) + chunk({ content: 'lo' }) + chunk({}, 'stop'));
+    second.data(
+      `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 13, completion_tokens: 1 } })}\n\n${done}`,
+    );
+    second.end();
+    await exchange.answered;
+    const frames = exchange.text().trimEnd().split('\n\n');
+    const chunks = frames.slice(0, -1).map((frame) => JSON.parse(frame.slice(6)));
+    expect(chunks.map(({ choices: [choice] }) => choice?.delta.content).join('')).toBe('Hello');
+    expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
+    expect(run.store.outcomes).toMatchObject([
+      { kind: 'completed', usage: { promptTokens: 12, completionTokens: 2 }, estimated: true, attempts: 2 },
+    ]);
+    await expectClean(run, 1);
+  });
+
+  it('that nobody can continue ends in the terminal chunk and [DONE], and bills what was delivered', async () => {
     const run = begin();
     const exchange = run.send({ body: JSON.stringify(askStream) });
     const engine = await run.upstream.called(0);
     head(engine);
     engine.data(hello);
     engine.fail('ECONNRESET');
+    (await run.upstream.called(1)).fail('ECONNREFUSED');
     await exchange.answered;
     const frames = exchange.text().trimEnd().split('\n\n');
     expect(frames.at(-1)).toBe('data: [DONE]');
@@ -171,7 +214,46 @@ describe('a streamed answer', () => {
     expect(run.store.outcomes).toMatchObject([
       { kind: 'interrupted', usage: { promptTokens: 0, completionTokens: 2 }, estimated: true },
     ]);
-    expect(run.upstream.calls).toHaveLength(1);
+    expect(run.upstream.calls).toHaveLength(2);
+    await expectClean(run, 1);
+  });
+
+  it('is kept alive while the engines are silent, and then goes on', async () => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify(askStream) });
+    const engine = await run.upstream.called(0);
+    head(engine);
+    run.clock.advance(idleMs - 1);
+    expect(exchange.status()).toBeUndefined();
+    const patient = begin({ idleMs: 100_000 });
+    const waiting = patient.send({ body: JSON.stringify(askStream) });
+    const slow = await patient.upstream.called(0);
+    patient.clock.advance(2 * keepAliveMs);
+    expect({ status: waiting.status(), text: waiting.text() }).toEqual({
+      status: 200,
+      text: ': keep-alive\n\n: keep-alive\n\n',
+    });
+    slow.answer(events, wholeStream);
+    await waiting.answered;
+    expect(waiting.text()).toMatch(/^(: keep-alive\n\n){2}data: .*data: \[DONE\]\n\n$/s);
+    expect(waiting.beginnings()).toBe(1);
+    await expectClean(patient, 1);
+    run.clock.advance(1);
+    (await run.upstream.called(1)).fail('ECONNREFUSED');
+    await exchange.answered;
+    expect(exchange.status()).toBe(502);
+  });
+
+  it('that was kept alive and then failed everywhere ends in the terminal chunk, and bills nothing', async () => {
+    const run = begin({ idleMs: 100_000 });
+    const exchange = run.send({ body: JSON.stringify(askStream) });
+    const engine = await run.upstream.called(0);
+    run.clock.advance(keepAliveMs);
+    engine.fail('ECONNRESET');
+    (await run.upstream.called(1)).fail('ECONNREFUSED');
+    await exchange.answered;
+    expect(exchange.text()).toMatch(/^: keep-alive\n\ndata: .*"stream_interrupted".*\n\ndata: \[DONE\]\n\n$/);
+    expect(run.store.outcomes).toMatchObject([{ kind: 'failed', cost: 0n }]);
     await expectClean(run, 1);
   });
 

@@ -4,26 +4,35 @@
 import { authenticate, type AuthenticateOptions } from './admission/authenticate.ts';
 import { checkDeclaredSize, maxBodyBytes } from './admission/body-size.ts';
 import type { Snapshots } from './catalog/snapshots.ts';
+import type { OutcomeKind } from './core/account.ts';
+import type { Snapshot } from './core/catalog.ts';
 import type { Clock } from './core/clock.ts';
-import type { AnswerEvent } from './core/event.ts';
 import type { Exchange, Headers } from './core/exchange.ts';
 import { asFailure, errorBody, Failure } from './core/failure.ts';
+import type { Health } from './core/health.ts';
 import type { Plan } from './core/plan.ts';
-import type { PreparedRequest, PromptCountAsk } from './core/prepared.ts';
+import type { PreparedRequest } from './core/prepared.ts';
 import type { Store } from './core/store.ts';
+import type { StructureChecker } from './core/structure.ts';
 import type { Telemetry } from './core/telemetry.ts';
 import type { Tokenizers } from './core/tokenizer.ts';
 import type { Upstream } from './core/upstream.ts';
 import { chatErrors } from './dialects/chat/read-error.ts';
 import { readResponseAs } from './dialects/chat/read-response-as.ts';
-import { createJsonWriter, createStreamWriter, writeError } from './dialects/chat/write-response.ts';
+import { writeError } from './dialects/chat/write-response.ts';
 import { capabilitiesOf, inlineReasoningOf } from './dialects/engines/engines.ts';
 import { templateArguments } from './dialects/engines/template-arguments.ts';
-import { eventStreamType } from './dialects/sse.ts';
+import type { HedgeBudget } from './dispatch/hedge-budget.ts';
 import { type Dispatch, dispatch, type DispatchEnd } from './dispatch/run.ts';
 import { upstreamCall } from './dispatch/upstream-call.ts';
+import { type Judge, judgeFor } from './judge.ts';
+import { keepAlive } from './keep-alive.ts';
+import { countersFor } from './prompt-counters.ts';
+import { type Relay, relayJson, relayStream } from './relay.ts';
+import type { PrefixAffinity } from './routing/affinity.ts';
 import { checkContext } from './routing/context.ts';
 import { makePlan } from './routing/plan.ts';
+import type { RoutingView } from './routing/standing.ts';
 import type { TokenCounters } from './settlement/exact-meter.ts';
 import { createSettlement, type Settlement } from './settlement/settle.ts';
 
@@ -35,13 +44,20 @@ export interface PipelineOptions extends AuthenticateOptions {
   readonly prepare: (body: Uint8Array) => PreparedRequest | Promise<PreparedRequest>;
   readonly tokenizers: Tokenizers;
   readonly upstream: Upstream;
+  readonly health: Health & RoutingView;
+  readonly affinity: PrefixAffinity;
+  readonly hedges: HedgeBudget;
+  readonly structures: Pick<StructureChecker, 'check'>;
   readonly telemetry: Telemetry;
   readonly clock: Clock;
   /** A number from 0 up to 1. */
   readonly random: () => number;
   /** Letters and digits that nobody can guess. */
   readonly newId: () => string;
+  /** Longest silence of an attempt, milliseconds. */
   readonly idleMs: number;
+  /** Longest silence towards a caller, milliseconds. */
+  readonly keepAliveMs: number;
 }
 
 export interface Pipeline {
@@ -62,6 +78,7 @@ interface Work {
   readonly prepared: PreparedRequest;
   readonly plan: Plan;
   readonly settlement: Settlement;
+  readonly counters: TokenCounters | undefined;
 }
 
 const json: Headers = [['content-type', 'application/json']];
@@ -73,7 +90,7 @@ const preflight: Headers = [
 ];
 
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const { store, snapshots, tokenizers, upstream, telemetry, clock, idleMs, newId } = options;
+  const { store, snapshots, tokenizers, upstream, health, affinity, telemetry, clock, idleMs, newId } = options;
   let inFlight = 0;
 
   async function complete(exchange: Exchange, requestId: string): Promise<void> {
@@ -85,7 +102,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const prepared = await options.prepare(await exchange.body(maxBodyBytes));
     const { snapshot, release } = snapshots.lease();
     try {
-      const plan = makePlan(prepared, { snapshot, capabilitiesOf, turn: options.random() });
+      const plan = planFor(prepared, snapshot);
       const [first] = plan.routes;
       await checkContext(prepared, {
         model: plan.model,
@@ -93,92 +110,93 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         templateArguments: templateArguments(first.target),
       });
       const facts = { requestId, head, credential, prepared, plan, startedAt, begun };
-      const counters = countersFor(prepared, plan);
-      const settlement = createSettlement({ ...facts, ...counters, store, telemetry, clock });
-      const work: Work = { exchange, requestId, startedAt, prepared, plan, settlement };
-      await (prepared.request.stream ? relayStream(work) : relayJson(work));
+      const counters = countersFor(prepared, plan, tokenizers);
+      const counting = counters === undefined ? {} : { counters };
+      const settlement = createSettlement({ ...facts, ...counting, store, telemetry, clock });
+      await serve({ exchange, requestId, startedAt, prepared, plan, settlement, counters });
     } finally {
       prepared.release();
       release();
     }
   }
 
-  /** The model's own counts, for what no engine reports. */
-  function countersFor(
-    prepared: PreparedRequest,
-    { model, routes: [first] }: Plan,
-  ): { readonly counters?: TokenCounters } {
-    if (model.tokenizer === undefined) return {};
-    const { path: tokenizerPath, tokensPerImage } = model.tokenizer;
-    const ask: PromptCountAsk = {
-      ...{ tokenizerPath, want: 'count', limit: model.contextLength },
-      ...(tokensPerImage === undefined ? {} : { tokensPerImage }),
-      templateArguments: templateArguments(first.target),
-    };
-    return {
-      counters: {
-        countPrompt: async () => {
-          const count = await prepared.countPrompt(ask);
-          return count.kind === 'counted' ? count.tokens : undefined;
-        },
-        countText: (text) => tokenizers.countText(tokenizerPath, text),
-      },
-    };
-  }
-
-  async function relayStream(work: Work): Promise<void> {
-    const { exchange, prepared, settlement } = work;
-    const writer = createStreamWriter(identityOf(work), prepared.request);
-    const running = start(work, (events) => {
-      exchange.start(200, headersOf(work, `${eventStreamType}; charset=utf-8`));
-      const text = writer.push(events);
-      if (text === '' || exchange.write(text)) return;
-      running.pause();
-      exchange.onDrain(running.resume);
-    });
-    const end = await running.ended;
+  function planFor(prepared: PreparedRequest, snapshot: Snapshot): Plan {
     try {
-      const bill = await settlement.settle(end.kind, end);
-      if (end.kind === 'completed') exchange.end(writer.finish(bill));
-    } finally {
-      // Whatever happened, a stream that was begun ends in words that its client knows (service specification §7.3).
-      if (exchange.started()) exchange.end(writer.fail(interrupted()));
+      return makePlan(prepared, { snapshot, capabilitiesOf, turn: options.random(), health, affinity });
+    } catch (error) {
+      if (asFailure(error).code === 'no_capacity') telemetry.unavailable(prepared.request.modelId);
+      throw error;
     }
-    if (end.kind === 'failed') throw attemptsFailed(end);
   }
 
-  async function relayJson(work: Work): Promise<void> {
-    const { exchange, settlement } = work;
-    const writer = createJsonWriter(identityOf(work));
-    const end = await start(work, writer.push).ended;
-    const kind = end.kind === 'interrupted' ? 'failed' : end.kind;
-    const bill = await settlement.settle(kind, end);
-    if (kind === 'completed') exchange.reply(200, headersOf(work, 'application/json'), writer.finish(bill));
-    else if (kind === 'failed') throw attemptsFailed(end);
+  /** Dispatches a request, relays its answer, and settles the bill before the answer's last words. */
+  async function serve(work: Work): Promise<void> {
+    const { exchange, prepared, plan, settlement } = work;
+    const judge = judgeFor(prepared, options);
+    const relay = relayOf(work);
+    const silence = keepAlive({ clock, everyMs: options.keepAliveMs, speak: relay.keepAlive });
+    let wasBegun = false;
+    try {
+      const end = await start(work, relay, silence.sent, judge).ended;
+      wasBegun = exchange.started();
+      if (end.kind === 'failed' && end.attempts === 0) {
+        telemetry.unavailable(plan.model.id);
+        if (!wasBegun) throw attemptsFailed(end, plan);
+      }
+      const bill = await settlement.settle(outcomeOf(end, work, wasBegun), end);
+      if (end.kind === 'completed') {
+        relay.finish(bill);
+        affinity.served(prepared.shape.prefixes, end.route);
+        if (prepared.request.stream && !end.resumed) judge?.streamed(end.route);
+      }
+      if (end.kind === 'failed' && !wasBegun) throw attemptsFailed(end, plan);
+    } finally {
+      silence.stop();
+      // Whatever happened, what was begun ends in words that its client knows (service specification §7.3).
+      if (exchange.started()) relay.fail();
+    }
   }
 
-  function start(work: Work, deliver: (events: readonly AnswerEvent[]) => void): Dispatch {
-    const { exchange, requestId, prepared, plan, settlement } = work;
-    const { tools, sampling, stream } = prepared.request;
-    const readOptions = {
-      toolNames: new Set(tools.map((tool) => tool.name)),
-      newToolId: () => `call_${newId()}`,
-      choices: sampling.n ?? 1,
-    };
-    return dispatch({
-      ...{ plan, upstream, clock, errors: chatErrors, signal: exchange.signal },
+  function start(work: Work, relay: Relay, sent: () => void, judge: Judge | undefined): Dispatch {
+    const { exchange, requestId, prepared, plan, settlement, counters } = work;
+    const { tools, sampling, stream, maxOutputTokens, responseFormat } = prepared.request;
+    const choices = sampling.n ?? 1;
+    const readOptions = { toolNames: new Set(tools.map((tool) => tool.name)), newToolId: () => `call_${newId()}` };
+    const running = dispatch({
+      ...{ plan, upstream, clock, health, hedges: options.hedges },
+      ...{ errors: chatErrors, signal: exchange.signal },
       idleMs: stream ? idleMs : idleMs * wholeAnswerPatience,
-      callFor: (planned) => upstreamCall(prepared, planned),
-      readerFor: (planned, contentType) => {
+      asked: {
+        ...{ stream, choices, isJson: responseFormat !== undefined && responseFormat.type !== 'text' },
+        ...(maxOutputTokens === undefined ? {} : { cap: maxOutputTokens }),
+      },
+      ...(counters === undefined ? {} : { countText: counters.countText }),
+      callFor: (planned, resume) => upstreamCall(prepared, planned, { affinity: plan.affinity, resume }),
+      readerFor: (planned, { contentType, ...ask }) => {
         const reasoning = inlineReasoningOf(planned);
-        return readResponseAs(contentType, reasoning === undefined ? readOptions : { ...readOptions, reasoning });
+        return readResponseAs(contentType, {
+          ...readOptions,
+          ...ask,
+          ...(reasoning === undefined ? {} : { reasoning }),
+        });
       },
+      continuationOf: ({ route }) => {
+        const { continuation: mark, continuesReasoning = false } = capabilitiesOf(route);
+        return { mark, reasoning: continuesReasoning };
+      },
+      ...(judge === undefined || stream ? {} : { judge: (events, { route }) => judge.whole(events, route) }),
       deliver: (events) => {
+        sent();
         settlement.take(events);
-        deliver(events);
+        if (stream) judge?.take(events);
+        if (relay.push(events)) return;
+        running.pause();
+        exchange.onDrain(running.resume);
       },
+      attempting: (route, reason) => telemetry.attempt(requestId, route.id, reason),
       failed: (route, fault) => telemetry.fault(requestId, route.id, fault),
     });
+    return running;
   }
 
   function answer(exchange: Exchange, requestId: string): Promise<void> | undefined {
@@ -237,21 +255,30 @@ function identityOf({ requestId, startedAt, plan }: Work) {
   return { id: requestId, created: Math.floor(startedAt / 1000), model: plan.model.id };
 }
 
-function headersOf({ prepared }: Work, contentType: string): Headers {
+function relayOf(work: Work): Relay {
+  const { exchange, prepared } = work;
+  const { stream, includeUsage } = prepared.request;
+  const options = { exchange, identity: identityOf(work), includeUsage, headers: headersOf(work) };
+  return stream ? relayStream(options) : relayJson(options);
+}
+
+function headersOf({ prepared }: Work): Headers {
   const { inert } = prepared.request;
-  const headers: Headers = [
-    ['content-type', contentType],
-    ['cache-control', 'no-store'],
-  ];
+  const headers: Headers = [['cache-control', 'no-store']];
   return inert.length === 0 ? headers : [...headers, ['x-service-inert-params', inert.join(', ')]];
 }
 
-function attemptsFailed(end: DispatchEnd): Failure {
-  // Where no tokenizer counted the prompt, the engines' word on its length is the verdict.
-  return end.kind === 'failed' && end.refusedFor === 'context-length'
-    ? new Failure('context_length_exceeded', 'The prompt and the output cap together exceed the context window.')
-    : new Failure('attempts_failed', 'No attempt to serve this request succeeded. It is safe to retry.');
+/** What an end means for the bill. `wasBegun`: the caller has the status of a success already. */
+function outcomeOf(end: DispatchEnd, { prepared }: Work, wasBegun: boolean): OutcomeKind {
+  return end.kind === 'failed' && wasBegun && !prepared.request.stream ? 'incomplete' : end.kind;
 }
 
-const interrupted = (): Failure =>
-  new Failure('stream_interrupted', 'The answer was interrupted. It is safe to retry.');
+function attemptsFailed(end: DispatchEnd, { model }: Plan): Failure {
+  // Where no tokenizer counted the prompt, the engines' word on its length is the verdict.
+  if (end.kind === 'failed' && end.refusedFor === 'context-length') {
+    return new Failure('context_length_exceeded', 'The prompt and the output cap together exceed the context window.');
+  }
+  return end.attempts === 0
+    ? new Failure('no_capacity', `No capacity for ${model.id} right now.`)
+    : new Failure('attempts_failed', 'No attempt to serve this request succeeded. It is safe to retry.');
+}

@@ -1,5 +1,6 @@
 import type { RequestTarget } from './core/capability.ts';
 import { Failure } from './core/failure.ts';
+import { prefixesOf } from './core/prefixes.ts';
 import type { PreparedRequest } from './core/prepared.ts';
 import type { Request } from './core/request.ts';
 import type { PromptShape, Tokenizers } from './core/tokenizer.ts';
@@ -33,15 +34,16 @@ export function readBody(bytes: Uint8Array): { readonly request: Request; readon
   return { request, shape: shapeOf(request, { bodyBytes: bytes.length, isAscii: text.length === bytes.length }) };
 }
 
-/** What the size of a request says of its prompt. */
-function shapeOf({ messages, tools }: Request, size: Pick<PromptShape, 'bodyBytes' | 'isAscii'>): PromptShape {
+/** What is known of its prompt. */
+function shapeOf(request: Request, size: Pick<PromptShape, 'bodyBytes' | 'isAscii'>): PromptShape {
+  const { messages, tools } = request;
   let images = 0;
   let toolCalls = 0;
   for (const message of messages) {
     if (Array.isArray(message.content)) for (const part of message.content) if (part.type === 'image') images += 1;
     if (message.role === 'assistant') toolCalls += message.toolCalls?.length ?? 0;
   }
-  return { ...size, messages: messages.length, tools: tools.length, toolCalls, images };
+  return { ...size, messages: messages.length, tools: tools.length, toolCalls, images, prefixes: prefixesOf(request) };
 }
 
 /** Writes the body for an engine. Throws `invalid_request` when something in it is nested too deeply to be written. */

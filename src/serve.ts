@@ -1,29 +1,35 @@
 /** The service: the only place that constructs. Starts in the order of what needs what, stops in the reverse. */
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Logger, pino } from 'pino';
+import { pino } from 'pino';
 import { createEgress } from './adapters/egress/egress.ts';
 import { createClusterFile } from './adapters/envoy/cluster-file.ts';
 import { createDownstreamBuffers } from './adapters/envoy/downstream-buffers.ts';
 import { listenExtProc } from './adapters/extproc/server.ts';
 import { openManifests } from './adapters/manifests/source.ts';
-import { createMetrics, type Metrics } from './adapters/ops/metrics.ts';
+import { createMetrics } from './adapters/ops/metrics.ts';
 import { startOps } from './adapters/ops/server.ts';
+import { createTelemetry } from './adapters/ops/telemetry.ts';
 import { systemClock } from './adapters/process/clock.ts';
 import { newRequestId } from './adapters/process/new-request-id.ts';
 import { hashKey, looksLikeKey } from './adapters/store/new-key.ts';
 import { openStore } from './adapters/store/open-store.ts';
+import { startStructureChecker } from './adapters/structure/start-structure-checker.ts';
 import { startTokenizers } from './adapters/tokenizer/start-tokenizers.ts';
 import { startPrepareWorker } from './adapters/worker/prepare-in-worker.ts';
-import type { Snapshot } from './core/catalog.ts';
-import type { Telemetry } from './core/telemetry.ts';
+import type { Route, Snapshot } from './core/catalog.ts';
 import { renderClusters } from './envoy/clusters.ts';
 import { runFolder } from './envoy/run-folder.ts';
 import { checkObject } from './catalog/check-object.ts';
 import { databaseFile } from './commands/database-file.ts';
+import { createHedgeBudget } from './dispatch/hedge-budget.ts';
 import { followCatalog } from './follow-catalog.ts';
-import { createPipeline } from './pipeline.ts';
+import { createPipeline, type Pipeline } from './pipeline.ts';
 import { prepareHere } from './prepare.ts';
+import { createAffinity } from './routing/affinity.ts';
+import { createHealth } from './routing/health.ts';
+import { createModelPerformance } from './telemetry/model-performance.ts';
 import { readSettings, type Settings, settingsSchema } from './settings.ts';
 
 /** Bodies up to this size are read on the event loop; reading one takes about a millisecond. */
@@ -97,34 +103,7 @@ function announce(message: Readonly<Record<string, unknown>>): void {
   process.send?.(message);
 }
 
-type Log = Logger;
-
-function createTelemetry(log: Log, metrics: () => Metrics): Telemetry {
-  return {
-    outcome: (outcome) => {
-      metrics().outcome(outcome);
-      const { requestId, correlationId, modelId, routeId, kind, attempts, durationMs, firstTokenMs } = outcome;
-      const level = kind === 'completed' || kind === 'cancelled' ? 'debug' : 'warn';
-      log[level](
-        { requestId, correlationId, modelId, routeId, kind, attempts, durationMs, firstTokenMs },
-        'request ended',
-      );
-    },
-    refusal: (requestId, failure) => {
-      metrics().refusal(failure);
-      // Only the name of an unknown error's class: its text may hold what a caller wrote.
-      const cause = failure.cause instanceof Error ? failure.cause.name : undefined;
-      if (failure.row.blame === 'service') log.error({ requestId, code: failure.code, cause }, 'request failed');
-    },
-    fault: (requestId, routeId, fault) => {
-      metrics().fault(routeId, fault);
-      const { kind, detail, status, engineError } = fault;
-      // What our validation should have caught, and what the operator's account lacks, do not pass by themselves.
-      const level = engineError === 'bad-request' || engineError === 'account' ? 'error' : 'warn';
-      log[level]({ requestId, routeId, fault: kind, detail, status, engineError }, 'attempt failed');
-    },
-  };
-}
+const routesOf = ({ models }: Snapshot): readonly Route[] => [...models.values()].flatMap(({ routes }) => routes);
 
 /** Starts everything. Resolves, once requests can be served, with what stops it again. */
 async function serve(settings: Settings, fatal: (error: Error) => void): Promise<() => Promise<void>> {
@@ -140,6 +119,12 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
   const worker = startPrepareWorker({ script: new URL('./prepare-worker.ts', import.meta.url), tokenizerRoot });
   const tokenizers = startTokenizers({ root: tokenizerRoot });
+  const structures = startStructureChecker();
+  const health = createHealth({ clock: systemClock, random: Math.random });
+  const measured = createModelPerformance({
+    clock: systemClock,
+    hasRoute: ({ routes }) => routes.some(health.isServing),
+  });
   const loadTokenizers = ({ models }: Snapshot): void => {
     for (const { id, tokenizer } of models.values()) {
       if (tokenizer === undefined) continue;
@@ -157,11 +142,14 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   });
   const catalog = followCatalog({
     first: source.first,
+    listing: { clock: systemClock, standing: measured.standing },
     applyClusters: clusterFile.apply,
     onProblems: (problems) => {
       for (const { where, field, message } of problems) log.warn({ where, field, message }, 'manifest problem');
     },
     onSwap: (snapshot) => {
+      health.retain(routesOf(snapshot));
+      measured.retain(snapshot.models);
       loadTokenizers(snapshot);
       log.info({ version: snapshot.version, models: snapshot.models.size }, 'catalog changed');
     },
@@ -169,10 +157,16 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   });
 
   loadTokenizers(catalog.snapshots.current());
+  measured.retain(catalog.snapshots.current().models);
 
   let ready = false;
-  const metrics: Metrics = createMetrics({ inFlight: () => pipeline.inFlight(), streams: () => extproc.open() });
-  const pipeline = createPipeline({
+  const metrics = createMetrics({
+    inFlight: () => pipeline.inFlight(),
+    streams: () => extproc.open(),
+    standings: () =>
+      [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.standing(model)]),
+  });
+  const pipeline: Pipeline = createPipeline({
     store,
     looksLikeKey,
     hashKey,
@@ -183,11 +177,16 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
       body.length <= largestBodyHere ? prepareHere(body, tokenizers.countPrompt) : worker.prepare(body),
     tokenizers,
     upstream: egress,
-    telemetry: createTelemetry(log, () => metrics),
+    health,
+    affinity: createAffinity({ secret: randomUUID() }),
+    hedges: createHedgeBudget(),
+    structures,
+    telemetry: createTelemetry(log, { metrics, measured }),
     clock: systemClock,
     random: Math.random,
     newId: newRequestId,
     idleMs: settings.WEIR_IDLE_SECONDS * 1000,
+    keepAliveMs: settings.WEIR_KEEP_ALIVE_SECONDS * 1000,
   });
   const extproc = await listenExtProc({
     socketPath: paths.extprocSocket,
@@ -216,6 +215,7 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     await egress.close();
     await worker.close();
     await tokenizers.close();
+    await structures.close();
     await store.close();
     log.flush();
   };

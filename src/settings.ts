@@ -27,6 +27,11 @@ export const settingsSchema = z.object({
     .describe(
       'Longest silence of an engine, seconds, before its attempt is given up; ten times that for an answer that does not stream. Comments do not count as payload.',
     ),
+  WEIR_KEEP_ALIVE_SECONDS: wholeNumber(1, 3600)
+    .default(15)
+    .describe(
+      'Silence towards a caller, seconds, after which the answer is begun and kept alive: with comments on a stream, with white space before JSON.',
+    ),
   WEIR_DRAIN_SECONDS: wholeNumber(0, 3600).default(30).describe('Time that open requests get to end when stopping.'),
   WEIR_TRUSTED_HOPS: wholeNumber(0, 100).default(0).describe('Proxies in front of Envoy that are believed.'),
   WEIR_TLS_CERTIFICATE_FILE: z.string().optional().describe('PEM file; the edge then speaks TLS only.'),

@@ -1,33 +1,61 @@
 import type { Model, Snapshot } from '../core/catalog.ts';
+import type { Clock } from '../core/clock.ts';
 import { formatUsd } from '../core/money.ts';
+import type { PerformanceFigure, Standing } from '../core/performance.ts';
 
-/** What was measured of a model lately. Service specification §2.1. */
-export interface ModelPerformance {
-  /** Median of delivered output tokens per second. */
-  readonly tokensPerSecondP50: number;
-  /** Median time to first token; absent when nobody measured it. */
-  readonly firstTokenMsP50?: number;
-  /** When it was measured, Unix seconds. */
-  readonly asOf: number;
+export interface ModelListOptions {
+  readonly clock: Pick<Clock, 'elapsed'>;
+  readonly snapshot: () => Snapshot;
+  readonly standing: (model: Model) => Standing;
 }
 
 /** Not a date: strict clients want the field, and it must not move (service specification §2.1). */
 const created = 1_700_000_000;
 
-/**
- * The body of `GET /v1/models` as JSON text, models in the order of their ids. Render it once per snapshot.
- * Only fresh performance figures belong in the argument: a model without one shows none.
- */
-export function renderModelList(
-  snapshot: Snapshot,
-  performance: ReadonlyMap<string, ModelPerformance> = new Map(),
-): string {
-  const models = [...snapshot.models.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
-  const data = models.map((model) => entry(model, performance.get(model.id)));
-  return JSON.stringify({ object: 'list', data });
+/** The figures move with every answer. Nobody needs them fresher, and anybody may ask for the list without a key. */
+const renderIntervalMs = 1000;
+
+/** An entry of the list, as far as it cannot change while the snapshot stays. */
+interface Entry {
+  readonly model: Model;
+  /** As JSON, without performance and without its closing brace. */
+  readonly head: string;
 }
 
-function entry(model: Model, performance: ModelPerformance | undefined): object {
+/**
+ * The body of `GET /v1/models` as JSON text: the models that are listed, in the order of their ids. Every model of a
+ * snapshot is priced, because the compiler takes none without prices; that leaves its standing to decide.
+ *
+ * It is put together when somebody asks: at once after a change of the catalog, otherwise at most once a second.
+ */
+export function createModelList({ clock, snapshot, standing }: ModelListOptions): () => string {
+  let of: Snapshot | undefined;
+  let entries: readonly Entry[] = [];
+  let renderedAt = 0;
+  let text = '';
+  return () => {
+    const current = snapshot();
+    const now = clock.elapsed();
+    if (current === of && now - renderedAt < renderIntervalMs) return text;
+    if (current !== of) entries = entriesOf(current);
+    of = current;
+    renderedAt = now;
+    const listed = entries.flatMap(({ model, head }) => {
+      const { listed: isListed, figure } = standing(model);
+      return isListed ? [`${head}${figure === undefined ? '' : `,"performance":${performanceText(figure)}`}}`] : [];
+    });
+    text = `{"object":"list","data":[${listed.join(',')}]}`;
+    return text;
+  };
+}
+
+function entriesOf({ models }: Snapshot): readonly Entry[] {
+  return [...models.values()]
+    .sort((a, b) => (a.id < b.id ? -1 : 1))
+    .map((model) => ({ model, head: JSON.stringify(fieldsOf(model)).slice(0, -1) }));
+}
+
+function fieldsOf(model: Model): object {
   return {
     id: model.id,
     object: 'model',
@@ -41,12 +69,13 @@ function entry(model: Model, performance: ModelPerformance | undefined): object 
       completion: formatUsd(model.prices.completion),
       input_cache_read: formatUsd(model.prices.inputCacheRead),
     },
-    ...(performance && {
-      performance: {
-        tps_p50: performance.tokensPerSecondP50,
-        ...(performance.firstTokenMsP50 !== undefined && { ttft_p50_ms: performance.firstTokenMsP50 }),
-        as_of: performance.asOf,
-      },
-    }),
   };
+}
+
+function performanceText({ tokensPerSecondP50, firstTokenMsP50, asOf }: PerformanceFigure): string {
+  return JSON.stringify({
+    tps_p50: Math.round(tokensPerSecondP50 * 10) / 10,
+    ...(firstTokenMsP50 !== undefined && { ttft_p50_ms: Math.round(firstTokenMsP50) }),
+    as_of: asOf,
+  });
 }

@@ -1,3 +1,4 @@
+import type { EngineError } from './event.ts';
 import type { Money } from './money.ts';
 import type { Usage } from './usage.ts';
 
@@ -33,6 +34,16 @@ export interface Credential {
 
 export type OutcomeKind = 'completed' | 'cancelled' | 'interrupted' | 'incomplete' | 'failed';
 
+/** When the output of an answer was delivered, for measuring. Times are milliseconds since the request, not rounded. */
+export interface OutputTiming {
+  /** Output tokens delivered: without the reasoning that an engine counts but keeps to itself. */
+  readonly tokens: number;
+  /** How many of them the first delivery had, one for each of the engine's own deltas. */
+  readonly tokensAtFirst: number;
+  readonly firstMs: number;
+  readonly lastMs: number;
+}
+
 /** How a request ended: all that billing and telemetry may know. Counts, ids, names and times; never content. */
 export interface Outcome {
   /** Our id of the request, unique: settlement is idempotent by it. */
@@ -57,4 +68,8 @@ export interface Outcome {
   readonly startedAt: number;
   readonly firstTokenMs?: number;
   readonly durationMs: number;
+  /** Absent when nothing was delivered, and when several choices ran side by side: their pace is not one answer's. */
+  readonly output?: OutputTiming;
+  /** Why it failed, where every route that was asked gave the same reason. */
+  readonly refusedFor?: EngineError;
 }

@@ -58,12 +58,29 @@ export interface Capabilities {
   /** How its reasoning stands inside its text, where it does. */
   readonly inlineReasoning?: InlineReasoningNames;
   readonly continuation: Continuation;
+  /** Whether it goes on with reasoning that was cut, too; otherwise it only continues text. */
+  readonly continuesReasoning?: true;
 }
 
 /** What reasoning comes to on one route. Undefined where there is nothing to say. */
 export type ReasoningSetting =
   | { readonly enabled: false }
   | { readonly enabled: true; readonly effort?: ReasoningEffort; readonly budgetTokens?: number };
+
+/** What has been delivered of a choice, for an engine to go on with. */
+export interface PartialTurn {
+  readonly mark: Exclude<Continuation, 'none'>;
+  readonly text: string;
+  readonly reasoning?: string;
+}
+
+/** How the answer to one choice is asked for again, after another route broke off. */
+export interface Resume {
+  /** Absent: the choice is asked for anew. */
+  readonly partial?: PartialTurn;
+  /** What is left of the caller's cap, tokens; absent: the whole of it. */
+  readonly maxOutputTokens?: number;
+}
 
 /** Where a request goes, as far as writing its body is concerned. Plain data: it crosses to the worker. */
 export interface RequestTarget {
@@ -72,4 +89,6 @@ export interface RequestTarget {
   /** Optional parameters to send; the others are left out. */
   readonly parameters: readonly ParameterName[];
   readonly reasoning?: ReasoningSetting;
+  /** Set when one choice is asked for again. */
+  readonly resume?: Resume;
 }

@@ -33,8 +33,8 @@ export type AnswerEvent =
       readonly name: string;
     }
   | { readonly type: 'tool-delta'; readonly choice: number; readonly tool: number; readonly text: string }
-  /** Totals so far; a later one replaces an earlier one. */
-  | { readonly type: 'usage'; readonly usage: Usage }
+  /** Totals so far; a later one replaces an earlier one. `estimated`: a part of it was nobody's exact count. */
+  | { readonly type: 'usage'; readonly usage: Usage; readonly estimated?: true }
   | { readonly type: 'finish'; readonly choice: number; readonly reason: FinishReason };
 
 /** Whether an event carries output, so that relaying it commits the attempt. */
@@ -48,6 +48,10 @@ export type FaultKind =
   | 'status'
   | 'content-type'
   | 'malformed'
+  /** Whole, but not of the form that was asked for: no JSON, not of its schema, no call where one was required. */
+  | 'structure'
+  /** It does not go on where the answer broke off. */
+  | 'disjoint'
   | 'engine-error'
   | 'truncated'
   | 'reset'

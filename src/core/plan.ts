@@ -11,4 +11,6 @@ export interface PlannedRoute {
 export interface Plan {
   readonly model: Model;
   readonly routes: readonly [PlannedRoute, ...PlannedRoute[]];
+  /** Name of how its prompt begins, for `UpstreamCall.affinity`; absent when that is too short to matter. */
+  readonly affinity?: string;
 }

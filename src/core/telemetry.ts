@@ -2,12 +2,19 @@ import type { Outcome } from './account.ts';
 import type { Fault } from './event.ts';
 import type { Failure } from './failure.ts';
 
+/** Why an attempt is made. `resume`: to go on with an answer that broke off elsewhere. */
+export type AttemptReason = 'first' | 'failover' | 'hedge' | 'resume';
+
 /** What is told about requests: counts, ids, names and times. Nothing here can carry content. */
 export interface Telemetry {
   /** A request that was dispatched has ended. */
   readonly outcome: (outcome: Outcome) => void;
   /** A request was refused before it was dispatched, or every attempt failed. */
   readonly refusal: (requestId: string, failure: Failure) => void;
+  /** A request was refused because no route of its model had room. */
+  readonly unavailable: (modelId: string) => void;
+  /** An attempt is made, and why. */
+  readonly attempt: (requestId: string, routeId: string, reason: AttemptReason) => void;
   /** An attempt failed. */
   readonly fault: (requestId: string, routeId: string, fault: Fault) => void;
 }

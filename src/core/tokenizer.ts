@@ -81,7 +81,7 @@ export interface Tokenizers {
   readonly close: () => Promise<void>;
 }
 
-/** What a request's size says about its prompt. */
+/** What is known of a prompt without looking at it again. */
 export interface PromptShape {
   /** Size of the JSON body as it came. */
   readonly bodyBytes: number;
@@ -91,6 +91,8 @@ export interface PromptShape {
   readonly tools: number;
   readonly toolCalls: number;
   readonly images: number;
+  /** Digests of how it begins, shortest first (`prefixesOf`): requests that share one are better served by the same engine. */
+  readonly prefixes: readonly number[];
 }
 
 /**

@@ -7,6 +7,11 @@ export interface UpstreamCall {
   readonly path: string;
   /** Authorization header. */
   readonly authorization?: string;
+  /**
+   * Digest of what begins the prompt. Calls with the same one go to the same endpoint of the cluster while it has room, so
+   * that the engine finds the prefix in its cache. It stays inside the gateway.
+   */
+  readonly affinity?: string;
   readonly body: string | Uint8Array;
   readonly accept: 'text/event-stream' | 'application/json';
 }

@@ -159,6 +159,30 @@ describe('an attempt', () => {
   });
 });
 
+describe('an attempt that is whole', () => {
+  it('waits for the engine to end its exchange, so that the connection can be used again', () => {
+    const { engine, clock, head } = begin();
+    head();
+    engine.data('done');
+    clock.advance(900);
+    engine.end();
+    clock.advance(10_000);
+    expect({ aborted: engine.aborted(), armed: clock.armed() }).toEqual({ aborted: false, armed: 0 });
+  });
+
+  it('does not wait for ever', () => {
+    const { engine, clock, ends, head } = begin();
+    head();
+    engine.data('done');
+    clock.advance(1000);
+    expect({ aborted: engine.aborted(), armed: clock.armed(), ends }).toEqual({
+      aborted: true,
+      armed: 0,
+      ends: ['complete'],
+    });
+  });
+});
+
 describe('the idle limit of an attempt', () => {
   it('starts anew with every payload', () => {
     const { engine, clock, ends, head } = begin();

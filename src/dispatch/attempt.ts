@@ -43,6 +43,9 @@ function retryAfter(value: string | undefined): { readonly retryAfterSeconds?: n
   return value !== undefined && /^\d{1,6}$/.test(value) ? { retryAfterSeconds: Number(value) } : {};
 }
 
+/** Longest that the end of the connection's exchange is waited for after the answer is whole, milliseconds. */
+const maxLingerMs = 1000;
+
 /** Stands in until the call has returned: it may fail before that. */
 const notYet: UpstreamStream = { abort: () => undefined, pause: () => undefined, resume: () => undefined };
 
@@ -62,7 +65,9 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
     if (over) return;
     over = true;
     disarm();
-    if (end !== 'complete') stream.abort();
+    // After a whole answer the connection can be used again, unless the engine never ends it.
+    if (end === 'complete') disarm = clock.after(maxLingerMs, () => stream.abort());
+    else stream.abort();
     listener.over(end);
   }
 
@@ -117,15 +122,20 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
       else errorBody?.(bytes);
     },
     ended: () => {
-      if (over) return;
+      if (over) {
+        disarm();
+        return;
+      }
       if (errorBody !== undefined) errorBody();
       else if (reader === undefined) finish({ kind: 'truncated', detail: 'ended without an answer' });
       else {
         take(reader.end());
         finish({ kind: 'truncated', detail: 'ended in the middle' });
+        disarm();
       }
     },
     failed: (reason) => {
+      if (over) disarm();
       if (errorBody !== undefined && !over) errorBody();
       else finish({ kind: reader === undefined ? 'connect' : 'reset', detail: reason });
     },

@@ -5,7 +5,9 @@ import { modelOf, plannedOf, plannedOfAll } from '../../test/support/route-of.ts
 import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../core/event.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { UpstreamCall } from '../core/upstream.ts';
+import { steadyHealth } from '../../test/support/steady-health.ts';
 import type { ErrorReader } from './attempt.ts';
+import { createHedgeBudget } from './hedge-budget.ts';
 import { type DispatchEnd, dispatch } from './run.ts';
 
 const idleMs = 1000;
@@ -62,7 +64,10 @@ function begin({ backends = ['a', 'b', 'c'], callFor = callTo, refuses, aborted 
   const running = dispatch({
     plan: { model: modelOf([]), routes: plannedOfAll(backends) },
     ...{ callFor, errors, upstream, clock, idleMs, signal: controller.signal },
-    readerFor: (_route, type) => (type === words['content-type'] ? readWords() : undefined),
+    ...{ health: steadyHealth(), hedges: createHedgeBudget(), attempting: () => undefined },
+    asked: { stream: true, choices: 1, isJson: false },
+    continuationOf: () => ({ mark: 'none', reasoning: false }),
+    readerFor: (_route, { contentType }) => (contentType === words['content-type'] ? readWords() : undefined),
     deliver: (events) => delivered.push([...events]),
     failed: (route, fault) => faults.push([route.backend.name, fault.kind]),
   });
@@ -109,7 +114,7 @@ describe('before any output', () => {
     run.engine(1).answer('text/words', 'hello world done');
     const end = await run.ended;
     expect({ end: { ...end, route: 'route' in end && end.route?.id }, faults: run.faults, text: run.text() }).toEqual({
-      end: { kind: 'completed', route: 'tiny@b', attempts: 2 },
+      end: { kind: 'completed', route: 'tiny@b', attempts: 2, resumed: false },
       faults: [['a', kind]],
       text: 'hello world',
     });
@@ -357,5 +362,6 @@ it('has one timer at a time through all of it', () => {
   }
   expect(Math.max(...most)).toBe(1);
   run.engine(1).data('done');
+  run.engine(1).end();
   expect(run.clock.armed()).toBe(0);
 });

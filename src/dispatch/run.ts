@@ -1,32 +1,67 @@
+import type { AnswerEvent, EngineError, Fault, ResponseReader } from '../core/event.ts';
+import type { Resume } from '../core/capability.ts';
 import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
-import { type AnswerEvent, type EngineError, type Fault, isOutput, type ResponseReader } from '../core/event.ts';
+import type { Health } from '../core/health.ts';
 import type { Plan, PlannedRoute } from '../core/plan.ts';
+import type { StructuralDefect } from '../core/structure.ts';
+import type { AttemptReason } from '../core/telemetry.ts';
 import type { Upstream, UpstreamCall } from '../core/upstream.ts';
-import { type Attempt, type ErrorReader, startAttempt } from './attempt.ts';
+import type { ErrorReader } from './attempt.ts';
+import { type Delivered, keepDelivered } from './delivered.ts';
+import type { HedgeBudget } from './hedge-budget.ts';
+import { type ContinuationAbility, type Resumption, resumeOn } from './resume.ts';
+import { type Prepared, startStrand, type Strand, type StrandEnd } from './strand.ts';
+import type { Join } from './join.ts';
+import { type CountText, createTokenTotals, type Share } from './token-totals.ts';
+
+/** How an engine's answer is to be read. */
+export interface ReaderAsk {
+  readonly contentType: string;
+  /** Choices it was asked for. */
+  readonly choices: number;
+  /** It goes on in the middle of a text. */
+  readonly answerBegun: boolean;
+}
 
 export interface DispatchOptions {
   readonly plan: Plan;
   /** The call for a route; a promise where writing it takes a worker. */
-  readonly callFor: (planned: PlannedRoute) => UpstreamCall | Promise<UpstreamCall>;
-  readonly readerFor: (planned: PlannedRoute, contentType: string) => ResponseReader | undefined;
+  readonly callFor: (planned: PlannedRoute, resume?: Resume) => UpstreamCall | Promise<UpstreamCall>;
+  readonly readerFor: (planned: PlannedRoute, ask: ReaderAsk) => ResponseReader | undefined;
+  readonly continuationOf: (planned: PlannedRoute) => ContinuationAbility;
+  /** Judges an answer that is not streamed before any of it is delivered. */
+  readonly judge?: (events: readonly AnswerEvent[], planned: PlannedRoute) => Promise<StructuralDefect | undefined>;
+  readonly asked: {
+    readonly stream: boolean;
+    readonly choices: number;
+    /** Output cap, tokens. */
+    readonly cap?: number;
+    /** The text has to be JSON. */
+    readonly isJson: boolean;
+  };
   readonly errors: ErrorReader;
   readonly upstream: Upstream;
+  readonly health: Health;
+  readonly hedges: HedgeBudget;
+  readonly countText?: CountText;
   readonly clock: Clock;
+  /** Longest silence of an attempt, milliseconds. */
   readonly idleMs: number;
   /** Aborts when the caller leaves. */
   readonly signal: AbortSignal;
-  /** Receives the answer in order. Its first call commits the attempt: no other route is tried after it. */
+  /** Receives the answer in order. Its first call commits: from then on, a failure is resumed or told. */
   readonly deliver: (events: readonly AnswerEvent[]) => void;
+  readonly attempting: (route: Route, reason: AttemptReason) => void;
   readonly failed: (route: Route, fault: Fault) => void;
 }
 
-/** How dispatch ended. `route` is the one that delivered. */
+/** How dispatch ended. `route` is the one that delivered last. */
 export type DispatchEnd =
-  | { readonly kind: 'completed'; readonly route: Route; readonly attempts: number }
-  /** It failed after output had been delivered. */
+  | { readonly kind: 'completed'; readonly route: Route; readonly attempts: number; readonly resumed: boolean }
+  /** It failed after output had been delivered, and no route could go on. */
   | { readonly kind: 'interrupted'; readonly route: Route; readonly attempts: number }
-  /** Every route was tried and none delivered. `refusedFor`: they all gave the same reason for it. */
+  /** None delivered. `refusedFor`: they all gave the same reason for it. No attempts: none had room. */
   | { readonly kind: 'failed'; readonly attempts: number; readonly refusedFor?: EngineError }
   | { readonly kind: 'cancelled'; readonly attempts: number; readonly route?: Route };
 
@@ -37,89 +72,218 @@ export interface Dispatch {
   readonly resume: () => void;
 }
 
-/** Tries the routes of a plan in order until one delivers; a failure before the first output goes unseen. */
+/** A strand under way. */
+interface Running {
+  /** Choices that it carries, numbered as the caller sees them. */
+  readonly choices: readonly number[];
+  readonly routes: readonly PlannedRoute[];
+  /** Routes that are not to be tried again. */
+  readonly spent: Set<PlannedRoute>;
+  share: Share | undefined;
+  strand: Strand | undefined;
+}
+
+/** A choice that broke off, and how another route is asked to go on with it. */
+interface Broken {
+  /** Delivered, in tokens. */
+  readonly tokens: number;
+  readonly resumeOn: (planned: PlannedRoute) => Resumption | undefined;
+}
+
+/**
+ * Serves a plan: tries its routes in order, hedges, and when one breaks off in the middle of a stream, has another go on with
+ * each choice that has not ended (design §5).
+ */
 export function dispatch(options: DispatchOptions): Dispatch {
-  const { plan, signal, deliver } = options;
+  const { plan, asked, signal } = options;
+  const totals = createTokenTotals(options.countText);
+  // Nothing to resume with, nothing to keep.
+  const kept: Delivered | undefined = asked.stream && plan.routes.length > 1 ? keepDelivered() : undefined;
+  const running = new Set<Running>();
   let attempts = 0;
-  let current: Attempt | undefined;
-  let committed = false;
-  let held: AnswerEvent[] = [];
-  const refusals = new Set<EngineError | undefined>();
+  let delivering: Route | undefined;
+  let isPaused = false;
+  let isResumed = false;
+  let isOver = false;
   const { promise, resolve, reject } = Promise.withResolvers<DispatchEnd>();
 
-  const leave = (): void => {
-    current?.abort();
-    resolve({ kind: 'cancelled', attempts, ...(committed && current !== undefined ? { route: current.route } : {}) });
-  };
-  const end = (result: DispatchEnd): void => {
+  function finish(conclude: () => void): void {
+    if (isOver) return;
+    isOver = true;
     signal.removeEventListener('abort', leave);
-    resolve(result);
-  };
+    for (const { strand } of running) strand?.abort();
+    conclude();
+  }
 
+  const leave = (): void =>
+    finish(() => resolve({ kind: 'cancelled', attempts, ...(delivering === undefined ? {} : { route: delivering }) }));
   const crash = (error: unknown): void => {
-    signal.removeEventListener('abort', leave);
-    reject(error);
+    if (delivering === undefined) finish(() => reject(error));
+    else interrupt();
   };
 
-  function relay(events: readonly AnswerEvent[]): void {
-    if (committed) deliver(events);
-    else if (events.some(isOutput)) {
-      committed = true;
-      deliver(held.length === 0 ? events : [...held, ...events]);
-      held = [];
-    } else held.push(...events);
+  /** All that was delivered is all there will be. */
+  function interrupt(): void {
+    const route = delivering;
+    if (route !== undefined) finish(() => resolve({ kind: 'interrupted', route, attempts }));
   }
 
-  function next(): void {
-    const planned = plan.routes[attempts];
-    if (planned === undefined) {
-      const [refusedFor, ...others] = refusals;
-      end({ kind: 'failed', attempts, ...(refusedFor === undefined || others.length > 0 ? {} : { refusedFor }) });
-      return;
-    }
-    held = [];
-    try {
-      const call = options.callFor(planned);
-      if (call instanceof Promise) call.then((ready) => attempt(planned, ready), crash);
-      else attempt(planned, call);
-    } catch (error) {
-      // Thrown from here, it would end in whoever reported the fault of the route before.
-      crash(error);
-    }
+  function deliver(events: readonly AnswerEvent[], planned: PlannedRoute): void {
+    if (isOver) return;
+    delivering = planned.route;
+    kept?.take(events);
+    options.deliver(events);
   }
 
-  function attempt(planned: PlannedRoute, call: UpstreamCall): void {
-    if (signal.aborted) return;
-    const { route } = planned;
-    const { upstream, clock, idleMs, errors } = options;
-    const readerFor = (contentType: string): ResponseReader | undefined => options.readerFor(planned, contentType);
-    attempts += 1;
-    let over = false;
-    const started = startAttempt(
-      { route, call, readerFor, errors, upstream, clock, idleMs },
+  function start(own: Running, broken?: Broken): void {
+    const [only = 0] = own.choices;
+    const resumptions = new Map<PlannedRoute, Resumption>();
+
+    function prepare(planned: PlannedRoute): Prepared | undefined {
+      const how = broken?.resumeOn(planned);
+      if (broken !== undefined && how === undefined) return undefined;
+      if (how !== undefined) resumptions.set(planned, how);
+      const ask = { choices: own.choices.length, answerBegun: how?.answerBegun ?? false };
+      return {
+        call: () => options.callFor(planned, how?.resume),
+        readerFor: (contentType) => options.readerFor(planned, { ...ask, contentType }),
+        ...(how === undefined ? {} : { join: how.join }),
+      };
+    }
+
+    function shareOf(planned: PlannedRoute, join: Join): Share {
+      const { prefixTokens = 0 } = resumptions.get(planned) ?? {};
+      const { tokens = 0 } = broken ?? {};
+      return totals.share({ prefixTokens, saidAgain: () => (join.saysAgain() ? tokens : 0) });
+    }
+
+    own.strand = startStrand(
       {
-        events: relay,
-        over: (result) => {
-          over = true;
-          if (result === 'complete') {
-            end({ kind: 'completed', route, attempts });
-            return;
-          }
-          options.failed(route, result);
-          refusals.add(result.engineError);
-          if (committed) end({ kind: 'interrupted', route, attempts });
-          else next();
+        ...options,
+        ...{ routes: own.routes, prepare, stream: asked.stream },
+        hedging: plan.model.hedging !== 'Off',
+        resumes: broken !== undefined,
+        attempting: ({ route }, reason) => {
+          attempts += 1;
+          options.attempting(route, reason);
+        },
+        failed: (planned, fault) => {
+          own.spent.add(planned);
+          options.failed(planned.route, fault);
+        },
+      },
+      {
+        deliver: (events, planned, join) => {
+          own.share ??= shareOf(planned, join);
+          // A resumed choice is the engine's only one, whatever the caller calls it.
+          const named = only === 0 ? events : events.map((event) => renumber(event, own.choices));
+          deliver(own.share.take(named), planned);
+        },
+        over: (end) => {
+          running.delete(own);
+          settle(own, end).catch(crash);
         },
       },
     );
-    // A call that failed before it was made has already given way to the next attempt.
-    if (!over) current = started;
+    if (isPaused) own.strand.pause();
+  }
+
+  async function settle(own: Running, end: StrandEnd): Promise<void> {
+    switch (end.kind) {
+      case 'crashed':
+        crash(end.error);
+        return;
+      case 'complete':
+        if (isResumed) await own.share?.close('whole');
+        completeIfLast(end.planned.route);
+        return;
+      case 'exhausted':
+        if (delivering === undefined) {
+          const { refusedFor } = end;
+          finish(() => resolve({ kind: 'failed', attempts, ...(refusedFor === undefined ? {} : { refusedFor }) }));
+        } else interrupt();
+        return;
+      case 'broken':
+        await resumeAll(own, end.planned);
+        return;
+    }
+  }
+
+  function completeIfLast(route: Route): void {
+    if (running.size > 0 || isOver) return;
+    const usage = isResumed ? totals.usage() : undefined;
+    if (usage !== undefined) options.deliver([usage]);
+    finish(() => resolve({ kind: 'completed', route, attempts, resumed: isResumed }));
+  }
+
+  /** Has other routes go on with every choice that a broken strand has not ended. */
+  async function resumeAll(broken: Running, planned: PlannedRoute): Promise<void> {
+    if (kept === undefined || !kept.isWhole()) {
+      interrupt();
+      return;
+    }
+    const delivered = broken.choices.map((choice) => ({ choice, delivered: kept.choice(choice) }));
+    const open = delivered.filter((one) => !one.delivered.finished);
+    const untried = broken.routes.filter((other) => !broken.spent.has(other));
+    const following = open.map(({ choice }) => runningOf([choice], untried));
+    // They count as under way from now on: the answer is not whole before they are.
+    for (const next of following) running.add(next);
+    isResumed = true;
+    await broken.share?.close('broken');
+    if (isOver) return;
+    for (const [at, { choice, delivered: before }] of open.entries()) {
+      const next = following[at];
+      if (next === undefined || isOver) continue;
+      const tokens = asked.choices === 1 ? totals.output() : await tokensOf(before);
+      const { cap } = asked;
+      if (cap !== undefined && tokens >= cap && before.calls.length === 0) {
+        // It broke off at its very end: the cap is reached, and all of it has been delivered.
+        running.delete(next);
+        deliver([{ type: 'finish', choice, reason: 'length' }], planned);
+      } else {
+        const how = { cap, isJson: asked.isJson };
+        const resume = (route: PlannedRoute) =>
+          resumeOn({ delivered: before, tokens }, options.continuationOf(route), how);
+        start(next, { tokens, resumeOn: resume });
+      }
+    }
+    completeIfLast(planned.route);
+  }
+
+  async function tokensOf(choice: ReturnType<Delivered['choice']>): Promise<number> {
+    const { reasoning, text, refusal, calls, deltas } = choice;
+    const said = [reasoning, text, refusal, ...calls.map((call) => call.name + call.arguments)].join('');
+    return (said === '' ? 0 : await options.countText?.(said)) ?? deltas;
   }
 
   if (signal.aborted) leave();
   else {
     signal.addEventListener('abort', leave, { once: true });
-    next();
+    options.hedges.earn();
+    const all = Array.from({ length: asked.choices }, (_, index) => index);
+    const whole = runningOf(all, plan.routes);
+    running.add(whole);
+    start(whole);
   }
-  return { ended: promise, pause: () => current?.pause(), resume: () => current?.resume() };
+  return {
+    ended: promise,
+    pause: () => {
+      isPaused = true;
+      for (const { strand } of running) strand?.pause();
+    },
+    resume: () => {
+      isPaused = false;
+      for (const { strand } of running) strand?.resume();
+    },
+  };
+}
+
+const runningOf = (choices: readonly number[], routes: readonly PlannedRoute[]): Running => ({
+  ...{ choices, routes, spent: new Set() },
+  ...{ share: undefined, strand: undefined },
+});
+
+/** Names the choice of an event as the caller does. */
+function renumber(event: AnswerEvent, choices: readonly number[]): AnswerEvent {
+  return event.type === 'usage' ? event : { ...event, choice: choices[event.choice] ?? event.choice };
 }

@@ -1,11 +1,13 @@
+import type { Resume } from '../core/capability.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prepared.ts';
 import type { UpstreamCall } from '../core/upstream.ts';
 
-/** The upstream call that carries a request to a route's engine. */
+/** The upstream call that carries a request to a route's engine; with `resume`, to go on with one choice of its answer. */
 export function upstreamCall(
   prepared: PreparedRequest,
   { route, target }: PlannedRoute,
+  { affinity, resume }: { readonly affinity?: string | undefined; readonly resume?: Resume | undefined } = {},
 ): UpstreamCall | Promise<UpstreamCall> {
   const { backend } = route;
   const call = {
@@ -13,8 +15,9 @@ export function upstreamCall(
     authority: backend.authority,
     path: `${backend.path}/chat/completions`,
     accept: prepared.request.stream ? 'text/event-stream' : 'application/json',
+    ...(affinity === undefined ? {} : { affinity }),
     ...(backend.authorization === undefined ? {} : { authorization: backend.authorization }),
   } as const;
-  const body = prepared.bodyFor(target);
+  const body = prepared.bodyFor(resume === undefined ? target : { ...target, resume });
   return body instanceof Promise ? body.then((bytes) => ({ ...call, body: bytes })) : { ...call, body };
 }

@@ -3,13 +3,21 @@ import type { Model, Route, Snapshot } from '../core/catalog.ts';
 import { Failure } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prepared.ts';
-import { type Candidate, eligibleRoutes } from './eligible.ts';
+import type { PrefixAffinity } from './affinity.ts';
+import { eligibleRoutes } from './eligible.ts';
+import { formsNeeded } from './forms-needed.ts';
+import { order } from './order.ts';
+import { neverSeen, type RoutingView } from './standing.ts';
 
 export interface PlanOptions {
   readonly snapshot: Snapshot;
   readonly capabilitiesOf: (route: Route) => Capabilities;
-  /** A random number, 0 ≤ turn < 1: it picks the first route by weight. */
+  /** A random number, 0 ≤ turn < 1: it picks the first route by its chance. */
   readonly turn: number;
+  /** Absent: nothing is known of any route. */
+  readonly health?: RoutingView;
+  /** Absent: no route is preferred for what it has served before. */
+  readonly affinity?: Pick<PrefixAffinity, 'digest' | 'servedBy'>;
 }
 
 /** Finds the model a request names. Throws `model_not_found`. */
@@ -19,30 +27,22 @@ function findModel(snapshot: Snapshot, modelId: string): Model {
   return model;
 }
 
-/** The one whose turn it is among candidates, by weight. */
-function pick(candidates: readonly Candidate[], turn: number): Candidate | undefined {
-  let point = turn * candidates.reduce((sum, { route }) => sum + route.weight, 0);
-  return candidates.find(({ route }) => (point -= route.weight) < 0) ?? candidates[0];
-}
-
 /**
- * The routes that can serve this request: those that honour most of its optional parameters first, one of them by
- * weight, then the heaviest. Throws the refusal that fits when none can.
+ * The routes that can serve this request now, in the order in which they are tried: filter by what the catalog says, score
+ * by how they are doing, order. What the catalog refuses is refused however the routes are doing; where all that could serve
+ * it are full or ejected, it is `no_capacity` at once, and nothing waits.
  */
 export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan {
-  const model = findModel(options.snapshot, prepared.request.modelId);
-  if (!model.inputModalities.includes('image') && prepared.shape.images > 0) {
+  const { snapshot, capabilitiesOf, turn, health: view = neverSeen, affinity } = options;
+  const { request, shape } = prepared;
+  const model = findModel(snapshot, request.modelId);
+  if (!model.inputModalities.includes('image') && shape.images > 0) {
     throw new Failure('modality_not_supported', `messages: ${model.id} takes no image parts`);
   }
-  const candidates = eligibleRoutes(prepared.request, model, options.capabilitiesOf).toSorted(
-    (a, b) => b.honoured - a.honoured || b.route.weight - a.route.weight,
-  );
-  const most = Math.max(...candidates.map(({ honoured }) => honoured));
-  const first = pick(
-    candidates.filter(({ honoured }) => honoured === most),
-    options.turn,
-  );
+  const candidates = eligibleRoutes(request, model, capabilitiesOf);
+  const ask = { stream: request.stream, capabilities: formsNeeded(request) };
+  const [first, ...others] = order(candidates, { view, ask, turn, affine: affinity?.servedBy(shape.prefixes) });
   if (first === undefined) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);
-  const others = candidates.filter((candidate) => candidate !== first);
-  return { model, routes: [first, ...others] };
+  const digest = affinity?.digest(shape.prefixes);
+  return { model, routes: [first, ...others], ...(digest === undefined ? {} : { affinity: digest }) };
 }

@@ -25,12 +25,14 @@ export function createExactMeter(promptBytes: number, counters: TokenCounters | 
   const meter = createMeter(promptBytes);
   if (counters === undefined) return { take: meter.take, bill: (kind) => Promise.resolve(meter.bill(kind)) };
   let reportedTokens: number | undefined;
+  let isEstimate = false;
   let text = '';
 
   function keep(event: AnswerEvent): void {
     switch (event.type) {
       case 'usage':
         reportedTokens = event.usage.completionTokens;
+        isEstimate = event.estimated === true;
         text = '';
         return;
       case 'tool-start':
@@ -63,7 +65,10 @@ export function createExactMeter(promptBytes: number, counters: TokenCounters | 
         text === '' ? 0 : counters.countText(text),
       ]);
       if (promptTokens === undefined || tail === undefined) return metered;
-      return { usage: { ...usage, promptTokens, completionTokens: (reportedTokens ?? 0) + tail }, estimated: false };
+      return {
+        usage: { ...usage, promptTokens, completionTokens: (reportedTokens ?? 0) + tail },
+        estimated: isEstimate,
+      };
     },
   };
 }

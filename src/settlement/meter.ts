@@ -23,6 +23,8 @@ const nothing: Usage = { promptTokens: 0, completionTokens: 0 };
 /** Starts a count. `promptBytes` is the size of the request, for when nothing better is told. */
 export function createMeter(promptBytes: number): Meter {
   let reported: Usage | undefined;
+  /** Whether a part of what was reported is an estimate of our own. */
+  let isEstimate = false;
   /** The engine's own deltas delivered so far; about one token each. */
   let deltas = 0;
   let deltasAtReport = 0;
@@ -46,6 +48,7 @@ export function createMeter(promptBytes: number): Meter {
             break;
           case 'usage':
             reported = event.usage;
+            isEstimate = event.estimated === true;
             deltasAtReport = deltas;
             break;
           case 'finish':
@@ -58,16 +61,16 @@ export function createMeter(promptBytes: number): Meter {
         case 'completed':
           return reported === undefined
             ? { usage: { promptTokens: promptTokens(), completionTokens: deltas }, estimated: true }
-            : { usage: reported, estimated: false };
+            : { usage: reported, estimated: isEstimate };
         case 'cancelled': {
           const cached = reported?.cachedTokens === undefined ? {} : { cachedTokens: reported.cachedTokens };
           const usage = { promptTokens: promptTokens(), completionTokens: delivered(), ...cached };
-          return { usage, estimated: reported === undefined || deltas !== deltasAtReport };
+          return { usage, estimated: reported === undefined || isEstimate || deltas !== deltasAtReport };
         }
         case 'interrupted':
           return {
             usage: { promptTokens: 0, completionTokens: delivered() },
-            estimated: reported === undefined || deltas !== deltasAtReport,
+            estimated: reported === undefined || isEstimate || deltas !== deltasAtReport,
           };
         case 'incomplete':
         case 'failed':

@@ -18,7 +18,13 @@ function begin(options: { readonly failure?: Error; readonly headers?: Readonly<
   const route = routeOf('a');
   const settlement = createSettlement({
     ...{ store, clock, requestId: 'chatcmpl-1', credential: credentialOf() },
-    telemetry: { outcome: (outcome) => told.push(outcome), refusal: () => undefined, fault: () => undefined },
+    telemetry: {
+      outcome: (outcome) => told.push(outcome),
+      refusal: () => undefined,
+      attempt: () => undefined,
+      unavailable: () => undefined,
+      fault: () => undefined,
+    },
     head: { method: 'POST', path: '/v1/chat/completions', header: (name) => options.headers?.[name] },
     prepared: prepareHere(new TextEncoder().encode(JSON.stringify(body)), uncounted),
     plan: { model: modelOf([route]), routes: [{ route, target: targetOf('a') }] },
@@ -51,6 +57,7 @@ describe('settlement', () => {
         attempts: 2,
       },
       ...{ startedAt: 1_780_000_000_000, firstTokenMs: 120, durationMs: 200 },
+      output: { tokens: 7, tokensAtFirst: 3, firstMs: 120, lastMs: 120 },
     };
     expect(store.outcomes).toEqual([row]);
     expect(told).toEqual([row]);
@@ -77,6 +84,12 @@ describe('settlement', () => {
       kind: 'failed',
       usage: { promptTokens: 0, completionTokens: 0 },
     });
+  });
+
+  it('says why it failed, where all routes gave the same reason', async () => {
+    const { store, settlement } = begin();
+    await settlement.settle('failed', { attempts: 2, refusedFor: 'context-length' });
+    expect(store.outcomes[0]).toMatchObject({ kind: 'failed', refusedFor: 'context-length' });
   });
 
   it('bills nothing for a caller who left before anything was dispatched', async () => {

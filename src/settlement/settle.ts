@@ -1,7 +1,7 @@
 import type { Credential, Outcome, OutcomeKind } from '../core/account.ts';
 import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
-import type { AnswerEvent } from '../core/event.ts';
+import type { AnswerEvent, EngineError } from '../core/event.ts';
 import type { RequestHead } from '../core/exchange.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prepared.ts';
@@ -9,6 +9,7 @@ import type { Store } from '../core/store.ts';
 import type { Telemetry } from '../core/telemetry.ts';
 import { type Bill, costOf } from '../core/usage.ts';
 import { createExactMeter, type TokenCounters } from './exact-meter.ts';
+import { createOutputWatch } from './output-timing.ts';
 import { createReasoningSplit } from './reasoning-split.ts';
 
 export interface SettlementOptions {
@@ -32,7 +33,14 @@ export interface Settlement {
   /** Counts what is delivered. */
   readonly take: (events: readonly AnswerEvent[]) => void;
   /** Writes the record and gives the bill. Resolves when it is durable. Call once, on every exit. */
-  readonly settle: (kind: OutcomeKind, end: { readonly attempts: number; readonly route?: Route }) => Promise<Bill>;
+  readonly settle: (kind: OutcomeKind, end: SettledEnd) => Promise<Bill>;
+}
+
+/** What dispatch knows of the end, as far as it is recorded. */
+interface SettledEnd {
+  readonly attempts: number;
+  readonly route?: Route;
+  readonly refusedFor?: EngineError;
 }
 
 /** A correlation id is the caller's own text: only a short plain one is kept. */
@@ -49,19 +57,23 @@ export function createSettlement(options: SettlementOptions): Settlement {
   const { counters } = options;
   const split =
     counters !== undefined && (!stream || includeUsage) ? createReasoningSplit(counters.countText) : undefined;
+  const watch = createOutputWatch();
   let firstTokenMs: number | undefined;
   return {
     take: (events) => {
-      firstTokenMs ??= Math.round(clock.elapsed() - begun);
+      const elapsedMs = clock.elapsed() - begun;
+      firstTokenMs ??= Math.round(elapsedMs);
+      watch.take(events, elapsedMs);
       meter.take(events);
       split?.take(events);
     },
-    settle: async (kind, { attempts, route }) => {
+    settle: async (kind, { attempts, route, refusedFor }) => {
       // A caller who leaves before anything was dispatched pays nothing (design, "What is billed").
       const { usage: metered, estimated } = await meter.bill(attempts === 0 ? 'failed' : kind);
       const splits = kind === 'completed' && !estimated;
       const usage = splits && split !== undefined ? await split.complete(metered) : metered;
       const cost = costOf(usage, plan.model.prices);
+      const output = watch.timing(usage);
       const outcome: Outcome = {
         ...{ requestId, kind, usage, estimated, cost, attempts, startedAt },
         correlationId: correlationId(head),
@@ -73,6 +85,8 @@ export function createSettlement(options: SettlementOptions): Settlement {
         stream: prepared.request.stream,
         ...(firstTokenMs === undefined ? {} : { firstTokenMs }),
         durationMs: Math.round(clock.elapsed() - begun),
+        ...(output === undefined ? {} : { output }),
+        ...(refusedFor === undefined ? {} : { refusedFor }),
       };
       telemetry.outcome(outcome);
       await store.settle(outcome);

@@ -40,7 +40,8 @@ export interface Weir {
   readonly ledger: () => Promise<readonly LedgerRow[]>;
   /** Process ids of the running parts, by the command line's mark. */
   readonly pid: (part: 'service' | 'envoy') => number;
-  readonly metric: (name: string) => Promise<number>;
+  /** The sum over all its labels; 0 while nothing was counted. */
+  readonly metric: (name: string, labels?: Readonly<Record<string, string>>) => Promise<number>;
   /** What Envoy's admin interface answers. */
   readonly admin: (path: string) => Promise<string>;
   /** What the service has logged so far. */
@@ -176,11 +177,13 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     const options: object = { dispatcher };
     return (await globalThis.fetch(opsUrl, options)).text();
   };
-  const metric = async (name: string): Promise<number> => {
-    const line = (await metricsText())
+  const metric = async (name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> => {
+    const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+    const lines = (await metricsText())
       .split('\n')
-      .find((text) => text.startsWith(`${name} `) || text.startsWith(`${name}{`));
-    return Number(line?.split(' ').at(-1) ?? 0);
+      .filter((text) => text.startsWith(`${name} `) || text.startsWith(`${name}{`))
+      .filter((text) => wanted.every((label) => text.includes(label)));
+    return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
   };
 
   return {

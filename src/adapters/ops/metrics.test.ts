@@ -34,3 +34,20 @@ it('measures no first token where none came', async () => {
   metrics.outcome(outcome);
   expect(await metrics.render()).not.toContain('weir_first_token_seconds_count{');
 });
+
+it('shows which models are listed and how available they are, as the catalog is now', async () => {
+  const standings = new Map([
+    ['a/a', { listed: true, availability: 0.995 }],
+    ['b/b', { listed: false }],
+  ]);
+  const metrics = createMetrics({ inFlight: () => 0, streams: () => 0, standings: () => standings });
+  expect((await metrics.render()).split('\n')).toEqual(
+    expect.arrayContaining([
+      ...['weir_model_listed{model="a/a"} 1', 'weir_model_listed{model="b/b"} 0'],
+      'weir_model_availability{model="a/a"} 0.995',
+    ]) as string[],
+  );
+  expect(await metrics.render()).not.toContain('weir_model_availability{model="b/b"}');
+  standings.delete('a/a');
+  expect(await metrics.render()).not.toContain('model="a/a"');
+});

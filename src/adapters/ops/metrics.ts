@@ -2,10 +2,13 @@ import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom
 import type { Outcome } from '../../core/account.ts';
 import type { Fault } from '../../core/event.ts';
 import type { Failure } from '../../core/failure.ts';
+import type { AttemptReason } from '../../core/telemetry.ts';
+import type { Standing } from '../../core/performance.ts';
 
 export interface Metrics {
   readonly outcome: (outcome: Outcome) => void;
   readonly refusal: (failure: Failure) => void;
+  readonly attempt: (routeId: string, reason: AttemptReason) => void;
   readonly fault: (routeId: string, fault: Fault) => void;
   readonly render: () => Promise<string>;
   readonly contentType: string;
@@ -18,7 +21,12 @@ const buckets = [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000];
  * The service's Prometheus metrics. Labels are names from the catalog and codes from our tables, never what a caller
  * wrote: their number is bounded and they carry no content.
  */
-export function createMetrics(gauges: { readonly inFlight: () => number; readonly streams: () => number }): Metrics {
+export function createMetrics(gauges: {
+  readonly inFlight: () => number;
+  readonly streams: () => number;
+  /** How the models of the catalog stand, by id. */
+  readonly standings?: () => Iterable<readonly [string, Standing]>;
+}): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -29,6 +37,10 @@ export function createMetrics(gauges: { readonly inFlight: () => number; readonl
   const refusals = new Counter({
     ...{ name: 'weir_refusals_total', help: 'Requests answered with an error, by code.', registers },
     labelNames: ['code'] as const,
+  });
+  const attempts = new Counter({
+    ...{ name: 'weir_attempts_total', help: 'Upstream attempts, by why they were made.', registers },
+    labelNames: ['route', 'reason'] as const,
   });
   const faults = new Counter({
     ...{ name: 'weir_attempt_faults_total', help: 'Failed upstream attempts.', registers },
@@ -58,6 +70,24 @@ export function createMetrics(gauges: { readonly inFlight: () => number; readonl
       this.set(gauges.streams());
     },
   });
+  const { standings = () => [] } = gauges;
+  new Gauge({
+    ...{ name: 'weir_model_listed', help: 'Whether the catalog lists the model: 1 or 0.', registers },
+    labelNames: ['model'] as const,
+    collect() {
+      this.reset();
+      for (const [model, { listed }] of standings()) this.set({ model }, listed ? 1 : 0);
+    },
+  });
+  new Gauge({
+    ...{ name: 'weir_model_availability', help: 'Share of requests served lately, once enough are seen.', registers },
+    labelNames: ['model'] as const,
+    collect() {
+      this.reset();
+      for (const [model, { availability }] of standings())
+        if (availability !== undefined) this.set({ model }, availability);
+    },
+  });
   return {
     outcome: ({ modelId: model, kind, stream, usage, durationMs, firstTokenMs }) => {
       requests.inc({ model, outcome: kind, stream: String(stream) });
@@ -67,6 +97,7 @@ export function createMetrics(gauges: { readonly inFlight: () => number; readonl
       if (firstTokenMs !== undefined) firstToken.observe({ model }, firstTokenMs / 1000);
     },
     refusal: ({ code }) => refusals.inc({ code }),
+    attempt: (route, reason) => attempts.inc({ route, reason }),
     fault: (route, { kind }) => faults.inc({ route, kind }),
     render: () => registry.metrics(),
     contentType: registry.contentType,

@@ -16,8 +16,8 @@ export interface ReadOptions {
   /** Tags to look for in the text; absent for a route that reports its reasoning in a field, or has none. */
   readonly reasoning?: InlineReasoning;
   /**
-   * The engine continues an answer whose text had begun: what it files as reasoning is text (engines.md §5). Only an
-   * opening tag, first of all, still begins reasoning anew.
+   * The engine continues an answer whose text had begun: no closing tag comes, and only an opening one, first of all, begins
+   * reasoning anew.
    */
   readonly answerBegun?: boolean;
 }
@@ -67,10 +67,9 @@ export function createChoiceReader(index: number, options: ReadOptions): ChoiceR
   }
 
   function readText({ type, text, deltas }: TextEvent, events: AnswerEvent[]): void {
-    const field = answerBegun && type === 'reasoning-delta' ? 'text-delta' : type;
     if (type === 'reasoning-delta') give(tags?.stop(), events);
     if (type === 'text-delta' && tags !== undefined) give(tags.push(text, deltas), events);
-    else appendText(events, { type: field, choice: index, text, deltas });
+    else appendText(events, { type, choice: index, text, deltas });
   }
 
   /** Text with the probabilities of its tokens. Those of what is held back, or filed elsewhere, count too. */

@@ -139,19 +139,6 @@ describe('a stream with tags and running usage', () => {
 describe('an answer that goes on where another was cut', () => {
   const going = { ...options, answerBegun: true };
 
-  it.each(['reasoning_content', 'reasoning'])('takes what the engine files under %s for text', (field) => {
-    const stream = [
-      frame(delta({ [field]: ' and' })),
-      frame(delta({ [field]: ' so' })),
-      frame(delta({ [field]: ' on' })),
-      finish(),
-    ];
-    expect(read(createStreamReader(going), stream)).toMatchObject({ text: ' and so on', reasoning: '' });
-    const message = { role: 'assistant', content: null, [field]: ' and so on' };
-    const whole = JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'stop' }] });
-    expect(read(createJsonReader(going), [whole])).toMatchObject({ text: ' and so on', reasoning: '' });
-  });
-
   it('is not taken for reasoning where the prompt usually opens it', () => {
     const inline = { ...going, reasoning: { tags: [tagSets.think], implicitOpen: true } };
     const stream = [frame(delta({ content: ' and so on' })), finish()];

@@ -1,4 +1,4 @@
-import type { RequestTarget } from '../../core/capability.ts';
+import type { PartialTurn, RequestTarget } from '../../core/capability.ts';
 import type { Content, Message, Request } from '../../core/request.ts';
 import type { Engine, Fields } from '../engines/engine.ts';
 import { engines } from '../engines/engines.ts';
@@ -60,8 +60,21 @@ function writeToolFields({ tools, toolChoice }: Request, engine: Engine): Fields
   return { tools: written, tool_choice: choice };
 }
 
-function writeSampling({ sampling }: Request, { parameters }: RequestTarget, engine: Engine): Fields {
-  return Object.fromEntries(parameters.map((name) => [engine.names?.[name] ?? name, sampling[name]]));
+function writeSampling({ sampling }: Request, { parameters, resume }: RequestTarget, engine: Engine): Fields {
+  // One choice is resumed at a time.
+  const sent = resume === undefined ? parameters : parameters.filter((name) => name !== 'n');
+  return Object.fromEntries(sent.map((name) => [engine.names?.[name] ?? name, sampling[name]]));
+}
+
+/** The partial answer as the last turn, marked the way the engine wants it (engines.md §5). */
+function writePartialTurn({ mark, text, reasoning }: PartialTurn, engine: Engine): unknown {
+  const turn: Message = { role: 'assistant', content: text, ...(reasoning === undefined ? {} : { reasoning }) };
+  const written = writeMessage(turn, engine);
+  return mark === 'prefix' || mark === 'partial' ? Object.assign({}, written, { [mark]: true }) : written;
+}
+
+function writeContinuation(partial: PartialTurn | undefined): Fields {
+  return partial?.mark === 'flag' ? { continue_final_message: true, add_generation_prompt: false } : {};
 }
 
 function writeStreamFields({ stream }: Request, engine: Engine): Fields {
@@ -83,10 +96,13 @@ function writeStreamFields({ stream }: Request, engine: Engine): Fields {
  */
 export function writeRequest(request: Request, target: RequestTarget): string {
   const engine = engines[target.engine];
-  const { responseFormat, maxOutputTokens } = request;
+  const { responseFormat } = request;
+  const { partial, maxOutputTokens = request.maxOutputTokens } = target.resume ?? {};
+  const messages = request.messages.map((message) => writeMessage(message, engine));
   return JSON.stringify({
     model: target.upstreamModel,
-    messages: request.messages.map((message) => writeMessage(message, engine)),
+    messages: partial === undefined ? messages : [...messages, writePartialTurn(partial, engine)],
+    ...writeContinuation(partial),
     ...writeSampling(request, target, engine),
     ...(maxOutputTokens === undefined ? {} : { [engine.capField]: maxOutputTokens }),
     ...writeToolFields(request, engine),

@@ -21,6 +21,7 @@ export const llamacpp: Engine = {
     conflicts: [['tools', 'response_format']],
     reasoning: { off: true, efforts: everyEffort, budget: false },
     continuation: 'echo',
+    continuesReasoning: true,
   },
   capField: 'max_tokens',
   reasoningField: 'reasoning_content',

@@ -1,0 +1,46 @@
+import type { Logger } from 'pino';
+import type { Failure } from '../../core/failure.ts';
+import type { Telemetry } from '../../core/telemetry.ts';
+import type { Metrics } from './metrics.ts';
+
+/** Refusals that say how busy we are, and not what is wrong: a flood of them must not become a flood of lines. */
+const usual: ReadonlySet<Failure['code']> = new Set(['no_capacity', 'overloaded']);
+
+/** Tells operators about requests, in metrics and in the log, and hands what measures models its share. */
+export function createTelemetry(
+  log: Logger,
+  { metrics, measured }: { readonly metrics: Metrics; readonly measured: Pick<Telemetry, 'outcome' | 'unavailable'> },
+): Telemetry {
+  return {
+    unavailable: measured.unavailable,
+    outcome: (outcome) => {
+      metrics.outcome(outcome);
+      measured.outcome(outcome);
+      const { requestId, correlationId, modelId, routeId, kind, attempts, durationMs, firstTokenMs } = outcome;
+      const level = kind === 'completed' || kind === 'cancelled' ? 'debug' : 'warn';
+      log[level](
+        { requestId, correlationId, modelId, routeId, kind, attempts, durationMs, firstTokenMs },
+        'request ended',
+      );
+    },
+    refusal: (requestId, failure) => {
+      metrics.refusal(failure);
+      if (failure.row.blame !== 'service') return;
+      // Only the name of an unknown error's class: its text may hold what a caller wrote.
+      const cause = failure.cause instanceof Error ? failure.cause.name : undefined;
+      const level = usual.has(failure.code) ? 'debug' : 'error';
+      log[level]({ requestId, code: failure.code, cause }, 'request failed');
+    },
+    attempt: (requestId, routeId, reason) => {
+      metrics.attempt(routeId, reason);
+      if (reason !== 'first') log.debug({ requestId, routeId, reason }, 'another attempt');
+    },
+    fault: (requestId, routeId, fault) => {
+      metrics.fault(routeId, fault);
+      const { kind, detail, status, engineError } = fault;
+      // What our validation should have caught, and what the operator's account lacks, do not pass by themselves.
+      const level = engineError === 'bad-request' || engineError === 'account' ? 'error' : 'warn';
+      log[level]({ requestId, routeId, fault: kind, detail, status, engineError }, 'attempt failed');
+    },
+  };
+}

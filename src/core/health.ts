@@ -1,0 +1,49 @@
+import type { StructuredFormat } from './capability.ts';
+import type { Route } from './catalog.ts';
+import type { Fault } from './event.ts';
+
+/** What a route can get wrong in form while it answers: each is judged, penalised and probed for itself. */
+export type StructuralCapability = 'tools' | StructuredFormat;
+
+/** How an attempt ended, as far as it tells something about its route. */
+export type AttemptEnd =
+  /** The answer is whole. `tokens`: output tokens, where they are known. */
+  | { readonly kind: 'complete'; readonly tokens?: number }
+  | { readonly kind: 'failed'; readonly fault: Fault }
+  /** Another route, asked later, was faster to its first output. */
+  | { readonly kind: 'beaten' }
+  /** The caller left, or the attempt was not needed any more: this says nothing about the route. */
+  | { readonly kind: 'aborted' };
+
+/** One attempt, as the health of its route sees it. Every method is cheap: they are called on the way of every answer. */
+export interface AttemptRecord {
+  /** The first output has come: of an answer that does not stream, the whole. Further calls are harmless. */
+  readonly output: () => void;
+  /** Call once. */
+  readonly ended: (end: AttemptEnd) => void;
+}
+
+/** How long to wait for an attempt's first output before another route is asked too. */
+export interface HedgeAdvice {
+  readonly afterMs: number;
+  /** The attempt is a probe of a route that was out: the second one is an insurance and not taken from the hedging budget. */
+  readonly insured: boolean;
+}
+
+/** The live state of all routes: what dispatch tells of its attempts, and what it asks before it makes one. */
+export interface Health {
+  /**
+   * Begins an attempt, counted against the route's capacity until it has ended. Undefined when the route has become full or
+   * has been ejected since the plan was made, or when its one probe is already under way: take the next route.
+   */
+  readonly begin: (route: Route, options: { readonly stream: boolean }) => AttemptRecord | undefined;
+  /** When to hedge an attempt on `route` that has `others` behind it; undefined: never (no other, or off under load). */
+  readonly hedge: (
+    route: Route,
+    options: { readonly stream: boolean; readonly others: readonly Route[] },
+  ) => HedgeAdvice | undefined;
+  /** Whether the route has been ejected: an attempt that still waits there for its first output is better made elsewhere. */
+  readonly isOut: (route: Route) => boolean;
+  /** What the check of an answer's structure found. */
+  readonly structure: (route: Route, capability: StructuralCapability, sound: boolean) => void;
+}

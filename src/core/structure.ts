@@ -1,0 +1,32 @@
+import type { StructuralCapability } from './health.ts';
+
+/** A text that must be JSON of a certain form. */
+export interface StructureAsk {
+  readonly text: string;
+  /** Absent: any JSON value will do. */
+  readonly schema?: Readonly<Record<string, unknown>>;
+  /** What the value itself must be; `object` unless told. */
+  readonly top?: 'object' | 'any';
+}
+
+/**
+ * `sound`: of the form that was asked for. `defective`: not. `unknown`: it could not be told (a schema that cannot be
+ * compiled, or checking took too long): the answer gets the benefit of the doubt.
+ */
+export type StructureVerdict =
+  | { readonly kind: 'sound' }
+  /** `detail` is safe to log: a keyword and a path of the schema, never a value. */
+  | { readonly kind: 'defective'; readonly detail: string }
+  | { readonly kind: 'unknown'; readonly reason: 'schema' | 'time' };
+
+/** Checks text against JSON Schema (drafts 2020-12 and 7) away from the event loop. Never rejects. */
+export interface StructureChecker {
+  readonly check: (ask: StructureAsk) => Promise<StructureVerdict>;
+  readonly close: () => Promise<void>;
+}
+
+/** What is wrong with an answer's structure. */
+export interface StructuralDefect {
+  readonly capability: StructuralCapability;
+  readonly detail: string;
+}

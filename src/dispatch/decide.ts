@@ -1,0 +1,87 @@
+/**
+ * Which attempt is made, kept and given up while a route is looked for that serves: a pure reducer. Routes are named by their
+ * place in the order of trying.
+ */
+export interface Race {
+  /** Routes there are. */
+  readonly routes: number;
+  /** The route to try next. */
+  readonly next: number;
+  /** Attempts under way, oldest first. */
+  readonly running: readonly number[];
+  /** The attempt whose output is being delivered. All others have been given up. */
+  readonly winner?: number;
+}
+
+export type Happening =
+  | { readonly kind: 'begin' }
+  /** The route had no room when its attempt was to start, or cannot serve what is asked now. */
+  | { readonly kind: 'unavailable'; readonly route: number }
+  /** The attempt has output to deliver: of a whole answer, all of it, checked. */
+  | { readonly kind: 'output'; readonly route: number }
+  | { readonly kind: 'failed'; readonly route: number }
+  /** The newest attempt has been silent for long enough that a second one is worth its cost. */
+  | { readonly kind: 'hedge' };
+
+export type Action =
+  | { readonly kind: 'start'; readonly route: number; readonly why: 'first' | 'failover' | 'hedge' }
+  /** `beaten`: one that started later was faster; otherwise the attempt is merely not needed any more. */
+  | { readonly kind: 'abandon'; readonly route: number; readonly beaten: boolean }
+  | { readonly kind: 'commit'; readonly route: number }
+  /** The attempt failed after its output had been delivered. */
+  | { readonly kind: 'broken'; readonly route: number }
+  /** No route is left. */
+  | { readonly kind: 'exhausted' };
+
+export interface Decision {
+  readonly race: Race;
+  readonly actions: readonly Action[];
+}
+
+export function newRace(routes: number): Race {
+  return { routes, next: 0, running: [] };
+}
+
+function startNext(race: Race, why: 'first' | 'failover' | 'hedge'): Decision {
+  const route = race.next;
+  if (route < race.routes) {
+    return {
+      race: { ...race, next: route + 1, running: [...race.running, route] },
+      actions: [{ kind: 'start', route, why }],
+    };
+  }
+  return { race, actions: race.running.length === 0 ? [{ kind: 'exhausted' }] : [] };
+}
+
+/** What follows from a happening. One that comes too late to matter changes nothing. */
+export function decide(race: Race, happening: Happening): Decision {
+  const { running, winner } = race;
+  const nothing: Decision = { race, actions: [] };
+  switch (happening.kind) {
+    case 'begin':
+      return startNext(race, 'first');
+    case 'hedge':
+      return winner === undefined && running.length > 0 ? startNext(race, 'hedge') : nothing;
+    case 'output': {
+      const { route } = happening;
+      if (winner !== undefined || !running.includes(route)) return nothing;
+      const others = running.filter((other) => other !== route);
+      return {
+        race: { ...race, running: [route], winner: route },
+        actions: [
+          ...others.map((other): Action => ({ kind: 'abandon', route: other, beaten: other < route })),
+          { kind: 'commit', route },
+        ],
+      };
+    }
+    case 'unavailable':
+    case 'failed': {
+      const { route } = happening;
+      if (!running.includes(route)) return nothing;
+      const left: Race = { ...race, running: running.filter((other) => other !== route) };
+      if (winner === route) return { race: left, actions: [{ kind: 'broken', route }] };
+      // One that started later is the next route already; those that started before are known to be slow.
+      return left.running.some((other) => other > route) ? { race: left, actions: [] } : startNext(left, 'failover');
+    }
+  }
+}

@@ -1,0 +1,386 @@
+import { describe, expect, it } from 'vitest';
+import { createFakeClock } from '../../test/support/fake-clock.ts';
+import { createFakeUpstream, type FakeCall } from '../../test/support/fake-upstream.ts';
+import { modelOf, plannedOfAll } from '../../test/support/route-of.ts';
+import { steadyHealth } from '../../test/support/steady-health.ts';
+import type { Resume } from '../core/capability.ts';
+import type { AnswerEvent, ReadStep, ResponseReader } from '../core/event.ts';
+import type { AttemptEnd, Health } from '../core/health.ts';
+import type { PlannedRoute } from '../core/plan.ts';
+import type { StructuralDefect } from '../core/structure.ts';
+import { createHedgeBudget } from './hedge-budget.ts';
+import { type DispatchEnd, dispatch, type DispatchOptions } from './run.ts';
+
+const words = { 'content-type': 'text/words' };
+const decoder = new TextDecoder();
+
+/**
+ * A format of its own: `0:word` is text of choice 0, `0!` its end, `0?word` its reasoning, `=5/2` usage; pieces are parted by
+ * blanks, the answer is whole when as many choices have ended as were asked for.
+ */
+function readWords(choices: number): ResponseReader {
+  let ended = 0;
+  let state: ReadStep['state'] = 'open';
+  return {
+    push: (bytes) => {
+      const events: AnswerEvent[] = [];
+      for (const piece of decoder.decode(bytes).split(' ')) {
+        const [, index = '', kind = '', said = ''] = /^(\d*)([:!?=])(.*)$/.exec(piece) ?? [];
+        const choice = Number(index);
+        const [promptTokens = 0, completionTokens = 0] = said.split('/').map(Number);
+        if (kind === ':') events.push({ type: 'text-delta', choice, text: said, deltas: 1 });
+        if (kind === '?') events.push({ type: 'reasoning-delta', choice, text: said, deltas: 1 });
+        if (kind === '=') events.push({ type: 'usage', usage: { promptTokens, completionTokens } });
+        if (kind === '!') {
+          events.push({ type: 'finish', choice, reason: 'stop' });
+          ended += 1;
+        }
+      }
+      if (ended === choices) state = 'complete';
+      return { events, state };
+    },
+    end: () => ({ events: [], state: state === 'open' ? { kind: 'truncated', detail: 'no end' } : state }),
+  };
+}
+
+type Given = Partial<Omit<DispatchOptions, 'asked'>> & {
+  readonly asked?: Partial<DispatchOptions['asked']>;
+  readonly backends?: readonly string[];
+};
+
+function begin({ asked, backends = ['a', 'b', 'c'], ...given }: Given = {}) {
+  const clock = createFakeClock();
+  const upstream = createFakeUpstream();
+  const delivered: AnswerEvent[] = [];
+  const resumes: (Resume | undefined)[] = [];
+  const reasons: string[] = [];
+  const faults: string[] = [];
+  const controller = new AbortController();
+  const running = dispatch({
+    plan: { model: modelOf([], { hedging: 'Auto' }), routes: plannedOfAll(backends) },
+    ...{ upstream, clock, idleMs: 1000, health: steadyHealth(), hedges: createHedgeBudget() },
+    signal: controller.signal,
+    errors: { needsBody: () => false, read: () => 'other' },
+    asked: { stream: true, choices: 1, isJson: false, ...asked },
+    callFor: ({ route }: PlannedRoute, resume) => {
+      resumes.push(resume);
+      const cluster = route.backend.cluster.name;
+      return { cluster, authority: 'x', path: '/', body: '', accept: 'text/event-stream' };
+    },
+    readerFor: (_, { contentType, choices }) =>
+      contentType === words['content-type'] ? readWords(choices) : undefined,
+    continuationOf: () => ({ mark: 'flag', reasoning: false }),
+    deliver: (events) => delivered.push(...events),
+    attempting: (route, reason) => reasons.push(`${route.backend.name} ${reason}`),
+    failed: (route, { kind }) => faults.push(`${route.backend.name} ${kind}`),
+    ...given,
+  });
+  let end: DispatchEnd | undefined;
+  const ended = running.ended.then((result) => (end = result));
+  const engine = (index: number): FakeCall => {
+    const call = upstream.calls[index];
+    if (call === undefined) throw new Error(`there is no call ${index}`);
+    return call;
+  };
+  /** An engine says something, from its head on. */
+  const says = (index: number, what: string): FakeCall => {
+    const call = engine(index);
+    call.head(200, words);
+    call.data(what);
+    return call;
+  };
+  const text = (choice = 0): string =>
+    delivered.flatMap((event) => (event.type === 'text-delta' && event.choice === choice ? [event.text] : [])).join('');
+  const finishes = (): readonly number[] =>
+    delivered.flatMap((event) => (event.type === 'finish' ? [event.choice] : []));
+  const usage = () => delivered.findLast((event) => event.type === 'usage');
+  return {
+    ...{ clock, upstream, delivered, resumes, reasons, faults, running, ended, engine, says, text, finishes, usage },
+    end: () => end,
+    leave: () => controller.abort(),
+  };
+}
+
+type Run = ReturnType<typeof begin>;
+
+/** Nothing is left behind: no timer, no call. */
+function expectQuiet({ clock, upstream }: Run): void {
+  const open = ['cluster-a', 'cluster-b', 'cluster-c'].map(upstream.inFlight);
+  expect({ armed: clock.armed(), open }).toEqual({ armed: 0, open: [0, 0, 0] });
+}
+
+describe('a stream that breaks off', () => {
+  it('is continued by the next route with what was delivered, unseen', async () => {
+    const run = begin({ asked: { cap: 10 } });
+    run.says(0, '0:Hel 0:lo =7/2').fail('ECONNRESET');
+    await run.upstream.called(1);
+    run.says(1, '0:, 0:you =9/2 0!').end();
+    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 2, resumed: true });
+    expect(run.resumes).toEqual([undefined, { partial: { mark: 'flag', text: 'Hello' }, maxOutputTokens: 8 }]);
+    expect({ text: run.text(), finishes: run.finishes(), reasons: run.reasons }).toEqual({
+      ...{ text: 'Hello,you', finishes: [0] },
+      reasons: ['a first', 'b resume'],
+    });
+    expect(run.usage()?.usage).toEqual({ promptTokens: 7, completionTokens: 4 });
+    expectQuiet(run);
+  });
+
+  it('may break off again, and is continued with all of it', async () => {
+    const run = begin();
+    run.says(0, '0:a =7/1').fail('ECONNRESET');
+    await run.upstream.called(1);
+    run.says(1, '0:b =8/1').end();
+    await run.upstream.called(2);
+    run.says(2, '0:c =9/1 0!').end();
+    await run.ended;
+    expect(run.resumes.map((resume) => resume?.partial?.text)).toEqual([undefined, 'a', 'ab']);
+    expect({ text: run.text(), usage: run.usage()?.usage }).toEqual({
+      text: 'abc',
+      usage: { promptTokens: 7, completionTokens: 3 },
+    });
+    expectQuiet(run);
+  });
+
+  it('never asks a route to continue that cannot', async () => {
+    const run = begin({
+      continuationOf: ({ route }) => ({ mark: route.backend.name === 'b' ? 'none' : 'flag', reasoning: false }),
+    });
+    run.says(0, '0:a').fail('ECONNRESET');
+    await run.upstream.called(1);
+    expect(run.engine(1).call.cluster).toBe('cluster-c');
+    run.says(1, '0:b 0!').end();
+    expect(await run.ended).toMatchObject({ kind: 'completed' });
+    expect(run.text()).toBe('ab');
+  });
+
+  it('is interrupted when no route is able, and none is asked', async () => {
+    const run = begin({ continuationOf: () => ({ mark: 'none', reasoning: false }) });
+    run.says(0, '0:a').fail('ECONNRESET');
+    expect(await run.ended).toMatchObject({ kind: 'interrupted', attempts: 1 });
+    expect({ calls: run.upstream.calls.length, text: run.text() }).toEqual({ calls: 1, text: 'a' });
+    expectQuiet(run);
+  });
+
+  it('is interrupted when every other route fails, too, and none is tried twice', async () => {
+    const run = begin();
+    run.engine(0).head(500);
+    run.says(1, '0:a').fail('ECONNRESET');
+    (await run.upstream.called(2)).fail('ECONNREFUSED');
+    expect(await run.ended).toMatchObject({ kind: 'interrupted', attempts: 3 });
+    expect(run.faults).toEqual(['a status', 'b reset', 'c connect']);
+    expectQuiet(run);
+  });
+
+  it('is whole when only the words after its end are missing', async () => {
+    const run = begin({ asked: { choices: 2 } });
+    run.says(0, '0:a 0! 1:b 1!');
+    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 1, resumed: false });
+    const cut = begin({ asked: { choices: 2 } });
+    cut.says(0, '0:a 0! 1:b').fail('ECONNRESET');
+    await cut.upstream.called(1);
+    expect(cut.resumes[1]?.partial?.text).toBe('b');
+    cut.says(1, '0:c 0!');
+    await cut.ended;
+    expect([cut.text(0), cut.text(1)]).toEqual(['a', 'bc']);
+  });
+
+  it('has each of its choices continued by itself', async () => {
+    const run = begin({ asked: { choices: 2 } });
+    run.says(0, '0:a 1:x =7/2').fail('ECONNRESET');
+    await run.upstream.called(2);
+    expect(run.resumes.slice(1).map((resume) => resume?.partial?.text)).toEqual(['a', 'x']);
+    run.says(2, '0:y =8/1 0!').end();
+    expect(run.end()).toBeUndefined();
+    run.says(1, '0:b =8/1 0!').end();
+    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 3 });
+    expect([run.text(0), run.text(1), run.finishes(), run.usage()?.usage]).toEqual([
+      ...['ab', 'xy', [1, 0]],
+      { promptTokens: 7, completionTokens: 4 },
+    ]);
+    expectQuiet(run);
+  });
+
+  it('ends by its cap when all of that has been delivered', async () => {
+    const run = begin({ asked: { cap: 2 } });
+    run.says(0, '0:a 0:b =7/2').fail('ECONNRESET');
+    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 1 });
+    expect(run.delivered.findLast(({ type }) => type === 'finish')).toMatchObject({ reason: 'length' });
+    expectQuiet(run);
+  });
+
+  it('tries another route when the one that continues contradicts', async () => {
+    const run = begin({ asked: { isJson: true } });
+    run.says(0, '0:{"a":1,').fail('ECONNRESET');
+    await run.upstream.called(1);
+    run.says(1, '0:}{');
+    expect(run.engine(1).aborted()).toBe(true);
+    run.says(2, '0:"b":2} 0!').end();
+    await run.ended;
+    expect({ text: run.text(), faults: run.faults }).toEqual({
+      text: '{"a":1,"b":2}',
+      faults: ['a reset', 'b disjoint'],
+    });
+  });
+
+  it('is given up when its caller leaves meanwhile', async () => {
+    const run = begin();
+    run.says(0, '0:a').fail('ECONNRESET');
+    const second = await run.upstream.called(1);
+    run.leave();
+    expect(await run.ended).toMatchObject({ kind: 'cancelled', attempts: 2 });
+    expect(second.aborted()).toBe(true);
+    expectQuiet(run);
+  });
+
+  it('is held back with its caller after it was resumed, too', async () => {
+    const run = begin();
+    run.says(0, '0:a');
+    run.running.pause();
+    run.engine(0).fail('ECONNRESET');
+    const second = await run.upstream.called(1);
+    expect(second.paused()).toBe(true);
+    run.running.resume();
+    expect(second.paused()).toBe(false);
+    run.leave();
+  });
+
+  it('bills what was delivered when the resumption cannot be written', async () => {
+    const run = begin({
+      callFor: (_, resume) => {
+        if (resume !== undefined) throw new Error('the worker is gone');
+        return { cluster: 'cluster-a', authority: 'x', path: '/', body: '', accept: 'text/event-stream' };
+      },
+    });
+    run.says(0, '0:a').fail('ECONNRESET');
+    expect(await run.ended).toMatchObject({ kind: 'interrupted' });
+    expectQuiet(run);
+  });
+});
+
+describe('a hedge', () => {
+  const advising = (fields: Partial<Health> = {}): Health =>
+    steadyHealth({ hedge: () => ({ afterMs: 200, insured: false }), ...fields });
+
+  it('starts after the delay, once, and its loser is let go of at once', async () => {
+    const ends: AttemptEnd['kind'][] = [];
+    const health = advising({ begin: () => ({ output: () => undefined, ended: ({ kind }) => ends.push(kind) }) });
+    const run = begin({ health, idleMs: 100_000 });
+    run.clock.advance(199);
+    expect(run.upstream.calls).toHaveLength(1);
+    run.clock.advance(1);
+    expect(run.upstream.calls).toHaveLength(2);
+    run.clock.advance(5000);
+    expect(run.upstream.calls).toHaveLength(2);
+    run.says(1, '0:hello');
+    expect({ loser: run.engine(0).aborted(), winner: run.engine(1).aborted() }).toEqual({ loser: true, winner: false });
+    run.says(0, '0:late 0!');
+    run.engine(1).data('0!');
+    run.engine(1).end();
+    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 2 });
+    expect({ text: run.text(), reasons: run.reasons, ends }).toEqual({
+      ...{ text: 'hello', reasons: ['a first', 'b hedge'] },
+      ends: ['beaten', 'complete'],
+    });
+    expectQuiet(run);
+  });
+
+  it('is not started for an answer that has begun', async () => {
+    const run = begin({ health: advising(), idleMs: 100_000 });
+    run.says(0, '0:hello');
+    run.clock.advance(10_000);
+    expect(run.upstream.calls).toHaveLength(1);
+    run.leave();
+    expectQuiet(run);
+  });
+
+  it('is let go of when the first attempt is faster after all, which is not held against it', async () => {
+    const ends: AttemptEnd['kind'][] = [];
+    const health = advising({ begin: () => ({ output: () => undefined, ended: ({ kind }) => ends.push(kind) }) });
+    const run = begin({ health });
+    run.clock.advance(200);
+    run.says(0, '0:hello 0!').end();
+    await run.ended;
+    expect({ hedge: run.engine(1).aborted(), ends }).toEqual({ hedge: true, ends: ['aborted', 'complete'] });
+    expectQuiet(run);
+  });
+
+  it('waits for the budget, unless the route has been ejected meanwhile', () => {
+    let isOut = false;
+    const broke = { earn: () => undefined, spend: () => false };
+    const run = begin({ health: advising({ isOut: () => isOut }), hedges: broke, idleMs: 100_000 });
+    run.clock.advance(5000);
+    expect(run.upstream.calls).toHaveLength(1);
+    isOut = true;
+    run.clock.advance(100);
+    expect(run.upstream.calls).toHaveLength(2);
+    run.leave();
+    expectQuiet(run);
+  });
+
+  it('is never made where the model does without', () => {
+    const plan = { model: modelOf([], { hedging: 'Off' }), routes: plannedOfAll(['a', 'b']) };
+    const run = begin({ plan, health: advising(), idleMs: 100_000 });
+    run.clock.advance(50_000);
+    expect(run.upstream.calls).toHaveLength(1);
+    run.leave();
+  });
+});
+
+describe('a route without room', () => {
+  const full = (...names: string[]): Health =>
+    steadyHealth({
+      begin: ({ backend }) =>
+        names.includes(backend.name) ? undefined : { output: () => undefined, ended: () => undefined },
+    });
+
+  it('is passed over', async () => {
+    const run = begin({ health: full('a') });
+    expect(run.engine(0).call.cluster).toBe('cluster-b');
+    run.says(0, '0:hello 0!').end();
+    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 1 });
+    expect(run.reasons).toEqual(['b first']);
+  });
+
+  it('leaves the request without any attempt when there is no other', async () => {
+    const run = begin({ health: full('a', 'b', 'c') });
+    expect(await run.ended).toEqual({ kind: 'failed', attempts: 0 });
+    expectQuiet(run);
+  });
+});
+
+describe('a whole answer that is judged', () => {
+  const defect: StructuralDefect = { capability: 'json_object', detail: 'no JSON' };
+
+  it('is retried on another route when it is malformed, and nothing of it is delivered', async () => {
+    const run = begin({
+      asked: { stream: false },
+      judge: (_, { route }) => Promise.resolve(route.backend.name === 'a' ? defect : undefined),
+    });
+    run.says(0, '0:bad 0!').end();
+    await run.upstream.called(1);
+    run.says(1, '0:good 0!').end();
+    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 2 });
+    expect({ text: run.text(), faults: run.faults }).toEqual({ text: 'good', faults: ['a structure'] });
+    expectQuiet(run);
+  });
+
+  it('fails when every route is malformed', async () => {
+    const run = begin({ asked: { stream: false }, backends: ['a', 'b'], judge: () => Promise.resolve(defect) });
+    run.says(0, '0:bad 0!').end();
+    await run.upstream.called(1);
+    run.says(1, '0:bad 0!').end();
+    expect(await run.ended).toEqual({ kind: 'failed', attempts: 2 });
+    expect(run.delivered).toEqual([]);
+  });
+
+  it('is dropped when its caller leaves meanwhile', async () => {
+    const verdict = Promise.withResolvers<undefined>();
+    const run = begin({ asked: { stream: false }, judge: () => verdict.promise });
+    run.says(0, '0:good 0!').end();
+    run.leave();
+    verdict.resolve(undefined);
+    expect(await run.ended).toMatchObject({ kind: 'cancelled' });
+    expect(run.delivered).toEqual([]);
+    expectQuiet(run);
+  });
+});

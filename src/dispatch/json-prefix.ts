@@ -1,0 +1,169 @@
+import { isDigit, isWholeNumber, nextInNumber, type NumberPart } from './json-number.ts';
+
+/** Reads JSON text piece by piece (RFC 8259): a synchronous machine that takes time and room in proportion to the text. */
+export interface JsonPrefix {
+  /** Whether what was pushed so far can still become JSON. Once false, always false. */
+  readonly push: (text: string) => boolean;
+  /** Whether what was pushed so far is JSON. */
+  readonly isWhole: () => boolean;
+}
+
+/** What comes next, where white space may stand before it. */
+type Expected =
+  | 'value'
+  /** A value, or the end of its empty array. */
+  | 'first-item'
+  /** A key, or the end of its empty object. */
+  | 'first-key'
+  | 'key'
+  | 'colon'
+  /** What follows a value: a comma, the end of what it is in, or of the text. */
+  | 'after';
+
+type State = Expected | NumberPart | 'string' | 'escape' | 'hex' | 'literal' | 'broken';
+
+const literals: ReadonlyMap<string, string> = new Map([
+  ['t', 'rue'],
+  ['f', 'alse'],
+  ['n', 'ull'],
+]);
+
+const isHexDigit = (character: string): boolean =>
+  isDigit(character) || (character >= 'a' && character <= 'f') || (character >= 'A' && character <= 'F');
+
+/** White space of JSON: four characters, fewer than of JavaScript. */
+export const isJsonSpace = (character: string): boolean =>
+  character === ' ' || character === '\n' || character === '\r' || character === '\t';
+
+export function createJsonPrefix(): JsonPrefix {
+  let state: State = 'value';
+  /** The ends of what is open, innermost last. */
+  const open: ('}' | ']')[] = [];
+  let isKey = false;
+  /** What is left of a literal. */
+  let rest = '';
+  let hexDigits = 0;
+
+  function beginValue(character: string): State {
+    switch (character) {
+      case '{':
+        open.push('}');
+        return 'first-key';
+      case '[':
+        open.push(']');
+        return 'first-item';
+      case '"':
+        isKey = false;
+        return 'string';
+      case '-':
+        return 'minus';
+      case '0':
+        return 'zero';
+      default:
+        if (isDigit(character)) return 'integer';
+        rest = literals.get(character) ?? '';
+        return rest === '' ? 'broken' : 'literal';
+    }
+  }
+
+  function beginKey(character: string): State {
+    isKey = true;
+    return character === '"' ? 'string' : 'broken';
+  }
+
+  function afterValue(character: string): State {
+    const end = open.at(-1);
+    if (end === undefined) return 'broken';
+    if (character === ',') return end === '}' ? 'key' : 'value';
+    return character === end ? close() : 'broken';
+  }
+
+  function close(): State {
+    open.pop();
+    return 'after';
+  }
+
+  function inString(character: string): State {
+    if (character === '"') return isKey ? 'colon' : 'after';
+    if (character === '\\') return 'escape';
+    return character < ' ' ? 'broken' : 'string';
+  }
+
+  function afterBackslash(character: string): State {
+    hexDigits = 0;
+    return character === 'u' ? 'hex' : '"\\/bfnrt'.includes(character) ? 'string' : 'broken';
+  }
+
+  function inHex(character: string): State {
+    if (!isHexDigit(character)) return 'broken';
+    hexDigits += 1;
+    return hexDigits === 4 ? 'string' : 'hex';
+  }
+
+  function inLiteral(character: string): State {
+    if (!rest.startsWith(character)) return 'broken';
+    rest = rest.slice(1);
+    return rest === '' ? 'after' : 'literal';
+  }
+
+  /** The step of whatever is not inside of a word: white space may stand before it. */
+  function betweenTokens(expected: Expected, character: string): State {
+    if (isJsonSpace(character)) return expected;
+    switch (expected) {
+      case 'value':
+        return beginValue(character);
+      case 'first-item':
+        return character === ']' ? close() : beginValue(character);
+      case 'first-key':
+        return character === '}' ? close() : beginKey(character);
+      case 'key':
+        return beginKey(character);
+      case 'colon':
+        return character === ':' ? 'value' : 'broken';
+      case 'after':
+        return afterValue(character);
+    }
+  }
+
+  function step(character: string): State {
+    switch (state) {
+      case 'broken':
+        return 'broken';
+      case 'string':
+        return inString(character);
+      case 'escape':
+        return afterBackslash(character);
+      case 'hex':
+        return inHex(character);
+      case 'literal':
+        return inLiteral(character);
+      case 'value':
+      case 'first-item':
+      case 'first-key':
+      case 'key':
+      case 'colon':
+      case 'after':
+        return betweenTokens(state, character);
+      case 'minus':
+      case 'zero':
+      case 'integer':
+      case 'point':
+      case 'fraction':
+      case 'exponent':
+      case 'exponent-sign':
+      case 'exponent-digits': {
+        const next = nextInNumber(state, character);
+        if (next !== undefined) return next;
+        return isWholeNumber(state) ? betweenTokens('after', character) : 'broken';
+      }
+    }
+  }
+
+  return {
+    push: (text) => {
+      for (let at = 0; at < text.length && state !== 'broken'; at += 1) state = step(text.charAt(at));
+      return state !== 'broken';
+    },
+    isWhole: () => open.length === 0 && (state === 'after' || isWholeNumber(state)),
+  };
+}

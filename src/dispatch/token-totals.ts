@@ -1,0 +1,152 @@
+import type { AnswerEvent } from '../core/event.ts';
+import type { Usage } from '../core/usage.ts';
+
+/** Counts text with the model's own tokenizer; undefined when it cannot. */
+export type CountText = (text: string) => Promise<number | undefined>;
+
+/** Output tokens of one attempt, as far as they are known. */
+export interface Share {
+  /** Takes what the attempt delivered. Gives the same events, with usage that stands for the whole answer. */
+  readonly take: (events: readonly AnswerEvent[]) => readonly AnswerEvent[];
+  /** The attempt is over. Resolves when what it delivered has been counted. */
+  readonly close: (how: 'whole' | 'broken') => Promise<void>;
+}
+
+export interface ShareOptions {
+  /** Tokens of what had been delivered, when the engine's own count covers them again; else 0. */
+  readonly saidAgain: () => number;
+  /** Tokens of the partial turn, which the engine counts as prompt. */
+  readonly prefixTokens: number;
+}
+
+/** Adds the tokens of several attempts up to one usage: the prompt once, each piece of output once. */
+export interface TokenTotals {
+  readonly share: (options: ShareOptions) => Share;
+  /** Output tokens of the attempts that are closed. */
+  readonly output: () => number;
+  /** Undefined while nobody has told the size of the prompt. */
+  readonly usage: () => (AnswerEvent & { readonly type: 'usage' }) | undefined;
+}
+
+interface Tally {
+  readonly options: ShareOptions;
+  reported: Usage | undefined;
+  /** Delivered since the last report. */
+  text: string;
+  deltas: number;
+  /** Whether reasoning was delivered that no report has told apart. */
+  reasoned: boolean;
+}
+
+/** Starts with nothing. `countText` is the model's tokenizer, where it has one. */
+export function createTokenTotals(countText: CountText | undefined): TokenTotals {
+  const open = new Set<Tally>();
+  let prompt: Pick<Usage, 'promptTokens' | 'cachedTokens'> | undefined;
+  let output = 0;
+  /** Undefined once a part of it is unknown. */
+  let reasoning: number | undefined = 0;
+  let isEstimated = false;
+  let isOnly = true;
+
+  function takePrompt({ promptTokens, cachedTokens }: Usage, { prefixTokens }: ShareOptions): void {
+    if (prompt !== undefined && !isOnly) return;
+    const own = Math.max(0, promptTokens - prefixTokens);
+    prompt = {
+      promptTokens: own,
+      ...(cachedTokens === undefined ? {} : { cachedTokens: Math.min(cachedTokens, own) }),
+    };
+  }
+
+  /** What an attempt adds to the output: its engine's count, and a token for each delta that came after it. */
+  function addedBy({ reported, deltas, options }: Tally): number {
+    return reported === undefined ? deltas : Math.max(0, reported.completionTokens - options.saidAgain());
+  }
+
+  function reasoningOf({ reported, reasoned, options }: Tally): number | undefined {
+    const told = reported?.reasoningTokens;
+    if (told === undefined) return reasoned ? undefined : 0;
+    // Said again, it was counted before.
+    return options.saidAgain() > 0 ? Math.max(0, told - (reasoning ?? 0)) : told;
+  }
+
+  function usage(): (AnswerEvent & { readonly type: 'usage' }) | undefined {
+    if (prompt === undefined) return undefined;
+    let completionTokens = output;
+    let reasoningTokens = reasoning;
+    let estimated = isEstimated;
+    for (const tally of open) {
+      completionTokens += addedBy(tally);
+      estimated ||= tally.reported === undefined && tally.deltas > 0;
+      const more = reasoningOf(tally);
+      reasoningTokens = reasoningTokens === undefined || more === undefined ? undefined : reasoningTokens + more;
+    }
+    const split = reasoningTokens === undefined || reasoningTokens === 0 ? {} : { reasoningTokens };
+    return {
+      type: 'usage',
+      usage: { ...prompt, completionTokens, ...split },
+      ...(estimated ? { estimated: true } : {}),
+    };
+  }
+
+  function note(tally: Tally, event: AnswerEvent): void {
+    switch (event.type) {
+      case 'usage':
+        tally.reported = event.usage;
+        tally.text = '';
+        tally.deltas = 0;
+        takePrompt(event.usage, tally.options);
+        return;
+      case 'finish':
+        return;
+      case 'tool-start':
+        tally.text += event.name;
+        tally.deltas += 1;
+        return;
+      case 'tool-delta':
+        tally.text += event.text;
+        tally.deltas += 1;
+        return;
+      case 'reasoning-delta':
+        tally.reasoned = true;
+        tally.text += event.text;
+        tally.deltas += event.deltas;
+        return;
+      case 'text-delta':
+      case 'refusal-delta':
+        tally.text += event.text;
+        tally.deltas += event.deltas;
+        return;
+    }
+  }
+
+  async function close(tally: Tally, how: 'whole' | 'broken'): Promise<void> {
+    // An engine's last report covers a whole answer; of a broken one, what came after it has to be counted.
+    const uncounted = how === 'whole' && tally.reported !== undefined ? '' : tally.text;
+    const counted = uncounted === '' ? 0 : await countText?.(uncounted);
+    isOnly = false;
+    open.delete(tally);
+    const after = counted ?? tally.deltas;
+    isEstimated ||= counted === undefined;
+    const more = reasoningOf(tally);
+    reasoning = reasoning === undefined || more === undefined ? undefined : reasoning + more;
+    output += (tally.reported === undefined ? 0 : addedBy(tally)) + after;
+  }
+
+  return {
+    output: () => output,
+    usage,
+    share: (options) => {
+      const tally: Tally = { options, reported: undefined, text: '', deltas: 0, reasoned: false };
+      open.add(tally);
+      return {
+        take: (events) => {
+          for (const event of events) note(tally, event);
+          // The usual case: one attempt, whose engine's count is the count.
+          if (isOnly) return events;
+          return events.map((event) => (event.type === 'usage' ? (usage() ?? event) : event));
+        },
+        close: (how) => close(tally, how),
+      };
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import type { AnswerEvent } from './core/event.ts';
+import type { Exchange, Headers } from './core/exchange.ts';
+import { errorBody, Failure } from './core/failure.ts';
+import type { Bill } from './core/usage.ts';
+import {
+  type AnswerIdentity,
+  createJsonWriter,
+  createStreamWriter,
+  writeError,
+} from './dialects/chat/write-response.ts';
+import { eventStreamType } from './dialects/sse.ts';
+
+/** How an answer reaches its caller: as a stream, or whole. */
+export interface Relay {
+  /** False: the way to the caller is full. More is welcome after the exchange's `onDrain`. */
+  readonly push: (events: readonly AnswerEvent[]) => boolean;
+  /** Sends what says nothing, so that nobody on the way takes the silence for an end. Commits the answer to its status. */
+  readonly keepAlive: () => void;
+  readonly finish: (bill: Bill) => void;
+  /** Ends an answer that was begun and cannot be completed, in words that its client knows (service specification §7.3). */
+  readonly fail: () => void;
+}
+
+export interface RelayOptions {
+  readonly exchange: Exchange;
+  readonly identity: AnswerIdentity;
+  readonly includeUsage: boolean;
+  /** Besides the content type. */
+  readonly headers: Headers;
+}
+
+/** Relays an answer as server-sent events. */
+export function relayStream({ exchange, identity, includeUsage, headers }: RelayOptions): Relay {
+  const writer = createStreamWriter(identity, { includeUsage });
+  const typed: Headers = [['content-type', `${eventStreamType}; charset=utf-8`], ...headers];
+  return {
+    push: (events) => {
+      exchange.start(200, typed);
+      const text = writer.push(events);
+      return text === '' || exchange.write(text);
+    },
+    keepAlive: () => {
+      exchange.start(200, typed);
+      exchange.write(': keep-alive\n\n');
+    },
+    finish: (bill) => exchange.end(writer.finish(bill)),
+    fail: () =>
+      exchange.end(writer.fail(new Failure('stream_interrupted', 'The answer was interrupted. It is safe to retry.'))),
+  };
+}
+
+/** Relays an answer as one JSON object. */
+export function relayJson({ exchange, identity, headers }: RelayOptions): Relay {
+  const writer = createJsonWriter(identity);
+  const typed: Headers = [['content-type', 'application/json'], ...headers];
+  const incomplete = (): Failure =>
+    new Failure('upstream_incomplete', 'The answer could not be completed. Nothing is billed; it is safe to retry.');
+  return {
+    push: (events) => {
+      writer.push(events);
+      return true;
+    },
+    keepAlive: () => {
+      exchange.start(200, typed);
+      // White space may stand before any JSON value (RFC 8259 §2).
+      exchange.write(' ');
+    },
+    finish: (bill) => {
+      const text = writer.finish(bill);
+      if (exchange.started()) exchange.end(text);
+      else exchange.reply(200, typed, text);
+    },
+    fail: () => exchange.end(writeError(errorBody(incomplete()))),
+  };
+}

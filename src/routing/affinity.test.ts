@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { routeOf } from '../../test/support/route-of.ts';
+import { createAffinity } from './affinity.ts';
+import { keyedDigest } from './keyed-digest.ts';
+import { routeKey } from './route-key.ts';
+
+const [a, b] = [routeOf('a'), routeOf('b')];
+
+describe('prefix affinity', () => {
+  it('knows who served the longest beginning', () => {
+    const affinity = createAffinity({ secret: 's' });
+    affinity.served([1, 2, 3], a);
+    affinity.served([1, 5], b);
+    expect(affinity.servedBy([1, 2, 3, 4])).toBe(routeKey(a));
+    expect(affinity.servedBy([1, 5, 6, 7])).toBe(routeKey(b));
+    // Another conversation with the same system prompt goes where the last one went.
+    expect(affinity.servedBy([1, 9])).toBe(routeKey(b));
+    expect(affinity.servedBy([8, 9])).toBeUndefined();
+    expect(affinity.servedBy([])).toBeUndefined();
+  });
+
+  it('forgets what was not asked for longest', () => {
+    const affinity = createAffinity({ secret: 's', most: 2 });
+    affinity.served([1], a);
+    affinity.served([2], a);
+    affinity.servedBy([1]);
+    affinity.served([3], a);
+    expect([1, 2, 3].map((prefix) => affinity.servedBy([prefix]))).toEqual([routeKey(a), undefined, routeKey(a)]);
+  });
+
+  it('remembers nothing of prompts too short to matter', () => {
+    const affinity = createAffinity({ secret: 's' });
+    affinity.served([], a);
+    expect([affinity.servedBy([]), affinity.digest([])]).toEqual([undefined, undefined]);
+  });
+
+  it('names all turns of a conversation alike, each process in its own way', () => {
+    const affinity = createAffinity({ secret: 's' });
+    const digest = affinity.digest([1]);
+    expect(digest).toMatch(/^[0-9a-f]{16}$/);
+    expect(affinity.digest([1, 2, 3])).toBe(digest);
+    expect(affinity.digest([2])).not.toBe(digest);
+    expect(createAffinity({ secret: 't' }).digest([1])).not.toBe(digest);
+  });
+});
+
+describe('the keyed digest', () => {
+  // From the reference implementation, with the key 00 01 … 07; its output is two words in little-endian order.
+  it.each([
+    [0, 'e1d18bc7c656a9e7'],
+    [1, '24705dc54e796a2d'],
+    [2 ** 53 - 1, '73429e547889eff4'],
+  ])('of %d agrees with the reference', (value, digest) => {
+    expect(keyedDigest([0x03020100, 0x07060504], value)).toBe(digest);
+  });
+
+  it('tells whole numbers of 53 bits apart', () => {
+    const values = [0, 1, 2 ** 31, 2 ** 32, 2 ** 32 + 1, 2 ** 52, 2 ** 53 - 1];
+    expect(new Set(values.map((value) => keyedDigest([1, 2], value))).size).toBe(values.length);
+  });
+});

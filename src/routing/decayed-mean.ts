@@ -1,0 +1,53 @@
+/** A mean that forgets: by time, so that an old state is not believed for ever, and by count, so that a new one shows soon. */
+export interface DecayedMean {
+  readonly add: (now: number, value: number, options?: { readonly weight?: number }) => void;
+  /** How many values it stands on; a value counts for half after one half-life. */
+  readonly weight: (now: number) => number;
+  /** `prior` is what is believed before anything is known: so many values of that size. NaN without values and prior. */
+  readonly mean: (now: number, prior?: { readonly value: number; readonly weight: number }) => number;
+  readonly restart: () => void;
+}
+
+const nothingKnown = { value: 0, weight: 0 };
+
+/** `mostWeight`: what is older than so many values hardly counts any more. */
+export function createDecayedMean(options: { readonly halfLifeMs: number; readonly mostWeight: number }): DecayedMean {
+  const { halfLifeMs, mostWeight } = options;
+  let weight = 0;
+  let sum = 0;
+  let asOf = 0;
+
+  function settle(now: number): void {
+    if (now > asOf && weight > 0) {
+      const kept = 2 ** ((asOf - now) / halfLifeMs);
+      weight *= kept;
+      sum *= kept;
+    }
+    asOf = now;
+  }
+
+  return {
+    add: (now, value, { weight: added = 1 } = {}) => {
+      settle(now);
+      const room = mostWeight - added;
+      if (weight > room) {
+        sum *= room / weight;
+        weight = room;
+      }
+      weight += added;
+      sum += value * added;
+    },
+    weight: (now) => {
+      settle(now);
+      return weight;
+    },
+    mean: (now, prior = nothingKnown) => {
+      settle(now);
+      return (sum + prior.value * prior.weight) / (weight + prior.weight);
+    },
+    restart: () => {
+      weight = 0;
+      sum = 0;
+    },
+  };
+}

@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import { createFormHealth, type FormHealth } from './form-health.ts';
+
+const newForm = (): FormHealth => createFormHealth(() => 0);
+
+/** Judges one answer after another: `.` is sound, `x` defective. */
+function judge(form: FormHealth, verdicts: string, now = 0): void {
+  for (const verdict of verdicts) form.judged(now, 'json_schema', { sound: verdict === '.' });
+}
+
+describe('the form of a route’s answers', () => {
+  it.each([
+    ['', 'in'],
+    ['xx', 'in'],
+    ['xxx', 'out'],
+    ['x.x.x', 'out'],
+    ['x..x..x', 'in'],
+    ['xx...xx', 'in'],
+    ['..x..x..x..x', 'out'],
+    ['.......x...x..x', 'in'],
+  ])('judged %s, leaves it %s', (verdicts, expected) => {
+    const form = newForm();
+    judge(form, verdicts);
+    expect(form.stand(0, ['json_schema'])).toBe(expected);
+  });
+
+  it('is judged for each capability by itself', () => {
+    const form = newForm();
+    judge(form, 'xxx');
+    expect(form.stand(0, ['tools', 'json_object'])).toBe('in');
+    expect(form.stand(0, ['tools', 'json_schema'])).toBe('out');
+    expect(form.stand(0, [])).toBe('in');
+    expect(form.soundness(0, ['tools'])).toBe(1);
+    expect(form.soundness(0, ['tools', 'json_schema'])).toBeCloseTo(4 / 7);
+  });
+
+  it('is probed by one request after ten seconds, and one sound answer brings it back', () => {
+    const form = newForm();
+    judge(form, 'xxx');
+    expect(form.stand(9999, ['json_schema'])).toBe('out');
+    expect(form.stand(10_000, ['json_schema'])).toBe('probe');
+    form.probe(10_000, ['json_schema']);
+    expect(form.stand(10_000, ['json_schema'])).toBe('out');
+    judge(form, '.', 11_000);
+    expect(form.stand(11_000, ['json_schema'])).toBe('in');
+    judge(form, 'xx.', 11_000);
+    expect(form.stand(11_000, ['json_schema'])).toBe('in');
+  });
+
+  it('is probed again when a probe had nothing to judge', () => {
+    const form = newForm();
+    judge(form, 'xxx');
+    form.probe(10_000, ['json_schema']);
+    expect(form.stand(19_999, ['json_schema'])).toBe('out');
+    expect(form.stand(20_000, ['json_schema'])).toBe('probe');
+  });
+
+  it('stays out twice as long with each probe that is defective, up to five minutes', () => {
+    const form = newForm();
+    judge(form, 'xxx');
+    let now = 0;
+    for (const span of [10, 20, 40, 80, 160, 300, 300]) {
+      expect(form.stand(now + span * 1000 - 1, ['json_schema'])).toBe('out');
+      now += span * 1000;
+      expect(form.stand(now, ['json_schema'])).toBe('probe');
+      form.probe(now, ['json_schema']);
+      judge(form, 'x', now);
+    }
+  });
+});

@@ -1,0 +1,92 @@
+import type { StructuralCapability } from '../core/health.ts';
+import { type Circuit, createCircuit } from './circuit.ts';
+import { createDecayedMean } from './decayed-mean.ts';
+
+/** How well a route keeps to the form that is asked of it, each capability by itself. */
+export interface FormHealth {
+  readonly judged: (now: number, capability: StructuralCapability, options: { readonly sound: boolean }) => void;
+  /** Whether it is in for all of these, the worst of them saying. */
+  readonly stand: (now: number, capabilities: readonly StructuralCapability[]) => 'in' | 'probe' | 'out';
+  /** Share of sound answers, multiplied over these. */
+  readonly soundness: (now: number, capabilities: readonly StructuralCapability[]) => number;
+  readonly probe: (now: number, capabilities: readonly StructuralCapability[]) => void;
+}
+
+/** Sound answers that are believed in before any has been seen. */
+const prior = { value: 1, weight: 4 };
+/** So many of the last few answers may be defective. */
+const lastFew = 5;
+const mostOfLastFew = 2;
+/** And this share of them all, once there are enough. */
+const mostShare = 0.3;
+const enough = 10;
+
+interface OneForm {
+  readonly circuit: Circuit;
+  readonly sound: ReturnType<typeof createDecayedMean>;
+  /** Verdicts, newest first; true: defective. */
+  last: readonly boolean[];
+}
+
+export function createFormHealth(random: () => number): FormHealth {
+  const forms = new Map<StructuralCapability, OneForm>();
+
+  function formOf(capability: StructuralCapability): OneForm {
+    let form = forms.get(capability);
+    if (form === undefined) {
+      form = {
+        circuit: createCircuit({
+          // What opens it is the count and the share below.
+          ...{ random, failuresInRow: Infinity, openMs: 10_000, mostOpenMs: 300_000 },
+          // An answer without a call has nothing to judge: the probe is made again.
+          probeMs: 10_000,
+        }),
+        sound: createDecayedMean({ halfLifeMs: 300_000, mostWeight: 20 }),
+        last: [],
+      };
+      forms.set(capability, form);
+    }
+    return form;
+  }
+
+  return {
+    judged: (now, capability, { sound }) => {
+      const form = formOf(capability);
+      form.sound.add(now, sound ? 1 : 0);
+      form.last = [!sound, ...form.last].slice(0, lastFew);
+      const { circuit } = form;
+      const ticket = circuit.unannounced();
+      if (!sound) {
+        const share = 1 - form.sound.mean(now);
+        const many = form.last.filter(Boolean).length > mostOfLastFew;
+        circuit.failed(ticket, now, { trip: many || (share > mostShare && form.sound.weight(now) >= enough) });
+        return;
+      }
+      if (circuit.alive(ticket)) {
+        form.sound.restart();
+        form.last = [];
+      }
+      circuit.succeeded(ticket);
+    },
+    stand: (now, capabilities) => {
+      let worst: 'in' | 'probe' | 'out' = 'in';
+      for (const capability of capabilities) {
+        const stand = forms.get(capability)?.circuit.stand(now) ?? 'in';
+        if (stand === 'out') return 'out';
+        if (stand === 'probe') worst = 'probe';
+      }
+      return worst;
+    },
+    soundness: (now, capabilities) => {
+      let soundness = 1;
+      for (const capability of capabilities) soundness *= forms.get(capability)?.sound.mean(now, prior) ?? 1;
+      return soundness;
+    },
+    probe: (now, capabilities) => {
+      for (const capability of capabilities) {
+        const circuit = forms.get(capability)?.circuit;
+        if (circuit?.stand(now) === 'probe') circuit.begin(now);
+      }
+    },
+  };
+}

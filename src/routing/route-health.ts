@@ -1,0 +1,148 @@
+import type { AttemptEnd, AttemptRecord } from '../core/health.ts';
+import { type BackendLoad, isFull } from './backend-load.ts';
+import { blameOf } from './blame.ts';
+import { type CircuitTicket, createCircuit } from './circuit.ts';
+import { createCooling } from './cooling.ts';
+import { createDecayedMean } from './decayed-mean.ts';
+import { createFormHealth, type FormHealth } from './form-health.ts';
+import { createPace, leastWeight, type Pace, present } from './pace.ts';
+import type { RouteStanding, StandingAsk } from './standing.ts';
+
+export interface RouteHealth {
+  readonly load: BackendLoad;
+  readonly form: FormHealth;
+  readonly pace: (stream: boolean) => Pace;
+  readonly begin: (now: number, options: { readonly stream: boolean }) => AttemptRecord | undefined;
+  readonly standing: (now: number, ask: StandingAsk) => RouteStanding;
+  /** Ejected, and not being probed at this moment. */
+  readonly isEjected: (now: number) => boolean;
+  readonly probing: (now: number) => boolean;
+  /** Whether it can take an attempt at all. */
+  readonly isOut: (now: number) => boolean;
+  /** Neither ejected nor cooling off: at most it is full. */
+  readonly isServing: (now: number) => boolean;
+}
+
+/** Attempts that are believed to have succeeded before any has been made. */
+const prior = { value: 1, weight: 2 };
+/** Fewest attempts that a success rate of under one half must stand on to eject. */
+const enough = 6;
+/** An attempt that fails without output within this time has kept nobody waiting, milliseconds. */
+const atOnceMs = 1000;
+/** A lost race is half a failure: the answer would have come. */
+const beatenWeight = 0.5;
+
+export function createRouteHealth(
+  load: BackendLoad,
+  { random, elapsed }: { readonly random: () => number; readonly elapsed: () => number },
+): RouteHealth {
+  const circuit = createCircuit({ random, failuresInRow: 5, openMs: 1000, mostOpenMs: 30_000 });
+  const cooling = createCooling();
+  // A dozen attempts are the present: a route that begins to fail is seen to within as many.
+  const success = createDecayedMean({ halfLifeMs: 30_000, mostWeight: 12 });
+  const logTokenMs = createDecayedMean(present);
+  const streams = createPace();
+  const wholes = createPace();
+  const form = createFormHealth(random);
+  /** Whether what failed last had kept its caller waiting for nothing. */
+  let keepsWaiting = false;
+  const pace = (stream: boolean): Pace => (stream ? streams : wholes);
+
+  const isServing = (now: number): boolean => !circuit.isEjected(now) && !cooling.isCool(now);
+  const isOut = (now: number): boolean => circuit.stand(now) === 'out' || cooling.isCool(now) || isFull(load);
+
+  function begin(now: number, { stream }: { readonly stream: boolean }): AttemptRecord | undefined {
+    if (isFull(load) || cooling.isCool(now)) return undefined;
+    const ticket = circuit.begin(now) ?? (keepsWaiting ? undefined : circuit.insist());
+    return ticket === undefined ? undefined : record(now, { stream, ticket });
+  }
+
+  function record(now: number, { stream, ticket }: { readonly stream: boolean; readonly ticket: CircuitTicket }) {
+    load.inFlight += 1;
+    const waited = pace(stream);
+    waited.began(now);
+    let outputAt: number | undefined;
+    let over = false;
+
+    function output(at: number): number {
+      if (outputAt !== undefined) return outputAt;
+      outputAt = at;
+      if (circuit.alive(ticket)) {
+        // Back, and as good as new but for one doubt: its share grows with what it gets right.
+        for (const memory of [success, streams, wholes, logTokenMs]) memory.restart();
+        success.add(at, 0);
+      }
+      waited.over(at, { begunAt: now, end: 'output' });
+      return at;
+    }
+
+    function failed(at: number, weight: number): void {
+      keepsWaiting = outputAt === undefined && (weight < 1 || at - now > atOnceMs);
+      success.add(at, 0, { weight });
+      const trip = success.weight(at) >= enough && success.mean(at) < 0.5;
+      circuit.failed(ticket, at, { trip });
+    }
+
+    function ended(end: AttemptEnd): void {
+      if (over) return;
+      over = true;
+      load.inFlight -= 1;
+      const at = elapsed();
+      if (end.kind === 'complete') {
+        const first = output(at);
+        success.add(at, 1);
+        circuit.succeeded(ticket);
+        cooling.served();
+        const tokens = (end.tokens ?? 0) - 1;
+        if (stream && tokens > 0 && at > first) logTokenMs.add(at, Math.log((at - first) / tokens));
+        return;
+      }
+      if (outputAt === undefined) waited.over(at, { begunAt: now, end: end.kind === 'beaten' ? 'beaten' : 'left' });
+      if (end.kind === 'beaten') {
+        failed(at, beatenWeight);
+        return;
+      }
+      switch (end.kind === 'aborted' ? 'nothing' : blameOf(end.fault)) {
+        case 'nothing':
+          circuit.released(ticket);
+          break;
+        case 'full':
+          success.add(at, 0, { weight: beatenWeight });
+          cooling.refused(at, {
+            begunAt: now,
+            retryAfterSeconds: end.kind === 'failed' ? end.fault.retryAfterSeconds : undefined,
+          });
+          circuit.released(ticket);
+          break;
+        case 'broken':
+          failed(at, 1);
+      }
+    }
+
+    return { output: () => void output(elapsed()), ended };
+  }
+
+  function standing(now: number, { stream, capabilities }: StandingAsk): RouteStanding {
+    return {
+      state: stateFor(now, capabilities),
+      success: success.mean(now, prior),
+      soundness: form.soundness(now, capabilities),
+      inFlight: load.inFlight,
+      capacity: load.capacity,
+      firstOutput: pace(stream).firstOutput(now),
+      tokenMs: stream && logTokenMs.weight(now) > leastWeight ? Math.exp(logTokenMs.mean(now)) : undefined,
+    };
+  }
+
+  function stateFor(now: number, capabilities: StandingAsk['capabilities']): RouteStanding['state'] {
+    if (isOut(now)) return isFull(load) || cooling.isCool(now) || keepsWaiting ? 'out' : 'last';
+    const kept = form.stand(now, capabilities);
+    if (kept === 'out') return 'unsound';
+    if (circuit.stand(now) === 'probe') return 'probe';
+    return kept === 'probe' ? 'unsound-probe' : 'in';
+  }
+
+  return {
+    ...{ load, form, pace, begin, standing, isOut, isServing, isEjected: circuit.isEjected, probing: circuit.probing },
+  };
+}

@@ -1,0 +1,216 @@
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it } from 'vitest';
+import { createFakeClock } from '../../test/support/fake-clock.ts';
+import { modelOf, routeOf } from '../../test/support/route-of.ts';
+import { sampleOutcome } from '../../test/support/sample-outcome.ts';
+import type { Outcome } from '../core/account.ts';
+import type { Model } from '../core/catalog.ts';
+import { createModelPerformance } from './model-performance.ts';
+import { thresholds } from './thresholds.ts';
+
+const start = 1_780_200_000_000;
+const output = { tokens: 101, tokensAtFirst: 1, firstMs: 250, lastMs: 2250 };
+const level = { minAvailability: 0.95, windowSeconds: 600 };
+const tiny = modelOf([routeOf('a')], { serviceLevel: level });
+
+const byId = (...models: readonly Model[]) => new Map(models.map((model) => [model.id, model]));
+
+function begin(model = tiny) {
+  const clock = createFakeClock(start);
+  const routes = { areIn: true };
+  const performance = createModelPerformance({ clock, hasRoute: () => routes.areIn });
+  performance.retain(byId(model));
+  const end = (count: number, changes: Partial<Outcome> = {}): void => {
+    const outcome = sampleOutcome({ modelId: model.id, output, ...changes });
+    for (let index = 0; index < count; index += 1) performance.outcome(outcome);
+  };
+  return { clock, performance, routes, end, standing: () => performance.standing(model) };
+}
+
+describe('the standing of a model', () => {
+  it('is listed and without figures before anything was measured', () => {
+    expect(begin().standing()).toEqual({ listed: true });
+  });
+
+  it('has what was measured', () => {
+    const { end, standing } = begin();
+    end(25);
+    expect(standing()).toEqual({
+      listed: true,
+      availability: 1,
+      figure: {
+        tokensPerSecondP50: expect.closeTo(50, -0.5) as number,
+        firstTokenMsP50: expect.closeTo(250, -1.2) as number,
+        asOf: start / 1000,
+      },
+    });
+  });
+
+  it('is not listed while no route is in, whatever was measured', () => {
+    const { end, routes, standing } = begin();
+    routes.areIn = false;
+    expect(standing()).toEqual({ listed: false });
+    end(25);
+    expect(standing()).toMatchObject({ listed: false, availability: 1 });
+    routes.areIn = true;
+    expect(standing()).toMatchObject({ listed: true });
+  });
+
+  it('is listed on trial when nobody has asked for it for a minute, until the next one finds it still away', () => {
+    const { clock, performance, end, routes, standing } = begin();
+    routes.areIn = false;
+    end(1, { kind: 'failed' });
+    clock.advance(50_000);
+    expect(standing().listed).toBe(false);
+    performance.unavailable(tiny.id);
+    clock.advance(thresholds.untriedMs - 1);
+    expect(standing().listed).toBe(false);
+    clock.advance(1);
+    expect(standing().listed).toBe(true);
+    end(1, { kind: 'failed' });
+    expect(standing().listed).toBe(false);
+  });
+
+  it('is not listed below its service level, and listed again when the window has turned', () => {
+    const { clock, end, standing } = begin();
+    end(18);
+    end(2, { kind: 'failed' });
+    expect(standing()).toMatchObject({ listed: false, availability: 0.9 });
+    clock.advance(level.windowSeconds * 1000);
+    expect(standing()).toMatchObject({ listed: true });
+    expect(standing()).not.toHaveProperty('availability');
+  });
+
+  it('without a service level is never judged by availability, which operators still see', () => {
+    const { serviceLevel: _, ...plain } = tiny;
+    const { end, standing } = begin(plain);
+    end(100, { kind: 'failed' });
+    expect(standing()).toEqual({ listed: true, availability: 0 });
+  });
+
+  it('remembers that it was below its level though nobody asked at the time', () => {
+    const { clock, end, standing } = begin();
+    end(30, { kind: 'interrupted' });
+    clock.advance(level.windowSeconds * 500);
+    end(270 * 2);
+    // At its minimum now, but not yet well above it.
+    expect(standing()).toMatchObject({ listed: false, availability: expect.closeTo(0.947, 3) as number });
+    end(60);
+    expect(standing()).toMatchObject({ listed: false, availability: expect.closeTo(0.952, 3) as number });
+  });
+});
+
+describe('availability', () => {
+  const served: Partial<Outcome>[] = [{ kind: 'completed' }, { kind: 'cancelled', firstTokenMs: 10 }];
+  it.each(served)('counts a request that ended like %o as served', (changes) => {
+    const { end, standing } = begin();
+    end(20, changes);
+    expect(standing().availability).toBe(1);
+  });
+
+  const not: Partial<Outcome>[] = [
+    { kind: 'failed' },
+    { kind: 'failed', refusedFor: 'overloaded' },
+    { kind: 'failed', refusedFor: 'bad-request' },
+    { kind: 'interrupted' },
+    { kind: 'incomplete' },
+  ];
+  it.each(not)('counts a request that ended like %o as not served', (changes) => {
+    const { end, standing } = begin();
+    end(20, changes);
+    expect(standing().availability).toBe(0);
+  });
+
+  it('counts a refusal for want of capacity as not served', () => {
+    const { performance, end, standing } = begin();
+    end(15);
+    for (let count = 0; count < 5; count += 1) performance.unavailable(tiny.id);
+    expect(standing()).toMatchObject({ listed: false, availability: 0.75 });
+  });
+
+  it('counts neither a prompt that was too long nor a caller who left before the first output', () => {
+    const { performance, standing } = begin();
+    const { firstTokenMs: _, ...unheard } = sampleOutcome({ modelId: tiny.id, kind: 'cancelled' });
+    for (let count = 0; count < 100; count += 1) {
+      performance.outcome(unheard);
+      performance.outcome(sampleOutcome({ modelId: tiny.id, kind: 'failed', refusedFor: 'context-length' }));
+    }
+    expect(standing()).toEqual({ listed: true });
+  });
+});
+
+describe('a change of the catalog', () => {
+  it('forgets models that are gone, and takes nothing of them that ends later', () => {
+    const { performance, end, standing } = begin();
+    end(50, { kind: 'failed' });
+    performance.retain(byId());
+    end(50, { kind: 'failed' });
+    performance.unavailable(tiny.id);
+    performance.retain(byId(tiny));
+    expect(standing()).toEqual({ listed: true });
+  });
+
+  it('keeps what was measured of the others, and judges by a minimum that changed', () => {
+    const { performance, end, standing } = begin();
+    end(90);
+    end(10, { kind: 'failed' });
+    expect(standing().listed).toBe(false);
+    const lenient = { ...tiny, serviceLevel: { ...level, minAvailability: 0.5 } };
+    performance.retain(byId(lenient));
+    expect(performance.standing(lenient)).toMatchObject({ listed: true, availability: 0.9 });
+    expect(performance.standing(lenient).figure).toBeDefined();
+  });
+
+  it('begins the count of availability anew where its window changed, and keeps the figure', () => {
+    const { performance, end } = begin();
+    end(100, { kind: 'failed' });
+    end(10);
+    const longer = { ...tiny, serviceLevel: { ...level, windowSeconds: 1200 } };
+    performance.retain(byId(longer));
+    expect(performance.standing(longer)).toEqual({ listed: true, figure: expect.any(Object) as object });
+  });
+});
+
+describe('two thousand models', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const heldMegabytes = (): number => {
+    // What the first round finalises, the second one frees.
+    collect();
+    collect();
+    const { used_heap_size: heap, external_memory: external } = getHeapStatistics();
+    return (heap + external) / 2 ** 20;
+  };
+
+  it('that are all busy for hours take less than 64 MB, and no more the longer it goes on', () => {
+    const clock = createFakeClock(start);
+    const performance = createModelPerformance({ clock, hasRoute: () => true });
+    const serviceLevel = { ...level, windowSeconds: thresholds.windowMs / 1000 };
+    const models = Array.from({ length: 2000 }, (_, index) => ({ ...tiny, serviceLevel, id: `demo/tiny-${index}` }));
+    const before = heldMegabytes();
+    performance.retain(byId(...models));
+    const goOn = (windows: number): void => {
+      const slices = windows * thresholds.availabilitySlices;
+      for (let slice = 0; slice < slices; slice += 1) {
+        for (const { id: modelId } of models) {
+          const stream = slice % 3 > 0;
+          performance.outcome(sampleOutcome({ modelId, output, stream, estimated: slice % 3 === 2 }));
+        }
+        clock.advance(thresholds.windowMs / thresholds.availabilitySlices);
+      }
+    };
+    goOn(2);
+    const held = heldMegabytes() - before;
+    expect(held).toBeGreaterThan(5);
+    expect(held).toBeLessThan(64);
+    goOn(3);
+    expect(heldMegabytes() - before).toBeLessThan(held * 1.1 + 2);
+    expect(performance.standing(models[0] ?? tiny)).toMatchObject({
+      availability: 1,
+      figure: expect.any(Object) as object,
+    });
+    performance.retain(byId());
+    expect(heldMegabytes() - before).toBeLessThan(held / 4);
+  });
+});

@@ -1,0 +1,44 @@
+import type { Route } from '../../src/core/catalog.ts';
+import type { Fault } from '../../src/core/event.ts';
+import type { AttemptEnd, AttemptRecord } from '../../src/core/health.ts';
+import { createHealth } from '../../src/routing/health.ts';
+import { createFakeClock } from './fake-clock.ts';
+import { routeOf } from './route-of.ts';
+
+export const reset: Fault = { kind: 'reset', detail: '' };
+export const limited: Fault = { kind: 'status', detail: '', status: 429, engineError: 'rate-limit' };
+export const failed = (fault: Fault): AttemptEnd => ({ kind: 'failed', fault });
+export const complete: AttemptEnd = { kind: 'complete', tokens: 101 };
+
+/** A route on a backend of so many slots. */
+export function sized(name: string, slots: number): Route {
+  const route = routeOf(name);
+  return { ...route, backend: { ...route.backend, maxConcurrentRequests: slots } };
+}
+
+/** The health of routes under a fake clock, and attempts to tell it of. */
+export function watchHealth() {
+  const clock = createFakeClock();
+  const health = createHealth({ clock, random: () => 0 });
+  const begin = (route: Route, stream = true): AttemptRecord => {
+    const record = health.begin(route, { stream });
+    if (record === undefined) throw new Error(`${route.id} takes none`);
+    return record;
+  };
+  const standing = (route: Route, stream = true) => health.standing(route, { stream, capabilities: [] });
+  return {
+    ...{ clock, health, begin, standing },
+    state: (route: Route) => standing(route).state,
+    /** An attempt from beginning to end, its first output after so many milliseconds. */
+    attempt: (
+      route: Route,
+      end: AttemptEnd,
+      options: { readonly firstMs?: number; readonly stream?: boolean } = {},
+    ) => {
+      const record = begin(route, options.stream);
+      clock.advance(options.firstMs ?? 0);
+      if (end.kind === 'complete') record.output();
+      record.ended(end);
+    },
+  };
+}
