@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+
+let engines: readonly [DemoEngine, DemoEngine];
+let weir: Weir;
+
+const level = '  serviceLevel: {minAvailability: "0.9", windowSeconds: 10}';
+
+beforeAll(async () => {
+  const behaviour = { reasoning: 'never' } as const;
+  engines = [await startDemoEngine({ name: 'alpha', behaviour }), await startDemoEngine({ name: 'beta', behaviour })];
+  const [steady, failing] = engines;
+  weir = await startWeir({
+    engines,
+    manifests: {
+      'catalog.yaml': [
+        ...[backendManifest('steady', steady), backendManifest('failing', failing)],
+        ...['test/measured', 'test/quiet'].map((id) => modelManifest(id, ['steady'])),
+        modelManifest('test/single', ['failing']),
+        modelManifest('test/level', ['steady'], level),
+      ].join(''),
+    },
+  });
+});
+beforeEach(() => {
+  for (const engine of engines) engine.reset();
+});
+afterAll(async () => {
+  await weir.close();
+  for (const engine of engines) await engine.close();
+});
+
+interface Listed {
+  readonly id: string;
+  readonly performance?: Readonly<Record<string, number>>;
+}
+
+async function list(): Promise<readonly Listed[]> {
+  const response = await weir.fetch(`${weir.baseUrl}/models`);
+  expect(response.status).toBe(200);
+  return ((await response.json()) as { readonly data: readonly Listed[] }).data;
+}
+async function isListed(model: string): Promise<boolean> {
+  return (await list()).some(({ id }) => id === model);
+}
+const patience = { interval: 200, timeout: 15_000 };
+
+/** Asks once and reads the answer to its end; gives its status. */
+async function ask(model: string, directives: object = {}, fields: object = {}): Promise<number> {
+  const content = `Tell me. [[demo ${JSON.stringify({ words: 3, ...directives })}]]`;
+  const response = await weir.chat({ model, messages: [{ role: 'user', content }], ...fields });
+  await response.text();
+  return response.status;
+}
+
+const listedGauge = (model: string): Promise<number> => weir.metric(`weir_model_listed{model="${model}"}`);
+
+test('what streams delivered is published: their pace, the wait for their first token, and when', async () => {
+  const before = Math.floor(Date.now() / 1000);
+  expect((await list()).some((model) => 'performance' in model)).toBe(false);
+  const pace = { words: 30, firstTokenDelayMs: 150, tokenDelayMs: 20 };
+  const answers = await Promise.all(Array.from({ length: 6 }, () => ask('test/measured', pace, { stream: true })));
+  expect(answers).toEqual(Array(6).fill(200));
+  await weir.settled();
+  const measured = async () => (await list()).find(({ id }) => id === 'test/measured')?.performance;
+  await expect.poll(measured, patience).toBeDefined();
+  const performance = (await measured()) ?? {};
+  expect(Object.keys(performance)).toEqual(['tps_p50', 'ttft_p50_ms', 'as_of']);
+  // A token every 20 ms at most, give or take the error of a figure; the machine may be busy.
+  expect(performance['tps_p50']).toBeGreaterThan(10);
+  expect(performance['tps_p50']).toBeLessThan(53);
+  expect(performance['ttft_p50_ms']).toBeGreaterThan(140);
+  expect(performance['ttft_p50_ms']).toBeLessThan(3000);
+  expect(performance['as_of']).toBeGreaterThanOrEqual(before);
+  expect(performance['as_of']).toBeLessThanOrEqual(Date.now() / 1000);
+  expect((await list()).find(({ id }) => id === 'test/quiet')).not.toHaveProperty('performance');
+});
+
+test('a model whose only backend fails leaves the list and stays callable, and is back once the backend is', async () => {
+  const [, failing] = engines;
+  expect([await isListed('test/single'), await listedGauge('test/single')]).toEqual([true, 1]);
+  failing.set({ status: 500 });
+  await expect
+    .poll(async () => {
+      // No route is in, or every attempt failed: never that there were no such model.
+      expect([502, 503]).toContain(await ask('test/single'));
+      return isListed('test/single');
+    }, patience)
+    .toBe(false);
+  expect(await listedGauge('test/single')).toBe(0);
+  expect(await isListed('test/quiet')).toBe(true);
+  failing.reset();
+  await expect.poll(() => ask('test/single'), patience).toBe(200);
+  await expect.poll(() => isListed('test/single'), patience).toBe(true);
+  expect(await listedGauge('test/single')).toBe(1);
+});
+
+test('a model below its service level leaves the list while it answers, and is back when the window has turned', async () => {
+  expect(await isListed('test/level')).toBe(true);
+  // One in four fails: far below the level, and not enough for its route to be ejected.
+  for (let round = 0; round < 6; round += 1) {
+    expect(await ask('test/level', { status: 500 })).toBe(502);
+    for (let good = 0; good < 3; good += 1) expect(await ask('test/level')).toBe(200);
+  }
+  await expect.poll(() => isListed('test/level'), patience).toBe(false);
+  expect(await weir.metric('weir_model_availability{model="test/level"}')).toBe(0.75);
+  expect(await ask('test/level')).toBe(200);
+  await expect.poll(() => isListed('test/level'), patience).toBe(true);
+});
