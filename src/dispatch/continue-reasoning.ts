@@ -1,5 +1,5 @@
 import type { AnswerEvent } from '../core/event.ts';
-import { type Join, joinEach } from './join.ts';
+import { type Join, joinEach, saidNothingAgain } from './join.ts';
 import type { Seam } from './seam.ts';
 
 /** Joins an answer that an engine continues from its partial reasoning. */
@@ -27,7 +27,7 @@ export function continueReasoning(seam: Seam): Join {
       out.push(event);
       return true;
     },
-    () => false,
+    () => saidNothingAgain,
   );
 }
 
@@ -40,11 +40,13 @@ const parting = '\n\n';
  */
 export function restartReasoning(partial: string): Join {
   let said = '';
+  let deltas = 0;
   let phase: 'again' | 'on' | 'anew' = 'again';
   return joinEach(
     (event, out) => {
       if (phase === 'again' && event.type === 'reasoning-delta') {
         said += event.text;
+        deltas += event.deltas;
         if (said.length < partial.length && partial.startsWith(said)) return true;
         phase = said.startsWith(partial) ? 'on' : 'anew';
         const text = phase === 'on' ? said.slice(partial.length) : parting + said;
@@ -55,6 +57,9 @@ export function restartReasoning(partial: string): Join {
       out.push(event);
       return true;
     },
-    () => phase !== 'anew',
+    () => {
+      if (phase === 'anew') return saidNothingAgain;
+      return { all: said.startsWith(partial), texts: [said], deltas };
+    },
   );
 }

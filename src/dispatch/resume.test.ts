@@ -154,6 +154,28 @@ describe('text that another engine continues', () => {
     });
   });
 
+  it('keeps the probabilities of what the seam held back', () => {
+    const before = 'The quick brown fox jumps over the';
+    const token = (said: string): AnswerEvent => ({
+      ...{ type: 'text-delta', choice: 0, text: said, deltas: 1 },
+      logprobs: { content: [{ token: said }] },
+    });
+    const probable = (after: readonly AnswerEvent[]): unknown =>
+      join([text(before)], after)?.fresh.flatMap((event) =>
+        'logprobs' in event ? (event.logprobs?.content ?? []) : [],
+      );
+    // It begins as the last words do, and then goes elsewhere.
+    expect(probable([token('jumps'), token(' high'), stop])).toEqual([{ token: 'jumps' }, { token: ' high' }]);
+    // It says them again.
+    const again = [token('jumps over'), token(' the'), token(' dog'), stop];
+    expect(probable(again)).toEqual([{ token: ' dog' }]);
+  });
+
+  it('drops a trace that begins anew when nothing was left to say', () => {
+    const joined = join([reasoning('Let me think.'), text('Hello')], [reasoning('Let me'), reasoning(' think.'), stop]);
+    expect(joined?.choice).toMatchObject({ text: 'Hello', reasoning: 'Let me think.' });
+  });
+
   it('drops reasoning that begins anew before it', () => {
     const joined = join([reasoning('so'), text('Hel')], [reasoning('hm'), reasoning('so'), text('lo'), stop]);
     expect(joined?.choice).toMatchObject({ text: 'Hello', reasoning: 'so' });
@@ -237,6 +259,12 @@ describe('reasoning that broke off', () => {
 
   it('is enough when the new answer reasons less', () => {
     const joined = join([reasoning('First, I ')], [reasoning('First'), text('Hi'), stop], unable);
+    expect(joined?.choice).toMatchObject({ reasoning: 'First, I ', text: 'Hi' });
+  });
+
+  it('may be over where the route can continue it, even if it usually repeats it first', () => {
+    const can = { mark: 'echo', reasoning: true } as const;
+    const joined = join([reasoning('First, I ')], [text('Hi'), stop], can);
     expect(joined?.choice).toMatchObject({ reasoning: 'First, I ', text: 'Hi' });
   });
 

@@ -55,7 +55,7 @@ export function resumeOn(
       partial: { mark, text, ...(reasoning === '' ? {} : { reasoning }) },
       ...(cap === undefined ? {} : { maxOutputTokens: cap - tokens }),
     },
-    join: text === '' ? continueReasoning(seam(reasoning)) : continueText(seam(text)),
+    join: text === '' ? continueReasoning(seam(reasoning)) : continueText(seam(text), delivered),
     answerBegun: text !== '',
     prefixTokens: tokens,
   };

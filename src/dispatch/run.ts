@@ -8,6 +8,7 @@ import type { StructuralDefect } from '../core/structure.ts';
 import type { AttemptReason } from '../core/telemetry.ts';
 import type { Upstream, UpstreamCall } from '../core/upstream.ts';
 import type { ErrorReader } from './attempt.ts';
+import { choiceSizes } from './choice-sizes.ts';
 import { type Delivered, keepDelivered } from './delivered.ts';
 import type { HedgeBudget } from './hedge-budget.ts';
 import { type ContinuationAbility, type Resumption, resumeOn } from './resume.ts';
@@ -153,8 +154,7 @@ export function dispatch(options: DispatchOptions): Dispatch {
 
     function shareOf(planned: PlannedRoute, join: Join): Share {
       const { prefixTokens = 0 } = resumptions.get(planned) ?? {};
-      const { tokens = 0 } = broken ?? {};
-      return totals.share({ prefixTokens, saidAgain: () => (join.saysAgain() ? tokens : 0) });
+      return totals.share({ prefixTokens, deliveredTokens: broken?.tokens ?? 0, saidAgain: join.saidAgain });
     }
 
     own.strand = startStrand(
@@ -222,19 +222,24 @@ export function dispatch(options: DispatchOptions): Dispatch {
       interrupt();
       return;
     }
-    const delivered = broken.choices.map((choice) => ({ choice, delivered: kept.choice(choice) }));
-    const open = delivered.filter((one) => !one.delivered.finished);
     const untried = broken.routes.filter((other) => !broken.spent.has(other));
-    const following = open.map(({ choice }) => runningOf([choice], untried));
+    const choices = broken.choices.map((choice) => ({
+      ...{ choice, before: kept.choice(choice) },
+      next: runningOf([choice], untried),
+    }));
+    const open = choices.filter(({ before }) => !before.finished);
     // They count as under way from now on: the answer is not whole before they are.
-    for (const next of following) running.add(next);
+    for (const { next } of open) running.add(next);
     isResumed = true;
     await broken.share?.close('broken');
-    if (isOver) return;
-    for (const [at, { choice, delivered: before }] of open.entries()) {
-      const next = following[at];
-      if (next === undefined || isOver) continue;
-      const tokens = asked.choices === 1 ? totals.output() : await tokensOf(before);
+    const isAll = broken.choices.length === asked.choices;
+    const sizes = await choiceSizes(
+      choices.map(({ before }) => before),
+      { countText: options.countText, total: isAll ? totals.output() : undefined },
+    );
+    for (const [at, { choice, before, next }] of choices.entries()) {
+      if (before.finished || isOver) continue;
+      const tokens = sizes[at] ?? 0;
       const { cap } = asked;
       if (cap !== undefined && tokens >= cap && before.calls.length === 0) {
         // It broke off at its very end: the cap is reached, and all of it has been delivered.
@@ -248,12 +253,6 @@ export function dispatch(options: DispatchOptions): Dispatch {
       }
     }
     completeIfLast(planned.route);
-  }
-
-  async function tokensOf(choice: ReturnType<Delivered['choice']>): Promise<number> {
-    const { reasoning, text, refusal, calls, deltas } = choice;
-    const said = [reasoning, text, refusal, ...calls.map((call) => call.name + call.arguments)].join('');
-    return (said === '' ? 0 : await options.countText?.(said)) ?? deltas;
   }
 
   if (signal.aborted) leave();

@@ -7,6 +7,8 @@ export interface Seam {
   readonly push: (piece: string) => string | undefined;
   /** No more comes: what was held back. */
   readonly end: () => string | undefined;
+  /** What it has taken off that the engine wrote again, and so counts. */
+  readonly repeated: () => string;
 }
 
 /** An engine that is not known to repeat the partial text is taken to do so only when it is at least this long. */
@@ -49,15 +51,18 @@ function repeatsOf(partial: string, { echoes }: { readonly echoes: boolean }): r
 export function createTextSeam(partial: string, options: { readonly echoes: boolean }): Seam {
   const repeats = repeatsOf(partial, options);
   let held = '';
+  let taken = '';
   let isOpen = repeats.length > 0;
 
   function close(): string {
     isOpen = false;
-    const repeated = repeats.find((text) => held.startsWith(text));
-    return repeated === undefined ? held : held.slice(repeated.length);
+    taken = repeats.find((text) => held.startsWith(text)) ?? '';
+    return held.slice(taken.length);
   }
 
   return {
+    // An engine that is known for its echo does not write what it repeats.
+    repeated: () => (options.echoes ? '' : taken),
     push: (piece) => {
       if (!isOpen) return piece;
       held += piece;
@@ -66,7 +71,8 @@ export function createTextSeam(partial: string, options: { readonly echoes: bool
     end: () => {
       if (!isOpen) return '';
       // It ended before it had said again what was already there: not the same answer.
-      if (options.echoes && held !== partial && partial.startsWith(held)) return undefined;
+      const isCut = held !== '' && held !== partial && partial.startsWith(held);
+      if (options.echoes && isCut) return undefined;
       return close();
     },
   };
@@ -90,6 +96,7 @@ export function createJsonSeam(partial: string): Seam {
   }
 
   return {
+    repeated: () => (again.isComplete() ? partial : ''),
     push: (piece) => {
       if (!isOpen) return piece;
       held += piece;

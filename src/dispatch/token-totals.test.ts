@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AnswerEvent } from '../core/event.ts';
 import type { Usage } from '../core/usage.ts';
+import { saidNothingAgain } from './join.ts';
 import { createTokenTotals } from './token-totals.ts';
 
 const text = (said: string, deltas = 1): AnswerEvent => ({ type: 'text-delta', choice: 0, text: said, deltas });
@@ -12,9 +13,12 @@ const usage = (promptTokens: number, completionTokens: number, more: Partial<Usa
 
 /** A token for every two characters. */
 const countText = (said: string): Promise<number> => Promise.resolve(Math.ceil(said.length / 2));
-const alone = { prefixTokens: 0, saidAgain: () => 0 };
-const after = (tokens: number) => ({ prefixTokens: tokens, saidAgain: () => 0 });
-const again = (tokens: number) => ({ prefixTokens: 0, saidAgain: () => tokens });
+const alone = { prefixTokens: 0, deliveredTokens: 0, saidAgain: () => saidNothingAgain };
+const after = (tokens: number) => ({ ...alone, prefixTokens: tokens, deliveredTokens: tokens });
+const again = (tokens: number) => ({
+  ...{ prefixTokens: 0, deliveredTokens: tokens },
+  saidAgain: () => ({ all: true, texts: [], deltas: 0 }),
+});
 
 describe('the tokens of an answer', () => {
   it('are what its engine says, as long as there is one', () => {
@@ -59,6 +63,20 @@ describe('the tokens of an answer', () => {
     second.take([usage(10, 5)]);
     await second.close('whole');
     expect(totals.usage()?.usage).toEqual({ promptTokens: 10, completionTokens: 5 });
+  });
+
+  it('do not count a part that was said twice', async () => {
+    const totals = createTokenTotals(countText);
+    const first = totals.share(alone);
+    first.take([text('abcdef')]);
+    await first.close('broken');
+    const saidAgain = () => ({ all: false, texts: ['ef', 'so'], deltas: 5 });
+    const second = totals.share({ prefixTokens: 3, deliveredTokens: 3, saidAgain });
+    second.take([usage(13, 6)]);
+    // Until it has been counted, a delta stands for a token.
+    expect(totals.usage()?.usage).toEqual({ promptTokens: 10, completionTokens: 4 });
+    await second.close('whole');
+    expect(totals.usage()?.usage).toEqual({ promptTokens: 10, completionTokens: 7 });
   });
 
   it('count what came after the last report of an engine that broke off', async () => {

@@ -1,5 +1,7 @@
+import { type CountedRuns, countRuns, createRuns } from '../core/counted-runs.ts';
 import type { AnswerEvent } from '../core/event.ts';
 import type { Usage } from '../core/usage.ts';
+import type { SaidAgain } from './join.ts';
 
 /** Counts text with the model's own tokenizer; undefined when it cannot. */
 export type CountText = (text: string) => Promise<number | undefined>;
@@ -13,8 +15,10 @@ export interface Share {
 }
 
 export interface ShareOptions {
-  /** Tokens of what had been delivered, when the engine's own count covers them again; else 0. */
-  readonly saidAgain: () => number;
+  /** What the engine counts as output that had been counted before. */
+  readonly saidAgain: () => SaidAgain;
+  /** Tokens that had been delivered of the choice. */
+  readonly deliveredTokens: number;
   /** Tokens of the partial turn, which the engine counts as prompt. */
   readonly prefixTokens: number;
 }
@@ -32,8 +36,10 @@ interface Tally {
   readonly options: ShareOptions;
   reported: Usage | undefined;
   /** Delivered since the last report. */
-  text: string;
+  readonly runs: CountedRuns;
   deltas: number;
+  /** Of what was said again, as soon as it has been counted. */
+  againTokens: number | undefined;
   /** Whether reasoning was delivered that no report has told apart. */
   reasoned: boolean;
 }
@@ -58,15 +64,28 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
   }
 
   /** What an attempt adds to the output: its engine's count, and a token for each delta that came after it. */
-  function addedBy({ reported, deltas, options }: Tally): number {
-    return reported === undefined ? deltas : Math.max(0, reported.completionTokens - options.saidAgain());
+  function addedBy(tally: Tally): number {
+    const { reported, deltas } = tally;
+    return reported === undefined ? deltas : Math.max(0, reported.completionTokens - againTokensOf(tally));
+  }
+
+  function againTokensOf({ againTokens, options }: Tally): number {
+    const { all, deltas } = options.saidAgain();
+    return againTokens ?? (all ? options.deliveredTokens : deltas);
+  }
+
+  /** Counts what was said again, where the model's tokenizer knows better than the number of deltas. */
+  async function countAgain(tally: Tally): Promise<void> {
+    const { all, texts } = tally.options.saidAgain();
+    if (tally.reported === undefined || all || texts.length === 0 || countText === undefined) return;
+    tally.againTokens = await countRuns(texts, countText);
   }
 
   function reasoningOf({ reported, reasoned, options }: Tally): number | undefined {
     const told = reported?.reasoningTokens;
     if (told === undefined) return reasoned ? undefined : 0;
     // Said again, it was counted before.
-    return options.saidAgain() > 0 ? Math.max(0, told - (reasoning ?? 0)) : told;
+    return options.saidAgain().deltas > 0 || options.saidAgain().all ? Math.max(0, told - (reasoning ?? 0)) : told;
   }
 
   function usage(): (AnswerEvent & { readonly type: 'usage' }) | undefined {
@@ -92,37 +111,36 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     switch (event.type) {
       case 'usage':
         tally.reported = event.usage;
-        tally.text = '';
+        tally.runs.clear();
         tally.deltas = 0;
         takePrompt(event.usage, tally.options);
         return;
       case 'finish':
         return;
       case 'tool-start':
-        tally.text += event.name;
-        tally.deltas += 1;
-        return;
       case 'tool-delta':
-        tally.text += event.text;
         tally.deltas += 1;
-        return;
+        break;
       case 'reasoning-delta':
         tally.reasoned = true;
-        tally.text += event.text;
         tally.deltas += event.deltas;
-        return;
+        break;
       case 'text-delta':
       case 'refusal-delta':
-        tally.text += event.text;
         tally.deltas += event.deltas;
-        return;
+        break;
     }
+    if (countText !== undefined) tally.runs.take(event);
   }
+
+  const countNow = (texts: readonly string[]): Promise<number | undefined> =>
+    countText === undefined ? Promise.resolve(undefined) : countRuns(texts, countText);
 
   async function close(tally: Tally, how: 'whole' | 'broken'): Promise<void> {
     // An engine's last report covers a whole answer; of a broken one, what came after it has to be counted.
-    const uncounted = how === 'whole' && tally.reported !== undefined ? '' : tally.text;
-    const counted = uncounted === '' ? 0 : await countText?.(uncounted);
+    const isTold = how === 'whole' && tally.reported !== undefined;
+    await countAgain(tally);
+    const counted = isTold || tally.deltas === 0 ? 0 : await countNow(tally.runs.texts());
     isOnly = false;
     open.delete(tally);
     const after = counted ?? tally.deltas;
@@ -136,7 +154,10 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     output: () => output,
     usage,
     share: (options) => {
-      const tally: Tally = { options, reported: undefined, text: '', deltas: 0, reasoned: false };
+      const tally: Tally = {
+        ...{ options, reported: undefined, runs: createRuns(), deltas: 0 },
+        ...{ againTokens: undefined, reasoned: false },
+      };
       open.add(tally);
       return {
         take: (events) => {

@@ -1,4 +1,5 @@
 import type { OutcomeKind } from '../core/account.ts';
+import { countRuns, createRuns } from '../core/counted-runs.ts';
 import type { AnswerEvent } from '../core/event.ts';
 import { createMeter, type Metered } from './meter.ts';
 
@@ -26,27 +27,14 @@ export function createExactMeter(promptBytes: number, counters: TokenCounters | 
   if (counters === undefined) return { take: meter.take, bill: (kind) => Promise.resolve(meter.bill(kind)) };
   let reportedTokens: number | undefined;
   let isEstimate = false;
-  let text = '';
+  const runs = createRuns();
 
   function keep(event: AnswerEvent): void {
-    switch (event.type) {
-      case 'usage':
-        reportedTokens = event.usage.completionTokens;
-        isEstimate = event.estimated === true;
-        text = '';
-        return;
-      case 'tool-start':
-        text += event.name;
-        return;
-      case 'text-delta':
-      case 'reasoning-delta':
-      case 'refusal-delta':
-      case 'tool-delta':
-        if (text.length < maxKept) text += event.text;
-        return;
-      case 'finish':
-        return;
-    }
+    if (event.type === 'usage') {
+      reportedTokens = event.usage.completionTokens;
+      isEstimate = event.estimated === true;
+      runs.clear();
+    } else if (runs.length() < maxKept) runs.take(event);
   }
 
   return {
@@ -56,13 +44,13 @@ export function createExactMeter(promptBytes: number, counters: TokenCounters | 
     },
     bill: async (kind) => {
       const metered = meter.bill(kind);
-      if (!metered.estimated || text.length >= maxKept) return metered;
+      if (!metered.estimated || runs.length() >= maxKept) return metered;
       const { usage } = metered;
       // Only the delivered output of an interrupted stream is billed, and a reported prompt needs no count.
       const promptIsKnown = kind === 'interrupted' || reportedTokens !== undefined;
       const [promptTokens, tail] = await Promise.all([
         promptIsKnown ? usage.promptTokens : counters.countPrompt(),
-        text === '' ? 0 : counters.countText(text),
+        countRuns(runs.texts(), counters.countText),
       ]);
       if (promptTokens === undefined || tail === undefined) return metered;
       return {
