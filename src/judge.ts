@@ -28,7 +28,8 @@ export function judgeFor(
     for (const capability of judged) {
       health.structure(route, capability, !defects.some((defect) => defect.capability === capability));
     }
-    return defects[0];
+    // One that nobody can make use of decides, whatever else there is.
+    return defects.find(({ isTolerable }) => !isTolerable) ?? defects[0];
   }
 
   return {

@@ -16,7 +16,12 @@ export interface StructureAsk {
 export type StructureVerdict =
   | { readonly kind: 'sound' }
   /** `detail` is safe to log: a keyword and a path of the schema, never a value. */
-  | { readonly kind: 'defective'; readonly detail: string }
+  | {
+      readonly kind: 'defective';
+      readonly detail: string;
+      /** It is JSON, and an object where one was asked for: only the schema does not allow it. */
+      readonly missesSchema?: true;
+    }
   | { readonly kind: 'unknown'; readonly reason: 'schema' | 'time' };
 
 /** Checks text against JSON Schema (drafts 2020-12 and 7) away from the event loop. Never rejects. */
@@ -29,4 +34,9 @@ export interface StructureChecker {
 export interface StructuralDefect {
   readonly capability: StructuralCapability;
   readonly detail: string;
+  /**
+   * Nobody was promised better, and a caller can make use of it: it may be relayed when no route does better. Not so what
+   * `strict` was asked for, and what is no JSON.
+   */
+  readonly isTolerable: boolean;
 }

@@ -42,6 +42,7 @@ export function keepDelivered(): Delivered {
     switch (event.type) {
       case 'tool-start':
         choice.calls[event.tool] = { name: event.name, arguments: '' };
+        choice.deltas += 1;
         return;
       case 'finish':
         choice.finished = true;

@@ -311,7 +311,7 @@ describe('a hedge', () => {
     run.clock.advance(5000);
     expect(run.upstream.calls).toHaveLength(1);
     isOut = true;
-    run.clock.advance(100);
+    run.clock.advance(250);
     expect(run.upstream.calls).toHaveLength(2);
     run.leave();
     expectQuiet(run);
@@ -349,7 +349,7 @@ describe('a route without room', () => {
 });
 
 describe('a whole answer that is judged', () => {
-  const defect: StructuralDefect = { capability: 'json_object', detail: 'no JSON' };
+  const defect: StructuralDefect = { capability: 'json_object', detail: 'no JSON', isTolerable: false };
 
   it('is retried on another route when it is malformed, and nothing of it is delivered', async () => {
     const run = begin({
@@ -371,6 +371,18 @@ describe('a whole answer that is judged', () => {
     run.says(1, '0:bad 0!').end();
     expect(await run.ended).toEqual({ kind: 'failed', attempts: 2 });
     expect(run.delivered).toEqual([]);
+  });
+
+  it('that somebody can make use of is relayed when no route does better', async () => {
+    const judge = () => Promise.resolve({ ...defect, isTolerable: true });
+    const run = begin({ asked: { stream: false }, backends: ['a', 'b', 'c'], judge });
+    run.says(0, '0:first 0!').end();
+    await run.upstream.called(1);
+    run.says(1, '0:second 0!').end();
+    (await run.upstream.called(2)).head(500);
+    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 3, route: { id: 'tiny@a' } });
+    expect(run.text()).toBe('first');
+    expectQuiet(run);
   });
 
   it('is dropped when its caller leaves meanwhile', async () => {

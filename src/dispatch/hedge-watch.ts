@@ -24,8 +24,11 @@ export interface HedgeAsk {
   readonly start: () => void;
 }
 
-/** Shortest time after which a hedge that was not allowed is asked for again, milliseconds. */
-const leastWaitMs = 100;
+/**
+ * How often is looked whether the route has been ejected meanwhile, or is known better, milliseconds. Also the time after
+ * which a hedge that was not allowed is asked for again.
+ */
+const lookEveryMs = 250;
 
 /** One timer, for one attempt at a time. */
 export function createHedgeWatch({ health, hedges, clock, stream }: HedgeWatchOptions): HedgeWatch {
@@ -35,18 +38,22 @@ export function createHedgeWatch({ health, hedges, clock, stream }: HedgeWatchOp
     stop: () => disarm(),
     watch: (route, { others, isRoom, start }) => {
       disarm();
-      const advice = others.length === 0 ? undefined : health.hedge(route, { stream, others });
-      if (advice === undefined) return;
-      const wait = (delayMs: number): void => {
-        disarm = clock.after(delayMs, () => {
-          // On a route that has been ejected meanwhile, this is failover and not a hedge.
-          const isFailover = health.isOut(route);
-          const isAllowed = isFailover || (isRoom() && (advice.insured || hedges.spend()));
-          if (isAllowed) start();
-          else wait(Math.max(leastWaitMs, advice.afterMs / 2));
-        });
-      };
-      wait(advice.afterMs);
+      if (others.length === 0) return;
+      const begunAt = clock.elapsed();
+
+      function look(): void {
+        // On a route that has been ejected meanwhile, this is failover and not a hedge.
+        if (health.isOut(route)) {
+          start();
+          return;
+        }
+        const advice = health.hedge(route, { stream, others });
+        const leftMs = advice === undefined ? lookEveryMs : begunAt + advice.afterMs - clock.elapsed();
+        if (advice !== undefined && leftMs <= 0 && isRoom() && (advice.insured || hedges.spend())) start();
+        else disarm = clock.after(leftMs > 0 ? Math.min(leftMs, lookEveryMs) : lookEveryMs, look);
+      }
+
+      look();
     },
   };
 }

@@ -36,7 +36,8 @@ export function holdPieces(seam: Seam): HeldPieces {
     const content = withoutFront(tokens, takenUnits);
     // A delta is about a token: what was taken off had its share of them.
     const taken = heldUnits === 0 ? 0 : Math.round((heldDeltas * takenUnits) / heldUnits);
-    repeatedDeltas += taken;
+    // An echo is not written, and so not counted.
+    if (seam.repeated() !== '') repeatedDeltas += taken;
     const deltas = heldDeltas - taken;
     heldUnits = 0;
     heldDeltas = 0;

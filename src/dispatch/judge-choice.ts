@@ -22,6 +22,8 @@ export interface CollectedChoice {
 export interface Finding {
   readonly capability: StructuralCapability;
   readonly verdict: StructureVerdict;
+  /** Of a defect: see `StructuralDefect`. */
+  readonly isTolerable: boolean;
 }
 
 const defect = (detail: string): StructureVerdict => ({ kind: 'defective', detail });
@@ -33,6 +35,15 @@ const defect = (detail: string): StructureVerdict => ({ kind: 'defective', detai
 function isJudged({ finish, refused }: CollectedChoice): boolean {
   return !refused && (finish === 'stop' || finish === 'tool_calls');
 }
+
+/** An answer in words may still be of use to who demanded a call. */
+const missingCall: Finding = {
+  ...{ capability: 'tools', isTolerable: true },
+  verdict: defect('no call where one was demanded'),
+};
+
+const strictOf = (format: NonNullable<StructureWanted['format']>): boolean | undefined =>
+  format.type === 'json_schema' ? format.strict : undefined;
 
 /** What the text must be. Without a schema engines are asked for an object, in either format. */
 function askOf(text: string, format: NonNullable<StructureWanted['format']>): StructureAsk {
@@ -69,12 +80,22 @@ export function judgeChoice(
   const { toolChoice, format } = wanted;
   const finding = async (
     capability: StructuralCapability,
-    verdict: StructureVerdict | Promise<StructureVerdict>,
-  ): Promise<Finding> => ({ capability, verdict: await verdict });
-  if (calls.length > 0) return calls.map((call) => finding('tools', judgeCall(call, wanted, checker)));
+    judged: StructureVerdict | Promise<StructureVerdict>,
+    strict: boolean | undefined,
+  ): Promise<Finding> => {
+    const verdict = await judged;
+    const isTolerable = verdict.kind === 'defective' && verdict.missesSchema === true && strict !== true;
+    return { capability, verdict, isTolerable };
+  };
+  if (calls.length > 0) {
+    return calls.map((call) => {
+      const tool = wanted.tools.find(({ name }) => name === call.name);
+      return finding('tools', judgeCall(call, wanted, checker), tool?.strict);
+    });
+  }
   const isCallMissing = toolChoice === 'required' || typeof toolChoice === 'object';
   return [
-    ...(isCallMissing ? [finding('tools', defect('no call where one was demanded'))] : []),
-    ...(format === undefined ? [] : [finding(format.type, checker.check(askOf(text, format)))]),
+    ...(isCallMissing ? [Promise.resolve(missingCall)] : []),
+    ...(format === undefined ? [] : [finding(format.type, checker.check(askOf(text, format)), strictOf(format))]),
   ];
 }

@@ -12,7 +12,8 @@ import { choiceSizes } from './choice-sizes.ts';
 import { type Delivered, keepDelivered } from './delivered.ts';
 import type { HedgeBudget } from './hedge-budget.ts';
 import { type ContinuationAbility, type Resumption, resumeOn } from './resume.ts';
-import { type Prepared, startStrand, type Strand, type StrandEnd } from './strand.ts';
+import type { PreparedAttempt } from './prepared-attempt.ts';
+import { startStrand, type Strand, type StrandEnd } from './strand.ts';
 import type { Join } from './join.ts';
 import { type CountText, createTokenTotals, type Share } from './token-totals.ts';
 
@@ -140,7 +141,7 @@ export function dispatch(options: DispatchOptions): Dispatch {
     const [only = 0] = own.choices;
     const resumptions = new Map<PlannedRoute, Resumption>();
 
-    function prepare(planned: PlannedRoute): Prepared | undefined {
+    function prepare(planned: PlannedRoute): PreparedAttempt | undefined {
       const how = broken?.resumeOn(planned);
       if (broken !== undefined && how === undefined) return undefined;
       if (how !== undefined) resumptions.set(planned, how);

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts';
-import { type AnswerEvent, type EngineError, type Fault, isOutput, type ResponseReader } from '../core/event.ts';
+import { type AnswerEvent, type EngineError, type Fault, isOutput } from '../core/event.ts';
 import type { AttemptEnd, AttemptRecord, Health } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
@@ -7,23 +7,16 @@ import type { AttemptReason } from '../core/telemetry.ts';
 import type { Upstream, UpstreamCall } from '../core/upstream.ts';
 import { type Attempt, type ErrorReader, startAttempt } from './attempt.ts';
 import { type Action, decide, type Happening, newRace } from './decide.ts';
+import type { PreparedAttempt } from './prepared-attempt.ts';
 import type { HedgeBudget } from './hedge-budget.ts';
 import { createHedgeWatch } from './hedge-watch.ts';
 import { type Join, joinNothing } from './join.ts';
-
-/** An attempt on one route, ready to be made. */
-export interface Prepared {
-  /** Writes it; a promise where that takes a worker. */
-  readonly call: () => UpstreamCall | Promise<UpstreamCall>;
-  readonly readerFor: (contentType: string) => ResponseReader | undefined;
-  readonly join?: Join;
-}
 
 export interface StrandOptions {
   /** In the order in which they are tried. */
   readonly routes: readonly PlannedRoute[];
   /** Undefined: the route cannot do what this strand needs. */
-  readonly prepare: (planned: PlannedRoute) => Prepared | undefined;
+  readonly prepare: (planned: PlannedRoute) => PreparedAttempt | undefined;
   /** Judges a whole answer before anything of it is delivered; undefined: it is fine, or nobody can tell. */
   readonly judge?: (events: readonly AnswerEvent[], planned: PlannedRoute) => Promise<StructuralDefect | undefined>;
   readonly resumes: boolean;
@@ -68,7 +61,7 @@ interface Live {
   readonly planned: PlannedRoute;
   readonly record: AttemptRecord;
   readonly join: Join;
-  readonly readerFor: Prepared['readerFor'];
+  readonly readerFor: PreparedAttempt['readerFor'];
   readonly why: AttemptReason;
   attempt: Attempt | undefined;
   /** Not delivered yet. */
@@ -89,6 +82,8 @@ export function startStrand(options: StrandOptions, listener: StrandListener): S
   const refusals = new Set<EngineError | undefined>();
   const happenings: Happening[] = [];
   let race = newRace(routes.length);
+  /** A whole answer that is not of the form asked for: better than none, when no route gives a better one. */
+  let tolerable: Live | undefined;
   /** Attempts that were really made. */
   let made = 0;
   let isDeciding = false;
@@ -158,6 +153,11 @@ export function startStrand(options: StrandOptions, listener: StrandListener): S
         return;
       }
       case 'exhausted': {
+        if (tolerable !== undefined) {
+          handOver(tolerable);
+          end({ kind: 'complete', planned: tolerable.planned });
+          return;
+        }
         const [refusedFor, ...others] = refusals;
         end({ kind: 'exhausted', ...(refusedFor === undefined || others.length > 0 ? {} : { refusedFor }) });
         return;
@@ -265,8 +265,11 @@ export function startStrand(options: StrandOptions, listener: StrandListener): S
     options.judge(held, planned).then((defect) => {
       if (isOver || lives.get(route) !== live) return;
       // Where it is wrong is told in the words of the caller's schema, which are nobody else's business.
-      if (defect !== undefined) pass(live, { kind: 'structure', detail: defect.capability });
-      else accept();
+      if (defect === undefined) accept();
+      else {
+        if (defect.isTolerable) tolerable ??= live;
+        pass(live, { kind: 'structure', detail: defect.capability });
+      }
     }, crash);
   }
 

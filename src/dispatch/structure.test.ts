@@ -23,7 +23,7 @@ function createChecker() {
     if (!('const' in schema)) return { kind: 'unknown', reason: 'schema' };
     return JSON.stringify(value) === JSON.stringify(schema['const'])
       ? { kind: 'sound' }
-      : { kind: 'defective', detail: 'const at #/const' };
+      : { kind: 'defective', detail: 'const at #/const', missesSchema: true };
   }
   return { asks, check: (ask: StructureAsk) => (asks.push(ask), Promise.resolve(judge(ask))) };
 }
@@ -42,6 +42,7 @@ const tools: readonly Tool[] = [
 ];
 const object: Asked = { responseFormat: { type: 'json_object' } };
 const schema: Asked = { responseFormat: { type: 'json_schema', name: 'list', schema: { const: [1] } } };
+const strict: Asked = { responseFormat: { type: 'json_schema', name: 'list', schema: { const: [1] }, strict: true } };
 const bare: Asked = { responseFormat: { type: 'json_schema', name: 'any' } };
 
 async function judge(asked: Asked, events: readonly AnswerEvent[]): Promise<StructureFindings | undefined> {
@@ -181,9 +182,27 @@ describe('an answer', () => {
   it('tells where a defect is, and nothing of the answer', async () => {
     expect(await judge({ tools }, [...call('go', '{"to":"secret"}'), finish('tool_calls')])).toEqual({
       judged: ['tools'],
-      defects: [{ capability: 'tools', detail: 'const at #/const' }],
+      defects: [{ capability: 'tools', detail: 'const at #/const', isTolerable: true }],
     });
     expect(JSON.stringify(await judge({ tools }, [...call('secret', '{}'), finish('stop')]))).not.toContain('secret');
+  });
+
+  it.each<readonly [string, Parameters<typeof judge>[0], readonly AnswerEvent[], boolean]>([
+    ['arguments that miss the parameters', { tools }, [...call('go', '{"to":"x"}'), finish('tool_calls')], true],
+    [
+      'arguments that miss strict parameters',
+      { tools: tools.map((tool) => ({ ...tool, strict: true })) },
+      [...call('go', '{"to":"x"}'), finish('tool_calls')],
+      false,
+    ],
+    ['arguments that are no JSON', { tools }, [...call('go', '{"to'), finish('tool_calls')], false],
+    ['words in place of a call', { tools, toolChoice: 'required' }, [text('No.'), finish('stop')], true],
+    ['a call of a tool that is not there', { tools }, [...call('other', '{}'), finish('tool_calls')], false],
+    ['JSON that misses the schema', schema, [text('{}'), finish('stop')], true],
+    ['JSON that misses a strict one', strict, [text('{}'), finish('stop')], false],
+    ['no JSON', schema, [text('Hello'), finish('stop')], false],
+  ])('with %s says whether a caller can make use of it', async (_, asked, events, isTolerable) => {
+    expect((await judge(asked, events))?.defects).toMatchObject([{ isTolerable }]);
   });
 
   it('too long to keep gets the benefit of the doubt', async () => {

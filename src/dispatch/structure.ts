@@ -43,8 +43,8 @@ function merge(findings: readonly Finding[]): StructureFindings {
   const told = findings.filter(({ verdict }) => verdict.kind !== 'unknown');
   return {
     judged: [...new Set(told.map(({ capability }) => capability))],
-    defects: told.flatMap(({ capability, verdict }) =>
-      verdict.kind === 'defective' ? [{ capability, detail: verdict.detail }] : [],
+    defects: told.flatMap(({ capability, verdict, isTolerable }) =>
+      verdict.kind === 'defective' ? [{ capability, detail: verdict.detail, isTolerable }] : [],
     ),
   };
 }

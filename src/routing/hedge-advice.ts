@@ -9,6 +9,8 @@ const mostMs = 30_000;
 /** What is waited where nothing is known: to a stream's first output, and for a whole answer. */
 const coldStreamMs = 1000;
 const coldWholeMs = 5000;
+/** How much slower than the best a route may be and still get the time it usually takes when it is probed. */
+const slowerAtMost = 3;
 /** Above this share of its capacity, a backend gets no second attempts. */
 const roomyShare = 0.8;
 
@@ -34,7 +36,8 @@ export function hedgeAdvice(health: RouteHealth, { now, stream, others }: HedgeA
   if (health.probing(now)) {
     // The caller is not to wait for what may well be dead, and a route that was always somewhat slower than the others is
     // not to lose each of its probes to them.
-    const usualMs = Math.max(own?.ms ?? 0, bestMs < Infinity ? bestMs : 0);
+    const ownMs = own?.ms ?? 0;
+    const usualMs = bestMs < Infinity ? Math.min(Math.max(ownMs, bestMs), bestMs * slowerAtMost) : ownMs;
     return { afterMs: clamp(usualMs === 0 ? coldMs : Math.min(coldMs, usualMs)), insured: true };
   }
   if (isBusy(new Set([health, ...others].map(({ load }) => load)))) return undefined;

@@ -23,5 +23,5 @@ export function judgeText(
     return { kind: 'defective', detail: 'not an object' };
   }
   const fault = validate?.(value);
-  return fault === undefined ? sound : { kind: 'defective', detail: fault };
+  return fault === undefined ? sound : { kind: 'defective', detail: fault, missesSchema: true };
 }

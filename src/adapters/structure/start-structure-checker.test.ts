@@ -63,6 +63,7 @@ it('says where a defect is in the schema, and nothing of the value', async () =>
   expect(await start().check({ ...integer, text: '{"a":"secret"}' })).toEqual({
     kind: 'defective',
     detail: 'type at #/properties/a/type',
+    missesSchema: true,
   });
 });
 
