@@ -40,10 +40,12 @@ export function createHedgeWatch({ health, hedges, clock, stream }: HedgeWatchOp
       disarm();
       if (others.length === 0) return;
       const begunAt = clock.elapsed();
+      // The last resort is asked although it is out.
+      const wasOut = health.isOut(route);
 
       function look(): void {
         // On a route that has been ejected meanwhile, this is failover and not a hedge.
-        if (health.isOut(route)) {
+        if (!wasOut && health.isOut(route)) {
           start();
           return;
         }
