@@ -9,6 +9,7 @@ import { prose, quoteOf } from './prose.ts';
 import { schemaInstance } from './schema-instance.ts';
 import { countTokens, offsetOfTokens } from './tokens.ts';
 import { type ToolCall, toolCallsOf } from './tool-calls.ts';
+import { writtenJson } from './written-json.ts';
 
 /** One choice of the ideal answer: what is said, before any thought of how it is sent. */
 export interface ChoiceAnswer {
@@ -31,9 +32,31 @@ export function answerChoice(
   options: { readonly behaviour: Behaviour; readonly index: number; readonly partial: PartialAnswer | undefined },
 ): ChoiceAnswer {
   const { behaviour, partial } = options;
-  const whole = wholeAnswer(request, conversation, { behaviour, index: options.index });
+  const whole =
+    partial === undefined
+      ? wholeAnswer(request, conversation, { behaviour, index: options.index })
+      : continuedAnswer(request, conversation, { behaviour, index: options.index, partial });
   const rest = partial === undefined ? whole : afterPartial(whole, partial, behaviour);
   return request.maxTokens === undefined ? rest : capped(rest, request.maxTokens);
+}
+
+/** Most choices that a partial answer is looked for in. */
+const maxContinued = 8;
+
+/** The whole answer that a partial one is the beginning of: a request to continue does not say which choice it goes on with. */
+function continuedAnswer(
+  request: ChatRequest,
+  conversation: Conversation,
+  options: { readonly behaviour: Behaviour; readonly index: number; readonly partial: PartialAnswer },
+): ChoiceAnswer {
+  const { behaviour, index, partial } = options;
+  const first = wholeAnswer(request, conversation, { behaviour, index });
+  let whole = first;
+  for (let other = index + 1; other < maxContinued; other += 1) {
+    if (beginsWith(whole.content, partial.content) && whole.reasoning.startsWith(partial.reasoning)) return whole;
+    whole = wholeAnswer(request, conversation, { behaviour, index: other });
+  }
+  return first;
 }
 
 function wholeAnswer(
@@ -50,7 +73,7 @@ function wholeAnswer(
     ? ''
     : calls.length > 0
       ? preamble(behaviour)
-      : contentOf(request, conversation, { seed, behaviour });
+      : contentOf(request, conversation, { seed, behaviour, index: options.index });
   const { text, matchedStop } = stopped(said, request.stop);
   const apology = refusing ? 'I am sorry, but I cannot help with that.' : '';
   return {
@@ -76,6 +99,10 @@ interface Making {
   readonly behaviour: Behaviour;
 }
 
+interface MakingChoice extends Making {
+  readonly index: number;
+}
+
 function reasoningText(request: ChatRequest, conversation: Conversation, making: Making): string {
   const opening = `Let me think about "${quoteOf(lastText(conversation.messages, 'user'))}".`;
   const words = request.reasoning.words;
@@ -87,15 +114,17 @@ function reasoningText(request: ChatRequest, conversation: Conversation, making:
 const preamble = (behaviour: Behaviour): string =>
   behaviour.toolPreamble === true ? 'Let me look that up for you.' : '';
 
-function contentOf(request: ChatRequest, conversation: Conversation, making: Making): TextSource {
+function contentOf(request: ChatRequest, conversation: Conversation, making: MakingChoice): TextSource {
   const { behaviour, seed } = making;
+  const own = behaviour.contents?.[making.index % behaviour.contents.length];
+  if (own !== undefined) return own;
   if (behaviour.content !== undefined) return behaviour.content;
   if (behaviour.bytes !== undefined) return bulkText(behaviour.bytes);
   const quote = quoteOf(lastText(conversation.messages, conversation.messages.at(-1)?.role ?? 'user'));
   if (request.responseFormat.kind !== 'text') {
     const schema = request.responseFormat.kind === 'json-schema' ? request.responseFormat.schema : anyObject;
     const instance = schemaInstance(schema, { chance: seededChance(seed), quote });
-    return damaged(JSON.stringify(instance), behaviour.jsonDefect);
+    return damaged(writtenJson(instance, behaviour), behaviour.jsonDefect);
   }
   const images = conversation.messages.at(-1)?.images ?? 0;
   const seen = images === 0 ? '' : ` With ${images} image${images === 1 ? '' : 's'}.`;
@@ -156,6 +185,8 @@ function bentContinuation(
       return { ...rest, echo: partial.content.match(/(?:\S+\s+){0,2}\S+\s*$/u)?.[0] ?? '' };
     case 'restarts-reasoning':
       return { ...rest, reasoning: whole.reasoning, reasoningOpened: false };
+    case 'restarts-text':
+      return { ...rest, content: whole.content, echo: '' };
     case 'misfiled':
       return partial.reasoningOver ? { ...rest, reasoning: content.slice(0, content.length), content: '' } : rest;
   }

@@ -111,6 +111,13 @@ describe('a partial answer', () => {
     expect(echoed.usage['completion_tokens']).toBe(plain.usage['completion_tokens']);
   });
 
+  test('is continued to the choice that it begins, and to the first where more than one begins so', async () => {
+    const contents = ['One river, and no more.', 'One lake, and no more.'];
+    second.set({ contents });
+    expect(await continued({ content: 'One lake,' })).toMatchObject({ content: ' and no more.' });
+    expect(await continued({ content: 'One' })).toMatchObject({ content: ' river, and no more.' });
+  });
+
   test('is refused where prefill was removed, and ignored where it is not known', async () => {
     second.set({ continuation: 'refuse' });
     expect(await continued({ content: 'You' })).toMatchObject({ status: 400 });
@@ -135,6 +142,8 @@ describe('a partial answer', () => {
     expect((await continued({ content: start })).content).toBe(
       start.split(' ').slice(-3).join(' ') + whole.content.slice(start.length),
     );
+    second.set({ continuationQuirk: 'restarts-text' });
+    expect(await continued({ content: start })).toMatchObject({ content: whole.content, reasoning: '' });
     second.set({ continuationQuirk: 'restarts-reasoning' });
     expect(await continued({ content: start })).toMatchObject({
       reasoning: whole.reasoning,

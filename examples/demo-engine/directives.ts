@@ -62,6 +62,7 @@ export const directiveGroups = {
   'The answer': {
     words: integer({ min: 0, max: 5_000_000 }, 'Words of the text, the quote of the prompt included.'),
     content: text('The text itself, verbatim.'),
+    contents: texts('The texts of the choices, verbatim and in turn.'),
     bytes: integer(
       { min: 0, max: 10_000_000_000 },
       'The text is this many bytes of ASCII, generated as fast as the client reads.',
@@ -76,6 +77,7 @@ export const directiveGroups = {
     ),
     callTools: texts('Call these tools of the request, whatever the message says; a name may be repeated.'),
     toolPreamble: flag('Say something before calling tools.'),
+    jsonSpaces: flag('Structured output and arguments have white space between their parts.'),
     jsonDefect: choice(
       ['not-json', 'truncated', 'wrong-schema', 'fenced', 'empty'],
       'Break the structured output that `response_format` asked for.',
@@ -105,8 +107,8 @@ export const directiveGroups = {
       'Which trailing assistant message is continued: with `continue_final_message`; with `prefix: true`; with `partial: true`; without any mark; the same, repeating it first; none, with 400; none, with a fresh answer. `any` unless told.',
     ),
     continuationQuirk: choice(
-      ['misfiled', 'overlap', 'restarts-reasoning'],
-      '`misfiled`: the continuation of the text arrives as reasoning. `overlap`: the last three words of the partial answer come again. `restarts-reasoning`: reasons anew first.',
+      ['misfiled', 'overlap', 'restarts-reasoning', 'restarts-text'],
+      '`misfiled`: the continuation of the text arrives as reasoning. `overlap`: the last three words of the partial answer come again. `restarts-reasoning`: reasons anew first. `restarts-text`: the text begins anew, as where a grammar does.',
     ),
   },
   'How it ends': {
@@ -196,6 +198,7 @@ export const directiveGroups = {
       { min: 1, max: 1_000_000_000 },
       'Only so many requests are affected: of the engine when given to it, of this conversation when given in a message.',
     ),
+    note: text('Does nothing: a test finds by it what became of its request.'),
   },
 } as const;
 

@@ -41,11 +41,12 @@ export function prepareAnswer(
   const promptTokens = byMessage.reduce((sum, tokens) => sum + tokens, overhead);
   refuseOverlong(promptTokens, request.maxTokens, engine.contextLength);
   // An answer whose length was asked for is that long, whatever the window.
-  const sized = behaviour.bytes ?? behaviour.words ?? behaviour.content;
+  const sized = behaviour.bytes ?? behaviour.words ?? behaviour.content ?? behaviour.contents;
   const room = request.maxTokens ?? (sized === undefined ? engine.contextLength - promptTokens : undefined);
   const fitting = { ...request, maxTokens: room };
   return {
-    id: `${engine.idPrefix}${conversation.print.slice(0, 12)}-${engine.serial}`,
+    // Of one width, so that a fault at a byte of an answer strikes the next one in the same place.
+    id: `${engine.idPrefix}${conversation.print.slice(0, 12)}-${String(engine.serial).padStart(8, '0')}`,
     created: engine.created,
     model: request.model,
     choices: Array.from({ length: request.choices }, (_, index) =>

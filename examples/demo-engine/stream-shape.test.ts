@@ -232,6 +232,15 @@ describe('the end of an answer that calls tools', () => {
     },
   );
 
+  test('structured output can have white space between its parts', async () => {
+    const body = { response_format: { type: 'json_object' } };
+    const [tight = '', loose = ''] = [await ask({}, body), await ask({ jsonSpaces: true }, body)].map(({ text }) =>
+      joinedField(text, 'content'),
+    );
+    expect(loose).toMatch(/^\{ "answer": /);
+    expect(JSON.parse(loose)).toEqual(JSON.parse(tight));
+  });
+
   test.each(['not-json', 'truncated', 'fenced', 'empty'] as const)(
     'structured output can be %s',
     async (jsonDefect) => {

@@ -6,6 +6,7 @@ import { damaged } from './damaged-json.ts';
 import { quoteOf } from './prose.ts';
 import { schemaInstance } from './schema-instance.ts';
 import type { Tool } from './tool-request.ts';
+import { writtenJson } from './written-json.ts';
 
 /** One call as the answer means it, before any quirk of how it is sent. */
 export interface ToolCall {
@@ -28,7 +29,7 @@ export function toolCallsOf(
     const seed = seedOf(conversation.print, `call ${index} ${tool.name}`);
     const instance = schemaInstance(tool.parameters ?? { type: 'object' }, { chance: seededChance(seed), quote });
     const id = `call_${seedOf(conversation.print, `id ${index}`).toString(16).padStart(8, '0')}${index}`;
-    return { id, name: tool.name, arguments: damaged(JSON.stringify(instance), behaviour.argumentsDefect) };
+    return { id, name: tool.name, arguments: damaged(writtenJson(instance, behaviour), behaviour.argumentsDefect) };
   });
 }
 
