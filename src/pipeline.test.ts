@@ -8,6 +8,7 @@ import { modelOf, routeOf, snapshotOf } from '../test/support/route-of.ts';
 import { noTokenizers, uncounted } from '../test/support/uncounted.ts';
 import { steadyHealth } from '../test/support/steady-health.ts';
 import { createHedgeBudget } from './dispatch/hedge-budget.ts';
+import { overloadLimits } from './admission/overload.ts';
 import { createSnapshots } from './catalog/snapshots.ts';
 import type { Credential, Outcome } from './core/account.ts';
 import type { Failure } from './core/failure.ts';
@@ -43,6 +44,11 @@ const wholeJson = JSON.stringify({
 });
 /** 8 × 150,000 + 4 × 30,000 + 2 × 600,000. */
 const cost = 2_520_000n;
+
+const idleLoad = {
+  current: () => ({ eventLoopDelayMs: 0, memoryShare: 0, standingWaitMs: 0, queuedForMs: 0 }),
+  ...{ arrived: () => undefined, shed: () => undefined, limits: overloadLimits(1024 ** 3) },
+};
 
 interface BeginOptions {
   readonly credential?: Credential;
@@ -80,6 +86,7 @@ function begin(options: BeginOptions = {}) {
       tokenizers: noTokenizers,
       idleMs: options.idleMs ?? idleMs,
       keepAliveMs,
+      load: idleLoad,
       health: { ...steadyHealth(), ...neverSeen },
       affinity: createAffinity({ secret: 'x' }),
       hedges: createHedgeBudget(),

@@ -3,6 +3,7 @@
  */
 import { authenticate, type AuthenticateOptions } from './admission/authenticate.ts';
 import { checkDeclaredSize, maxBodyBytes } from './admission/body-size.ts';
+import { checkLoad, type LoadGuard } from './admission/overload.ts';
 import type { Snapshots } from './catalog/snapshots.ts';
 import type { OutcomeKind } from './core/account.ts';
 import type { Snapshot } from './core/catalog.ts';
@@ -54,6 +55,8 @@ export interface PipelineOptions extends AuthenticateOptions {
   readonly random: () => number;
   /** Letters and digits that nobody can guess. */
   readonly newId: () => string;
+  /** How busy the service is, and how busy it may be. */
+  readonly load: LoadGuard;
   /** Longest silence of an attempt, milliseconds. */
   readonly idleMs: number;
   /** Longest silence towards a caller, milliseconds. */
@@ -97,6 +100,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const { head } = exchange;
     const startedAt = clock.now();
     const begun = clock.elapsed();
+    checkLoad({ head, startedAt, openRequests: inFlight }, { ...options.load, random: options.random });
     const credential = await authenticate(head, options);
     checkDeclaredSize(head);
     const prepared = await options.prepare(await exchange.body(maxBodyBytes));

@@ -4,20 +4,26 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { createEgress } from './adapters/egress/egress.ts';
+import { createEnvoyAdmin } from './adapters/envoy/admin.ts';
 import { createClusterFile } from './adapters/envoy/cluster-file.ts';
 import { createDownstreamBuffers } from './adapters/envoy/downstream-buffers.ts';
+import { createEdgeValve } from './adapters/envoy/edge-valve.ts';
 import { listenExtProc } from './adapters/extproc/server.ts';
 import { openManifests } from './adapters/manifests/source.ts';
 import { createMetrics } from './adapters/ops/metrics.ts';
 import { startOps } from './adapters/ops/server.ts';
 import { createTelemetry } from './adapters/ops/telemetry.ts';
 import { systemClock } from './adapters/process/clock.ts';
+import { createProcessLoad } from './adapters/process/load.ts';
+import { memoryLimitBytes } from './adapters/process/memory-limit.ts';
 import { newRequestId } from './adapters/process/new-request-id.ts';
 import { hashKey, looksLikeKey } from './adapters/store/new-key.ts';
 import { openStore } from './adapters/store/open-store.ts';
 import { startStructureChecker } from './adapters/structure/start-structure-checker.ts';
 import { startTokenizers } from './adapters/tokenizer/start-tokenizers.ts';
 import { startPrepareWorker } from './adapters/worker/prepare-in-worker.ts';
+import { nextOpening, openingStepMs } from './admission/edge-opening.ts';
+import { overloadLimits } from './admission/overload.ts';
 import type { Route, Snapshot } from './core/catalog.ts';
 import { renderClusters } from './envoy/clusters.ts';
 import { runFolder } from './envoy/run-folder.ts';
@@ -114,6 +120,12 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   void store.lost.then(fatal);
   const clusterFile = createClusterFile({ runFolder: paths, clock: systemClock, render: renderClusters });
   await clusterFile.prepare();
+  const load = createProcessLoad({ memoryLimitBytes: memoryLimitBytes() });
+  const envoyAdmin = createEnvoyAdmin({ adminSocket: paths.adminSocket });
+  const valve = createEdgeValve({
+    ...{ admin: envoyAdmin, clock: systemClock, stepMs: openingStepMs },
+    next: (opening) => nextOpening(opening, load.current()),
+  });
   const buffers = createDownstreamBuffers({ adminSocket: paths.adminSocket, clock: systemClock });
   const egress = createEgress({ socketPath: paths.egressSocket });
   const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
@@ -163,6 +175,8 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   const metrics = createMetrics({
     inFlight: () => pipeline.inFlight(),
     streams: () => extproc.open(),
+    load: load.current,
+    edgeOpening: valve.opening,
     standings: () =>
       [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.standing(model)]),
   });
@@ -185,6 +199,7 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     clock: systemClock,
     random: Math.random,
     newId: newRequestId,
+    load: { ...load, limits: overloadLimits(memoryLimitBytes()), shed: metrics.shed },
     idleMs: settings.WEIR_IDLE_SECONDS * 1000,
     keepAliveMs: settings.WEIR_KEEP_ALIVE_SECONDS * 1000,
   });
@@ -209,6 +224,9 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     await extproc.close(settings.WEIR_DRAIN_SECONDS * 1000);
     await source.close();
     await catalog.close();
+    await valve.close();
+    envoyAdmin.close();
+    load.close();
     clusterFile.close();
     buffers.close();
     await ops.close();

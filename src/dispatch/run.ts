@@ -104,6 +104,8 @@ export function dispatch(options: DispatchOptions): Dispatch {
   const running = new Set<Running>();
   let attempts = 0;
   let delivering: Route | undefined;
+  /** Choices that have ended. */
+  let finished = 0;
   let isPaused = false;
   let isResumed = false;
   let isOver = false;
@@ -133,6 +135,7 @@ export function dispatch(options: DispatchOptions): Dispatch {
   function deliver(events: readonly AnswerEvent[], planned: PlannedRoute): void {
     if (isOver) return;
     delivering = planned.route;
+    for (const { type } of events) if (type === 'finish') finished += 1;
     kept?.take(events);
     options.deliver(events);
   }
@@ -180,10 +183,7 @@ export function dispatch(options: DispatchOptions): Dispatch {
           const named = only === 0 ? events : events.map((event) => renumber(event, own.choices));
           deliver(own.share.take(named), planned);
         },
-        over: (end) => {
-          running.delete(own);
-          settle(own, end).catch(crash);
-        },
+        over: (end) => void settle(own, end).catch(crash),
       },
     );
     if (isPaused) own.strand.pause();
@@ -196,6 +196,7 @@ export function dispatch(options: DispatchOptions): Dispatch {
         return;
       case 'complete':
         if (isResumed) await own.share?.close('whole');
+        running.delete(own);
         completeIfLast(end.planned.route);
         return;
       case 'exhausted':
@@ -219,6 +220,12 @@ export function dispatch(options: DispatchOptions): Dispatch {
 
   /** Has other routes go on with every choice that a broken strand has not ended. */
   async function resumeAll(broken: Running, planned: PlannedRoute): Promise<void> {
+    if (finished === asked.choices) {
+      // Only the words after its end are missing.
+      running.delete(broken);
+      completeIfLast(planned.route);
+      return;
+    }
     if (kept === undefined || !kept.isWhole()) {
       interrupt();
       return;
@@ -228,9 +235,9 @@ export function dispatch(options: DispatchOptions): Dispatch {
       ...{ choice, before: kept.choice(choice) },
       next: runningOf([choice], untried),
     }));
-    const open = choices.filter(({ before }) => !before.finished);
     // They count as under way from now on: the answer is not whole before they are.
-    for (const { next } of open) running.add(next);
+    for (const { next, before } of choices) if (!before.finished) running.add(next);
+    running.delete(broken);
     isResumed = true;
     await broken.share?.close('broken');
     const isAll = broken.choices.length === asked.choices;

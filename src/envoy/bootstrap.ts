@@ -28,6 +28,8 @@ export function renderBootstrap(options: BootstrapOptions): JsonObject {
             'envoy.reloadable_features.ext_proc_graceful_grpc_close': true,
           },
         },
+        // What the service sets while Envoy runs (shed-filter.ts).
+        { name: 'admin', admin_layer: {} },
       ],
     },
     overload_manager: overloadManager(options),

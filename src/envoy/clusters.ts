@@ -1,4 +1,5 @@
 import type { Cluster } from '../core/catalog.ts';
+import { affineBalancing, affineBound } from './affinity.ts';
 import { unlimited } from './service-cluster.ts';
 import { extension, typed } from './typed.ts';
 import type { JsonObject } from './typed.ts';
@@ -56,6 +57,7 @@ function addressing({ name, host, port }: Cluster): JsonObject {
             dns_failure_refresh_rate: { base_interval: '1s', max_interval: '10s' },
             all_addresses_in_single_endpoint: false,
           }),
+          ...affineBalancing,
         }),
     load_assignment: {
       cluster_name: name,
@@ -74,7 +76,7 @@ function limits(cluster: Cluster): JsonObject {
           max_connections: unlimited,
           max_pending_requests: unlimited,
           max_requests: cluster.maxConcurrentRequests ?? unlimited,
-          max_retries: 0,
+          max_retries: isAddress(cluster.host) ? 0 : unlimited,
         },
       ],
     },
@@ -95,9 +97,11 @@ function limits(cluster: Cluster): JsonObject {
   };
 }
 
-function health({ healthCheck }: Cluster): JsonObject {
+function health({ host, healthCheck }: Cluster): JsonObject {
   // No panic: an endpoint that failed its check is not tried, so that the next route is tried at once.
-  const common = { common_lb_config: { healthy_panic_threshold: { value: 0 } } };
+  const common = {
+    common_lb_config: { healthy_panic_threshold: { value: 0 }, ...(isAddress(host) ? {} : affineBound) },
+  };
   if (healthCheck === undefined) return common;
   const interval = `${healthCheck.intervalSeconds}s`;
   return {

@@ -3,6 +3,7 @@ import { serviceCluster } from './service-cluster.ts';
 import { edgeRoutes, extprocFilter } from './edge-routes.ts';
 import { ownReplies } from './own-replies.ts';
 import { floodLimit, modelsLimitFilter } from './rate-limits.ts';
+import { shedFilter } from './shed-filter.ts';
 import { extension, typed } from './typed.ts';
 import type { JsonObject } from './typed.ts';
 
@@ -11,6 +12,9 @@ const clientAddressHeader = 'x-weir-client-address';
 
 /** Header with the peer's address and port and the protocol, `127.0.0.1:40312 HTTP/1.1`: which connection the answer goes to. */
 const clientConnectionHeader = 'x-weir-client-connection';
+
+/** Header with the moment at which the request's head had been read, in milliseconds since 1970: how long did it wait for the service? */
+const receivedHeader = 'x-weir-received';
 
 /**
  * The listener callers reach, hardened after Envoy's guide for edge proxies.
@@ -62,6 +66,7 @@ function connectionManager(options: BootstrapOptions): JsonObject {
       early_header_mutation_extensions: [dropInternalHeaders],
       http_filters: [
         floodLimit(options.flood ?? { perSecond: 5_000, burst: 10_000 }),
+        shedFilter,
         modelsLimitFilter(),
         addClient,
         service,
@@ -156,6 +161,7 @@ const addClient: JsonObject = extension(
       request_mutations: [
         set(clientAddressHeader, '%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%'),
         set(clientConnectionHeader, '%DOWNSTREAM_DIRECT_REMOTE_ADDRESS% %PROTOCOL%'),
+        set(receivedHeader, '%START_TIME(%s%3f)%'),
       ],
     },
   },

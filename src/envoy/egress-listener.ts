@@ -1,3 +1,4 @@
+import { affinityHash, affinityHeader, keepAffinity } from './affinity.ts';
 import { extension } from './typed.ts';
 import type { JsonObject } from './typed.ts';
 
@@ -28,6 +29,22 @@ export function egressListener(egressSocket: string): JsonObject {
     filter_chains: [{ filters: [connectionManager] }],
   };
 }
+
+/**
+ * A connection that could not be made is tried once more, on another endpoint of the same cluster: nothing was sent, so
+ * nothing can be done twice. A cluster of one endpoint allows no retries (`max_retries` of clusters.ts).
+ */
+const otherEndpoint: JsonObject = {
+  retry_on: 'connect-failure',
+  num_retries: 1,
+  retry_host_predicate: [
+    extension(
+      'envoy.retry_host_predicates.previous_hosts',
+      'envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate',
+    ),
+  ],
+  host_selection_retry_max_attempts: 5,
+};
 
 const connectionManager: JsonObject = extension(
   'envoy.filters.network.http_connection_manager',
@@ -64,7 +81,13 @@ const connectionManager: JsonObject = extension(
       name: 'egress',
       // The clusters come and go while this route stays.
       validate_clusters: false,
-      request_headers_to_remove: [clusterHeader, 'x-forwarded-proto', 'x-forwarded-for', 'x-request-id'],
+      request_headers_to_remove: [
+        clusterHeader,
+        affinityHeader,
+        'x-forwarded-proto',
+        'x-forwarded-for',
+        'x-request-id',
+      ],
       response_headers_to_remove: [egressFailureHeader, egressDetailHeader],
       virtual_hosts: [
         {
@@ -75,6 +98,8 @@ const connectionManager: JsonObject = extension(
               match: { prefix: '/' },
               route: {
                 cluster_header: clusterHeader,
+                hash_policy: affinityHash,
+                retry_policy: otherEndpoint,
                 cluster_not_found_response_code: 'SERVICE_UNAVAILABLE',
                 timeout: '0s',
                 idle_timeout: '0s',
@@ -85,6 +110,7 @@ const connectionManager: JsonObject = extension(
       ],
     },
     http_filters: [
+      keepAffinity,
       extension('envoy.filters.http.router', 'envoy.extensions.filters.http.router.v3.Router', {
         suppress_envoy_headers: true,
       }),

@@ -77,6 +77,20 @@ describe('the circuit of a route', () => {
     expect([state(route), health.begin(route, { stream: true })]).toEqual(['out', undefined]);
   });
 
+  it('lets nothing through when one that came late failed together with those that had waited', () => {
+    const { clock, attempt, begin, state } = watchHealth();
+    const route = routeOf('a');
+    const early = Array.from({ length: 5 }, () => begin(route));
+    clock.advance(4500);
+    const late = begin(route);
+    clock.advance(500);
+    for (const record of [...early, late]) record.ended(failed(reset));
+    expect(state(route)).toBe('out');
+    clock.advance(1250);
+    attempt(route, failed(reset));
+    expect(state(route)).toBe('out');
+  });
+
   it('is probed by one attempt, which brings it back with a doubt', () => {
     const { clock, health, begin, state, standing } = watchHealth();
     const route = routeOf('a');

@@ -44,7 +44,10 @@ export function createRouteHealth(
   const streams = createPace();
   const wholes = createPace();
   const form = createFormHealth(random);
-  /** Whether what failed last had kept its caller waiting for nothing. */
+  /**
+   * Whether somebody has waited for nothing since its last output. A failure at once does not unsay it: when a connection has
+   * timed out, Envoy fails all that wait for one together, those that came last with those that came first.
+   */
   let keepsWaiting = false;
   const pace = (stream: boolean): Pace => (stream ? streams : wholes);
 
@@ -67,6 +70,7 @@ export function createRouteHealth(
     function output(at: number): number {
       if (outputAt !== undefined) return outputAt;
       outputAt = at;
+      keepsWaiting = false;
       if (circuit.alive(ticket)) {
         // Back, and as good as new but for one doubt: its share grows with what it gets right.
         for (const memory of [success, streams, wholes, logTokenMs]) memory.restart();
@@ -77,7 +81,7 @@ export function createRouteHealth(
     }
 
     function failed(at: number, weight: number): void {
-      keepsWaiting = outputAt === undefined && (weight < 1 || at - now > atOnceMs);
+      keepsWaiting ||= outputAt === undefined && (weight < 1 || at - now > atOnceMs);
       success.add(at, 0, { weight });
       const trip = success.weight(at) >= enough && success.mean(at) < 0.5;
       circuit.failed(ticket, at, { trip });

@@ -67,7 +67,7 @@ const figures = (): Figures => ({ service: figuresOf(weir.pid('service')), envoy
 
 /** Opens the streams, waits until all are open at once and reads them to their end. */
 async function run(caller: Caller, count: number, atOnce: () => void): Promise<readonly OpenAnswer[]> {
-  const content = 'How many? [[demo {"words": 12, "tokenDelayMs": 300, "firstTokenDelayMs": 4000}]]';
+  const content = 'How many? [[demo {"words": 12, "tokenDelayMs": 300, "firstTokenDelayMs": 8000}]]';
   const opened = Array.from({ length: count }, () => caller.open(ask(content)).answer);
   await expect.poll(() => weir.metric('weir_requests_in_flight'), { timeout: 30_000 }).toBe(count);
   atOnce();

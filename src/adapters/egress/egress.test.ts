@@ -131,6 +131,19 @@ describe('a call to an engine', () => {
     await until('ended');
   });
 
+  it('tells Envoy the digest for which the endpoint is chosen, where there is one', async () => {
+    for (const [affinity, expected] of [['0123abcd', '0123abcd'] as const, [undefined, undefined] as const]) {
+      const { until } = call(affinity === undefined ? {} : { affinity });
+      const { request, response } = await next();
+      expect(request.headers['x-weir-affinity']).toBe(expected);
+      response.end();
+      await until('ended');
+    }
+    const { log } = call({ affinity: 'a\r\nb: c' });
+    await Promise.resolve();
+    expect(log).toEqual(['failed INVALID_REQUEST']);
+  });
+
   it('reports head, data and end in order, and counts as in flight until then', async () => {
     const { log, until } = call();
     expect(egress.inFlight('c-1')).toBe(1);

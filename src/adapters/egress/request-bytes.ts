@@ -9,12 +9,14 @@ const largestInOne = 64 * 1024;
 
 /** The bytes of a call as HTTP/1.1, in one piece or two. Undefined when something in it cannot stand in a head. */
 export function requestBytes(call: UpstreamCall): readonly Uint8Array[] | undefined {
-  const { authority, cluster, path, accept, authorization, body } = call;
+  const { authority, cluster, path, accept, authorization, affinity, body } = call;
   if (notInPath.test(path) || notInHeader.test(authority) || notInHeader.test(cluster)) return undefined;
   if (authorization !== undefined && notInHeader.test(authorization)) return undefined;
+  if (affinity !== undefined && notInHeader.test(affinity)) return undefined;
   const bodyBytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
   const head =
     `POST ${path} HTTP/1.1\r\nhost: ${authority}\r\nconnection: keep-alive\r\nx-weir-cluster: ${cluster}\r\n` +
+    `${affinity === undefined ? '' : `x-weir-affinity: ${affinity}\r\n`}` +
     `content-type: application/json\r\naccept: ${accept}\r\nuser-agent: weir\r\n` +
     `${authorization === undefined ? '' : `authorization: ${authorization}\r\n`}content-length: ${bodyBytes}\r\n\r\n`;
   if (bodyBytes > largestInOne)

@@ -13,6 +13,8 @@ export interface EnvoyAdmin {
    * health check are `warming`: a call to one of them finds no cluster yet.
    */
   readonly clusters: () => Promise<{ readonly active: readonly string[]; readonly warming: readonly string[] }>;
+  /** Sets values of Envoy's runtime, until it ends. */
+  readonly setRuntime: (values: Readonly<Record<string, number>>) => Promise<void>;
   /** Takes no new connections at the edge, and asks the open ones to end with their next answer. Calls upstream go on. */
   readonly drain: () => Promise<void>;
   readonly close: () => void;
@@ -57,6 +59,10 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
       const warming = await dump('dynamic_warming_clusters');
       const active = await dump('dynamic_active_clusters');
       return { active, warming: warming.filter((name) => !active.includes(name)) };
+    },
+    setRuntime: async (values) => {
+      const query = Object.entries(values).map(([key, value]) => `${encodeURIComponent(key)}=${value}`);
+      await call('POST', `/runtime_modify?${query.join('&')}`);
     },
     drain: async () => {
       await call('POST', '/healthcheck/fail');

@@ -28,6 +28,18 @@ it('counts outcomes, refusals, faults and tokens, with labels from our own table
   expect(metrics.contentType).toMatch(/^text\/plain/);
 });
 
+it('shows how busy the service itself is, and what it turned away for that', async () => {
+  const load = () => ({ eventLoopDelayMs: 12.5, memoryShare: 0.1, standingWaitMs: 0, queuedForMs: 0 });
+  const metrics = createMetrics({ inFlight: () => 0, streams: () => 0, load, edgeOpening: () => 0.25 });
+  metrics.shed('queue');
+  metrics.shed('queue');
+  expect((await metrics.render()).split('\n')).toEqual(
+    expect.arrayContaining([
+      ...['weir_event_loop_delay_seconds 0.0125', 'weir_edge_opening 0.25', 'weir_shed_total{reason="queue"} 2'],
+    ]) as string[],
+  );
+});
+
 it('measures no first token where none came', async () => {
   const metrics = createMetrics({ inFlight: () => 0, streams: () => 0 });
   const { firstTokenMs: _, ...outcome } = sampleOutcome({ kind: 'failed' });

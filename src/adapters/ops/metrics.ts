@@ -2,12 +2,15 @@ import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom
 import type { Outcome } from '../../core/account.ts';
 import type { Fault } from '../../core/event.ts';
 import type { Failure } from '../../core/failure.ts';
+import type { Load, ShedReason } from '../../core/load.ts';
 import type { AttemptReason } from '../../core/telemetry.ts';
 import type { Standing } from '../../core/performance.ts';
 
 export interface Metrics {
   readonly outcome: (outcome: Outcome) => void;
   readonly refusal: (failure: Failure) => void;
+  /** A request turned away by the service because it was too busy itself; it is a refusal, too. */
+  readonly shed: (reason: ShedReason) => void;
   readonly attempt: (routeId: string, reason: AttemptReason) => void;
   readonly fault: (routeId: string, fault: Fault) => void;
   readonly render: () => Promise<string>;
@@ -24,6 +27,9 @@ const buckets = [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000];
 export function createMetrics(gauges: {
   readonly inFlight: () => number;
   readonly streams: () => number;
+  readonly load?: () => Load;
+  /** Share of new requests that Envoy lets through to the service. */
+  readonly edgeOpening?: () => number;
   /** How the models of the catalog stand, by id. */
   readonly standings?: () => Iterable<readonly [string, Standing]>;
 }): Metrics {
@@ -41,6 +47,10 @@ export function createMetrics(gauges: {
   const attempts = new Counter({
     ...{ name: 'weir_attempts_total', help: 'Upstream attempts, by why they were made.', registers },
     labelNames: ['route', 'reason'] as const,
+  });
+  const sheds = new Counter({
+    ...{ name: 'weir_shed_total', help: 'Requests turned away because the service itself was too busy.', registers },
+    labelNames: ['reason'] as const,
   });
   const faults = new Counter({
     ...{ name: 'weir_attempt_faults_total', help: 'Failed upstream attempts.', registers },
@@ -70,7 +80,19 @@ export function createMetrics(gauges: {
       this.set(gauges.streams());
     },
   });
-  const { standings = () => [] } = gauges;
+  const { standings = () => [], load, edgeOpening } = gauges;
+  new Gauge({
+    ...{ name: 'weir_event_loop_delay_seconds', help: 'How long a ready thing waits for the event loop.', registers },
+    collect() {
+      this.set((load?.().eventLoopDelayMs ?? 0) / 1000);
+    },
+  });
+  new Gauge({
+    ...{ name: 'weir_edge_opening', help: 'Share of new requests that Envoy lets through.', registers },
+    collect() {
+      this.set(edgeOpening?.() ?? 1);
+    },
+  });
   new Gauge({
     ...{ name: 'weir_model_listed', help: 'Whether the catalog lists the model: 1 or 0.', registers },
     labelNames: ['model'] as const,
@@ -97,6 +119,7 @@ export function createMetrics(gauges: {
       if (firstTokenMs !== undefined) firstToken.observe({ model }, firstTokenMs / 1000);
     },
     refusal: ({ code }) => refusals.inc({ code }),
+    shed: (reason) => sheds.inc({ reason }),
     attempt: (route, reason) => attempts.inc({ route, reason }),
     fault: (route, { kind }) => faults.inc({ route, kind }),
     render: () => registry.metrics(),

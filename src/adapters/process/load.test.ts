@@ -1,0 +1,153 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createProcessLoad, type LoadSources, type ProcessLoad } from './load.ts';
+
+let now: number;
+let memory: number;
+let tick: () => void;
+let stopped: boolean;
+let meter: ProcessLoad;
+
+beforeEach(() => {
+  now = 0;
+  memory = 100;
+  stopped = false;
+  const sources: LoadSources = {
+    elapsed: () => now,
+    every: (_, run) => {
+      tick = run;
+      return () => {
+        stopped = true;
+      };
+    },
+    memoryInUse: () => memory,
+  };
+  meter = createProcessLoad({ memoryLimitBytes: 1_000, sources });
+});
+
+/** Lets time pass with the loop free, or held up for `gapMs` again and again. */
+function pass(ms: number, gapMs = 20): void {
+  for (const end = now + ms; now < end;) {
+    now += gapMs;
+    tick();
+  }
+}
+
+describe("the event loop's delay", () => {
+  it('is nothing while the timer is on time', () => {
+    pass(1_000);
+    expect(meter.current().eventLoopDelayMs).toBe(0);
+  });
+
+  it('is seen within 200 ms of a loop that is held up for 200 ms at a time, and is gone a second after', () => {
+    pass(200, 200);
+    expect(meter.current().eventLoopDelayMs).toBeGreaterThan(50);
+    pass(1_000, 200);
+    // Held up for 180 of each 200 ms: a moment at random waits 81.
+    expect(meter.current().eventLoopDelayMs).toBeCloseTo(81, 0);
+    pass(1_000);
+    expect(meter.current().eventLoopDelayMs).toBeLessThan(1);
+  });
+
+  it('is hardly seen of a single pause of 50 ms', () => {
+    pass(500);
+    pass(50, 50);
+    expect(meter.current().eventLoopDelayMs).toBeLessThan(5);
+  });
+});
+
+describe('memory', () => {
+  it('is a share of the limit, looked at four times a second', () => {
+    expect(meter.current().memoryShare).toBe(0.1);
+    memory = 900;
+    pass(200);
+    expect(meter.current().memoryShare).toBe(0.1);
+    pass(60);
+    expect(meter.current().memoryShare).toBe(0.9);
+    memory = 300;
+    pass(260);
+    expect(meter.current().memoryShare).toBe(0.3);
+  });
+});
+
+describe('the standing wait', () => {
+  const arrive = (...waits: readonly number[]): void => waits.forEach((wait) => meter.arrived(wait));
+
+  it('is what half of the newest waited at least, known after 100 ms', () => {
+    arrive(90, 80, 70, 60, 50, 40, 30, 20, 10, 5, 95, 85);
+    pass(80);
+    expect(meter.current().standingWaitMs).toBe(0);
+    pass(20);
+    expect(meter.current().standingWaitMs).toBe(60);
+  });
+
+  it('is nothing where only a few had to wait', () => {
+    arrive(90, 80, 70, 60, 50, 0, 0, 0, 0, 0, 0, 0);
+    pass(100);
+    expect(meter.current().standingWaitMs).toBe(0);
+  });
+
+  it('waits for enough requests, and no longer than half a second', () => {
+    arrive(50, 50, 50);
+    pass(480);
+    expect(meter.current().standingWaitMs).toBe(0);
+    pass(20);
+    expect(meter.current().standingWaitMs).toBe(50);
+  });
+
+  it('is not told by one or two', () => {
+    arrive(5_000, 5_000);
+    pass(500);
+    expect(meter.current().standingWaitMs).toBe(0);
+  });
+
+  it('is forgotten when nobody comes any more', () => {
+    arrive(50, 50, 50, 50, 50, 50, 50, 50, 50, 50);
+    pass(100);
+    expect(meter.current().standingWaitMs).toBe(50);
+    pass(500);
+    expect(meter.current().standingWaitMs).toBe(0);
+  });
+});
+
+describe('the time for which there has been a queue', () => {
+  /** So many windows of 100 ms with a wait that half of the requests had. */
+  function wait(waitedMs: number, windows: number): void {
+    for (let window = 0; window < windows; window += 1) {
+      for (let count = 0; count < 10; count += 1) meter.arrived(waitedMs);
+      pass(100);
+    }
+  }
+
+  it('grows while requests stand, and is paid back twice as fast', () => {
+    wait(900, 15);
+    expect(meter.current().queuedForMs).toBe(1_500);
+    wait(400, 5);
+    expect(meter.current().queuedForMs).toBe(500);
+    wait(900, 5);
+    expect(meter.current().queuedForMs).toBe(1_000);
+  });
+
+  it('is forgotten within two seconds, however long it was', () => {
+    wait(900, 300);
+    pass(2_000);
+    expect(meter.current().queuedForMs).toBe(0);
+  });
+});
+
+it('stops its timer when it is closed', () => {
+  meter.close();
+  expect(stopped).toBe(true);
+});
+
+it('measures this very process', async () => {
+  const real = createProcessLoad({ memoryLimitBytes: 1024 ** 4 });
+  const held = performance.now();
+  while (performance.now() - held < 400);
+  // The timer is overdue: it runs before one that is armed now.
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const { eventLoopDelayMs, memoryShare } = real.current();
+  real.close();
+  expect(eventLoopDelayMs).toBeGreaterThan(50);
+  expect(memoryShare).toBeGreaterThan(0);
+  expect(memoryShare).toBeLessThan(0.01);
+});

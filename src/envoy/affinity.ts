@@ -1,0 +1,52 @@
+import { extension } from './typed.ts';
+import type { JsonObject } from './typed.ts';
+
+/** Request header with a digest of what begins the prompt (`UpstreamCall.affinity`). It is removed before the call leaves. */
+export const affinityHeader = 'x-weir-affinity';
+
+/** Where the digest waits inside Envoy until the endpoint is picked. */
+const stateKey = 'weir.affinity';
+
+/**
+ * Envoy 1.40 applies a route's `request_headers_to_remove` before it picks the endpoint, so that a header cannot be both
+ * hashed and kept from the engine. This filter of the egress listener takes a copy that stays inside.
+ */
+export const keepAffinity: JsonObject = extension(
+  stateKey,
+  'envoy.extensions.filters.http.set_filter_state.v3.Config',
+  {
+    on_request_headers: [
+      {
+        object_key: stateKey,
+        factory_key: 'envoy.hashable_string',
+        format_string: {
+          text_format_source: { inline_string: `%REQ(${affinityHeader})%` },
+          omit_empty_values: true,
+        },
+        skip_if_empty: true,
+      },
+    ],
+  },
+);
+
+/** The egress route's part: what is hashed. A call without a digest gets a random endpoint that has room. */
+export const affinityHash: readonly JsonObject[] = [{ filter_state: { key: stateKey } }];
+
+/**
+ * The most that one endpoint takes, in percent of its even share of the requests under way in this Envoy. Lower would send
+ * a prompt that many share away from its cache for a small unevenness; higher would let it fill one endpoint while others
+ * idle.
+ */
+const mostOfEvenShare = 150;
+
+/**
+ * A cluster's part: consistent hashing, which depends on the addresses alone, so that every Envoy picks the same endpoint.
+ * Where the bound is reached the next endpoint follows from the digest, too: a hot prompt has the same second home each
+ * time. Maglev, because Envoy's ring hash moves 13 % of the other endpoints' prompts when one of four leaves: its points
+ * per endpoint depend on how many there are. Maglev moved 1 in 1,500. The table is 128 KiB a cluster.
+ * https://www.envoyproxy.io/docs/envoy/v1.40.0/intro/arch_overview/upstream/load_balancing/load_balancers#maglev
+ */
+export const affineBalancing: JsonObject = { lb_policy: 'MAGLEV', maglev_lb_config: { table_size: 16_381 } };
+
+/** Goes into the cluster's `common_lb_config`. */
+export const affineBound: JsonObject = { consistent_hashing_lb_config: { hash_balance_factor: mostOfEvenShare } };
