@@ -1,0 +1,115 @@
+/** Three times what the engines can take, for half a minute: who is let in must not feel it, and who is not is told at once. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Caller, http1Caller } from '../support/caller.ts';
+import { figuresOf } from '../support/process-figures.ts';
+import { roomyKey } from '../support/roomy-key.ts';
+import { type SpawnedEngine, spawnDemoEngine } from '../support/spawn-demo-engine.ts';
+import { modelManifest, startWeir, type Weir } from '../support/weir.ts';
+
+/** Answers that each of two engines gives at once, and how long one takes. */
+const slots = 32;
+const answerMs = 500;
+const carriedPerSecond = (2 * slots * 1000) / answerMs;
+const offeredPerSecond = 3 * carriedPerSecond;
+const seconds = 30;
+
+let engines: readonly SpawnedEngine[];
+let weir: Weir;
+let caller: Caller;
+
+const backend = (name: string, port: number): string =>
+  [
+    'apiVersion: weir.dev/v1alpha1',
+    'kind: Backend',
+    `metadata: {name: ${name}}`,
+    'spec:',
+    '  engine: vllm',
+    `  endpoint: {host: 127.0.0.1, port: ${port}, path: /v1}`,
+    `  capacity: {maxConcurrentRequests: ${slots}}`,
+    '---',
+    '',
+  ].join('\n');
+
+beforeAll(async () => {
+  engines = [await spawnDemoEngine({ reasoning: 'never' }), await spawnDemoEngine({ reasoning: 'never' })];
+  const backends = engines.map(({ port }, index) => backend(`engine-${index}`, port)).join('');
+  const model = modelManifest('test/model', ['engine-0', 'engine-1']).replaceAll(/weight: \d+/g, 'weight: 100');
+  weir = await startWeir({ manifests: { 'catalog.yaml': backends + model } });
+  caller = http1Caller({ ...weir, key: await roomyKey(weir) });
+});
+afterAll(async () => {
+  await caller.close();
+  await weir.close();
+  for (const engine of engines) await engine.close();
+});
+
+const ask = (stream: boolean) => ({
+  ...{ model: 'test/model', stream },
+  messages: [
+    { role: 'user', content: `Say. [[demo {"words": 8, "firstTokenDelayMs": ${answerMs / 2}, "tokenDelayMs": 25}]]` },
+  ],
+});
+
+interface Sent {
+  readonly status: number;
+  readonly ms: number;
+}
+
+async function send(stream: boolean): Promise<Sent> {
+  const begun = performance.now();
+  const { status } = await caller.ask(ask(stream));
+  return { status, ms: performance.now() - begun };
+}
+
+/** Sends at a steady pace, whatever comes of it. */
+function offer(perSecond: number, forSeconds: number): Promise<readonly Sent[]> {
+  const all: Promise<Sent>[] = [];
+  const begun = performance.now();
+  return new Promise((resolve, reject) => {
+    const timer = setInterval(() => {
+      const due = Math.min(forSeconds, (performance.now() - begun) / 1000) * perSecond;
+      while (all.length < due) all.push(send(all.length % 2 === 0));
+      if (all.length < perSecond * forSeconds) return;
+      clearInterval(timer);
+      Promise.all(all).then(resolve, reject);
+    }, 5);
+  });
+}
+
+/** Nearest rank, milliseconds. */
+function percentile(sent: readonly Sent[], share: number): number {
+  const sorted = sent.map(({ ms }) => ms).toSorted((a, b) => a - b);
+  return sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;
+}
+
+test(`three times the load it can carry, for ${seconds} s`, async () => {
+  // A quarter of what it can carry is no load.
+  const calm = await offer(carriedPerSecond / 4, 4);
+  expect(new Set(calm.map(({ status }) => status))).toEqual(new Set([200]));
+  const residentBefore = figuresOf(weir.pid('service')).residentBytes;
+
+  const rush = await offer(offeredPerSecond, seconds);
+  const served = rush.filter(({ status }) => status === 200);
+  const refused = rush.filter(({ status }) => status !== 200);
+  const figures = {
+    unloadedP99: percentile(calm, 0.99),
+    servedP99: percentile(served, 0.99),
+    refusedP95: percentile(refused, 0.95),
+    refusedP99: percentile(refused, 0.99),
+    servedPerSecond: served.length / seconds,
+  };
+  console.log(figures);
+  expect([...new Set(refused.map(({ status }) => status))]).toEqual([503]);
+  expect(figures.servedP99).toBeLessThan(3 * figures.unloadedP99);
+  // The last hundredths are the sender's own: it shares the machine.
+  expect(figures.refusedP95).toBeLessThan(100);
+  // All that could be carried was, or nearly.
+  expect(figures.servedPerSecond).toBeGreaterThan(0.7 * carriedPerSecond);
+
+  await weir.settled();
+  const after = await offer(carriedPerSecond / 4, 2);
+  expect(new Set(after.map(({ status }) => status))).toEqual(new Set([200]));
+  await expect
+    .poll(() => figuresOf(weir.pid('service')).residentBytes, { timeout: 10_000 })
+    .toBeLessThan(residentBefore + 64 * 1024 * 1024);
+}, 90_000);
