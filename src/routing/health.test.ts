@@ -122,6 +122,23 @@ describe('the circuit of a route', () => {
     expect(state(route)).toBe('probe');
   });
 
+  it('lets another one probe when the first is never answered', () => {
+    const { clock, health, begin, state } = watchHealth();
+    const route = routeOf('a');
+    for (let time = 0; time < 5; time += 1) {
+      const record = begin(route);
+      clock.advance(2000);
+      record.ended(failed({ kind: 'stalled', detail: '' }));
+    }
+    clock.advance(1250);
+    begin(route);
+    expect([state(route), health.begin(route, { stream: true })]).toEqual(['out', undefined]);
+    clock.advance(10_000);
+    expect(state(route)).toBe('probe');
+    begin(route).ended(complete);
+    expect(state(route)).toBe('in');
+  });
+
   it('is the route’s own: another model on the same backend goes on', () => {
     const { attempt, state } = watchHealth();
     const route = routeOf('a');

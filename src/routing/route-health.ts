@@ -29,6 +29,8 @@ const prior = { value: 1, weight: 2 };
 const enough = 6;
 /** An attempt that fails without output within this time has kept nobody waiting, milliseconds. */
 const atOnceMs = 1000;
+/** After so long without a sign of life another request may probe too, milliseconds: this one may have been lost. */
+const probeMs = 10_000;
 /** A lost race is half a failure: the answer would have come. */
 const beatenWeight = 0.5;
 
@@ -36,7 +38,7 @@ export function createRouteHealth(
   load: BackendLoad,
   { random, elapsed }: { readonly random: () => number; readonly elapsed: () => number },
 ): RouteHealth {
-  const circuit = createCircuit({ random, failuresInRow: 5, openMs: 1000, mostOpenMs: 30_000 });
+  const circuit = createCircuit({ random, failuresInRow: 5, openMs: 1000, mostOpenMs: 30_000, probeMs });
   const cooling = createCooling();
   // A dozen attempts are the present: a route that begins to fail is seen to within as many.
   const success = createDecayedMean({ halfLifeMs: 30_000, mostWeight: 12 });
