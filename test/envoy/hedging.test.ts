@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type Caller, http1Caller, type OpenAnswer } from '../support/caller.ts';
+import { costOf, picoUsd } from '../support/cost.ts';
+import { putTogether } from '../support/put-together.ts';
+import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+
+let slow: DemoEngine;
+let quick: DemoEngine;
+let weir: Weir;
+let caller: Caller;
+
+const models = ['cold', 'late', 'silent', 'learned', 'off'] as const;
+const delayMs = 3000;
+/** What a stream waits for where nothing is known of its route (docs/resilience.md). */
+const coldMs = 1000;
+/** For what is no promise of the gateway's: processes, connections, a busy machine. */
+const slackMs = 1000;
+
+beforeAll(async () => {
+  slow = await startDemoEngine({ name: 'slow', behaviour: { reasoning: 'never' } });
+  quick = await startDemoEngine({ name: 'quick', behaviour: { reasoning: 'never' } });
+  const off = '  hedging: {mode: Off}';
+  const manifests = [
+    ...[backendManifest('slow', slow), backendManifest('quick', quick)],
+    // The slow one is always the first to be asked.
+    ...models.map((name) =>
+      modelManifest(`test/${name}`, ['slow', 'quick'], name === 'off' ? off : '').replace(
+        'weight: 1000',
+        'weight: 1000000',
+      ),
+    ),
+  ];
+  weir = await startWeir({ engines: [slow, quick], manifests: { 'catalog.yaml': manifests.join('') } });
+  caller = http1Caller(weir);
+});
+beforeEach(() => {
+  for (const engine of [slow, quick]) engine.reset();
+});
+afterAll(async () => {
+  await caller.close();
+  await weir.close();
+  for (const engine of [slow, quick]) await engine.close();
+});
+
+type Usage = Readonly<Record<string, unknown>>;
+
+interface Timed {
+  readonly answer: OpenAnswer;
+  /** To the first byte of the body, and when that was. */
+  readonly firstMs: number;
+  readonly firstAt: number;
+}
+
+async function ask(model: (typeof models)[number], fields: object = {}): Promise<Timed> {
+  const id = `${model}-${JSON.stringify(fields).replaceAll(/\W+/g, '-')}`;
+  const begun = performance.now();
+  const messages = [{ role: 'user', content: 'Who is first? [[words=12]]' }];
+  const body = { model: `test/${model}`, messages, ...fields };
+  const answer = await caller.open(body, { headers: { 'x-request-id': id } }).answer;
+  await answer.until((text) => text !== '');
+  const firstAt = performance.now();
+  expect([answer.status, await answer.ended]).toEqual([200, 'clean']);
+  return { answer, firstMs: firstAt - begun, firstAt };
+}
+
+const streamed = { stream: true, stream_options: { include_usage: true } };
+/** Tells by the bill whose answer it was: that engine says so many of the prompt's tokens were cached. */
+const quickCached = 3;
+const prices = { prompt: 150_000n, cached: 30_000n, completion: 600_000n };
+
+/** That the model's latest row is the bill of this answer, and that there is one row for each request. */
+async function expectBilledOnce(
+  model: (typeof models)[number],
+  { usage, attempts, requests = 1 }: { readonly usage: Usage; readonly attempts: number; readonly requests?: number },
+) {
+  await weir.settled();
+  const rows = (await weir.ledger()).filter((one) => one['model'] === `test/${model}`);
+  expect(rows.length).toBe(requests);
+  const [row = {}] = rows;
+  const { prompt_tokens, completion_tokens } = usage;
+  expect(row).toMatchObject({ outcome: 'completed', attempts, prompt_tokens, completion_tokens, estimated: false });
+  expect(picoUsd(row['cost'])).toBe(costOf(row, prices));
+  expect(Number(row['cost'])).toBe(usage['cost']);
+  return row;
+}
+
+/** The call that was given up, and that its connection was closed within a second of the winner's first byte. */
+async function expectLetGo(engine: DemoEngine, { firstAt }: Timed): Promise<void> {
+  await engine.until(() => engine.openRequests() === 0, 1000);
+  const [lost] = engine.requests();
+  expect(engine.requests()).toEqual([expect.objectContaining({ aborted: true, state: 'closed' })]);
+  const afterMs = (lost?.endedAt ?? Number.NaN) - firstAt;
+  console.log(`the loser's connection was closed ${Math.round(afterMs)} ms after the winner's first byte`);
+  expect(afterMs).toBeLessThan(1000);
+  await expect.poll(() => activeUpstream()).toEqual([]);
+}
+
+async function activeUpstream(): Promise<readonly string[]> {
+  const lines = (await weir.admin('/stats?filter=upstream_rq_active$')).split('\n');
+  return lines.filter((line) => line !== '' && !line.endsWith(': 0'));
+}
+
+test('a stream whose engine is slow comes from another one after the delay; the loser is let go, one answer is billed', async () => {
+  slow.set({ firstTokenDelayMs: delayMs });
+  quick.set({ cachedTokens: quickCached });
+  const timed = await ask('cold', streamed);
+  expect(timed.firstMs).toBeGreaterThan(coldMs - 50);
+  expect(timed.firstMs).toBeLessThan(coldMs + slackMs);
+  const [first = Number.NaN, second] = [slow, quick].map((engine) => engine.requests()[0]?.receivedAt);
+  expect(second).toBeGreaterThan(first);
+  await expectLetGo(slow, timed);
+  const { usage, choices } = putTogether(timed.answer.text());
+  expect(choices[0]?.finish_reason).toBe('stop');
+  expect(await expectBilledOnce('cold', { usage, attempts: 2 })).toMatchObject({ cached_tokens: quickCached });
+});
+
+test('a first engine that is faster after all wins: the second attempt is let go and costs nothing', async () => {
+  slow.set({ firstTokenDelayMs: coldMs + 500 });
+  quick.set({ firstTokenDelayMs: delayMs, cachedTokens: quickCached });
+  const timed = await ask('late', streamed);
+  expect(timed.firstMs).toBeGreaterThan(coldMs + 400);
+  expect(timed.firstMs).toBeLessThan(coldMs + 500 + slackMs);
+  await expectLetGo(quick, timed);
+  const { usage } = putTogether(timed.answer.text());
+  expect(await expectBilledOnce('late', { usage, attempts: 2 })).toMatchObject({ cached_tokens: 0 });
+});
+
+test('an engine that does not even send headers loses in the same way', async () => {
+  slow.set({ fault: 'stall', at: 'before-headers' });
+  const timed = await ask('silent', streamed);
+  expect(timed.firstMs).toBeLessThan(coldMs + slackMs);
+  await expectLetGo(slow, timed);
+  await expectBilledOnce('silent', { ...putTogether(timed.answer.text()), attempts: 2 });
+});
+
+test('once it is known what a route takes, the delay is that, for answers in one piece too', async () => {
+  for (let known = 0; known < 25; known += 1) await ask('learned');
+  expect([slow.requests().length, quick.requests().length]).toEqual([25, 0]);
+  slow.reset();
+  slow.set({ firstTokenDelayMs: delayMs });
+  quick.set({ cachedTokens: quickCached });
+  const timed = await ask('learned');
+  expect(timed.firstMs).toBeLessThan(slackMs);
+  await expectLetGo(slow, timed);
+  const { usage } = JSON.parse(timed.answer.text()) as { readonly usage: Usage };
+  expect(await expectBilledOnce('learned', { usage, attempts: 2, requests: 26 })).toMatchObject({
+    cached_tokens: quickCached,
+  });
+});
+
+test('a model whose hedging is off makes no second attempt, however long it takes', async () => {
+  slow.set({ firstTokenDelayMs: 2 * coldMs });
+  const { firstMs, answer } = await ask('off', streamed);
+  expect(firstMs).toBeGreaterThan(2 * coldMs - 50);
+  expect(quick.requests()).toEqual([]);
+  await expectBilledOnce('off', { ...putTogether(answer.text()), attempts: 1 });
+});

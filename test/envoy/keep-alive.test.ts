@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type Caller, http1Caller, type OpenAnswer } from '../support/caller.ts';
+import { putTogether } from '../support/put-together.ts';
+import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+
+let engine: DemoEngine;
+let spare: DemoEngine;
+let weir: Weir;
+let caller: Caller;
+
+const silenceMs = 3500;
+
+beforeAll(async () => {
+  engine = await startDemoEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
+  spare = await startDemoEngine({ name: 'beta', behaviour: { reasoning: 'never' } });
+  const backends = backendManifest('only', engine) + backendManifest('spare', spare);
+  const models = [
+    modelManifest('test/model', ['only']),
+    modelManifest('test/two', ['only', 'spare'], '  hedging: {mode: Off}'),
+  ];
+  weir = await startWeir({
+    engines: [engine, spare],
+    env: { WEIR_KEEP_ALIVE_SECONDS: '1' },
+    manifests: { 'catalog.yaml': backends + models.join('') },
+  });
+  caller = http1Caller(weir);
+});
+afterAll(async () => {
+  await caller.close();
+  await weir.close();
+  for (const one of [engine, spare]) await one.close();
+});
+
+const question = (directives: object) => ({
+  model: 'test/model',
+  messages: [{ role: 'user' as const, content: `Well? [[demo ${JSON.stringify({ words: 12, ...directives })}]]` }],
+});
+const streamed = { stream: true, stream_options: { include_usage: true } } as const;
+const slow = { firstTokenDelayMs: silenceMs } as const;
+const comment = ': keep-alive\n\n';
+
+interface Heard {
+  readonly answer: OpenAnswer;
+  /** To the head of the answer, to its first byte of content, and to its end. */
+  readonly headMs: number;
+  readonly contentMs: number;
+  readonly endMs: number;
+}
+
+async function listen(body: object, id: string): Promise<Heard> {
+  const begun = performance.now();
+  const since = (): number => performance.now() - begun;
+  const answer = await caller.open(body, { headers: { 'x-request-id': id } }).answer;
+  const headMs = since();
+  await answer.until((text) => text.replaceAll(comment, '').trim() !== '');
+  const contentMs = since();
+  expect([answer.status, await answer.ended]).toEqual([200, 'clean']);
+  return { answer, headMs, contentMs, endMs: since() };
+}
+
+/** The rows of these requests, in this order. */
+async function rowsOf(...ids: readonly string[]) {
+  await weir.settled();
+  const rows = await weir.ledger();
+  return ids.flatMap((id) => rows.filter((row) => row['correlation_id'] === id));
+}
+
+/** The head comes with the first sign of life, the content when the engine has spoken. */
+function expectKeptAlive({ headMs, contentMs }: Heard): void {
+  expect(headMs).toBeGreaterThan(950);
+  expect(headMs).toBeLessThan(1800);
+  expect(contentMs).toBeGreaterThan(silenceMs - 50);
+}
+
+// What waits, waits together.
+test('a silent engine: a stream gets a comment each second and then the whole answer, JSON gets white space before it', async () => {
+  const [stream, json, quickStream, quickJson, clientStream, clientJson] = await Promise.all([
+    listen({ ...question(slow), ...streamed }, 'slow-stream'),
+    listen(question(slow), 'slow-json'),
+    listen({ ...question({}), ...streamed }, 'quick-stream'),
+    listen(question({}), 'quick-json'),
+    weir
+      .client()
+      .chat.completions.stream({ ...question(slow), ...streamed })
+      .finalChatCompletion(),
+    weir.client().chat.completions.create(question(slow)),
+  ]);
+
+  expectKeptAlive(stream);
+  const text = stream.answer.text();
+  expect(text.startsWith(comment.repeat(3))).toBe(true);
+  const frames = text.slice(3 * comment.length);
+  expect(frames).not.toContain(comment);
+  const whole = putTogether(quickStream.answer.text());
+  expect(quickStream.answer.text()).not.toContain(comment);
+  const kept = putTogether(frames);
+  expect(kept.choices).toEqual(whole.choices);
+  expect(kept.usage['completion_tokens']).toBe(whole.usage['completion_tokens']);
+
+  expectKeptAlive(json);
+  expect(json.answer.headers['content-type']).toBe('application/json');
+  expect(json.answer.text()).toMatch(/^ {3}\{/);
+  expect(quickJson.answer.text()).toMatch(/^\{/);
+  const parsed = JSON.parse(json.answer.text()) as typeof kept;
+  expect(parsed.choices).toEqual((JSON.parse(quickJson.answer.text()) as typeof kept).choices);
+
+  for (const completion of [clientStream, clientJson]) {
+    expect(completion.choices[0]?.message.content).toBe(whole.choices[0]?.message.content);
+    expect(completion.choices[0]?.finish_reason).toBe('stop');
+    expect(completion.usage?.completion_tokens).toBe(whole.usage['completion_tokens']);
+  }
+  const billed = { outcome: 'completed', completion_tokens: whole.usage['completion_tokens'] };
+  expect(await rowsOf('slow-stream', 'slow-json')).toEqual([
+    expect.objectContaining(billed),
+    expect.objectContaining(billed),
+  ]);
+});
+
+// The fault comes when the caller has been kept alive once, before any output.
+const failing = { firstTokenDelayMs: 1400, fault: 'cut', at: { events: 1 } } as const;
+
+test('a failure after that is told in the words of an answer that has begun, and nothing is billed', async () => {
+  const [stream, json, streamError, jsonError] = await Promise.all([
+    listen({ ...question(failing), ...streamed }, 'failed-stream'),
+    listen(question(failing), 'failed-json'),
+    weir
+      .client()
+      .chat.completions.stream({ ...question(failing), ...streamed })
+      .finalChatCompletion()
+      .catch((error: unknown) => error),
+    weir.client().chat.completions.create(question(failing)),
+  ]);
+
+  const text = stream.answer.text();
+  expect(text.startsWith(comment)).toBe(true);
+  const frames = text.replaceAll(comment, '').trimEnd().split('\n\n');
+  expect(frames.at(-1)).toBe('data: [DONE]');
+  const terminal: unknown = JSON.parse((frames.at(-2) ?? '').slice('data: '.length));
+  expect(terminal).toMatchObject({
+    choices: [{ finish_reason: 'error' }],
+    error: { code: 'stream_interrupted', type: 'service_error', message: expect.any(String) },
+  });
+  expect(text).not.toMatch(/"content":"[^"]/);
+  expect(String(streamError)).toContain('interrupted');
+
+  expect(json.answer.text()).toMatch(/^ +\{/);
+  const envelope = { error: { code: 'upstream_incomplete', type: 'service_error', message: expect.any(String) } };
+  expect(JSON.parse(json.answer.text())).toEqual(envelope);
+  // The client takes a 200 for a success, which is why callers have to look at the code (service specification §7.3).
+  expect(jsonError).toMatchObject(envelope);
+
+  const free = { prompt_tokens: 0, completion_tokens: 0, attempts: 1 };
+  const rows = await rowsOf('failed-stream', 'failed-json');
+  expect(rows).toEqual([
+    expect.objectContaining({ ...free, outcome: 'failed' }),
+    expect.objectContaining({ ...free, outcome: 'incomplete' }),
+  ]);
+  expect(rows.map(({ cost }) => Number(cost))).toEqual([0, 0]);
+});
+
+test('a failure after that is not seen at all where another route can serve', async () => {
+  const on = { on: 'alpha', ...failing };
+  const [stream, json] = await Promise.all([
+    listen({ ...question(on), ...streamed, model: 'test/two' }, 'moved-stream'),
+    listen({ ...question(on), model: 'test/two' }, 'moved-json'),
+  ]);
+  expect(stream.answer.text().startsWith(comment)).toBe(true);
+  const { choices } = putTogether(stream.answer.text().replaceAll(comment, ''));
+  expect(choices[0]?.finish_reason).toBe('stop');
+  expect(json.answer.text()).toMatch(/^ +\{/);
+  expect((JSON.parse(json.answer.text()) as { readonly choices: unknown }).choices).toEqual(choices);
+  expect(spare.requests().length).toBe(2);
+  const row = expect.objectContaining({ outcome: 'completed', attempts: 2 });
+  expect(await rowsOf('moved-stream', 'moved-json')).toEqual([row, row]);
+});
