@@ -119,11 +119,11 @@ function readLogprobs(body: JsonObject, strict: boolean): { readonly top: number
 function readResponseFormat(body: JsonObject, strict: boolean): ResponseFormat {
   const format = objectOr(body['response_format']);
   switch (format['type']) {
-    case 'json_object':
-      // llama.cpp takes a schema beside the type.
-      return isJsonObject(format['schema'])
-        ? { kind: 'json-schema', schema: format['schema'] }
-        : { kind: 'json-object' };
+    case 'json_object': {
+      // llama.cpp takes a schema beside the type, and TGI a value.
+      const schema = format['schema'] ?? format['value'];
+      return isJsonObject(schema) ? { kind: 'json-schema', schema } : { kind: 'json-object' };
+    }
     case 'json':
       return { kind: 'json-schema', schema: format['value'] };
     case 'json_schema': {

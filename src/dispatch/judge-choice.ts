@@ -2,11 +2,14 @@ import type { FinishReason } from '../core/event.ts';
 import type { StructuralCapability } from '../core/health.ts';
 import type { ResponseFormat, Tool, ToolCall, ToolChoice } from '../core/request.ts';
 import type { StructureAsk, StructureChecker, StructureVerdict } from '../core/structure.ts';
+import { createJsonPrefix } from './json-prefix.ts';
 
 /** What a request asks of an answer's structure. */
 export interface StructureWanted {
   readonly tools: readonly Tool[];
   readonly toolChoice: ToolChoice;
+  /** The caller has named sequences at which the answer ends, wherever that may be. */
+  readonly hasStops: boolean;
   readonly format?: Exclude<ResponseFormat, { readonly type: 'text' }>;
 }
 
@@ -29,11 +32,19 @@ export interface Finding {
 const defect = (detail: string): StructureVerdict => ({ kind: 'defective', detail });
 
 /**
- * Whether a choice says all it had to say. One that was cut by the caller's own cap, filtered, or is a refusal is relayed
- * as it is (service specification §4.1, §7.4): nobody promised that half an object parses.
+ * Whether a choice says all it had to say. One that was cut by the caller's own cap or stop sequence, filtered, or is a
+ * refusal is relayed as it is (service specification §4.1, §7.4): nobody promised that half an object parses.
  */
-function isJudged({ finish, refused }: CollectedChoice): boolean {
-  return !refused && (finish === 'stop' || finish === 'tool_calls');
+function isJudged(choice: CollectedChoice, { hasStops }: StructureWanted): boolean {
+  const { finish, refused, calls, text } = choice;
+  if (refused || (finish !== 'stop' && finish !== 'tool_calls')) return false;
+  return !hasStops || !isCut(calls.at(-1)?.arguments ?? text);
+}
+
+/** Whether a text is the beginning of some JSON, and no more. */
+function isCut(text: string): boolean {
+  const json = createJsonPrefix();
+  return json.push(text) && !json.isWhole();
 }
 
 /** An answer in words may still be of use to who demanded a call. */
@@ -75,7 +86,7 @@ export function judgeChoice(
   wanted: StructureWanted,
   checker: Pick<StructureChecker, 'check'>,
 ): readonly Promise<Finding>[] {
-  if (!isJudged(choice)) return [];
+  if (!isJudged(choice, wanted)) return [];
   const { text, calls } = choice;
   const { toolChoice, format } = wanted;
   const finding = async (

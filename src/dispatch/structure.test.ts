@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { AnswerEvent, FinishReason } from '../core/event.ts';
-import type { Request, Tool } from '../core/request.ts';
+import type { Tool } from '../core/request.ts';
 import type { StructureAsk, StructureVerdict } from '../core/structure.ts';
-import { structureOf, type StructureFindings } from './structure.ts';
+import { type StructuredAsk, structureOf, type StructureFindings } from './structure.ts';
 
-type Asked = Partial<Pick<Request, 'tools' | 'toolChoice' | 'responseFormat'>>;
+type Asked = Partial<StructuredAsk>;
 
 /** A checker for schemas of one keyword, `const`; `{}` cannot be told. */
 function createChecker() {
@@ -46,7 +46,7 @@ const strict: Asked = { responseFormat: { type: 'json_schema', name: 'list', sch
 const bare: Asked = { responseFormat: { type: 'json_schema', name: 'any' } };
 
 async function judge(asked: Asked, events: readonly AnswerEvent[]): Promise<StructureFindings | undefined> {
-  const watch = structureOf({ tools: [], ...asked }, createChecker());
+  const watch = structureOf({ tools: [], sampling: {}, ...asked }, createChecker());
   watch?.take(events);
   return watch?.verdict();
 }
@@ -69,7 +69,7 @@ describe('an answer', () => {
     ['nothing', {}],
     ['text', { responseFormat: { type: 'text' } }],
   ])('of which %s is asked is not watched', (_, asked) => {
-    expect(structureOf({ tools: [], ...asked }, createChecker())).toBeUndefined();
+    expect(structureOf({ tools: [], sampling: {}, ...asked }, createChecker())).toBeUndefined();
   });
 
   const rows: readonly (readonly [what: string, asked: Asked, events: readonly AnswerEvent[], expected: string])[] = [
@@ -89,6 +89,18 @@ describe('an answer', () => {
       'json_object',
     ],
     ['what the schema allows, a list', schema, [text('[1]'), finish('stop')], 'json_schema'],
+    [
+      'what a stop sequence of the caller’s cut',
+      { ...object, sampling: { stop: '1' } },
+      [text('{"a":'), finish('stop')],
+      '',
+    ],
+    [
+      'what no stop sequence can have cut',
+      { ...object, sampling: { stop: ['1'] } },
+      [text('{a'), finish('stop')],
+      'json_object!',
+    ],
     ['what the schema forbids', schema, [text('[2]'), finish('stop')], 'json_schema!'],
     ['an object where the schema was left out', bare, [text('{}'), finish('stop')], 'json_schema'],
     ['a list where the schema was left out', bare, [text('[]'), finish('stop')], 'json_schema!'],
@@ -213,17 +225,9 @@ describe('an answer', () => {
     expect(await judge(object, [...events, text('aa'), finish('stop')])).toEqual({ judged: [], defects: [] });
   });
 
-  it('is forgotten when another attempt begins', async () => {
-    const watch = structureOf({ tools: [], ...object }, createChecker());
-    watch?.take([text('{"half'), finish('stop')]);
-    watch?.reset();
-    watch?.take([text('{}'), finish('stop')]);
-    expect(await watch?.verdict()).toEqual({ judged: ['json_object'], defects: [] });
-  });
-
   it('is asked about call by call and choice by choice, once each', async () => {
     const checker = createChecker();
-    const watch = structureOf({ tools, ...object }, checker);
+    const watch = structureOf({ tools, sampling: {}, ...object }, checker);
     watch?.take([...call('go', '{"to":1}'), ...call('stop', '{}', { tool: 1 }), finish('tool_calls')]);
     watch?.take([text('{}', 1), finish('stop', 1)]);
     await watch?.verdict();

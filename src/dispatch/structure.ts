@@ -17,8 +17,6 @@ export interface StructureWatch {
   readonly take: (events: readonly AnswerEvent[]) => void;
   /** Judges what was taken, when the answer is whole. Never rejects. */
   readonly verdict: () => Promise<StructureFindings>;
-  /** Begins anew, for another attempt. */
-  readonly reset: () => void;
 }
 
 /** A longer answer is not kept for judging: it gets the benefit of the doubt. */
@@ -32,11 +30,15 @@ interface Collecting {
   refused: boolean;
 }
 
-function wantedOf(request: Pick<Request, 'tools' | 'toolChoice' | 'responseFormat'>): StructureWanted | undefined {
-  const { tools, toolChoice = 'auto', responseFormat } = request;
+/** What of a request bears on the structure of its answer. */
+export type StructuredAsk = Pick<Request, 'tools' | 'toolChoice' | 'responseFormat' | 'sampling'>;
+
+function wantedOf(request: StructuredAsk): StructureWanted | undefined {
+  const { tools, toolChoice = 'auto', responseFormat, sampling } = request;
   const format = responseFormat?.type === 'text' ? undefined : responseFormat;
   if (tools.length === 0 && format === undefined) return undefined;
-  return { tools, toolChoice, ...(format === undefined ? {} : { format }) };
+  const hasStops = sampling.stop !== undefined && sampling.stop.length > 0;
+  return { tools, toolChoice, hasStops, ...(format === undefined ? {} : { format }) };
 }
 
 function merge(findings: readonly Finding[]): StructureFindings {
@@ -54,7 +56,7 @@ function merge(findings: readonly Finding[]): StructureFindings {
  * asks for none.
  */
 export function structureOf(
-  request: Pick<Request, 'tools' | 'toolChoice' | 'responseFormat'>,
+  request: StructuredAsk,
   checker: Pick<StructureChecker, 'check'>,
 ): StructureWatch | undefined {
   const wanted = wantedOf(request);
@@ -112,10 +114,6 @@ export function structureOf(
         return judgeChoice(collected, wanted, checker);
       });
       return merge(await Promise.all(asks));
-    },
-    reset: () => {
-      choices.clear();
-      left = maxCharacters;
     },
   };
 }
