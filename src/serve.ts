@@ -7,6 +7,7 @@ import { createEgress } from './adapters/egress/egress.ts';
 import { createClusterFile } from './adapters/envoy/cluster-file.ts';
 import { createDownstreamBuffers } from './adapters/envoy/downstream-buffers.ts';
 import { listenExtProc } from './adapters/extproc/server.ts';
+import { createMemoryLimits } from './adapters/limits/memory.ts';
 import { openManifests } from './adapters/manifests/source.ts';
 import { createMetrics } from './adapters/ops/metrics.ts';
 import { startOps } from './adapters/ops/server.ts';
@@ -18,6 +19,7 @@ import { openStore } from './adapters/store/open-store.ts';
 import { startStructureChecker } from './adapters/structure/start-structure-checker.ts';
 import { startTokenizers } from './adapters/tokenizer/start-tokenizers.ts';
 import { startPrepareWorker } from './adapters/worker/prepare-in-worker.ts';
+import { createAddressGate } from './admission/address-gate.ts';
 import type { Route, Snapshot } from './core/catalog.ts';
 import { renderClusters } from './envoy/clusters.ts';
 import { runFolder } from './envoy/run-folder.ts';
@@ -168,6 +170,8 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   });
   const pipeline: Pipeline = createPipeline({
     store,
+    gate: createAddressGate({ clock: systemClock }),
+    limits: createMemoryLimits(systemClock),
     looksLikeKey,
     hashKey,
     abuseContact: settings.WEIR_ABUSE_CONTACT,
