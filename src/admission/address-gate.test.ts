@@ -112,6 +112,15 @@ describe('replicas that count together', () => {
     expect(told).toEqual(['2001:db8:0:1::/64', stranger]);
   });
 
+  it('are not told of strangers who flood the gate', () => {
+    const told = new Set<string>();
+    const { gate } = begin({ maxFailing: 100, onFailure: (network) => told.add(network) });
+    for (let index = 0; index < 10_000; index += 1) gate.failed(addressOf(index));
+    expect(told.size).toBeLessThan(1_000);
+    gate.failed(addressOf(9_999));
+    expect(told).toContain(addressOf(9_999));
+  });
+
   it('block on the word of another', () => {
     const { clock, gate } = begin();
     gate.block(stranger, 12_000);

@@ -4,7 +4,7 @@ import type { Clock } from '../core/clock.ts';
 
 /** Service specification §5, rule 5: more than 30 failures within 30 s block an address for 30 s. */
 export const tolerated = 30;
-const windowMs = 30_000;
+export const windowMs = 30_000;
 export const blockMs = 30_000;
 
 export interface AddressGateOptions {
@@ -13,7 +13,7 @@ export interface AddressGateOptions {
   readonly maxFailing?: number;
   /** Networks blocked at once; about 100 bytes each. Blocking so many takes 31 times as many requests within 30 s. */
   readonly maxBlocked?: number;
-  /** Told of each failure that counts, for replicas that count together. */
+  /** Told of each failure, for replicas that count together; not of those that come once while strangers flood it. */
   readonly onFailure?: (network: string) => void;
 }
 
@@ -99,7 +99,7 @@ export function createAddressGate(options: AddressGateOptions): OpenAddressGate 
       const now = clock.elapsed();
       const recent = forget(network).filter((time) => time > now - windowMs);
       const times = [...recent, now].slice(-tolerated - 1);
-      onFailure(network);
+      if (times.length > 1 || failing < maxFailing / 2) onFailure(network);
       if (times.length > tolerated && block(network, blockMs)) return;
       if (failing >= maxFailing) makeRoom(now);
       levels[times.length]?.set(network, times);

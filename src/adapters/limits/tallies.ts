@@ -15,6 +15,8 @@ export interface Tallies {
   readonly ofKey: (id: string) => Tally;
   /** Workspaces with requests under way. */
   readonly workspaces: () => Iterable<string>;
+  /** Keys with requests under way. */
+  readonly keys: () => Iterable<string>;
   /** Begins a request. */
   readonly open: (ask: LimitsAsk) => Slot;
 }
@@ -39,6 +41,7 @@ export function createTallies(
     ofWorkspace: (id) => workspaces.get(id) ?? nothing,
     ofKey: (id) => keys.get(id) ?? nothing,
     workspaces: () => workspaces.keys(),
+    keys: () => keys.keys(),
     open: (ask) => {
       let cost: Money = 0n;
       let isOpen = true;

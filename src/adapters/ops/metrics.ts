@@ -24,6 +24,9 @@ const buckets = [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000];
 export function createMetrics(gauges: {
   readonly inFlight: () => number;
   readonly streams: () => number;
+  /** Absent: this process is the only one, and its limits need nobody else. */
+  readonly sharing?: () => { readonly isShared: boolean; readonly replicas: number };
+  readonly blockedAddresses?: () => number;
   /** How the models of the catalog stand, by id. */
   readonly standings?: () => Iterable<readonly [string, Standing]>;
 }): Metrics {
@@ -71,6 +74,27 @@ export function createMetrics(gauges: {
     },
   });
   const { standings = () => [] } = gauges;
+  const { sharing, blockedAddresses = () => 0 } = gauges;
+  new Gauge({
+    ...{ name: 'weir_blocked_addresses', help: 'Addresses blocked for failed authentication.', registers },
+    collect() {
+      this.set(blockedAddresses());
+    },
+  });
+  if (sharing !== undefined) {
+    new Gauge({
+      ...{ name: 'weir_limits_shared', help: '1: limits hold over all replicas. 0: each keeps its share.', registers },
+      collect() {
+        this.set(sharing().isShared ? 1 : 0);
+      },
+    });
+    new Gauge({
+      ...{ name: 'weir_replicas', help: 'Replicas alive when the shared limits last answered.', registers },
+      collect() {
+        this.set(sharing().replicas);
+      },
+    });
+  }
   new Gauge({
     ...{ name: 'weir_model_listed', help: 'Whether the catalog lists the model: 1 or 0.', registers },
     labelNames: ['model'] as const,
