@@ -34,12 +34,12 @@ export interface ValkeyLink {
 }
 
 /** How long one answer is waited for, milliseconds; a request may have to wait that long in vain. */
-export const patienceMs = 50;
+const patienceMs = 50;
 /** So many answers in a row that did not come in time, and the server is not asked any more. */
 const tolerated = 3;
 const heartbeatMs = 1_000;
 /** A replica that has not been heard of for so long is dead. */
-export const leaseMs = 3_000;
+const leaseMs = 3_000;
 export const replicasKey = 'weir:replicas';
 
 export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
