@@ -20,6 +20,7 @@ export default defineConfig({
         },
       },
       { test: { name: 'house', include: ['test/house/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 } },
+      { test: { name: 'stores', include: ['test/stores/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 120_000 } },
       { test: { name: 'envoy', include: ['test/envoy/**/*.test.ts'], ...withProcesses } },
       { test: { name: 'engine', include: ['test/engine/**/*.test.ts'], ...withProcesses } },
     ],

@@ -2,13 +2,16 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { createEgress } from './adapters/egress/egress.ts';
 import { createEnvoyAdmin } from './adapters/envoy/admin.ts';
 import { createClusterFile } from './adapters/envoy/cluster-file.ts';
 import { createDownstreamBuffers } from './adapters/envoy/downstream-buffers.ts';
 import { createEdgeValve } from './adapters/envoy/edge-valve.ts';
 import { listenExtProc } from './adapters/extproc/server.ts';
+import { createMemoryLimits } from './adapters/limits/memory.ts';
+import { shareBlocks } from './adapters/limits/shared-blocks.ts';
+import { createValkeyLimits, type ValkeyLimits } from './adapters/limits/valkey.ts';
 import { openManifests } from './adapters/manifests/source.ts';
 import { createMetrics } from './adapters/ops/metrics.ts';
 import { startOps } from './adapters/ops/server.ts';
@@ -24,6 +27,7 @@ import { startTokenizers } from './adapters/tokenizer/start-tokenizers.ts';
 import { startPrepareWorker } from './adapters/worker/prepare-in-worker.ts';
 import { nextOpening, openingStepMs } from './admission/edge-opening.ts';
 import { overloadLimits } from './admission/overload.ts';
+import { blockMs, createAddressGate, tolerated, windowMs } from './admission/address-gate.ts';
 import type { Route, Snapshot } from './core/catalog.ts';
 import { renderClusters } from './envoy/clusters.ts';
 import { runFolder } from './envoy/run-folder.ts';
@@ -171,8 +175,17 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   loadTokenizers(catalog.snapshots.current());
   measured.retain(catalog.snapshots.current().models);
 
+  const valkeyUrl = settings.WEIR_VALKEY_URL;
+  const shared = valkeyUrl === undefined ? undefined : shareLimits(valkeyUrl, log);
+  const link = shared?.link;
+  let tellOthers = (_: string): void => undefined;
+  const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers(network) });
+  if (link !== undefined) tellOthers = shareBlocks({ link, tolerated, windowMs, blockMs, block: gate.block });
+
   let ready = false;
   const metrics = createMetrics({
+    ...(link === undefined ? {} : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas() }) }),
+    blockedAddresses: gate.blocked,
     inFlight: () => pipeline.inFlight(),
     streams: () => extproc.open(),
     load: load.current,
@@ -182,6 +195,8 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   });
   const pipeline: Pipeline = createPipeline({
     store,
+    gate,
+    limits: shared ?? createMemoryLimits(systemClock),
     looksLikeKey,
     hashKey,
     abuseContact: settings.WEIR_ABUSE_CONTACT,
@@ -234,7 +249,16 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     await worker.close();
     await tokenizers.close();
     await structures.close();
+    await link?.close();
     await store.close();
     log.flush();
   };
+}
+
+function shareLimits(url: string, log: Logger): ValkeyLimits {
+  return createValkeyLimits({
+    ...{ url, clock: systemClock, newId: randomUUID },
+    onUp: () => log.info('limits are shared by all replicas'),
+    onDown: () => log.warn('Valkey is away: each replica keeps to its share of the limits'),
+  });
 }

@@ -6,6 +6,10 @@ const wholeNumber = (least: number, most: number) =>
 
 const port = wholeNumber(0, 65_535);
 
+function isValkeyAddress(text: string): boolean {
+  return text.startsWith('/') || (/^(redis|valkey)s?:\/\/[^/]/.test(text) && URL.canParse(text));
+}
+
 /** Every setting of `weir serve`: an environment variable each, with the prefix `WEIR_`. Described for `--help`. */
 export const settingsSchema = z.object({
   WEIR_DATA: z.string().min(1).default('.weir').describe('Folder of the database and the journal.'),
@@ -17,6 +21,11 @@ export const settingsSchema = z.object({
     .optional()
     .describe('Folder of the tokenizer folders that models name; default: tokenizers in the data folder.'),
   WEIR_DATABASE_URL: z.string().min(1).optional().describe('Database; default: SQLite in the data folder.'),
+  WEIR_VALKEY_URL: z
+    .string()
+    .refine(isValkeyAddress, 'expected redis://, rediss://, valkey://, valkeys:// or the path of a Unix socket')
+    .optional()
+    .describe('Valkey or Redis in which replicas share rate, concurrency and blocked addresses; default: memory.'),
   WEIR_OPS_PORT: port
     .default(9090)
     .describe('Port of /metrics, /livez and /readyz on the loopback; 0 takes a free one.'),

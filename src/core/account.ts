@@ -30,6 +30,8 @@ export interface Key {
 export interface Credential {
   readonly key: Key;
   readonly workspace: Workspace;
+  /** Spent with the key in the current period of its budget; absent when it has none. */
+  readonly spent?: Money;
 }
 
 export type OutcomeKind = 'completed' | 'cancelled' | 'interrupted' | 'incomplete' | 'failed';

@@ -1,7 +1,7 @@
 import type { OutcomeKind } from '../core/account.ts';
 import { countRuns, createRuns } from '../core/counted-runs.ts';
 import type { AnswerEvent } from '../core/event.ts';
-import { createMeter, type Metered } from './meter.ts';
+import { createMeter, type Meter, type Metered } from './meter.ts';
 
 /** Counts with the model's own tokenizer; each gives undefined when it cannot. */
 export interface TokenCounters {
@@ -9,8 +9,7 @@ export interface TokenCounters {
   readonly countText: (text: string) => Promise<number | undefined>;
 }
 
-export interface ExactMeter {
-  readonly take: (events: readonly AnswerEvent[]) => void;
+export interface ExactMeter extends Pick<Meter, 'take' | 'soFar'> {
   /** What is billed for an answer that ended like this. Estimated only where nobody can count. */
   readonly bill: (kind: OutcomeKind) => Promise<Metered>;
 }
@@ -24,7 +23,7 @@ const maxKept = 8 * 1024 * 1024;
  */
 export function createExactMeter(promptBytes: number, counters: TokenCounters | undefined): ExactMeter {
   const meter = createMeter(promptBytes);
-  if (counters === undefined) return { take: meter.take, bill: (kind) => Promise.resolve(meter.bill(kind)) };
+  if (counters === undefined) return { ...meter, bill: (kind) => Promise.resolve(meter.bill(kind)) };
   let reportedTokens: number | undefined;
   let isEstimate = false;
   const runs = createRuns();
@@ -38,6 +37,7 @@ export function createExactMeter(promptBytes: number, counters: TokenCounters | 
   }
 
   return {
+    soFar: meter.soFar,
     take: (events) => {
       meter.take(events);
       for (const event of events) keep(event);

@@ -14,6 +14,8 @@ export interface Metered {
 /** Counts what one answer used, from the events that were delivered. */
 export interface Meter {
   readonly take: (events: readonly AnswerEvent[]) => void;
+  /** What would be billed if the caller left now. */
+  readonly soFar: () => Usage;
   /** What is billed for an answer that ended like this (design, "What is billed"). */
   readonly bill: (kind: OutcomeKind) => Metered;
 }
@@ -33,7 +35,13 @@ export function createMeter(promptBytes: number): Meter {
   const delivered = (): number => (reported?.completionTokens ?? 0) + deltas - deltasAtReport;
   const promptTokens = (): number => reported?.promptTokens ?? Math.ceil(promptBytes / bytesPerToken);
 
+  function soFar(): Usage {
+    const cached = reported?.cachedTokens === undefined ? {} : { cachedTokens: reported.cachedTokens };
+    return { promptTokens: promptTokens(), completionTokens: delivered(), ...cached };
+  }
+
   return {
+    soFar,
     take: (events) => {
       for (const event of events) {
         switch (event.type) {
@@ -62,11 +70,8 @@ export function createMeter(promptBytes: number): Meter {
           return reported === undefined
             ? { usage: { promptTokens: promptTokens(), completionTokens: deltas }, estimated: true }
             : { usage: reported, estimated: isEstimate };
-        case 'cancelled': {
-          const cached = reported?.cachedTokens === undefined ? {} : { cachedTokens: reported.cachedTokens };
-          const usage = { promptTokens: promptTokens(), completionTokens: delivered(), ...cached };
-          return { usage, estimated: reported === undefined || isEstimate || deltas !== deltasAtReport };
-        }
+        case 'cancelled':
+          return { usage: soFar(), estimated: reported === undefined || isEstimate || deltas !== deltasAtReport };
         case 'interrupted':
           return {
             usage: { promptTokens: 0, completionTokens: delivered() },
