@@ -1,5 +1,5 @@
 import type { AnswerEvent } from '../core/event.ts';
-import type { Usage } from '../core/usage.ts';
+import { type CountedBy, leastExact, type Usage } from '../core/usage.ts';
 
 /** Counts text with the model's own tokenizer; undefined when it cannot. */
 export type CountText = (text: string) => Promise<number | undefined>;
@@ -45,7 +45,7 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
   let output = 0;
   /** Undefined once a part of it is unknown. */
   let reasoning: number | undefined = 0;
-  let isEstimated = false;
+  let countedBy: CountedBy = 'engine';
   let isOnly = true;
 
   function takePrompt({ promptTokens, cachedTokens }: Usage, { prefixTokens }: ShareOptions): void {
@@ -73,10 +73,10 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     if (prompt === undefined) return undefined;
     let completionTokens = output;
     let reasoningTokens = reasoning;
-    let estimated = isEstimated;
+    let source = countedBy;
     for (const tally of open) {
       completionTokens += addedBy(tally);
-      estimated ||= tally.reported === undefined && tally.deltas > 0;
+      if (tally.reported === undefined && tally.deltas > 0) source = 'estimate';
       const more = reasoningOf(tally);
       reasoningTokens = reasoningTokens === undefined || more === undefined ? undefined : reasoningTokens + more;
     }
@@ -84,7 +84,7 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     return {
       type: 'usage',
       usage: { ...prompt, completionTokens, ...split },
-      ...(estimated ? { estimated: true } : {}),
+      ...(source === 'engine' ? {} : { countedBy: source }),
     };
   }
 
@@ -126,7 +126,7 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     isOnly = false;
     open.delete(tally);
     const after = counted ?? tally.deltas;
-    isEstimated ||= counted === undefined;
+    if (uncounted !== '') countedBy = leastExact(countedBy, counted === undefined ? 'estimate' : 'tokenizer');
     const more = reasoningOf(tally);
     reasoning = reasoning === undefined || more === undefined ? undefined : reasoning + more;
     output += (tally.reported === undefined ? 0 : addedBy(tally)) + after;
