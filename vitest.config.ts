@@ -11,7 +11,7 @@ const withProcesses = {
 
 // The store's own tests, which the unit suite runs on SQLite and the suite `stores` once more on PostgreSQL.
 const onBothDatabases = [
-  ...['durability', 'find-credentials', 'keys', 'open-store', 'settle-batch', 'settle-or-explain'],
+  ...['durability', 'find-credentials', 'keys', 'migrate', 'open-store', 'settle-batch', 'settle-or-explain'],
   ...['usage-report', 'verify-ledger', 'workspaces', 'outage'],
 ].map((name) => `src/adapters/store/${name}.test.ts`);
 

@@ -87,7 +87,7 @@ describe('weir key', () => {
 
     const { queries, close } = await openDatabase(
       { kind: 'sqlite', file: join(cwd, '.weir', 'weir.db') },
-      { missing: 'refuse' },
+      { missing: 'refuse', user: 'operator' },
     );
     onTestFinished(close);
     expect(await queries.selectFrom('keys').select('hash').execute()).toEqual([{ hash: hashKey(key) }]);
@@ -170,6 +170,13 @@ describe('weir usage and ledger', () => {
         { name: 'acme', ok: true, requests: 2, credits: '1', costs: '0.250000000002', balance: '0.749999999998' },
       ],
     });
+    expect(await json('key', 'list')).toMatchObject([{ last_used_at: '2026-07-02T00:00:00.000Z' }]);
+    expect((await run('usage', '--by', 'workspace,day', '--csv')).stdout.split('\r\n')).toEqual([
+      'workspace,day,requests,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,cost',
+      'acme,2026-07-01,1,120,30,10,5,0.250000000001',
+      'acme,2026-07-02,1,1,0,0,0,0.000000000001\n',
+    ]);
+    expect((await run('usage', '--requests', '--csv')).stdout).toMatch(/^id,.*\r\nb,.*,false,engine,0.000000000001,/);
     expect((await run('usage')).stdout).toContain('0.250000000001');
     expect((await run('usage', '--requests')).stdout).toContain('cancelled');
   });
@@ -180,13 +187,16 @@ describe('weir usage and ledger', () => {
     await json('workspace', 'create', 'cooked', '--credit', '1');
     const { queries, close } = await openDatabase(
       { kind: 'sqlite', file: join(cwd, '.weir', 'weir.db') },
-      { missing: 'refuse' },
+      { missing: 'refuse', user: 'operator' },
     );
     onTestFinished(close);
     await queries.updateTable('workspaces').set({ balance: 5n }).where('name', '=', 'cooked').execute();
+    const { id } = await json('key', 'create', '--workspace', 'honest');
+    await queries.insertInto('spending').values({ key_id: id, day: 0n, amount: 3n, last_used_at: 0n }).execute();
     const { code, stdout } = await run('ledger', 'verify');
     expect(code).toBe(1);
     expect(stdout).toContain('cooked');
+    expect(stdout).toMatch(new RegExp(`${id} +1970-01-01 +0.000000000003 +0`));
     expect(stdout).not.toContain('honest');
     const report = await run('ledger', 'verify', '--json');
     expect([report.code, (JSON.parse(report.stdout) as { ok: boolean }).ok]).toEqual([1, false]);

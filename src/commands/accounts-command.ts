@@ -34,7 +34,7 @@ export function accountsCommand<Options extends object>(
       const options = command.opts<CommonOptions & Options>();
       const location = databaseLocation({ data: options.data, url: process.env['WEIR_DATABASE_URL'] });
       const { openAccounts } = await import('../adapters/store/accounts.ts');
-      const accounts = await openAccounts(location, { missing });
+      const accounts = await openAccounts(location, { missing, user: 'operator' });
       try {
         const answer = await act(accounts, options, command.args);
         process.stdout.write(`${shown(answer, options)}\n`);

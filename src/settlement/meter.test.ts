@@ -101,7 +101,7 @@ describe('what is billed (design §5)', () => {
     });
   });
 
-  it.each(['incomplete', 'failed'] as const)('%s: nothing', (kind) => {
+  it.each(['incomplete', 'failed', 'not-dispatched'] as const)('%s: nothing', (kind) => {
     expect(billed(kind, [text(3), usage(told)])).toEqual({ usage: none, countedBy: 'engine' });
   });
 

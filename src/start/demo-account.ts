@@ -26,7 +26,7 @@ export async function prepareDemoAccount(options: {
   const { data, now, report } = options;
   const keyFile = join(data, 'demo-key');
   const credit = parseUsd(creditUsd) ?? 0n;
-  const database = await openDatabase(options.database, { missing: 'create' });
+  const database = await openDatabase(options.database, { missing: 'create', user: 'operator' });
   try {
     const { queries } = database;
     const found = (await listWorkspaces(queries)).find(({ name }) => name === workspaceName);

@@ -28,7 +28,7 @@ let databases = 0;
 /** A database with an account in it, on a server that may be killed. */
 async function mortalServer() {
   const location: DatabaseLocation = { kind: 'postgres', url: await server.database(`weir_${(databases += 1)}`) };
-  const database = await openDatabase(location, { missing: 'create' });
+  const database = await openDatabase(location, { missing: 'create', user: 'operator' });
   const workspace = await createWorkspace(database.queries, {
     name: 'acme',
     credit: 0n,
@@ -70,7 +70,7 @@ async function expectTrueBooks({ location, journal }: Mortal, acknowledged: read
     interval: 20,
   });
   await heir.close();
-  const database = await openDatabase(location, { missing: 'refuse' });
+  const database = await openDatabase(location, { missing: 'refuse', user: 'operator' });
   const rows = await database.queries.selectFrom('ledger').select('request_id').execute();
   const { workspaces, spendingDifferences } = await verifyLedger(database.queries);
   await database.close();

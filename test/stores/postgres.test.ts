@@ -18,7 +18,9 @@ import { runWeir } from '../support/run-weir.ts';
 describe('the tables', () => {
   it('are made once when several open a new database at the same moment', async () => {
     const location = await newLocation();
-    const opened = await Promise.all(Array.from({ length: 6 }, () => openDatabase(location, { missing: 'create' })));
+    const opened = await Promise.all(
+      Array.from({ length: 6 }, () => openDatabase(location, { missing: 'create', user: 'service' })),
+    );
     const [first] = opened;
     const names = await first?.queries.selectFrom('workspaces').selectAll().execute();
     await Promise.all(opened.map((database) => database.close()));
@@ -28,7 +30,9 @@ describe('the tables', () => {
   it('are refused when a newer version made them, by commands and by a service', async () => {
     const { location, queries } = await sampleDatabase();
     await sql`insert into kysely_migration values ('9999-later', '2030-01-01T00:00:00.000Z')`.execute(queries);
-    await expect(openDatabase(location, { missing: 'create' })).rejects.toThrow('newer version of Weir (9999-later');
+    await expect(openDatabase(location, { missing: 'create', user: 'service' })).rejects.toThrow(
+      'newer version of Weir (9999-later',
+    );
     await expect(storeAt(location)).rejects.toThrow('newer version of Weir (9999-later');
     const { code, stderr } = await runWeir(['key', 'list'], { env: { WEIR_DATABASE_URL: databaseUrl(location) } });
     expect([code, stderr]).toEqual([1, expect.stringContaining('newer version of Weir')]);
@@ -152,7 +156,7 @@ describe('a connection', () => {
     const server = await startPostgres();
     onTestFinished(server.close);
     const open = async (url: string) => {
-      const database = await openDatabase({ kind: 'postgres', url }, { missing: 'create' });
+      const database = await openDatabase({ kind: 'postgres', url }, { missing: 'create', user: 'service' });
       await database.close();
     };
     await open(server.socketUrl);
@@ -170,7 +174,7 @@ describe('a connection', () => {
   });
 
   it('that cannot be made is told without the password', async () => {
-    const opening = (url: string) => openDatabase({ kind: 'postgres', url }, { missing: 'create' });
+    const opening = (url: string) => openDatabase({ kind: 'postgres', url }, { missing: 'create', user: 'service' });
     const server = new URL(inject('postgres') ?? '');
     for (const [url, sentence] of [
       [

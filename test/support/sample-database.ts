@@ -45,7 +45,7 @@ export async function newLocation(): Promise<DatabaseLocation> {
 /** A new database with one workspace, "acme", and one key of it. Closed when the test is over. */
 export async function sampleDatabase(credit = '10') {
   const location = await newLocation();
-  const database = await openDatabase(location, { missing: 'create' });
+  const database = await openDatabase(location, { missing: 'create', user: 'operator' });
   onTestFinished(() => database.close());
   const { queries } = database;
   const workspace: Workspace = await createWorkspace(queries, {

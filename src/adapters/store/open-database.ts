@@ -32,8 +32,8 @@ export interface OpenDatabase {
 export interface OpenOptions {
   /** Whether a missing SQLite file (and its folder) is made, readable by its owner alone, or refused. A PostgreSQL database has to be there. */
   readonly missing: 'create' | 'refuse';
-  /** How long a statement waits for another process that writes. */
-  readonly lockWaitMs?: number;
+  /** A service gives up on a database that keeps it waiting, having a journal; what an operator asks may take its time. */
+  readonly user: 'service' | 'operator';
 }
 
 /** A database that cannot be opened. The message is a sentence that names it. */

@@ -10,7 +10,7 @@ import type { Schema } from './schema.ts';
 
 type PostgresLocation = DatabaseLocation & { readonly kind: 'postgres' };
 
-/** One for what the service settles and looks up, one for what an operator asks meanwhile. */
+/** The store does one thing at a time; the second is there while a broken one is being given up. */
 const maxConnections = 2;
 
 /** SQLSTATE classes of what is wrong with the values: data exception, integrity constraint (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
@@ -20,19 +20,25 @@ const againCodes = new Set(['40001', '40P01']);
 /** Of what no waiting mends: a wrong password or name, a database that is not there, no right to use it. */
 const hopelessClasses = new Set(['28', '3D', '42', '0A']);
 
+/** A server that is not there yet, or not any more; everything else, a certificate above all, is a mistake in the settings. */
+const networkCodes = new Set([
+  ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH'],
+  ...['ENOTFOUND', 'EAI_AGAIN', 'ENOENT'],
+]);
+
 /** Connects and brings the tables up to date. Rejects with `CannotOpen`. */
-export async function openPostgres(location: PostgresLocation, _options: OpenOptions): Promise<OpenDatabase> {
+export async function openPostgres(location: PostgresLocation, options: OpenOptions): Promise<OpenDatabase> {
   try {
-    return await open(postgresConnections(location.url));
+    return await open(postgresConnections(location.url), options);
   } catch (cause) {
     throw new CannotOpen(location, cause, isHopeless(cause) ? 'refused' : 'away');
   }
 }
 
-async function open(connections: PostgresConnections): Promise<OpenDatabase> {
+async function open(connections: PostgresConnections, { user }: OpenOptions): Promise<OpenDatabase> {
   const queries = new Kysely<Schema>({
     dialect: new PostgresDialect({
-      pool: connections.pool(maxConnections),
+      pool: user === 'service' ? connections.pool(maxConnections) : connections.patientPool(),
       // A server that acknowledges before it has written is raised to what a ledger needs; one that waits for its replicas stays so.
       onCreateConnection: async (connection) => {
         await connection.executeQuery(
@@ -88,6 +94,7 @@ function judge(error: unknown): Verdict {
 
 function isHopeless(error: unknown): boolean {
   if (error instanceof DatabaseError) return hopelessClasses.has((error.code ?? '').slice(0, 2));
-  // Errors of the system have a code: refused, no route, no such host yet, timed out. Without one it is our own: the URL, a file, the tables.
-  return error instanceof Error && !('code' in error) && !/timeout|terminated|closed/i.test(error.message);
+  if (!(error instanceof Error)) return false;
+  // What has no code is the driver's word on a connection that broke or never came, or our own on a URL, a file, the tables.
+  return 'code' in error ? !networkCodes.has(String(error.code)) : !/timeout|terminated|closed/i.test(error.message);
 }

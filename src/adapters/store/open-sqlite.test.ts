@@ -8,8 +8,8 @@ import { sqliteFile } from '../../../test/support/sample-store.ts';
 import { hashKey } from './new-key.ts';
 import { openDatabase, type OpenOptions } from './open-database.ts';
 
-const at = ({ file, ...options }: OpenOptions & { readonly file: string }) =>
-  openDatabase({ kind: 'sqlite', file }, options);
+const at = ({ file, ...options }: Omit<OpenOptions, 'user'> & { readonly file: string }) =>
+  openDatabase({ kind: 'sqlite', file }, { ...options, user: 'operator' });
 
 async function open(options: Parameters<typeof at>[0]) {
   const database = await at(options);

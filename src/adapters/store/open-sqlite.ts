@@ -11,8 +11,8 @@ import { sqliteWrites } from './sqlite-writes.ts';
 
 type SqliteLocation = DatabaseLocation & { readonly kind: 'sqlite' };
 
-/** How long a statement waits while another process holds the write lock, unless told otherwise. */
-const usualLockWaitMs = 5_000;
+/** How long a statement waits while another process holds the write lock: then a service's rows go to the journal. */
+const lockWaitMs = { service: 1_000, operator: 5_000 } as const;
 /** Well inside the second within which a change by another process must be seen. */
 const pollMs = 250;
 /** Primary result codes (https://sqlite.org/rescode.html) of what is wrong with the values: CONSTRAINT, MISMATCH, TOOBIG, RANGE. */
@@ -28,14 +28,14 @@ export async function openSqlite(location: SqliteLocation, options: OpenOptions)
   }
   try {
     if (options.missing === 'create') createPrivately(file);
-    return await open(file, options.lockWaitMs ?? usualLockWaitMs);
+    return await open(file, lockWaitMs[options.user]);
   } catch (cause) {
     throw new CannotOpen(location, cause, 'refused');
   }
 }
 
-async function open(file: string, lockWaitMs: number): Promise<OpenDatabase> {
-  const database = new DatabaseSync(file, { timeout: usualLockWaitMs, enableForeignKeyConstraints: true });
+async function open(file: string, waitMs: number): Promise<OpenDatabase> {
+  const database = new DatabaseSync(file, { timeout: lockWaitMs.operator, enableForeignKeyConstraints: true });
   try {
     // FULL: a commit is on the disk before it is acknowledged, through a power cut too (https://sqlite.org/pragma.html#pragma_synchronous).
     database.exec('pragma journal_mode = wal; pragma synchronous = full;');
@@ -43,7 +43,7 @@ async function open(file: string, lockWaitMs: number): Promise<OpenDatabase> {
     await migrate(queries);
     // A change of the tables may take others longer than a statement waits.
     const wait = (ms: number) => database.exec(`pragma busy_timeout = ${ms}`);
-    wait(lockWaitMs);
+    wait(waitMs);
     return {
       queries,
       writes: sqliteWrites,
@@ -53,7 +53,7 @@ async function open(file: string, lockWaitMs: number): Promise<OpenDatabase> {
         try {
           database.exec('begin immediate; rollback');
         } finally {
-          wait(lockWaitMs);
+          wait(waitMs);
         }
       },
       watch: ({ changed, confirmed }) => watch(database, { changed, confirmed }),

@@ -7,7 +7,7 @@ export interface PostgresConnections {
   readonly pool: (max: number) => Pool;
   /** One that stays, outside the pool. */
   readonly client: () => Client;
-  /** For what may take as long as it takes: a change of the tables. */
+  /** One connection for what may take as long as it takes: a change of the tables, a report. */
   readonly patientPool: () => Pool;
   /** Ends every connection at once: one that hangs would hang again. Resolves when they are gone. */
   readonly drop: () => Promise<void>;
@@ -21,6 +21,9 @@ const statementMs = 4_000;
 const lockMs = 2_000;
 /** Longest time of a statement as seen from here: a server that says nothing at all. */
 const silenceMs = 5_000;
+
+/** A quiet service keeps its connection: the next row need not wait for another. */
+const idleMs = 60_000;
 
 const int8 = 20;
 
@@ -58,7 +61,7 @@ export function postgresConnections(url: string): PostgresConnections {
   };
 
   function pool(from: ClientConfig, max: number): Pool {
-    const made = new Pool({ ...from, max });
+    const made = new Pool({ ...from, max, idleTimeoutMillis: idleMs });
     // A connection that breaks while nobody uses it is replaced when it is needed; unheard, the event would end the process.
     made.on('error', () => undefined);
     // The same while it is in use; the query that it was used for is told anyway.

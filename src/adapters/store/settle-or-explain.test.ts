@@ -22,7 +22,7 @@ describe('settleOrExplain', () => {
 
   it('says that the database is away when another process lets nobody write, and the rows can be settled later', async () => {
     const { location, queries, ids } = await sampleDatabase();
-    const impatient = await openDatabase(location, { missing: 'refuse', lockWaitMs: 1 });
+    const impatient = await openDatabase(location, { missing: 'refuse', user: 'service' });
     const rows = ['a', 'b'].map((requestId) => ledgerRow(sampleOutcome({ ...ids, requestId })));
     const { release } = await lockedByAnother(location);
     expect(await settleOrExplain(impatient, rows)).toMatchObject({ kind: 'away' });

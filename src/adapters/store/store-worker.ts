@@ -4,8 +4,6 @@ import { messageOf, openDatabase } from './open-database.ts';
 import { createLane } from './store-lane.ts';
 import type { StoreReply, StoreRequest, StoreWorkerData } from './worker-message.ts';
 
-/** How long a statement waits for another process that has SQLite's write lock, before the journal takes the rows. */
-const lockWaitMs = 1_000;
 const segmentBytes = 4 * 1024 * 1024;
 /** Where requests under way still find room when new ones are refused. */
 const fullShare = 0.8;
@@ -20,7 +18,7 @@ async function run(port: MessagePort, { location, journalFolder, journalBytes }:
     const journal = openJournal({ folder: journalFolder, maxBytes: journalBytes, segmentBytes });
     const lane = createLane({
       location,
-      open: () => openDatabase(location, { missing: 'create', lockWaitMs }),
+      open: () => openDatabase(location, { missing: 'create', user: 'service' }),
       journal,
       fullBytes: journalBytes * fullShare,
       reply,

@@ -37,4 +37,25 @@ describe('verifyLedger', () => {
     await queries.deleteFrom('ledger').execute();
     expect(await difference()).toEqual([-6n]);
   });
+
+  it('sees what counts against a budget and is not in the rows, and the other way round', async () => {
+    const { queries, ids, settle } = await sampleDatabase();
+    const day = 86_400_000;
+    for (const days of [0, 1, 2]) {
+      await settle([sampleOutcome({ ...ids, requestId: `r${days}`, startedAt: sampleNow + days * day, cost: 5n })]);
+    }
+    expect(await verifyLedger(queries)).toMatchObject({ spendingDays: 3, spendingDifferences: [] });
+    const on = (days: number) => BigInt(sampleNow + days * day);
+    await queries.updateTable('spending').set({ amount: 6n }).where('day', '=', on(0)).execute();
+    await queries.deleteFrom('spending').where('day', '=', on(1)).execute();
+    await queries.deleteFrom('ledger').where('request_id', '=', 'r2').execute();
+    const { spendingDifferences } = await verifyLedger(queries);
+    expect(spendingDifferences).toEqual(
+      [
+        { counted: 6n, expected: 5n },
+        { counted: 0n, expected: 5n },
+        { counted: 5n, expected: 0n },
+      ].map((sums, days) => ({ keyId: ids.keyId, day: sampleNow + days * day, ...sums })),
+    );
+  });
 });
