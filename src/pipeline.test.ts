@@ -203,7 +203,7 @@ describe('a streamed answer', () => {
     expect(chunks.map(({ choices: [choice] }) => choice?.delta.content).join('')).toBe('Hello');
     expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
     expect(run.store.outcomes).toMatchObject([
-      { kind: 'completed', usage: { promptTokens: 12, completionTokens: 2 }, estimated: true, attempts: 2 },
+      { kind: 'completed', usage: { promptTokens: 12, completionTokens: 2 }, countedBy: 'estimate', attempts: 2 },
     ]);
     await expectClean(run, 1);
   });
@@ -224,7 +224,7 @@ describe('a streamed answer', () => {
       error: { code: 'stream_interrupted', type: 'service_error' },
     });
     expect(run.store.outcomes).toMatchObject([
-      { kind: 'interrupted', usage: { promptTokens: 0, completionTokens: 2 }, estimated: true },
+      { kind: 'interrupted', usage: { promptTokens: 0, completionTokens: 2 }, countedBy: 'estimate' },
     ]);
     expect(run.upstream.calls).toHaveLength(2);
     await expectClean(run, 1);
@@ -447,7 +447,7 @@ describe('a caller who leaves', () => {
         {
           kind: 'cancelled',
           attempts: 1,
-          estimated: true,
+          countedBy: 'estimate',
           usage: { promptTokens: Math.ceil(text.length / 4), ...billed },
         },
       ]);

@@ -34,7 +34,7 @@ import { type Judge, judgeFor } from './judge.ts';
 import { keepAlive } from './keep-alive.ts';
 import { countersFor } from './prompt-counters.ts';
 import { replyFailure } from './reply-failure.ts';
-import { type Relay, relayJson, relayStream } from './relay.ts';
+import { type Relay, relayAnswer } from './relay.ts';
 import type { PrefixAffinity } from './routing/affinity.ts';
 import { checkContext } from './routing/context.ts';
 import { makePlan } from './routing/plan.ts';
@@ -129,6 +129,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   async function completeAdmitted(exchange: Exchange, caller: Caller): Promise<void> {
     const { head } = exchange;
+    // Nobody could write its bill down.
+    if (!store.canSettle())
+      throw new Failure('overloaded', 'The service cannot keep its accounts right now. Retry later.');
     checkDeclaredSize(head);
     const prepared = await options.prepare(await exchange.body(maxBodyBytes));
     const { snapshot, release } = snapshots.lease();
@@ -165,7 +168,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   async function serve(work: Work): Promise<void> {
     const { exchange, admitted, prepared, plan, settlement } = work;
     const judge = judgeFor(prepared, options);
-    const relay = relayOf(work);
+    const { request } = prepared;
+    const relay = relayAnswer({ exchange, identity: identityOf(work), request, headers: work.admitted.headers });
     const silence = keepAlive({ clock, everyMs: options.keepAliveMs, speak: relay.keepAlive });
     let wasBegun = false;
     try {
@@ -283,19 +287,6 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
 function identityOf({ requestId, startedAt, plan }: Work) {
   return { id: requestId, created: Math.floor(startedAt / 1000), model: plan.model.id };
-}
-
-function relayOf(work: Work): Relay {
-  const { exchange, prepared } = work;
-  const { stream, includeUsage } = prepared.request;
-  const options = { exchange, identity: identityOf(work), includeUsage, headers: headersOf(work) };
-  return stream ? relayStream(options) : relayJson(options);
-}
-
-function headersOf({ prepared, admitted }: Work): Headers {
-  const { inert } = prepared.request;
-  const headers: Headers = [['cache-control', 'no-store'], ...admitted.headers];
-  return inert.length === 0 ? headers : [...headers, ['x-service-inert-params', inert.join(', ')]];
 }
 
 /** What an end means for the bill. `wasBegun`: the caller has the status of a success already. */

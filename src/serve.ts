@@ -15,10 +15,12 @@ import { createValkeyLimits, type ValkeyLimits } from './adapters/limits/valkey.
 import { openManifests } from './adapters/manifests/source.ts';
 import { createMetrics } from './adapters/ops/metrics.ts';
 import { startOps } from './adapters/ops/server.ts';
+import { createStandingLog } from './adapters/ops/standing-log.ts';
 import { createTelemetry } from './adapters/ops/telemetry.ts';
 import { systemClock } from './adapters/process/clock.ts';
 import { createProcessLoad } from './adapters/process/load.ts';
 import { memoryLimitBytes } from './adapters/process/memory-limit.ts';
+import { tryLock } from './adapters/process/lock.ts';
 import { newRequestId } from './adapters/process/new-request-id.ts';
 import { hashKey, looksLikeKey } from './adapters/store/new-key.ts';
 import { openStore } from './adapters/store/open-store.ts';
@@ -32,7 +34,7 @@ import type { Route, Snapshot } from './core/catalog.ts';
 import { renderClusters } from './envoy/clusters.ts';
 import { runFolder } from './envoy/run-folder.ts';
 import { checkObject } from './catalog/check-object.ts';
-import { databaseFile } from './commands/database-file.ts';
+import { databaseLocation } from './commands/database-location.ts';
 import { createHedgeBudget } from './dispatch/hedge-budget.ts';
 import { followCatalog } from './follow-catalog.ts';
 import { createPipeline, type Pipeline } from './pipeline.ts';
@@ -120,7 +122,12 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, pino.destination({ dest: 1, sync: false }));
   const paths = runFolder(settings.WEIR_RUN);
   const url = settings.WEIR_DATABASE_URL;
-  const store = await openStore({ file: databaseFile(url === undefined ? { data: settings.WEIR_DATA } : { url }) });
+  const store = await openStore({
+    location: databaseLocation(url === undefined ? { data: settings.WEIR_DATA } : { url }),
+    journal: join(settings.WEIR_DATA, 'journal'),
+    tryLock,
+    onStanding: createStandingLog(log),
+  });
   void store.lost.then(fatal);
   const clusterFile = createClusterFile({ runFolder: paths, clock: systemClock, render: renderClusters });
   await clusterFile.prepare();

@@ -12,7 +12,13 @@ function isValkeyAddress(text: string): boolean {
 
 /** Every setting of `weir serve`: an environment variable each, with the prefix `WEIR_`. Described for `--help`. */
 export const settingsSchema = z.object({
-  WEIR_DATA: z.string().min(1).default('.weir').describe('Folder of the database and the journal.'),
+  WEIR_DATA: z
+    .string()
+    .min(1)
+    .default('.weir')
+    .describe(
+      'Folder of the database, unless a URL names another, and of the journal, which must outlive the process.',
+    ),
   WEIR_RUN: z.string().min(1).default('.weir/run').describe('Folder of the sockets that Envoy and the service share.'),
   WEIR_MANIFESTS: z.string().min(1).default('manifests').describe('Folder of Backend, Model and Secret objects.'),
   WEIR_TOKENIZERS: z
@@ -20,7 +26,11 @@ export const settingsSchema = z.object({
     .min(1)
     .optional()
     .describe('Folder of the tokenizer folders that models name; default: tokenizers in the data folder.'),
-  WEIR_DATABASE_URL: z.string().min(1).optional().describe('Database; default: SQLite in the data folder.'),
+  WEIR_DATABASE_URL: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Database, postgres://USER:PASSWORD@HOST:PORT/NAME or sqlite:PATH; default: SQLite in the data folder.'),
   WEIR_VALKEY_URL: z
     .string()
     .refine(isValkeyAddress, 'expected redis://, rediss://, valkey://, valkeys:// or the path of a Unix socket')

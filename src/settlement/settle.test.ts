@@ -59,7 +59,7 @@ describe('settlement', () => {
         stream: false,
         kind: 'completed',
         usage,
-        estimated: false,
+        countedBy: 'engine',
         cost,
         attempts: 2,
       },
@@ -105,7 +105,7 @@ describe('settlement', () => {
     expect(store.outcomes[0]).toMatchObject({
       cost: 0n,
       usage: { promptTokens: 0, completionTokens: 0 },
-      estimated: false,
+      countedBy: 'engine',
     });
   });
 

@@ -89,14 +89,13 @@ export function createSettlement(options: SettlementOptions): Settlement {
       accrue(costSoFar());
     },
     settle: async (kind, { attempts, route, refusedFor }) => {
-      // A caller who leaves before anything was dispatched pays nothing (design, "What is billed").
-      const { usage: metered, estimated } = await meter.bill(attempts === 0 ? 'failed' : kind);
-      const splits = kind === 'completed' && !estimated;
+      const { usage: metered, countedBy } = await meter.bill(attempts === 0 ? 'not-dispatched' : kind);
+      const splits = kind === 'completed' && countedBy !== 'estimate';
       const usage = splits && split !== undefined ? await split.complete(metered) : metered;
       const cost = costOf(usage, plan.model.prices);
       const output = watch.timing(usage);
       const outcome: Outcome = {
-        ...{ requestId, kind, usage, estimated, cost, attempts, startedAt },
+        ...{ requestId, kind, usage, countedBy, cost, attempts, startedAt },
         correlationId: correlationId(head),
         workspaceId: credential.workspace.id,
         keyId: credential.key.id,

@@ -4,12 +4,17 @@ import type { Schema } from './schema.ts';
 
 const newest = Object.keys(migrations).toSorted().at(-1);
 
+/** Whether the tables are as this version has them. Rejects only when the database does not answer at the next query either. */
+export async function isUpToDate(database: Kysely<Schema>): Promise<boolean> {
+  return (await applied(database)) === newest;
+}
+
 /**
- * Brings the tables up to date. Safe to call from several processes at once: each change runs under the write lock.
+ * Brings the tables up to date. Safe to call from several processes at once: they take turns under the write lock of SQLite, an advisory lock of PostgreSQL.
  * Throws when the tables were made by a newer version, or when a change fails (nothing of it is then kept).
  */
 export async function migrate(database: Kysely<Schema>): Promise<void> {
-  if ((await applied(database)) === newest) return;
+  if (await isUpToDate(database)) return;
   // Loaded only when there is something to do: the command line opens the tables on each call.
   const { Migrator } = await import('kysely/migration');
   const migrator = new Migrator({ db: database, provider: { getMigrations: async () => ({ ...migrations }) } });
