@@ -25,11 +25,7 @@ beforeAll(async () => {
       modelManifest(`test/${name}`, [name, 'well']).replace('weight: 1000', 'weight: 1000000'),
     ),
   ];
-  weir = await startWeir({
-    unlimited: true,
-    engines: [failing, cooling, well],
-    manifests: { 'catalog.yaml': manifests.join('') },
-  });
+  weir = await startWeir({ engines: [failing, cooling, well], manifests: { 'catalog.yaml': manifests.join('') } });
   caller = http1Caller({ ...weir, key: await roomyKey(weir) });
 });
 afterAll(async () => {

@@ -32,11 +32,7 @@ beforeAll(async () => {
       ).replace('weight: 1000', 'weight: 1'),
     ];
   });
-  weir = await startWeir({
-    unlimited: true,
-    env: { WEIR_IDLE_SECONDS: '2' },
-    manifests: { 'catalog.yaml': manifests.join('') },
-  });
+  weir = await startWeir({ env: { WEIR_IDLE_SECONDS: '2' }, manifests: { 'catalog.yaml': manifests.join('') } });
   caller = http1Caller({ ...weir, key: await roomyKey(weir) });
 });
 afterEach(async () => {

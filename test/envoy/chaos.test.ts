@@ -39,7 +39,7 @@ const evenModel = (name: string, backends: readonly [string, string]): string =>
 
 async function startGateway(manifests: readonly string[]): Promise<Weir> {
   const env = { WEIR_IDLE_SECONDS: '2' };
-  return startWeir({ unlimited: true, engines, env, manifests: { 'catalog.yaml': manifests.join('') } });
+  return startWeir({ engines, env, manifests: { 'catalog.yaml': manifests.join('') } });
 }
 
 beforeAll(async () => {
