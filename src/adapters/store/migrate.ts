@@ -17,7 +17,12 @@ export async function migrate(database: Kysely<Schema>): Promise<void> {
   if (await isUpToDate(database)) return;
   // Loaded only when there is something to do: the command line opens the tables on each call.
   const { Migrator } = await import('kysely/migration');
-  const migrator = new Migrator({ db: database, provider: { getMigrations: async () => ({ ...migrations }) } });
+  const schema = await currentSchema(database);
+  const migrator = new Migrator({
+    ...{ db: database, provider: { getMigrations: async () => ({ ...migrations }) } },
+    // Without it, the tables of somebody else in another schema of the database are taken for ours.
+    ...(schema === undefined ? {} : { migrationTableSchema: schema }),
+  });
   const known = new Set(Object.keys(migrations));
   const stranger = (await migratedNames(database)).find((name) => !known.has(name));
   if (stranger !== undefined) {
@@ -26,6 +31,16 @@ export async function migrate(database: Kysely<Schema>): Promise<void> {
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined)
     throw error instanceof Error ? error : new Error('a change of its tables failed', { cause: error });
+}
+
+/** The schema that our tables are in; undefined on SQLite, which has none. */
+async function currentSchema(database: Kysely<Schema>): Promise<string | undefined> {
+  try {
+    const { rows } = await sql<{ name: string | null }>`select current_schema() as name`.execute(database);
+    return rows[0]?.name ?? undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 async function applied(database: Kysely<Schema>): Promise<string | undefined> {
