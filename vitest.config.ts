@@ -9,6 +9,12 @@ const withProcesses = {
   setupFiles: ['test/support/leak-check.ts'],
 };
 
+// The store's own tests, which the unit suite runs on SQLite and the suite `stores` once more on PostgreSQL.
+const onBothDatabases = [
+  ...['durability', 'find-credentials', 'keys', 'migrate', 'open-store', 'settle-batch', 'settle-or-explain'],
+  ...['usage-report', 'verify-ledger', 'workspaces', 'outage'],
+].map((name) => `src/adapters/store/${name}.test.ts`);
+
 export default defineConfig({
   test: {
     projects: [
@@ -20,6 +26,15 @@ export default defineConfig({
         },
       },
       { test: { name: 'house', include: ['test/house/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 } },
+      {
+        test: {
+          name: 'stores',
+          include: [...onBothDatabases, 'test/stores/**/*.test.ts'],
+          globalSetup: 'test/support/postgres-for-suite.ts',
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
       { test: { name: 'envoy', include: ['test/envoy/**/*.test.ts'], ...withProcesses } },
       { test: { name: 'engine', include: ['test/engine/**/*.test.ts'], ...withProcesses } },
     ],

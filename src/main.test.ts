@@ -4,9 +4,9 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runWeir } from '../test/support/run-weir.ts';
 import { temporaryFolder } from '../test/support/sample-database.ts';
 import { sampleOutcome } from '../test/support/sample-outcome.ts';
+import { storeAt } from '../test/support/sample-store.ts';
 import { hashKey, looksLikeKey } from './adapters/store/new-key.ts';
 import { openDatabase } from './adapters/store/open-database.ts';
-import { openStore } from './adapters/store/open-store.ts';
 
 /** What the tests read of an answer's object; the rest is compared as a whole. */
 interface Row {
@@ -80,11 +80,15 @@ describe('weir key', () => {
       rate: 7,
       burst: 9,
       created_at: expect.stringMatching(/^\d{4}-/),
+      last_used_at: null,
     });
     expect(await json('key', 'list')).toEqual([created]);
     expect((await run('key', 'list')).stdout).not.toContain(key);
 
-    const { queries, close } = await openDatabase({ file: join(cwd, '.weir', 'weir.db'), missing: 'refuse' });
+    const { queries, close } = await openDatabase(
+      { kind: 'sqlite', file: join(cwd, '.weir', 'weir.db') },
+      { missing: 'refuse', user: 'operator' },
+    );
     onTestFinished(close);
     expect(await queries.selectFrom('keys').select('hash').execute()).toEqual([{ hash: hashKey(key) }]);
   });
@@ -121,8 +125,7 @@ describe('weir usage and ledger', () => {
     const file = join(cwd, '.weir', 'weir.db');
     const { id: workspaceId } = await json('workspace', 'create', 'acme', '--credit', '1');
     const { id: keyId } = await json('key', 'create', '--workspace', 'acme');
-    const store = await openStore({ file });
-    onTestFinished(() => store.close());
+    const store = await storeAt({ kind: 'sqlite', file });
     const ids = { workspaceId, keyId };
     await store.settle(sampleOutcome({ ...ids, requestId: 'a', cost: 250_000_000_001n }));
     const {
@@ -167,6 +170,13 @@ describe('weir usage and ledger', () => {
         { name: 'acme', ok: true, requests: 2, credits: '1', costs: '0.250000000002', balance: '0.749999999998' },
       ],
     });
+    expect(await json('key', 'list')).toMatchObject([{ last_used_at: '2026-07-02T00:00:00.000Z' }]);
+    expect((await run('usage', '--by', 'workspace,day', '--csv')).stdout.split('\r\n')).toEqual([
+      'workspace,day,requests,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,cost',
+      'acme,2026-07-01,1,120,30,10,5,0.250000000001',
+      'acme,2026-07-02,1,1,0,0,0,0.000000000001\n',
+    ]);
+    expect((await run('usage', '--requests', '--csv')).stdout).toMatch(/^id,.*\r\nb,.*,false,engine,0.000000000001,/);
     expect((await run('usage')).stdout).toContain('0.250000000001');
     expect((await run('usage', '--requests')).stdout).toContain('cancelled');
   });
@@ -175,12 +185,18 @@ describe('weir usage and ledger', () => {
     const { cwd, json, run } = folderWithCommands();
     await json('workspace', 'create', 'honest', '--credit', '1');
     await json('workspace', 'create', 'cooked', '--credit', '1');
-    const { queries, close } = await openDatabase({ file: join(cwd, '.weir', 'weir.db'), missing: 'refuse' });
+    const { queries, close } = await openDatabase(
+      { kind: 'sqlite', file: join(cwd, '.weir', 'weir.db') },
+      { missing: 'refuse', user: 'operator' },
+    );
     onTestFinished(close);
     await queries.updateTable('workspaces').set({ balance: 5n }).where('name', '=', 'cooked').execute();
+    const { id } = await json('key', 'create', '--workspace', 'honest');
+    await queries.insertInto('spending').values({ key_id: id, day: 0n, amount: 3n, last_used_at: 0n }).execute();
     const { code, stdout } = await run('ledger', 'verify');
     expect(code).toBe(1);
     expect(stdout).toContain('cooked');
+    expect(stdout).toMatch(new RegExp(`${id} +1970-01-01 +0.000000000003 +0`));
     expect(stdout).not.toContain('honest');
     const report = await run('ledger', 'verify', '--json');
     expect([report.code, (JSON.parse(report.stdout) as { ok: boolean }).ok]).toEqual([1, false]);
@@ -250,9 +266,10 @@ describe('the command line', () => {
     expect([existsSync(join(cwd, 'by-url.db')), existsSync(join(cwd, 'folder', 'weir.db'))]).toEqual([true, true]);
     const refused = await runWeir(['workspace', 'list'], {
       cwd,
-      env: { WEIR_DATABASE_URL: 'postgres://u:secret@h/d' },
+      env: { WEIR_DATABASE_URL: 'postgres://u:secret@127.0.0.1:1/d' },
     });
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('PostgreSQL') });
+    const sentence = 'Cannot open the PostgreSQL database d at 127.0.0.1:1: connect ECONNREFUSED';
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(sentence) });
     expect(refused.stderr).not.toContain('secret');
   });
 

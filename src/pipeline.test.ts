@@ -7,6 +7,8 @@ import { createFakeUpstream, type FakeCall } from '../test/support/fake-upstream
 import { modelOf, routeOf, snapshotOf } from '../test/support/route-of.ts';
 import { noTokenizers, uncounted } from '../test/support/uncounted.ts';
 import { steadyHealth } from '../test/support/steady-health.ts';
+import { createMemoryLimits } from './adapters/limits/memory.ts';
+import { createAddressGate } from './admission/address-gate.ts';
 import { createHedgeBudget } from './dispatch/hedge-budget.ts';
 import { overloadLimits } from './admission/overload.ts';
 import { createSnapshots } from './catalog/snapshots.ts';
@@ -63,6 +65,7 @@ function begin(options: BeginOptions = {}) {
     ...(options.settleFailure === undefined ? {} : { failure: options.settleFailure }),
   });
   const clock = createFakeClock();
+  const limits = createMemoryLimits(clock);
   const upstream = createFakeUpstream();
   const refusals: Failure[] = [];
   const told: Outcome[] = [];
@@ -81,6 +84,8 @@ function begin(options: BeginOptions = {}) {
     ...{
       store,
       clock,
+      limits,
+      gate: createAddressGate({ clock }),
       upstream,
       snapshots,
       tokenizers: noTokenizers,
@@ -198,7 +203,7 @@ describe('a streamed answer', () => {
     expect(chunks.map(({ choices: [choice] }) => choice?.delta.content).join('')).toBe('Hello');
     expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
     expect(run.store.outcomes).toMatchObject([
-      { kind: 'completed', usage: { promptTokens: 12, completionTokens: 2 }, estimated: true, attempts: 2 },
+      { kind: 'completed', usage: { promptTokens: 12, completionTokens: 2 }, countedBy: 'estimate', attempts: 2 },
     ]);
     await expectClean(run, 1);
   });
@@ -219,7 +224,7 @@ describe('a streamed answer', () => {
       error: { code: 'stream_interrupted', type: 'service_error' },
     });
     expect(run.store.outcomes).toMatchObject([
-      { kind: 'interrupted', usage: { promptTokens: 0, completionTokens: 2 }, estimated: true },
+      { kind: 'interrupted', usage: { promptTokens: 0, completionTokens: 2 }, countedBy: 'estimate' },
     ]);
     expect(run.upstream.calls).toHaveLength(2);
     await expectClean(run, 1);
@@ -442,7 +447,7 @@ describe('a caller who leaves', () => {
         {
           kind: 'cancelled',
           attempts: 1,
-          estimated: true,
+          countedBy: 'estimate',
           usage: { promptTokens: Math.ceil(text.length / 4), ...billed },
         },
       ]);
@@ -651,4 +656,123 @@ it('keeps the snapshot of a request while it runs, and lets go of it at the end'
   await exchange.answered;
   await settle();
   expect(run.snapshots.clustersInUse()).toEqual([]);
+});
+
+describe('limits (service specification §8)', () => {
+  const limitHeaders = (exchange: FakeExchange): readonly (string | undefined)[] =>
+    ['limit', 'remaining', 'reset'].map((name) => header(exchange, `x-ratelimit-${name}-requests`));
+  const answerJson = async (run: Run, call: number): Promise<void> =>
+    (await run.upstream.called(call)).answer('application/json', wholeJson);
+
+  it('of the rate are told with every success, stream or not, and with 429, and with nothing else', async () => {
+    const run = begin({ credential: credentialOf({ key: { rate: 1, burst: 3 } }) });
+    const whole = run.send();
+    await answerJson(run, 0);
+    await whole.answered;
+    const stream = run.send({ body: JSON.stringify(askStream) });
+    (await run.upstream.called(1)).answer(events, wholeStream);
+    await stream.answered;
+    const wrong = run.send({ body: '{' });
+    const refused = run.send();
+    await Promise.all([wrong.answered, refused.answered]);
+    expect([whole, stream, wrong, refused].map((each) => [each.status(), ...limitHeaders(each)])).toEqual([
+      [200, '1', '2', '1'],
+      [200, '1', '1', '2'],
+      [400, undefined, undefined, undefined],
+      [429, '1', '0', '3'],
+    ]);
+    expect(bodyOf(refused)).toEqual({ error: { type: 'service_error', message: expect.any(String) as string } });
+    expect([header(refused, 'retry-after'), header(whole, 'retry-after')]).toEqual(['1', undefined]);
+    run.clock.advance(1000);
+    const again = run.send();
+    await answerJson(run, 2);
+    await again.answered;
+    expect(again.status()).toBe(200);
+  });
+
+  it('of concurrency free a place on every exit, before the caller hears of it', async () => {
+    const run = begin({ credential: credentialOf({ workspace: { maxInFlight: 1 } }) });
+    const exits: readonly (() => Promise<unknown>)[] = [
+      async () => {
+        const exchange = run.send();
+        const engine = await run.upstream.called(run.upstream.calls.length);
+        const refused = run.send();
+        await refused.answered;
+        expect([refused.status(), header(refused, 'retry-after')]).toEqual([429, '1']);
+        engine.answer('application/json', wholeJson);
+        await exchange.answered;
+      },
+      async () => run.send({ body: '{' }).answered,
+      async () => run.send({ headers: { ...authorized, 'content-length': '99999999' } }).answered,
+      async () => {
+        const exchange = run.send({ body: JSON.stringify(askStream) });
+        const engine = await run.upstream.called(run.upstream.calls.length);
+        head(engine);
+        engine.data(hello);
+        exchange.leave();
+        await settle();
+      },
+      async () => {
+        const exchange = run.send({ body: undefined });
+        await settle();
+        exchange.leave();
+        await settle();
+      },
+      async () => {
+        const exchange = run.send();
+        const from = run.upstream.calls.length;
+        (await run.upstream.called(from)).fail('ECONNREFUSED');
+        (await run.upstream.called(from + 1)).fail('ECONNREFUSED');
+        await exchange.answered;
+        expect(exchange.status()).toBe(502);
+      },
+      async () => run.send({ body: JSON.stringify({ ...ask, model: 'demo/other' }) }).answered,
+    ];
+    for (const exit of exits) {
+      await exit();
+      const next = run.send({ body: '{' });
+      await next.answered;
+      expect(next.status()).toBe(400);
+    }
+  });
+
+  it('of money count what is under way, until it is settled', async () => {
+    const run = begin({ credential: credentialOf({ key: { budget: { limit: 1_000_000n, period: 'day' } } }) });
+    const exchange = run.send({ body: JSON.stringify(askStream) });
+    const engine = await run.upstream.called(0);
+    head(engine);
+    run.clock.advance(100);
+    engine.data(chunk({ role: 'assistant', content: 'a' }) + chunk({ content: 'b' }));
+    const refused = run.send();
+    await refused.answered;
+    expect([refused.status(), header(refused, 'retry-after'), ...limitHeaders(refused)]).toEqual([
+      ...[402, undefined, undefined, undefined, undefined],
+    ]);
+    engine.data(chunk({}, 'stop') + done);
+    engine.end();
+    await exchange.answered;
+    const next = run.send({ body: '{' });
+    await next.answered;
+    expect(next.status()).toBe(400);
+  });
+
+  it('of failed authentication shut out an address before its key is looked at, but not from the catalog', async () => {
+    const run = begin();
+    const from = (address: string, more: FakeExchangeOptions = {}): FakeExchange => run.send({ address, ...more });
+    const stranger = '203.0.113.7';
+    for (let count = 0; count < 31; count += 1) {
+      const exchange = from(stranger, { headers: {} });
+      await exchange.answered;
+      expect(exchange.status()).toBe(401);
+    }
+    const shutOut = from(stranger);
+    const lost = from(stranger, { path: '/v1/other' });
+    const reader = from(stranger, { method: 'GET', path: '/v1/models' });
+    const other = from('203.0.113.8', { body: '{' });
+    await Promise.all([shutOut, lost, reader, other].map(({ answered }) => answered));
+    expect([shutOut, lost, reader, other].map((each) => each.status())).toEqual([429, 404, 200, 400]);
+    expect([header(shutOut, 'retry-after'), ...limitHeaders(shutOut)]).toEqual([
+      ...['30', undefined, undefined, undefined],
+    ]);
+  });
 });

@@ -1,16 +1,21 @@
 /**
  * One request's life. Read this first: every stage is a line of `serve`, and this file alone joins the stages.
  */
-import { authenticate, type AuthenticateOptions } from './admission/authenticate.ts';
+import { authenticate, type AuthenticateOptions, credentialNow } from './admission/authenticate.ts';
 import { checkDeclaredSize, maxBodyBytes } from './admission/body-size.ts';
 import { checkLoad, type LoadGuard } from './admission/overload.ts';
+import { throughGate } from './admission/gate.ts';
+import { type Admitted, admit } from './admission/limits.ts';
+import { attemptsFailed } from './attempts-failed.ts';
 import type { Snapshots } from './catalog/snapshots.ts';
-import type { OutcomeKind } from './core/account.ts';
+import type { Credential, OutcomeKind } from './core/account.ts';
+import type { AddressGate } from './core/address-gate.ts';
 import type { Snapshot } from './core/catalog.ts';
 import type { Clock } from './core/clock.ts';
 import type { Exchange, Headers } from './core/exchange.ts';
-import { asFailure, errorBody, Failure } from './core/failure.ts';
+import { asFailure, Failure } from './core/failure.ts';
 import type { Health } from './core/health.ts';
+import type { Limits } from './core/limits.ts';
 import type { Plan } from './core/plan.ts';
 import type { PreparedRequest } from './core/prepared.ts';
 import type { Store } from './core/store.ts';
@@ -20,7 +25,6 @@ import type { Tokenizers } from './core/tokenizer.ts';
 import type { Upstream } from './core/upstream.ts';
 import { chatErrors } from './dialects/chat/read-error.ts';
 import { readResponseAs } from './dialects/chat/read-response-as.ts';
-import { writeError } from './dialects/chat/write-response.ts';
 import { capabilitiesOf, inlineReasoningOf } from './dialects/engines/engines.ts';
 import { templateArguments } from './dialects/engines/template-arguments.ts';
 import type { HedgeBudget } from './dispatch/hedge-budget.ts';
@@ -29,7 +33,8 @@ import { upstreamCall } from './dispatch/upstream-call.ts';
 import { type Judge, judgeFor } from './judge.ts';
 import { keepAlive } from './keep-alive.ts';
 import { countersFor } from './prompt-counters.ts';
-import { type Relay, relayJson, relayStream } from './relay.ts';
+import { replyFailure } from './reply-failure.ts';
+import { type Relay, relayAnswer } from './relay.ts';
 import type { PrefixAffinity } from './routing/affinity.ts';
 import { checkContext } from './routing/context.ts';
 import { makePlan } from './routing/plan.ts';
@@ -39,6 +44,8 @@ import { createSettlement, type Settlement } from './settlement/settle.ts';
 
 export interface PipelineOptions extends AuthenticateOptions {
   readonly store: Store;
+  readonly gate: AddressGate;
+  readonly limits: Limits;
   readonly snapshots: Snapshots;
   /** The body of `GET /v1/models`. */
   readonly modelList: () => string;
@@ -73,11 +80,19 @@ export interface Pipeline {
 /** A whole answer says nothing until it is complete: its silence proves less than a stream's, by this factor. */
 const wholeAnswerPatience = 10;
 
-/** A request that passed every check and is being answered. */
-interface Work {
-  readonly exchange: Exchange;
+/** Who asked, when, and what that takes. */
+interface Caller {
   readonly requestId: string;
+  /** Wall clock and monotonic, milliseconds. */
   readonly startedAt: number;
+  readonly begun: number;
+  readonly credential: Credential;
+  readonly admitted: Admitted;
+}
+
+/** A request that passed every check and is being answered. */
+interface Work extends Caller {
+  readonly exchange: Exchange;
   readonly prepared: PreparedRequest;
   readonly plan: Plan;
   readonly settlement: Settlement;
@@ -98,10 +113,25 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   async function complete(exchange: Exchange, requestId: string): Promise<void> {
     const { head } = exchange;
-    const startedAt = clock.now();
-    const begun = clock.elapsed();
-    checkLoad({ head, startedAt, openRequests: inFlight }, { ...options.load, random: options.random });
-    const credential = await authenticate(head, options);
+    const begin = { requestId, startedAt: clock.now(), begun: clock.elapsed() };
+    checkLoad(
+      { head, startedAt: begin.startedAt, openRequests: inFlight },
+      { ...options.load, random: options.random },
+    );
+    const credential = await throughGate(head.address, options.gate, () => authenticate(head, options));
+    const admitted = await admit(credential, { limits: options.limits, latest: () => credentialNow(head, options) });
+    try {
+      await completeAdmitted(exchange, { ...begin, credential, admitted });
+    } finally {
+      admitted.release();
+    }
+  }
+
+  async function completeAdmitted(exchange: Exchange, caller: Caller): Promise<void> {
+    const { head } = exchange;
+    // Nobody could write its bill down.
+    if (!store.canSettle())
+      throw new Failure('overloaded', 'The service cannot keep its accounts right now. Retry later.');
     checkDeclaredSize(head);
     const prepared = await options.prepare(await exchange.body(maxBodyBytes));
     const { snapshot, release } = snapshots.lease();
@@ -113,11 +143,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         tokenizers,
         templateArguments: templateArguments(first.target),
       });
-      const facts = { requestId, head, credential, prepared, plan, startedAt, begun };
       const counters = countersFor(prepared, plan, tokenizers);
       const counting = counters === undefined ? {} : { counters };
+      const { accrue } = caller.admitted;
+      const facts = { ...caller, head, prepared, plan, accrue };
       const settlement = createSettlement({ ...facts, ...counting, store, telemetry, clock });
-      await serve({ exchange, requestId, startedAt, prepared, plan, settlement, counters });
+      await serve({ ...caller, exchange, prepared, plan, settlement, counters });
     } finally {
       prepared.release();
       release();
@@ -135,9 +166,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   /** Dispatches a request, relays its answer, and settles the bill before the answer's last words. */
   async function serve(work: Work): Promise<void> {
-    const { exchange, prepared, plan, settlement } = work;
+    const { exchange, admitted, prepared, plan, settlement } = work;
     const judge = judgeFor(prepared, options);
-    const relay = relayOf(work);
+    const { request } = prepared;
+    const relay = relayAnswer({ exchange, identity: identityOf(work), request, headers: work.admitted.headers });
     const silence = keepAlive({ clock, everyMs: options.keepAliveMs, speak: relay.keepAlive });
     let wasBegun = false;
     try {
@@ -148,6 +180,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         if (!wasBegun) throw attemptsFailed(end, plan);
       }
       const bill = await settlement.settle(outcomeOf(end, work, wasBegun), end);
+      // Before the caller hears the last word: the next request must find the place free.
+      admitted.release();
       if (end.kind === 'completed') {
         relay.finish(bill);
         affinity.served(prepared.shape.prefixes, end.route);
@@ -228,11 +262,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     if (exchange.signal.aborted && error === exchange.signal.reason) return;
     const failure = asFailure(error);
     telemetry.refusal(requestId, failure);
-    const { retryAfterSeconds } = failure;
-    const wait: Headers = retryAfterSeconds === undefined ? [] : [['retry-after', String(retryAfterSeconds)]];
-    // Service specification §4.1.3: this one status is plain text.
-    if (failure.code === 'body_too_large') exchange.reply(413, [['content-type', 'text/plain']], failure.message);
-    else exchange.reply(failure.row.status, [...json, ...wait], writeError(errorBody(failure)));
+    replyFailure(exchange, failure);
   }
 
   return {
@@ -259,30 +289,7 @@ function identityOf({ requestId, startedAt, plan }: Work) {
   return { id: requestId, created: Math.floor(startedAt / 1000), model: plan.model.id };
 }
 
-function relayOf(work: Work): Relay {
-  const { exchange, prepared } = work;
-  const { stream, includeUsage } = prepared.request;
-  const options = { exchange, identity: identityOf(work), includeUsage, headers: headersOf(work) };
-  return stream ? relayStream(options) : relayJson(options);
-}
-
-function headersOf({ prepared }: Work): Headers {
-  const { inert } = prepared.request;
-  const headers: Headers = [['cache-control', 'no-store']];
-  return inert.length === 0 ? headers : [...headers, ['x-service-inert-params', inert.join(', ')]];
-}
-
 /** What an end means for the bill. `wasBegun`: the caller has the status of a success already. */
 function outcomeOf(end: DispatchEnd, { prepared }: Work, wasBegun: boolean): OutcomeKind {
   return end.kind === 'failed' && wasBegun && !prepared.request.stream ? 'incomplete' : end.kind;
-}
-
-function attemptsFailed(end: DispatchEnd, { model }: Plan): Failure {
-  // Where no tokenizer counted the prompt, the engines' word on its length is the verdict.
-  if (end.kind === 'failed' && end.refusedFor === 'context-length') {
-    return new Failure('context_length_exceeded', 'The prompt and the output cap together exceed the context window.');
-  }
-  return end.attempts === 0
-    ? new Failure('no_capacity', `No capacity for ${model.id} right now.`)
-    : new Failure('attempts_failed', 'No attempt to serve this request succeeded. It is safe to retry.');
 }

@@ -1,6 +1,7 @@
 import type { AnswerEvent } from './core/event.ts';
 import type { Exchange, Headers } from './core/exchange.ts';
 import { errorBody, Failure } from './core/failure.ts';
+import type { Request } from './core/request.ts';
 import type { Bill } from './core/usage.ts';
 import {
   type AnswerIdentity,
@@ -24,13 +25,34 @@ export interface Relay {
 export interface RelayOptions {
   readonly exchange: Exchange;
   readonly identity: AnswerIdentity;
+  readonly request: Pick<Request, 'stream' | 'includeUsage' | 'inert'>;
+  /** What the answer's head says besides. */
+  readonly headers: Headers;
+}
+
+interface Relaying {
+  readonly exchange: Exchange;
+  readonly identity: AnswerIdentity;
   readonly includeUsage: boolean;
   /** Besides the content type. */
   readonly headers: Headers;
 }
 
-/** Relays an answer as server-sent events. */
-export function relayStream({ exchange, identity, includeUsage, headers }: RelayOptions): Relay {
+/** Relays an answer in the way its request asks for. */
+export function relayAnswer({ exchange, identity, request, headers }: RelayOptions): Relay {
+  const { stream, includeUsage, inert } = request;
+  const named: Headers = inert.length === 0 ? [] : [['x-service-inert-params', inert.join(', ')]];
+  const relaying = {
+    exchange,
+    identity,
+    includeUsage,
+    headers: [['cache-control', 'no-store'], ...headers, ...named],
+  } as const;
+  return stream ? relayStream(relaying) : relayJson(relaying);
+}
+
+/** As server-sent events. */
+function relayStream({ exchange, identity, includeUsage, headers }: Relaying): Relay {
   const writer = createStreamWriter(identity, { includeUsage });
   const typed: Headers = [['content-type', `${eventStreamType}; charset=utf-8`], ...headers];
   return {
@@ -49,8 +71,8 @@ export function relayStream({ exchange, identity, includeUsage, headers }: Relay
   };
 }
 
-/** Relays an answer as one JSON object. */
-export function relayJson({ exchange, identity, headers }: RelayOptions): Relay {
+/** As one JSON object. */
+function relayJson({ exchange, identity, headers }: Relaying): Relay {
   const writer = createJsonWriter(identity);
   const typed: Headers = [['content-type', 'application/json'], ...headers];
   const incomplete = (): Failure =>

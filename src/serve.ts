@@ -2,20 +2,25 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { createEgress } from './adapters/egress/egress.ts';
 import { createEnvoyAdmin } from './adapters/envoy/admin.ts';
 import { createClusterFile } from './adapters/envoy/cluster-file.ts';
 import { createDownstreamBuffers } from './adapters/envoy/downstream-buffers.ts';
 import { createEdgeValve } from './adapters/envoy/edge-valve.ts';
 import { listenExtProc } from './adapters/extproc/server.ts';
+import { createMemoryLimits } from './adapters/limits/memory.ts';
+import { shareBlocks } from './adapters/limits/shared-blocks.ts';
+import { createValkeyLimits, type ValkeyLimits } from './adapters/limits/valkey.ts';
 import { openManifests } from './adapters/manifests/source.ts';
 import { createMetrics } from './adapters/ops/metrics.ts';
 import { startOps } from './adapters/ops/server.ts';
+import { createStandingLog } from './adapters/ops/standing-log.ts';
 import { createTelemetry } from './adapters/ops/telemetry.ts';
 import { systemClock } from './adapters/process/clock.ts';
 import { createProcessLoad } from './adapters/process/load.ts';
 import { memoryLimitBytes } from './adapters/process/memory-limit.ts';
+import { tryLock } from './adapters/process/lock.ts';
 import { newRequestId } from './adapters/process/new-request-id.ts';
 import { hashKey, looksLikeKey } from './adapters/store/new-key.ts';
 import { openStore } from './adapters/store/open-store.ts';
@@ -24,11 +29,12 @@ import { startTokenizers } from './adapters/tokenizer/start-tokenizers.ts';
 import { startPrepareWorker } from './adapters/worker/prepare-in-worker.ts';
 import { nextOpening, openingStepMs } from './admission/edge-opening.ts';
 import { overloadLimits } from './admission/overload.ts';
+import { blockMs, createAddressGate, tolerated, windowMs } from './admission/address-gate.ts';
 import type { Route, Snapshot } from './core/catalog.ts';
 import { renderClusters } from './envoy/clusters.ts';
 import { runFolder } from './envoy/run-folder.ts';
 import { checkObject } from './catalog/check-object.ts';
-import { databaseFile } from './commands/database-file.ts';
+import { databaseLocation } from './commands/database-location.ts';
 import { createHedgeBudget } from './dispatch/hedge-budget.ts';
 import { followCatalog } from './follow-catalog.ts';
 import { createPipeline, type Pipeline } from './pipeline.ts';
@@ -116,7 +122,12 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, pino.destination({ dest: 1, sync: false }));
   const paths = runFolder(settings.WEIR_RUN);
   const url = settings.WEIR_DATABASE_URL;
-  const store = await openStore({ file: databaseFile(url === undefined ? { data: settings.WEIR_DATA } : { url }) });
+  const store = await openStore({
+    location: databaseLocation(url === undefined ? { data: settings.WEIR_DATA } : { url }),
+    journal: join(settings.WEIR_DATA, 'journal'),
+    tryLock,
+    onStanding: createStandingLog(log),
+  });
   void store.lost.then(fatal);
   const clusterFile = createClusterFile({ runFolder: paths, clock: systemClock, render: renderClusters });
   await clusterFile.prepare();
@@ -171,8 +182,17 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   loadTokenizers(catalog.snapshots.current());
   measured.retain(catalog.snapshots.current().models);
 
+  const valkeyUrl = settings.WEIR_VALKEY_URL;
+  const shared = valkeyUrl === undefined ? undefined : shareLimits(valkeyUrl, log);
+  const link = shared?.link;
+  let tellOthers = (_: string): void => undefined;
+  const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers(network) });
+  if (link !== undefined) tellOthers = shareBlocks({ link, tolerated, windowMs, blockMs, block: gate.block });
+
   let ready = false;
   const metrics = createMetrics({
+    ...(link === undefined ? {} : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas() }) }),
+    blockedAddresses: gate.blocked,
     inFlight: () => pipeline.inFlight(),
     streams: () => extproc.open(),
     load: load.current,
@@ -182,6 +202,8 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   });
   const pipeline: Pipeline = createPipeline({
     store,
+    gate,
+    limits: shared ?? createMemoryLimits(systemClock),
     looksLikeKey,
     hashKey,
     abuseContact: settings.WEIR_ABUSE_CONTACT,
@@ -234,7 +256,16 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     await worker.close();
     await tokenizers.close();
     await structures.close();
+    await link?.close();
     await store.close();
     log.flush();
   };
+}
+
+function shareLimits(url: string, log: Logger): ValkeyLimits {
+  return createValkeyLimits({
+    ...{ url, clock: systemClock, newId: randomUUID },
+    onUp: () => log.info('limits are shared by all replicas'),
+    onDown: () => log.warn('Valkey is away: each replica keeps to its share of the limits'),
+  });
 }

@@ -25,10 +25,25 @@ describe('settings', () => {
     ['WEIR_IDLE_SECONDS', '0'],
     ['WEIR_DRAIN_SECONDS', '1e3'],
     ['WEIR_LOG_LEVEL', 'loud'],
+    ['WEIR_VALKEY_URL', 'localhost:6379'],
+    ['WEIR_VALKEY_URL', 'http://localhost'],
+    ['WEIR_VALKEY_URL', 'redis://'],
+    ['WEIR_VALKEY_URL', 'redis://[secret'],
     ['WEIR_NO_SUCH_THING', 'x'],
     ['WEIR_toString', 'x'],
   ])('refuse %s=%s by name', (name, value) => {
     expect(() => readSettings({ [name]: value })).toThrow(new RegExp(`^${name}: .{5}`));
+  });
+
+  it.each([
+    ...['redis://localhost', 'valkey://10.0.0.1:6380/2', 'rediss://user:secret@valkey.local:6379'],
+    ...['valkeys://valkey', '/run/valkey.sock'],
+  ])('take %s for Valkey', (url) => {
+    expect(readSettings({ WEIR_VALKEY_URL: url }).WEIR_VALKEY_URL).toBe(url);
+  });
+
+  it('do not repeat what may hold a password', () => {
+    expect(() => readSettings({ WEIR_VALKEY_URL: 'http://user:secret@host' })).toThrow(/^(?!.*secret)WEIR_VALKEY_URL/);
   });
 
   it('name every bad one at once', () => {

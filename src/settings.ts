@@ -6,9 +6,19 @@ const wholeNumber = (least: number, most: number) =>
 
 const port = wholeNumber(0, 65_535);
 
+function isValkeyAddress(text: string): boolean {
+  return text.startsWith('/') || (/^(redis|valkey)s?:\/\/[^/]/.test(text) && URL.canParse(text));
+}
+
 /** Every setting of `weir serve`: an environment variable each, with the prefix `WEIR_`. Described for `--help`. */
 export const settingsSchema = z.object({
-  WEIR_DATA: z.string().min(1).default('.weir').describe('Folder of the database and the journal.'),
+  WEIR_DATA: z
+    .string()
+    .min(1)
+    .default('.weir')
+    .describe(
+      'Folder of the database, unless a URL names another, and of the journal, which must outlive the process.',
+    ),
   WEIR_RUN: z.string().min(1).default('.weir/run').describe('Folder of the sockets that Envoy and the service share.'),
   WEIR_MANIFESTS: z.string().min(1).default('manifests').describe('Folder of Backend, Model and Secret objects.'),
   WEIR_TOKENIZERS: z
@@ -16,7 +26,16 @@ export const settingsSchema = z.object({
     .min(1)
     .optional()
     .describe('Folder of the tokenizer folders that models name; default: tokenizers in the data folder.'),
-  WEIR_DATABASE_URL: z.string().min(1).optional().describe('Database; default: SQLite in the data folder.'),
+  WEIR_DATABASE_URL: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Database, postgres://USER:PASSWORD@HOST:PORT/NAME or sqlite:PATH; default: SQLite in the data folder.'),
+  WEIR_VALKEY_URL: z
+    .string()
+    .refine(isValkeyAddress, 'expected redis://, rediss://, valkey://, valkeys:// or the path of a Unix socket')
+    .optional()
+    .describe('Valkey or Redis in which replicas share rate, concurrency and blocked addresses; default: memory.'),
   WEIR_OPS_PORT: port
     .default(9090)
     .describe('Port of /metrics, /livez and /readyz on the loopback; 0 takes a free one.'),

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { systemClock } from './adapters/process/clock.ts';
 import { envoyAdmin } from './adapters/process/envoy-admin.ts';
 import { findEnvoy } from './adapters/process/find-envoy.ts';
@@ -67,9 +66,8 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   const envoy = writeEnvoyFiles({ run: folders.run, port: port.port, env: process.env });
   const admin = envoyAdmin(envoy.files.adminSocket);
   const command = await tieToThisProcess({ command: binary, args: envoy.args });
-  const databaseFile = join(data, 'weir.db');
   const key = options.demo
-    ? await prepareDemoAccount({ data, databaseFile, now: systemClock.now(), report })
+    ? await prepareDemoAccount({ data, database: options.database, now: systemClock.now(), report })
     : undefined;
   if (stop.aborted) return;
 

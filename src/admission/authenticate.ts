@@ -34,8 +34,17 @@ export async function authenticate(head: RequestHead, options: AuthenticateOptio
   if (credential.key.status === 'suspended' || credential.workspace.status === 'suspended') {
     throw new Failure('suspended', `This account is suspended. Contact ${options.abuseContact}.`);
   }
-  if (credential.workspace.balance <= 0n) {
-    throw new Failure('insufficient_funds', 'The balance of this workspace is used up. Top it up to go on.');
-  }
   return credential;
+}
+
+/** The credential of a request that was authenticated, as it is known right now; undefined when it would have to be looked up. */
+export function credentialNow(
+  head: RequestHead,
+  { store, hashKey }: Pick<AuthenticateOptions, 'store' | 'hashKey'>,
+): Credential | undefined {
+  const found = store.findCredential(hashKey(bearerText(head) ?? ''));
+  if (!(found instanceof Promise)) return found;
+  // Nobody waits for this look-up.
+  found.catch(() => undefined);
+  return undefined;
 }

@@ -1,22 +1,25 @@
 import type { Command } from 'commander';
 import type { Accounts } from '../adapters/store/accounts.ts';
-import { databaseFile } from './database-file.ts';
+import { databaseLocation } from './database-location.ts';
 
 /** What a command has to say: to a script, to a reader, and to the shell. */
 export interface Answer {
   readonly json: unknown;
   readonly text: string;
+  /** For a spreadsheet, where the command has `--csv`. */
+  readonly csv?: string;
   readonly exitCode?: number;
 }
 
 interface CommonOptions {
   readonly data?: string;
   readonly json?: true;
+  readonly csv?: true;
 }
 
 /**
  * Gives a command the options that all commands on the accounts share, and its action: open the accounts, do the one thing,
- * close them, print the answer. Only `create` makes a missing database. The store is loaded when it is needed, so that
+ * close them, print the answer. Only `create` makes a missing SQLite file. The store is loaded when it is needed, so that
  * `--help` answers at once.
  */
 export function accountsCommand<Options extends object>(
@@ -25,19 +28,24 @@ export function accountsCommand<Options extends object>(
   act: (accounts: Accounts, options: Options, operands: readonly string[]) => Promise<Answer>,
 ): void {
   command
-    .option('--data <dir>', 'folder of the database (default: WEIR_DATABASE_URL, else .weir)')
+    .option('--data <dir>', 'folder of the SQLite database (default: the database of WEIR_DATABASE_URL, else .weir)')
     .option('--json', 'print JSON, errors too')
     .action(async () => {
       const options = command.opts<CommonOptions & Options>();
-      const file = databaseFile({ data: options.data, url: process.env['WEIR_DATABASE_URL'] });
+      const location = databaseLocation({ data: options.data, url: process.env['WEIR_DATABASE_URL'] });
       const { openAccounts } = await import('../adapters/store/accounts.ts');
-      const accounts = await openAccounts({ file, missing });
+      const accounts = await openAccounts(location, { missing, user: 'operator' });
       try {
         const answer = await act(accounts, options, command.args);
-        process.stdout.write(`${options.json ? JSON.stringify(answer.json) : answer.text}\n`);
+        process.stdout.write(`${shown(answer, options)}\n`);
         if (answer.exitCode !== undefined) process.exitCode = answer.exitCode;
       } finally {
         await accounts.close();
       }
     });
+}
+
+function shown({ json, csv, text }: Answer, options: CommonOptions): string {
+  if (options.json) return JSON.stringify(json);
+  return (options.csv ? csv : undefined) ?? text;
 }

@@ -95,7 +95,7 @@ function answer(key: KeyRecord) {
 }
 
 /** The form that scripts rely on. */
-function jsonOf({ id, workspaceName, status, budget, rate, burst, createdAt }: KeyRecord) {
+function jsonOf({ id, workspaceName, status, budget, rate, burst, createdAt, lastUsedAt }: KeyRecord) {
   return {
     id,
     workspace: workspaceName,
@@ -104,13 +104,14 @@ function jsonOf({ id, workspaceName, status, budget, rate, burst, createdAt }: K
     rate,
     burst,
     created_at: new Date(createdAt).toISOString(),
+    last_used_at: lastUsedAt === undefined ? null : new Date(lastUsedAt).toISOString(),
   };
 }
 
 function tableOf(keys: readonly KeyRecord[]): string {
   return textTable(
-    ['ID', 'WORKSPACE', 'STATUS', 'BUDGET USD', '#RATE', '#BURST', 'CREATED'],
-    keys.map(({ id, workspaceName, status, budget, rate, burst, createdAt }) => [
+    ['ID', 'WORKSPACE', 'STATUS', 'BUDGET USD', '#RATE', '#BURST', 'CREATED', 'LAST USED'],
+    keys.map(({ id, workspaceName, status, budget, rate, burst, createdAt, lastUsedAt }) => [
       id,
       workspaceName,
       status,
@@ -118,6 +119,7 @@ function tableOf(keys: readonly KeyRecord[]): string {
       `${rate}`,
       `${burst}`,
       new Date(createdAt).toISOString(),
+      lastUsedAt === undefined ? 'never' : new Date(lastUsedAt).toISOString(),
     ]),
   );
 }

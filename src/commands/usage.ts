@@ -4,6 +4,7 @@ import type { LedgerFilter, UsageDimension, UsageLine } from '../adapters/store/
 import type { Outcome } from '../core/account.ts';
 import { formatUsd } from '../core/money.ts';
 import { type Answer, accountsCommand } from './accounts-command.ts';
+import { csvTable } from './csv-table.ts';
 import { countOption, momentOption } from './option-values.ts';
 import { textTable } from './text-table.ts';
 
@@ -36,7 +37,8 @@ export function usageCommand(program: Command): void {
     .option('--since <when>', 'only requests started at or after this UTC day or moment', momentOption)
     .option('--until <when>', 'only requests started before this UTC day or moment', momentOption)
     .option('--requests', 'list the requests, newest first, instead of summing them')
-    .option('--limit <n>', 'at most this many requests', countOption(1), 100);
+    .option('--limit <n>', 'at most this many requests', countOption(1), 100)
+    .option('--csv', 'print comma-separated values, with the fields of --json');
   accountsCommand<UsageOptions>(command, 'refuse', async (accounts, options) => {
     const filter = await filterOf(accounts, options);
     return options.requests
@@ -67,8 +69,8 @@ async function filterOf(accounts: Accounts, options: UsageOptions): Promise<Ledg
 }
 
 function reportAnswer(lines: readonly UsageLine[], by: readonly UsageDimension[]): Answer {
-  return {
-    json: lines.map(({ requests, promptTokens, completionTokens, cachedTokens, reasoningTokens, cost, ...group }) => ({
+  const rows = lines.map(
+    ({ requests, promptTokens, completionTokens, cachedTokens, reasoningTokens, cost, ...group }) => ({
       ...group,
       requests,
       prompt_tokens: promptTokens,
@@ -76,7 +78,23 @@ function reportAnswer(lines: readonly UsageLine[], by: readonly UsageDimension[]
       cached_tokens: cachedTokens,
       reasoning_tokens: reasoningTokens,
       cost: formatUsd(cost),
-    })),
+    }),
+  );
+  const counts = [
+    'requests',
+    'prompt_tokens',
+    'completion_tokens',
+    'cached_tokens',
+    'reasoning_tokens',
+    'cost',
+  ] as const;
+  const columns = [...by, ...counts];
+  return {
+    json: rows,
+    csv: csvTable(
+      columns,
+      rows.map((row) => columns.map((column) => row[column] ?? null)),
+    ),
     text: textTable(
       [
         ...by.map((name) => name.toUpperCase()),
@@ -103,8 +121,24 @@ async function listAnswer(outcomes: readonly Outcome[], accounts: Accounts): Pro
   const rows = outcomes.map((outcome) => rowOf(outcome, names.get(outcome.workspaceId) ?? outcome.workspaceId));
   return {
     json: rows,
+    csv: csvTable(
+      rowColumns,
+      rows.map((row) => rowColumns.map((column) => row[column])),
+    ),
     text: textTable(
-      ['STARTED', 'REQUEST', 'WORKSPACE', 'KEY', 'MODEL', 'OUTCOME', '#PROMPT', '#COMPLETION', '#MS', '#COST USD'],
+      [
+        'STARTED',
+        'REQUEST',
+        'WORKSPACE',
+        'KEY',
+        'MODEL',
+        'OUTCOME',
+        '#PROMPT',
+        '#COMPLETION',
+        'COUNTED BY',
+        '#MS',
+        '#COST USD',
+      ],
       rows.map((row) => [
         row.started_at,
         row.id,
@@ -114,12 +148,19 @@ async function listAnswer(outcomes: readonly Outcome[], accounts: Accounts): Pro
         row.outcome,
         `${row.prompt_tokens}`,
         `${row.completion_tokens}`,
+        row.counted_by,
         `${row.duration_ms}`,
         row.cost,
       ]),
     ),
   };
 }
+
+const rowColumns = [
+  ...(['id', 'correlation_id', 'workspace', 'key', 'model', 'route', 'surface', 'stream', 'outcome'] as const),
+  ...(['prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'estimated', 'counted_by'] as const),
+  ...(['cost', 'attempts', 'started_at', 'first_token_ms', 'duration_ms'] as const),
+] as const satisfies readonly (keyof ReturnType<typeof rowOf>)[];
 
 /** Null where a count or time was never known, which is not zero. */
 function rowOf(outcome: Outcome, workspace: string) {
@@ -138,7 +179,8 @@ function rowOf(outcome: Outcome, workspace: string) {
     completion_tokens: usage.completionTokens,
     cached_tokens: usage.cachedTokens ?? null,
     reasoning_tokens: usage.reasoningTokens ?? null,
-    estimated: outcome.estimated,
+    estimated: outcome.countedBy === 'estimate',
+    counted_by: outcome.countedBy,
     cost: formatUsd(outcome.cost),
     attempts: outcome.attempts,
     started_at: new Date(outcome.startedAt).toISOString(),

@@ -1,6 +1,6 @@
 import type { EngineError } from './event.ts';
 import type { Money } from './money.ts';
-import type { Usage } from './usage.ts';
+import type { CountedBy, Usage } from './usage.ts';
 
 export type AccountStatus = 'active' | 'suspended';
 export type KeyStatus = 'active' | 'suspended' | 'revoked';
@@ -30,6 +30,12 @@ export interface Key {
 export interface Credential {
   readonly key: Key;
   readonly workspace: Workspace;
+  /**
+   * What was settled with the key in the period of its budget that the moment of the look-up is in (`periodStart` of
+   * core/budget-period.ts): requests started in it, those that others settled less than a second ago perhaps not yet.
+   * It begins anew with the period. 0 for a key without a budget.
+   */
+  readonly spent: Money;
 }
 
 export type OutcomeKind = 'completed' | 'cancelled' | 'interrupted' | 'incomplete' | 'failed';
@@ -60,8 +66,8 @@ export interface Outcome {
   readonly kind: OutcomeKind;
   /** What is billed. */
   readonly usage: Usage;
-  /** True when a count was not reported by an engine but estimated. */
-  readonly estimated: boolean;
+  /** `engine` where nothing is billed, since nothing is made up. */
+  readonly countedBy: CountedBy;
   readonly cost: Money;
   readonly attempts: number;
   /** Wall clock, milliseconds since the Unix epoch. */

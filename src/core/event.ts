@@ -1,4 +1,4 @@
-import type { Usage } from './usage.ts';
+import type { CountedBy, Usage } from './usage.ts';
 
 /** Why an answer ended, in the chat format's words. */
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
@@ -33,8 +33,8 @@ export type AnswerEvent =
       readonly name: string;
     }
   | { readonly type: 'tool-delta'; readonly choice: number; readonly tool: number; readonly text: string }
-  /** Totals so far; a later one replaces an earlier one. `estimated`: a part of it was nobody's exact count. */
-  | { readonly type: 'usage'; readonly usage: Usage; readonly estimated?: true }
+  /** Totals so far; a later one replaces an earlier one. `countedBy` says who counted the least exact part; absent, the engine all of it. */
+  | { readonly type: 'usage'; readonly usage: Usage; readonly countedBy?: CountedBy }
   | { readonly type: 'finish'; readonly choice: number; readonly reason: FinishReason };
 
 /** Whether an event carries output, so that relaying it commits the attempt. */

@@ -2,6 +2,8 @@ export interface RequestHead {
   readonly method: string;
   /** With the query, if any. */
   readonly path: string;
+  /** The client's IP address, as far as trusted proxies tell it. Absent when nobody told. */
+  readonly address?: string;
   /** First value of a header, by lowercase name. */
   readonly header: (name: string) => string | undefined;
 }

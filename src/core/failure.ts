@@ -1,3 +1,5 @@
+import type { Headers } from './exchange.ts';
+
 /** Whose fault a failure is: it decides what is logged and what is held against a route. */
 export type Blame = 'caller' | 'service' | 'upstream';
 
@@ -52,16 +54,19 @@ export class Failure extends Error {
   readonly code: FailureCode;
   /** Whole seconds to wait, for a `Retry-After` header. */
   readonly retryAfterSeconds: number | undefined;
+  /** Further headers of the answer. */
+  readonly headers: Headers;
 
   constructor(
     code: FailureCode,
     message: string,
-    options: { readonly cause?: unknown; readonly retryAfterSeconds?: number } = {},
+    options: { readonly cause?: unknown; readonly retryAfterSeconds?: number; readonly headers?: Headers } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'Failure';
     this.code = code;
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.headers = options.headers ?? [];
   }
 
   get row(): FailureRow {

@@ -14,6 +14,15 @@ export interface Usage {
   readonly reasoningTokens?: number;
 }
 
+/** Who counted, the most exact first: the engine that answered, the model's own tokenizer, or nobody. */
+const exactness = ['engine', 'tokenizer', 'estimate'] as const;
+export type CountedBy = (typeof exactness)[number];
+
+/** What a sum is worth: as much as its least exact part. */
+export function leastExact(one: CountedBy, other: CountedBy): CountedBy {
+  return exactness.indexOf(one) > exactness.indexOf(other) ? one : other;
+}
+
 /** USD per token, in units of 10⁻¹² USD. */
 export interface Prices {
   readonly prompt: Money;

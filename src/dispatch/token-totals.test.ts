@@ -51,6 +51,7 @@ describe('the tokens of an answer', () => {
     expect(totals.usage()).toEqual({
       type: 'usage',
       usage: { promptTokens: 10, cachedTokens: 10, completionTokens: 3 },
+      countedBy: 'tokenizer',
     });
   });
 
@@ -84,7 +85,8 @@ describe('the tokens of an answer', () => {
     const first = totals.share(alone);
     first.take([text('ab'), usage(10, 1), text('cdef')]);
     await first.close('broken');
-    expect(totals.usage()).toEqual({ type: 'usage', usage: { promptTokens: 10, completionTokens: 3 } });
+    const counts = { promptTokens: 10, completionTokens: 3 };
+    expect(totals.usage()).toEqual({ type: 'usage', usage: counts, countedBy: 'tokenizer' });
   });
 
   it('are an estimate, and say so, where nobody can count', async () => {
@@ -92,7 +94,7 @@ describe('the tokens of an answer', () => {
     const first = totals.share(alone);
     first.take([text('ab', 3), usage(10, 3), text('cdef', 4)]);
     await first.close('broken');
-    expect(totals.usage()).toMatchObject({ usage: { completionTokens: 7 }, estimated: true });
+    expect(totals.usage()).toMatchObject({ usage: { completionTokens: 7 }, countedBy: 'estimate' });
   });
 
   it('are unknown while nobody has told the size of the prompt', async () => {
@@ -111,7 +113,7 @@ describe('the tokens of an answer', () => {
     const [left, right] = [totals.share(after(1)), totals.share(after(1))];
     left.take([text('e'), usage(11, 3)]);
     right.take([text('f'), text('g')]);
-    expect(totals.usage()).toMatchObject({ usage: { promptTokens: 10, completionTokens: 7 }, estimated: true });
+    expect(totals.usage()).toMatchObject({ usage: { promptTokens: 10, completionTokens: 7 }, countedBy: 'estimate' });
     right.take([usage(11, 4)]);
     await Promise.all([left.close('whole'), right.close('whole')]);
     expect(totals.usage()).toEqual({ type: 'usage', usage: { promptTokens: 10, completionTokens: 9 } });

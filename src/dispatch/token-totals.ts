@@ -1,6 +1,6 @@
 import { type CountedRuns, countRuns, createRuns } from '../core/counted-runs.ts';
 import type { AnswerEvent } from '../core/event.ts';
-import type { Usage } from '../core/usage.ts';
+import { type CountedBy, leastExact, type Usage } from '../core/usage.ts';
 import type { SaidAgain } from './join.ts';
 
 /** Counts text with the model's own tokenizer; undefined when it cannot. */
@@ -51,7 +51,7 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
   let output = 0;
   /** Undefined once a part of it is unknown. */
   let reasoning: number | undefined = 0;
-  let isEstimated = false;
+  let countedBy: CountedBy = 'engine';
   let isOnly = true;
 
   function takePrompt({ promptTokens, cachedTokens }: Usage, { prefixTokens }: ShareOptions): void {
@@ -92,10 +92,10 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     if (prompt === undefined) return undefined;
     let completionTokens = output;
     let reasoningTokens = reasoning;
-    let estimated = isEstimated;
+    let source = countedBy;
     for (const tally of open) {
       completionTokens += addedBy(tally);
-      estimated ||= tally.reported === undefined && tally.deltas > 0;
+      if (tally.reported === undefined && tally.deltas > 0) source = 'estimate';
       const more = reasoningOf(tally);
       reasoningTokens = reasoningTokens === undefined || more === undefined ? undefined : reasoningTokens + more;
     }
@@ -103,7 +103,7 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     return {
       type: 'usage',
       usage: { ...prompt, completionTokens, ...split },
-      ...(estimated ? { estimated: true } : {}),
+      ...(source === 'engine' ? {} : { countedBy: source }),
     };
   }
 
@@ -140,11 +140,12 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     // An engine's last report covers a whole answer; of a broken one, what came after it has to be counted.
     const isTold = how === 'whole' && tally.reported !== undefined;
     await countAgain(tally);
-    const counted = isTold || tally.deltas === 0 ? 0 : await countNow(tally.runs.texts());
+    const isUncounted = !isTold && tally.deltas > 0;
+    const counted = isUncounted ? await countNow(tally.runs.texts()) : 0;
     isOnly = false;
     open.delete(tally);
     const after = counted ?? tally.deltas;
-    isEstimated ||= counted === undefined;
+    if (isUncounted) countedBy = leastExact(countedBy, counted === undefined ? 'estimate' : 'tokenizer');
     const more = reasoningOf(tally);
     reasoning = reasoning === undefined || more === undefined ? undefined : reasoning + more;
     output += (tally.reported === undefined ? 0 : addedBy(tally)) + after;

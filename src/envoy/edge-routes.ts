@@ -26,10 +26,9 @@ export function edgeRoutes(models: { readonly perMinute: number; readonly burst:
             match: { prefix: '/', headers: [{ name: ':authority', string_match: { contains: ',' } }] },
             direct_response: { status: 400 },
           },
-          ...served.map(({ method, path }) => toService(method, path)),
-          toService('GET', '/v1/models', catalog),
-          // The preflight of the same browsers; it takes from the same limit.
-          toService('OPTIONS', '/v1/models', catalog),
+          ...served.map(({ method, path }) => toService({ exact: method }, path)),
+          // With the preflight of browsers, in one route: each route would have a bucket of its own.
+          toService({ safe_regex: { regex: 'GET|OPTIONS' } }, '/v1/models', catalog),
           { match: { prefix: '/' }, direct_response: { status: 404 } },
           { match: { connect_matcher: {} }, direct_response: { status: 404 } },
         ],
@@ -39,9 +38,9 @@ export function edgeRoutes(models: { readonly perMinute: number; readonly burst:
 }
 
 /** The service's filter is off unless a route turns it on, so that nothing reaches the service by accident. */
-function toService(method: string, path: string, perFilter: { readonly [name: string]: Json } = {}): JsonObject {
+function toService(method: JsonObject, path: string, perFilter: { readonly [name: string]: Json } = {}): JsonObject {
   return {
-    match: { path, headers: [{ name: ':method', string_match: { exact: method } }] },
+    match: { path, headers: [{ name: ':method', string_match: method }] },
     // The service answers inside the ext_proc filter, so no request gets this far; if one does, it was not answered.
     direct_response: { status: 503 },
     typed_per_filter_config: {

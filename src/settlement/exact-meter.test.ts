@@ -34,12 +34,12 @@ describe('a count that no engine reported', () => {
     ],
     ['interrupted: only what was delivered', 'interrupted', [text('a b c')], { promptTokens: 0, completionTokens: 3 }],
   ])('is the tokenizer’s. %s', async (_, kind, events, expected) => {
-    expect(await billed(kind, events)).toEqual({ usage: expected, estimated: false });
+    expect(await billed(kind, events)).toEqual({ usage: expected, countedBy: 'tokenizer' });
   });
 
   it('stays an estimate where nobody can count', async () => {
-    expect(await billed('completed', [text('a b')], cannot)).toMatchObject({ estimated: true });
-    expect(await createExactMeter(400, undefined).bill('cancelled')).toMatchObject({ estimated: true });
+    expect(await billed('completed', [text('a b')], cannot)).toMatchObject({ countedBy: 'estimate' });
+    expect(await createExactMeter(400, undefined).bill('cancelled')).toMatchObject({ countedBy: 'estimate' });
   });
 
   it('is not asked for when the engine reported all of it', async () => {
@@ -50,6 +50,6 @@ describe('a count that no engine reported', () => {
     };
     const meter = createExactMeter(400, never);
     meter.take([text('a b'), usage(told)]);
-    expect(await meter.bill('completed')).toEqual({ usage: told, estimated: false });
+    expect(await meter.bill('completed')).toEqual({ usage: told, countedBy: 'engine' });
   });
 });

@@ -1,7 +1,8 @@
-import type { OutcomeKind } from '../core/account.ts';
 import { countRuns, createRuns } from '../core/counted-runs.ts';
 import type { AnswerEvent } from '../core/event.ts';
-import { createMeter, type Metered } from './meter.ts';
+import { type CountedBy, leastExact } from '../core/usage.ts';
+import { billing, type Ending } from './billing.ts';
+import { createMeter, type Meter, type Metered } from './meter.ts';
 
 /** Counts with the model's own tokenizer; each gives undefined when it cannot. */
 export interface TokenCounters {
@@ -9,10 +10,9 @@ export interface TokenCounters {
   readonly countText: (text: string) => Promise<number | undefined>;
 }
 
-export interface ExactMeter {
-  readonly take: (events: readonly AnswerEvent[]) => void;
+export interface ExactMeter extends Pick<Meter, 'take' | 'soFar'> {
   /** What is billed for an answer that ended like this. Estimated only where nobody can count. */
-  readonly bill: (kind: OutcomeKind) => Promise<Metered>;
+  readonly bill: (ending: Ending) => Promise<Metered>;
 }
 
 /** Most text that is kept to be counted, UTF-16 units; what is beyond it is estimated. */
@@ -24,30 +24,31 @@ const maxKept = 8 * 1024 * 1024;
  */
 export function createExactMeter(promptBytes: number, counters: TokenCounters | undefined): ExactMeter {
   const meter = createMeter(promptBytes);
-  if (counters === undefined) return { take: meter.take, bill: (kind) => Promise.resolve(meter.bill(kind)) };
+  if (counters === undefined) return { ...meter, bill: (ending) => Promise.resolve(meter.bill(ending)) };
   let reportedTokens: number | undefined;
-  let isEstimate = false;
+  let reportedBy: CountedBy = 'engine';
   const runs = createRuns();
 
   function keep(event: AnswerEvent): void {
     if (event.type === 'usage') {
       reportedTokens = event.usage.completionTokens;
-      isEstimate = event.estimated === true;
+      reportedBy = event.countedBy ?? 'engine';
       runs.clear();
     } else if (runs.length() < maxKept) runs.take(event);
   }
 
   return {
+    soFar: meter.soFar,
     take: (events) => {
       meter.take(events);
       for (const event of events) keep(event);
     },
-    bill: async (kind) => {
-      const metered = meter.bill(kind);
-      if (!metered.estimated || runs.length() >= maxKept) return metered;
+    bill: async (ending) => {
+      const metered = meter.bill(ending);
+      if (metered.countedBy !== 'estimate' || runs.length() >= maxKept) return metered;
       const { usage } = metered;
-      // Only the delivered output of an interrupted stream is billed, and a reported prompt needs no count.
-      const promptIsKnown = kind === 'interrupted' || reportedTokens !== undefined;
+      // A prompt that was reported needs no count, nor one that is not billed.
+      const promptIsKnown = billing[ending].input === 'free' || reportedTokens !== undefined;
       const [promptTokens, tail] = await Promise.all([
         promptIsKnown ? usage.promptTokens : counters.countPrompt(),
         countRuns(runs.texts(), counters.countText),
@@ -55,7 +56,7 @@ export function createExactMeter(promptBytes: number, counters: TokenCounters | 
       if (promptTokens === undefined || tail === undefined) return metered;
       return {
         usage: { ...usage, promptTokens, completionTokens: (reportedTokens ?? 0) + tail },
-        estimated: isEstimate,
+        countedBy: leastExact(reportedBy, 'tokenizer'),
       };
     },
   };

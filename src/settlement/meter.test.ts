@@ -26,20 +26,20 @@ const none = { promptTokens: 0, completionTokens: 0 };
 
 describe('what is billed (design §5)', () => {
   it('completed: what the engine reported', () => {
-    expect(billed('completed', [text(), text(), finish, usage(told)])).toEqual({ usage: told, estimated: false });
+    expect(billed('completed', [text(), text(), finish, usage(told)])).toEqual({ usage: told, countedBy: 'engine' });
   });
 
   it('completed with a refusal: the same', () => {
     expect(billed('completed', [text(3, 'refusal-delta'), refused, usage(told)])).toEqual({
       usage: told,
-      estimated: false,
+      countedBy: 'engine',
     });
   });
 
   it('completed, with counts of zero: zero is a value', () => {
     expect(billed('completed', [text(), finish, usage({ ...none, cachedTokens: 0 })])).toEqual({
       usage: { ...none, cachedTokens: 0 },
-      estimated: false,
+      countedBy: 'engine',
     });
   });
 
@@ -51,7 +51,7 @@ describe('what is billed (design §5)', () => {
   it('completed without a report: an estimate, and it says so', () => {
     expect(billed('completed', [text(3), text(2, 'reasoning-delta'), finish])).toEqual({
       usage: { promptTokens: 100, completionTokens: 5 },
-      estimated: true,
+      countedBy: 'estimate',
     });
   });
 
@@ -59,7 +59,7 @@ describe('what is billed (design §5)', () => {
     const running = usage({ promptTokens: 12, completionTokens: 2, cachedTokens: 4 });
     expect(billed('cancelled', [text(2), running])).toEqual({
       usage: { promptTokens: 12, completionTokens: 2, cachedTokens: 4 },
-      estimated: false,
+      countedBy: 'engine',
     });
   });
 
@@ -67,25 +67,25 @@ describe('what is billed (design §5)', () => {
     const running = usage({ promptTokens: 12, completionTokens: 2 });
     expect(billed('cancelled', [text(2), running], [text(), text(2)])).toEqual({
       usage: { promptTokens: 12, completionTokens: 5 },
-      estimated: true,
+      countedBy: 'estimate',
     });
   });
 
   it('cancelled before any output and any report: the estimated input', () => {
-    expect(billed('cancelled')).toEqual({ usage: { promptTokens: 100, completionTokens: 0 }, estimated: true });
+    expect(billed('cancelled')).toEqual({ usage: { promptTokens: 100, completionTokens: 0 }, countedBy: 'estimate' });
   });
 
   it('cancelled in the middle without a report: estimates of both', () => {
     expect(billed('cancelled', [text(4)], [text(2, 'reasoning-delta')])).toEqual({
       usage: { promptTokens: 100, completionTokens: 6 },
-      estimated: true,
+      countedBy: 'estimate',
     });
   });
 
   it('cancelled after the last report: all of it', () => {
     expect(billed('cancelled', [text(7), finish, usage(told)])).toMatchObject({
       usage: { promptTokens: 12, completionTokens: 7, cachedTokens: 4 },
-      estimated: false,
+      countedBy: 'engine',
     });
   });
 
@@ -93,16 +93,16 @@ describe('what is billed (design §5)', () => {
     const running = usage({ promptTokens: 12, completionTokens: 2, cachedTokens: 4 });
     expect(billed('interrupted', [text(2), running])).toEqual({
       usage: { promptTokens: 0, completionTokens: 2 },
-      estimated: false,
+      countedBy: 'engine',
     });
     expect(billed('interrupted', [text(3)])).toEqual({
       usage: { promptTokens: 0, completionTokens: 3 },
-      estimated: true,
+      countedBy: 'estimate',
     });
   });
 
-  it.each(['incomplete', 'failed'] as const)('%s: nothing', (kind) => {
-    expect(billed(kind, [text(3), usage(told)])).toEqual({ usage: none, estimated: false });
+  it.each(['incomplete', 'failed', 'not-dispatched'] as const)('%s: nothing', (kind) => {
+    expect(billed(kind, [text(3), usage(told)])).toEqual({ usage: none, countedBy: 'engine' });
   });
 
   it('counts the pieces of tool calls as output', () => {

@@ -1,39 +1,50 @@
 import type { AnswerEvent } from '../core/event.ts';
-import type { OutcomeKind } from '../core/account.ts';
-import type { Usage } from '../core/usage.ts';
+import type { CountedBy, Usage } from '../core/usage.ts';
+import { billing, type Ending } from './billing.ts';
 
 /** Bytes of a prompt per token, for the estimate that stands in where no engine and no tokenizer counted. */
 const bytesPerToken = 4;
 
 export interface Metered {
   readonly usage: Usage;
-  /** True when a count was not reported by an engine and not counted with the model's tokenizer. */
-  readonly estimated: boolean;
+  readonly countedBy: CountedBy;
 }
 
 /** Counts what one answer used, from the events that were delivered. */
 export interface Meter {
   readonly take: (events: readonly AnswerEvent[]) => void;
-  /** What is billed for an answer that ended like this (design, "What is billed"). */
-  readonly bill: (kind: OutcomeKind) => Metered;
+  /** What would be billed if the caller left now. */
+  readonly soFar: () => Usage;
+  /** What is billed for an answer that ended like this (`billing`). */
+  readonly bill: (ending: Ending) => Metered;
 }
 
-const nothing: Usage = { promptTokens: 0, completionTokens: 0 };
+const nothing: Metered = { usage: { promptTokens: 0, completionTokens: 0 }, countedBy: 'engine' };
 
 /** Starts a count. `promptBytes` is the size of the request, for when nothing better is told. */
 export function createMeter(promptBytes: number): Meter {
   let reported: Usage | undefined;
-  /** Whether a part of what was reported is an estimate of our own. */
-  let isEstimate = false;
+  /** Who counted what was reported. */
+  let reportedBy: CountedBy = 'engine';
   /** The engine's own deltas delivered so far; about one token each. */
   let deltas = 0;
   let deltasAtReport = 0;
 
   /** Output delivered: the engine's running count, and one token for each delta that came after it. */
   const delivered = (): number => (reported?.completionTokens ?? 0) + deltas - deltasAtReport;
-  const promptTokens = (): number => reported?.promptTokens ?? Math.ceil(promptBytes / bytesPerToken);
+
+  function input(): Pick<Usage, 'promptTokens' | 'cachedTokens'> {
+    if (reported === undefined) return { promptTokens: Math.ceil(promptBytes / bytesPerToken) };
+    const { promptTokens, cachedTokens } = reported;
+    return cachedTokens === undefined ? { promptTokens } : { promptTokens, cachedTokens };
+  }
+
+  function soFar(): Usage {
+    return { ...input(), completionTokens: delivered() };
+  }
 
   return {
+    soFar,
     take: (events) => {
       for (const event of events) {
         switch (event.type) {
@@ -48,7 +59,7 @@ export function createMeter(promptBytes: number): Meter {
             break;
           case 'usage':
             reported = event.usage;
-            isEstimate = event.estimated === true;
+            reportedBy = event.countedBy ?? 'engine';
             deltasAtReport = deltas;
             break;
           case 'finish':
@@ -56,26 +67,15 @@ export function createMeter(promptBytes: number): Meter {
         }
       }
     },
-    bill: (kind) => {
-      switch (kind) {
-        case 'completed':
-          return reported === undefined
-            ? { usage: { promptTokens: promptTokens(), completionTokens: deltas }, estimated: true }
-            : { usage: reported, estimated: isEstimate };
-        case 'cancelled': {
-          const cached = reported?.cachedTokens === undefined ? {} : { cachedTokens: reported.cachedTokens };
-          const usage = { promptTokens: promptTokens(), completionTokens: delivered(), ...cached };
-          return { usage, estimated: reported === undefined || isEstimate || deltas !== deltasAtReport };
-        }
-        case 'interrupted':
-          return {
-            usage: { promptTokens: 0, completionTokens: delivered() },
-            estimated: reported === undefined || isEstimate || deltas !== deltasAtReport,
-          };
-        case 'incomplete':
-        case 'failed':
-          return { usage: nothing, estimated: false };
-      }
+    bill: (ending) => {
+      const row = billing[ending];
+      if (row.output === 'free') return nothing;
+      if (row.output === 'reported' && reported !== undefined) return { usage: reported, countedBy: reportedBy };
+      const prompt = row.input === 'billed' ? input() : { promptTokens: 0 };
+      return {
+        usage: { ...prompt, completionTokens: delivered() },
+        countedBy: reported === undefined || deltas !== deltasAtReport ? 'estimate' : reportedBy,
+      };
     },
   };
 }

@@ -10,7 +10,13 @@ import { createSettlement } from './settle.ts';
 
 const canary = 'CANARY-of-the-prompt';
 
-function begin(options: { readonly failure?: Error; readonly headers?: Readonly<Record<string, string>> } = {}) {
+interface BeginOptions {
+  readonly failure?: Error;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly accrue?: (cost: bigint) => void;
+}
+
+function begin(options: BeginOptions = {}) {
   const store = createFakeStore(options.failure === undefined ? {} : { failure: options.failure });
   const clock = createFakeClock();
   const told: Outcome[] = [];
@@ -29,6 +35,7 @@ function begin(options: { readonly failure?: Error; readonly headers?: Readonly<
     prepared: prepareHere(new TextEncoder().encode(JSON.stringify(body)), uncounted),
     plan: { model: modelOf([route]), routes: [{ route, target: targetOf('a') }] },
     ...{ startedAt: clock.now(), begun: clock.elapsed() },
+    ...(options.accrue === undefined ? {} : { accrue: options.accrue }),
   });
   return { store, clock, told, settlement, route };
 }
@@ -52,7 +59,7 @@ describe('settlement', () => {
         stream: false,
         kind: 'completed',
         usage,
-        estimated: false,
+        countedBy: 'engine',
         cost,
         attempts: 2,
       },
@@ -98,7 +105,7 @@ describe('settlement', () => {
     expect(store.outcomes[0]).toMatchObject({
       cost: 0n,
       usage: { promptTokens: 0, completionTokens: 0 },
-      estimated: false,
+      countedBy: 'engine',
     });
   });
 
@@ -114,5 +121,34 @@ describe('settlement', () => {
   it('fails when the row could not be made durable', async () => {
     const { settlement } = begin({ failure: new Error('disk is full') });
     await expect(settlement.settle('completed', { attempts: 1 })).rejects.toThrow('disk is full');
+  });
+});
+
+describe('what a request has cost so far', () => {
+  const word = { type: 'text-delta', choice: 0, text: 'a', deltas: 1 } as const;
+  const told = (): { readonly costs: bigint[]; readonly run: ReturnType<typeof begin> } => {
+    const costs: bigint[] = [];
+    return { costs, run: begin({ accrue: (cost) => costs.push(cost) }) };
+  };
+
+  it('is told at once, by an estimate of the prompt, and then no more often than every 100 ms', () => {
+    const { costs, run } = told();
+    expect(costs).toHaveLength(1);
+    const [prompt = 0n] = costs;
+    expect(prompt).toBeGreaterThan(0n);
+    for (let chunk = 0; chunk < 1000; chunk += 1) {
+      run.clock.advance(1);
+      run.settlement.take([word]);
+    }
+    expect(costs.slice(1)).toEqual(
+      Array.from({ length: 10 }, (_, index) => prompt + BigInt(index + 1) * 100n * 600_000n),
+    );
+  });
+
+  it('is what the engine says as soon as it does', () => {
+    const { costs, run } = told();
+    run.clock.advance(100);
+    run.settlement.take([word, { type: 'usage', usage: { promptTokens: 12, completionTokens: 7, cachedTokens: 4 } }]);
+    expect(costs.at(-1)).toBe(8n * 150_000n + 4n * 30_000n + 7n * 600_000n);
   });
 });

@@ -3,6 +3,7 @@ import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import type { AnswerEvent, EngineError } from '../core/event.ts';
 import type { RequestHead } from '../core/exchange.ts';
+import type { Money } from '../core/money.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prepared.ts';
 import type { Store } from '../core/store.ts';
@@ -23,6 +24,8 @@ export interface SettlementOptions {
   readonly plan: Plan;
   /** The model's tokenizer, where it has one: it counts what no engine reports. */
   readonly counters?: TokenCounters;
+  /** Told what the request has cost so far: when it is dispatched, and while output is delivered, now and then. */
+  readonly accrue?: (cost: Money) => void;
   /** When the request came: wall clock and monotonic, milliseconds. */
   readonly startedAt: number;
   readonly begun: number;
@@ -49,16 +52,31 @@ function correlationId(head: RequestHead): string {
   return /^[\w.:-]{1,64}$/.test(text) ? text : '';
 }
 
+/** Least time between two words on what a request has cost so far, milliseconds: a chunk costs less than the sum does. */
+const accrueEveryMs = 100;
+
 export function createSettlement(options: SettlementOptions): Settlement {
   const { store, telemetry, clock, requestId, head, credential, prepared, plan, startedAt, begun } = options;
   const meter = createExactMeter(prepared.shape.bodyBytes, options.counters);
   const { stream, includeUsage } = prepared.request;
   // Nobody would see the split of a stream without a usage chunk.
-  const { counters } = options;
+  const { counters, accrue = () => undefined } = options;
   const split =
     counters !== undefined && (!stream || includeUsage) ? createReasoningSplit(counters.countText) : undefined;
   const watch = createOutputWatch();
   let firstTokenMs: number | undefined;
+  let accruedAtMs = 0;
+
+  /** Before an engine has counted, the prompt is an estimate; it is never more than the model can read. */
+  function costSoFar(): Money {
+    const usage = meter.soFar();
+    return costOf(
+      { ...usage, promptTokens: Math.min(usage.promptTokens, plan.model.contextLength) },
+      plan.model.prices,
+    );
+  }
+
+  accrue(costSoFar());
   return {
     take: (events) => {
       const elapsedMs = clock.elapsed() - begun;
@@ -66,16 +84,18 @@ export function createSettlement(options: SettlementOptions): Settlement {
       watch.take(events, elapsedMs);
       meter.take(events);
       split?.take(events);
+      if (elapsedMs < accruedAtMs + accrueEveryMs) return;
+      accruedAtMs = elapsedMs;
+      accrue(costSoFar());
     },
     settle: async (kind, { attempts, route, refusedFor }) => {
-      // A caller who leaves before anything was dispatched pays nothing (design, "What is billed").
-      const { usage: metered, estimated } = await meter.bill(attempts === 0 ? 'failed' : kind);
-      const splits = kind === 'completed' && !estimated;
+      const { usage: metered, countedBy } = await meter.bill(attempts === 0 ? 'not-dispatched' : kind);
+      const splits = kind === 'completed' && countedBy !== 'estimate';
       const usage = splits && split !== undefined ? await split.complete(metered) : metered;
       const cost = costOf(usage, plan.model.prices);
       const output = watch.timing(usage);
       const outcome: Outcome = {
-        ...{ requestId, kind, usage, estimated, cost, attempts, startedAt },
+        ...{ requestId, kind, usage, countedBy, cost, attempts, startedAt },
         correlationId: correlationId(head),
         workspaceId: credential.workspace.id,
         keyId: credential.key.id,

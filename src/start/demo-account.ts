@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createKey, findCredential } from '../adapters/store/keys.ts';
+import type { DatabaseLocation } from '../adapters/store/database-location.ts';
+import { findCredentials } from '../adapters/store/find-credentials.ts';
+import { createKey } from '../adapters/store/keys.ts';
 import { hashKey } from '../adapters/store/new-key.ts';
 import { openDatabase } from '../adapters/store/open-database.ts';
 import { createWorkspace, creditWorkspace, listWorkspaces } from '../adapters/store/workspaces.ts';
@@ -17,14 +19,14 @@ const limits = { rate: 100, burst: 200, maxInFlight: 256 } as const;
  */
 export async function prepareDemoAccount(options: {
   readonly data: string;
-  readonly databaseFile: string;
+  readonly database: DatabaseLocation;
   readonly now: number;
   readonly report: (line: string) => void;
 }): Promise<string> {
-  const { data, databaseFile, now, report } = options;
+  const { data, now, report } = options;
   const keyFile = join(data, 'demo-key');
   const credit = parseUsd(creditUsd) ?? 0n;
-  const database = await openDatabase({ file: databaseFile, missing: 'create' });
+  const database = await openDatabase(options.database, { missing: 'create', user: 'operator' });
   try {
     const { queries } = database;
     const found = (await listWorkspaces(queries)).find(({ name }) => name === workspaceName);
@@ -39,7 +41,8 @@ export async function prepareDemoAccount(options: {
       report(`The workspace "${workspaceName}" is suspended: \`weir workspace resume demo\`.`);
 
     const kept = readKept(keyFile);
-    const credential = kept === undefined ? undefined : await findCredential(queries, hashKey(kept));
+    const hash = hashKey(kept ?? '');
+    const credential = (await findCredentials(queries, [hash], now)).get(hash);
     if (kept !== undefined && credential?.key.status === 'active' && credential.workspace.name === workspaceName)
       return kept;
     const { rate, burst } = limits;

@@ -12,10 +12,19 @@ test('a folder of manifests takes the place of the demo engine, not of the demo 
   expect(options).toEqual({
     port: 0,
     data: '/d',
+    database: { kind: 'sqlite', file: '/d/weir.db' },
     dataFlag: " --data '/d'",
     demo: true,
     source: { kind: 'manifests', folder: '/m' },
   });
+});
+
+test('the accounts are where WEIR_DATABASE_URL says, for the other commands too', () => {
+  const url = 'postgres://weir@db/weir';
+  expect(readStartOptions(['--data', '/d'], { WEIR_DATABASE_URL: url })).toMatchObject({
+    ...{ data: '/d', dataFlag: '', database: { kind: 'postgres', url } },
+  });
+  expect(() => readStartOptions([], { WEIR_DATABASE_URL: 'mysql://db' })).toThrow('WEIR_DATABASE_URL');
 });
 
 test('paths typed to npm are meant from where they were typed', () => {

@@ -1,5 +1,7 @@
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { DatabaseLocation } from '../adapters/store/database-location.ts';
+import { databaseLocation } from '../commands/database-location.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** Where the catalog comes from. */
@@ -20,9 +22,11 @@ export interface StartOptions {
   readonly port: number;
   /** Absolute path. */
   readonly data: string;
+  /** What WEIR_DATABASE_URL names, else a file in the data folder. */
+  readonly database: DatabaseLocation;
   /** Whether a demo workspace and key are made. */
   readonly demo: boolean;
-  /** ` --data DIR` the way other commands need it; empty for the default. */
+  /** ` --data DIR` the way other commands need it; empty for the default, and where the environment names the database. */
   readonly dataFlag: string;
   readonly source: CatalogSource;
 }
@@ -36,7 +40,7 @@ Starts the gateway on this machine: Envoy, the service and, unless told otherwis
   --upstream-key K        its key (or WEIR_UPSTREAM_KEY, which \`ps\` does not show)
   --price PROMPT,COMPLETION   USD per token of the upstream's models, such as 0.0000001,0.0000004 (default 0,0)
   --port N                port for callers, 0 for a free one (default 8080)
-  --data DIR              folder for accounts, ledger, logs and sockets (default .weir)
+  --data DIR              folder for accounts, ledger, journal, logs and sockets (default .weir)
   --no-demo               no demo engine, demo workspace or demo key
   --help                  this text
 
@@ -76,10 +80,12 @@ export function readStartOptions(
   const typedIn = env['npm_lifecycle_event'] === 'start' ? (env['INIT_CWD'] ?? '.') : '.';
   const isDefault = !argv.some((argument) => argument.startsWith('--data'));
   const data = isDefault ? resolve(values.data) : resolve(typedIn, values.data);
+  const url = env['WEIR_DATABASE_URL'] ?? '';
   return {
     port,
     data,
-    dataFlag: isDefault ? '' : ` --data '${data}'`,
+    database: url === '' ? { kind: 'sqlite', file: join(data, 'weir.db') } : readDatabase(url),
+    dataFlag: isDefault || url !== '' ? '' : ` --data '${data}'`,
     demo: !values['no-demo'],
     source: readSource(values, { env, typedIn }),
   };
@@ -114,6 +120,14 @@ function readSource(
     price: readPrice(values.price ?? '0,0'),
     ...(key === undefined || key === '' ? {} : { key: checkKey(key) }),
   };
+}
+
+function readDatabase(url: string): DatabaseLocation {
+  try {
+    return databaseLocation({ url });
+  } catch (error) {
+    throw new StartRefusal(error instanceof Error ? error.message : String(error), { cause: error });
+  }
 }
 
 function readUrl(text: string): URL {

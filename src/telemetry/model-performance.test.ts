@@ -195,7 +195,9 @@ describe('two thousand models', () => {
       for (let slice = 0; slice < slices; slice += 1) {
         for (const { id: modelId } of models) {
           const stream = slice % 3 > 0;
-          performance.outcome(sampleOutcome({ modelId, output, stream, estimated: slice % 3 === 2 }));
+          performance.outcome(
+            sampleOutcome({ modelId, output, stream, countedBy: slice % 3 === 2 ? 'estimate' : 'engine' }),
+          );
         }
         clock.advance(thresholds.windowMs / thresholds.availabilitySlices);
       }

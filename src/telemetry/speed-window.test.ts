@@ -60,7 +60,7 @@ describe('the speed of a model', () => {
   });
 
   it('is told of estimated counts only when there is nothing else', () => {
-    const estimated = times(50, answer(500, 200, { estimated: true }));
+    const estimated = times(50, answer(500, 200, { countedBy: 'estimate' }));
     expectAbout(figure(windowOf([...estimated, ...times(5, answer(60))]))?.tokensPerSecondP50, 60);
     expectAbout(figure(windowOf([...estimated, ...times(5, answer(6, 0, { stream: false }))]))?.tokensPerSecondP50, 6);
     expectAbout(figure(windowOf(estimated))?.tokensPerSecondP50, 500);
@@ -132,7 +132,10 @@ describe('a figure', () => {
     const replicas = [createSpeedWindow(), createSpeedWindow()] as const;
     for (let now = start; now < start + 2 * windowMs; now += 5000) {
       const stream = chance.is(0.7);
-      const outcome = answer(5 / chance.next(), 30 / chance.next(), { stream, estimated: chance.is(0.2) });
+      const outcome = answer(5 / chance.next(), 30 / chance.next(), {
+        stream,
+        countedBy: chance.is(0.2) ? 'estimate' : 'engine',
+      });
       all.outcome(outcome, now);
       chance.pick(replicas).outcome(outcome, now);
       const merged = figureOf([...replicas[0].slices(now), ...replicas[1].slices(now)], now);

@@ -49,7 +49,7 @@ export function createSpeedWindow(): SpeedWindow {
  */
 function speedOf({
   stream,
-  estimated,
+  countedBy,
   output,
 }: Outcome): { readonly pace: Pace; readonly perSecond: number } | undefined {
   if (output === undefined || output.tokens < thresholds.minTokens) return undefined;
@@ -57,7 +57,7 @@ function speedOf({
   const isPaced = stream && lastMs - firstMs >= thresholds.minStreamMs && tokens > tokensAtFirst;
   const perSecond = isPaced ? ((tokens - tokensAtFirst) * 1000) / (lastMs - firstMs) : (tokens * 1000) / lastMs;
   if (!Number.isFinite(perSecond)) return undefined;
-  return { pace: estimated ? 'estimated' : isPaced ? 'streamed' : 'whole', perSecond };
+  return { pace: countedBy === 'estimate' ? 'estimated' : isPaced ? 'streamed' : 'whole', perSecond };
 }
 
 /**

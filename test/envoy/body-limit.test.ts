@@ -33,7 +33,7 @@ beforeAll(async () => {
   large = other.child;
   const backends = backendManifest('small', engine) + backendManifest('large', other);
   const models = modelManifest('test/model', ['small']) + modelManifest('test/large', ['large']);
-  weir = await startWeir({ manifests: { 'catalog.yaml': backends + models } });
+  weir = await startWeir({ unlimited: true, manifests: { 'catalog.yaml': backends + models } });
 });
 afterAll(async () => {
   await weir.close();

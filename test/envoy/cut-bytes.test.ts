@@ -12,7 +12,7 @@ let weir: Weir;
 
 beforeAll(async () => {
   engine = await startDemoEngine({ name: 'alpha' });
-  weir = await startWeir({ engines: [engine] });
+  weir = await startWeir({ engines: [engine], unlimited: true });
 });
 beforeEach(() => engine.reset());
 afterAll(async () => {

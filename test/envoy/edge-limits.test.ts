@@ -51,6 +51,29 @@ describe('the catalog', () => {
     expect((await get('/healthz', from('203.0.113.1'))).status).toBe(200);
     expect((await get('/v1/models', from('203.0.113.2'))).status).toBe(200);
   });
+
+  it('counts a /64 of IPv6 as one address, and preflights with the rest', async () => {
+    await start({ trustedHops: 1, models: { perMinute: 60, burst: 6 } });
+    let host = 0;
+    const network = (): string => from(`2001:db8:0:1::${(host += 1).toString(16)}`);
+    expect(await statuses(6, () => get('/v1/models', network()))).toEqual([200, 200, 200, 200, 200, 200]);
+    const preflight = (): Promise<RawAnswer> =>
+      sendRaw(envoy.port, `OPTIONS /v1/models HTTP/1.1\r\nhost: x\r\n${network()}\r\n`);
+    expect(await statuses(6, preflight)).toContain(429);
+    expect((await get('/v1/models', from('2001:db8:0:2::1'))).status).toBe(200);
+  });
+
+  it('is shown again after the time that Retry-After says', async () => {
+    await start({ trustedHops: 1, models: { perMinute: 60, burst: 1 } });
+    await get('/v1/models', from('203.0.113.1'));
+    const refused = await get('/v1/models', from('203.0.113.1'));
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
+    const waitedFrom = performance.now();
+    await expect
+      .poll(async () => (await get('/v1/models', from('203.0.113.1'))).status, { timeout: 5_000, interval: 20 })
+      .toBe(200);
+    expect(performance.now() - waitedFrom).toBeLessThan(1_500);
+  });
 });
 
 describe('a flood', () => {

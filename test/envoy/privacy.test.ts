@@ -77,6 +77,9 @@ test('an answer has no header but ours', async () => {
     'content-type',
     'date',
     'transfer-encoding',
+    'x-ratelimit-limit-requests',
+    'x-ratelimit-remaining-requests',
+    'x-ratelimit-reset-requests',
     'x-request-id',
     'x-service-inert-params',
   ];

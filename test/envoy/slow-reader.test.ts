@@ -19,7 +19,7 @@ let weir: Weir;
 
 beforeAll(async () => {
   engine = await startDemoEngine({ name: 'alpha' });
-  weir = await startWeir({ engines: [engine] });
+  weir = await startWeir({ engines: [engine], unlimited: true });
 });
 afterAll(async () => {
   await weir.close();

@@ -5,7 +5,7 @@ const names = (...wanted: readonly string[]): readonly string[] => chooseSteps(w
 
 test('no name means every step, and what waits for the real engine comes last', () => {
   const all = chooseSteps([]);
-  expect(names()).toEqual(expect.arrayContaining([...names('check'), 'house', 'envoy', 'engine']));
+  expect(names()).toEqual(expect.arrayContaining([...names('check'), 'house', 'stores', 'envoy', 'engine']));
   const waiting = all.map((step) => step.kind === 'suite' && step.needsLlama);
   expect(waiting).toEqual(waiting.toSorted((one, other) => Number(one) - Number(other)));
 });

@@ -16,6 +16,7 @@ const check: readonly Step[] = [
 /** Suites with real processes; each is a project of vitest.config.ts. What waits for a long build comes last. */
 const suites: readonly Step[] = [
   { kind: 'suite', name: 'house', limitMinutes: 4, needsLlama: false },
+  { kind: 'suite', name: 'stores', limitMinutes: 6, needsLlama: false },
   { kind: 'suite', name: 'envoy', limitMinutes: 25, needsLlama: false },
   { kind: 'suite', name: 'engine', limitMinutes: 6, needsLlama: true },
 ];

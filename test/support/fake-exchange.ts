@@ -21,6 +21,7 @@ export interface FakeExchangeOptions {
   readonly method?: string;
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  readonly address?: string;
   /** The whole body; undefined is one that does not arrive. */
   readonly body?: string | Uint8Array | undefined;
 }
@@ -56,7 +57,10 @@ export function createFakeExchange(options: FakeExchangeOptions = {}): FakeExcha
   }
 
   return {
-    head: { method, path, header: (name) => given[name] },
+    head: {
+      ...{ method, path, header: (name) => given[name] },
+      ...(options.address === undefined ? {} : { address: options.address }),
+    },
     signal: controller.signal,
     answered: answered.promise,
     body: (limitBytes) => {

@@ -21,6 +21,7 @@ export function createFakeStore(
         : new Promise((resolve) => {
             waiting.push({ count, resolve });
           }),
+    canSettle: () => true,
     findCredential: (hash) => options.credentials?.get(hash),
     settle: (outcome) => {
       outcomes.push(outcome);

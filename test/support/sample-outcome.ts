@@ -13,7 +13,7 @@ export function sampleOutcome(changes: Partial<Outcome> = {}): Outcome {
     stream: true,
     kind: 'completed',
     usage: { promptTokens: 120, completionTokens: 30, cachedTokens: 10, reasoningTokens: 5 },
-    estimated: false,
+    countedBy: 'engine',
     cost: 1_500_000n,
     attempts: 1,
     startedAt: Date.UTC(2026, 6, 1, 12),

@@ -1,9 +1,12 @@
-// A process for the durability test: settles without end and prints each request id once it is told that the row is durable.
+// A process for the tests that kill: settles without end and prints each request id once it is told that the row is durable.
+import { tryLock } from '../../src/adapters/process/lock.ts';
 import { openStore } from '../../src/adapters/store/open-store.ts';
+import { databaseLocation } from '../../src/commands/database-location.ts';
 import { sampleOutcome } from './sample-outcome.ts';
 
-const [file = '', workspaceId = '', keyId = '', name = ''] = process.argv.slice(2);
-const store = await openStore({ file });
+const [url = '', journal = '', workspaceId = '', keyId = '', name = ''] = process.argv.slice(2);
+const store = await openStore({ location: databaseLocation({ url }), journal, tryLock });
+process.stdout.write('open\n');
 for (let round = 0; ; round += 1) {
   const ids = Array.from({ length: 20 }, (_, index) => `${name}-${round}-${index}`);
   await Promise.all(

@@ -9,6 +9,7 @@ import OpenAI from 'openai';
 import { Agent } from 'undici';
 import { expect } from 'vitest';
 import type { DemoEngine } from '../../examples/demo-engine/engine.ts';
+import { roomyKey } from './roomy-key.ts';
 import { recordFetch } from './recorded-fetch.ts';
 import { compileCache, runWeir } from './run-weir.ts';
 import { socketsIn } from './start.ts';
@@ -59,6 +60,8 @@ export interface WeirOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Flags of `weir start` in place of `--manifests`. */
   readonly flags?: readonly string[];
+  /** Makes `key` one that no limit of rate or concurrency stops. */
+  readonly unlimited?: true;
   /** Texts that no answer may hold, besides the engines' own marks. */
   readonly secrets?: readonly string[];
 }
@@ -159,7 +162,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
   await output.ready;
   const printed = output.printed();
   const baseUrl = field(printed, 'ready');
-  const key = field(printed, 'key:');
+  const key = options.unlimited === true ? await roomyKey({ data }) : field(printed, 'key:');
   const opsUrl = field(printed, 'ops:');
   // Its own pool, so that nothing is left open when the file is over.
   const dispatcher = new Agent({ keepAliveTimeout: 1000, connections: null, bodyTimeout: 0, headersTimeout: 0 });

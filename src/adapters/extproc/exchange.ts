@@ -39,9 +39,11 @@ export class ExtProcExchange implements Exchange {
     this.#call = call;
     this.#received = options.endOfStream;
     this.#openDelivery = options.openDelivery;
+    const address = headers.get('x-weir-client-address');
     this.head = {
       method: headers.get(':method') ?? '',
       path: headers.get(':path') ?? '',
+      ...(address === undefined ? {} : { address }),
       header: (name) => headers.get(name),
     };
   }

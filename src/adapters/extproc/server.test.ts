@@ -178,6 +178,15 @@ describe('a request', () => {
     await noneOpen();
   });
 
+  it('comes from the address that Envoy tells', async () => {
+    const { stream, ended } = open();
+    stream.write(head({ end_of_stream: true }, { 'x-weir-client-address': '203.0.113.7' }));
+    expect(await ended).toBe('end');
+    stream.end();
+    expect(exchanges.map((exchange) => exchange.head.address)).toEqual(['203.0.113.7']);
+    await noneOpen();
+  });
+
   it('without a body is whole with its head', async () => {
     handle = (exchange) => void exchange.body(100).then((body) => exchange.reply(200, [], `${body.length}`));
     const { stream, answers, ended } = open();

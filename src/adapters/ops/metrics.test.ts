@@ -63,3 +63,14 @@ it('shows which models are listed and how available they are, as the catalog is 
   standings.delete('a/a');
   expect(await metrics.render()).not.toContain('model="a/a"');
 });
+
+it('shows whether limits are shared, where there is somebody to share them with', async () => {
+  const gauges = { inFlight: () => 0, streams: () => 0 };
+  let sharing = { isShared: true, replicas: 3 };
+  const metrics = createMetrics({ ...gauges, sharing: () => sharing, blockedAddresses: () => 2 });
+  expect(await metrics.render()).toMatch(/^weir_limits_shared 1$[^]*^weir_replicas 3$/m);
+  sharing = { isShared: false, replicas: 3 };
+  expect(await metrics.render()).toMatch(/^weir_limits_shared 0$/m);
+  expect(await metrics.render()).toMatch(/^weir_blocked_addresses 2$/m);
+  expect(await createMetrics(gauges).render()).not.toContain('weir_limits_shared');
+});

@@ -30,6 +30,9 @@ export function createMetrics(gauges: {
   readonly load?: () => Load;
   /** Share of new requests that Envoy lets through to the service. */
   readonly edgeOpening?: () => number;
+  /** Absent: this process is the only one, and its limits need nobody else. */
+  readonly sharing?: () => { readonly isShared: boolean; readonly replicas: number };
+  readonly blockedAddresses?: () => number;
   /** How the models of the catalog stand, by id. */
   readonly standings?: () => Iterable<readonly [string, Standing]>;
 }): Metrics {
@@ -93,6 +96,27 @@ export function createMetrics(gauges: {
       this.set(edgeOpening?.() ?? 1);
     },
   });
+  const { sharing, blockedAddresses = () => 0 } = gauges;
+  new Gauge({
+    ...{ name: 'weir_blocked_addresses', help: 'Addresses blocked for failed authentication.', registers },
+    collect() {
+      this.set(blockedAddresses());
+    },
+  });
+  if (sharing !== undefined) {
+    new Gauge({
+      ...{ name: 'weir_limits_shared', help: '1: limits hold over all replicas. 0: each keeps its share.', registers },
+      collect() {
+        this.set(sharing().isShared ? 1 : 0);
+      },
+    });
+    new Gauge({
+      ...{ name: 'weir_replicas', help: 'Replicas alive when the shared limits last answered.', registers },
+      collect() {
+        this.set(sharing().replicas);
+      },
+    });
+  }
   new Gauge({
     ...{ name: 'weir_model_listed', help: 'Whether the catalog lists the model: 1 or 0.', registers },
     labelNames: ['model'] as const,

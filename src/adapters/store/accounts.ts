@@ -1,5 +1,6 @@
-import { type DatabaseLocation, openDatabase } from './open-database.ts';
+import type { DatabaseLocation } from './database-location.ts';
 import { createKey, findKey, listKeys, setKeyBudget, setKeyStatus } from './keys.ts';
+import { type OpenOptions, openDatabase } from './open-database.ts';
 import { listRequests, usageReport } from './usage-report.ts';
 import { verifyLedger } from './verify-ledger.ts';
 import { createWorkspace, creditWorkspace, findWorkspace, listWorkspaces, setWorkspaceStatus } from './workspaces.ts';
@@ -8,23 +9,36 @@ import { createWorkspace, creditWorkspace, findWorkspace, listWorkspaces, setWor
 export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
 
 /**
- * Opens the accounts in this thread, for commands that do one thing and end; it works beside a running service,
- * which sees the change within a second. A service, which must not wait for the disk, uses `openStore`.
- * Throws a sentence that names the file; each call throws a `Refusal` when it cannot be done as asked.
+ * Opens the accounts in this thread, for commands that do one thing and end; it works beside running services,
+ * which see the change within a second. A service, which must not wait for the disk, uses `openStore`.
+ * Rejects with a sentence that names the database; each call throws a `Refusal` when it cannot be done as asked.
  */
-export async function openAccounts(location: DatabaseLocation) {
-  const { queries, close } = await openDatabase(location);
+export async function openAccounts(location: DatabaseLocation, options: OpenOptions) {
+  const { queries, announce, close } = await openDatabase(location, options);
+
+  /** A change, told to the services when it is made. */
+  function changing<Parameters extends readonly unknown[], Result>(
+    change: (database: typeof queries, ...parameters: Parameters) => Promise<Result>,
+  ): (...parameters: Parameters) => Promise<Result> {
+    return async (...parameters) => {
+      const result = await change(queries, ...parameters);
+      // It is made whatever becomes of this; a service that is not told sees it a moment later.
+      await announce().catch(() => undefined);
+      return result;
+    };
+  }
+
   return {
-    createWorkspace: createWorkspace.bind(undefined, queries),
+    createWorkspace: changing(createWorkspace),
     listWorkspaces: listWorkspaces.bind(undefined, queries),
     findWorkspace: findWorkspace.bind(undefined, queries),
-    creditWorkspace: creditWorkspace.bind(undefined, queries),
-    setWorkspaceStatus: setWorkspaceStatus.bind(undefined, queries),
-    createKey: createKey.bind(undefined, queries),
+    creditWorkspace: changing(creditWorkspace),
+    setWorkspaceStatus: changing(setWorkspaceStatus),
+    createKey: changing(createKey),
     listKeys: listKeys.bind(undefined, queries),
     findKey: findKey.bind(undefined, queries),
-    setKeyStatus: setKeyStatus.bind(undefined, queries),
-    setKeyBudget: setKeyBudget.bind(undefined, queries),
+    setKeyStatus: changing(setKeyStatus),
+    setKeyBudget: changing(setKeyBudget),
     usageReport: usageReport.bind(undefined, queries),
     listRequests: listRequests.bind(undefined, queries),
     verifyLedger: verifyLedger.bind(undefined, queries),

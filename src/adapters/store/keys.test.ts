@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
-import { createKey, findCredential, findKey, listKeys, setKeyBudget, setKeyStatus } from './keys.ts';
+import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
+import { findCredentials } from './find-credentials.ts';
+import { createKey, findKey, listKeys, setKeyBudget, setKeyStatus } from './keys.ts';
 import { hashKey } from './new-key.ts';
 import { createWorkspace } from './workspaces.ts';
 
@@ -11,17 +12,13 @@ const budget = { limit: 5_000_000_000_001n, period: 'month' } as const;
 describe('keys', () => {
   it('are found by the hash of their text, with who pays', async () => {
     const { queries, workspace, key, text } = await sampleDatabase();
-    const credential = await findCredential(queries, hashKey(text));
+    const hash = hashKey(text);
+    const found = await findCredentials(queries, [hash, hashKey('sk-weir-other')], sampleNow);
+    const credential = found.get(hash);
     expect(credential?.workspace).toEqual(workspace);
     expect(credential?.key).toEqual({ id: key.id, workspaceId: workspace.id, status: 'active', rate: 100, burst: 200 });
-    expect(await findCredential(queries, hashKey('sk-weir-other'))).toBeUndefined();
-  });
-
-  it('are nowhere on the disk as text', async () => {
-    const { file, text } = await sampleDatabase();
-    const bytes = [file, `${file}-wal`].map((path) => readFileSync(path));
-    expect(bytes.some((content) => content.includes(hashKey(text)))).toBe(true);
-    expect(bytes.some((content) => content.includes(text) || content.includes(text.slice(8)))).toBe(false);
+    expect(credential?.spent).toBe(0n);
+    expect([...found.keys()]).toEqual([hash]);
   });
 
   it('belong to a workspace that exists', async () => {
@@ -68,6 +65,16 @@ describe('keys', () => {
     }
     expect((await setKeyStatus(queries, key.id, 'revoked')).status).toBe('revoked');
     expect((await findKey(queries, key.id)).status).toBe('revoked');
+  });
+
+  it('say when they were last used', async () => {
+    const { queries, key, ids, settle } = await sampleDatabase();
+    expect(await findKey(queries, key.id)).not.toHaveProperty('lastUsedAt');
+    for (const startedAt of [sampleNow + 5, sampleNow + 90_000_000, sampleNow + 9]) {
+      await settle([sampleOutcome({ ...ids, requestId: `r${startedAt}`, startedAt, cost: 0n })]);
+    }
+    expect(await findKey(queries, key.id)).toMatchObject({ lastUsedAt: sampleNow + 90_000_000 });
+    expect(await listKeys(queries)).toMatchObject([{ lastUsedAt: sampleNow + 90_000_000 }]);
   });
 
   it('are refused by an id that does not exist', async () => {

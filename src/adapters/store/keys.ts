@@ -1,10 +1,10 @@
 import type { Kysely, Selectable } from 'kysely';
-import type { Credential, Key, KeyStatus, Workspace } from '../../core/account.ts';
+import type { Key, KeyStatus, Workspace } from '../../core/account.ts';
 import { newId } from './new-id.ts';
 import { newKey } from './new-key.ts';
 import { Refusal } from './refusal.ts';
 import type { Schema } from './schema.ts';
-import { findWorkspace, workspaceOf } from './workspaces.ts';
+import { findWorkspace } from './workspaces.ts';
 
 type Budget = NonNullable<Key['budget']>;
 
@@ -12,6 +12,8 @@ type Budget = NonNullable<Key['budget']>;
 export interface KeyRecord extends Key {
   readonly workspaceName: string;
   readonly createdAt: number;
+  /** When the last request that was settled with it had started; absent when there was none. */
+  readonly lastUsedAt?: number;
 }
 
 export interface NewKey {
@@ -42,44 +44,49 @@ export async function createKey(
       created_at: BigInt(wanted.now),
     } as const;
     await transaction.insertInto('keys').values(row).execute();
-    return { key: recordOf(row, workspace.name), text };
+    return { key: recordOf({ ...row, workspace_name: workspace.name, last_used_at: null }), text };
   });
 }
 
 /** All keys, or those of one workspace, oldest first. */
 export async function listKeys(queries: Kysely<Schema>, workspace?: Workspace): Promise<readonly KeyRecord[]> {
-  let query = queries
-    .selectFrom('keys')
-    .innerJoin('workspaces', 'workspaces.id', 'keys.workspace_id')
-    .selectAll('keys')
-    .select('workspaces.name as workspace_name')
-    .orderBy('keys.created_at')
-    .orderBy('keys.id');
+  let query = records(queries).orderBy('keys.created_at').orderBy('keys.id');
   if (workspace) query = query.where('keys.workspace_id', '=', workspace.id);
-  return (await query.execute()).map((row) => recordOf(row, row.workspace_name));
+  return (await query.execute()).map(recordOf);
 }
 
 /** Finds a key by its id; refuses when there is none. */
 export async function findKey(queries: Kysely<Schema>, id: string): Promise<KeyRecord> {
-  const row = await queries
+  const row = await records(queries).where('keys.id', '=', id).executeTakeFirst();
+  if (!row) throw new Refusal(`There is no key with the id "${id}". \`weir key list\` shows them all.`);
+  return recordOf(row);
+}
+
+function records(queries: Kysely<Schema>) {
+  return queries
     .selectFrom('keys')
     .innerJoin('workspaces', 'workspaces.id', 'keys.workspace_id')
     .selectAll('keys')
     .select('workspaces.name as workspace_name')
-    .where('keys.id', '=', id)
-    .executeTakeFirst();
-  if (!row) throw new Refusal(`There is no key with the id "${id}". \`weir key list\` shows them all.`);
-  return recordOf(row, row.workspace_name);
+    .select((row) =>
+      row
+        .selectFrom('spending')
+        .whereRef('spending.key_id', '=', 'keys.id')
+        .select((days) => days.fn.max('spending.last_used_at').as('last'))
+        .as('last_used_at'),
+    );
 }
 
 /** Suspends, resumes or revokes a key. A revoked key stays revoked; asking twice changes nothing more. */
 export async function setKeyStatus(queries: Kysely<Schema>, id: string, status: KeyStatus): Promise<KeyRecord> {
   return queries.transaction().execute(async (transaction) => {
     const key = await findKey(transaction, id);
-    if (key.status === 'revoked' && status !== 'revoked') {
+    // Under the condition, so that nobody who revokes it at this moment is overruled.
+    let update = transaction.updateTable('keys').set({ status }).where('id', '=', id);
+    if (status !== 'revoked') update = update.where('status', '<>', 'revoked');
+    if ((await update.executeTakeFirst()).numUpdatedRows === 0n) {
       throw new Refusal(`The key "${id}" was revoked, and that is final. \`weir key create\` makes a new one.`);
     }
-    await transaction.updateTable('keys').set({ status }).where('id', '=', id).execute();
     return { ...key, status };
   });
 }
@@ -97,19 +104,7 @@ export async function setKeyBudget(
   });
 }
 
-/** What admission needs for the hash of a presented key; undefined when there is no such key. */
-export async function findCredential(queries: Kysely<Schema>, hash: string): Promise<Credential | undefined> {
-  const row = await queries.selectFrom('keys').selectAll().where('hash', '=', hash).executeTakeFirst();
-  if (!row) return undefined;
-  const owner = await queries
-    .selectFrom('workspaces')
-    .selectAll()
-    .where('id', '=', row.workspace_id)
-    .executeTakeFirstOrThrow();
-  return { key: keyOf(row), workspace: workspaceOf(owner) };
-}
-
-function keyOf(row: Selectable<Schema['keys']>): Key {
+export function keyOf(row: Selectable<Schema['keys']>): Key {
   const { id, status, budget_limit: limit, budget_period: period } = row;
   return {
     id,
@@ -121,8 +116,16 @@ function keyOf(row: Selectable<Schema['keys']>): Key {
   };
 }
 
-function recordOf(row: Selectable<Schema['keys']>, workspaceName: string): KeyRecord {
-  return { ...keyOf(row), workspaceName, createdAt: Number(row.created_at) };
+function recordOf(
+  row: Selectable<Schema['keys']> & { readonly workspace_name: string; readonly last_used_at: bigint | null },
+): KeyRecord {
+  const { workspace_name: workspaceName, last_used_at: lastUsedAt } = row;
+  return {
+    ...keyOf(row),
+    workspaceName,
+    createdAt: Number(row.created_at),
+    ...(lastUsedAt !== null && { lastUsedAt: Number(lastUsedAt) }),
+  };
 }
 
 function budgetColumns(budget: Budget | undefined): Pick<Schema['keys'], 'budget_limit' | 'budget_period'> {

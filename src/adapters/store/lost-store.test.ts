@@ -1,8 +1,8 @@
 import type { Worker } from 'node:worker_threads';
 import { expect, it, vi } from 'vitest';
 import { sampleDatabase } from '../../../test/support/sample-database.ts';
+import { storeAt } from '../../../test/support/sample-store.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
-import { openStore } from './open-store.ts';
 
 const started: Worker[] = [];
 
@@ -18,8 +18,8 @@ vi.mock('node:worker_threads', async (importOriginal) => {
 });
 
 it('says so when its thread ends, and leaves nobody waiting', { timeout: 60_000 }, async () => {
-  const { file, ids } = await sampleDatabase();
-  const store = await openStore({ file });
+  const { location, ids } = await sampleDatabase();
+  const store = await storeAt(location);
   const settling = store.settle(sampleOutcome(ids)).catch((error: unknown) => error);
   const looking = Promise.resolve(store.findCredential('0'.repeat(64))).catch((error: unknown) => error);
   await started[0]?.terminate();

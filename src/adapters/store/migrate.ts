@@ -4,15 +4,25 @@ import type { Schema } from './schema.ts';
 
 const newest = Object.keys(migrations).toSorted().at(-1);
 
+/** Whether the tables are as this version has them. Rejects only when the database does not answer at the next query either. */
+export async function isUpToDate(database: Kysely<Schema>): Promise<boolean> {
+  return (await applied(database)) === newest;
+}
+
 /**
- * Brings the tables up to date. Safe to call from several processes at once: each change runs under the write lock.
+ * Brings the tables up to date. Safe to call from several processes at once: they take turns under the write lock of SQLite, an advisory lock of PostgreSQL.
  * Throws when the tables were made by a newer version, or when a change fails (nothing of it is then kept).
  */
 export async function migrate(database: Kysely<Schema>): Promise<void> {
-  if ((await applied(database)) === newest) return;
+  if (await isUpToDate(database)) return;
   // Loaded only when there is something to do: the command line opens the tables on each call.
   const { Migrator } = await import('kysely/migration');
-  const migrator = new Migrator({ db: database, provider: { getMigrations: async () => ({ ...migrations }) } });
+  const schema = await currentSchema(database);
+  const migrator = new Migrator({
+    ...{ db: database, provider: { getMigrations: async () => ({ ...migrations }) } },
+    // Without it, the tables of somebody else in another schema of the database are taken for ours.
+    ...(schema === undefined ? {} : { migrationTableSchema: schema }),
+  });
   const known = new Set(Object.keys(migrations));
   const stranger = (await migratedNames(database)).find((name) => !known.has(name));
   if (stranger !== undefined) {
@@ -21,6 +31,16 @@ export async function migrate(database: Kysely<Schema>): Promise<void> {
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined)
     throw error instanceof Error ? error : new Error('a change of its tables failed', { cause: error });
+}
+
+/** The schema that our tables are in; undefined on SQLite, which has none. */
+async function currentSchema(database: Kysely<Schema>): Promise<string | undefined> {
+  try {
+    const { rows } = await sql<{ name: string | null }>`select current_schema() as name`.execute(database);
+    return rows[0]?.name ?? undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 async function applied(database: Kysely<Schema>): Promise<string | undefined> {

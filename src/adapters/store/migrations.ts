@@ -10,11 +10,46 @@ const amountBound = '9000000000000000000';
  */
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001-accounts-and-ledger': { up: createAccountsAndLedger },
+  '0002-spending-and-counts': { up: addSpendingAndCounts },
 };
+
+/** What is spent by key and day, counted from the rows there are; and who counted a row's tokens in place of a yes or no. */
+async function addSpendingAndCounts(database: Kysely<unknown>): Promise<void> {
+  const { schema } = database;
+  await schema
+    .createTable('spending')
+    .addColumn('key_id', 'text', (column) => column.notNull().references('keys.id'))
+    .addColumn('day', 'bigint', (column) => column.notNull())
+    .addColumn('amount', 'bigint', (column) => column.notNull().check(within('amount')))
+    .addColumn('last_used_at', 'bigint', (column) => column.notNull())
+    .addPrimaryKeyConstraint('spending_of_key', ['key_id', 'day'])
+    .execute();
+  await sql`
+    insert into spending (key_id, day, amount, last_used_at)
+    select key_id, started_at - started_at % 86400000, cast(sum(cost) as bigint), max(started_at)
+    from ledger group by key_id, started_at - started_at % 86400000
+  `.execute(database);
+
+  await schema
+    .alterTable('ledger')
+    .addColumn('counted_by', 'text', (column) =>
+      column
+        .notNull()
+        .defaultTo('engine')
+        .check(sql`counted_by in ('engine', 'tokenizer', 'estimate')`),
+    )
+    .execute();
+  // What a tokenizer had counted was not told apart until now.
+  await sql`update ledger set counted_by = 'estimate' where estimated = 1`.execute(database);
+  await schema.alterTable('ledger').dropColumn('estimated').execute();
+}
+
+function within(column: string) {
+  return sql.raw(`${column} between -${amountBound} and ${amountBound}`);
+}
 
 async function createAccountsAndLedger(database: Kysely<unknown>): Promise<void> {
   const { schema } = database;
-  const within = (column: string) => sql.raw(`${column} between -${amountBound} and ${amountBound}`);
 
   await schema
     .createTable('workspaces')

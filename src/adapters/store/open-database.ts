@@ -1,73 +1,70 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { Kysely } from 'kysely';
-import { migrate } from './migrate.ts';
+import type { Kysely } from 'kysely';
+import { type DatabaseLocation, describeLocation } from './database-location.ts';
+import type { LedgerWrites } from './ledger-writes.ts';
 import type { Schema } from './schema.ts';
-import { sqliteDialect } from './sqlite-dialect.ts';
 
-/** How long a statement waits while another process holds the write lock. */
-const busyTimeoutMs = 5_000;
+/**
+ * What an error of the database means for what was asked of it: it can never be done (a constraint, a value that is none),
+ * it can be done if it is tried at once again (two transactions in each other's way), or the database is away: nobody can
+ * say, and what is to be written has to be kept. All that is not known is `away`: nothing is ever given up by mistake.
+ */
+export type Verdict = 'refused' | 'again' | 'away';
 
+/** An open database, SQLite or PostgreSQL: one query layer over both, and here what differs between them. */
 export interface OpenDatabase {
   readonly queries: Kysely<Schema>;
-  /** A number that changes when another connection, of any process, has committed a change. */
-  readonly dataVersion: () => number;
+  readonly writes: LedgerWrites;
+  readonly judge: (error: unknown) => Verdict;
+  /** Resolves when the database answers and can be written, rejects when not. Soon, either way. */
+  readonly probe: () => Promise<void>;
+  /**
+   * Calls `changed` within a second of a change to accounts by another process, as far as it can be told: `confirmed` is
+   * called instead, several times a second, where it is known that nothing has changed.
+   */
+  readonly watch: (calls: { readonly changed: () => void; readonly confirmed: () => void }) => {
+    readonly stop: () => Promise<void>;
+  };
+  /** Tells the other processes that accounts were changed here, where they would not see it at once by themselves. */
+  readonly announce: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
-export interface DatabaseLocation {
-  /** Path of the SQLite file. */
-  readonly file: string;
-  /** Whether a missing file (and its folder) is made, readable by its owner alone, or refused. */
+export interface OpenOptions {
+  /** Whether a missing SQLite file (and its folder) is made, readable by its owner alone, or refused. A PostgreSQL database has to be there. */
   readonly missing: 'create' | 'refuse';
+  /** A service gives up on a database that keeps it waiting, having a journal; what an operator asks may take its time. */
+  readonly user: 'service' | 'operator';
 }
 
-/**
- * Opens the accounts and the ledger and brings their tables up to date.
- * Throws an Error whose message is a sentence that names the file.
- */
-export async function openDatabase(location: DatabaseLocation): Promise<OpenDatabase> {
-  const { file } = location;
-  if (!existsSync(file)) {
-    if (location.missing === 'refuse') {
-      throw new Error(
-        `There is no database at ${file}. \`weir workspace create NAME\` makes one; --data names its folder.`,
-      );
-    }
-  }
-  try {
-    if (location.missing === 'create') createPrivately(file);
-    return await open(file);
-  } catch (cause) {
-    throw new Error(`Cannot open the database at ${file}: ${reason(cause)}.`, { cause });
+/** A database that cannot be opened. The message is a sentence that names it. */
+export class CannotOpen extends Error {
+  /** `away`: it may be there in a moment. */
+  readonly verdict: Verdict;
+
+  constructor(location: DatabaseLocation, cause: unknown, verdict: Verdict) {
+    super(`Cannot open ${describeLocation(location)}: ${reason(cause)}.`, { cause });
+    this.name = 'CannotOpen';
+    this.verdict = verdict;
   }
 }
 
-async function open(file: string): Promise<OpenDatabase> {
-  const database = new DatabaseSync(file, { timeout: busyTimeoutMs, enableForeignKeyConstraints: true });
-  try {
-    // FULL: a commit is on the disk before it is acknowledged, through a power cut too (https://sqlite.org/pragma.html#pragma_synchronous).
-    database.exec('pragma journal_mode = wal; pragma synchronous = full;');
-    const queries = new Kysely<Schema>({ dialect: sqliteDialect(database) });
-    await migrate(queries);
-    const version = database.prepare('pragma data_version');
-    return { queries, dataVersion: () => Number(version.get()?.['data_version']), close: () => queries.destroy() };
-  } catch (error) {
-    database.close();
-    throw error;
+/** Opens the accounts and the ledger and brings their tables up to date. Rejects with `CannotOpen`. */
+export async function openDatabase(location: DatabaseLocation, options: OpenOptions): Promise<OpenDatabase> {
+  switch (location.kind) {
+    case 'sqlite':
+      return (await import('./open-sqlite.ts')).openSqlite(location, options);
+    case 'postgres':
+      // Loaded only by those who use it.
+      return (await import('./open-postgres.ts')).openPostgres(location, options);
   }
-}
-
-/** SQLite gives its `-wal` and `-shm` files the mode of the database file. */
-function createPrivately(file: string): void {
-  if (existsSync(file)) return;
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  closeSync(openSync(file, 'a', 0o600));
-  chmodSync(file, 0o600);
 }
 
 function reason(cause: unknown): string {
-  const message = cause instanceof Error ? cause.message : String(cause);
-  return message.replace(/\.$/, '');
+  const message = cause instanceof AggregateError ? String(cause.errors[0]) : messageOf(cause);
+  return message.replace(/^Error: /, '').replace(/\.$/, '');
+}
+
+/** The message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

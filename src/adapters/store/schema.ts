@@ -1,4 +1,5 @@
 import type { AccountStatus, BudgetPeriod, KeyStatus, Outcome } from '../../core/account.ts';
+import type { CountedBy } from '../../core/usage.ts';
 
 /**
  * The tables, as the queries see them. Every integer is a 64-bit column and is read as a bigint, money and counts
@@ -9,6 +10,7 @@ export interface Schema {
   readonly keys: KeyTable;
   readonly credits: CreditTable;
   readonly ledger: LedgerTable;
+  readonly spending: SpendingTable;
 }
 
 interface WorkspaceTable {
@@ -41,6 +43,20 @@ interface CreditTable {
   readonly created_at: bigint;
 }
 
+/**
+ * What was spent with a key on one UTC day: the sum of its ledger rows that started on it, kept as they are written. Days
+ * make up weeks and months, so a budget may be set, changed or moved to another period at any time and counts what was
+ * spent before.
+ */
+export interface SpendingTable {
+  readonly key_id: string;
+  /** First moment of the day. */
+  readonly day: bigint;
+  readonly amount: bigint;
+  /** When the last request of the day started. */
+  readonly last_used_at: bigint;
+}
+
 /** One settled request. Counts, ids, names and times; never content. */
 export interface LedgerTable {
   readonly request_id: string;
@@ -57,10 +73,38 @@ export interface LedgerTable {
   /** Null when nobody reported it, which is not zero. */
   readonly cached_tokens: bigint | null;
   readonly reasoning_tokens: bigint | null;
-  readonly estimated: bigint;
+  readonly counted_by: CountedBy;
   readonly cost: bigint;
   readonly attempts: bigint;
   readonly started_at: bigint;
   readonly first_token_ms: bigint | null;
   readonly duration_ms: bigint;
 }
+
+/** The columns of the ledger in the order in which rows are written, with their types in the database. */
+export const ledgerColumns = {
+  request_id: 'text',
+  correlation_id: 'text',
+  workspace_id: 'text',
+  key_id: 'text',
+  model_id: 'text',
+  route_id: 'text',
+  surface: 'text',
+  stream: 'bigint',
+  kind: 'text',
+  prompt_tokens: 'bigint',
+  completion_tokens: 'bigint',
+  cached_tokens: 'bigint',
+  reasoning_tokens: 'bigint',
+  counted_by: 'text',
+  cost: 'bigint',
+  attempts: 'bigint',
+  started_at: 'bigint',
+  first_token_ms: 'bigint',
+  duration_ms: 'bigint',
+} as const satisfies Readonly<Record<keyof LedgerTable, 'text' | 'bigint'>>;
+
+/** Their names. */
+export const ledgerColumnNames: readonly (keyof LedgerTable)[] = Object.keys(ledgerColumns).filter(
+  (name): name is keyof LedgerTable => name in ledgerColumns,
+);

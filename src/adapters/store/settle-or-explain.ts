@@ -1,51 +1,75 @@
-import type { Kysely } from 'kysely';
-import type { Outcome } from '../../core/account.ts';
-import type { Schema } from './schema.ts';
-import { type Balances, settleBatch } from './settle-batch.ts';
-import type { SettleFault } from './worker-message.ts';
+import { messageOf, type OpenDatabase } from './open-database.ts';
+import type { LedgerTable } from './schema.ts';
+import { settleBatch, type Settled, type Spending } from './settle-batch.ts';
 
-/** Each try waits for the write lock as long as the connection's busy timeout says. */
-const tries = 3;
-const sqliteBusy = 5;
+/** A row that can never be written. */
+export interface RefusedRow {
+  /** Index into the batch. */
+  readonly index: number;
+  readonly message: string;
+}
+
+export type SettleResult =
+  | (Settled & { readonly kind: 'settled'; readonly refused: readonly RefusedRow[] })
+  /** The database did not take it, or did not say: the rows are to be kept and settled again, all of them. */
+  | { readonly kind: 'away'; readonly message: string };
+
+/** Transactions that get in each other's way are rare, since all take their rows in one order; that it happens so often in a row is not. */
+const tries = 5;
 
 /**
  * Settles a batch; never rejects. When the batch as a whole is refused its rows are settled one by one, so that one bad row
- * (an unknown workspace, a count that is not a number) harms nobody else's.
+ * (an unknown workspace, a cost past 64 bits) harms nobody else's.
  */
 export async function settleOrExplain(
-  queries: Kysely<Schema>,
-  outcomes: readonly Outcome[],
-): Promise<{ readonly balances: Balances; readonly faults: readonly SettleFault[] }> {
-  const first = await attempt(queries, outcomes);
-  if ('balances' in first) return { balances: first.balances, faults: [] };
-  if (first.reason === 'busy' || outcomes.length === 1) {
-    return { balances: [], faults: outcomes.map((_, index) => ({ ...first, index })) };
+  database: Pick<OpenDatabase, 'queries' | 'writes' | 'judge'>,
+  rows: readonly LedgerTable[],
+): Promise<SettleResult> {
+  const first = await attempt(database, rows);
+  switch (first.kind) {
+    case 'settled':
+    case 'away':
+      return first;
+    case 'refused':
+      break;
   }
+  if (rows.length === 1) return nothingBut([{ index: 0, message: first.message }]);
   const balances = new Map<string, bigint>();
-  const faults: SettleFault[] = [];
-  for (const [index, outcome] of outcomes.entries()) {
-    const single = await attempt(queries, [outcome]);
-    if ('balances' in single) for (const [id, balance] of single.balances) balances.set(id, balance);
-    else faults.push({ ...single, index });
-  }
-  return { balances: [...balances], faults };
-}
-
-type Attempt = { readonly balances: Balances } | Pick<SettleFault, 'reason' | 'message'>;
-
-async function attempt(queries: Kysely<Schema>, outcomes: readonly Outcome[]): Promise<Attempt> {
-  for (let left = tries - 1; ; left -= 1) {
-    try {
-      return { balances: await settleBatch(queries, outcomes) };
-    } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      if (!isBusy(error)) return { reason: 'refused', message };
-      if (left === 0) return { reason: 'busy', message };
+  const spendings: Spending[] = [];
+  const refused: RefusedRow[] = [];
+  for (const [index, row] of rows.entries()) {
+    const single = await attempt(database, [row]);
+    switch (single.kind) {
+      case 'settled':
+        for (const [id, balance] of single.balances) balances.set(id, balance);
+        spendings.push(...single.spendings);
+        break;
+      case 'refused':
+        refused.push({ index, message: single.message });
+        break;
+      case 'away':
+        return single;
     }
   }
+  return { kind: 'settled', balances: [...balances], spendings, refused };
 }
 
-/** The low byte of SQLite's extended result code is the code (https://sqlite.org/rescode.html). */
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && (Number(error.errcode) & 0xff) === sqliteBusy;
+function nothingBut(refused: readonly RefusedRow[]): SettleResult {
+  return { kind: 'settled', balances: [], spendings: [], refused };
+}
+
+async function attempt(
+  database: Pick<OpenDatabase, 'queries' | 'writes' | 'judge'>,
+  rows: readonly LedgerTable[],
+): Promise<SettleResult | { readonly kind: 'refused'; readonly message: string }> {
+  for (let left = tries - 1; ; left -= 1) {
+    try {
+      return { kind: 'settled', refused: [], ...(await settleBatch(database, rows)) };
+    } catch (error) {
+      const verdict = database.judge(error);
+      const message = messageOf(error);
+      if (verdict === 'refused') return { kind: 'refused', message };
+      if (verdict === 'away' || left === 0) return { kind: 'away', message };
+    }
+  }
 }

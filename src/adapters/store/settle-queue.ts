@@ -5,7 +5,7 @@ import type { SettleFault } from './worker-message.ts';
 export interface SettleQueue {
   /** Resolves when the row is durable. Rejects with `overloaded` when too many rows wait, and with the reason when the row was not written. */
   readonly add: (outcome: Outcome) => Promise<void>;
-  /** The batch that was sent has been committed, but for these faults. */
+  /** The batch that was sent is durable, but for these faults. */
   readonly acknowledge: (faults: readonly SettleFault[]) => void;
   /** Rejects all that wait, and all that come: nothing will be written any more. */
   readonly fail: (failure: Failure) => void;
@@ -98,6 +98,6 @@ export function createSettleQueue(options: {
 }
 
 function failureOf(fault: SettleFault): Failure {
-  const code = fault.reason === 'busy' ? 'overloaded' : 'internal';
+  const code = fault.reason === 'no-room' ? 'overloaded' : 'internal';
   return new Failure(code, 'The service could not record this request.', { cause: new Error(fault.message) });
 }

@@ -1,67 +1,39 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { findCredential } from './keys.ts';
-import { type OpenDatabase, openDatabase } from './open-database.ts';
-import { settleOrExplain } from './settle-or-explain.ts';
-import type { StoreReply, StoreRequest } from './worker-message.ts';
+import { openJournal } from './journal.ts';
+import { messageOf, openDatabase } from './open-database.ts';
+import { createLane } from './store-lane.ts';
+import type { StoreReply, StoreRequest, StoreWorkerData } from './worker-message.ts';
 
-/** Well inside the second within which a change by another process must be seen. */
-const pollMs = 250;
+const segmentBytes = 4 * 1024 * 1024;
+/** Where requests under way still find room when new ones are refused. */
+const fullShare = 0.8;
 
 /**
- * The store's thread: SQLite's calls wait for the disk, and here nobody else waits with them.
- * `openStore` starts it with the path of the database file.
+ * The store's thread: SQLite's calls and the journal's wait for the disk, and here nobody else waits with them.
+ * `openStore` starts it.
  */
-async function run(port: MessagePort, file: string): Promise<void> {
+async function run(port: MessagePort, { location, journalFolder, journalBytes }: StoreWorkerData): Promise<void> {
   const reply = (message: StoreReply) => port.postMessage(message);
-  let database: OpenDatabase;
   try {
-    database = await openDatabase({ file, missing: 'create' });
+    const journal = openJournal({ folder: journalFolder, maxBytes: journalBytes, segmentBytes });
+    const lane = createLane({
+      location,
+      open: () => openDatabase(location, { missing: 'create', user: 'service' }),
+      journal,
+      fullBytes: journalBytes * fullShare,
+      reply,
+    });
+    port.on('message', (request: StoreRequest) => {
+      if (request.kind === 'close') void lane.close().finally(() => port.close());
+      else lane.take(request);
+    });
+    await lane.start();
+    reply({ kind: 'ready' });
   } catch (error) {
     reply({ kind: 'unusable', message: messageOf(error) });
     port.close();
-    return;
-  }
-  const poll = watchForChanges(database, () => reply({ kind: 'changed' }));
-  port.on('message', (request: StoreRequest) => {
-    switch (request.kind) {
-      case 'settle':
-        void settleOrExplain(database.queries, request.outcomes).then((result) =>
-          reply({ kind: 'settled', ...result }),
-        );
-        break;
-      case 'find':
-        void answer(database, request.hash).then(reply);
-        break;
-      case 'close':
-        clearInterval(poll);
-        void database.close().finally(() => port.close());
-        break;
-    }
-  });
-  reply({ kind: 'ready' });
-}
-
-async function answer(database: OpenDatabase, hash: string): Promise<StoreReply> {
-  try {
-    return { kind: 'found', hash, credential: await findCredential(database.queries, hash) };
-  } catch (error) {
-    return { kind: 'not-searched', hash, message: messageOf(error) };
   }
 }
 
-/** Our own commits do not change the version, those of every other connection do (https://sqlite.org/pragma.html#pragma_data_version). */
-function watchForChanges(database: OpenDatabase, changed: () => void): NodeJS.Timeout {
-  let seen = database.dataVersion();
-  return setInterval(() => {
-    const version = database.dataVersion();
-    if (version === seen) return;
-    seen = version;
-    changed();
-  }, pollMs);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-if (parentPort) await run(parentPort, String(workerData));
+// oxlint-disable-next-line typescript/consistent-type-assertions -- `openStore`, which starts this thread, is typed to give exactly this.
+if (parentPort) await run(parentPort, workerData as StoreWorkerData);

@@ -25,8 +25,6 @@ export async function createWorkspace(queries: Kysely<Schema>, wanted: NewWorksp
   }
   if (credit > maxBalance) throw pastCap(name, credit);
   return queries.transaction().execute(async (transaction) => {
-    const taken = await transaction.selectFrom('workspaces').select('id').where('name', '=', name).executeTakeFirst();
-    if (taken) throw new Refusal(`There is already a workspace named "${name}".`);
     const row = {
       id: newId('ws'),
       name,
@@ -35,7 +33,12 @@ export async function createWorkspace(queries: Kysely<Schema>, wanted: NewWorksp
       max_in_flight: BigInt(maxInFlight),
       created_at: BigInt(now),
     } as const;
-    await transaction.insertInto('workspaces').values(row).execute();
+    const { numInsertedOrUpdatedRows: made } = await transaction
+      .insertInto('workspaces')
+      .values(row)
+      .onConflict((conflict) => conflict.column('name').doNothing())
+      .executeTakeFirst();
+    if (made !== 1n) throw new Refusal(`There is already a workspace named "${name}".`);
     if (credit > 0n) await insertCredit(transaction, { workspaceId: row.id, amount: credit, now });
     return workspaceOf(row);
   });

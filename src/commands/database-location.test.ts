@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { databaseFile } from './database-file.ts';
+import { databaseLocation } from './database-location.ts';
 
-describe('databaseFile', () => {
+describe('databaseLocation', () => {
   it.each([
     [{}, resolve('.weir/weir.db')],
     [{ url: '' }, resolve('.weir/weir.db')],
@@ -16,16 +16,24 @@ describe('databaseFile', () => {
     [{ url: '/var/accounts.db' }, '/var/accounts.db'],
     [{ url: 'accounts.db' }, resolve('accounts.db')],
   ])('for %j it is %s', (from, file) => {
-    expect(databaseFile(from)).toBe(file);
+    expect(databaseLocation(from)).toEqual({ kind: 'sqlite', file });
   });
 
   it.each([
-    ['postgres://weir:secret@db/weir', 'names a PostgreSQL database, which Weir cannot use'],
-    ['postgresql://weir:secret@db/weir', 'names a PostgreSQL database'],
+    'postgres://weir:secret@db/weir?sslmode=verify-full',
+    'postgresql://db:5433/weir',
+    'postgres:///weir?host=/var/run/postgresql',
+  ])('for %s it is PostgreSQL, unless a folder was named', (url) => {
+    expect(databaseLocation({ url })).toEqual({ kind: 'postgres', url });
+    expect(databaseLocation({ url, data: '/var/lib/weir' })).toEqual({ kind: 'sqlite', file: '/var/lib/weir/weir.db' });
+  });
+
+  it.each([
+    ['postgres://weir:secret@db:port/weir', 'is not a URL'],
     ['mysql://weir:secret@db/weir', 'begins with "mysql:", which Weir does not know'],
     ['sqlite:', 'names no file'],
   ])('refuses %s without repeating what may be a password', (url, reason) => {
-    const refuse = () => databaseFile({ url });
+    const refuse = () => databaseLocation({ url });
     expect(refuse).toThrow(reason);
     expect(refuse).not.toThrow('secret');
   });

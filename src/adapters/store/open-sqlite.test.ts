@@ -1,17 +1,23 @@
-import { chmodSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { temporaryFolder } from '../../../test/support/sample-database.ts';
-import { type DatabaseLocation, openDatabase } from './open-database.ts';
+import { sampleDatabase } from '../../../test/support/sample-database.ts';
+import { sqliteFile } from '../../../test/support/sample-store.ts';
+import { hashKey } from './new-key.ts';
+import { openDatabase, type OpenOptions } from './open-database.ts';
 
-async function open(location: DatabaseLocation) {
-  const database = await openDatabase(location);
+const at = ({ file, ...options }: Omit<OpenOptions, 'user'> & { readonly file: string }) =>
+  openDatabase({ kind: 'sqlite', file }, { ...options, user: 'operator' });
+
+async function open(options: Parameters<typeof at>[0]) {
+  const database = await at(options);
   onTestFinished(() => database.close());
   return database;
 }
 
-describe('openDatabase', () => {
+describe('an SQLite database', () => {
   it('makes the folder and the files for their owner alone', async () => {
     const folder = join(temporaryFolder(), 'new', 'data');
     const file = join(folder, 'weir.db');
@@ -30,7 +36,7 @@ describe('openDatabase', () => {
 
   it('refuses a missing database by its path unless it is to be made', async () => {
     const file = join(temporaryFolder(), 'weir.db');
-    await expect(openDatabase({ file, missing: 'refuse' })).rejects.toThrow(`There is no database at ${file}.`);
+    await expect(at({ file, missing: 'refuse' })).rejects.toThrow(`There is no database at ${file}.`);
   });
 
   it('syncs every commit to the disk and lets readers work beside a writer', async () => {
@@ -55,7 +61,7 @@ describe('openDatabase', () => {
     expect(await second.queries.selectFrom('workspaces').select('id').execute()).toEqual([{ id: 'ws_1' }]);
   });
 
-  it('gives another version after a commit of another connection, not after one of its own', async () => {
+  it('notices within a second what another connection commits, and is not alarmed by its own', async () => {
     const file = join(temporaryFolder(), 'weir.db');
     const [ours, other] = [await open({ file, missing: 'create' }), await open({ file, missing: 'refuse' })];
     const insert = (database: typeof ours, id: string) =>
@@ -63,11 +69,15 @@ describe('openDatabase', () => {
         .insertInto('workspaces')
         .values({ id, name: id, status: 'active', balance: 0n, max_in_flight: 1n, created_at: 0n })
         .execute();
-    const before = ours.dataVersion();
+    const seen: string[] = [];
+    const calls = { changed: () => seen.push('changed'), confirmed: () => seen.push('confirmed') };
+    const watching = ours.watch(calls);
+    onTestFinished(watching.stop);
     await insert(ours, 'a');
-    expect(ours.dataVersion()).toBe(before);
+    await vi.waitFor(() => expect(seen.length).toBeGreaterThan(1), { timeout: 1_000 });
+    expect(new Set(seen)).toEqual(new Set(['confirmed']));
     await insert(other, 'b');
-    expect(ours.dataVersion()).not.toBe(before);
+    await vi.waitFor(() => expect(seen).toContain('changed'), { timeout: 1_000 });
   });
 
   it('refuses a file that is no database, by its path, and leaves it alone', async () => {
@@ -76,18 +86,26 @@ describe('openDatabase', () => {
       file,
       'These are my notes, and quite long ones: longer than the header of a database file is, to be precise.',
     );
-    await expect(openDatabase({ file, missing: 'create' })).rejects.toThrow(
+    await expect(at({ file, missing: 'create' })).rejects.toThrow(
       `Cannot open the database at ${file}: file is not a database.`,
     );
   });
 
+  it('has no key as text on the disk', async () => {
+    const { location, text } = await sampleDatabase();
+    const file = sqliteFile(location);
+    const bytes = [file, `${file}-wal`].map((path) => readFileSync(path));
+    expect(bytes.some((content) => content.includes(hashKey(text)))).toBe(true);
+    expect(bytes.some((content) => content.includes(text) || content.includes(text.slice(8)))).toBe(false);
+  });
+
   it('refuses tables that a newer version made', async () => {
     const file = join(temporaryFolder(), 'weir.db');
-    await (await openDatabase({ file, missing: 'create' })).close();
+    await (await at({ file, missing: 'create' })).close();
     const raw = new DatabaseSync(file);
     raw.exec("insert into kysely_migration (name, timestamp) values ('9999-later', '2030-01-01T00:00:00.000Z')");
     raw.close();
-    await expect(openDatabase({ file, missing: 'create' })).rejects.toThrow('newer version of Weir (9999-later');
+    await expect(at({ file, missing: 'create' })).rejects.toThrow('newer version of Weir (9999-later');
   });
 
   it('refuses a sum past 64 bits, which SQLite alone would turn into a float', async () => {

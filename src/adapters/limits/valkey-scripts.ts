@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto';
+
+/** A script that Valkey runs whole before it does anything else. */
+export interface Script {
+  readonly text: string;
+  /** Name under which the server remembers it. */
+  readonly sha1: string;
+}
+
+const script = (text: string): Script => ({ text, sha1: createHash('sha1').update(text).digest('hex') });
+
+/**
+ * Milliseconds by the server's clock, the only one that all replicas share; counted from 2023, so that a float still holds
+ * a hundred thousandth of them. A test may give the time instead.
+ */
+const clock = `
+local function time(given)
+  if given ~= '' then return tonumber(given) end
+  local t = redis.call('TIME')
+  return (t[1] - 1700000000) * 1000 + t[2] / 1000
+end
+`;
+
+/**
+ * A hash says what is under way of a workspace or a key: \`n:REPLICA\` requests that have cost \`a:REPLICA\` so far, and
+ * what was \`left\` to spend \`at\` the last settlement. It outlives the longest silence of a request, and no more.
+ */
+const keepMs = 86_400_000;
+
+/** How long what was left after a settlement stands in for what a replica may not have read yet (design §4: within a second). */
+const freshMs = 1_000;
+
+/** Remembers, by replica, what those say that are alive; what the dead said is dropped in passing. */
+const underWay = `
+local function under_way(hash, replica, replicas, now)
+  local fields = redis.call('HGETALL', hash)
+  local alive = {[replica] = true}
+  local places, accrued, left, at = 0, 0, math.huge, 0
+  for i = 1, #fields, 2 do
+    local kind, name, value = string.sub(fields[i], 1, 2), string.sub(fields[i], 3), tonumber(fields[i + 1])
+    if fields[i] == 'left' then left = value
+    elseif fields[i] == 'at' then at = value
+    else
+      if alive[name] == nil then alive[name] = tonumber(redis.call('ZSCORE', replicas, name) or 0) > now end
+      if not alive[name] then redis.call('HDEL', hash, fields[i])
+      elseif kind == 'n:' then places = places + value
+      else accrued = accrued + value end
+    end
+  end
+  if at <= now - ${freshMs} then left = math.huge end
+  return places, accrued, left
+end
+`;
+
+/**
+ * Admits one request, or says which limit refuses it and takes nothing. The same decision, in the same order, as
+ * \`refusedBy\` of core/limits.ts. Amounts are floats here: exact up to 9,000 USD, and to a billionth of a dollar beyond.
+ *
+ * KEYS: bucket of the key, workspace, key, replicas.
+ * ARGV: replica, rate, burst, most in flight, balance, budget or empty, time or empty.
+ * Gives the verdict and the milliseconds until the bucket is full.
+ */
+export const admitScript = script(`${clock}${underWay}
+local replica, rate, burst, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local now = time(ARGV[7])
+-- A clock that was set back must not make anybody wait for longer than an empty bucket does.
+local full_in = math.min(burst * 1000 / rate, math.max(0, tonumber(redis.call('GET', KEYS[1]) or 0) - now))
+local function answer(verdict) return {verdict, string.format('%.17g', full_in)} end
+
+if burst - full_in * rate / 1000 + 1e-4 < 1 then return answer('rate') end
+local places, accrued, left = under_way(KEYS[2], replica, KEYS[4], now)
+if places >= most then return answer('concurrency') end
+if math.min(tonumber(ARGV[5]), left) <= accrued then return answer('balance') end
+if ARGV[6] ~= '' then
+  local _, key_accrued, key_left = under_way(KEYS[3], replica, KEYS[4], now)
+  if math.min(tonumber(ARGV[6]), key_left) <= key_accrued then return answer('budget') end
+end
+
+full_in = full_in + 1000 / rate
+redis.call('SET', KEYS[1], string.format('%.17g', now + full_in), 'PX', ARGV[7] == '' and math.ceil(full_in) + 1 or ${keepMs})
+redis.call('HINCRBY', KEYS[2], 'n:' .. replica, 1)
+redis.call('PEXPIRE', KEYS[2], ${keepMs})
+return answer('admitted')
+`);
+
+/**
+ * Takes a replica's word on what it has under way of a workspace or a key.
+ *
+ * KEYS: the hash. ARGV: replica, requests more or less, cost so far, what is left to spend or empty.
+ * Of two words on what is left within a second the lower one holds: they may come in the wrong order.
+ */
+export const tellScript = script(`${clock}
+local hash, replica, more, accrued, left = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+if more ~= 0 and redis.call('HINCRBY', hash, 'n:' .. replica, more) <= 0 then
+  redis.call('HDEL', hash, 'n:' .. replica)
+end
+if accrued == '0' then redis.call('HDEL', hash, 'a:' .. replica)
+else redis.call('HSET', hash, 'a:' .. replica, accrued) end
+if left ~= '' then
+  local now = time('')
+  local known = redis.call('HMGET', hash, 'left', 'at')
+  local stands = known[1] and tonumber(known[2]) > now - ${freshMs} and tonumber(known[1]) < tonumber(left)
+  if not stands then redis.call('HSET', hash, 'left', left, 'at', string.format('%.17g', now)) end
+end
+redis.call('PEXPIRE', hash, ${keepMs})
+return 1
+`);
+
+/**
+ * A replica says that it is alive.
+ *
+ * KEYS: replicas. ARGV: replica, milliseconds until it counts as dead, the name it had before or empty.
+ * Gives whether it still counted as alive, and how many do.
+ */
+export const heartbeatScript = script(`${clock}
+local now = time('')
+local until_then = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0)
+if ARGV[3] ~= '' then redis.call('ZREM', KEYS[1], ARGV[3]) end
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+redis.call('ZADD', KEYS[1], now + ARGV[2], ARGV[1])
+return {until_then > now and 1 or 0, redis.call('ZCARD', KEYS[1])}
+`);
+
+/**
+ * Counts a failed authentication of a network, and tells all replicas when there were too many.
+ *
+ * KEYS: the network's failures. ARGV: network, how many are tolerated, the window and the block in milliseconds, channel.
+ */
+export const failureScript = script(`${clock}
+local now, tolerated, window = time(''), tonumber(ARGV[2]), tonumber(ARGV[3])
+local count = redis.call('RPUSH', KEYS[1], string.format('%.0f', now))
+if count > tolerated + 1 then redis.call('LPOP', KEYS[1]) end
+redis.call('PEXPIRE', KEYS[1], window)
+if count > tolerated and tonumber(redis.call('LINDEX', KEYS[1], 0)) > now - window then
+  redis.call('DEL', KEYS[1])
+  redis.call('PUBLISH', ARGV[5], ARGV[4] .. ' ' .. ARGV[1])
+end
+return count
+`);
+
+export const scripts: readonly Script[] = [admitScript, tellScript, heartbeatScript, failureScript];

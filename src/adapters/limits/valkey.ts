@@ -1,0 +1,154 @@
+import type { Funds, LimitName, Limits, LimitsAsk, Verdict } from '../../core/limits.ts';
+import { standingOf } from '../../core/token-bucket.ts';
+import { createMemoryLimits } from './memory.ts';
+import { createTallies, type TallyChange } from './tallies.ts';
+import { createValkeyLink, replicasKey, type ValkeyLink, type ValkeyLinkOptions } from './valkey-link.ts';
+import { admitScript, tellScript } from './valkey-scripts.ts';
+
+export interface ValkeyLimits extends Limits {
+  readonly link: ValkeyLink;
+}
+
+export interface ValkeyLimitsOptions extends Omit<ValkeyLinkOptions, 'onUp'> {
+  readonly onUp: () => void;
+  /** For tests: the time, in place of the server's. */
+  readonly timeMs?: () => number;
+}
+
+/** Cost that grows is told this often; requests that end are told at once. */
+const tellEveryMs = 100;
+
+const refusals: ReadonlySet<unknown> = new Set<LimitName>(['rate', 'concurrency', 'balance', 'budget']);
+const isRefusal = (verdict: unknown): verdict is LimitName => refusals.has(verdict);
+
+/** What a word to the server is about. */
+interface Word {
+  readonly left: string;
+}
+
+/**
+ * Limits that hold for the sum of all replicas. While the server is away, each replica keeps to its share: the limit divided
+ * by the replicas that were last seen.
+ */
+export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
+  const { clock, timeMs } = options;
+  const tallies = createTallies(changed);
+  const here = createMemoryLimits(clock, tallies);
+  /** Requests under way that the server counts, by workspace. */
+  const counted = new Map<string, number>();
+  /** What the server has to be told of. */
+  const workspaces = new Map<string, Word>();
+  const keys = new Map<string, Word>();
+  let telling: 'not' | 'later' | 'soon' = 'not';
+  const link = createValkeyLink({
+    ...options,
+    onUp: () => {
+      tellAll();
+      options.onUp();
+    },
+  });
+
+  function changed(ask: LimitsAsk, change: TallyChange, left: (() => Funds | undefined) | undefined): void {
+    // All is told when it comes back.
+    if (!link.isUp()) return;
+    const { balance, budget } = left?.() ?? {};
+    owe(workspaces, ask.workspaceId, balance);
+    if (ask.funds.budget !== undefined) owe(keys, ask.keyId, budget);
+    tellWithin(change);
+  }
+
+  function owe(words: Map<string, Word>, id: string, left: bigint | undefined): void {
+    words.set(id, { left: left === undefined ? (words.get(id)?.left ?? '') : String(left) });
+  }
+
+  /** Those that end in the same turn of the loop are told together. */
+  function tellWithin(change: TallyChange): void {
+    if (change === 'released' && telling !== 'soon') {
+      telling = 'soon';
+      setImmediate(tell);
+    } else if (telling === 'not') {
+      telling = 'later';
+      clock.after(tellEveryMs, tell);
+    }
+  }
+
+  function tell(): void {
+    telling = 'not';
+    if (!link.isUp()) return;
+    const say = (kind: 'ws' | 'key', id: string, more: number, accrued: bigint, left: string): void => {
+      const told = link.run(tellScript, [`weir:${kind}:${id}`], [link.name(), String(more), String(accrued), left]);
+      told.catch(link.drop);
+    };
+    for (const [id, { left }] of workspaces) {
+      const { inFlight, accrued } = tallies.ofWorkspace(id);
+      say('ws', id, inFlight - (counted.get(id) ?? 0), accrued, left);
+      if (inFlight === 0) counted.delete(id);
+      else counted.set(id, inFlight);
+    }
+    for (const [id, { left }] of keys) say('key', id, 0, tallies.ofKey(id).accrued, left);
+    workspaces.clear();
+    keys.clear();
+  }
+
+  function admitHere(ask: LimitsAsk): Verdict {
+    const replicas = link.replicas();
+    const share = (limit: number): number => Math.max(1, Math.floor(limit / replicas));
+    const verdict = here.admit({
+      ...ask,
+      ...{ rate: ask.rate / replicas, burst: share(ask.burst), maxInFlight: share(ask.maxInFlight) },
+    });
+    return { ...verdict, rate: { ...verdict.rate, limit: ask.rate } };
+  }
+
+  async function admitShared(ask: LimitsAsk): Promise<Verdict> {
+    const { keyId, workspaceId, rate, burst, maxInFlight, funds } = ask;
+    // The server has to know of what has ended before it counts.
+    if (workspaces.has(workspaceId)) tell();
+    const name = link.name();
+    const reply = link.run(
+      admitScript,
+      [`weir:rate:${keyId}`, `weir:ws:${workspaceId}`, `weir:key:${keyId}`, replicasKey],
+      [
+        ...[name, rate, burst, maxInFlight, funds.balance, funds.budget ?? ''].map(String),
+        timeMs === undefined ? '' : String(timeMs()),
+      ],
+    );
+    const answer = await link.inTime(reply);
+    const { verdict, fullInMs } = read(answer.kind === 'reply' ? answer.value : undefined);
+    const standing = standingOf(fullInMs, ask);
+    if (isRefusal(verdict)) return { kind: 'refused', by: verdict, rate: standing };
+    if (verdict === 'admitted') {
+      const slot = tallies.open(ask);
+      count(ask, name);
+      return { kind: 'admitted', rate: standing, slot };
+    }
+    reply.then((late) => {
+      if (read(late).verdict === 'admitted') count(ask, name);
+    }, link.drop);
+    const alone = admitHere(ask);
+    if (alone.kind === 'admitted') changed(ask, 'released', undefined);
+    return alone;
+  }
+
+  /** The server counts one more. If that was under a name of the past, or came too late, it is told how many there are. */
+  function count(ask: LimitsAsk, name: string): void {
+    const { workspaceId: id } = ask;
+    if (name === link.name()) counted.set(id, (counted.get(id) ?? 0) + 1);
+    if (counted.get(id) !== tallies.ofWorkspace(id).inFlight) changed(ask, 'released', undefined);
+  }
+
+  /** The server knows nothing of this process. */
+  function tellAll(): void {
+    counted.clear();
+    for (const id of tallies.workspaces()) owe(workspaces, id, undefined);
+    for (const id of tallies.keys()) owe(keys, id, undefined);
+    tell();
+  }
+
+  return { admit: (ask) => (link.isUp() ? admitShared(ask) : admitHere(ask)), link };
+}
+
+function read(reply: unknown): { readonly verdict: unknown; readonly fullInMs: number } {
+  const [verdict, fullInMs]: readonly unknown[] = Array.isArray(reply) ? reply : [];
+  return { verdict, fullInMs: Number(fullInMs ?? 0) };
+}

@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  fdatasyncSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { journalRecord, readRecords } from './journal-record.ts';
+import type { LedgerTable } from './schema.ts';
+
+/** The rows of one file, to be settled and then removed. */
+export interface JournalSegment {
+  readonly name: string;
+  readonly rows: readonly LedgerTable[];
+  /** Whether the file holds more than could be read: a record that was cut off, or damage. */
+  readonly torn: boolean;
+}
+
+/**
+ * Settled rows that the database has not taken yet, in files of one folder that this process alone uses. What is appended is on
+ * the disk when `append` returns. The files are replayed oldest first, each from its beginning: settling is idempotent, so
+ * that a process that dies between settling a file and removing it does no harm.
+ */
+export interface Journal {
+  /** Writes rows and syncs them, all or none. Throws when there is no room for them or the disk will not have them. */
+  readonly append: (rows: readonly LedgerTable[]) => void;
+  /** The oldest file; undefined when nothing is left to settle. What is appended from now on goes to another one. */
+  readonly oldest: () => JournalSegment | undefined;
+  /** The rows of a segment are in the database. With `keep`, the file stays beside, under a name that is never replayed. */
+  readonly remove: (segment: JournalSegment, keep?: 'damaged' | 'refused') => void;
+  readonly bytes: () => number;
+  /** Rows appended by this process and not yet removed; of those found at the start nothing is known before they are read. */
+  readonly isEmpty: () => boolean;
+  readonly close: () => void;
+}
+
+export interface JournalOptions {
+  readonly folder: string;
+  /** Most that the files together may hold. */
+  readonly maxBytes: number;
+  /** A file is closed at this size: what is read at once, and what is settled again after a crash. */
+  readonly segmentBytes: number;
+}
+
+const extension = '.journal';
+
+/** Opens the journal of a folder, with whatever an earlier process has left in it. Throws when the folder cannot be read. */
+export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions): Journal {
+  /** Oldest first: the names begin with the time. */
+  let closed: readonly string[] = readdirSync(folder)
+    .filter((name) => name.endsWith(extension))
+    .toSorted();
+  let bytes = closed.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+  let open: { readonly name: string; readonly file: number; size: number } | undefined;
+  let made = 0;
+
+  function begin(): NonNullable<typeof open> {
+    made += 1;
+    const [time, number] = [String(Date.now()).padStart(15, '0'), String(made).padStart(6, '0')];
+    // Files of several processes may come to one folder.
+    const name = `${time}-${number}-${randomBytes(4).toString('hex')}${extension}`;
+    const file = openSync(join(folder, name), 'ax', 0o600);
+    syncFolder();
+    open = { name, file, size: 0 };
+    return open;
+  }
+
+  function end(): void {
+    if (open === undefined) return;
+    closeSync(open.file);
+    closed = [...closed, open.name];
+    open = undefined;
+  }
+
+  /** A new name is as lasting as the folder that holds it. */
+  function syncFolder(): void {
+    const handle = openSync(folder, 'r');
+    try {
+      fsyncSync(handle);
+    } finally {
+      closeSync(handle);
+    }
+  }
+
+  return {
+    bytes: () => bytes,
+    isEmpty: () => closed.length === 0 && open === undefined,
+    append: (rows) => {
+      const record = Buffer.concat(rows.map(journalRecord));
+      if (bytes + record.length > maxBytes) throw new Error('the journal is full');
+      const into = open ?? begin();
+      try {
+        for (let written = 0; written < record.length;) written += writeSync(into.file, record, written);
+        fdatasyncSync(into.file);
+      } catch (error) {
+        // Nothing may follow a record that was cut off: it would never be read.
+        try {
+          ftruncateSync(into.file, into.size);
+        } finally {
+          end();
+        }
+        throw error;
+      }
+      into.size += record.length;
+      bytes += record.length;
+      if (into.size >= segmentBytes) end();
+    },
+    oldest: () => {
+      if (closed.length === 0) end();
+      const [name] = closed;
+      if (name === undefined) return undefined;
+      const content = readFileSync(join(folder, name));
+      const { rows, endBytes } = readRecords(content);
+      return { name, rows, torn: endBytes < content.length };
+    },
+    remove: ({ name }, keep) => {
+      const path = join(folder, name);
+      bytes = Math.max(0, bytes - statSync(path).size);
+      if (keep === undefined) unlinkSync(path);
+      else renameSync(path, `${path.slice(0, -extension.length)}.${keep}`);
+      closed = closed.filter((other) => other !== name);
+    },
+    close: end,
+  };
+}

@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest';
+import { credentialOf } from '../../test/support/credential-of.ts';
+import { Failure } from '../core/failure.ts';
+import type { LimitName, LimitsAsk, Slot, Verdict } from '../core/limits.ts';
+import { admit } from './limits.ts';
+
+const rate = { limit: 100, remaining: 7, resetSeconds: 2, nextSeconds: 3 };
+const headers = [
+  ['x-ratelimit-limit-requests', '100'],
+  ['x-ratelimit-remaining-requests', '7'],
+  ['x-ratelimit-reset-requests', '2'],
+];
+const credential = credentialOf({ key: { budget: { limit: 5n, period: 'day' } } });
+
+it.each<[string, (verdict: Verdict) => Verdict | Promise<Verdict>]>([
+  ['at once', (verdict) => verdict],
+  ['later', (verdict) => Promise.resolve(verdict)],
+])('a request that is admitted %s holds a place and knows the headers of its answer', async (_, given) => {
+  const asked: LimitsAsk[] = [];
+  const accrued: bigint[] = [];
+  const left: unknown[] = [];
+  const admitted = await admit(credential, {
+    latest: () => ({ ...credential, spent: 2n }),
+    limits: {
+      admit: (ask) => {
+        asked.push(ask);
+        const slot: Slot = { accrue: (cost) => accrued.push(cost), release: (now) => left.push(now?.()) };
+        return given({ kind: 'admitted', rate, slot });
+      },
+    },
+  });
+  expect(admitted.headers).toEqual(headers);
+  admitted.accrue(3n);
+  admitted.release();
+  expect({ accrued, left }).toEqual({ accrued: [3n], left: [{ balance: 1_000_000_000_000n, budget: 3n }] });
+  expect(asked).toEqual([
+    {
+      ...{ keyId: 'key-1', workspaceId: 'ws-1', rate: 100, burst: 200, maxInFlight: 256 },
+      funds: { balance: 1_000_000_000_000n, budget: 5n },
+    },
+  ]);
+});
+
+it.each<[LimitName, object]>([
+  ['rate', { code: 'rate_limited', retryAfterSeconds: 3, headers }],
+  ['concurrency', { code: 'rate_limited', retryAfterSeconds: 1, headers }],
+  ['balance', { code: 'insufficient_funds', retryAfterSeconds: undefined, headers: [] }],
+  ['budget', { code: 'insufficient_funds', retryAfterSeconds: undefined, headers: [] }],
+])('a refusal by %s is told as the contract says', async (by, told) => {
+  const refused = admit(credential, {
+    limits: { admit: () => ({ kind: 'refused', by, rate }) },
+    latest: () => credential,
+  });
+  await expect(refused).rejects.toBeInstanceOf(Failure);
+  await expect(refused).rejects.toMatchObject(told);
+});

@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import { type LimitsAsk, type UnderWay, refusedBy } from './limits.ts';
+
+const ask: LimitsAsk = {
+  ...{ keyId: 'key-1', workspaceId: 'ws-1', rate: 10, burst: 2, maxInFlight: 4 },
+  funds: { balance: 100n, budget: 50n },
+};
+const idle: UnderWay = { fullInMs: 0, inFlight: 0, accrued: 0n, keyAccrued: 0n };
+const unlimited = { balance: 100n };
+
+it.each<[string, Partial<LimitsAsk>, Partial<UnderWay>, ReturnType<typeof refusedBy>]>([
+  ['nothing under way', {}, {}, undefined],
+  ['the last token', {}, { fullInMs: 100 }, undefined],
+  ['no token', {}, { fullInMs: 200 }, 'rate'],
+  ['most of a token', {}, { fullInMs: 101 }, 'rate'],
+  ['the last place', {}, { inFlight: 3 }, undefined],
+  ['no place', {}, { inFlight: 4 }, 'concurrency'],
+  ['more under way than a limit that was lowered', {}, { inFlight: 9 }, 'concurrency'],
+  ['a balance that is not used up yet', {}, { accrued: 99n }, undefined],
+  ['a balance that those under way use up', {}, { accrued: 100n }, 'balance'],
+  ['no balance', { funds: { balance: 0n } }, {}, 'balance'],
+  ['a balance below nothing', { funds: { balance: -1n } }, {}, 'balance'],
+  ['the last unit of a balance', { funds: { balance: 1n } }, {}, undefined],
+  ['a budget that is not used up yet', {}, { keyAccrued: 49n }, undefined],
+  ['a budget that those under way use up', {}, { keyAccrued: 50n }, 'budget'],
+  ['a budget that is overspent', { funds: { balance: 100n, budget: -1n } }, {}, 'budget'],
+  ['no budget at all', { funds: unlimited }, { keyAccrued: 99n }, undefined],
+  ['neither token nor place', {}, { fullInMs: 200, inFlight: 4 }, 'rate'],
+  ['neither place nor money', { funds: { balance: 0n } }, { inFlight: 4 }, 'concurrency'],
+  ['neither balance nor budget', { funds: { balance: 0n, budget: 0n } }, {}, 'balance'],
+])('with %s', (_, asked, load, by) => {
+  expect(refusedBy({ ...ask, ...asked }, { ...idle, ...load })).toBe(by);
+});

@@ -1,0 +1,64 @@
+import type { Money } from './money.ts';
+import { hasToken, type RateStanding } from './token-bucket.ts';
+
+/** What may still be spent, before the requests under way are taken off. */
+export interface Funds {
+  readonly balance: Money;
+  /** What the key's budget leaves in its period. Absent: it has none. */
+  readonly budget?: Money;
+}
+
+/** What one request is held against. */
+export interface LimitsAsk {
+  readonly keyId: string;
+  readonly workspaceId: string;
+  /** Sustained requests per second of the key, and how many at once. */
+  readonly rate: number;
+  readonly burst: number;
+  /** Requests that the workspace may have under way. */
+  readonly maxInFlight: number;
+  readonly funds: Funds;
+}
+
+/** What is under way before a request is admitted. */
+export interface UnderWay {
+  /** Time until the key's bucket is full, milliseconds. */
+  readonly fullInMs: number;
+  /** Requests of the workspace under way, and what they have cost so far. */
+  readonly inFlight: number;
+  readonly accrued: Money;
+  /** What the key's requests under way have cost so far. */
+  readonly keyAccrued: Money;
+}
+
+export type LimitName = 'rate' | 'concurrency' | 'balance' | 'budget';
+
+/** The first limit that refuses a request, in the order of refusals (design §5); undefined when it is admitted. */
+export function refusedBy(ask: LimitsAsk, load: UnderWay): LimitName | undefined {
+  const { balance, budget } = ask.funds;
+  if (!hasToken(load.fullInMs, ask)) return 'rate';
+  if (load.inFlight >= ask.maxInFlight) return 'concurrency';
+  if (balance <= load.accrued) return 'balance';
+  return budget !== undefined && budget <= load.keyAccrued ? 'budget' : undefined;
+}
+
+/** The place of an admitted request among those under way. */
+export interface Slot {
+  /** Tells what the request has cost so far, all in all. Cheap, but not meant for every chunk. */
+  readonly accrue: (cost: Money) => void;
+  /**
+   * Gives the place back, once: further calls do nothing. `left` finds what may be spent now that the request is
+   * settled; asked only where other replicas need to hear of it before they read it for themselves.
+   */
+  readonly release: (left?: () => Funds | undefined) => void;
+}
+
+/** A refused request has taken nothing: no token and no place. */
+export type Verdict =
+  | { readonly kind: 'admitted'; readonly rate: RateStanding; readonly slot: Slot }
+  | { readonly kind: 'refused'; readonly by: LimitName; readonly rate: RateStanding };
+
+/** The limits of keys and workspaces. Never queues; answers within a fraction of a second whatever happens, and never fails. */
+export interface Limits {
+  readonly admit: (ask: LimitsAsk) => Verdict | Promise<Verdict>;
+}

@@ -1,0 +1,49 @@
+/**
+ * A bucket of tokens that fills continuously. Its whole state is the time until it is full: whoever keeps it stores one
+ * moment, a full bucket needs no storing at all, and a key's rate or burst may change while it is in use.
+ */
+export interface BucketSize {
+  /** Tokens per second. */
+  readonly rate: number;
+  /** Tokens that it holds when full. */
+  readonly burst: number;
+}
+
+/** What a caller is told about its bucket (service specification §8). */
+export interface RateStanding {
+  /** Sustained requests per second. */
+  readonly limit: number;
+  /** Whole requests admissible now. */
+  readonly remaining: number;
+  /** Whole seconds, rounded up, until the bucket is completely full. */
+  readonly resetSeconds: number;
+  /** Whole seconds, rounded up and at least one, until the next request is admitted. */
+  readonly nextSeconds: number;
+}
+
+/** Part of a token that sums of floats may be off by. It is given once, not with every request. */
+const tolerance = 1e-4;
+
+function tokensAt(fullInMs: number, { rate, burst }: BucketSize): number {
+  return burst - (fullInMs * rate) / 1000 + tolerance;
+}
+
+/** Whether a request is admitted. */
+export function hasToken(fullInMs: number, size: BucketSize): boolean {
+  return tokensAt(fullInMs, size) >= 1;
+}
+
+/** How long the filling takes once a token more is gone, milliseconds. */
+export function takeToken(fullInMs: number, { rate }: BucketSize): number {
+  return fullInMs + 1000 / rate;
+}
+
+export function standingOf(fullInMs: number, size: BucketSize): RateStanding {
+  const tokens = tokensAt(fullInMs, size);
+  return {
+    limit: size.rate,
+    remaining: Math.max(0, Math.floor(tokens)),
+    resetSeconds: Math.max(0, Math.ceil((fullInMs - tolerance) / 1000)),
+    nextSeconds: Math.max(1, Math.ceil((1 - tokens) / size.rate)),
+  };
+}

@@ -1,0 +1,28 @@
+import type { OutcomeKind } from '../core/account.ts';
+
+/** How a request ended, as far as the bill goes. A request that was never dispatched costs nothing, whoever gave it up. */
+export type Ending = OutcomeKind | 'not-dispatched';
+
+interface BillingRow {
+  readonly input: 'billed' | 'free';
+  /** All that the engine reports, what was delivered of it, or nothing. */
+  readonly output: 'reported' | 'delivered' | 'free';
+}
+
+/**
+ * What is billed (service specification §1, §7.3, §7.5; design §5). Whatever else was tried, lost hedges and failed or
+ * rejected attempts, is not in the count to begin with.
+ */
+export const billing: Readonly<Record<Ending, BillingRow>> = {
+  // A refusal by the model is an ordinary answer (service specification §7.4).
+  completed: { input: 'billed', output: 'reported' },
+  // Before the first byte, in mid-stream, or after the last delta but before the usage: leaving early saves nothing that was made.
+  cancelled: { input: 'billed', output: 'delivered' },
+  // `stream_interrupted`: only delivered tokens bill.
+  interrupted: { input: 'free', output: 'delivered' },
+  // `upstream_incomplete`: nothing was delivered.
+  incomplete: { input: 'free', output: 'free' },
+  // 502 and 503. Every 4xx is refused before there is anything to settle.
+  failed: { input: 'free', output: 'free' },
+  'not-dispatched': { input: 'free', output: 'free' },
+};

@@ -1,0 +1,65 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { shareBlocks } from '../../src/adapters/limits/shared-blocks.ts';
+import { systemClock } from '../../src/adapters/process/clock.ts';
+import {
+  blockMs,
+  createAddressGate,
+  type OpenAddressGate,
+  tolerated,
+  windowMs,
+} from '../../src/admission/address-gate.ts';
+import { type Replica, startReplica } from '../support/limits/replica.ts';
+import { startValkey, type TestValkey } from '../support/valkey.ts';
+
+let valkey: TestValkey;
+let replicas: Replica[] = [];
+
+beforeAll(async () => {
+  valkey = await startValkey();
+});
+afterEach(async () => {
+  await Promise.all(replicas.map(({ limits }) => limits.link.close()));
+  replicas = [];
+});
+afterAll(() => valkey.close());
+
+/** The gate of one replica, as `weir serve` puts it together. */
+async function startGate(): Promise<OpenAddressGate> {
+  const replica = startReplica(valkey.url);
+  replicas.push(replica);
+  let tellOthers = (_: string): void => undefined;
+  const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers(network) });
+  tellOthers = shareBlocks({ link: replica.limits.link, tolerated, windowMs, blockMs, block: gate.block });
+  await replica.up();
+  return gate;
+}
+
+describe('failed authentication over several replicas', () => {
+  it('is counted together, and 31 failures block the address on each of them', async () => {
+    const gates = [await startGate(), await startGate(), await startGate()];
+    const address = '2001:db8:0:1::7';
+    for (let count = 0; count < 30; count += 1) gates[count % 3]?.failed(address);
+    await expect.poll(async () => (await valkey.ask((client) => client.pubsub('NUMSUB', 'weir:blocked')))[1]).toBe(3);
+    expect(gates.map((gate) => gate.blockedMs(address))).toEqual([0, 0, 0]);
+    gates[0]?.failed(address);
+    await expect
+      .poll(() => gates.map((gate) => gate.blockedMs('2001:db8:0:1::8') > 29_000))
+      .toEqual([true, true, true]);
+    expect(gates.map((gate) => gate.blockedMs('2001:db8:0:2::7'))).toEqual([0, 0, 0]);
+  });
+
+  it('is counted by each replica for itself while the server is away', async () => {
+    const gate = await startGate();
+    await valkey.kill();
+    await replicas[0]?.down();
+    for (let count = 0; count < 31; count += 1) gate.failed('203.0.113.7');
+    expect(gate.blockedMs('203.0.113.7')).toBeGreaterThan(29_000);
+    await valkey.start();
+  });
+
+  it('makes no names of what is no address', async () => {
+    const gate = await startGate();
+    for (const text of ['', 'x\r\nFLUSHALL', 'a'.repeat(1000), '127.0.0.1']) gate.failed(text);
+    await expect.poll(() => valkey.ask((client) => client.keys('weir:failed:*'))).toEqual(['weir:failed:127.0.0.1']);
+  });
+});

@@ -1,0 +1,258 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { expectTokenBucket, rateAsk } from '../support/limits/bucket-law.ts';
+import { type Replica, startReplica } from '../support/limits/replica.ts';
+import { startValkey, type TestValkey } from '../support/valkey.ts';
+
+let valkey: TestValkey;
+let replicas: Replica[] = [];
+let asks = 0;
+
+beforeAll(async () => {
+  valkey = await startValkey();
+});
+afterEach(async () => {
+  await Promise.all(replicas.map(({ limits }) => limits.link.close()));
+  replicas = [];
+});
+afterAll(() => valkey.close());
+
+async function start(options: Parameters<typeof startReplica>[1] = {}): Promise<Replica> {
+  const replica = startReplica(valkey.url, options);
+  replicas.push(replica);
+  await replica.up();
+  return replica;
+}
+
+/** A workspace and a key that no other test has used. */
+function freshAsk(fields: Parameters<typeof rateAsk>[0] = {}) {
+  asks += 1;
+  return rateAsk({ keyId: `key-of-${asks}`, workspaceId: `ws-of-${asks}`, ...fields });
+}
+
+const times = <Value>(count: number, make: (index: number) => Value): Value[] =>
+  Array.from({ length: count }, (_, index) => make(index));
+const countOf = (verdicts: readonly string[], which: string): number =>
+  verdicts.filter((each) => each === which).length;
+
+/** Resolves when each replica has been told how many there are; those of the tests before have left by then. */
+async function knowEachOther(all: readonly Replica[]): Promise<void> {
+  const known = (): readonly number[] => all.map(({ limits }) => limits.link.replicas());
+  await expect.poll(known, { timeout: 10_000 }).toEqual(all.map(() => all.length));
+}
+
+describe('the bucket of a key', () => {
+  it('does what the definition of a token bucket says', async () => {
+    let timeMs = 1_000_000;
+    const { limits } = await start({ timeMs: () => timeMs });
+    await expectTokenBucket({
+      limits: () => limits,
+      advance: (ms) => {
+        timeMs += ms;
+      },
+      runs: 60,
+    });
+  });
+
+  it('is one for all replicas', async () => {
+    const all = [await start(), await start(), await start()];
+    const ask = freshAsk({ rate: 1, burst: 20 });
+    const verdicts = await Promise.all(times(60, (index) => all[index % 3]!.verdict(ask)));
+    expect(countOf(verdicts, 'admitted')).toBe(20);
+    expect(countOf(verdicts, 'rate')).toBe(40);
+  });
+
+  it('is forgotten by the server when it is full', async () => {
+    const replica = await start();
+    const ask = freshAsk({ rate: 1000, burst: 2 });
+    await replica.verdict(ask);
+    await valkey.ask(async (client) => {
+      await expect.poll(() => client.exists(`weir:rate:${ask.keyId}`)).toBe(0);
+    });
+  });
+});
+
+describe('the places of a workspace', () => {
+  it('are counted over all replicas, and a request that finds none has cost no token', async () => {
+    const [one, two] = [await start(), await start()];
+    const ask = freshAsk({ maxInFlight: 10 });
+    const slots = await Promise.all(times(10, (index) => [one, two][index % 2]!.slot(ask)));
+    const refused = await Promise.all(times(50, (index) => [one, two][index % 2]!.admit(ask)));
+    expect(refused.map((verdict) => [verdict.kind, verdict.rate.remaining >= 190])).toEqual(
+      times(50, () => ['refused', true]),
+    );
+    slots[0]!.release();
+    await expect.poll(() => two.verdict(ask)).toBe('admitted');
+    for (const slot of slots) slot.release();
+    await valkey.ask(async (client) => {
+      await expect.poll(() => client.hkeys(`weir:ws:${ask.workspaceId}`)).toEqual([]);
+    });
+  });
+
+  it('free up for the next request of the same caller, one after the other', async () => {
+    const replica = await start();
+    const ask = freshAsk({ maxInFlight: 1, rate: 1000, burst: 1000 });
+    for (let request = 0; request < 300; request += 1) expect(await replica.verdict(ask)).toBe('admitted');
+  });
+
+  it('of a replica that was killed are free again within a few seconds', async () => {
+    const replica = await start();
+    const script = join(import.meta.dirname, '..', 'support', 'limits', 'replica-process.ts');
+    const child = spawn(process.execPath, [script, valkey.url, '5'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(child.stdout, 'data');
+    const ask = rateAsk({ maxInFlight: 5 });
+    expect(await replica.verdict(ask)).toBe('concurrency');
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    await gone;
+    const killedAt = performance.now();
+    await expect.poll(() => replica.verdict(ask), { timeout: 10_000 }).toBe('admitted');
+    expect(performance.now() - killedAt).toBeLessThan(5_000);
+    // Nothing of the dead one is left, and nothing of what was asked since.
+    await expect.poll(() => valkey.ask((client) => client.hkeys('weir:ws:ws-1'))).toEqual([]);
+  });
+});
+
+describe('money under way', () => {
+  it('stands against balance and budget on every replica, until it is settled', async () => {
+    const [one, two] = [await start(), await start()];
+    const ask = freshAsk({ funds: { balance: 100n, budget: 60n } });
+    const other = { ...ask, keyId: `${ask.keyId}-b`, funds: { balance: 100n } };
+    const slot = await one.slot(ask);
+    slot.accrue(60n);
+    await expect.poll(() => two.verdict(ask)).toBe('budget');
+    expect(await two.verdict(other)).toBe('admitted');
+    slot.accrue(100n);
+    await expect.poll(() => two.verdict(other)).toBe('balance');
+    slot.release();
+    await expect.poll(() => two.verdict(ask)).toBe('admitted');
+  });
+
+  it('that was settled elsewhere counts before this replica has read it, and for no longer than a second', async () => {
+    const [one, two] = [await start(), await start()];
+    const ask = freshAsk({ funds: { balance: 100n, budget: 60n } });
+    const slot = await one.slot(ask);
+    slot.accrue(60n);
+    slot.release(() => ({ balance: 40n, budget: 0n }));
+    await expect.poll(() => two.verdict(ask)).toBe('budget');
+    const settledAt = performance.now();
+    await expect.poll(() => two.verdict(ask), { timeout: 3_000 }).toBe('admitted');
+    expect(performance.now() - settledAt).toBeGreaterThan(500);
+  });
+
+  it('of two settlements in the wrong order is the lower', async () => {
+    const [one, two] = [await start(), await start()];
+    const ask = freshAsk({ funds: { balance: 100n } });
+    const slots = [await one.slot(ask), await one.slot(ask)];
+    slots[0]!.release(() => ({ balance: 0n }));
+    await expect.poll(() => two.verdict(ask)).toBe('balance');
+    slots[1]!.release(() => ({ balance: 50n }));
+    expect(await one.verdict(ask)).toBe('balance');
+  });
+
+  it('is compared exactly where amounts are small, and well enough where they are huge', async () => {
+    const replica = await start();
+    const huge = 8_999_999_999_999_999_999n;
+    const ask = freshAsk({ funds: { balance: huge } });
+    const slot = await replica.slot(ask);
+    slot.accrue(huge - 1_000_000n);
+    expect(await replica.verdict(ask)).toBe('admitted');
+    slot.accrue(huge);
+    expect(await replica.verdict(ask)).toBe('balance');
+  });
+});
+
+describe('a server that is away', () => {
+  /** Longest that one admission may take, milliseconds: the patience, and what a busy machine adds. */
+  const bound = 250;
+  const timed = async (replica: Replica, ask: ReturnType<typeof freshAsk>): Promise<number> => {
+    const askedAt = performance.now();
+    await replica.verdict(ask);
+    return performance.now() - askedAt;
+  };
+
+  it('leaves each replica its share, and takes over again with what is under way by then', async () => {
+    const [one, two] = [await start(), await start()];
+    await knowEachOther([one, two]);
+    const ask = freshAsk({ maxInFlight: 6, rate: 1, burst: 100 });
+    const shared = await one.slot(ask);
+    await valkey.kill();
+    await Promise.all([one.down(), two.down()]);
+    const slots = [await one.slot(ask), await one.slot(ask), ...(await Promise.all(times(3, () => two.slot(ask))))];
+    expect([await one.verdict(ask), await two.verdict(ask)]).toEqual(['concurrency', 'concurrency']);
+    await valkey.start();
+    await Promise.all([one.up(), two.up()]);
+    await expect.poll(() => two.verdict(ask)).toBe('concurrency');
+    shared.release();
+    await expect.poll(() => two.verdict(ask)).toBe('admitted');
+    for (const slot of slots) slot.release();
+    await expect.poll(() => valkey.ask((client) => client.hkeys(`weir:ws:${ask.workspaceId}`))).toEqual([]);
+    expect([one.changes, two.changes]).toEqual([
+      ['up', 'down', 'up'],
+      ['up', 'down', 'up'],
+    ]);
+  });
+
+  it('gives each replica its share of the rate', async () => {
+    const [one, two] = [await start(), await start()];
+    await knowEachOther([one, two]);
+    const ask = freshAsk({ rate: 2, burst: 40 });
+    await valkey.kill();
+    await Promise.all([one.down(), two.down()]);
+    const all = await Promise.all(times(100, (index) => [one, two][index % 2]!.admit(ask)));
+    expect(all.filter(({ kind }) => kind === 'admitted')).toHaveLength(40);
+    expect(all.at(-1)).toMatchObject({
+      kind: 'refused',
+      by: 'rate',
+      rate: { limit: 2, remaining: 0, resetSeconds: 20 },
+    });
+    await valkey.start();
+  });
+
+  it('that hangs holds no request up for long, and after three not at all', async () => {
+    const replica = await start();
+    const ask = freshAsk();
+    valkey.freeze();
+    try {
+      const first = await Promise.all(times(50, () => timed(replica, ask)));
+      expect(Math.max(...first)).toBeLessThan(bound);
+      await replica.down();
+      expect(Math.max(...(await Promise.all(times(50, () => timed(replica, ask)))))).toBeLessThan(20);
+    } finally {
+      valkey.thaw();
+    }
+    await replica.up();
+    expect(await replica.verdict(ask)).toBe('admitted');
+    // What it was asked while it hung has left nothing behind.
+    await expect
+      .poll(() => valkey.ask((client) => client.hkeys(`weir:ws:${ask.workspaceId}`)), { timeout: 10_000 })
+      .toEqual([]);
+  });
+
+  it('was never there when the service starts', async () => {
+    await valkey.kill();
+    const replica = startReplica(valkey.url);
+    replicas.push(replica);
+    const ask = freshAsk({ rate: 1, burst: 5 });
+    expect(await Promise.all(times(6, () => replica.verdict(ask)))).toEqual([...times(5, () => 'admitted'), 'rate']);
+    await valkey.start();
+    await replica.up();
+    expect(await replica.verdict(ask)).toBe('admitted');
+  });
+
+  it('has forgotten the scripts, or everything, and goes on', async () => {
+    const replica = await start();
+    const ask = freshAsk({ maxInFlight: 2 });
+    const slot = await replica.slot(ask);
+    await valkey.ask((client) => client.script('FLUSH'));
+    expect(await replica.verdict(ask)).toBe('admitted');
+    await valkey.ask((client) => client.flushall());
+    slot.release();
+    const again = [await replica.slot(ask), await replica.slot(ask)];
+    await expect.poll(() => replica.verdict(ask)).toBe('concurrency');
+    for (const each of again) each.release();
+    expect(replica.changes).not.toEqual([]);
+  });
+});

@@ -1,0 +1,79 @@
+import { execFile } from 'node:child_process';
+import { accessSync, constants, existsSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+
+/** A program that a Debian package brings. */
+export interface PackagedProgram {
+  /** `postgres` */
+  readonly program: string;
+  /** Name of the package: `postgresql` */
+  readonly package: string;
+  /** Folders beside those of PATH, as patterns, the newest version last in the order of names. */
+  readonly folders?: readonly string[];
+}
+
+const run = promisify(execFile);
+const installMs = 10 * 60_000;
+
+/**
+ * Path of a program. Where it is missing its Debian package is installed, given the right to do so; else it throws
+ * one line that says how. A suite never skips what it could not run.
+ */
+export async function findOrInstall(wanted: PackagedProgram): Promise<string> {
+  const found = find(wanted);
+  if (found !== undefined) return found;
+  const command = `apt-get install -y --no-install-recommends ${wanted.package}`;
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) {
+    throw new Error(
+      `${wanted.program} is needed and not installed: run \`${command}\` as root, or put it on the PATH.`,
+    );
+  }
+  await install(wanted.package, command);
+  const installed = find(wanted);
+  if (installed !== undefined) return installed;
+  throw new Error(`${wanted.program} is still not there after \`${command}\`: put it on the PATH.`);
+}
+
+function find({ program, folders = [] }: PackagedProgram): string | undefined {
+  const onPath = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
+  const others = folders.flatMap((pattern) => globSync(pattern).toSorted(byVersion).toReversed());
+  return [...others, ...onPath].map((folder) => join(folder, program)).find(isExecutable);
+}
+
+function byVersion(one: string, other: string): number {
+  return one.localeCompare(other, 'en', { numeric: true });
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function install(name: string, command: string): Promise<void> {
+  const options = {
+    timeout: installMs,
+    // Nobody is there to be asked; and a test wants the program, not a server that runs from now on.
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
+  };
+  const clusters = '/etc/postgresql-common';
+  if (name === 'postgresql' && !existsSync(`${clusters}/createcluster.conf`)) {
+    mkdirSync(clusters, { recursive: true });
+    writeFileSync(`${clusters}/createcluster.conf`, 'create_main_cluster = false\n');
+  }
+  const apt = (...args: readonly string[]) =>
+    run('apt-get', ['-o', 'DPkg::Lock::Timeout=300', '-o', 'Dpkg::Options::=--force-confold', ...args], options);
+  try {
+    await apt('update');
+    await apt('install', '-y', '--no-install-recommends', name);
+  } catch (error) {
+    const why = error instanceof Error ? error.message.trim().split('\n').at(-1) : String(error);
+    throw new Error(`\`${command}\` failed (${why}): install it by hand, or put its programs on the PATH.`, {
+      cause: error,
+    });
+  }
+}

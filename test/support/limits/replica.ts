@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import { createValkeyLimits, type ValkeyLimits } from '../../../src/adapters/limits/valkey.ts';
+import { systemClock } from '../../../src/adapters/process/clock.ts';
+import type { LimitsAsk, Slot, Verdict } from '../../../src/core/limits.ts';
+
+/** The limits of one replica of the service. */
+export interface Replica {
+  readonly limits: ValkeyLimits;
+  readonly admit: (ask: LimitsAsk) => Promise<Verdict>;
+  /** Admits; throws when it is refused. */
+  readonly slot: (ask: LimitsAsk) => Promise<Slot>;
+  /** `admitted`, or what refuses; what is admitted is given back at once. */
+  readonly verdict: (ask: LimitsAsk) => Promise<string>;
+  /** Resolve with the next change; at once when it is so already. */
+  readonly up: () => Promise<void>;
+  readonly down: () => Promise<void>;
+  readonly changes: readonly string[];
+}
+
+export function startReplica(url: string, options: { readonly timeMs?: () => number } = {}): Replica {
+  const changes: string[] = [];
+  let looks: (() => void)[] = [];
+  const changed = (to: string) => (): void => {
+    changes.push(to);
+    const waiting = looks;
+    looks = [];
+    for (const look of waiting) look();
+  };
+  const limits = createValkeyLimits({
+    ...{ url, clock: systemClock, newId: randomUUID, onUp: changed('up'), onDown: changed('down') },
+    ...options,
+  });
+  const until = async (isUp: boolean): Promise<void> => {
+    while (limits.link.isUp() !== isUp) await new Promise<void>((resolve) => looks.push(resolve));
+  };
+  const admit = async (ask: LimitsAsk): Promise<Verdict> => limits.admit(ask);
+  return {
+    ...{ limits, admit, changes },
+    slot: async (ask) => {
+      const verdict = await admit(ask);
+      if (verdict.kind === 'refused') throw new Error(`refused by ${verdict.by}`);
+      return verdict.slot;
+    },
+    verdict: async (ask) => {
+      const verdict = await admit(ask);
+      if (verdict.kind === 'refused') return verdict.by;
+      verdict.slot.release();
+      return 'admitted';
+    },
+    up: () => until(true),
+    down: () => until(false),
+  };
+}

@@ -1,0 +1,161 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import { findOrInstall } from './debian-package.ts';
+import { giveTo, unprivilegedUser } from './unprivileged-user.ts';
+
+/** A PostgreSQL server of our own: its data in a folder of its own, its port free a moment ago, on the loopback and a socket. */
+export interface Postgres {
+  /** `postgres://weir@127.0.0.1:PORT/postgres` */
+  readonly url: string;
+  /** The same through its Unix socket. */
+  readonly socketUrl: string;
+  readonly port: number;
+  /** Makes an empty database and resolves to its URL. */
+  readonly database: (name: string) => Promise<string>;
+  readonly query: <Row = Record<string, unknown>>(sql: string, url?: string) => Promise<readonly Row[]>;
+  /** Ends it as a power cut would, as far as its processes go. */
+  readonly kill: () => Promise<void>;
+  /** Starts it again on the same data and port. Resolves when it takes connections. */
+  readonly start: () => Promise<void>;
+  /** Stops its processes where they are, so that it says nothing any more, and lets them go on. */
+  readonly freeze: () => Promise<void>;
+  readonly thaw: () => Promise<void>;
+  /** Has it speak TLS too, from now on. */
+  readonly secure: (identity: { readonly certificate: string; readonly key: string }) => Promise<void>;
+  /** Ends it and removes its data. */
+  readonly close: () => Promise<void>;
+}
+
+const run = promisify(execFile);
+const readyMs = 30_000;
+
+/** Makes and starts one. `settings` go into its configuration: `{ssl: 'on'}`. */
+export async function startPostgres(settings: Readonly<Record<string, string>> = {}): Promise<Postgres> {
+  const program = await findOrInstall({
+    ...{ program: 'postgres', package: 'postgresql' },
+    folders: ['/usr/lib/postgresql/*/bin'],
+  });
+  const user = unprivilegedUser(['postgres', 'nobody']);
+  const folder = mkdtempSync(join(tmpdir(), 'weir-postgres-'));
+  giveTo(user, folder);
+  const data = join(folder, 'data');
+  const options = { ...user, cwd: folder, env: { PATH: process.env['PATH'], LC_ALL: 'C' } };
+  const initdb = ['-D', data, '-U', 'weir', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'];
+  await run(join(dirname(program), 'initdb'), initdb, options);
+  const port = await freePort();
+  const all = {
+    ...{ listen_addresses: "'127.0.0.1'", port: String(port), unix_socket_directories: `'${folder}'` },
+    ...{ shared_buffers: '32MB', max_connections: '100', log_min_messages: 'fatal', log_min_error_statement: 'panic' },
+    ...settings,
+  };
+  writeFileSync(
+    join(data, 'postgresql.auto.conf'),
+    Object.entries(all)
+      .map(([name, value]) => `${name} = ${value}\n`)
+      .join(''),
+  );
+  const url = (database: string) => `postgres://weir@127.0.0.1:${port}/${database}`;
+  let server: ChildProcess | undefined;
+
+  async function start(): Promise<void> {
+    const until = performance.now() + readyMs;
+    for (;;) {
+      // After a kill the first tries may find the children of the last life still there.
+      if (server === undefined || server.exitCode !== null) {
+        server = spawn(program, ['-D', data], { ...options, stdio: 'ignore' });
+        server.once('error', () => undefined);
+      }
+      try {
+        await query('select 1');
+        return;
+      } catch (error) {
+        if (performance.now() > until) throw new Error('PostgreSQL did not start', { cause: error });
+        await sleep(30);
+      }
+    }
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    const ending = server;
+    server = undefined;
+    if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return;
+    const exit = once(ending, 'exit');
+    ending.kill(signal);
+    await exit;
+  }
+
+  /** The server and its children. A stopped one dies of SIGKILL alone. */
+  async function signalAll(signal: NodeJS.Signals): Promise<void> {
+    if (server?.pid === undefined || server.exitCode !== null) return;
+    const { stdout } = await run('ps', ['-o', 'pid=', '--ppid', String(server.pid)]).catch(() => ({ stdout: '' }));
+    for (const pid of [server.pid, ...stdout.split(/\s+/).filter(Boolean).map(Number)]) {
+      try {
+        process.kill(pid, signal);
+      } catch {
+        // It has ended meanwhile.
+      }
+    }
+  }
+
+  async function query<Row>(sql: string, at = url('postgres')): Promise<readonly Row[]> {
+    const client = new Client({ connectionString: at, connectionTimeoutMillis: 2_000 });
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      return (await client.query(sql)).rows as readonly Row[];
+    } finally {
+      await client.end();
+    }
+  }
+
+  await start();
+  return {
+    url: url('postgres'),
+    socketUrl: `postgres://weir@/postgres?host=${encodeURIComponent(folder)}&port=${port}`,
+    port,
+    database: async (name) => {
+      await query(`create database ${name}`);
+      return url(name);
+    },
+    query,
+    kill: () => end('SIGKILL'),
+    start,
+    freeze: () => signalAll('SIGSTOP'),
+    thaw: () => signalAll('SIGCONT'),
+    secure: async ({ certificate, key }) => {
+      for (const [name, text] of [
+        ['server.crt', certificate],
+        ['server.key', key],
+      ] as const) {
+        writeFileSync(join(data, name), text, { mode: 0o600 });
+        giveTo(user, join(data, name));
+      }
+      await query('alter system set ssl = on');
+      await query('select pg_reload_conf()');
+    },
+    close: async () => {
+      await signalAll('SIGCONT');
+      // The fast shutdown: whoever is connected is sent away.
+      await end('SIGINT');
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+    },
+  };
+}
+
+/** A port that nobody has now. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
