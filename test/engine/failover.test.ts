@@ -5,6 +5,8 @@ import { type Llama, startLlama } from '../support/llama.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
 const kills = 50;
+/** On a busy machine the engine has at times written all of its answer before the blow falls: that round does not count. */
+const mostRounds = 3 * kills;
 const chance = chanceFrom(20_261_121);
 let first: Llama;
 let second: Llama;
@@ -106,7 +108,8 @@ const mostTies = 10;
 
 test(`the text is the unbroken one when its engine is killed in mid-stream, ${kills} times`, async () => {
   const differing: number[] = [];
-  for (let round = 0; round < kills; round += 1) {
+  let brokeOff = 0;
+  for (let round = 0; brokeOff < kills && round < mostRounds; round += 1) {
     const prompt = `the tide ${round}`;
     // Also shows that the engine which came back is used again.
     const unbroken = await listen(prompt);
@@ -123,8 +126,8 @@ test(`the text is the unbroken one when its engine is killed in mid-stream, ${ki
     }
     const { port } = first;
     first = await startAt(() => port);
+    brokeOff = await weir.metric('weir_attempts_total', { reason: 'resume' });
   }
-  // One that had written all of its answer before it was killed broke off nothing.
-  expect(await weir.metric('weir_attempts_total', { reason: 'resume' })).toBeGreaterThan(kills / 2);
+  expect(brokeOff).toBeGreaterThanOrEqual(kills);
   expect(differing.length).toBeLessThanOrEqual(mostTies);
 }, 300_000);

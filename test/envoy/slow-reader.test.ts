@@ -11,8 +11,11 @@ const answerBytes = 100_000_000;
 /** An unread answer of this size is written in a tenth of the time where nothing holds it back. */
 const stoppedMs = 4000;
 const mebibyte = 1024 * 1024;
-/** Stated bound for one reader, Envoy and service together; process memory is measured, so there is room for its noise. */
-const boundBytes = 16 * mebibyte;
+/**
+ * For one reader, Envoy and service together. What is measured is the memory of two processes that serve others meanwhile,
+ * so most of this is room for their noise; edge-slow-reader.test.ts holds Envoy to the stated bound itself.
+ */
+const boundBytes = 40 * mebibyte;
 
 let engine: DemoEngine;
 let weir: Weir;
