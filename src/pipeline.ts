@@ -17,7 +17,7 @@ import { asFailure, Failure } from './core/failure.ts';
 import type { Health } from './core/health.ts';
 import type { Limits } from './core/limits.ts';
 import type { Plan } from './core/plan.ts';
-import type { PreparedRequest } from './core/prepared.ts';
+import { type PreparedRequest, promptCounting } from './core/prepared.ts';
 import type { Store } from './core/store.ts';
 import type { StructureChecker } from './core/structure.ts';
 import type { Telemetry } from './core/telemetry.ts';
@@ -137,17 +137,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const { snapshot, release } = snapshots.lease();
     try {
       const plan = planFor(prepared, snapshot);
-      const [first] = plan.routes;
-      await checkContext(prepared, {
-        model: plan.model,
-        tokenizers,
-        templateArguments: templateArguments(first.target),
-      });
-      const counters = countersFor(prepared, plan, tokenizers);
-      const counting = counters === undefined ? {} : { counters };
+      const { model, routes } = plan;
+      const counting = promptCounting(model, templateArguments(routes[0].target));
+      await checkContext(prepared, { model, tokenizers, counting });
+      const counters = countersFor(prepared, { model, tokenizers, counting });
+      const counted = counters === undefined ? {} : { counters };
       const { accrue } = caller.admitted;
       const facts = { ...caller, head, prepared, plan, accrue };
-      const settlement = createSettlement({ ...facts, ...counting, store, telemetry, clock });
+      const settlement = createSettlement({ ...facts, ...counted, store, telemetry, clock });
       await serve({ ...caller, exchange, prepared, plan, settlement, counters });
     } finally {
       prepared.release();

@@ -129,15 +129,19 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     onStanding: createStandingLog(log),
   });
   void store.lost.then(fatal);
-  const clusterFile = createClusterFile({ runFolder: paths, clock: systemClock, render: renderClusters });
-  await clusterFile.prepare();
-  const load = createProcessLoad({ memoryLimitBytes: memoryLimitBytes() });
   const envoyAdmin = createEnvoyAdmin({ adminSocket: paths.adminSocket });
+  const clusterFile = createClusterFile({
+    ...{ admin: envoyAdmin, runFolder: paths, clock: systemClock },
+    render: renderClusters,
+  });
+  await clusterFile.prepare();
+  const memoryBytes = memoryLimitBytes();
+  const load = createProcessLoad({ memoryLimitBytes: memoryBytes });
   const valve = createEdgeValve({
     ...{ admin: envoyAdmin, clock: systemClock, stepMs: openingStepMs },
     next: (opening) => nextOpening(opening, load.current()),
   });
-  const buffers = createDownstreamBuffers({ adminSocket: paths.adminSocket, clock: systemClock });
+  const buffers = createDownstreamBuffers({ admin: envoyAdmin, clock: systemClock });
   const egress = createEgress({ socketPath: paths.egressSocket });
   const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
   const worker = startPrepareWorker({ script: new URL('./prepare-worker.ts', import.meta.url), tokenizerRoot });
@@ -221,7 +225,7 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     clock: systemClock,
     random: Math.random,
     newId: newRequestId,
-    load: { ...load, limits: overloadLimits(memoryLimitBytes()), shed: metrics.shed },
+    load: { ...load, limits: overloadLimits(memoryBytes), shed: metrics.shed },
     idleMs: settings.WEIR_IDLE_SECONDS * 1000,
     keepAliveMs: settings.WEIR_KEEP_ALIVE_SECONDS * 1000,
   });
@@ -247,10 +251,9 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     await source.close();
     await catalog.close();
     await valve.close();
-    envoyAdmin.close();
     load.close();
-    clusterFile.close();
     buffers.close();
+    envoyAdmin.close();
     await ops.close();
     await egress.close();
     await worker.close();

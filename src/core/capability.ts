@@ -88,6 +88,8 @@ export interface RequestTarget {
   readonly upstreamModel: string;
   /** Optional parameters to send; the others are left out. */
   readonly parameters: readonly ParameterName[];
+  /** Set when no tool is to be called on a route that cannot be told so: its engine hears of none. */
+  readonly withholdsTools?: true;
   readonly reasoning?: ReasoningSetting;
   /** Set when one choice is asked for again. */
   readonly resume?: Resume;

@@ -42,6 +42,22 @@ export function isOutput(event: AnswerEvent): boolean {
   return event.type !== 'usage';
 }
 
+/** The engine's own deltas in an event, about one token each: what stands in where nobody counted. */
+export function deltasOf(event: AnswerEvent): number {
+  switch (event.type) {
+    case 'text-delta':
+    case 'reasoning-delta':
+    case 'refusal-delta':
+      return event.deltas;
+    case 'tool-start':
+    case 'tool-delta':
+      return 1;
+    case 'usage':
+    case 'finish':
+      return 0;
+  }
+}
+
 /** Why an attempt is no good. Never shown to a caller as it is. */
 export type FaultKind =
   | 'connect'

@@ -1,12 +1,26 @@
 import type { RequestTarget } from './capability.ts';
+import type { Model } from './catalog.ts';
 import type { Request } from './request.ts';
 import type { PromptCount, PromptCountOptions, PromptShape } from './tokenizer.ts';
 
-/** How a prompt is to be counted: with which model's tokenizer, and what its template is told. */
-export interface PromptCountAsk extends PromptCountOptions {
+/** What a prompt is counted with: a model's tokenizer, and what its template is told. */
+export interface PromptCounting extends Pick<PromptCountOptions, 'tokensPerImage'> {
   /** Folder under the tokenizer root. */
   readonly tokenizerPath: string;
   readonly templateArguments: Readonly<Record<string, unknown>>;
+}
+
+/** How a prompt is to be counted, and how far. */
+export interface PromptCountAsk extends PromptCounting, PromptCountOptions {}
+
+/** What a model's prompts are counted with; undefined when it has no tokenizer. */
+export function promptCounting(
+  { tokenizer }: Pick<Model, 'tokenizer'>,
+  templateArguments: PromptCounting['templateArguments'],
+): PromptCounting | undefined {
+  if (tokenizer === undefined) return undefined;
+  const { path: tokenizerPath, tokensPerImage } = tokenizer;
+  return { tokenizerPath, templateArguments, ...(tokensPerImage === undefined ? {} : { tokensPerImage }) };
 }
 
 /** A request that has been read and checked. Its messages may be held elsewhere, in a worker, when they are large. */

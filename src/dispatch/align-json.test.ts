@@ -1,7 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Chance, chanceFrom } from '../../test/support/chance.ts';
-import { alignJson, createJsonAligner } from './align-json.ts';
+import { type Alignment, createJsonAligner } from './align-json.ts';
+
+/** Aligns all of it at once. */
+const alignJson = (delivered: string, regenerated: string): Alignment => createJsonAligner(delivered).push(regenerated);
 
 const hex = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 

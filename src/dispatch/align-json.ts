@@ -139,8 +139,3 @@ export function createJsonAligner(delivered: string): JsonAligner {
     },
   };
 }
-
-/** Aligns text that has been regenerated so far, all at once: for pieces, keep an aligner. */
-export function alignJson(delivered: string, regenerated: string): Alignment {
-  return createJsonAligner(delivered).push(regenerated);
-}

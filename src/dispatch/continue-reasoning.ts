@@ -1,6 +1,7 @@
 import type { AnswerEvent } from '../core/event.ts';
 import { type Join, joinEach, saidNothingAgain } from './join.ts';
 import type { Seam } from './seam.ts';
+import { watchText } from './text-watch.ts';
 
 /** Joins an answer that an engine continues from its partial reasoning. */
 export function continueReasoning(seam: Seam): Join {
@@ -39,6 +40,7 @@ const parting = '\n\n';
  * is not shown again; once it differs, the new trace follows the old one, whole.
  */
 export function restartReasoning(partial: string): Join {
+  const again = watchText(partial);
   let said = '';
   let deltas = 0;
   let phase: 'again' | 'on' | 'anew' = 'again';
@@ -47,9 +49,10 @@ export function restartReasoning(partial: string): Join {
       if (phase === 'again' && event.type === 'reasoning-delta') {
         said += event.text;
         deltas += event.deltas;
-        if (said.length < partial.length && partial.startsWith(said)) return true;
-        phase = said.startsWith(partial) ? 'on' : 'anew';
-        const text = phase === 'on' ? said.slice(partial.length) : parting + said;
+        const fresh = again.push(event.text);
+        if (fresh === undefined) phase = 'anew';
+        else if (again.isComplete()) phase = 'on';
+        const text = fresh ?? parting + said;
         if (text !== '') out.push({ ...event, text });
         return true;
       }
@@ -59,7 +62,7 @@ export function restartReasoning(partial: string): Join {
     },
     () => {
       if (phase === 'anew') return saidNothingAgain;
-      return { all: said.startsWith(partial), texts: [said], deltas };
+      return { all: again.isComplete(), texts: [said], deltas };
     },
   );
 }

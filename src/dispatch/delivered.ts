@@ -1,4 +1,4 @@
-import type { AnswerEvent } from '../core/event.ts';
+import { type AnswerEvent, deltasOf } from '../core/event.ts';
 
 /** What has been delivered of one choice. In memory only, for as long as its request. */
 export interface DeliveredChoice {
@@ -39,10 +39,10 @@ export function keepDelivered(): Delivered {
   function take(event: AnswerEvent): void {
     if (event.type === 'usage') return;
     const choice = choiceAt(event.choice);
+    choice.deltas += deltasOf(event);
     switch (event.type) {
       case 'tool-start':
         choice.calls[event.tool] = { name: event.name, arguments: '' };
-        choice.deltas += 1;
         return;
       case 'finish':
         choice.finished = true;
@@ -50,20 +50,16 @@ export function keepDelivered(): Delivered {
       case 'tool-delta': {
         const call = choice.calls[event.tool];
         if (call !== undefined) call.arguments += event.text;
-        choice.deltas += 1;
         break;
       }
       case 'text-delta':
         choice.text += event.text;
-        choice.deltas += event.deltas;
         break;
       case 'reasoning-delta':
         choice.reasoning += event.text;
-        choice.deltas += event.deltas;
         break;
       case 'refusal-delta':
         choice.refusal += event.text;
-        choice.deltas += event.deltas;
         break;
     }
     size += event.text.length;

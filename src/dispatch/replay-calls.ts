@@ -1,7 +1,7 @@
 import type { AnswerEvent } from '../core/event.ts';
 import type { DeliveredChoice } from './delivered.ts';
 import { type Join, joinEach } from './join.ts';
-import { watchJson, watchText } from './said-again.ts';
+import { watchJson, watchText } from './text-watch.ts';
 
 /**
  * Joins an answer asked for anew after tool calls, or a refusal, had begun: a call cannot be continued. It must make the same

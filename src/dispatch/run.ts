@@ -178,10 +178,11 @@ export function dispatch(options: DispatchOptions): Dispatch {
       },
       {
         deliver: (events, planned, join) => {
-          own.share ??= shareOf(planned, join);
+          // What cannot be resumed has nothing to add up: its engine's count is the count.
+          if (kept !== undefined) own.share ??= shareOf(planned, join);
           // A resumed choice is the engine's only one, whatever the caller calls it.
           const named = only === 0 ? events : events.map((event) => renumber(event, own.choices));
-          deliver(own.share.take(named), planned);
+          deliver(own.share?.take(named) ?? named, planned);
         },
         over: (end) => void settle(own, end).catch(crash),
       },

@@ -1,5 +1,5 @@
 import { createJsonPrefix } from './json-prefix.ts';
-import { watchJson } from './said-again.ts';
+import { watchJson } from './text-watch.ts';
 
 /** The seam between a partial text and what another engine says next: takes off what it says again. */
 export interface Seam {

@@ -1,5 +1,5 @@
 import { type CountedRuns, countRuns, createRuns } from '../core/counted-runs.ts';
-import type { AnswerEvent } from '../core/event.ts';
+import { type AnswerEvent, deltasOf } from '../core/event.ts';
 import { type CountedBy, leastExact, type Usage } from '../core/usage.ts';
 import type { SaidAgain } from './join.ts';
 
@@ -108,28 +108,15 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
   }
 
   function note(tally: Tally, event: AnswerEvent): void {
-    switch (event.type) {
-      case 'usage':
-        tally.reported = event.usage;
-        tally.runs.clear();
-        tally.deltas = 0;
-        takePrompt(event.usage, tally.options);
-        return;
-      case 'finish':
-        return;
-      case 'tool-start':
-      case 'tool-delta':
-        tally.deltas += 1;
-        break;
-      case 'reasoning-delta':
-        tally.reasoned = true;
-        tally.deltas += event.deltas;
-        break;
-      case 'text-delta':
-      case 'refusal-delta':
-        tally.deltas += event.deltas;
-        break;
+    if (event.type === 'usage') {
+      tally.reported = event.usage;
+      tally.runs.clear();
+      tally.deltas = 0;
+      takePrompt(event.usage, tally.options);
+      return;
     }
+    if (event.type === 'reasoning-delta') tally.reasoned = true;
+    tally.deltas += deltasOf(event);
     if (countText !== undefined) tally.runs.take(event);
   }
 

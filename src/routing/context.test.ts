@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { modelOf } from '../../test/support/route-of.ts';
 import { noTokenizers } from '../../test/support/uncounted.ts';
-import type { PreparedRequest, PromptCountAsk } from '../core/prepared.ts';
+import { type PreparedRequest, type PromptCountAsk, promptCounting } from '../core/prepared.ts';
 import type { PromptCount, TokenizerBounds } from '../core/tokenizer.ts';
 import { checkContext } from './context.ts';
 
@@ -40,7 +40,7 @@ async function judge({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' 
   const verdict = await checkContext(prepared, {
     model,
     tokenizers,
-    templateArguments: { enable_thinking: true },
+    counting: promptCounting(model, { enable_thinking: true }),
   }).then(
     () => 'fits',
     (failure: { readonly code: string }) => failure.code,

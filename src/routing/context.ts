@@ -1,13 +1,13 @@
 import type { Model } from '../core/catalog.ts';
 import { Failure } from '../core/failure.ts';
-import type { PreparedRequest } from '../core/prepared.ts';
+import type { PreparedRequest, PromptCounting } from '../core/prepared.ts';
 import { mostTokens, type Tokenizers } from '../core/tokenizer.ts';
 
 export interface ContextOptions {
   readonly model: Model;
   readonly tokenizers: Tokenizers;
-  /** What the engine hands the chat template on the route that is tried first. */
-  readonly templateArguments: Readonly<Record<string, unknown>>;
+  /** As on the route that is tried first. */
+  readonly counting: PromptCounting | undefined;
 }
 
 const tooLong = (model: Model): Failure =>
@@ -22,17 +22,14 @@ const tooLong = (model: Model): Failure =>
  * whose tokenizer cannot tell, leaves it to the engine.
  */
 export async function checkContext(prepared: PreparedRequest, options: ContextOptions): Promise<void> {
-  const { model, tokenizers, templateArguments } = options;
+  const { model, tokenizers, counting } = options;
   // Without a cap the rest of the window is the output's, and it needs room for one token.
   const limit = model.contextLength - (prepared.request.maxOutputTokens ?? 1);
   if (limit < 1) throw tooLong(model);
-  if (model.tokenizer === undefined) return;
-  const { path: tokenizerPath, tokensPerImage } = model.tokenizer;
-  const bounds = tokenizers.boundsOf(tokenizerPath);
-  const most = bounds === undefined ? undefined : mostTokens(prepared.shape, bounds, tokensPerImage);
+  if (counting === undefined) return;
+  const bounds = tokenizers.boundsOf(counting.tokenizerPath);
+  const most = bounds === undefined ? undefined : mostTokens(prepared.shape, bounds, counting.tokensPerImage);
   if (most !== undefined && most <= limit) return;
-  const images = tokensPerImage === undefined ? {} : { tokensPerImage };
-  const ask = { tokenizerPath, templateArguments, want: 'verdict', limit, ...images } as const;
-  const count = await prepared.countPrompt(ask);
+  const count = await prepared.countPrompt({ ...counting, want: 'verdict', limit });
   if (count.kind === 'over') throw tooLong(model);
 }

@@ -1,4 +1,4 @@
-import type { Capabilities, Feature, ReasoningSetting } from '../core/capability.ts';
+import type { Capabilities, Feature, ReasoningSetting, RequestTarget } from '../core/capability.ts';
 import type { Model, Route } from '../core/catalog.ts';
 import { Failure } from '../core/failure.ts';
 import type { PlannedRoute } from '../core/plan.ts';
@@ -58,10 +58,12 @@ export function eligibleRoutes(
     if (conflictOf({ route, capabilities, reasoning }, features) !== undefined) return [];
     const honoured = parameters.filter((name) => capabilities.parameters.includes(name));
     const { backend, upstreamModel } = route;
-    const target = { engine: backend.engine, upstreamModel, parameters: honoured };
-    return [
-      { route, target: { ...target, ...(reasoning === undefined ? {} : { reasoning }) }, honoured: honoured.length },
-    ];
+    const target: RequestTarget = {
+      ...{ engine: backend.engine, upstreamModel, parameters: honoured },
+      ...(asked.toolChoice === 'none' && !capabilities.toolChoice.includes('none') ? { withholdsTools: true } : {}),
+      ...(reasoning === undefined ? {} : { reasoning }),
+    };
+    return [{ route, target, honoured: honoured.length }];
   });
   if (able.length === 0) throw refusedTogether(judged, features);
   return able;

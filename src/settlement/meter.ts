@@ -1,4 +1,4 @@
-import type { AnswerEvent } from '../core/event.ts';
+import { type AnswerEvent, deltasOf } from '../core/event.ts';
 import type { CountedBy, Usage } from '../core/usage.ts';
 import { billing, type Ending } from './billing.ts';
 
@@ -47,24 +47,11 @@ export function createMeter(promptBytes: number): Meter {
     soFar,
     take: (events) => {
       for (const event of events) {
-        switch (event.type) {
-          case 'text-delta':
-          case 'reasoning-delta':
-          case 'refusal-delta':
-            deltas += event.deltas;
-            break;
-          case 'tool-start':
-          case 'tool-delta':
-            deltas += 1;
-            break;
-          case 'usage':
-            reported = event.usage;
-            reportedBy = event.countedBy ?? 'engine';
-            deltasAtReport = deltas;
-            break;
-          case 'finish':
-            break;
-        }
+        deltas += deltasOf(event);
+        if (event.type !== 'usage') continue;
+        reported = event.usage;
+        reportedBy = event.countedBy ?? 'engine';
+        deltasAtReport = deltas;
       }
     },
     bill: (ending) => {

@@ -1,5 +1,5 @@
 import type { OutputTiming } from '../core/account.ts';
-import type { AnswerEvent } from '../core/event.ts';
+import { type AnswerEvent, deltasOf } from '../core/event.ts';
 import type { Usage } from '../core/usage.ts';
 
 /** Sees what of an answer is delivered when. */
@@ -20,20 +20,8 @@ export function createOutputWatch(): OutputWatch {
     take: (events, elapsedMs) => {
       let deltas = 0;
       for (const event of events) {
-        switch (event.type) {
-          case 'text-delta':
-          case 'reasoning-delta':
-          case 'refusal-delta':
-            deltas += event.deltas;
-            break;
-          case 'tool-start':
-          case 'tool-delta':
-            deltas += 1;
-            break;
-          case 'usage':
-          case 'finish':
-            continue;
-        }
+        if (event.type === 'usage' || event.type === 'finish') continue;
+        deltas += deltasOf(event);
         choices = Math.max(choices, event.choice + 1);
         hasReasoning ||= event.type === 'reasoning-delta';
       }

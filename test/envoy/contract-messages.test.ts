@@ -1,36 +1,29 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { demoBackend, demoModel, demoRoute, manifestOf } from '../support/catalog-manifest.ts';
+import type { DemoEngine } from '../../examples/demo-engine/engine.ts';
+import { demoModel, demoRoute } from '../support/catalog-manifest.ts';
+import { type ContractGateway, startContractGateway } from '../support/contract-gateway.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { roomyKey } from '../support/roomy-key.ts';
-import { canary, startWeir, type Weir } from '../support/weir.ts';
+import { canary } from '../support/weir.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
 const kinds = ['vllm', 'openai', 'deepseek', 'fireworks', 'tgi'] as const;
 
+let gateway: ContractGateway;
 let engine: DemoEngine;
-let weir: Weir;
-let authorization: string;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha', behaviour: { words: 6, reasoningWords: 4 } });
-  const catalog = manifestOf(
-    ...kinds.map((kind) => demoBackend(kind, engine, kind)),
-    ...kinds.map((kind) => demoModel(kind, [demoRoute(kind)])),
-    demoModel('image', [demoRoute('vllm')], { inputModalities: ['text', 'image'] }),
-  );
-  weir = await startWeir({ engines: [engine], manifests: { 'catalog.yaml': catalog } });
-  authorization = `Bearer ${await roomyKey(weir)}`;
+  gateway = await startContractGateway({
+    kinds,
+    models: [demoModel('image', [demoRoute('vllm')], { inputModalities: ['text', 'image'] })],
+  });
+  ({ engine } = gateway);
 });
 beforeEach(() => engine.reset());
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
+afterAll(async () => gateway.close());
 
 const user = { role: 'user', content: `${canary} hi` };
-const send = (body: object): Promise<Response> => weir.chat(body, { authorization });
+const send = (body: object): Promise<Response> => gateway.send(body);
 
 /** Sends a body that is to be served; resolves with what the engine got and what the caller was told. */
 async function served(body: Json): Promise<{ readonly got: Json; readonly response: Response; readonly text: string }> {

@@ -1,34 +1,29 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { demoBackend, demoModel, demoRoute, manifestOf } from '../support/catalog-manifest.ts';
+import type { DemoEngine } from '../../examples/demo-engine/engine.ts';
+import { demoModel, demoRoute } from '../support/catalog-manifest.ts';
+import { type ContractGateway, startContractGateway } from '../support/contract-gateway.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { roomyKey } from '../support/roomy-key.ts';
-import { canary, startWeir, type Weir } from '../support/weir.ts';
+import { canary } from '../support/weir.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
 const kinds = ['vllm', 'openai', 'llamacpp', 'zai'] as const;
 
+let gateway: ContractGateway;
 let engine: DemoEngine;
-let weir: Weir;
-let authorization: string;
 
 beforeAll(async () => {
-  engine = await startDemoEngine({ name: 'alpha', behaviour: { words: 6, reasoningWords: 4 } });
-  const catalog = manifestOf(
-    ...kinds.map((kind) => demoBackend(kind, engine, kind)),
-    ...kinds.map((kind) => demoModel(kind, [demoRoute(kind)])),
-    demoModel('image', [demoRoute('vllm')], { inputModalities: ['text', 'image'] }),
-    demoModel('top-a', [demoRoute('vllm', { parameters: ['top_a', 'temperature'] })]),
-  );
-  weir = await startWeir({ engines: [engine], manifests: { 'catalog.yaml': catalog } });
-  authorization = `Bearer ${await roomyKey(weir)}`;
+  gateway = await startContractGateway({
+    kinds,
+    models: [
+      demoModel('image', [demoRoute('vllm')], { inputModalities: ['text', 'image'] }),
+      demoModel('top-a', [demoRoute('vllm', { parameters: ['top_a', 'temperature'] })]),
+    ],
+  });
+  ({ engine } = gateway);
 });
 beforeEach(() => engine.reset());
-afterAll(async () => {
-  await weir.close();
-  await engine.close();
-});
+afterAll(async () => gateway.close());
 
 const user = { role: 'user', content: `${canary} Say hello` };
 const ask = (fields: Json = {}): Json => ({ model: 'test/vllm', messages: [user], ...fields });
@@ -36,7 +31,7 @@ const weather = {
   type: 'function',
   function: { name: 'get_weather', parameters: { type: 'object', properties: { city: { type: 'string' } } } },
 };
-const send = (body: object | string): Promise<Response> => weir.chat(body, { authorization });
+const send = (body: object | string): Promise<Response> => gateway.send(body);
 
 /** Sends a body that is to be served; resolves with what the engine got. */
 async function received(body: Json): Promise<Json> {

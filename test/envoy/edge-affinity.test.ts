@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/adapters/envoy/admin.ts';
 import { type ClusterFile, createClusterFile } from '../../src/adapters/envoy/cluster-file.ts';
 import { systemClock } from '../../src/adapters/process/clock.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
@@ -22,6 +23,7 @@ interface Endpoint {
 const endpoints = new Map<string, Endpoint>();
 let envoy: TestEnvoy;
 let names: DnsServer;
+let admin: EnvoyAdmin;
 let clusterFile: ClusterFile;
 let port: number;
 /** Answers to `hold`. */
@@ -68,7 +70,8 @@ function render(clusters: readonly Cluster[], version: string): object {
 beforeAll(async () => {
   names = await startDnsServer(addresses);
   envoy = await startEnvoy();
-  clusterFile = createClusterFile({ runFolder: envoy.files, clock: systemClock, render });
+  admin = createEnvoyAdmin(envoy.files);
+  clusterFile = createClusterFile({ admin, runFolder: envoy.files, clock: systemClock, render });
 });
 
 beforeEach(async () => {
@@ -86,7 +89,7 @@ afterEach(async () => {
 });
 
 afterAll(async () => {
-  clusterFile.close();
+  admin.close();
   names.close();
   await envoy.stop();
 });

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createEnvoyAdmin } from '../../src/adapters/envoy/admin.ts';
+import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/adapters/envoy/admin.ts';
 import { type ClusterFile, ClustersRejected, createClusterFile } from '../../src/adapters/envoy/cluster-file.ts';
 import { systemClock } from '../../src/adapters/process/clock.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
@@ -15,15 +15,17 @@ import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
 import { sendRaw } from '../support/raw-http.ts';
 
 let envoy: TestEnvoy;
+let admin: EnvoyAdmin;
 let file: ClusterFile;
 
 beforeEach(async () => {
   envoy = await startEnvoy();
-  file = createClusterFile({ runFolder: envoy.files, clock: systemClock, render: renderClusters });
+  admin = createEnvoyAdmin(envoy.files);
+  file = createClusterFile({ admin, runFolder: envoy.files, clock: systemClock, render: renderClusters });
 });
 
 afterEach(async () => {
-  file.close();
+  admin.close();
   await envoy.stop();
 });
 
@@ -38,11 +40,11 @@ const cluster = (name: string, more: Partial<Cluster> = {}): Cluster => ({
 const broken = cluster('broken', { tls: { mode: 'Custom', serverName: 'x', ca: 'no certificate' } });
 
 async function held(): Promise<readonly string[]> {
-  const admin = createEnvoyAdmin(envoy.files);
+  const own = createEnvoyAdmin(envoy.files);
   try {
-    return (await admin.clusters()).active.toSorted();
+    return (await own.clusters()).active.toSorted();
   } finally {
-    admin.close();
+    own.close();
   }
 }
 
@@ -81,6 +83,7 @@ describe('applying clusters', () => {
     const folder = await mkdtemp(join(tmpdir(), 'weir-log-'));
     const envoyLogFile = join(folder, 'envoy.log');
     const reader = createClusterFile({
+      admin,
       runFolder: envoy.files,
       clock: systemClock,
       render: renderClusters,
@@ -89,7 +92,6 @@ describe('applying clusters', () => {
     await reader.apply([broken]).catch(() => {});
     await writeFile(envoyLogFile, envoy.log());
     await expect(reader.apply([broken])).rejects.toThrow(/Failed to load trusted CA certificates/);
-    reader.close();
     await rm(folder, { recursive: true });
   });
 
@@ -108,7 +110,9 @@ describe('applying clusters', () => {
   it('gives up after the limit when there is no Envoy, and leaves the file for it', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'weir-'));
     const paths = runFolder(folder);
+    const nobody = createEnvoyAdmin(paths);
     const alone = createClusterFile({
+      admin: nobody,
       runFolder: paths,
       clock: systemClock,
       render: renderClusters,
@@ -116,7 +120,7 @@ describe('applying clusters', () => {
     });
     await alone.prepare();
     await expect(alone.apply([cluster('a')])).rejects.toThrow('did not confirm');
-    alone.close();
+    nobody.close();
     const late = await startEnvoy({ runFolder: folder, keepClusters: true });
     expect(await late.admin('/config_dump?resource=dynamic_active_clusters&mask=cluster.name')).toContain('"a"');
     await late.stop();
@@ -132,7 +136,6 @@ it('an unhealthy backend is refused at once, and served again when its check pas
   await once(engine, 'listening');
   const { port } = engine.address() as AddressInfo;
   await file.apply([cluster('engine', { port, healthCheck: { path: '/health', intervalSeconds: 1 } })]);
-  const admin = createEnvoyAdmin(envoy.files);
   const isHealthy = async (): Promise<boolean> =>
     (await admin.stats(['cluster.backend-of-engine.membership_healthy'])).get(
       'cluster.backend-of-engine.membership_healthy',
@@ -140,18 +143,15 @@ it('an unhealthy backend is refused at once, and served again when its check pas
   expect(await isHealthy()).toBe(false);
   healthy = true;
   while (!(await isHealthy())) await new Promise((resolve) => setTimeout(resolve, 50));
-  admin.close();
   engine.closeAllConnections();
   await new Promise((resolve) => engine.close(resolve));
 });
 
 it('draining stops new connections at the edge and leaves the way to engines open', async () => {
-  const admin = createEnvoyAdmin(envoy.files);
   expect(await admin.ready()).toBe(true);
   expect((await sendRaw(envoy.port, 'GET /nope HTTP/1.1\r\nhost: x\r\n\r\n')).status).toBe(404);
   await admin.drain();
   expect(await admin.ready()).toBe(false);
   expect((await sendRaw(envoy.port, 'GET /nope HTTP/1.1\r\nhost: x\r\n\r\n')).text).toBe('');
   await file.apply([cluster('a')]);
-  admin.close();
 });

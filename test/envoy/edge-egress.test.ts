@@ -5,13 +5,14 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createClusterFile, type ClusterFile } from '../../src/adapters/envoy/cluster-file.ts';
+import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/adapters/envoy/admin.ts';
+import { createClusterFile } from '../../src/adapters/envoy/cluster-file.ts';
 import { systemClock } from '../../src/adapters/process/clock.ts';
 import { renderClusters } from '../../src/envoy/clusters.ts';
 import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
 
 let envoy: TestEnvoy;
-let clusterFile: ClusterFile;
+let admin: EnvoyAdmin;
 let engine: Server;
 let enginePort: number;
 /** What the engine does with a connection, set by each test. */
@@ -30,7 +31,11 @@ beforeAll(async () => {
   engine.listen(0, '127.0.0.1');
   await once(engine, 'listening');
   enginePort = (engine.address() as AddressInfo).port;
-  clusterFile = createClusterFile({ runFolder: envoy.files, clock: systemClock, render: renderClusters });
+  admin = createEnvoyAdmin(envoy.files);
+  const clusterFile = createClusterFile({
+    ...{ admin, runFolder: envoy.files, clock: systemClock },
+    render: renderClusters,
+  });
   const cluster = (name: string, port: number) =>
     ({ name, backend: name, host: '127.0.0.1', port, tls: { mode: 'Off' } }) as const;
   const gone = createServer().listen(0, '127.0.0.1');
@@ -49,7 +54,7 @@ afterEach(() => {
 });
 
 afterAll(async () => {
-  clusterFile.close();
+  admin.close();
   engine.close();
   await envoy.stop();
 });

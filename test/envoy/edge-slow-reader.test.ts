@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/adapters/envoy/admin.ts';
 import { createDownstreamBuffers, type DownstreamBuffers } from '../../src/adapters/envoy/downstream-buffers.ts';
 import type { ExtProcServer } from '../../src/adapters/extproc/server.ts';
 import { systemClock } from '../../src/adapters/process/clock.ts';
@@ -15,6 +16,7 @@ const answerBytes = 40 * mebibyte;
 const statedBytes = 4 * mebibyte;
 
 let envoy: TestEnvoy;
+let admin: EnvoyAdmin;
 let buffers: DownstreamBuffers;
 let service: ExtProcServer | undefined;
 /** Bytes written so far for each answer, by its query. */
@@ -23,13 +25,15 @@ let left: Set<string>;
 
 beforeEach(async () => {
   envoy = await startEnvoy();
-  buffers = createDownstreamBuffers({ adminSocket: envoy.files.adminSocket, clock: systemClock });
+  admin = createEnvoyAdmin(envoy.files);
+  buffers = createDownstreamBuffers({ admin, clock: systemClock });
   written = new Map();
   left = new Set();
 });
 
 afterEach(async () => {
   buffers.close();
+  admin.close();
   await service?.close(0);
   await envoy.stop();
 });

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createEnvoyAdmin } from '../../src/adapters/envoy/admin.ts';
 import { createClusterFile } from '../../src/adapters/envoy/cluster-file.ts';
 import type { ExtProcServer } from '../../src/adapters/extproc/server.ts';
 import { systemClock } from '../../src/adapters/process/clock.ts';
@@ -66,9 +67,10 @@ describe('an edge with a certificate', () => {
 
 describe('an engine behind TLS', () => {
   const answerOf = async (cluster: Cluster): Promise<{ readonly status: number; readonly flags: string }> => {
-    const file = createClusterFile({ runFolder: envoy.files, clock: systemClock, render: renderClusters });
+    const admin = createEnvoyAdmin(envoy.files);
+    const file = createClusterFile({ admin, runFolder: envoy.files, clock: systemClock, render: renderClusters });
     await file.apply([cluster]);
-    file.close();
+    admin.close();
     const sent = request({
       socketPath: envoy.files.egressSocket,
       agent: false,

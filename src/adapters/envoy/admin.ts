@@ -25,7 +25,8 @@ const timeoutMs = 5_000;
 
 /** Speaks to Envoy's admin interface. Every call rejects when Envoy is away or answers anything but 200. */
 export function createEnvoyAdmin(options: { readonly adminSocket: string }): EnvoyAdmin {
-  const agent = new Agent({ keepAlive: true, maxSockets: 2 });
+  // One for each that shares it in the service: the clusters file, the valve and the buffers ask one thing at a time.
+  const agent = new Agent({ keepAlive: true, maxSockets: 3 });
   const call = (method: string, path: string): Promise<string> =>
     new Promise((resolve, reject) => {
       const sent = request({ socketPath: options.adminSocket, agent, method, path, timeout: timeoutMs }, (response) => {

@@ -3,7 +3,7 @@ import { mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises
 import { dirname, join } from 'node:path';
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
-import { createEnvoyAdmin, type EnvoyAdmin } from './admin.ts';
+import type { EnvoyAdmin } from './admin.ts';
 
 export interface ClusterFile {
   /** Writes an empty set unless there is a file: Envoy does not start without one. */
@@ -14,8 +14,10 @@ export interface ClusterFile {
    * the limit; the file stays written then, so that Envoy reads it when it comes.
    */
   readonly apply: (clusters: readonly Cluster[]) => Promise<void>;
-  readonly close: () => void;
 }
+
+/** What Envoy is asked. */
+type Asked = Pick<EnvoyAdmin, 'stats' | 'clusters'>;
 
 /** Envoy did not answer within the limit. The file is written, so it has the clusters when it comes. */
 class EnvoyAway extends Error {
@@ -37,8 +39,8 @@ export class ClustersRejected extends Error {
 }
 
 export interface ClusterFileOptions {
+  readonly admin: Asked;
   readonly runFolder: {
-    readonly adminSocket: string;
     readonly clustersFolder: string;
     readonly clustersFile: string;
   };
@@ -66,8 +68,7 @@ interface Discovery {
 }
 
 export function createClusterFile(options: ClusterFileOptions): ClusterFile {
-  const { runFolder, clock, render } = options;
-  const admin = createEnvoyAdmin(runFolder);
+  const { admin, runFolder, clock, render } = options;
   let last: Promise<unknown> = Promise.resolve();
   let count = 0;
 
@@ -98,7 +99,6 @@ export function createClusterFile(options: ClusterFileOptions): ClusterFile {
       last = done.catch(() => undefined);
       return done;
     },
-    close: () => admin.close(),
   };
 }
 
@@ -110,7 +110,7 @@ async function put(folder: ClusterFileOptions['runFolder'], text: string): Promi
 }
 
 /** What Envoy says of its clusters file; undefined while it is away. */
-function discovery(admin: EnvoyAdmin): Promise<Discovery | undefined> {
+function discovery(admin: Asked): Promise<Discovery | undefined> {
   return admin.stats(counters).then(
     (stats) => {
       const number = (name: string): number => Number(stats.get(`cluster_manager.cds.${name}`) ?? 0);
@@ -125,7 +125,7 @@ function discovery(admin: EnvoyAdmin): Promise<Discovery | undefined> {
 }
 
 async function confirmed(options: {
-  readonly admin: EnvoyAdmin;
+  readonly admin: Asked;
   readonly clock: Clock;
   readonly before: Discovery | undefined;
   readonly version: string;
@@ -152,7 +152,7 @@ const warmWithinMs = 5_000;
 
 /** The clusters that Envoy does not have, once it knows of the others whether they can be used. */
 async function missingClusters(options: {
-  readonly admin: EnvoyAdmin;
+  readonly admin: Asked;
   readonly clock: Clock;
   readonly clusters: readonly Cluster[];
 }): Promise<readonly string[]> {

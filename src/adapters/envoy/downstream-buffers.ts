@@ -1,6 +1,6 @@
 import type { Clock, Disarm } from '../../core/clock.ts';
 import type { Delivery } from '../../core/delivery.ts';
-import { createEnvoyAdmin } from './admin.ts';
+import type { EnvoyAdmin } from './admin.ts';
 import { applySample, hasRoom, isWatched, openWindow, type DeliveryWindow, type Sight } from './delivery-window.ts';
 import { createKernelTables, type KernelTables } from './kernel-queues.ts';
 
@@ -17,7 +17,7 @@ export interface DownstreamBuffers {
 }
 
 export interface DownstreamBuffersOptions {
-  readonly adminSocket: string;
+  readonly admin: Pick<EnvoyAdmin, 'stats'>;
   readonly clock: Clock;
   /** Bytes one answer may have on the way. Default 2 MiB. */
   readonly windowBytes?: number;
@@ -47,8 +47,7 @@ interface Tracked {
 }
 
 export function createDownstreamBuffers(options: DownstreamBuffersOptions): DownstreamBuffers {
-  const { clock, windowBytes = defaultWindowBytes } = options;
-  const admin = createEnvoyAdmin(options);
+  const { admin, clock, windowBytes = defaultWindowBytes } = options;
   const tables = createKernelTables();
   const watched = new Set<Tracked>();
   let disarm: Disarm | undefined;
@@ -114,14 +113,13 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
     close: () => {
       closed = true;
       disarm?.();
-      admin.close();
     },
   };
 }
 
 /** Looks once, and tells of each answer what it saw. */
 async function takeLook(
-  admin: ReturnType<typeof createEnvoyAdmin>,
+  admin: DownstreamBuffersOptions['admin'],
   tables: KernelTables,
 ): Promise<(tracked: Tracked) => Sight> {
   const gauges = await admin.stats([writeGauge, flowGauge]).catch(() => undefined);

@@ -43,10 +43,9 @@ function writeMessage(message: Message, engine: Engine): unknown {
   }
 }
 
-function writeToolFields({ tools, toolChoice }: Request, engine: Engine): Fields {
-  // Some engines refuse an empty list, so no tools is no field. One that cannot be told not to call any gets none.
-  if (tools.length === 0) return {};
-  if (toolChoice === 'none' && !engine.capabilities.toolChoice.includes('none')) return {};
+function writeToolFields({ tools, toolChoice }: Request, { withholdsTools }: RequestTarget, engine: Engine): Fields {
+  // Some engines refuse an empty list, so no tools is no field.
+  if (tools.length === 0 || withholdsTools === true) return {};
   const alone = typeof toolChoice === 'object' && engine.namedToolAlone === true ? toolChoice.name : undefined;
   const offered = alone === undefined ? tools : tools.filter(({ name }) => name === alone);
   const written = offered.map(({ strict, ...tool }) => ({
@@ -105,7 +104,7 @@ export function writeRequest(request: Request, target: RequestTarget): string {
     ...writeContinuation(partial),
     ...writeSampling(request, target, engine),
     ...(maxOutputTokens === undefined ? {} : { [engine.capField]: maxOutputTokens }),
-    ...writeToolFields(request, engine),
+    ...writeToolFields(request, target, engine),
     ...(responseFormat === undefined || responseFormat.type === 'text'
       ? {}
       : engine.writeResponseFormat(responseFormat)),

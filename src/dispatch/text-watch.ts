@@ -1,7 +1,7 @@
 import { type Alignment, createJsonAligner } from './align-json.ts';
 
-/** Text that was delivered, and that a new answer says again before it goes on. */
-export interface SaidAgain {
+/** Watches for text that was delivered to come again in a new answer, before it goes on. */
+export interface TextWatch {
   /** What the piece says beyond it: empty while it has not come so far. Undefined: it says something else. */
   readonly push: (piece: string) => string | undefined;
   /** Whether all of it has come again. */
@@ -15,12 +15,12 @@ function alignText(delivered: string, said: string): Alignment {
 }
 
 /** Watches for text to come again, to the letter. */
-export function watchText(delivered: string): SaidAgain {
+export function watchText(delivered: string): TextWatch {
   return watch(delivered, (said) => alignText(delivered, said));
 }
 
 /** Watches for JSON to come again, whatever white space and escapes the other engine writes. */
-export function watchJson(delivered: string): SaidAgain {
+export function watchJson(delivered: string): TextWatch {
   const aligner = createJsonAligner(delivered);
   let isJson = true;
   return watch(delivered, (said, piece) => {
@@ -32,7 +32,7 @@ export function watchJson(delivered: string): SaidAgain {
   });
 }
 
-function watch(delivered: string, align: (said: string, piece: string) => Alignment): SaidAgain {
+function watch(delivered: string, align: (said: string, piece: string) => Alignment): TextWatch {
   let said = '';
   let isComplete = delivered === '';
   return {
