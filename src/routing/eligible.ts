@@ -60,13 +60,18 @@ export function eligibleRoutes(
     const { backend, upstreamModel } = route;
     const target: RequestTarget = {
       ...{ engine: backend.engine, upstreamModel, parameters: honoured },
-      ...(asked.toolChoice === 'none' && !capabilities.toolChoice.includes('none') ? { withholdsTools: true } : {}),
+      ...(withholdsTools(asked, capabilities) ? { withholdsTools: true } : {}),
       ...(reasoning === undefined ? {} : { reasoning }),
     };
     return [{ route, target, honoured: honoured.length }];
   });
   if (able.length === 0) throw refusedTogether(judged, features);
   return able;
+}
+
+/** Tools that are not to be called are sent all the same where they can be: the prompt then begins as those before it did. */
+function withholdsTools({ toolChoice, stream }: Asked, { tools, toolChoice: can }: Capabilities): boolean {
+  return toolChoice === 'none' && !(tools[stream ? 'stream' : 'json'] && can.includes('none'));
 }
 
 function refusedTogether(judged: readonly Judged[], features: ReadonlySet<Feature>): Failure {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { modelOf, routeOf } from '../../../test/support/route-of.ts';
-import type { ToolChoiceForm } from '../../core/capability.ts';
-import type { EngineName } from '../../core/catalog.ts';
+import type { CapabilityOverrides, EngineName } from '../../core/catalog.ts';
 import { eligibleRoutes } from '../../routing/eligible.ts';
 import { capabilitiesOf } from '../engines/engines.ts';
 import { readRequest } from './read-request.ts';
@@ -14,27 +13,33 @@ const asked = {
   tool_choice: 'none',
 };
 
-/** What an engine is told of the tools, on a route of which the operator says what forms of `tool_choice` it takes. */
-function toldOfTools(engine: EngineName, toolChoice: readonly ToolChoiceForm[] | undefined): unknown {
-  const route = routeOf('a', { capabilities: toolChoice === undefined ? {} : { toolChoice } });
-  const request = readRequest(asked);
+/** What an engine is told of the tools, on a route of which the operator says what it can do. */
+function toldOfTools(engine: EngineName, capabilities: CapabilityOverrides): unknown {
+  const route = routeOf('a', { capabilities });
+  const request = readRequest({ ...asked, stream: true });
   const model = modelOf([{ ...route, backend: { ...route.backend, engine } }]);
   const [candidate] = eligibleRoutes(request, model, capabilitiesOf);
   if (candidate === undefined) throw new Error('no route');
-  const { tools, tool_choice } = JSON.parse(writeRequest(request, candidate.target)) as Record<string, unknown>;
-  return { tools, tool_choice };
+  const told = JSON.parse(writeRequest(request, candidate.target)) as Record<string, unknown>;
+  return Object.fromEntries(Object.entries(told).filter(([name]) => name.startsWith('tool')));
 }
 
 const nothing = {};
 const toCallNone = { tools: asked.tools, tool_choice: 'none' };
 
 describe('a request that no tool be called', () => {
-  it.each<readonly [string, EngineName, readonly ToolChoiceForm[] | undefined, object]>([
-    ['says so to an engine that can be told', 'vllm', undefined, toCallNone],
-    ['leaves the tools out for an engine that cannot', 'zai', undefined, nothing],
-    ['leaves them out on a route that cannot, whatever its engine can', 'vllm', ['auto'], nothing],
-    ['says so on a route that can be told, whatever its engine can', 'zai', ['auto', 'none'], toCallNone],
-  ])('%s', (_, engine, toolChoice, expected) => {
-    expect(toldOfTools(engine, toolChoice)).toEqual(expected);
+  it.each<readonly [string, EngineName, CapabilityOverrides, object]>([
+    ['says so to an engine that can be told', 'vllm', {}, toCallNone],
+    ['leaves the tools out for an engine that cannot', 'zai', {}, nothing],
+    ['leaves them out on a route that cannot, whatever its engine can', 'vllm', { toolChoice: ['auto'] }, nothing],
+    ['leaves them out on a route that takes no tools', 'vllm', { tools: false }, nothing],
+    [
+      'says so on a route that can be told',
+      'zai',
+      { toolChoice: ['auto', 'none'] },
+      { ...toCallNone, tool_stream: true },
+    ],
+  ])('%s', (_, engine, capabilities, expected) => {
+    expect(toldOfTools(engine, capabilities)).toEqual(expected);
   });
 });

@@ -98,18 +98,19 @@ export function writeRequest(request: Request, target: RequestTarget): string {
   const { responseFormat } = request;
   const { partial, maxOutputTokens = request.maxOutputTokens } = target.resume ?? {};
   const messages = request.messages.map((message) => writeMessage(message, engine));
+  const toolFields = writeToolFields(request, target, engine);
   return JSON.stringify({
     model: target.upstreamModel,
     messages: partial === undefined ? messages : [...messages, writePartialTurn(partial, engine)],
     ...writeContinuation(partial),
     ...writeSampling(request, target, engine),
     ...(maxOutputTokens === undefined ? {} : { [engine.capField]: maxOutputTokens }),
-    ...writeToolFields(request, target, engine),
+    ...toolFields,
     ...(responseFormat === undefined || responseFormat.type === 'text'
       ? {}
       : engine.writeResponseFormat(responseFormat)),
     ...(target.reasoning === undefined ? {} : engine.writeReasoning(target.reasoning)),
     ...writeStreamFields(request, engine),
-    ...engine.extra?.(request),
+    ...engine.extra?.({ stream: request.stream, sendsTools: 'tools' in toolFields }),
   });
 }

@@ -1,5 +1,5 @@
 import type { Capabilities, ParameterName, ReasoningSetting } from '../../core/capability.ts';
-import type { Request, ResponseFormat } from '../../core/request.ts';
+import type { ResponseFormat } from '../../core/request.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -21,7 +21,7 @@ export interface Engine {
   readonly writeReasoning: (setting: ReasoningSetting) => Fields;
   readonly writeResponseFormat: (format: StructuredResponseFormat) => Fields;
   /** Whatever else a request needs here. */
-  readonly extra?: (request: Pick<Request, 'stream' | 'tools'>) => Fields;
+  readonly extra?: (request: { readonly stream: boolean; readonly sendsTools: boolean }) => Fields;
 }
 
 export type StructuredResponseFormat = Exclude<ResponseFormat, { readonly type: 'text' }>;

@@ -25,5 +25,5 @@ export const zai: Engine = {
   writeReasoning: byThinking,
   writeResponseFormat: usualResponseFormat,
   // Without it a call's arguments come as one chunk, after minutes of silence.
-  extra: ({ stream, tools }) => (stream && tools.length > 0 ? { tool_stream: true } : {}),
+  extra: ({ stream, sendsTools }) => (stream && sendsTools ? { tool_stream: true } : {}),
 };
