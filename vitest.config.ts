@@ -22,7 +22,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['{src,examples,bench}/**/*.test.ts', 'test/{golden,lint,runner,support}/**/*.test.ts'],
-          testTimeout: 20_000,
+          testTimeout: 60_000,
         },
       },
       { test: { name: 'house', include: ['test/house/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 } },
