@@ -193,6 +193,7 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   const metrics = createMetrics({
     ...(link === undefined ? {} : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas() }) }),
     blockedAddresses: gate.blocked,
+    store: () => ({ ...store.standing(), waitingRows: store.waiting() }),
     inFlight: () => pipeline.inFlight(),
     streams: () => extproc.open(),
     load: load.current,

@@ -5,6 +5,7 @@ import type { Failure } from '../../core/failure.ts';
 import type { Load, ShedReason } from '../../core/load.ts';
 import type { AttemptReason } from '../../core/telemetry.ts';
 import type { Standing } from '../../core/performance.ts';
+import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
 
 export interface Metrics {
   readonly outcome: (outcome: Outcome) => void;
@@ -33,6 +34,7 @@ export function createMetrics(gauges: {
   /** Absent: this process is the only one, and its limits need nobody else. */
   readonly sharing?: () => { readonly isShared: boolean; readonly replicas: number };
   readonly blockedAddresses?: () => number;
+  readonly store?: () => StoreFigures;
   /** How the models of the catalog stand, by id. */
   readonly standings?: () => Iterable<readonly [string, Standing]>;
 }): Metrics {
@@ -117,6 +119,7 @@ export function createMetrics(gauges: {
       },
     });
   }
+  if (gauges.store !== undefined) addStoreGauges(registry, gauges.store);
   new Gauge({
     ...{ name: 'weir_model_listed', help: 'Whether the catalog lists the model: 1 or 0.', registers },
     labelNames: ['model'] as const,
