@@ -148,6 +148,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const { accrue } = caller.admitted;
       const facts = { ...caller, head, prepared, plan, accrue };
       const settlement = createSettlement({ ...facts, ...counting, store, telemetry, clock });
+      await caller.admitted.spend(settlement.costSoFar());
       await serve({ ...caller, exchange, prepared, plan, settlement, counters });
     } finally {
       prepared.release();

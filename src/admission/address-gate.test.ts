@@ -61,7 +61,7 @@ describe('a flood of addresses', () => {
     for (let index = 0; index < 1_000_000; index += 1) gate.failed(networkOf(index));
     expect(gate.failing()).toBeLessThanOrEqual(32_768);
     expect(keptHeap() - before).toBeLessThan(2_000_000);
-  });
+  }, 120_000);
 
   it('does not make the gate forget whoever has failed more often', () => {
     const { gate, fail } = begin({ maxFailing: 100 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { credentialOf } from '../../test/support/credential-of.ts';
 import { Failure } from '../core/failure.ts';
-import type { LimitName, LimitsAsk, Slot, Verdict } from '../core/limits.ts';
+import type { LimitName, LimitsAsk, Shortage, Slot, Verdict } from '../core/limits.ts';
 import { admit } from './limits.ts';
 
 const rate = { limit: 100, remaining: 7, resetSeconds: 2, nextSeconds: 3 };
@@ -24,7 +24,10 @@ it.each<[string, (verdict: Verdict) => Verdict | Promise<Verdict>]>([
     limits: {
       admit: (ask) => {
         asked.push(ask);
-        const slot: Slot = { accrue: (cost) => accrued.push(cost), release: (now) => left.push(now?.()) };
+        const slot: Slot = {
+          ...{ spend: () => undefined, accrue: (cost) => accrued.push(cost) },
+          release: (now) => left.push(now?.()),
+        };
         return given({ kind: 'admitted', rate, slot });
       },
     },
@@ -53,4 +56,23 @@ it.each<[LimitName, object]>([
   });
   await expect(refused).rejects.toBeInstanceOf(Failure);
   await expect(refused).rejects.toMatchObject(told);
+});
+
+it.each<[Shortage, boolean]>([
+  ['balance', false],
+  ['budget', true],
+])('a request that finds its %s used up when it is about to be dispatched is refused then', async (short, isLate) => {
+  const asked: unknown[] = [];
+  const spend: Slot['spend'] = (cost, funds) => {
+    asked.push(cost, funds);
+    return isLate ? Promise.resolve(short) : short;
+  };
+  const slot: Slot = { spend, accrue: () => undefined, release: () => undefined };
+  const admitted = await admit(credential, {
+    limits: { admit: () => ({ kind: 'admitted', rate, slot }) },
+    // Something was settled since it was admitted.
+    latest: () => ({ ...credential, spent: 2n }),
+  });
+  await expect(admitted.spend(7n)).rejects.toMatchObject({ code: 'insufficient_funds' });
+  expect(asked).toEqual([7n, { balance: 1_000_000_000_000n, budget: 3n }]);
 });

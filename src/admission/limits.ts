@@ -1,7 +1,8 @@
 import type { Credential } from '../core/account.ts';
 import type { Headers } from '../core/exchange.ts';
 import { Failure } from '../core/failure.ts';
-import type { Funds, LimitName, Limits, LimitsAsk, Slot } from '../core/limits.ts';
+import type { Funds, LimitName, Limits, LimitsAsk, Shortage, Slot } from '../core/limits.ts';
+import type { Money } from '../core/money.ts';
 import type { RateStanding } from '../core/token-bucket.ts';
 import { fundsOf } from './budget.ts';
 
@@ -9,6 +10,8 @@ import { fundsOf } from './budget.ts';
 export interface Admitted {
   /** For its answer, if that is a success (service specification §8). */
   readonly headers: Headers;
+  /** Takes what it costs from its dispatch on. Throws `insufficient_funds` when those under way leave nothing by now. */
+  readonly spend: (cost: Money) => Promise<void>;
   /** Tells what it has cost so far, all in all. */
   readonly accrue: Slot['accrue'];
   /** Call on every exit; calls after the first do nothing. */
@@ -46,6 +49,14 @@ function refusal(by: LimitName, rate: RateStanding): Failure {
         headers,
       });
     case 'balance':
+    case 'budget':
+      return refusalOfMoney(by);
+  }
+}
+
+function refusalOfMoney(by: Shortage): Failure {
+  switch (by) {
+    case 'balance':
       return new Failure('insufficient_funds', 'The balance of this workspace is used up. Top it up to go on.');
     case 'budget':
       return new Failure('insufficient_funds', 'The budget of this key is used up for its current period.');
@@ -74,5 +85,13 @@ export async function admit(credential: Credential, { limits, latest }: AdmitOpt
     const known = latest();
     return known === undefined ? undefined : fundsOf(known);
   };
-  return { headers: rateHeaders(rate), accrue: slot.accrue, release: () => slot.release(left) };
+  return {
+    headers: rateHeaders(rate),
+    spend: async (cost) => {
+      const short = await slot.spend(cost, left() ?? fundsOf(credential));
+      if (short !== undefined) throw refusalOfMoney(short);
+    },
+    accrue: slot.accrue,
+    release: () => slot.release(left),
+  };
 }

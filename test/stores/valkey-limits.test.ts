@@ -110,8 +110,13 @@ describe('the places of a workspace', () => {
     const killedAt = performance.now();
     await expect.poll(() => replica.verdict(ask), { timeout: 10_000 }).toBe('admitted');
     expect(performance.now() - killedAt).toBeLessThan(5_000);
-    // Nothing of the dead one is left, and nothing of what was asked since.
-    await expect.poll(() => valkey.ask((client) => client.hkeys('weir:ws:ws-1'))).toEqual([]);
+    // Nothing of the dead one is left, and nothing of what was asked since. The server tidies up when it is asked; one verdict
+    // alone may have been the replica's own, on a machine so busy that the server's came too late.
+    const left = async (): Promise<readonly string[]> => {
+      await replica.verdict(ask);
+      return valkey.ask((client) => client.hkeys('weir:ws:ws-1'));
+    };
+    await expect.poll(left, { timeout: 5_000 }).toEqual([]);
   });
 });
 
@@ -128,6 +133,34 @@ describe('money under way', () => {
     await expect.poll(() => two.verdict(other)).toBe('balance');
     slot.release();
     await expect.poll(() => two.verdict(ask)).toBe('admitted');
+  });
+
+  it('is taken once over all replicas by requests that were admitted side by side', async () => {
+    const all = [await start(), await start(), await start()];
+    const ask = freshAsk({ maxInFlight: 64, funds: { balance: 1_000n, budget: 60n } });
+    const slots = await Promise.all(times(63, (index) => all[index % 3]!.slot(ask)));
+    const verdicts = await Promise.all(slots.map((slot) => slot.spend(40n, ask.funds)));
+    expect(verdicts.filter((short) => short === undefined)).toHaveLength(2);
+    expect(new Set(verdicts)).toEqual(new Set([undefined, 'budget']));
+    const keys = (): Promise<readonly string[]> => valkey.ask((client) => client.hvals(`weir:key:${ask.keyId}`));
+    // Those that were refused have left nothing behind.
+    await expect.poll(async () => (await keys()).reduce((sum, value) => sum + Number(value), 0)).toBe(80);
+    for (const slot of slots) slot.release();
+    await expect.poll(keys).toEqual([]);
+    expect(await Promise.all(times(3, (index) => all[index]!.verdict(ask)))).toEqual(times(3, () => 'admitted'));
+  });
+
+  it('is taken from a balance as from a budget, and without asking where there is plenty of it', async () => {
+    const [one, two] = [await start(), await start()];
+    const ask = freshAsk({ maxInFlight: 4, funds: { balance: 100n } });
+    const slots = [await one.slot(ask), await two.slot(ask), await one.slot(ask)];
+    expect(await slots[0]!.spend(60n, ask.funds)).toBeUndefined();
+    expect(await slots[1]!.spend(60n, ask.funds)).toBeUndefined();
+    expect(await slots[2]!.spend(60n, ask.funds)).toBe('balance');
+    const plenty = { balance: 1_000_000n };
+    const rich = await one.slot({ ...ask, funds: plenty });
+    expect(rich.spend(60n, plenty)).toBeUndefined();
+    for (const slot of [...slots, rich]) slot.release();
   });
 
   it('that was settled elsewhere counts before this replica has read it, and for no longer than a second', async () => {

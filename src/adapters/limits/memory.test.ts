@@ -101,6 +101,19 @@ describe('money under way', () => {
     expect(refusal(ask)).toBeUndefined();
   });
 
+  it('lets requests that were admitted side by side pass one after the other, until nothing is left', () => {
+    const { slot, refusal } = begin();
+    const slots = Array.from({ length: 64 }, () => slot(ask));
+    const passed = slots.filter((each) => each.spend(40n, ask.funds) === undefined);
+    // The budget is 60: the second is the one that passes it.
+    expect(passed).toHaveLength(2);
+    expect(slots[5]?.spend(40n, ask.funds)).toBe('budget');
+    const others = [slot(sameWorkspace), slot(sameWorkspace)];
+    expect(others.map((each) => each.spend(20n, sameWorkspace.funds))).toEqual([undefined, 'balance']);
+    for (const each of [...passed, ...others]) each.release();
+    expect(refusal(ask)).toBeUndefined();
+  });
+
   it('that runs out costs neither a token nor a place', () => {
     const { limits, slot, refusal } = begin();
     const poor = rateAsk({ funds: { balance: 0n }, maxInFlight: 1 });

@@ -84,6 +84,31 @@ return answer('admitted')
 `);
 
 /**
+ * Takes the cost of a request that is about to be dispatched, or says what there is nothing left of and takes nothing. The
+ * same decision as \`shortOf\` of core/limits.ts, over all replicas.
+ *
+ * KEYS: workspace, key, replicas.
+ * ARGV: replica, balance, budget or empty, cost so far of the workspace's and of the key's other requests here, cost.
+ */
+export const spendScript = script(`${clock}${underWay}
+local replica, now = ARGV[1], time('')
+local function short(hash, so_far, funds)
+  redis.call('HSET', hash, 'a:' .. replica, so_far)
+  redis.call('PEXPIRE', hash, ${keepMs})
+  local _, accrued, left = under_way(hash, replica, KEYS[3], now)
+  return math.min(tonumber(funds), left) <= accrued
+end
+
+if short(KEYS[1], ARGV[4], ARGV[2]) then return 'balance' end
+if ARGV[3] ~= '' then
+  if short(KEYS[2], ARGV[5], ARGV[3]) then return 'budget' end
+  redis.call('HINCRBY', KEYS[2], 'a:' .. replica, ARGV[6])
+end
+redis.call('HINCRBY', KEYS[1], 'a:' .. replica, ARGV[6])
+return 'taken'
+`);
+
+/**
  * Takes a replica's word on what it has under way of a workspace or a key.
  *
  * KEYS: the hash. ARGV: replica, requests more or less, cost so far, what is left to spend or empty.
@@ -138,4 +163,4 @@ end
 return count
 `);
 
-export const scripts: readonly Script[] = [admitScript, tellScript, heartbeatScript, failureScript];
+export const scripts: readonly Script[] = [admitScript, spendScript, tellScript, heartbeatScript, failureScript];

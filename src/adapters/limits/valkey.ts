@@ -1,9 +1,10 @@
-import type { Funds, LimitName, Limits, LimitsAsk, Verdict } from '../../core/limits.ts';
+import type { Funds, LimitName, Limits, LimitsAsk, Shortage, Slot, Verdict } from '../../core/limits.ts';
+import type { Money } from '../../core/money.ts';
 import { standingOf } from '../../core/token-bucket.ts';
 import { createMemoryLimits } from './memory.ts';
-import { createTallies, type TallyChange } from './tallies.ts';
+import { createTallies, type LocalSlot, type TallyChange } from './tallies.ts';
 import { createValkeyLink, replicasKey, type ValkeyLink, type ValkeyLinkOptions } from './valkey-link.ts';
-import { admitScript, tellScript } from './valkey-scripts.ts';
+import { admitScript, spendScript, tellScript } from './valkey-scripts.ts';
 
 export interface ValkeyLimits extends Limits {
   readonly link: ValkeyLink;
@@ -20,6 +21,15 @@ const tellEveryMs = 100;
 
 const refusals: ReadonlySet<unknown> = new Set<LimitName>(['rate', 'concurrency', 'balance', 'budget']);
 const isRefusal = (verdict: unknown): verdict is LimitName => refusals.has(verdict);
+
+const isShortage = (verdict: unknown): verdict is Shortage => verdict === 'balance' || verdict === 'budget';
+
+/** A request that is about to cost something. */
+interface Spending {
+  readonly local: LocalSlot;
+  readonly cost: Money;
+  readonly funds: Funds;
+}
 
 /** What a word to the server is about. */
 interface Word {
@@ -118,8 +128,9 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
     const standing = standingOf(fullInMs, ask);
     if (isRefusal(verdict)) return { kind: 'refused', by: verdict, rate: standing };
     if (verdict === 'admitted') {
-      const slot = tallies.open(ask);
+      const local = tallies.open(ask);
       count(ask, name);
+      const slot: Slot = { ...local, spend: (cost, left) => spend(ask, { local, cost, funds: left }) };
       return { kind: 'admitted', rate: standing, slot };
     }
     reply.then((late) => {
@@ -128,6 +139,35 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
     const alone = admitHere(ask);
     if (alone.kind === 'admitted') changed(ask, 'released', undefined);
     return alone;
+  }
+
+  /** Asks the server only where requests like this one, as many as there may be, could spend what is left. */
+  function spend(ask: LimitsAsk, by: Spending): ReturnType<Slot['spend']> {
+    const { local, cost, funds } = by;
+    const most = cost * BigInt(ask.maxInFlight);
+    const isPlenty = most < funds.balance && (funds.budget === undefined || most < funds.budget);
+    return isPlenty || !link.isUp() ? local.spend(cost, funds) : spendShared(ask, by);
+  }
+
+  async function spendShared(ask: LimitsAsk, { local, cost, funds }: Spending): Promise<Shortage | undefined> {
+    const { keyId, workspaceId } = ask;
+    const others = [tallies.ofWorkspace(workspaceId).accrued, tallies.ofKey(keyId).accrued];
+    // Before the server is asked: whatever it is told afterwards has this cost in it.
+    const short = local.spend(cost, funds);
+    if (short !== undefined) return short;
+    const reply = link.run(
+      spendScript,
+      [`weir:ws:${workspaceId}`, `weir:key:${keyId}`, replicasKey],
+      [link.name(), funds.balance, funds.budget ?? '', ...others, cost].map(String),
+    );
+    const answer = await link.inTime(reply);
+    const verdict = answer.kind === 'reply' ? answer.value : undefined;
+    if (!isShortage(verdict)) {
+      if (verdict !== 'taken') reply.catch(link.drop);
+      return undefined;
+    }
+    local.accrue(0n);
+    return verdict;
   }
 
   /** The server counts one more. If that was under a name of the past, or came too late, it is told how many there are. */
