@@ -191,7 +191,9 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
 
   let ready = false;
   const metrics = createMetrics({
-    ...(link === undefined ? {} : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas() }) }),
+    ...(link === undefined
+      ? {}
+      : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() }) }),
     blockedAddresses: gate.blocked,
     store: () => ({ ...store.standing(), waitingRows: store.waiting() }),
     inFlight: () => pipeline.inFlight(),

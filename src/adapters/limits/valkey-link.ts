@@ -22,6 +22,8 @@ export interface ValkeyLink {
   readonly name: () => string;
   /** Replicas alive when the server last answered, this one included. */
   readonly replicas: () => number;
+  /** Answers that did not come in time, since the start. */
+  readonly late: () => number;
   /** Runs a script. Rejects when the server fails, or the connection does; it may take its time, and is never sent twice. */
   readonly run: (script: Script, keys: readonly string[], args: readonly string[]) => Promise<unknown>;
   /** What the server replies, or `none` when it has not done so in time. Never rejects. */
@@ -61,6 +63,7 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
   let name = newId();
   let replicas = 1;
   let misses = 0;
+  let late = 0;
   let isDropped = false;
   let state: 'down' | 'up' | 'closed' = 'down';
   let isToldDown = false;
@@ -103,6 +106,7 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
         setImmediate(() => {
           if (isOver) return;
           end({ kind: 'none' });
+          late += 1;
           misses += 1;
           if (misses >= tolerated) drop();
         });
@@ -166,6 +170,7 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
     isUp: () => state === 'up',
     name: () => name,
     replicas: () => replicas,
+    late: () => late,
     run,
     inTime,
     drop,

@@ -67,11 +67,11 @@ it('shows which models are listed and how available they are, as the catalog is 
 
 it('shows whether limits are shared, where there is somebody to share them with', async () => {
   const gauges = { inFlight: () => 0, streams: () => 0 };
-  let sharing = { isShared: true, replicas: 3 };
+  let sharing = { isShared: true, replicas: 3, late: 0 };
   const metrics = createMetrics({ ...gauges, sharing: () => sharing, blockedAddresses: () => 2 });
   expect(await metrics.render()).toMatch(/^weir_limits_shared 1$[^]*^weir_replicas 3$/m);
-  sharing = { isShared: false, replicas: 3 };
-  expect(await metrics.render()).toMatch(/^weir_limits_shared 0$/m);
+  sharing = { isShared: false, replicas: 3, late: 4 };
+  expect(await metrics.render()).toMatch(/^weir_limits_shared 0$[^]*^weir_limits_late_total 4$/m);
   expect(await metrics.render()).toMatch(/^weir_blocked_addresses 2$/m);
   expect(await createMetrics(gauges).render()).not.toContain('weir_limits_shared');
 });
