@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { credentialOf } from '../../test/support/credential-of.ts';
 import { Failure } from '../core/failure.ts';
-import type { LimitName, LimitsAsk, Shortage, Slot, Verdict } from '../core/limits.ts';
+import type { LimitName, Limits, LimitsAsk, Shortage, Slot, Verdict } from '../core/limits.ts';
 import { admit } from './limits.ts';
 
 const rate = { limit: 100, remaining: 7, resetSeconds: 2, nextSeconds: 3 };
@@ -26,7 +26,7 @@ it.each<[string, (verdict: Verdict) => Verdict | Promise<Verdict>]>([
         asked.push(ask);
         const slot: Slot = {
           ...{ spend: () => undefined, accrue: (cost) => accrued.push(cost) },
-          release: (now) => left.push(now?.()),
+          release: (now) => void left.push(now?.()),
         };
         return given({ kind: 'admitted', rate, slot });
       },
@@ -75,4 +75,16 @@ it.each<[Shortage, boolean]>([
   });
   await expect(admitted.spend(7n)).rejects.toMatchObject({ code: 'insufficient_funds' });
   expect(asked).toEqual([7n, { balance: 1_000_000_000_000n, budget: 3n }]);
+});
+
+it('what is left when it ends is read again where it may be out of date, and is not known where that fails', async () => {
+  const found: unknown[] = [];
+  const release: Slot['release'] = async (left) => void found.push(await left?.());
+  const slot: Slot = { spend: () => undefined, accrue: () => undefined, release };
+  const limits: Limits = { admit: () => ({ kind: 'admitted', rate, slot }) };
+  const again = await admit(credential, { limits, latest: () => Promise.resolve({ ...credential, spent: 4n }) });
+  await again.release();
+  const failing = await admit(credential, { limits, latest: () => Promise.reject(new Error('away')) });
+  await failing.release();
+  expect(found).toEqual([{ balance: 1_000_000_000_000n, budget: 1n }, undefined]);
 });

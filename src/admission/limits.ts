@@ -1,7 +1,7 @@
 import type { Credential } from '../core/account.ts';
 import type { Headers } from '../core/exchange.ts';
 import { Failure } from '../core/failure.ts';
-import type { Funds, LimitName, Limits, LimitsAsk, Shortage, Slot } from '../core/limits.ts';
+import type { FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot } from '../core/limits.ts';
 import type { Money } from '../core/money.ts';
 import type { RateStanding } from '../core/token-bucket.ts';
 import { fundsOf } from './budget.ts';
@@ -14,14 +14,14 @@ export interface Admitted {
   readonly spend: (cost: Money) => Promise<void>;
   /** Tells what it has cost so far, all in all. */
   readonly accrue: Slot['accrue'];
-  /** Call on every exit; calls after the first do nothing. */
-  readonly release: () => void;
+  /** Call on every exit, once it is settled; calls after the first do nothing. Resolves when its place is free. */
+  readonly release: () => void | Promise<void>;
 }
 
 export interface AdmitOptions {
   readonly limits: Limits;
-  /** The same credential as it is known by then: less what has been settled since. */
-  readonly latest: () => Credential | undefined;
+  /** The same credential as it is known by then, less what has been settled since; a promise where it has to be read again. */
+  readonly latest: () => Credential | undefined | Promise<Credential | undefined>;
 }
 
 function rateHeaders({ limit, remaining, resetSeconds }: RateStanding): Headers {
@@ -81,14 +81,15 @@ export async function admit(credential: Credential, { limits, latest }: AdmitOpt
   const verdict = asked instanceof Promise ? await asked : asked;
   if (verdict.kind === 'refused') throw refusal(verdict.by, verdict.rate);
   const { rate, slot } = verdict;
-  const left = (): Funds | undefined => {
+  const fundsNow = (known: Credential | undefined): Funds | undefined => known && fundsOf(known);
+  const left: FindFunds = () => {
     const known = latest();
-    return known === undefined ? undefined : fundsOf(known);
+    return known instanceof Promise ? known.then(fundsNow, () => undefined) : fundsNow(known);
   };
   return {
     headers: rateHeaders(rate),
     spend: async (cost) => {
-      const short = await slot.spend(cost, left() ?? fundsOf(credential));
+      const short = await slot.spend(cost, (await left()) ?? fundsOf(credential));
       if (short !== undefined) throw refusalOfMoney(short);
     },
     accrue: slot.accrue,

@@ -63,10 +63,14 @@ export interface Slot {
   readonly accrue: (cost: Money) => void;
   /**
    * Gives the place back, once: further calls do nothing. `left` finds what may be spent now that the request is
-   * settled; asked only where other replicas need to hear of it before they read it for themselves.
+   * settled; asked only where other replicas need to hear of it before they read it for themselves. Where that is worth
+   * waiting for, the place is given back when it resolves.
    */
-  readonly release: (left?: () => Funds | undefined) => void;
+  readonly release: (left?: FindFunds) => void | Promise<void>;
 }
+
+/** Finds what may be spent by now; undefined when nobody can say. Never rejects. */
+export type FindFunds = () => Funds | undefined | Promise<Funds | undefined>;
 
 /** A refused request has taken nothing: no token and no place. */
 export type Verdict =

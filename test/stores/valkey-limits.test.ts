@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { expectTokenBucket, rateAsk } from '../support/limits/bucket-law.ts';
 import { type Replica, startReplica } from '../support/limits/replica.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
+import type { Funds } from '../../src/core/limits.ts';
 
 let valkey: TestValkey;
 let replicas: Replica[] = [];
@@ -173,6 +174,30 @@ describe('money under way', () => {
     const settledAt = performance.now();
     await expect.poll(() => two.verdict(ask), { timeout: 3_000 }).toBe('admitted');
     expect(performance.now() - settledAt).toBeGreaterThan(500);
+  });
+
+  it('that was settled is told before its place is free, where it has to be read first and little is left', async () => {
+    const [one, two] = [await start(), await start()];
+    const ask = freshAsk({ maxInFlight: 2, funds: { balance: 100n } });
+    const slot = await one.slot(ask);
+    await slot.spend(90n, ask.funds);
+    const read = Promise.withResolvers<Funds>();
+    const released = slot.release(() => read.promise);
+    const again = slot.release();
+    // Still under way, as far as anybody can tell.
+    const beside = { ...ask, funds: { balance: 90n } };
+    await expect.poll(() => two.verdict(beside)).toBe('balance');
+    read.resolve({ balance: 10n });
+    await Promise.all([released, again]);
+    await expect.poll(() => two.verdict(ask)).toBe('admitted');
+    await valkey.ask(async (client) => {
+      await expect.poll(() => client.hget(`weir:ws:${ask.workspaceId}`, 'left')).toBe('10');
+    });
+    const rich = freshAsk({ funds: { balance: 1_000_000_000n } });
+    const other = await one.slot(rich);
+    await other.spend(90n, rich.funds);
+    // Nobody is made to wait for what makes no difference.
+    expect(other.release(() => new Promise(() => undefined))).toBeUndefined();
   });
 
   it('of two settlements in the wrong order is the lower', async () => {

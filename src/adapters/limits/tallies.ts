@@ -1,4 +1,4 @@
-import { type Funds, type LimitsAsk, shortOf, type Shortage, type Slot } from '../../core/limits.ts';
+import { type FindFunds, type Funds, type LimitsAsk, shortOf, type Shortage, type Slot } from '../../core/limits.ts';
 import type { Money } from '../../core/money.ts';
 
 /** Requests of a workspace or of a key under way in this process, and what they have cost so far. */
@@ -24,13 +24,14 @@ export interface Tallies {
 /** A place that nobody else has to be asked about. */
 export interface LocalSlot extends Slot {
   readonly spend: (cost: Money, funds: Funds) => Shortage | undefined;
+  readonly release: (left?: FindFunds) => void;
 }
 
 const nothing: Tally = { inFlight: 0, accrued: 0n };
 
 /** Counts what is under way. Whoever has none is forgotten. */
 export function createTallies(
-  onChange: (ask: LimitsAsk, change: TallyChange, left: Parameters<Slot['release']>[0]) => void = () => undefined,
+  onChange: (ask: LimitsAsk, change: TallyChange, left: Parameters<LocalSlot['release']>[0]) => void = () => undefined,
 ): Tallies {
   const workspaces = new Map<string, Tally>();
   const keys = new Map<string, Tally>();

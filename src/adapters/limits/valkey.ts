@@ -1,4 +1,4 @@
-import type { Funds, LimitName, Limits, LimitsAsk, Shortage, Slot, Verdict } from '../../core/limits.ts';
+import type { FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot, Verdict } from '../../core/limits.ts';
 import type { Money } from '../../core/money.ts';
 import { standingOf } from '../../core/token-bucket.ts';
 import { createMemoryLimits } from './memory.ts';
@@ -23,6 +23,12 @@ const refusals: ReadonlySet<unknown> = new Set<LimitName>(['rate', 'concurrency'
 const isRefusal = (verdict: unknown): verdict is LimitName => refusals.has(verdict);
 
 const isShortage = (verdict: unknown): verdict is Shortage => verdict === 'balance' || verdict === 'budget';
+
+/** Whether requests like this one, as many as there may be, cannot spend what is left. */
+function isPlenty({ maxInFlight }: LimitsAsk, { cost, funds }: Omit<Spending, 'local'>): boolean {
+  const most = cost * BigInt(maxInFlight);
+  return most < funds.balance && (funds.budget === undefined || most < funds.budget);
+}
 
 /** A request that is about to cost something. */
 interface Spending {
@@ -58,10 +64,11 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
     },
   });
 
-  function changed(ask: LimitsAsk, change: TallyChange, left: (() => Funds | undefined) | undefined): void {
+  function changed(ask: LimitsAsk, change: TallyChange, left: FindFunds | undefined): void {
     // All is told when it comes back.
     if (!link.isUp()) return;
-    const { balance, budget } = left?.() ?? {};
+    const found = left?.();
+    const { balance, budget } = found === undefined || found instanceof Promise ? {} : found;
     owe(workspaces, ask.workspaceId, balance);
     if (ask.funds.budget !== undefined) owe(keys, ask.keyId, budget);
     tellWithin(change);
@@ -130,8 +137,7 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
     if (verdict === 'admitted') {
       const local = tallies.open(ask);
       count(ask, name);
-      const slot: Slot = { ...local, spend: (cost, left) => spend(ask, { local, cost, funds: left }) };
-      return { kind: 'admitted', rate: standing, slot };
+      return { kind: 'admitted', rate: standing, slot: sharedSlot(ask, local) };
     }
     reply.then((late) => {
       if (read(late).verdict === 'admitted') count(ask, name);
@@ -141,12 +147,30 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
     return alone;
   }
 
-  /** Asks the server only where requests like this one, as many as there may be, could spend what is left. */
-  function spend(ask: LimitsAsk, by: Spending): ReturnType<Slot['spend']> {
-    const { local, cost, funds } = by;
-    const most = cost * BigInt(ask.maxInFlight);
-    const isPlenty = most < funds.balance && (funds.budget === undefined || most < funds.budget);
-    return isPlenty || !link.isUp() ? local.spend(cost, funds) : spendShared(ask, by);
+  /** Others are asked, and waited for, only where what is left may be too little for all. */
+  function sharedSlot(ask: LimitsAsk, local: LocalSlot): Slot {
+    let soFar: Money = 0n;
+    let isOpen = true;
+    const isAlone = (funds: Funds): boolean => !link.isUp() || isPlenty(ask, { cost: soFar, funds });
+    return {
+      spend: (cost, funds) => {
+        soFar = cost;
+        return isAlone(funds) ? local.spend(cost, funds) : spendShared(ask, { local, cost, funds });
+      },
+      accrue: (cost) => {
+        soFar = cost;
+        local.accrue(cost);
+      },
+      release: (find) => {
+        if (!isOpen) return undefined;
+        isOpen = false;
+        const left = find?.();
+        if (!(left instanceof Promise)) return local.release(() => left);
+        // Whoever reads the accounts again in a second need not know sooner.
+        if (isAlone(ask.funds)) return local.release();
+        return left.then((funds) => local.release(() => funds));
+      },
+    };
   }
 
   async function spendShared(ask: LimitsAsk, { local, cost, funds }: Spending): Promise<Shortage | undefined> {
