@@ -34,7 +34,7 @@ it.each<[string, (verdict: Verdict) => Verdict | Promise<Verdict>]>([
   });
   expect(admitted.headers).toEqual(headers);
   admitted.accrue(3n);
-  admitted.release();
+  await admitted.release();
   expect({ accrued, left }).toEqual({ accrued: [3n], left: [{ balance: 1_000_000_000_000n, budget: 3n }] });
   expect(asked).toEqual([
     {

@@ -73,8 +73,8 @@ export interface Slot {
 export type FindFunds = () => Funds | undefined | Promise<Funds | undefined>;
 
 /** A refused request has taken nothing: no token and no place. */
-export type Verdict =
-  | { readonly kind: 'admitted'; readonly rate: RateStanding; readonly slot: Slot }
+export type Verdict<Place extends Slot = Slot> =
+  | { readonly kind: 'admitted'; readonly rate: RateStanding; readonly slot: Place }
   | { readonly kind: 'refused'; readonly by: LimitName; readonly rate: RateStanding };
 
 /** The limits of keys and workspaces. Never queues; answers within a fraction of a second whatever happens, and never fails. */

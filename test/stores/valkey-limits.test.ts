@@ -84,9 +84,9 @@ describe('the places of a workspace', () => {
     expect(refused.map((verdict) => [verdict.kind, verdict.rate.remaining >= 190])).toEqual(
       times(50, () => ['refused', true]),
     );
-    slots[0]!.release();
+    await slots[0]!.release();
     await expect.poll(() => two.verdict(ask)).toBe('admitted');
-    for (const slot of slots) slot.release();
+    for (const slot of slots) await slot.release();
     await valkey.ask(async (client) => {
       await expect.poll(() => client.hkeys(`weir:ws:${ask.workspaceId}`)).toEqual([]);
     });
@@ -132,7 +132,7 @@ describe('money under way', () => {
     expect(await two.verdict(other)).toBe('admitted');
     slot.accrue(100n);
     await expect.poll(() => two.verdict(other)).toBe('balance');
-    slot.release();
+    await slot.release();
     await expect.poll(() => two.verdict(ask)).toBe('admitted');
   });
 
@@ -140,13 +140,13 @@ describe('money under way', () => {
     const all = [await start(), await start(), await start()];
     const ask = freshAsk({ maxInFlight: 64, funds: { balance: 1_000n, budget: 60n } });
     const slots = await Promise.all(times(63, (index) => all[index % 3]!.slot(ask)));
-    const verdicts = await Promise.all(slots.map((slot) => slot.spend(40n, ask.funds)));
+    const verdicts = await Promise.all(slots.map(async (slot) => slot.spend(40n, ask.funds)));
     expect(verdicts.filter((short) => short === undefined)).toHaveLength(2);
     expect(new Set(verdicts)).toEqual(new Set([undefined, 'budget']));
     const keys = (): Promise<readonly string[]> => valkey.ask((client) => client.hvals(`weir:key:${ask.keyId}`));
     // Those that were refused have left nothing behind.
     await expect.poll(async () => (await keys()).reduce((sum, value) => sum + Number(value), 0)).toBe(80);
-    for (const slot of slots) slot.release();
+    for (const slot of slots) await slot.release();
     await expect.poll(keys).toEqual([]);
     expect(await Promise.all(times(3, (index) => all[index]!.verdict(ask)))).toEqual(times(3, () => 'admitted'));
   });
@@ -161,7 +161,7 @@ describe('money under way', () => {
     const plenty = { balance: 1_000_000n };
     const rich = await one.slot({ ...ask, funds: plenty });
     expect(rich.spend(60n, plenty)).toBeUndefined();
-    for (const slot of [...slots, rich]) slot.release();
+    for (const slot of [...slots, rich]) await slot.release();
   });
 
   it('that was settled elsewhere counts before this replica has read it, and for no longer than a second', async () => {
@@ -169,7 +169,7 @@ describe('money under way', () => {
     const ask = freshAsk({ funds: { balance: 100n, budget: 60n } });
     const slot = await one.slot(ask);
     slot.accrue(60n);
-    slot.release(() => ({ balance: 40n, budget: 0n }));
+    await slot.release(() => ({ balance: 40n, budget: 0n }));
     await expect.poll(() => two.verdict(ask)).toBe('budget');
     const settledAt = performance.now();
     await expect.poll(() => two.verdict(ask), { timeout: 3_000 }).toBe('admitted');
@@ -204,9 +204,9 @@ describe('money under way', () => {
     const [one, two] = [await start(), await start()];
     const ask = freshAsk({ funds: { balance: 100n } });
     const slots = [await one.slot(ask), await one.slot(ask)];
-    slots[0]!.release(() => ({ balance: 0n }));
+    await slots[0]!.release(() => ({ balance: 0n }));
     await expect.poll(() => two.verdict(ask)).toBe('balance');
-    slots[1]!.release(() => ({ balance: 50n }));
+    await slots[1]!.release(() => ({ balance: 50n }));
     expect(await one.verdict(ask)).toBe('balance');
   });
 
@@ -243,9 +243,9 @@ describe('a server that is away', () => {
     await valkey.start();
     await Promise.all([one.up(), two.up()]);
     await expect.poll(() => two.verdict(ask)).toBe('concurrency');
-    shared.release();
+    await shared.release();
     await expect.poll(() => two.verdict(ask)).toBe('admitted');
-    for (const slot of slots) slot.release();
+    for (const slot of slots) await slot.release();
     await expect.poll(() => valkey.ask((client) => client.hkeys(`weir:ws:${ask.workspaceId}`))).toEqual([]);
     expect([one.changes, two.changes]).toEqual([
       ['up', 'down', 'up'],
@@ -307,10 +307,10 @@ describe('a server that is away', () => {
     await valkey.ask((client) => client.script('FLUSH'));
     expect(await replica.verdict(ask)).toBe('admitted');
     await valkey.ask((client) => client.flushall());
-    slot.release();
+    await slot.release();
     const again = [await replica.slot(ask), await replica.slot(ask)];
     await expect.poll(() => replica.verdict(ask)).toBe('concurrency');
-    for (const each of again) each.release();
+    for (const each of again) await each.release();
     expect(replica.changes).not.toEqual([]);
   });
 });

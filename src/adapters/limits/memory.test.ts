@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { expectTokenBucket, rateAsk } from '../../../test/support/limits/bucket-law.ts';
-import type { LimitsAsk, Slot } from '../../core/limits.ts';
+import type { LimitsAsk } from '../../core/limits.ts';
 import { createMemoryLimits } from './memory.ts';
+import type { LocalSlot } from './tallies.ts';
 
 function begin() {
   const clock = createFakeClock();
   const limits = createMemoryLimits(clock);
-  const slot = (ask: LimitsAsk): Slot => {
+  const slot = (ask: LimitsAsk): LocalSlot => {
     const verdict = limits.admit(ask);
     if (verdict.kind !== 'admitted') throw new Error(`refused by ${verdict.by}`);
     return verdict.slot;

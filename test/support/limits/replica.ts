@@ -44,7 +44,7 @@ export function startReplica(url: string, options: { readonly timeMs?: () => num
     verdict: async (ask) => {
       const verdict = await admit(ask);
       if (verdict.kind === 'refused') return verdict.by;
-      verdict.slot.release();
+      await verdict.slot.release();
       return 'admitted';
     },
     up: () => until(true),
