@@ -183,7 +183,8 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   measured.retain(catalog.snapshots.current().models);
 
   const valkeyUrl = settings.WEIR_VALKEY_URL;
-  const shared = valkeyUrl === undefined ? undefined : shareLimits(valkeyUrl, log);
+  const shared =
+    valkeyUrl === undefined ? undefined : shareLimits(valkeyUrl, { expectedReplicas: settings.WEIR_REPLICAS, log });
   const link = shared?.link;
   let tellOthers = (_: string): void => undefined;
   const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers(network) });
@@ -265,9 +266,12 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   };
 }
 
-function shareLimits(url: string, log: Logger): ValkeyLimits {
+function shareLimits(
+  url: string,
+  { expectedReplicas, log }: { readonly expectedReplicas: number; readonly log: Logger },
+): ValkeyLimits {
   return createValkeyLimits({
-    ...{ url, clock: systemClock, newId: randomUUID },
+    ...{ url, clock: systemClock, newId: randomUUID, expectedReplicas },
     onUp: () => log.info('limits are shared by all replicas'),
     onDown: () => log.warn('Valkey is away: each replica keeps to its share of the limits'),
   });

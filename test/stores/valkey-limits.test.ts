@@ -289,14 +289,19 @@ describe('a server that is away', () => {
       .toEqual([]);
   });
 
-  it('was never there when the service starts', async () => {
+  it.each([
+    ['alone', {}, 15],
+    ['one of three', { expectedReplicas: 3 }, 5],
+  ])('was never there when the service starts, which takes itself for %s', async (_, options, share) => {
     await valkey.kill();
-    const replica = startReplica(valkey.url);
+    const replica = startReplica(valkey.url, options);
     replicas.push(replica);
-    const ask = freshAsk({ rate: 1, burst: 5 });
-    expect(await Promise.all(times(6, () => replica.verdict(ask)))).toEqual([...times(5, () => 'admitted'), 'rate']);
+    const ask = freshAsk({ rate: 1, burst: 15 });
+    const verdicts = await Promise.all(times(16, () => replica.verdict(ask)));
+    expect(verdicts).toEqual(times(16, (index) => (index < share ? 'admitted' : 'rate')));
     await valkey.start();
     await replica.up();
+    expect(replica.limits.link.replicas()).toBe(1);
     expect(await replica.verdict(ask)).toBe('admitted');
   });
 

@@ -149,7 +149,8 @@ return {until_then > now and 1 or 0, redis.call('ZCARD', KEYS[1])}
 /**
  * Counts a failed authentication of a network, and tells all replicas when there were too many.
  *
- * KEYS: the network's failures. ARGV: network, how many are tolerated, the window and the block in milliseconds, channel.
+ * KEYS: the network's failures, the blocked networks by when each block ends.
+ * ARGV: network, how many are tolerated, the window and the block in milliseconds, channel.
  */
 export const failureScript = script(`${clock}
 local now, tolerated, window = time(''), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -158,9 +159,27 @@ if count > tolerated + 1 then redis.call('LPOP', KEYS[1]) end
 redis.call('PEXPIRE', KEYS[1], window)
 if count > tolerated and tonumber(redis.call('LINDEX', KEYS[1], 0)) > now - window then
   redis.call('DEL', KEYS[1])
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+  redis.call('ZADD', KEYS[2], string.format('%.17g', now + ARGV[4]), ARGV[1])
+  redis.call('PEXPIRE', KEYS[2], ARGV[4])
   redis.call('PUBLISH', ARGV[5], ARGV[4] .. ' ' .. ARGV[1])
 end
 return count
 `);
 
-export const scripts: readonly Script[] = [admitScript, spendScript, tellScript, heartbeatScript, failureScript];
+/**
+ * The networks that are blocked, for a replica that was not there to be told, in the words in which they are told.
+ *
+ * KEYS: the blocked networks. ARGV: how many at most.
+ */
+export const blockedScript = script(`${clock}
+local now = time('')
+local found = redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.17g', now), '+inf', 'WITHSCORES', 'LIMIT', 0, ARGV[1])
+local messages = {}
+for i = 1, #found, 2 do messages[#messages + 1] = string.format('%.0f ', math.ceil(found[i + 1] - now)) .. found[i] end
+return messages
+`);
+
+export const scripts: readonly Script[] = [
+  ...[admitScript, spendScript, tellScript, heartbeatScript, failureScript, blockedScript],
+];

@@ -17,7 +17,10 @@ export interface Replica {
   readonly changes: readonly string[];
 }
 
-export function startReplica(url: string, options: { readonly timeMs?: () => number } = {}): Replica {
+export function startReplica(
+  url: string,
+  options: { readonly timeMs?: () => number; readonly expectedReplicas?: number } = {},
+): Replica {
   const changes: string[] = [];
   let looks: (() => void)[] = [];
   const changed = (to: string) => (): void => {
