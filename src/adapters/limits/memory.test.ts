@@ -37,6 +37,17 @@ describe('the bucket of a key', () => {
     expect(admitted).toBe(1199);
   });
 
+  it('that is given a higher rate is empty at most, and fills at the new rate from then on', () => {
+    const { clock, refusal } = begin();
+    const slow = rateAsk({ rate: 1, burst: 30 });
+    for (let request = 0; request < 30; request += 1) expect(refusal(slow)).toBeUndefined();
+    expect(refusal(slow)).toBe('rate');
+    expect(refusal(rateAsk())).toBe('rate');
+    clock.advance(10);
+    expect(refusal(rateAsk())).toBeUndefined();
+    expect(refusal(rateAsk())).toBe('rate');
+  });
+
   it('is its own for each key, and forgotten when it is full', () => {
     const { clock, limits, slot } = begin();
     for (let key = 0; key < 10_000; key += 1) {

@@ -15,7 +15,7 @@ export function createMemoryLimits(clock: Clock, tallies: Tallies = createTallie
   const buckets = createRateBuckets(clock);
   return {
     admit: (ask) => {
-      const fullInMs = buckets.fullInMs(ask.keyId);
+      const fullInMs = buckets.fullInMs(ask.keyId, ask);
       const { inFlight, accrued } = tallies.ofWorkspace(ask.workspaceId);
       const by = refusedBy(ask, { fullInMs, inFlight, accrued, keyAccrued: tallies.ofKey(ask.keyId).accrued });
       if (by !== undefined) return { kind: 'refused', by, rate: standingOf(fullInMs, ask) };
