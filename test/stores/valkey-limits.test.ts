@@ -65,6 +65,17 @@ describe('the bucket of a key', () => {
     expect(countOf(verdicts, 'rate')).toBe(40);
   });
 
+  it('that is given a higher rate is empty at most, and fills at the new rate from then on', async () => {
+    let timeMs = 1_000_000;
+    const replica = await start({ timeMs: () => timeMs });
+    const slow = freshAsk({ rate: 1, burst: 30 });
+    const fast = { ...slow, rate: 100, burst: 200 };
+    for (let request = 0; request < 30; request += 1) expect(await replica.verdict(slow)).toBe('admitted');
+    expect([await replica.verdict(slow), await replica.verdict(fast)]).toEqual(['rate', 'rate']);
+    timeMs += 10;
+    expect([await replica.verdict(fast), await replica.verdict(fast)]).toEqual(['admitted', 'rate']);
+  });
+
   it('is forgotten by the server when it is full', async () => {
     const replica = await start();
     const ask = freshAsk({ rate: 1000, burst: 2 });

@@ -23,8 +23,16 @@ export function createRateBuckets(clock: Clock): RateBuckets {
     sweepAt = Math.max(leastSweep, fullAt.size * 2);
   }
 
-  const fullInMs = (id: string, { rate, burst }: BucketSize): number =>
-    Math.min((burst * 1000) / rate, Math.max(0, (fullAt.get(id) ?? 0) - clock.elapsed()));
+  function fullInMs(id: string, { rate, burst }: BucketSize): number {
+    const now = clock.elapsed();
+    const left = Math.max(0, (fullAt.get(id) ?? 0) - now);
+    const emptyMs = (burst * 1000) / rate;
+    if (left <= emptyMs) return left;
+    // From now on it fills as one of its new size does.
+    fullAt.set(id, now + emptyMs);
+    return emptyMs;
+  }
+
   return {
     fullInMs,
     take: (id, size) => {

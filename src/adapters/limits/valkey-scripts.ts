@@ -63,8 +63,15 @@ end
 export const admitScript = script(`${clock}${underWay}
 local replica, rate, burst, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local now = time(ARGV[7])
--- A clock that was set back must not make anybody wait for longer than an empty bucket does.
-local full_in = math.min(burst * 1000 / rate, math.max(0, tonumber(redis.call('GET', KEYS[1]) or 0) - now))
+local full_in = math.max(0, tonumber(redis.call('GET', KEYS[1]) or 0) - now)
+local function keep(ms)
+  redis.call('SET', KEYS[1], string.format('%.17g', now + ms), 'PX', ARGV[7] == '' and math.ceil(ms) + 1 or ${keepMs})
+end
+-- It had another size before, or the clock was set back: nobody waits for longer than an empty bucket takes.
+if full_in > burst * 1000 / rate then
+  full_in = burst * 1000 / rate
+  keep(full_in)
+end
 local function answer(verdict) return {verdict, string.format('%.17g', full_in)} end
 
 if burst - full_in * rate / 1000 + 1e-4 < 1 then return answer('rate') end
@@ -77,7 +84,7 @@ if ARGV[6] ~= '' then
 end
 
 full_in = full_in + 1000 / rate
-redis.call('SET', KEYS[1], string.format('%.17g', now + full_in), 'PX', ARGV[7] == '' and math.ceil(full_in) + 1 or ${keepMs})
+keep(full_in)
 redis.call('HINCRBY', KEYS[2], 'n:' .. replica, 1)
 redis.call('PEXPIRE', KEYS[2], ${keepMs})
 return answer('admitted')
