@@ -114,6 +114,8 @@ describe('weir key', () => {
       budget: { limit: '0.5', period: 'day' },
     });
     expect(await json('key', 'budget', id, '--clear')).toMatchObject({ id, budget: null });
+    expect(await json('key', 'limits', id, '--rate', '500')).toMatchObject({ id, rate: 500, burst: 200 });
+    expect(await json('key', 'limits', id, '--burst', '9')).toMatchObject({ id, rate: 500, burst: 9 });
     expect(await json('key', 'revoke', id)).toMatchObject({ id, status: 'revoked' });
     expect(await refusal('key', 'resume', id)).toEqual({ code: 1, message: expect.stringContaining('that is final') });
   });
@@ -243,6 +245,9 @@ describe('the command line', () => {
         'either --budget with --period, or --clear',
       ],
       [['key', 'budget', 'key_1'], 'either --budget with --period, or --clear'],
+      [['key', 'limits', 'key_1'], 'give --rate, --burst, or both'],
+      [['key', 'limits', 'key_1', '--rate', '0'], 'a whole number from 1'],
+      [['workspace', 'limits', 'a'], "required option '--max-in-flight <n>' not specified"],
       [['usage', '--by', 'colour'], 'any of workspace, key, model, day'],
       [['usage', '--since', 'yesterday'], 'a UTC day'],
     ] as const) {

@@ -756,6 +756,20 @@ describe('limits (service specification §8)', () => {
     expect(next.status()).toBe(400);
   });
 
+  it('of money let one of 64 that come side by side on a budget for one reach an engine, and the others cost nothing', async () => {
+    const run = begin({ credential: credentialOf({ key: { budget: { limit: 1_000_000n, period: 'day' } } }) });
+    const exchanges = Array.from({ length: 64 }, () => run.send());
+    const engine = await run.upstream.called(0);
+    await Promise.all(exchanges.slice(1).map(({ answered }) => answered));
+    expect(run.upstream.calls).toHaveLength(1);
+    expect(new Set(exchanges.slice(1).map((each) => each.status()))).toEqual(new Set([402]));
+    expect(run.store.outcomes).toEqual([]);
+    engine.answer('application/json', wholeJson);
+    await exchanges[0]?.answered;
+    expect(exchanges[0]?.status()).toBe(200);
+    await expectClean(run, 1);
+  });
+
   it('of failed authentication shut out an address before its key is looked at, but not from the catalog', async () => {
     const run = begin();
     const from = (address: string, more: FakeExchangeOptions = {}): FakeExchange => run.send({ address, ...more });

@@ -123,7 +123,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     try {
       await completeAdmitted(exchange, { ...begin, credential, admitted });
     } finally {
-      admitted.release();
+      await admitted.release();
     }
   }
 
@@ -145,6 +145,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const { accrue } = caller.admitted;
       const facts = { ...caller, head, prepared, plan, accrue };
       const settlement = createSettlement({ ...facts, ...counted, store, telemetry, clock });
+      await caller.admitted.spend(settlement.costSoFar());
       await serve({ ...caller, exchange, prepared, plan, settlement, counters });
     } finally {
       prepared.release();
@@ -178,7 +179,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       }
       const bill = await settlement.settle(outcomeOf(end, work, wasBegun), end);
       // Before the caller hears the last word: the next request must find the place free.
-      admitted.release();
+      await admitted.release();
       if (end.kind === 'completed') {
         relay.finish(bill);
         affinity.served(prepared.shape.prefixes, end.route);

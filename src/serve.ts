@@ -187,7 +187,8 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   measured.retain(catalog.snapshots.current().models);
 
   const valkeyUrl = settings.WEIR_VALKEY_URL;
-  const shared = valkeyUrl === undefined ? undefined : shareLimits(valkeyUrl, log);
+  const shared =
+    valkeyUrl === undefined ? undefined : shareLimits(valkeyUrl, { expectedReplicas: settings.WEIR_REPLICAS, log });
   const link = shared?.link;
   let tellOthers = (_: string): void => undefined;
   const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers(network) });
@@ -195,8 +196,11 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
 
   let ready = false;
   const metrics = createMetrics({
-    ...(link === undefined ? {} : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas() }) }),
+    ...(link === undefined
+      ? {}
+      : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() }) }),
     blockedAddresses: gate.blocked,
+    store: () => ({ ...store.standing(), waitingRows: store.waiting() }),
     inFlight: () => pipeline.inFlight(),
     streams: () => extproc.open(),
     load: load.current,
@@ -265,9 +269,12 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   };
 }
 
-function shareLimits(url: string, log: Logger): ValkeyLimits {
+function shareLimits(
+  url: string,
+  { expectedReplicas, log }: { readonly expectedReplicas: number; readonly log: Logger },
+): ValkeyLimits {
   return createValkeyLimits({
-    ...{ url, clock: systemClock, newId: randomUUID },
+    ...{ url, clock: systemClock, newId: randomUUID, expectedReplicas },
     onUp: () => log.info('limits are shared by all replicas'),
     onDown: () => log.warn('Valkey is away: each replica keeps to its share of the limits'),
   });

@@ -36,6 +36,11 @@ export const settingsSchema = z.object({
     .refine(isValkeyAddress, 'expected redis://, rediss://, valkey://, valkeys:// or the path of a Unix socket')
     .optional()
     .describe('Valkey or Redis in which replicas share rate, concurrency and blocked addresses; default: memory.'),
+  WEIR_REPLICAS: wholeNumber(1, 10_000)
+    .default(1)
+    .describe(
+      'Replicas that run, for the share of the limits that each keeps to until Valkey has told how many there are.',
+    ),
   WEIR_OPS_PORT: port
     .default(9090)
     .describe('Port of /metrics, /livez and /readyz on the loopback; 0 takes a free one.'),

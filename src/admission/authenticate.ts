@@ -37,14 +37,12 @@ export async function authenticate(head: RequestHead, options: AuthenticateOptio
   return credential;
 }
 
-/** The credential of a request that was authenticated, as it is known right now; undefined when it would have to be looked up. */
+/** The credential of a request that was authenticated, as it is known by now; undefined when nobody can say. */
 export function credentialNow(
   head: RequestHead,
   { store, hashKey }: Pick<AuthenticateOptions, 'store' | 'hashKey'>,
-): Credential | undefined {
+): Credential | undefined | Promise<Credential | undefined> {
   const found = store.findCredential(hashKey(bearerText(head) ?? ''));
-  if (!(found instanceof Promise)) return found;
-  // Nobody waits for this look-up.
-  found.catch(() => undefined);
-  return undefined;
+  // Not all who ask wait for the answer.
+  return found instanceof Promise ? found.catch(() => undefined) : found;
 }

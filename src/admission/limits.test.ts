@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { credentialOf } from '../../test/support/credential-of.ts';
 import { Failure } from '../core/failure.ts';
-import type { LimitName, LimitsAsk, Slot, Verdict } from '../core/limits.ts';
+import type { LimitName, Limits, LimitsAsk, Shortage, Slot, Verdict } from '../core/limits.ts';
 import { admit } from './limits.ts';
 
 const rate = { limit: 100, remaining: 7, resetSeconds: 2, nextSeconds: 3 };
@@ -24,14 +24,17 @@ it.each<[string, (verdict: Verdict) => Verdict | Promise<Verdict>]>([
     limits: {
       admit: (ask) => {
         asked.push(ask);
-        const slot: Slot = { accrue: (cost) => accrued.push(cost), release: (now) => left.push(now?.()) };
+        const slot: Slot = {
+          ...{ spend: () => undefined, accrue: (cost) => accrued.push(cost) },
+          release: (now) => void left.push(now?.()),
+        };
         return given({ kind: 'admitted', rate, slot });
       },
     },
   });
   expect(admitted.headers).toEqual(headers);
   admitted.accrue(3n);
-  admitted.release();
+  await admitted.release();
   expect({ accrued, left }).toEqual({ accrued: [3n], left: [{ balance: 1_000_000_000_000n, budget: 3n }] });
   expect(asked).toEqual([
     {
@@ -53,4 +56,35 @@ it.each<[LimitName, object]>([
   });
   await expect(refused).rejects.toBeInstanceOf(Failure);
   await expect(refused).rejects.toMatchObject(told);
+});
+
+it.each<[Shortage, boolean]>([
+  ['balance', false],
+  ['budget', true],
+])('a request that finds its %s used up when it is about to be dispatched is refused then', async (short, isLate) => {
+  const asked: unknown[] = [];
+  const spend: Slot['spend'] = (cost, funds) => {
+    asked.push(cost, funds);
+    return isLate ? Promise.resolve(short) : short;
+  };
+  const slot: Slot = { spend, accrue: () => undefined, release: () => undefined };
+  const admitted = await admit(credential, {
+    limits: { admit: () => ({ kind: 'admitted', rate, slot }) },
+    // Something was settled since it was admitted.
+    latest: () => ({ ...credential, spent: 2n }),
+  });
+  await expect(admitted.spend(7n)).rejects.toMatchObject({ code: 'insufficient_funds' });
+  expect(asked).toEqual([7n, { balance: 1_000_000_000_000n, budget: 3n }]);
+});
+
+it('what is left when it ends is read again where it may be out of date, and is not known where that fails', async () => {
+  const found: unknown[] = [];
+  const release: Slot['release'] = async (left) => void found.push(await left?.());
+  const slot: Slot = { spend: () => undefined, accrue: () => undefined, release };
+  const limits: Limits = { admit: () => ({ kind: 'admitted', rate, slot }) };
+  const again = await admit(credential, { limits, latest: () => Promise.resolve({ ...credential, spent: 4n }) });
+  await again.release();
+  const failing = await admit(credential, { limits, latest: () => Promise.reject(new Error('away')) });
+  await failing.release();
+  expect(found).toEqual([{ balance: 1_000_000_000_000n, budget: 1n }, undefined]);
 });

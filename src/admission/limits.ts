@@ -1,7 +1,8 @@
 import type { Credential } from '../core/account.ts';
 import type { Headers } from '../core/exchange.ts';
 import { Failure } from '../core/failure.ts';
-import type { Funds, LimitName, Limits, LimitsAsk, Slot } from '../core/limits.ts';
+import type { FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot } from '../core/limits.ts';
+import type { Money } from '../core/money.ts';
 import type { RateStanding } from '../core/token-bucket.ts';
 import { fundsOf } from './budget.ts';
 
@@ -9,16 +10,18 @@ import { fundsOf } from './budget.ts';
 export interface Admitted {
   /** For its answer, if that is a success (service specification §8). */
   readonly headers: Headers;
+  /** Takes what it costs from its dispatch on. Throws `insufficient_funds` when those under way leave nothing by now. */
+  readonly spend: (cost: Money) => Promise<void>;
   /** Tells what it has cost so far, all in all. */
   readonly accrue: Slot['accrue'];
-  /** Call on every exit; calls after the first do nothing. */
-  readonly release: () => void;
+  /** Call on every exit, once it is settled; calls after the first do nothing. Resolves when its place is free. */
+  readonly release: () => void | Promise<void>;
 }
 
 export interface AdmitOptions {
   readonly limits: Limits;
-  /** The same credential as it is known by then: less what has been settled since. */
-  readonly latest: () => Credential | undefined;
+  /** The same credential as it is known by then, less what has been settled since; a promise where it has to be read again. */
+  readonly latest: () => Credential | undefined | Promise<Credential | undefined>;
 }
 
 function rateHeaders({ limit, remaining, resetSeconds }: RateStanding): Headers {
@@ -46,6 +49,14 @@ function refusal(by: LimitName, rate: RateStanding): Failure {
         headers,
       });
     case 'balance':
+    case 'budget':
+      return refusalOfMoney(by);
+  }
+}
+
+function refusalOfMoney(by: Shortage): Failure {
+  switch (by) {
+    case 'balance':
       return new Failure('insufficient_funds', 'The balance of this workspace is used up. Top it up to go on.');
     case 'budget':
       return new Failure('insufficient_funds', 'The budget of this key is used up for its current period.');
@@ -70,9 +81,18 @@ export async function admit(credential: Credential, { limits, latest }: AdmitOpt
   const verdict = asked instanceof Promise ? await asked : asked;
   if (verdict.kind === 'refused') throw refusal(verdict.by, verdict.rate);
   const { rate, slot } = verdict;
-  const left = (): Funds | undefined => {
+  const fundsNow = (known: Credential | undefined): Funds | undefined => known && fundsOf(known);
+  const left: FindFunds = () => {
     const known = latest();
-    return known === undefined ? undefined : fundsOf(known);
+    return known instanceof Promise ? known.then(fundsNow, () => undefined) : fundsNow(known);
   };
-  return { headers: rateHeaders(rate), accrue: slot.accrue, release: () => slot.release(left) };
+  return {
+    headers: rateHeaders(rate),
+    spend: async (cost) => {
+      const short = await slot.spend(cost, (await left()) ?? fundsOf(credential));
+      if (short !== undefined) throw refusalOfMoney(short);
+    },
+    accrue: slot.accrue,
+    release: () => slot.release(left),
+  };
 }

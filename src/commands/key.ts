@@ -11,6 +11,11 @@ interface BudgetOptions {
   readonly period?: BudgetPeriod;
 }
 
+interface LimitOptions {
+  readonly rate?: number;
+  readonly burst?: number;
+}
+
 /** Adds `key` to the command line: the credentials of workspaces. */
 export function keyCommand(program: Command): void {
   const group = program.command('key').description('make keys, limit, suspend and revoke them');
@@ -57,6 +62,25 @@ export function keyCommand(program: Command): void {
       async (accounts, _, [id = '']) => answer(await accounts.setKeyStatus(id, status)),
     );
   }
+
+  const limits = group
+    .command('limits')
+    .description('change how many requests a key may make; what is not given stays as it is')
+    .argument('<id>', 'id of the key')
+    .option('--rate <n>', 'sustained requests per second', countOption(1))
+    .option('--burst <n>', 'requests at once above the rate', countOption(1))
+    .hook('preAction', () => {
+      const { rate, burst } = limits.opts<LimitOptions>();
+      if (rate === undefined && burst === undefined) limits.error('error: give --rate, --burst, or both');
+    });
+  accountsCommand<LimitOptions>(limits, 'refuse', async (accounts, { rate, burst }, [id = '']) =>
+    answer(
+      await accounts.setKeyLimits(id, {
+        ...(rate === undefined ? {} : { rate }),
+        ...(burst === undefined ? {} : { burst }),
+      }),
+    ),
+  );
 
   const budget = withBudget(group.command('budget').description('set the budget of a key, or clear it'))
     .argument('<id>', 'id of the key')

@@ -37,6 +37,17 @@ export function workspaceCommand(program: Command): void {
       answer(await accounts.creditWorkspace(workspace, { amount: usdOption(usd), now: Date.now() })),
   );
 
+  accountsCommand<{ readonly maxInFlight: number }>(
+    group
+      .command('limits')
+      .description('change how many requests of a workspace may be in flight at once')
+      .argument('<workspace>', 'name or id')
+      .requiredOption('--max-in-flight <n>', 'requests it may have in flight at once', countOption(1)),
+    'refuse',
+    async (accounts, { maxInFlight }, [workspace = '']) =>
+      answer(await accounts.setWorkspaceLimits(workspace, { maxInFlight })),
+  );
+
   const statuses = [
     ['suspend', 'suspended', 'refuse all requests of a workspace until it is resumed'],
     ['resume', 'active', 'take the suspension of a workspace back'],

@@ -31,31 +31,50 @@ export interface UnderWay {
   readonly keyAccrued: Money;
 }
 
-export type LimitName = 'rate' | 'concurrency' | 'balance' | 'budget';
+/** What money may be short of. */
+export type Shortage = 'balance' | 'budget';
+export type LimitName = 'rate' | 'concurrency' | Shortage;
 
 /** The first limit that refuses a request, in the order of refusals (design §5); undefined when it is admitted. */
 export function refusedBy(ask: LimitsAsk, load: UnderWay): LimitName | undefined {
-  const { balance, budget } = ask.funds;
   if (!hasToken(load.fullInMs, ask)) return 'rate';
   if (load.inFlight >= ask.maxInFlight) return 'concurrency';
-  if (balance <= load.accrued) return 'balance';
-  return budget !== undefined && budget <= load.keyAccrued ? 'budget' : undefined;
+  return shortOf(ask.funds, load);
+}
+
+/** What those under way leave nothing of; undefined when there is something left of both. */
+export function shortOf(
+  { balance, budget }: Funds,
+  { accrued, keyAccrued }: Pick<UnderWay, 'accrued' | 'keyAccrued'>,
+): Shortage | undefined {
+  if (balance <= accrued) return 'balance';
+  return budget !== undefined && budget <= keyAccrued ? 'budget' : undefined;
 }
 
 /** The place of an admitted request among those under way. */
 export interface Slot {
+  /**
+   * Takes what the request costs as soon as it is dispatched, its prompt, if those under way leave anything of the funds by
+   * now; gives what there is nothing left of, and has taken nothing then. Requests that were admitted side by side, before
+   * anybody knew what they cost, pass here one after the other.
+   */
+  readonly spend: (cost: Money, funds: Funds) => Shortage | undefined | Promise<Shortage | undefined>;
   /** Tells what the request has cost so far, all in all. Cheap, but not meant for every chunk. */
   readonly accrue: (cost: Money) => void;
   /**
    * Gives the place back, once: further calls do nothing. `left` finds what may be spent now that the request is
-   * settled; asked only where other replicas need to hear of it before they read it for themselves.
+   * settled; asked only where other replicas need to hear of it before they read it for themselves. Where that is worth
+   * waiting for, the place is given back when it resolves.
    */
-  readonly release: (left?: () => Funds | undefined) => void;
+  readonly release: (left?: FindFunds) => void | Promise<void>;
 }
 
+/** Finds what may be spent by now; undefined when nobody can say. Never rejects. */
+export type FindFunds = () => Funds | undefined | Promise<Funds | undefined>;
+
 /** A refused request has taken nothing: no token and no place. */
-export type Verdict =
-  | { readonly kind: 'admitted'; readonly rate: RateStanding; readonly slot: Slot }
+export type Verdict<Place extends Slot = Slot> =
+  | { readonly kind: 'admitted'; readonly rate: RateStanding; readonly slot: Place }
   | { readonly kind: 'refused'; readonly by: LimitName; readonly rate: RateStanding };
 
 /** The limits of keys and workspaces. Never queues; answers within a fraction of a second whatever happens, and never fails. */

@@ -24,7 +24,7 @@ export interface SettlementOptions {
   readonly plan: Plan;
   /** The model's tokenizer, where it has one: it counts what no engine reports. */
   readonly counters?: TokenCounters;
-  /** Told what the request has cost so far: when it is dispatched, and while output is delivered, now and then. */
+  /** Told what the request has cost so far while output is delivered, now and then. */
   readonly accrue?: (cost: Money) => void;
   /** When the request came: wall clock and monotonic, milliseconds. */
   readonly startedAt: number;
@@ -33,6 +33,8 @@ export interface SettlementOptions {
 
 /** The account of one request, from its dispatch to its row in the ledger. */
 export interface Settlement {
+  /** What would be billed if it were dispatched and its caller left at once: an estimate, before an engine has counted. */
+  readonly costSoFar: () => Money;
   /** Counts what is delivered. */
   readonly take: (events: readonly AnswerEvent[]) => void;
   /** Writes the record and gives the bill. Resolves when it is durable. Call once, on every exit. */
@@ -76,8 +78,8 @@ export function createSettlement(options: SettlementOptions): Settlement {
     );
   }
 
-  accrue(costSoFar());
   return {
+    costSoFar,
     take: (events) => {
       const elapsedMs = clock.elapsed() - begun;
       firstTokenMs ??= Math.round(elapsedMs);

@@ -1,6 +1,10 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { keyText } from '../../src/core/key-text.ts';
 import { everywhere, schema, strict, tool } from '../support/canary-request.ts';
 import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
@@ -176,6 +180,25 @@ test('what was under way when the service or a caller ended is gone with it', as
     await expect.poll(async () => (await weir.fetch(`${weir.origin}/healthz`)).status, { timeout: 5000 }).toBe(200);
   }
   expect((await ask()).status).toBe(200);
+});
+
+test('no key and no hash of one is logged or measured, of those that work and of those that do not', async () => {
+  const stranger = keyText(createHash('sha256').update('nobody').digest());
+  const mistyped = `${stranger.slice(0, -1)}${stranger.endsWith('a') ? 'b' : 'a'}`;
+  const keys = [weir.key, stranger, mistyped, 'sk-weir-short'];
+  for (const key of keys) {
+    for (const name of ['authorization', 'x-api-key', 'proxy-authorization']) {
+      const status = (await weir.chat(everywhere(), { authorization: '', [name]: `Bearer ${key}` })).status;
+      expect(status).toBe(key === weir.key && name === 'authorization' ? 200 : 401);
+    }
+  }
+  const hashes = keys.flatMap((key) =>
+    (['hex', 'base64', 'base64url'] as const).map((form) => createHash('sha256').update(key).digest(form)),
+  );
+  const logs = readdirSync(join(weir.data, 'logs')).map((name) => readFileSync(join(weir.data, 'logs', name), 'utf8'));
+  const told = [...logs, await (await fetch(weir.opsUrl)).text(), await weir.admin('/stats')].join('\n');
+  expect(told).toContain('unauthenticated');
+  for (const secret of [...keys, ...hashes]) expect(told).not.toContain(secret);
 });
 
 test('Envoy keeps none of it, and the log of the service has been at its most talkative', async () => {

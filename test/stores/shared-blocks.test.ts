@@ -48,6 +48,19 @@ describe('failed authentication over several replicas', () => {
     expect(gates.map((gate) => gate.blockedMs('2001:db8:0:2::7'))).toEqual([0, 0, 0]);
   });
 
+  it('is known to a replica that comes later, and to one that was away, for as long as the block still lasts', async () => {
+    const first = await startGate();
+    const asleep = await startGate();
+    await valkey.ask((client) => client.client('KILL', 'TYPE', 'PUBSUB'));
+    for (let count = 0; count < 31; count += 1) first.failed('198.51.100.9');
+    await expect.poll(() => first.blockedMs('198.51.100.9')).toBeGreaterThan(29_000);
+    const late = await startGate();
+    await expect.poll(() => late.blockedMs('198.51.100.9')).toBeGreaterThan(25_000);
+    await expect.poll(() => asleep.blockedMs('198.51.100.9'), { timeout: 5_000 }).toBeGreaterThan(20_000);
+    expect(late.blockedMs('198.51.100.9')).toBeLessThanOrEqual(30_000);
+    expect(late.blockedMs('198.51.100.10')).toBe(0);
+  });
+
   it('is counted by each replica for itself while the server is away', async () => {
     const gate = await startGate();
     await valkey.kill();

@@ -35,6 +35,8 @@ export async function startEnvoy(
     readonly concurrency?: number;
     /** Starts with the clusters file that is there. */
     readonly keepClusters?: boolean;
+    /** Sockets of several services, in place of the one in the run folder: each request goes to one of them by turns. */
+    readonly services?: readonly string[];
   } = {},
 ): Promise<TestEnvoy> {
   const binary = await findEnvoy({ env: process.env, report: () => {} });
@@ -42,8 +44,8 @@ export async function startEnvoy(
   const files = runFolder(folder);
   await mkdir(files.clustersFolder, { recursive: true });
   if (options.keepClusters !== true) await writeFile(files.clustersFile, JSON.stringify(renderClusters([], 'none')));
-  const bootstrap = (port: number): string =>
-    JSON.stringify(
+  const bootstrap = (port: number): string => {
+    const rendered = JSON.stringify(
       renderBootstrap({
         edge: { address: '127.0.0.1', port },
         trustedHops: 0,
@@ -53,6 +55,10 @@ export async function startEnvoy(
         runFolder: folder,
       }),
     );
+    const endpoint = (path: string): string => JSON.stringify({ endpoint: { address: { pipe: { path } } } });
+    const all = (options.services ?? [files.extprocSocket]).map(endpoint).join(',');
+    return rendered.replace(endpoint(files.extprocSocket), all);
+  };
   const args = envoyArguments({ bootstrapFile: files.bootstrapFile, concurrency: options.concurrency ?? 2 });
   const admin = (path: string): Promise<string> => get(files.adminSocket, path);
   let log = '';

@@ -22,6 +22,8 @@ export interface Postgres {
   readonly query: <Row = Record<string, unknown>>(sql: string, url?: string) => Promise<readonly Row[]>;
   /** Ends it as a power cut would, as far as its processes go. */
   readonly kill: () => Promise<void>;
+  /** Ends it as an operator would: whoever is connected is sent away, and what is committed is in its files. */
+  readonly stop: () => Promise<void>;
   /** Starts it again on the same data and port. Resolves when it takes connections. */
   readonly start: () => Promise<void>;
   /** Stops its processes where they are, so that it says nothing any more, and lets them go on. */
@@ -126,6 +128,7 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
     },
     query,
     kill: () => end('SIGKILL'),
+    stop: () => end('SIGINT'),
     start,
     freeze: () => signalAll('SIGSTOP'),
     thaw: () => signalAll('SIGCONT'),

@@ -10,14 +10,15 @@ export interface SpawnedEngine {
   readonly port: number;
   readonly openRequests: () => Promise<number>;
   readonly set: (behaviour: BehaviourInput) => Promise<void>;
+  /** The `note` of every request that was recorded and had one. */
+  readonly notes: () => Promise<readonly string[]>;
   readonly close: () => Promise<void>;
 }
 
-/** Starts one. Rejects when it ends before it listens. */
-export async function spawnDemoEngine(behaviour: BehaviourInput = {}): Promise<SpawnedEngine> {
-  const child = spawn(process.execPath, [main, '--port', '0', '--behaviour', JSON.stringify(behaviour)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+/** Starts one, named `demo` unless told. Rejects when it ends before it listens. */
+export async function spawnDemoEngine(behaviour: BehaviourInput = {}, name = 'demo'): Promise<SpawnedEngine> {
+  const args = ['--port', '0', '--name', name, '--behaviour', JSON.stringify(behaviour)];
+  const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = (await Promise.race([
     once(child.stdout, 'data'),
     once(child, 'exit').then(([code]) => Promise.reject(new Error(`the demo engine ended with ${String(code)}`))),
@@ -31,6 +32,10 @@ export async function spawnDemoEngine(behaviour: BehaviourInput = {}): Promise<S
     },
     set: async (more) => {
       await (await fetch(`${url}/control`, { method: 'POST', body: JSON.stringify(more) })).text();
+    },
+    notes: async () => {
+      const recorded = await (await fetch(`${url}/control/requests`)).text();
+      return [...recorded.matchAll(/\\"note\\":\\"([\w-]+)\\"/g)].map(([, note = '']) => note);
     },
     close: async () => {
       const gone = once(child, 'exit');

@@ -9,6 +9,7 @@ import OpenAI from 'openai';
 import { Agent } from 'undici';
 import { expect } from 'vitest';
 import type { DemoEngine } from '../../examples/demo-engine/engine.ts';
+import { metricIn } from './metric-in.ts';
 import { roomyKey } from './roomy-key.ts';
 import { recordFetch } from './recorded-fetch.ts';
 import { compileCache, runWeir } from './run-weir.ts';
@@ -180,14 +181,8 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     const options: object = { dispatcher };
     return (await globalThis.fetch(opsUrl, options)).text();
   };
-  const metric = async (name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> => {
-    const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
-    const lines = (await metricsText())
-      .split('\n')
-      .filter((text) => text.startsWith(`${name} `) || text.startsWith(`${name}{`))
-      .filter((text) => wanted.every((label) => text.includes(label)));
-    return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
-  };
+  const metric = async (name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> =>
+    metricIn(await metricsText(), name, labels);
 
   return {
     baseUrl,

@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { expectTokenBucket, rateAsk } from '../../../test/support/limits/bucket-law.ts';
-import type { LimitsAsk, Slot } from '../../core/limits.ts';
+import type { LimitsAsk } from '../../core/limits.ts';
 import { createMemoryLimits } from './memory.ts';
+import type { LocalSlot } from './tallies.ts';
 
 function begin() {
   const clock = createFakeClock();
   const limits = createMemoryLimits(clock);
-  const slot = (ask: LimitsAsk): Slot => {
+  const slot = (ask: LimitsAsk): LocalSlot => {
     const verdict = limits.admit(ask);
     if (verdict.kind !== 'admitted') throw new Error(`refused by ${verdict.by}`);
     return verdict.slot;
@@ -34,6 +35,17 @@ describe('the bucket of a key', () => {
     }
     // The last one comes after 9.993 s.
     expect(admitted).toBe(1199);
+  });
+
+  it('that is given a higher rate is empty at most, and fills at the new rate from then on', () => {
+    const { clock, refusal } = begin();
+    const slow = rateAsk({ rate: 1, burst: 30 });
+    for (let request = 0; request < 30; request += 1) expect(refusal(slow)).toBeUndefined();
+    expect(refusal(slow)).toBe('rate');
+    expect(refusal(rateAsk())).toBe('rate');
+    clock.advance(10);
+    expect(refusal(rateAsk())).toBeUndefined();
+    expect(refusal(rateAsk())).toBe('rate');
   });
 
   it('is its own for each key, and forgotten when it is full', () => {
@@ -98,6 +110,19 @@ describe('money under way', () => {
     expect(refusal(ask)).toBe('budget');
     first.release();
     first.accrue(1_000n);
+    expect(refusal(ask)).toBeUndefined();
+  });
+
+  it('lets requests that were admitted side by side pass one after the other, until nothing is left', () => {
+    const { slot, refusal } = begin();
+    const slots = Array.from({ length: 64 }, () => slot(ask));
+    const passed = slots.filter((each) => each.spend(40n, ask.funds) === undefined);
+    // The budget is 60: the second is the one that passes it.
+    expect(passed).toHaveLength(2);
+    expect(slots[5]?.spend(40n, ask.funds)).toBe('budget');
+    const others = [slot(sameWorkspace), slot(sameWorkspace)];
+    expect(others.map((each) => each.spend(20n, sameWorkspace.funds))).toEqual([undefined, 'balance']);
+    for (const each of [...passed, ...others]) each.release();
     expect(refusal(ask)).toBeUndefined();
   });
 

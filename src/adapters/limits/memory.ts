@@ -2,10 +2,10 @@ import type { Clock } from '../../core/clock.ts';
 import { type Limits, type LimitsAsk, refusedBy, type Verdict } from '../../core/limits.ts';
 import { standingOf } from '../../core/token-bucket.ts';
 import { createRateBuckets } from './rate-buckets.ts';
-import { createTallies, type Tallies } from './tallies.ts';
+import { createTallies, type LocalSlot, type Tallies } from './tallies.ts';
 
 export interface MemoryLimits extends Limits {
-  readonly admit: (ask: LimitsAsk) => Verdict;
+  readonly admit: (ask: LimitsAsk) => Verdict<LocalSlot>;
   /** Buckets that are not full, and may be a few more, for a gauge. */
   readonly buckets: () => number;
 }
@@ -15,7 +15,7 @@ export function createMemoryLimits(clock: Clock, tallies: Tallies = createTallie
   const buckets = createRateBuckets(clock);
   return {
     admit: (ask) => {
-      const fullInMs = buckets.fullInMs(ask.keyId);
+      const fullInMs = buckets.fullInMs(ask.keyId, ask);
       const { inFlight, accrued } = tallies.ofWorkspace(ask.workspaceId);
       const by = refusedBy(ask, { fullInMs, inFlight, accrued, keyAccrued: tallies.ofKey(ask.keyId).accrued });
       if (by !== undefined) return { kind: 'refused', by, rate: standingOf(fullInMs, ask) };

@@ -3,8 +3,8 @@ import { type BucketSize, takeToken } from '../../core/token-bucket.ts';
 
 /** The buckets of keys, in memory. Those that are full are forgotten. */
 export interface RateBuckets {
-  /** Time until the bucket is full, milliseconds. */
-  readonly fullInMs: (id: string) => number;
+  /** Time until the bucket is full, milliseconds; one that had another size before is empty at most. */
+  readonly fullInMs: (id: string, size: BucketSize) => number;
   /** Takes a token and gives the time until the bucket is full again. */
   readonly take: (id: string, size: BucketSize) => number;
   readonly remembered: () => number;
@@ -23,12 +23,21 @@ export function createRateBuckets(clock: Clock): RateBuckets {
     sweepAt = Math.max(leastSweep, fullAt.size * 2);
   }
 
-  const fullInMs = (id: string): number => Math.max(0, (fullAt.get(id) ?? 0) - clock.elapsed());
+  function fullInMs(id: string, { rate, burst }: BucketSize): number {
+    const now = clock.elapsed();
+    const left = Math.max(0, (fullAt.get(id) ?? 0) - now);
+    const emptyMs = (burst * 1000) / rate;
+    if (left <= emptyMs) return left;
+    // From now on it fills as one of its new size does.
+    fullAt.set(id, now + emptyMs);
+    return emptyMs;
+  }
+
   return {
     fullInMs,
     take: (id, size) => {
       const now = clock.elapsed();
-      const after = takeToken(fullInMs(id), size);
+      const after = takeToken(fullInMs(id, size), size);
       fullAt.set(id, now + after);
       if (fullAt.size >= sweepAt) sweep(now);
       return after;

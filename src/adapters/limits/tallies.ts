@@ -1,4 +1,4 @@
-import type { LimitsAsk, Slot } from '../../core/limits.ts';
+import { type FindFunds, type Funds, type LimitsAsk, shortOf, type Shortage, type Slot } from '../../core/limits.ts';
 import type { Money } from '../../core/money.ts';
 
 /** Requests of a workspace or of a key under way in this process, and what they have cost so far. */
@@ -18,14 +18,20 @@ export interface Tallies {
   /** Keys with requests under way. */
   readonly keys: () => Iterable<string>;
   /** Begins a request. */
-  readonly open: (ask: LimitsAsk) => Slot;
+  readonly open: (ask: LimitsAsk) => LocalSlot;
+}
+
+/** A place that nobody else has to be asked about. */
+export interface LocalSlot extends Slot {
+  readonly spend: (cost: Money, funds: Funds) => Shortage | undefined;
+  readonly release: (left?: FindFunds) => void;
 }
 
 const nothing: Tally = { inFlight: 0, accrued: 0n };
 
 /** Counts what is under way. Whoever has none is forgotten. */
 export function createTallies(
-  onChange: (ask: LimitsAsk, change: TallyChange, left: Parameters<Slot['release']>[0]) => void = () => undefined,
+  onChange: (ask: LimitsAsk, change: TallyChange, left: Parameters<LocalSlot['release']>[0]) => void = () => undefined,
 ): Tallies {
   const workspaces = new Map<string, Tally>();
   const keys = new Map<string, Tally>();
@@ -37,9 +43,11 @@ export function createTallies(
     else to.set(id, after);
   }
 
+  const ofWorkspace = (id: string): Tally => workspaces.get(id) ?? nothing;
+  const ofKey = (id: string): Tally => keys.get(id) ?? nothing;
   return {
-    ofWorkspace: (id) => workspaces.get(id) ?? nothing,
-    ofKey: (id) => keys.get(id) ?? nothing,
+    ofWorkspace,
+    ofKey,
     workspaces: () => workspaces.keys(),
     keys: () => keys.keys(),
     open: (ask) => {
@@ -50,12 +58,19 @@ export function createTallies(
         add(keys, ask.keyId, by);
       };
       change({ inFlight: 1, accrued: 0n });
+      const accrue = (now: Money): void => {
+        if (!isOpen || now === cost) return;
+        change({ inFlight: 0, accrued: now - cost });
+        cost = now;
+        onChange(ask, 'accrued', undefined);
+      };
       return {
-        accrue: (now) => {
-          if (!isOpen || now === cost) return;
-          change({ inFlight: 0, accrued: now - cost });
-          cost = now;
-          onChange(ask, 'accrued', undefined);
+        accrue,
+        spend: (now, funds) => {
+          const [{ accrued }, { accrued: keyAccrued }] = [ofWorkspace(ask.workspaceId), ofKey(ask.keyId)];
+          const short = shortOf(funds, { accrued, keyAccrued });
+          if (short === undefined) accrue(now);
+          return short;
         },
         release: (left) => {
           if (!isOpen) return;

@@ -8,6 +8,8 @@ export interface ValkeyLinkOptions {
   readonly clock: Clock;
   /** Letters and digits that no other process has. */
   readonly newId: () => string;
+  /** How many replicas there are, until the server has said so. Default 1. */
+  readonly expectedReplicas?: number;
   /** The server is asked from now on, under a new name: nothing it knew of this process counts any more. */
   readonly onUp: () => void;
   readonly onDown: () => void;
@@ -20,16 +22,24 @@ export interface ValkeyLink {
   readonly isUp: () => boolean;
   /** Name of this process, as long as the server has known it without a break. */
   readonly name: () => string;
-  /** Replicas alive when the server last answered, this one included. */
+  /** Replicas alive when the server last answered, this one included; those expected while it never has. */
   readonly replicas: () => number;
+  /** Answers that did not come in time, since the start. */
+  readonly late: () => number;
   /** Runs a script. Rejects when the server fails, or the connection does; it may take its time, and is never sent twice. */
   readonly run: (script: Script, keys: readonly string[], args: readonly string[]) => Promise<unknown>;
   /** What the server replies, or `none` when it has not done so in time. Never rejects. */
   readonly inTime: (reply: Promise<unknown>) => Promise<Reply>;
   /** Begins anew, when what the server knows of this process is in doubt: it answered with an error. */
   readonly drop: () => void;
-  /** Calls `run` with every message of a channel. */
-  readonly subscribe: (channel: string, run: (message: string) => void) => void;
+  /**
+   * Calls `take` with every message of a channel; `listening` whenever some may have been missed: when it begins to listen
+   * and when the server can be asked again, whichever comes last.
+   */
+  readonly subscribe: (
+    channel: string,
+    calls: { readonly take: (message: string) => void; readonly listening: () => void },
+  ) => void;
   readonly close: () => Promise<void>;
 }
 
@@ -59,8 +69,9 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
   });
   let subscriber: Valkey | undefined;
   let name = newId();
-  let replicas = 1;
+  let replicas = options.expectedReplicas ?? 1;
   let misses = 0;
+  let late = 0;
   let isDropped = false;
   let state: 'down' | 'up' | 'closed' = 'down';
   let isToldDown = false;
@@ -103,6 +114,7 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
         setImmediate(() => {
           if (isOver) return;
           end({ kind: 'none' });
+          late += 1;
           misses += 1;
           if (misses >= tolerated) drop();
         });
@@ -166,15 +178,21 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
     isUp: () => state === 'up',
     name: () => name,
     replicas: () => replicas,
+    late: () => late,
     run,
     inTime,
     drop,
-    subscribe: (channel, take) => {
-      const listening = client.duplicate({ connectionName: 'weir-subscriber' });
-      subscriber = listening;
-      listening.on('error', () => undefined);
-      listening.on('message', (_: string, message: string) => take(message));
-      listening.on('ready', () => void listening.subscribe(channel).catch(() => undefined));
+    subscribe: (channel, { take, listening }) => {
+      const ear = client.duplicate({ connectionName: 'weir-subscriber' });
+      subscriber = ear;
+      const isReady = (): boolean => client.status === 'ready' && ear.status === 'ready';
+      const ready = (): void => {
+        if (isReady()) listening();
+      };
+      ear.on('error', () => undefined);
+      ear.on('message', (_: string, message: string) => take(message));
+      ear.on('ready', () => void ear.subscribe(channel).then(ready, () => undefined));
+      client.on('ready', ready);
     },
     close: async () => {
       disarm();

@@ -63,8 +63,15 @@ end
 export const admitScript = script(`${clock}${underWay}
 local replica, rate, burst, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local now = time(ARGV[7])
--- A clock that was set back must not make anybody wait for longer than an empty bucket does.
-local full_in = math.min(burst * 1000 / rate, math.max(0, tonumber(redis.call('GET', KEYS[1]) or 0) - now))
+local full_in = math.max(0, tonumber(redis.call('GET', KEYS[1]) or 0) - now)
+local function keep(ms)
+  redis.call('SET', KEYS[1], string.format('%.17g', now + ms), 'PX', ARGV[7] == '' and math.ceil(ms) + 1 or ${keepMs})
+end
+-- It had another size before, or the clock was set back: nobody waits for longer than an empty bucket takes.
+if full_in > burst * 1000 / rate then
+  full_in = burst * 1000 / rate
+  keep(full_in)
+end
 local function answer(verdict) return {verdict, string.format('%.17g', full_in)} end
 
 if burst - full_in * rate / 1000 + 1e-4 < 1 then return answer('rate') end
@@ -77,10 +84,35 @@ if ARGV[6] ~= '' then
 end
 
 full_in = full_in + 1000 / rate
-redis.call('SET', KEYS[1], string.format('%.17g', now + full_in), 'PX', ARGV[7] == '' and math.ceil(full_in) + 1 or ${keepMs})
+keep(full_in)
 redis.call('HINCRBY', KEYS[2], 'n:' .. replica, 1)
 redis.call('PEXPIRE', KEYS[2], ${keepMs})
 return answer('admitted')
+`);
+
+/**
+ * Takes the cost of a request that is about to be dispatched, or says what there is nothing left of and takes nothing. The
+ * same decision as \`shortOf\` of core/limits.ts, over all replicas.
+ *
+ * KEYS: workspace, key, replicas.
+ * ARGV: replica, balance, budget or empty, cost so far of the workspace's and of the key's other requests here, cost.
+ */
+export const spendScript = script(`${clock}${underWay}
+local replica, now = ARGV[1], time('')
+local function short(hash, so_far, funds)
+  redis.call('HSET', hash, 'a:' .. replica, so_far)
+  redis.call('PEXPIRE', hash, ${keepMs})
+  local _, accrued, left = under_way(hash, replica, KEYS[3], now)
+  return math.min(tonumber(funds), left) <= accrued
+end
+
+if short(KEYS[1], ARGV[4], ARGV[2]) then return 'balance' end
+if ARGV[3] ~= '' then
+  if short(KEYS[2], ARGV[5], ARGV[3]) then return 'budget' end
+  redis.call('HINCRBY', KEYS[2], 'a:' .. replica, ARGV[6])
+end
+redis.call('HINCRBY', KEYS[1], 'a:' .. replica, ARGV[6])
+return 'taken'
 `);
 
 /**
@@ -124,7 +156,8 @@ return {until_then > now and 1 or 0, redis.call('ZCARD', KEYS[1])}
 /**
  * Counts a failed authentication of a network, and tells all replicas when there were too many.
  *
- * KEYS: the network's failures. ARGV: network, how many are tolerated, the window and the block in milliseconds, channel.
+ * KEYS: the network's failures, the blocked networks by when each block ends.
+ * ARGV: network, how many are tolerated, the window and the block in milliseconds, channel.
  */
 export const failureScript = script(`${clock}
 local now, tolerated, window = time(''), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -133,9 +166,27 @@ if count > tolerated + 1 then redis.call('LPOP', KEYS[1]) end
 redis.call('PEXPIRE', KEYS[1], window)
 if count > tolerated and tonumber(redis.call('LINDEX', KEYS[1], 0)) > now - window then
   redis.call('DEL', KEYS[1])
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+  redis.call('ZADD', KEYS[2], string.format('%.17g', now + ARGV[4]), ARGV[1])
+  redis.call('PEXPIRE', KEYS[2], ARGV[4])
   redis.call('PUBLISH', ARGV[5], ARGV[4] .. ' ' .. ARGV[1])
 end
 return count
 `);
 
-export const scripts: readonly Script[] = [admitScript, tellScript, heartbeatScript, failureScript];
+/**
+ * The networks that are blocked, for a replica that was not there to be told, in the words in which they are told.
+ *
+ * KEYS: the blocked networks. ARGV: how many at most.
+ */
+export const blockedScript = script(`${clock}
+local now = time('')
+local found = redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.17g', now), '+inf', 'WITHSCORES', 'LIMIT', 0, ARGV[1])
+local messages = {}
+for i = 1, #found, 2 do messages[#messages + 1] = string.format('%.0f ', math.ceil(found[i + 1] - now)) .. found[i] end
+return messages
+`);
+
+export const scripts: readonly Script[] = [
+  ...[admitScript, spendScript, tellScript, heartbeatScript, failureScript, blockedScript],
+];

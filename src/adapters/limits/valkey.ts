@@ -1,9 +1,10 @@
-import type { Funds, LimitName, Limits, LimitsAsk, Verdict } from '../../core/limits.ts';
+import type { FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot, Verdict } from '../../core/limits.ts';
+import type { Money } from '../../core/money.ts';
 import { standingOf } from '../../core/token-bucket.ts';
 import { createMemoryLimits } from './memory.ts';
-import { createTallies, type TallyChange } from './tallies.ts';
+import { createTallies, type LocalSlot, type TallyChange } from './tallies.ts';
 import { createValkeyLink, replicasKey, type ValkeyLink, type ValkeyLinkOptions } from './valkey-link.ts';
-import { admitScript, tellScript } from './valkey-scripts.ts';
+import { admitScript, spendScript, tellScript } from './valkey-scripts.ts';
 
 export interface ValkeyLimits extends Limits {
   readonly link: ValkeyLink;
@@ -20,6 +21,21 @@ const tellEveryMs = 100;
 
 const refusals: ReadonlySet<unknown> = new Set<LimitName>(['rate', 'concurrency', 'balance', 'budget']);
 const isRefusal = (verdict: unknown): verdict is LimitName => refusals.has(verdict);
+
+const isShortage = (verdict: unknown): verdict is Shortage => verdict === 'balance' || verdict === 'budget';
+
+/** Whether requests like this one, as many as there may be, cannot spend what is left. */
+function isPlenty({ maxInFlight }: LimitsAsk, { cost, funds }: Omit<Spending, 'local'>): boolean {
+  const most = cost * BigInt(maxInFlight);
+  return most < funds.balance && (funds.budget === undefined || most < funds.budget);
+}
+
+/** A request that is about to cost something. */
+interface Spending {
+  readonly local: LocalSlot;
+  readonly cost: Money;
+  readonly funds: Funds;
+}
 
 /** What a word to the server is about. */
 interface Word {
@@ -48,10 +64,11 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
     },
   });
 
-  function changed(ask: LimitsAsk, change: TallyChange, left: (() => Funds | undefined) | undefined): void {
+  function changed(ask: LimitsAsk, change: TallyChange, left: FindFunds | undefined): void {
     // All is told when it comes back.
     if (!link.isUp()) return;
-    const { balance, budget } = left?.() ?? {};
+    const found = left?.();
+    const { balance, budget } = found === undefined || found instanceof Promise ? {} : found;
     owe(workspaces, ask.workspaceId, balance);
     if (ask.funds.budget !== undefined) owe(keys, ask.keyId, budget);
     tellWithin(change);
@@ -118,9 +135,9 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
     const standing = standingOf(fullInMs, ask);
     if (isRefusal(verdict)) return { kind: 'refused', by: verdict, rate: standing };
     if (verdict === 'admitted') {
-      const slot = tallies.open(ask);
+      const local = tallies.open(ask);
       count(ask, name);
-      return { kind: 'admitted', rate: standing, slot };
+      return { kind: 'admitted', rate: standing, slot: sharedSlot(ask, local) };
     }
     reply.then((late) => {
       if (read(late).verdict === 'admitted') count(ask, name);
@@ -128,6 +145,53 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
     const alone = admitHere(ask);
     if (alone.kind === 'admitted') changed(ask, 'released', undefined);
     return alone;
+  }
+
+  /** Others are asked, and waited for, only where what is left may be too little for all. */
+  function sharedSlot(ask: LimitsAsk, local: LocalSlot): Slot {
+    let soFar: Money = 0n;
+    let isOpen = true;
+    const isAlone = (funds: Funds): boolean => !link.isUp() || isPlenty(ask, { cost: soFar, funds });
+    return {
+      spend: (cost, funds) => {
+        soFar = cost;
+        return isAlone(funds) ? local.spend(cost, funds) : spendShared(ask, { local, cost, funds });
+      },
+      accrue: (cost) => {
+        soFar = cost;
+        local.accrue(cost);
+      },
+      release: (find) => {
+        if (!isOpen) return undefined;
+        isOpen = false;
+        const left = find?.();
+        if (!(left instanceof Promise)) return local.release(() => left);
+        // Whoever reads the accounts again in a second need not know sooner.
+        if (isAlone(ask.funds)) return local.release();
+        return left.then((funds) => local.release(() => funds));
+      },
+    };
+  }
+
+  async function spendShared(ask: LimitsAsk, { local, cost, funds }: Spending): Promise<Shortage | undefined> {
+    const { keyId, workspaceId } = ask;
+    const others = [tallies.ofWorkspace(workspaceId).accrued, tallies.ofKey(keyId).accrued];
+    // Before the server is asked: whatever it is told afterwards has this cost in it.
+    const short = local.spend(cost, funds);
+    if (short !== undefined) return short;
+    const reply = link.run(
+      spendScript,
+      [`weir:ws:${workspaceId}`, `weir:key:${keyId}`, replicasKey],
+      [link.name(), funds.balance, funds.budget ?? '', ...others, cost].map(String),
+    );
+    const answer = await link.inTime(reply);
+    const verdict = answer.kind === 'reply' ? answer.value : undefined;
+    if (!isShortage(verdict)) {
+      if (verdict !== 'taken') reply.catch(link.drop);
+      return undefined;
+    }
+    local.accrue(0n);
+    return verdict;
   }
 
   /** The server counts one more. If that was under a name of the past, or came too late, it is told how many there are. */

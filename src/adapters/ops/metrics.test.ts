@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { Failure } from '../../core/failure.ts';
 import { createMetrics } from './metrics.ts';
+import type { StoreFigures } from './store-gauges.ts';
 
 it('counts outcomes, refusals, faults and tokens, with labels from our own tables and the catalog alone', async () => {
   const metrics = createMetrics({ inFlight: () => 3, streams: () => 4 });
@@ -66,11 +67,31 @@ it('shows which models are listed and how available they are, as the catalog is 
 
 it('shows whether limits are shared, where there is somebody to share them with', async () => {
   const gauges = { inFlight: () => 0, streams: () => 0 };
-  let sharing = { isShared: true, replicas: 3 };
+  let sharing = { isShared: true, replicas: 3, late: 0 };
   const metrics = createMetrics({ ...gauges, sharing: () => sharing, blockedAddresses: () => 2 });
   expect(await metrics.render()).toMatch(/^weir_limits_shared 1$[^]*^weir_replicas 3$/m);
-  sharing = { isShared: false, replicas: 3 };
-  expect(await metrics.render()).toMatch(/^weir_limits_shared 0$/m);
+  sharing = { isShared: false, replicas: 3, late: 4 };
+  expect(await metrics.render()).toMatch(/^weir_limits_shared 0$[^]*^weir_limits_late_total 4$/m);
   expect(await metrics.render()).toMatch(/^weir_blocked_addresses 2$/m);
   expect(await createMetrics(gauges).render()).not.toContain('weir_limits_shared');
+});
+
+it('shows how the database stands and how much waits outside of it', async () => {
+  const gauges = { inFlight: () => 0, streams: () => 0 };
+  const here = { database: 'here', journalBytes: 0, hasRoom: true } as const;
+  let figures: StoreFigures = { ...here, waitingRows: 7 };
+  const metrics = createMetrics({ ...gauges, store: () => figures });
+  expect((await metrics.render()).split('\n')).toEqual(
+    expect.arrayContaining([
+      ...['weir_store_database{state="here"} 1', 'weir_store_database{state="away"} 0'],
+      ...['weir_store_journal_bytes 0', 'weir_store_journal_has_room 1', 'weir_store_waiting_rows 7'],
+    ]) as string[],
+  );
+  figures = { database: 'away', journalBytes: 5_000, hasRoom: false, waitingRows: 0 };
+  expect((await metrics.render()).split('\n')).toEqual(
+    expect.arrayContaining([
+      ...['weir_store_database{state="here"} 0', 'weir_store_database{state="away"} 1'],
+      ...['weir_store_journal_bytes 5000', 'weir_store_journal_has_room 0', 'weir_store_waiting_rows 0'],
+    ]) as string[],
+  );
 });

@@ -5,6 +5,8 @@ import type { Failure } from '../../core/failure.ts';
 import type { Load, ShedReason } from '../../core/load.ts';
 import type { AttemptReason } from '../../core/telemetry.ts';
 import type { Standing } from '../../core/performance.ts';
+import { addSharingGauges, type SharingFigures } from './sharing-gauges.ts';
+import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
 
 export interface Metrics {
   readonly outcome: (outcome: Outcome) => void;
@@ -31,8 +33,9 @@ export function createMetrics(gauges: {
   /** Share of new requests that Envoy lets through to the service. */
   readonly edgeOpening?: () => number;
   /** Absent: this process is the only one, and its limits need nobody else. */
-  readonly sharing?: () => { readonly isShared: boolean; readonly replicas: number };
+  readonly sharing?: () => SharingFigures;
   readonly blockedAddresses?: () => number;
+  readonly store?: () => StoreFigures;
   /** How the models of the catalog stand, by id. */
   readonly standings?: () => Iterable<readonly [string, Standing]>;
 }): Metrics {
@@ -103,20 +106,8 @@ export function createMetrics(gauges: {
       this.set(blockedAddresses());
     },
   });
-  if (sharing !== undefined) {
-    new Gauge({
-      ...{ name: 'weir_limits_shared', help: '1: limits hold over all replicas. 0: each keeps its share.', registers },
-      collect() {
-        this.set(sharing().isShared ? 1 : 0);
-      },
-    });
-    new Gauge({
-      ...{ name: 'weir_replicas', help: 'Replicas alive when the shared limits last answered.', registers },
-      collect() {
-        this.set(sharing().replicas);
-      },
-    });
-  }
+  if (sharing !== undefined) addSharingGauges(registry, sharing);
+  if (gauges.store !== undefined) addStoreGauges(registry, gauges.store);
   new Gauge({
     ...{ name: 'weir_model_listed', help: 'Whether the catalog lists the model: 1 or 0.', registers },
     labelNames: ['model'] as const,

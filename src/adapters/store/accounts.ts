@@ -1,9 +1,16 @@
 import type { DatabaseLocation } from './database-location.ts';
-import { createKey, findKey, listKeys, setKeyBudget, setKeyStatus } from './keys.ts';
+import { createKey, findKey, listKeys, setKeyBudget, setKeyLimits, setKeyStatus } from './keys.ts';
 import { type OpenOptions, openDatabase } from './open-database.ts';
 import { listRequests, usageReport } from './usage-report.ts';
 import { verifyLedger } from './verify-ledger.ts';
-import { createWorkspace, creditWorkspace, findWorkspace, listWorkspaces, setWorkspaceStatus } from './workspaces.ts';
+import {
+  createWorkspace,
+  creditWorkspace,
+  findWorkspace,
+  listWorkspaces,
+  setWorkspaceLimits,
+  setWorkspaceStatus,
+} from './workspaces.ts';
 
 /** What an operator does with accounts, keys and the ledger. */
 export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
@@ -34,11 +41,13 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
     findWorkspace: findWorkspace.bind(undefined, queries),
     creditWorkspace: changing(creditWorkspace),
     setWorkspaceStatus: changing(setWorkspaceStatus),
+    setWorkspaceLimits: changing(setWorkspaceLimits),
     createKey: changing(createKey),
     listKeys: listKeys.bind(undefined, queries),
     findKey: findKey.bind(undefined, queries),
     setKeyStatus: changing(setKeyStatus),
     setKeyBudget: changing(setKeyBudget),
+    setKeyLimits: changing(setKeyLimits),
     usageReport: usageReport.bind(undefined, queries),
     listRequests: listRequests.bind(undefined, queries),
     verifyLedger: verifyLedger.bind(undefined, queries),

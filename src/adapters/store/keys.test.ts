@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { findCredentials } from './find-credentials.ts';
-import { createKey, findKey, listKeys, setKeyBudget, setKeyStatus } from './keys.ts';
+import { createKey, findKey, listKeys, setKeyBudget, setKeyLimits, setKeyStatus } from './keys.ts';
 import { hashKey } from './new-key.ts';
 import { createWorkspace } from './workspaces.ts';
 
@@ -49,6 +49,14 @@ describe('keys', () => {
     expect(await findKey(queries, key.id)).not.toHaveProperty('budget');
   });
 
+  it('are given other limits, one of them or both', async () => {
+    const { queries, key } = await sampleDatabase();
+    expect(await setKeyLimits(queries, key.id, { rate: 500 })).toEqual({ ...key, rate: 500, burst: 200 });
+    await setKeyLimits(queries, key.id, { burst: 7 });
+    await setKeyLimits(queries, key.id, { rate: 3, burst: 9 });
+    expect(await findKey(queries, key.id)).toEqual({ ...key, rate: 3, burst: 9 });
+  });
+
   it('are suspended and resumed', async () => {
     const { queries, key } = await sampleDatabase();
     for (const status of ['suspended', 'active'] as const) {
@@ -81,5 +89,6 @@ describe('keys', () => {
     const { queries } = await sampleDatabase();
     await expect(setKeyStatus(queries, 'key_1', 'revoked')).rejects.toThrow('There is no key with the id "key_1".');
     await expect(setKeyBudget(queries, 'key_1', budget)).rejects.toThrow('There is no key');
+    await expect(setKeyLimits(queries, 'key_1', { rate: 1 })).rejects.toThrow('There is no key');
   });
 });

@@ -104,6 +104,20 @@ export async function setKeyBudget(
   });
 }
 
+/** Changes how many requests a key may make, as far as told; from then on its bucket is one of the new size. */
+export async function setKeyLimits(
+  queries: Kysely<Schema>,
+  id: string,
+  limits: { readonly rate?: number; readonly burst?: number },
+): Promise<KeyRecord> {
+  return queries.transaction().execute(async (transaction) => {
+    const { rate, burst } = { ...(await findKey(transaction, id)), ...limits };
+    const columns = { rate: BigInt(rate), burst: BigInt(burst) };
+    await transaction.updateTable('keys').set(columns).where('id', '=', id).execute();
+    return findKey(transaction, id);
+  });
+}
+
 export function keyOf(row: Selectable<Schema['keys']>): Key {
   const { id, status, budget_limit: limit, budget_period: period } = row;
   return {

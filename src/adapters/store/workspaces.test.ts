@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { sampleDatabase, sampleNow } from '../../../test/support/sample-database.ts';
 import { maxBalance, parseUsd } from '../../core/money.ts';
-import { createWorkspace, creditWorkspace, findWorkspace, listWorkspaces, setWorkspaceStatus } from './workspaces.ts';
+import {
+  createWorkspace,
+  creditWorkspace,
+  findWorkspace,
+  listWorkspaces,
+  setWorkspaceLimits,
+  setWorkspaceStatus,
+} from './workspaces.ts';
 
 const wanted = { credit: 0n, maxInFlight: 256, now: sampleNow };
 
@@ -66,6 +73,13 @@ describe('workspaces', () => {
     await expect(createWorkspace(queries, { ...wanted, name: 'rich', credit: maxBalance + 1n })).rejects.toThrow(
       'at most',
     );
+  });
+
+  it('may have more or fewer requests in flight than when they were made', async () => {
+    const { queries, workspace } = await sampleDatabase();
+    expect(await setWorkspaceLimits(queries, 'acme', { maxInFlight: 7 })).toEqual({ ...workspace, maxInFlight: 7 });
+    expect((await findWorkspace(queries, 'acme')).maxInFlight).toBe(7);
+    await expect(setWorkspaceLimits(queries, 'nobody', { maxInFlight: 7 })).rejects.toThrow('There is no workspace');
   });
 
   it('are suspended and resumed, as often as one likes', async () => {

@@ -99,6 +99,20 @@ export async function setWorkspaceStatus(
   });
 }
 
+/** Changes how many requests of a workspace may be under way at once. Those that are go on. */
+export async function setWorkspaceLimits(
+  queries: Kysely<Schema>,
+  nameOrId: string,
+  { maxInFlight }: Pick<Workspace, 'maxInFlight'>,
+): Promise<Workspace> {
+  return queries.transaction().execute(async (transaction) => {
+    const workspace = await findWorkspace(transaction, nameOrId);
+    const columns = { max_in_flight: BigInt(maxInFlight) };
+    await transaction.updateTable('workspaces').set(columns).where('id', '=', workspace.id).execute();
+    return findWorkspace(transaction, workspace.id);
+  });
+}
+
 export function workspaceOf(row: Selectable<Schema['workspaces']>): Workspace {
   const { id, name, status, balance } = row;
   return { id, name, status, balance, maxInFlight: Number(row.max_in_flight) };

@@ -61,7 +61,7 @@ export async function expectTokenBucket(options: {
             kind: isAdmitted ? 'admitted' : 'refused',
             rate: model.standing(),
           });
-          if (verdict.kind === 'admitted') verdict.slot.release();
+          if (verdict.kind === 'admitted') await verdict.slot.release();
         }
       }
     }),

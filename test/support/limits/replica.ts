@@ -17,7 +17,10 @@ export interface Replica {
   readonly changes: readonly string[];
 }
 
-export function startReplica(url: string, options: { readonly timeMs?: () => number } = {}): Replica {
+export function startReplica(
+  url: string,
+  options: { readonly timeMs?: () => number; readonly expectedReplicas?: number } = {},
+): Replica {
   const changes: string[] = [];
   let looks: (() => void)[] = [];
   const changed = (to: string) => (): void => {
@@ -44,7 +47,7 @@ export function startReplica(url: string, options: { readonly timeMs?: () => num
     verdict: async (ask) => {
       const verdict = await admit(ask);
       if (verdict.kind === 'refused') return verdict.by;
-      verdict.slot.release();
+      await verdict.slot.release();
       return 'admitted';
     },
     up: () => until(true),

@@ -1,0 +1,106 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type Caller, http1Caller } from '../support/caller.ts';
+import { costOf, picoUsd } from '../support/cost.ts';
+import { writeDemoTokenizer } from '../support/fault-sweep/demo-tokenizer.ts';
+import { putTogether } from '../support/put-together.ts';
+import { backendManifest, type LedgerRow, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+
+// Whoever always hangs up just before the usage chunk has had all of the answer. He pays for it, whoever counts.
+
+let engine: DemoEngine;
+let weir: Weir;
+let caller: Caller;
+const tokenizers = mkdtempSync(join(tmpdir(), 'weir-tokenizers-'));
+
+beforeAll(async () => {
+  writeDemoTokenizer(tokenizers, 'demo');
+  engine = await startDemoEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
+  const catalog = [
+    ...[backendManifest('running', engine), backendManifest('at-the-end', engine, 'llamacpp')],
+    modelManifest('test/running', ['running']),
+    modelManifest('test/tokenizer', ['at-the-end'], '  tokenizer: {path: demo}'),
+    modelManifest('test/nobody', ['at-the-end']),
+  ];
+  weir = await startWeir({
+    ...{ manifests: { 'catalog.yaml': catalog.join('') }, unlimited: true },
+    env: { WEIR_TOKENIZERS: tokenizers },
+  });
+});
+beforeEach(() => {
+  engine.reset();
+  caller = http1Caller(weir);
+});
+afterEach(() => caller.close());
+afterAll(async () => {
+  await weir.close();
+  await engine.close();
+  rmSync(tokenizers, { recursive: true });
+});
+
+const prices = { prompt: 150_000n, cached: 30_000n, completion: 600_000n };
+const text = 'Water finds its own level in the end';
+const ask = (model: string, directives: object, stream = true): object => ({
+  ...{ model, stream, reasoning_effort: 'none' },
+  ...(stream ? { stream_options: { include_usage: true } } : {}),
+  messages: [
+    { role: 'user', content: `How? [[demo ${JSON.stringify({ content: text, cachedTokens: 0, ...directives })}]]` },
+  ],
+});
+
+async function rowOf(mark: string): Promise<LedgerRow> {
+  await weir.settled();
+  const rows = (await weir.ledger()).filter((row) => row['correlation_id'] === mark);
+  expect(rows).toHaveLength(1);
+  return rows[0] ?? {};
+}
+
+describe.each([
+  ['test/running', 'the engine while it streams', 'engine', 'exactly'],
+  ['test/tokenizer', 'the model’s tokenizer', 'tokenizer', 'exactly'],
+  ['test/nobody', 'nobody', 'estimate', 'about'],
+] as const)('a caller of %s, where %s counts, who always hangs up before the usage chunk', (model, _, by, how) => {
+  test.each([
+    ['at the last piece of the text', (sent: string) => sent.includes(' end"')],
+    ['at the finish', (sent: string) => sent.includes('"finish_reason":"stop"')],
+  ])('%s, pays for the prompt and all of the text, each time', async (_when, isThen) => {
+    const { usage } = putTogether((await caller.ask(ask(model, {}))).text());
+    for (const turn of [1, 2, 3]) {
+      const mark = `${model.replace('/', '-')}-${isThen('"finish_reason":"stop"') ? 'finish' : 'text'}-${turn}`;
+      // Long after all of it, and before a stall that nobody would wait for.
+      const directives = { deltaTokens: 1, stallAfterEvents: 10, stallMs: 60_000 };
+      const open = caller.open(ask(model, directives), { headers: { 'x-request-id': mark } });
+      await (await open.answer).until(isThen);
+      open.leave();
+      await engine.until(() => engine.openRequests() === 0);
+      const row = await rowOf(mark);
+      expect(row).toMatchObject({
+        outcome: 'cancelled',
+        counted_by: by,
+        completion_tokens: usage['completion_tokens'],
+      });
+      if (how === 'exactly') expect(row['prompt_tokens']).toBe(usage['prompt_tokens']);
+      else expect(row['prompt_tokens']).toBeGreaterThanOrEqual(Number(usage['prompt_tokens']));
+      expect(picoUsd(row['cost'])).toBe(costOf(row, prices));
+      expect(picoUsd(row['cost'])).toBeGreaterThanOrEqual(picoUsd(String(usage['cost'])));
+    }
+  });
+});
+
+test.each([
+  ['test/running', true],
+  ['test/running', false],
+  ['test/tokenizer', true],
+  ['test/nobody', true],
+])('0 tokens reported by the engine of %s bill 0, though a text was delivered (stream: %s)', async (model, stream) => {
+  const mark = `zero-${model.replace('/', '-')}-${stream ? 'stream' : 'whole'}`;
+  const answer = await caller.ask(ask(model, { usage: 'zeros' }, stream), { headers: { 'x-request-id': mark } });
+  expect(answer.text()).toContain('end');
+  expect(answer.text()).toContain('"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0,"cost":0}');
+  expect(await rowOf(mark)).toMatchObject({
+    ...{ outcome: 'completed', prompt_tokens: 0, completion_tokens: 0, cost: '0', counted_by: 'engine' },
+  });
+});

@@ -1,0 +1,84 @@
+import type { Caller } from '../caller.ts';
+import type { Leaving, StormKey, StormRequest } from './storm-kinds.ts';
+
+/** What its caller saw of one request. */
+export interface StormRecord {
+  /** Sent as `x-request-id`, and with the prompt as a note to the engine. */
+  readonly mark: string;
+  readonly request: StormRequest;
+  /** Which of the gateways it went to. */
+  readonly replica: number;
+  /** Monotonic milliseconds. */
+  readonly sentMs: number;
+  readonly endedMs: number;
+  /** 0: no answer came. */
+  readonly status: number;
+  /** `left`: the caller hung up. `cut`: the connection broke. `hung`: nobody ended it. */
+  readonly end: 'clean' | 'cut' | 'left' | 'hung';
+  readonly text: string;
+}
+
+/** Far above what any request of a storm takes. */
+const patienceMs = 40_000;
+
+/** Pieces of text in a stream. */
+export const piecesIn = (text: string): number => text.match(/"delta":\{"content":"[^"]/g)?.length ?? 0;
+
+function isFarEnough(text: string, leaving: Exclude<Leaving, { readonly kind: 'after' }>): boolean {
+  return leaving.kind === 'pieces' ? piecesIn(text) >= leaving.count : text.includes('"finish_reason":"stop"');
+}
+
+function bodyOf({ model, stream, includeUsage, directives, rawBody }: StormRequest, mark: string): object | string {
+  if (rawBody !== undefined) return rawBody;
+  const content = `How high is it? [[demo ${JSON.stringify({ ...directives, note: mark })}]]`;
+  const messages = [
+    { role: 'system', content: 'You measure water.' },
+    { role: 'user', content },
+  ];
+  const options = stream && includeUsage ? { stream_options: { include_usage: true } } : {};
+  return { model, stream, messages, ...options, reasoning_effort: 'none' };
+}
+
+export interface StormSend {
+  readonly mark: string;
+  readonly replica: number;
+  readonly caller: Caller;
+  readonly keys: Readonly<Record<StormKey, string>>;
+  /** Of the caller, as a trusted proxy tells it. */
+  readonly address: string;
+}
+
+/** Makes one request and resolves, whatever becomes of it, to what its caller saw. */
+export async function sendStorm(request: StormRequest, options: StormSend): Promise<StormRecord> {
+  const { mark, replica, caller, keys, address } = options;
+  const sentMs = performance.now();
+  let status = 0;
+  let text = (): string => '';
+  let end: StormRecord['end'] = 'cut';
+  const open = caller.open(bodyOf(request, mark), {
+    headers: { 'x-request-id': mark, 'x-forwarded-for': address, authorization: `Bearer ${keys[request.key]}` },
+  });
+  const leave = (as: 'left' | 'hung'): void => {
+    if (end === 'hung') return;
+    end = as;
+    open.leave();
+  };
+  const timers = [setTimeout(leave, patienceMs, 'hung')];
+  const { leaving } = request;
+  if (leaving?.kind === 'after') timers.push(setTimeout(leave, leaving.ms, 'left'));
+  try {
+    const answer = await open.answer;
+    ({ status, text } = answer);
+    if (leaving !== undefined && leaving.kind !== 'after' && status === 200) {
+      await answer.until((now) => isFarEnough(now, leaving) || now.includes('[DONE]')).catch(() => undefined);
+      if (isFarEnough(text(), leaving)) leave('left');
+    }
+    const how = await answer.ended;
+    if (how === 'clean') end = 'clean';
+  } catch {
+    // No answer came: whoever judges knows whether it may not have.
+  } finally {
+    for (const timer of timers) clearTimeout(timer);
+  }
+  return { mark, request, replica, sentMs, endedMs: performance.now(), status, end, text: text() };
+}
