@@ -1,8 +1,9 @@
 import type { Backend, CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../core/catalog.ts';
 import { compileBackend } from './compile-backend.ts';
 import { type BackendsInSight, compileModel } from './compile-model.ts';
+import { isFields } from './is-fields.ts';
 import { keepModel, previousBackends } from './keep.ts';
-import { isFields, problemIn, type ReadResult, readObject } from './read-object.ts';
+import { problemIn, type ReadResult, readObject } from './read-object.ts';
 import { sha256 } from './sha256.ts';
 import { unique } from './unique.ts';
 
