@@ -6,7 +6,7 @@ import { kubectl } from './kubectl.ts';
 import { kubeRequest } from './request.ts';
 
 /** The generated CRDs, as they are in the chart. */
-export const crdFolder = join(import.meta.dirname, '..', '..', '..', 'charts', 'weir', 'crds');
+const crdFolder = join(import.meta.dirname, '..', '..', '..', 'charts', 'weir', 'crds');
 const readyMs = 60_000;
 
 /** Installs the CRDs and resolves when objects of them can be listed: a new kind is unknown, then busy, for about two seconds. */
