@@ -41,6 +41,8 @@ export interface Catalog {
   readonly change: (reading: CatalogReading) => void;
   /** Resolves when Envoy has the clusters of the first reading. */
   readonly programmed: Promise<void>;
+  /** Resolves when the readings taken so far have been worked off. */
+  readonly idle: () => Promise<void>;
   /** Stops following. Resolves when nothing is under way any more. */
   readonly close: () => Promise<void>;
 }
@@ -115,6 +117,7 @@ export function followCatalog(options: FollowOptions): Catalog {
         options.onCompiled?.(reading, compilation);
         if (snapshot.version !== snapshots.current().version) await swap(snapshot);
       }),
+    idle: () => work,
     close: async () => {
       closed = true;
       await work;

@@ -1,8 +1,9 @@
 import type { Backend, CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../core/catalog.ts';
 import { compileBackend, type CompiledBackend, secretsOf } from './compile-backend.ts';
 import { type BackendsInSight, type CompiledModel, compileModel } from './compile-model.ts';
+import { isFields } from './is-fields.ts';
 import { keepModel, previousBackends } from './keep.ts';
-import { isFields, problemIn, type ReadResult, readObject } from './read-object.ts';
+import { problemIn, type ReadResult, readObject } from './read-object.ts';
 import { createRemembered } from './remember.ts';
 import { versionOf } from './snapshot-version.ts';
 import { unique } from './unique.ts';

@@ -1,5 +1,5 @@
 import type { CatalogObject } from '../core/catalog.ts';
-import { isFields } from './read-object.ts';
+import { isFields } from './is-fields.ts';
 import { referredSecrets } from './referred-secrets.ts';
 import type { Verdicts } from './verdict.ts';
 

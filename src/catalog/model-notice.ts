@@ -1,6 +1,6 @@
 import type { KubeObject } from '../core/kube-object.ts';
 import { type Announcement, isWaived, type Notice, noticeOf } from './notice.ts';
-import { isFields } from './read-object.ts';
+import { isFields } from './is-fields.ts';
 
 /** When a Model of a cluster leaves, by what it declares and what its status remembers; undefined: it stays. */
 export function noticeFor(object: KubeObject, now: number): Notice | undefined {

@@ -1,5 +1,5 @@
 import type { CatalogObject } from '../core/catalog.ts';
-import { isFields } from './read-object.ts';
+import { isFields } from './is-fields.ts';
 
 /**
  * Names of the Secrets that Backends refer to, each with the keys that are asked of it. Objects that break the rules of
