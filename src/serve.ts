@@ -12,9 +12,9 @@ import { listenExtProc } from './adapters/extproc/server.ts';
 import { createMemoryLimits } from './adapters/limits/memory.ts';
 import { shareBlocks } from './adapters/limits/shared-blocks.ts';
 import { createValkeyLimits, type ValkeyLimits } from './adapters/limits/valkey.ts';
-import { openManifests } from './adapters/manifests/source.ts';
 import { createMetrics } from './adapters/ops/metrics.ts';
 import { startOps } from './adapters/ops/server.ts';
+import { createProblemLog } from './adapters/ops/problem-log.ts';
 import { createStandingLog } from './adapters/ops/standing-log.ts';
 import { createTelemetry } from './adapters/ops/telemetry.ts';
 import { systemClock } from './adapters/process/clock.ts';
@@ -33,7 +33,6 @@ import { blockMs, createAddressGate, tolerated, windowMs } from './admission/add
 import type { Route, Snapshot } from './core/catalog.ts';
 import { renderClusters } from './envoy/clusters.ts';
 import { runFolder } from './envoy/run-folder.ts';
-import { checkObject } from './catalog/check-object.ts';
 import { databaseLocation } from './commands/database-location.ts';
 import { createHedgeBudget } from './dispatch/hedge-budget.ts';
 import { followCatalog } from './follow-catalog.ts';
@@ -41,6 +40,7 @@ import { createPipeline, type Pipeline } from './pipeline.ts';
 import { prepareHere } from './prepare.ts';
 import { createAffinity } from './routing/affinity.ts';
 import { createHealth } from './routing/health.ts';
+import { openCatalogSource } from './serve/catalog-source.ts';
 import { createModelPerformance } from './telemetry/model-performance.ts';
 import { readSettings, type Settings, settingsSchema } from './settings.ts';
 
@@ -157,19 +157,14 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     }
   };
 
-  const source = await openManifests({
-    dir: settings.WEIR_MANIFESTS,
-    clock: systemClock,
-    check: checkObject,
-    onChange: (manifests) => catalog.change(manifests),
-  });
+  const source = await openCatalogSource(settings, { log, onChange: (reading) => catalog.change(reading) });
   const catalog = followCatalog({
     first: source.first,
+    ...(source.previous === undefined ? {} : { previous: source.previous }),
+    onCompiled: source.compiled,
     listing: { clock: systemClock, standing: measured.standing },
     applyClusters: clusterFile.apply,
-    onProblems: (problems) => {
-      for (const { where, field, message } of problems) log.warn({ where, field, message }, 'manifest problem');
-    },
+    onProblems: createProblemLog(log),
     onSwap: (snapshot) => {
       health.retain(routesOf(snapshot));
       measured.retain(snapshot.models);
@@ -193,6 +188,7 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   const metrics = createMetrics({
     ...(link === undefined ? {} : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas() }) }),
     blockedAddresses: gate.blocked,
+    ...(source.ageMs === undefined ? {} : { catalogAgeMs: source.ageMs }),
     inFlight: () => pipeline.inFlight(),
     streams: () => extproc.open(),
     load: load.current,
@@ -237,7 +233,8 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     metricsType: metrics.contentType,
     ready: () => ready,
   });
-  await catalog.programmed;
+  await Promise.all([catalog.programmed, source.known]);
+  await catalog.idle();
   ready = true;
   announce({ type: 'ready', opsPort: ops.port });
   log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
