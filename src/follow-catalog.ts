@@ -28,7 +28,7 @@ export interface FollowOptions {
   readonly applyClusters: (clusters: readonly Cluster[]) => Promise<void>;
   readonly onProblems: (problems: readonly CatalogProblem[]) => void;
   /** What was made of a reading, whether or not anything served has changed by it; the first one included. */
-  readonly onCompiled?: (reading: CatalogReading, compilation: Compilation) => void;
+  readonly onCompiled?: (compilation: Compilation) => void;
   readonly onSwap: (snapshot: Snapshot) => void;
   readonly onError: (error: unknown) => void;
 }
@@ -53,7 +53,7 @@ export function followCatalog(options: FollowOptions): Catalog {
   const { onProblems, onError } = options;
   const compiled = compile(options.first.objects, options.previous);
   onProblems([...options.first.problems, ...compiled.problems]);
-  options.onCompiled?.(options.first, compiled);
+  options.onCompiled?.(compiled);
   const snapshots = createSnapshots(compiled.snapshot, () => queue(dropUnused));
   let closed = false;
   let waiting = 0;
@@ -114,7 +114,7 @@ export function followCatalog(options: FollowOptions): Catalog {
         const compilation = compile(reading.objects, snapshots.current());
         const { snapshot, problems } = compilation;
         onProblems([...reading.problems, ...problems]);
-        options.onCompiled?.(reading, compilation);
+        options.onCompiled?.(compilation);
         if (snapshot.version !== snapshots.current().version) await swap(snapshot);
       }),
     idle: () => work,

@@ -41,7 +41,10 @@ export interface KeptReading {
   readonly inStepAt: number;
 }
 
-/** What the controller judges: the objects of one reading and what was made of just these. */
+/**
+ * What the controller judges: the newest objects, and what was made of those that have been compiled. One that changed
+ * since then has no verdict there yet.
+ */
 export interface Judged {
   readonly objects: readonly KubeObject[];
   readonly compilation: Compilation;
@@ -58,8 +61,8 @@ export interface KubeCatalog {
   /** How old what is served may be, milliseconds; 0 while every change is heard of, undefined before anything was. */
   readonly ageMs: () => number | undefined;
   /** Tells what was made of a reading. */
-  readonly compiled: (reading: CatalogReading, compilation: Compilation) => void;
-  /** The newest reading of the cluster with what was made of it; undefined until there is one. */
+  readonly compiled: (compilation: Compilation) => void;
+  /** Undefined until the cluster has been read. */
   readonly judged: () => Judged | undefined;
   readonly close: () => Promise<void>;
 }
@@ -75,7 +78,7 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
   let newest: ClusterReading | undefined;
   let served: CatalogReading | undefined;
   let isOpen = false;
-  let judged: { readonly reading: CatalogReading; readonly compilation: Compilation } | undefined;
+  let lastCompilation: Compilation | undefined;
   let disarmNotice: Disarm = () => undefined;
   let disarmConfirm: Disarm = () => undefined;
 
@@ -129,8 +132,8 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
       const at = follower.inStepAt() ?? loaded?.inStepAt;
       return at === undefined ? undefined : Math.max(0, clock.now() - at);
     },
-    compiled: (reading, compilation) => {
-      judged = { reading, compilation };
+    compiled: (compilation) => {
+      lastCompilation = compilation;
       // What stands in for the cluster is no news of it.
       if (newest === undefined) return;
       const objects = keepObjects(compilation.verdicts, keptObjects);
@@ -139,9 +142,9 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
       kept.save(objects).catch(onError);
     },
     judged: () =>
-      newest === undefined || judged === undefined || judged.reading !== served
+      newest === undefined || lastCompilation === undefined
         ? undefined
-        : { objects: newest.objects, compilation: judged.compilation },
+        : { objects: newest.objects, compilation: lastCompilation },
     close: async () => {
       disarmNotice();
       disarmConfirm();

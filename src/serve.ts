@@ -8,6 +8,7 @@ import { createEnvoyAdmin } from './adapters/envoy/admin.ts';
 import { createClusterFile } from './adapters/envoy/cluster-file.ts';
 import { createDownstreamBuffers } from './adapters/envoy/downstream-buffers.ts';
 import { createEdgeValve } from './adapters/envoy/edge-valve.ts';
+import { createProgramming } from './adapters/envoy/programming.ts';
 import { listenExtProc } from './adapters/extproc/server.ts';
 import { createMemoryLimits } from './adapters/limits/memory.ts';
 import { shareBlocks } from './adapters/limits/shared-blocks.ts';
@@ -41,6 +42,7 @@ import { prepareHere } from './prepare.ts';
 import { createAffinity } from './routing/affinity.ts';
 import { createHealth } from './routing/health.ts';
 import { openCatalogSource } from './serve/catalog-source.ts';
+import type { Replica } from './serve/replica.ts';
 import { createModelPerformance } from './telemetry/model-performance.ts';
 import { readSettings, type Settings, settingsSchema } from './settings.ts';
 
@@ -137,6 +139,7 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     ...{ admin: envoyAdmin, clock: systemClock, stepMs: openingStepMs },
     next: (opening) => nextOpening(opening, load.current()),
   });
+  const programming = createProgramming({ clusterFile, admin: envoyAdmin });
   const buffers = createDownstreamBuffers({ adminSocket: paths.adminSocket, clock: systemClock });
   const egress = createEgress({ socketPath: paths.egressSocket });
   const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
@@ -157,18 +160,23 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     }
   };
 
+  let replica: Replica | undefined = undefined;
   const source = await openCatalogSource(settings, { log, onChange: (reading) => catalog.change(reading) });
   const catalog = followCatalog({
     first: source.first,
     ...(source.previous === undefined ? {} : { previous: source.previous }),
-    onCompiled: source.compiled,
+    onCompiled: (compilation) => {
+      source.compiled(compilation);
+      replica?.changed();
+    },
     listing: { clock: systemClock, standing: measured.standing },
-    applyClusters: clusterFile.apply,
+    applyClusters: programming.apply,
     onProblems: createProblemLog(log),
     onSwap: (snapshot) => {
       health.retain(routesOf(snapshot));
       measured.retain(snapshot.models);
       loadTokenizers(snapshot);
+      replica?.changed();
       log.info({ version: snapshot.version, models: snapshot.models.size }, 'catalog changed');
     },
     onError: (error) => log.error({ error: String(error) }, 'Envoy does not have the catalog yet'),
@@ -188,7 +196,9 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   const metrics = createMetrics({
     ...(link === undefined ? {} : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas() }) }),
     blockedAddresses: gate.blocked,
-    ...(source.ageMs === undefined ? {} : { catalogAgeMs: source.ageMs }),
+    ...(source.ageMs === undefined
+      ? {}
+      : { catalogAgeMs: source.ageMs, isLeading: () => replica?.isLeading() === true }),
     inFlight: () => pipeline.inFlight(),
     streams: () => extproc.open(),
     load: load.current,
@@ -233,6 +243,10 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     metricsType: metrics.contentType,
     ready: () => ready,
   });
+  replica = source.join?.({
+    ...{ programming, snapshot: catalog.snapshots.current, isServing: health.isServing },
+    isListed: (model) => measured.standing(model).listed,
+  });
   await Promise.all([catalog.programmed, source.known]);
   await catalog.idle();
   ready = true;
@@ -241,6 +255,8 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
 
   return async () => {
     ready = false;
+    // Another one takes over its part while it still drains.
+    await replica?.close();
     await extproc.close(settings.WEIR_DRAIN_SECONDS * 1000);
     await source.close();
     await catalog.close();

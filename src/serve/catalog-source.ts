@@ -6,7 +6,7 @@ import type { Compilation } from '../catalog/compile.ts';
 import type { Snapshot } from '../core/catalog.ts';
 import type { CatalogReading } from '../follow-catalog.ts';
 import type { Settings } from '../settings.ts';
-import type { ReplicaParts, Replica } from './replica.ts';
+import type { Replica, ReplicaParts } from './replica.ts';
 
 /** Where the catalog comes from: a folder or a Kubernetes namespace. */
 export interface CatalogSource {
@@ -16,7 +16,7 @@ export interface CatalogSource {
   /** Resolves when there is something to go by; until then nothing can be served. */
   readonly known: Promise<void>;
   /** Is told what was made of every reading. */
-  readonly compiled: (reading: CatalogReading, compilation: Compilation) => void;
+  readonly compiled: (compilation: Compilation) => void;
   /** How old what is served may be, milliseconds; undefined: nothing is known yet. Absent: a folder is never behind. */
   readonly ageMs?: () => number | undefined;
   /** Joins the replicas that tell the cluster how its objects fare. Absent: there is nobody to tell. */

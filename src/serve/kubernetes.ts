@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { findAccess } from '../adapters/kube/access.ts';
 import { createKubeClient } from '../adapters/kube/client.ts';
@@ -8,6 +10,7 @@ import { referredSecrets } from '../catalog/referred-secrets.ts';
 import { openKubeCatalog } from '../kube-catalog.ts';
 import type { Settings } from '../settings.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
+import { joinReplicas } from './replica.ts';
 
 export interface KubernetesOptions extends CatalogSourceOptions {
   readonly namespace: string;
@@ -45,8 +48,15 @@ export async function openKubernetes({
     const ageSeconds = Math.round((catalog.ageMs() ?? 0) / 1000);
     log.warn({ namespace, ageSeconds }, 'the API server is away: serving the catalog that was kept on disk');
   }
+  const name = settings.WEIR_POD_NAME ?? hostname().toLowerCase();
   return {
     ...catalog,
+    join: (parts) =>
+      joinReplicas({
+        ...parts,
+        ...{ client, namespace, name, log, clock: systemClock, random: Math.random, judged: catalog.judged },
+        identity: `${name}_${randomUUID()}`,
+      }),
     close: async () => {
       await catalog.close();
       client.close();
