@@ -102,8 +102,11 @@ export function startController(options: ControllerOptions): Controller {
     const finalizers = finalizersOf(judgement, clock.now());
     try {
       if (finalizers !== undefined) await options.writeFinalizers(object, finalizers);
-      // Its last finalizer has gone, and with it the object.
-      if (finalizers?.length === 0 && object.deletedAt !== undefined) return;
+      if (finalizers !== undefined && object.deletedAt !== undefined) {
+        options.tell(object, goneNote(judgement));
+        // With its last finalizer the object has gone.
+        if (finalizers.length === 0) return;
+      }
       if (differs) {
         await options.writeStatus(object, status);
         overlays.set(object.uid, { over: object.resourceVersion, status });
@@ -164,6 +167,12 @@ function finalizersOf({ object, verdict, notice }: ObjectJudgement, now: number)
   }
   const hasLeft = notice !== undefined && notice.leavesAt <= now;
   return has && hasLeft ? object.finalizers.filter((name) => name !== noticeFinalizer) : undefined;
+}
+
+function goneNote({ notice }: ObjectJudgement): Notable {
+  return notice?.isWaived === true
+    ? { severity: 'Warning', reason: 'NoticeWaived', action: 'Remove', note: 'left the catalog without its notice' }
+    : { severity: 'Normal', reason: 'Left', action: 'Remove', note: 'left the catalog, its notice has run' };
 }
 
 function isGoneOrChanged(error: unknown): boolean {

@@ -7,6 +7,7 @@ import { followCluster, type Trouble } from '../adapters/kube/follow-cluster.ts'
 import { createKeptCatalog } from '../adapters/kube/kept-catalog.ts';
 import { systemClock } from '../adapters/process/clock.ts';
 import { referredSecrets } from '../catalog/referred-secrets.ts';
+import type { Clock } from '../core/clock.ts';
 import { openKubeCatalog } from '../kube-catalog.ts';
 import type { Settings } from '../settings.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
@@ -15,23 +16,25 @@ import { joinReplicas } from './replica.ts';
 export interface KubernetesOptions extends CatalogSourceOptions {
   readonly namespace: string;
   readonly settings: Settings;
+  /** Default: the real time. */
+  readonly clock?: Clock;
+  /** Where KUBECONFIG is. Default: that of the process. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
+export type KubernetesSource = Required<CatalogSource>;
+
 /** Takes the catalog from a namespace. Rejects when there is no cluster to ask; one that is away is waited for. */
-export async function openKubernetes({
-  namespace,
-  settings,
-  log,
-  onChange,
-}: KubernetesOptions): Promise<CatalogSource> {
-  const access = findAccess(process.env);
+export async function openKubernetes(options: KubernetesOptions): Promise<KubernetesSource> {
+  const { namespace, settings, log, onChange, clock = systemClock, environment = process.env } = options;
+  const access = findAccess(environment);
   const client = createKubeClient(access);
   const catalog = await openKubeCatalog({
-    clock: systemClock,
+    clock,
     kept: createKeptCatalog({ file: join(settings.WEIR_DATA, 'catalog.json'), namespace }),
     follow: (onReading) =>
       followCluster({
-        ...{ client, namespace, clock: systemClock, random: Math.random, onReading },
+        ...{ client, namespace, clock, random: Math.random, onReading },
         secretsOf: (backends) => referredSecrets(backends.map(({ declared }) => declared)),
         onTroubles: (troubles) => logTroubles(troubles),
       }),
@@ -54,7 +57,7 @@ export async function openKubernetes({
     join: (parts) =>
       joinReplicas({
         ...parts,
-        ...{ client, namespace, name, log, clock: systemClock, random: Math.random, judged: catalog.judged },
+        ...{ client, namespace, name, log, clock, random: Math.random, judged: catalog.judged },
         identity: `${name}_${randomUUID()}`,
       }),
     close: async () => {
