@@ -42,6 +42,8 @@ export interface TestReplicaOptions {
   readonly namespace: string;
   readonly name?: string;
   readonly clock?: Clock;
+  /** Has every line of its log as it is written. */
+  readonly onLog?: (line: string) => void;
   /** Default: a new folder that is removed at the end. */
   readonly data?: string;
 }
@@ -51,7 +53,15 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
   const { kubeconfig, namespace, name = 'weir-0' } = options;
   const data = options.data ?? mkdtempSync(join(tmpdir(), 'weir-replica-'));
   const lines: string[] = [];
-  const log = pino({ base: {} }, { write: (line: string) => void lines.push(line) });
+  const log = pino(
+    { base: {} },
+    {
+      write: (line: string) => {
+        lines.push(line);
+        options.onLog?.(line);
+      },
+    },
+  );
   const settings = readSettings({ WEIR_DATA: data, WEIR_KUBERNETES_NAMESPACE: namespace, WEIR_POD_NAME: name });
   const [out, unlisted] = [new Set<string>(), new Set<string>()];
   const envoy: StandInEnvoy = { refused: new Map(), lagging: new Set(), endpoints: new Map(), isAway: false };
