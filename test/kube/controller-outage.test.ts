@@ -169,16 +169,18 @@ test('an object that turned bad while nobody served keeps serving as it last was
 test('without an API server and without a kept catalog nothing is served until there is one', async () => {
   await server.kill();
   const clock = startHurriedClock();
-  const tried = Promise.withResolvers<void>();
-  const onLog = (line: string): void => (line.includes('not followed') ? tried.resolve() : undefined);
+  const goesOn = Promise.withResolvers<void>();
+  // Said by who has joined the other replicas, which is after the first reading was given up.
+  const onLog = (line: string): void =>
+    line.includes('election of a replica is stuck') ? goesOn.resolve() : undefined;
+  let started = false;
   const starting = startTestReplica({ kubeconfig: server.kubeconfig, namespace, data: folder, clock, onLog });
-  await tried.promise;
-  // Longer than it waits for the first reading, which now is taken to be empty.
-  clock.advance(60_000);
-  expect(await Promise.race([starting, server.start().then(() => 'not started')])).toBe('not started');
-  replica = await starting;
-  expect(replica.models()).toEqual(['test/good']);
-  await replica.close();
-  replica = undefined;
+  void starting.then(() => (started = true));
+  await goesOn.promise;
+  expect(started).toBe(false);
+  await server.start();
+  const { models, close } = await starting;
+  expect(models()).toEqual(['test/good']);
+  await close();
   clock.stop();
 });
