@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { findAccess } from '../adapters/kube/access.ts';
 import { createKubeClient } from '../adapters/kube/client.ts';
-import { followCluster, type Trouble } from '../adapters/kube/follow-cluster.ts';
+import { followCluster } from '../adapters/kube/follow-cluster.ts';
 import { createKeptCatalog } from '../adapters/kube/kept-catalog.ts';
 import { systemClock } from '../adapters/process/clock.ts';
 import { referredSecrets } from '../catalog/referred-secrets.ts';
@@ -11,6 +11,7 @@ import type { Clock } from '../core/clock.ts';
 import { openKubeCatalog } from '../kube-catalog.ts';
 import type { Settings } from '../settings.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
+import { createTroubleLog } from './trouble-log.ts';
 import { joinReplicas } from './replica.ts';
 
 export interface KubernetesOptions extends CatalogSourceOptions {
@@ -36,16 +37,11 @@ export async function openKubernetes(options: KubernetesOptions): Promise<Kubern
       followCluster({
         ...{ client, namespace, clock, random: Math.random, onReading },
         secretsOf: (backends) => referredSecrets(backends.map(({ declared }) => declared)),
-        onTroubles: (troubles) => logTroubles(troubles),
+        onTroubles: createTroubleLog(log, namespace),
       }),
     onChange,
     onError: (error) => log.error({ error: String(error) }, 'the last catalog cannot be kept on disk'),
   });
-
-  function logTroubles(troubles: readonly Trouble[]): void {
-    if (troubles.length === 0) log.info({ namespace }, 'the catalog is in step with the API server');
-    for (const { of, reason } of troubles) log.warn({ namespace, of, reason }, 'the catalog is not followed');
-  }
 
   if (catalog.isFirstKept) {
     const ageSeconds = Math.round((catalog.ageMs() ?? 0) / 1000);

@@ -28,16 +28,21 @@ export interface KubeClient {
   readonly close: () => void;
 }
 
-/** The API server answers in milliseconds, or is in trouble. */
-const callMs = 15_000;
-/** Bookmarks come every minute: a watch that says nothing for longer is not connected any more. */
-const silentMs = 150_000;
-/** An object can have 1.5 MB in etcd, and twice that as JSON in an event. */
-const longestLine = 8 * 1024 * 1024;
+export interface ClientLimits {
+  /** The API server answers in milliseconds, or is in trouble. Default 15 s. */
+  readonly callMs?: number;
+  /** Bookmarks come every minute: a watch that says nothing for longer is not connected any more. Default 150 s. */
+  readonly silentMs?: number;
+  /** An object can have 1.5 MB in etcd, and twice that as JSON in an event. Default 8 Mi characters. */
+  readonly longestLine?: number;
+}
 
 const statusBody = z.object({ message: z.string().default(''), reason: z.string().default('') });
 
-export function createKubeClient(access: Access): KubeClient {
+export function createKubeClient(
+  access: Pick<Access, 'server' | 'options' | 'close'>,
+  { callMs = 15_000, silentMs = 150_000, longestLine = 8 * 1024 * 1024 }: ClientLimits = {},
+): KubeClient {
   const request = access.server.startsWith('https:') ? tlsRequest : plainRequest;
   const base = access.server.replace(/\/+$/, '');
 
@@ -74,7 +79,12 @@ export function createKubeClient(access: Access): KubeClient {
     watch: async (path, { signal, onOpen, onLine }) => {
       if (signal.aborted) return;
       const sent = await send('GET', path, { signal });
-      sent.setTimeout(silentMs, () => sent.destroy(new Error('the watch has gone silent')));
+      // An answer that has begun says only that it was aborted, not why.
+      let silence: Error | undefined;
+      sent.setTimeout(silentMs, () => {
+        silence = new Error('the watch has gone silent');
+        sent.destroy(silence);
+      });
       const timer = setTimeout(() => sent.destroy(new Error('the API server does not answer')), callMs);
       try {
         const response = await answerOf(sent);
@@ -84,9 +94,9 @@ export function createKubeClient(access: Access): KubeClient {
           return;
         }
         onOpen();
-        await eachLine(response, onLine);
+        await eachLine(response, { onLine, longestLine });
       } catch (error) {
-        if (!signal.aborted) throw error;
+        if (!signal.aborted) throw silence ?? error;
       } finally {
         clearTimeout(timer);
         sent.destroy();
@@ -122,7 +132,10 @@ function apiError(status: number, text: string): ApiError {
   }
 }
 
-async function eachLine(response: IncomingMessage, onLine: (line: string) => void): Promise<void> {
+async function eachLine(
+  response: IncomingMessage,
+  { onLine, longestLine }: { readonly onLine: (line: string) => void; readonly longestLine: number },
+): Promise<void> {
   response.setEncoding('utf8');
   let rest = '';
   for await (const piece of response) {
