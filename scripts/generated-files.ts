@@ -19,6 +19,7 @@ export const generatedFiles: readonly GeneratedFile[] = [
       const bootstrap = renderBootstrap({
         runFolder: '/run/weir',
         edge: { address: '0.0.0.0', port: 8080 },
+        ops: { address: '0.0.0.0', port: 9092 },
         trustedHops: 0,
         maxConnections: 10_000,
         heapBytes: 1024 ** 3,

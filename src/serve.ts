@@ -237,6 +237,8 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     ready: () => ready,
   });
   await catalog.programmed;
+  // A process before us may have told Envoy that it was about to end, and was only started again.
+  await envoyAdmin.resume().catch(() => undefined);
   ready = true;
   announce({ type: 'ready', opsPort: ops.port });
   log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
