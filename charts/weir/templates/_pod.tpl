@@ -28,8 +28,7 @@ service and gets its signal once the service has ended, so that no answer is cut
 {{- $serviceDrainSeconds := 30 -}}
 metadata:
   labels:
-    {{- include "weir.labels" . | nindent 4 }}
-    app.kubernetes.io/component: gateway
+    {{- include "weir.selector" . | nindent 4 }}
     {{- with .Values.podLabels }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
