@@ -241,6 +241,7 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     openDelivery: buffers.open,
   });
   const ops = await startOps({
+    host: settings.WEIR_OPS_HOST,
     port: settings.WEIR_OPS_PORT,
     metrics: metrics.render,
     metricsType: metrics.contentType,

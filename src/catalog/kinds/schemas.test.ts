@@ -27,7 +27,7 @@ function openApi(schema: z.ZodType): readonly (readonly [string, Node])[] {
 const allowed = new Set([
   ...['type', 'properties', 'required', 'items', 'enum', 'default', 'description', 'example', 'format', 'pattern'],
   ...['minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems', 'additionalProperties'],
-  ...['x-kubernetes-validations', 'x-kubernetes-list-type'],
+  ...['x-kubernetes-validations', 'x-kubernetes-list-type', 'x-kubernetes-list-map-keys'],
 ]);
 
 test.each(kinds)('%s becomes a structural OpenAPI schema', (_kind, schema) => {
