@@ -36,7 +36,13 @@ export const generatedFiles: readonly GeneratedFile[] = [
     },
   },
   ...customResources.map((resource) => ({
-    path: `charts/weir/crds/${resource.plural}.yaml`,
-    render: () => `${heading}${yaml(customResourceDefinition(resource))}`,
+    // Not in the chart's crds/, which Helm reads at the first installation only: templates/crds.yaml takes them from here.
+    path: `charts/weir/files/crds/${resource.plural}.yaml`,
+    render: () => `${heading}${yaml(keptByHelm(customResourceDefinition(resource)))}`,
   })),
 ];
+
+/** With a kind go all its objects: `helm uninstall` must leave both. */
+function keptByHelm(crd: Readonly<Record<string, unknown>>): object {
+  return { ...crd, metadata: { ...Object(crd['metadata']), annotations: { 'helm.sh/resource-policy': 'keep' } } };
+}

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import type { KubeConnection } from './api-server.ts';
 import { kubeRequest } from './request.ts';
 
-const crdFolder = join(import.meta.dirname, '..', '..', '..', 'charts', 'weir', 'crds');
+const crdFolder = join(import.meta.dirname, '..', '..', '..', 'charts', 'weir', 'files', 'crds');
 const readyMs = 60_000;
 const crdPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
