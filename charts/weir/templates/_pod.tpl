@@ -59,7 +59,10 @@ spec:
   terminationGracePeriodSeconds: {{ add .Values.drain.holdSeconds .Values.drain.longestStreamSeconds $serviceDrainSeconds 15 }}
   {{- if .Values.topologySpreadConstraints }}
   topologySpreadConstraints:
-    {{- toYaml .Values.topologySpreadConstraints | nindent 4 }}
+    {{- $ours := dict "labelSelector" (dict "matchLabels" (include "weir.selector" . | fromYaml)) }}
+    {{- range .Values.topologySpreadConstraints }}
+    - {{- toYaml (merge (deepCopy .) $ours) | nindent 6 }}
+    {{- end }}
   {{- else if include "weir.isMany" . }}
   topologySpreadConstraints:
     {{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
@@ -102,7 +105,7 @@ spec:
         - bootstrap
         - --port=8080
         - --ops-port=9092
-        - --address={{ .Values.edge.listenAddress }}
+        - '--address={{ .Values.edge.listenAddress }}'
         - --memory=$(ENVOY_MEMORY)
       env:
         - {name: WEIR_RUN, value: /run/weir}

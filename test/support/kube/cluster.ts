@@ -5,17 +5,26 @@ import { parse } from 'yaml';
 import type { KubeConnection } from './api-server.ts';
 import { kubeRequest } from './request.ts';
 
-const crdFolder = join(import.meta.dirname, '..', '..', '..', 'charts', 'weir', 'files', 'crds');
+const root = join(import.meta.dirname, '..', '..', '..');
 const readyMs = 60_000;
 const crdPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
 interface Crd {
   readonly metadata: { readonly name: string };
-  readonly spec: { readonly group: string; readonly names: { readonly plural: string } };
+  readonly spec: {
+    readonly group: string;
+    readonly names: { readonly plural: string };
+    readonly versions: readonly { readonly name: string }[];
+  };
 }
 
 /** The generated CRDs, as they are in the chart. */
-export function generatedCrds(): readonly Crd[] {
+export const generatedCrds = (): readonly Crd[] => crdsIn(join(root, 'charts', 'weir', 'files', 'crds'));
+
+/** CRDs of the projects that the chart can work with. */
+export const foreignCrds = (): readonly Crd[] => crdsIn(join(root, 'test', 'kube', 'foreign-crds'));
+
+function crdsIn(crdFolder: string): readonly Crd[] {
   const files = readdirSync(crdFolder).filter((name) => name.endsWith('.yaml'));
   return files.map((name) => parse(readFileSync(join(crdFolder, name), 'utf8')) as Crd);
 }
@@ -30,7 +39,7 @@ export async function installCrds(connection: KubeConnection, crds: readonly Crd
   }
   for (const { spec } of crds) {
     const until = performance.now() + readyMs;
-    const path = `/apis/${spec.group}/v1alpha1/${spec.names.plural}`;
+    const path = `/apis/${spec.group}/${spec.versions[0]?.name}/${spec.names.plural}`;
     while ((await kubeRequest(connection, 'GET', path)).status !== 200) {
       if (performance.now() > until) throw new Error(`${path} could not be listed in time`);
       await sleep(50);
