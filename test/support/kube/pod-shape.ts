@@ -61,6 +61,7 @@ export function podOf(objects: readonly Rendered[]): PodTemplate {
     const isWorkload = kind === 'StatefulSet' || kind === 'Deployment';
     return isWorkload && metadata.labels?.['app.kubernetes.io/component'] === 'gateway';
   });
-  if (found.length !== 1) throw new Error(`expected one workload, found ${found.length}`);
-  return (found[0]?.spec as { readonly template: PodTemplate }).template;
+  const [workload] = found;
+  if (workload === undefined || found.length > 1) throw new Error(`expected one workload, found ${found.length}`);
+  return (workload.spec as { readonly template: PodTemplate }).template;
 }
