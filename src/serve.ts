@@ -8,13 +8,14 @@ import { createEnvoyAdmin } from './adapters/envoy/admin.ts';
 import { createClusterFile } from './adapters/envoy/cluster-file.ts';
 import { createDownstreamBuffers } from './adapters/envoy/downstream-buffers.ts';
 import { createEdgeValve } from './adapters/envoy/edge-valve.ts';
+import { createProgramming } from './adapters/envoy/programming.ts';
 import { listenExtProc } from './adapters/extproc/server.ts';
 import { createMemoryLimits } from './adapters/limits/memory.ts';
 import { shareBlocks } from './adapters/limits/shared-blocks.ts';
 import { createValkeyLimits, type ValkeyLimits } from './adapters/limits/valkey.ts';
-import { openManifests } from './adapters/manifests/source.ts';
 import { createMetrics } from './adapters/ops/metrics.ts';
 import { startOps } from './adapters/ops/server.ts';
+import { createProblemLog } from './adapters/ops/problem-log.ts';
 import { createStandingLog } from './adapters/ops/standing-log.ts';
 import { createTelemetry } from './adapters/ops/telemetry.ts';
 import { systemClock } from './adapters/process/clock.ts';
@@ -33,7 +34,6 @@ import { blockMs, createAddressGate, tolerated, windowMs } from './admission/add
 import type { Route, Snapshot } from './core/catalog.ts';
 import { renderClusters } from './envoy/clusters.ts';
 import { runFolder } from './envoy/run-folder.ts';
-import { checkObject } from './catalog/check-object.ts';
 import { databaseLocation } from './commands/database-location.ts';
 import { createHedgeBudget } from './dispatch/hedge-budget.ts';
 import { followCatalog } from './follow-catalog.ts';
@@ -41,6 +41,8 @@ import { createPipeline, type Pipeline } from './pipeline.ts';
 import { prepareHere } from './prepare.ts';
 import { createAffinity } from './routing/affinity.ts';
 import { createHealth } from './routing/health.ts';
+import { openCatalogSource } from './serve/catalog-source.ts';
+import type { Replica } from './serve/replica.ts';
 import { createModelPerformance } from './telemetry/model-performance.ts';
 import { readSettings, type Settings, settingsSchema } from './settings.ts';
 
@@ -147,6 +149,7 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     ...{ admin: envoyAdmin, clock: systemClock, stepMs: openingStepMs },
     next: (opening) => nextOpening(opening, load.current()),
   });
+  const programming = createProgramming({ clusterFile, admin: envoyAdmin });
   const buffers = createDownstreamBuffers({ adminSocket: paths.adminSocket, clock: systemClock });
   const egress = createEgress({ socketPath: paths.egressSocket });
   const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
@@ -167,23 +170,23 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     }
   };
 
-  const source = await openManifests({
-    dir: settings.WEIR_MANIFESTS,
-    clock: systemClock,
-    check: checkObject,
-    onChange: (manifests) => catalog.change(manifests),
-  });
+  let replica: Replica | undefined = undefined;
+  const source = await openCatalogSource(settings, { log, onChange: (reading) => catalog.change(reading) });
   const catalog = followCatalog({
     first: source.first,
-    listing: { clock: systemClock, standing: measured.standing },
-    applyClusters: clusterFile.apply,
-    onProblems: (problems) => {
-      for (const { where, field, message } of problems) log.warn({ where, field, message }, 'manifest problem');
+    ...(source.previous === undefined ? {} : { previous: source.previous }),
+    onCompiled: (compilation) => {
+      source.compiled(compilation);
+      replica?.changed();
     },
+    listing: { clock: systemClock, standing: measured.standing },
+    applyClusters: programming.apply,
+    onProblems: createProblemLog(log),
     onSwap: (snapshot) => {
       health.retain(routesOf(snapshot));
       measured.retain(snapshot.models);
       loadTokenizers(snapshot);
+      replica?.changed();
       log.info({ version: snapshot.version, models: snapshot.models.size }, 'catalog changed');
     },
     onError: (error) => log.error({ error: String(error) }, 'Envoy does not have the catalog yet'),
@@ -203,6 +206,9 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
   const metrics = createMetrics({
     ...(link === undefined ? {} : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas() }) }),
     blockedAddresses: gate.blocked,
+    ...(source.ageMs === undefined
+      ? {}
+      : { catalogAgeMs: source.ageMs, isLeading: () => replica?.isLeading() === true }),
     inFlight: () => pipeline.inFlight(),
     streams: () => extproc.open(),
     load: load.current,
@@ -247,12 +253,15 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     metricsType: metrics.contentType,
     ready: () => ready,
   });
-  let isStopped = false;
-  void stopped.then(() => (isStopped = true));
-  await Promise.race([catalog.programmed, stopped]);
-  // A process before us may have told Envoy that it was about to end, and was only started again.
-  if (!isStopped) await envoyAdmin.resume().catch(() => undefined);
-  if (!isStopped) {
+  replica = source.join?.({
+    ...{ programming, snapshot: catalog.snapshots.current, isServing: health.isServing },
+    isListed: (model) => measured.standing(model).listed,
+  });
+  const programmed = Promise.all([catalog.programmed, source.known]).then(() => catalog.idle());
+  const first = await Promise.race([programmed.then(() => 'programmed' as const), stopped]);
+  if (first === 'programmed') {
+    // A process before us may have told Envoy that it was about to end, and was only started again.
+    await envoyAdmin.resume().catch(() => undefined);
     ready = true;
     announce({ type: 'ready', opsPort: ops.port });
     log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
@@ -260,6 +269,8 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
 
   return async () => {
     ready = false;
+    // Another one takes over its part while it still drains.
+    await replica?.close();
     await extproc.close(settings.WEIR_DRAIN_SECONDS * 1000);
     await source.close();
     // Envoy may be away: nobody waits for its word any more.

@@ -14,6 +14,8 @@ export interface Compilation {
   readonly problems: readonly CatalogProblem[];
   /** What became of each object. */
   readonly verdicts: Verdicts;
+  /** The backends of the snapshot, by name, those without a route included. */
+  readonly backends: ReadonlyMap<string, Backend>;
 }
 
 /**
@@ -40,7 +42,12 @@ export function compile(objects: readonly CatalogObject[], previous?: Snapshot):
   const verdicts = new Map(
     [...problems].map(([object, found]) => [object, { stand: stands.get(object) ?? 'refused', problems: found }]),
   );
-  return { snapshot, problems: [...problems.values()].flat().map(({ problem }) => problem), verdicts };
+  return {
+    snapshot,
+    problems: [...problems.values()].flat().map(({ problem }) => problem),
+    verdicts,
+    backends: backends.usable,
+  };
 }
 
 interface Judge {

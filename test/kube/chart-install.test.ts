@@ -148,7 +148,7 @@ describe('the service account of the release', () => {
       `/apis/events.k8s.io/v1/namespaces/${namespace}/events/weir.1`,
       { series: { count: 2, lastObservedTime: '2026-06-01T00:00:01.000000Z' } },
     ],
-  ])('%s %s is done', async (method, path, body) => {
+  ])('%s %s is done', async (method: string, path: string, body?: unknown) => {
     const answer = await asService(method, path, body);
     // With the object, so that a failure says why.
     expect(answer).toMatchObject({ status: method === 'POST' ? 201 : 200 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { envoyArguments } from '../../src/envoy/arguments.ts';
-import { foreignCrds, installCrds, makeNamespace } from '../support/kube/cluster.ts';
+import { foreignCrdFolder, installCrds, makeNamespace } from '../support/kube/cluster.ts';
 import { chart, helm, objectsIn, type Rendered, template } from '../support/kube/helm.ts';
 import { kubectl } from '../support/kube/kubectl.ts';
 import { kubeRequest } from '../support/kube/request.ts';
@@ -11,7 +11,7 @@ const connection = inject('kubernetes');
 let schemas: Schemas;
 
 beforeAll(async () => {
-  await installCrds(connection, foreignCrds());
+  await installCrds(connection, foreignCrdFolder);
   schemas = await schemasOf(connection);
 });
 

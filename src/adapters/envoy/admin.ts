@@ -8,6 +8,8 @@ export interface EnvoyAdmin {
    * in the map. Rejects when Envoy is away.
    */
   readonly stats: (names: readonly string[]) => Promise<ReadonlyMap<string, number | string>>;
+  /** The same of all whose name matches a regular expression. */
+  readonly statsLike: (pattern: string) => Promise<ReadonlyMap<string, number | string>>;
   /**
    * Names of the clusters Envoy has from the clusters file. Those that still wait for their first address or their first
    * health check are `warming`: a call to one of them finds no cluster yet.
@@ -54,6 +56,7 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
       const filter = names.map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|');
       return parseStats(await call('GET', `/stats?filter=${encodeURIComponent(`^(${filter})$`)}`));
     },
+    statsLike: async (pattern) => parseStats(await call('GET', `/stats?filter=${encodeURIComponent(pattern)}`)),
     clusters: async () => {
       const dump = async (resource: string): Promise<readonly string[]> =>
         clusterNames(await call('GET', `/config_dump?resource=${resource}&mask=cluster.name`));

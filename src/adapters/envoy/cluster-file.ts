@@ -28,11 +28,13 @@ class EnvoyAway extends Error {
 /** Envoy has the other clusters of the set, but not these. */
 export class ClustersRejected extends Error {
   readonly clusters: readonly string[];
+  readonly reason: string;
 
   constructor(clusters: readonly string[], reason: string) {
     super(`Envoy refused the clusters ${clusters.join(', ')}: ${reason}`);
     this.name = 'ClustersRejected';
     this.clusters = clusters;
+    this.reason = reason;
   }
 }
 

@@ -1,6 +1,7 @@
 import { Agent as PlainAgent, type RequestOptions } from 'node:http';
 import { Agent } from 'node:https';
 import { existsSync } from 'node:fs';
+import { delimiter } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 
 /** Where the API server is and who we are there. */
@@ -29,7 +30,8 @@ export function findAccess(environment: Readonly<Record<string, string | undefin
   const isPod = existsSync('/var/run/secrets/kubernetes.io/serviceaccount/token');
   const from = kubeconfig === '' ? (isPod ? 'the service account' : '~/.kube/config') : `KUBECONFIG (${kubeconfig})`;
   try {
-    if (kubeconfig === '' && isPod) config.loadFromCluster();
+    if (kubeconfig !== '') loadFiles(config, kubeconfig.split(delimiter).filter(Boolean));
+    else if (isPod) config.loadFromCluster();
     else config.loadFromDefault();
   } catch (error) {
     throw new Error(`${from}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
@@ -40,6 +42,16 @@ export function findAccess(environment: Readonly<Record<string, string | undefin
   }
   const context = config.getContextObject(config.getCurrentContext());
   return { server: cluster.server, namespace: context?.namespace, ...keepOptions(config, cluster.proxyUrl) };
+}
+
+/** KUBECONFIG may name several files, which count as one. */
+function loadFiles(config: KubeConfig, [first = '', ...others]: readonly string[]): void {
+  config.loadFromFile(first);
+  for (const file of others) {
+    const other = new KubeConfig();
+    other.loadFromFile(file);
+    config.mergeConfig(other);
+  }
 }
 
 function keepOptions(config: KubeConfig, proxyUrl: string | undefined): Pick<Access, 'options' | 'close'> {

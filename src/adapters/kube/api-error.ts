@@ -1,3 +1,5 @@
+import * as z from 'zod';
+
 /** The API server answered, and refused. */
 export class ApiError extends Error {
   readonly status: number;
@@ -20,6 +22,7 @@ export function isRefusal(error: unknown, ...statuses: readonly number[]): error
 /** What it is, in one sentence for the log. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof ApiError) return `the API server answered ${error.status} (${error.message})`;
+  if (error instanceof z.ZodError) return `the API server's answer is not understood: ${z.prettifyError(error)}`;
   if (error instanceof AggregateError && error.message === '') return error.errors.map(String).join('; ');
   return error instanceof Error ? error.message : String(error);
 }

@@ -74,7 +74,9 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
     const found = new Map<string, Item>();
     let next: string | undefined;
     do {
-      const answer = page.parse(await client.call('GET', url({ limit: String(pageSize), continue: next }), { signal: over.signal }));
+      const answer = page.parse(
+        await client.call('GET', url({ limit: String(pageSize), continue: next }), { signal: over.signal }),
+      );
       for (const raw of answer.items) {
         const { name, item } = read(raw, items);
         found.set(name, item);

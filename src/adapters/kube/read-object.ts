@@ -15,8 +15,8 @@ const rawObject = z.object({
     finalizers: z.array(z.string()).default([]),
     annotations: z.record(z.string(), z.string()).default({}),
   }),
-  spec: z.unknown(),
-  status: z.unknown(),
+  spec: z.unknown().optional(),
+  status: z.unknown().optional(),
 });
 
 /**

@@ -33,6 +33,10 @@ export function createMetrics(gauges: {
   /** Absent: this process is the only one, and its limits need nobody else. */
   readonly sharing?: () => { readonly isShared: boolean; readonly replicas: number };
   readonly blockedAddresses?: () => number;
+  /** How old the catalog may be; undefined while there is none. Absent: it is never behind its source. */
+  readonly catalogAgeMs?: () => number | undefined;
+  /** Whether this replica is the one that tells the cluster how its objects fare. Absent: there is no cluster. */
+  readonly isLeading?: () => boolean;
   /** How the models of the catalog stand, by id. */
   readonly standings?: () => Iterable<readonly [string, Standing]>;
 }): Metrics {
@@ -103,6 +107,25 @@ export function createMetrics(gauges: {
       this.set(blockedAddresses());
     },
   });
+  const { catalogAgeMs, isLeading } = gauges;
+  if (catalogAgeMs !== undefined) {
+    new Gauge({
+      name: 'weir_catalog_age_seconds',
+      help: 'How long ago the catalog was last in step with the API server; 0: it is. NaN: there is none yet.',
+      registers,
+      collect() {
+        this.set((catalogAgeMs() ?? Number.NaN) / 1000);
+      },
+    });
+  }
+  if (isLeading !== undefined) {
+    new Gauge({
+      ...{ name: 'weir_controller_leader', help: '1: this replica writes the status of objects.', registers },
+      collect() {
+        this.set(isLeading() ? 1 : 0);
+      },
+    });
+  }
   if (sharing !== undefined) {
     new Gauge({
       ...{ name: 'weir_limits_shared', help: '1: limits hold over all replicas. 0: each keeps its share.', registers },

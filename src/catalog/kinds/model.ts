@@ -13,7 +13,7 @@ const modelId = shaped(
 
 /** Below ten dollars a token, so that the cost of an answer fits a 64-bit column. */
 const price = shaped(
-  z.string({ error: 'expected a decimal in quotes, USD per token, such as "0.00000015"' }).max(14),
+  z.string({ error: 'expected a decimal in quotes, USD per token, such as "0.00000015"' }).max(32),
   /^[0-9](\.[0-9]{1,12})?$/,
   'expected USD per token below 10 with at most 12 decimals and no sign, such as "0.00000015"',
 );

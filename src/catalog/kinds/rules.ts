@@ -55,7 +55,8 @@ export function immutable<Schema extends z.ZodType>(schema: Schema, message: str
   return withCel(schema, [{ rule: 'self == oldSelf', message }]);
 }
 
-function withCel<Schema extends z.ZodType>(schema: Schema, rules: readonly CelRule[]): Schema {
+/** A schema with rules for the API server alone; zod has the same from elsewhere. */
+export function withCel<Schema extends z.ZodType>(schema: Schema, rules: readonly CelRule[]): Schema {
   const earlier = schema.meta()?.[celKey];
   return schema.meta({ [celKey]: [...(Array.isArray(earlier) ? earlier : []), ...rules] });
 }

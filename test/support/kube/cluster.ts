@@ -3,14 +3,17 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'yaml';
 import type { KubeConnection } from './api-server.ts';
+import { kubectl } from './kubectl.ts';
 import { kubeRequest } from './request.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
+/** The generated CRDs, as they are in the chart. */
+const crdFolder = join(root, 'charts', 'weir', 'files', 'crds');
+/** CRDs of the projects that the chart can work with. */
+export const foreignCrdFolder = join(root, 'test', 'kube', 'foreign-crds');
 const readyMs = 60_000;
-const crdPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
 interface Crd {
-  readonly metadata: { readonly name: string };
   readonly spec: {
     readonly group: string;
     readonly names: { readonly plural: string };
@@ -18,26 +21,12 @@ interface Crd {
   };
 }
 
-/** The generated CRDs, as they are in the chart. */
-export const generatedCrds = (): readonly Crd[] => crdsIn(join(root, 'charts', 'weir', 'files', 'crds'));
-
-/** CRDs of the projects that the chart can work with. */
-export const foreignCrds = (): readonly Crd[] => crdsIn(join(root, 'test', 'kube', 'foreign-crds'));
-
-function crdsIn(crdFolder: string): readonly Crd[] {
-  const files = readdirSync(crdFolder).filter((name) => name.endsWith('.yaml'));
-  return files.map((name) => parse(readFileSync(join(crdFolder, name), 'utf8')) as Crd);
-}
-
-/** Installs CRDs and resolves when objects of them can be listed: a new kind is unknown, then busy, for about two seconds. */
-export async function installCrds(connection: KubeConnection, crds: readonly Crd[] = generatedCrds()): Promise<void> {
-  for (const crd of crds) {
-    const path = `${crdPath}/${crd.metadata.name}?fieldManager=test&force=true&fieldValidation=Strict`;
-    const contentType = 'application/apply-patch+yaml';
-    const { status, body } = await kubeRequest(connection, 'PATCH', path, { body: crd, contentType });
-    if (status >= 300) throw new Error(`${crd.metadata.name} was refused (${status}): ${JSON.stringify(body)}`);
-  }
-  for (const { spec } of crds) {
+/** Installs the CRDs and resolves when objects of them can be listed: a new kind is unknown, then busy, for about two seconds. */
+export async function installCrds(connection: KubeConnection, folder = crdFolder): Promise<void> {
+  const { code, stderr } = await kubectl(connection, ['apply', '--server-side', '-f', folder]);
+  if (code !== 0) throw new Error(`the CRDs were refused:\n${stderr}`);
+  for (const file of readdirSync(folder)) {
+    const { spec } = parse(readFileSync(join(folder, file), 'utf8')) as Crd;
     const until = performance.now() + readyMs;
     const path = `/apis/${spec.group}/${spec.versions[0]?.name}/${spec.names.plural}`;
     while ((await kubeRequest(connection, 'GET', path)).status !== 200) {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
-import { request } from 'node:https';
+import { type Agent, request } from 'node:https';
 import type { KubeConnection } from './api-server.ts';
 
 export interface KubeAnswer {
@@ -15,19 +15,21 @@ export interface KubeRequestOptions {
   /** Default: `application/json`; patches have types of their own. */
   readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** To keep connections for many requests. Default: one of its own each. */
+  readonly agent?: Agent;
 }
 
 const limitMs = 30_000;
 
-/** One request to the API server, on a connection of its own. Rejects when there is no answer; any answer is a result. */
+/** One request to the API server. Rejects when there is no answer; any answer is a result. */
 export async function kubeRequest(
   connection: Omit<KubeConnection, 'kubeconfig'>,
   method: string,
   path: string,
-  { body, contentType = 'application/json', headers = {} }: KubeRequestOptions = {},
+  { body, contentType = 'application/json', headers = {}, agent }: KubeRequestOptions = {},
 ): Promise<KubeAnswer> {
   const asked = request(new URL(path, connection.url), {
-    ...{ method, agent: false, ca: readFileSync(connection.caFile), signal: AbortSignal.timeout(limitMs) },
+    ...{ method, agent: agent ?? false, ca: readFileSync(connection.caFile), signal: AbortSignal.timeout(limitMs) },
     headers: { authorization: `Bearer ${connection.token}`, 'content-type': contentType, ...headers },
   });
   asked.end(body === undefined ? undefined : JSON.stringify(body));
