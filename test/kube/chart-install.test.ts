@@ -128,28 +128,28 @@ describe('the service account of the release', () => {
   const leases = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
   const secrets = `/api/v1/namespaces/${namespace}/secrets`;
 
-  test.each<readonly [string, string, unknown?]>([
-    ['GET', ours('models')],
-    ['GET', ours('backends')],
-    ['GET', `${ours('models')}?watch=1&timeoutSeconds=1`],
+  test.each<readonly [string, string, object]>([
+    ['GET', ours('models'), {}],
+    ['GET', ours('backends'), {}],
+    ['GET', `${ours('models')}?watch=1&timeoutSeconds=1`, {}],
     ['PATCH', `${ours('models')}/weir-demo-engine`, { metadata: { finalizers: ['weir.dev/notice'] } }],
     ['PATCH', `${ours('models')}/weir-demo-engine`, { metadata: { finalizers: [] } }],
     ['PATCH', `${ours('models')}/weir-demo-engine/status`, status],
     ['PATCH', `${ours('backends')}/weir-demo-engine/status`, status],
-    ['GET', `${secrets}?fieldSelector=metadata.name%3Dvllm-key`],
-    ['GET', `${secrets}?fieldSelector=metadata.name%3Dvllm-key&watch=1&timeoutSeconds=1`],
+    ['GET', `${secrets}?fieldSelector=metadata.name%3Dvllm-key`, {}],
+    ['GET', `${secrets}?fieldSelector=metadata.name%3Dvllm-key&watch=1&timeoutSeconds=1`, {}],
     ['POST', leases, lease],
     ['PATCH', `${leases}/weir-controller`, { spec: { holderIdentity: 'weir-1' } }],
-    ['GET', leases],
-    ['DELETE', `${leases}/weir-controller`],
+    ['GET', leases, {}],
+    ['DELETE', `${leases}/weir-controller`, {}],
     ['POST', `/apis/events.k8s.io/v1/namespaces/${namespace}/events`, event],
     [
       'PATCH',
       `/apis/events.k8s.io/v1/namespaces/${namespace}/events/weir.1`,
       { series: { count: 2, lastObservedTime: '2026-06-01T00:00:01.000000Z' } },
     ],
-  ])('%s %s is done', async (method: string, path: string, body?: unknown) => {
-    const answer = await asService(method, path, body);
+  ])('%s %s is done', async (method, path, body) => {
+    const answer = await asService(method, path, method === 'GET' ? undefined : body);
     // With the object, so that a failure says why.
     expect(answer).toMatchObject({ status: method === 'POST' ? 201 : 200 });
   });
