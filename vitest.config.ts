@@ -37,6 +37,14 @@ export default defineConfig({
       },
       { test: { name: 'envoy', include: ['test/envoy/**/*.test.ts'], ...withProcesses } },
       { test: { name: 'engine', include: ['test/engine/**/*.test.ts'], ...withProcesses } },
+      {
+        test: {
+          name: 'kube',
+          include: ['test/kube/**/*.test.ts'],
+          globalSetup: 'test/support/kube/for-suite.ts',
+          ...withProcesses,
+        },
+      },
     ],
   },
 });

@@ -1,5 +1,5 @@
 /** Follows the catalog: objects become a snapshot, Envoy gets its clusters, and only then do requests see it. */
-import { compile } from './catalog/compile.ts';
+import { compile, type Compilation } from './catalog/compile.ts';
 import { createModelList } from './catalog/list.ts';
 import { createSnapshots, type Snapshots, unionOfClusters } from './catalog/snapshots.ts';
 import type { CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from './core/catalog.ts';
@@ -20,11 +20,15 @@ export interface Listing {
 
 export interface FollowOptions {
   readonly first: CatalogReading;
+  /** What was served before the first reading, of which an object that has turned bad keeps serving. */
+  readonly previous?: Snapshot;
   /** What the list follows besides the catalog. Default: every model is listed, without figures. */
   readonly listing?: Listing;
   /** Gives Envoy a set of clusters and resolves when it has them; rejects when it refuses some or is away. */
   readonly applyClusters: (clusters: readonly Cluster[]) => Promise<void>;
   readonly onProblems: (problems: readonly CatalogProblem[]) => void;
+  /** What was made of a reading, whether or not anything served has changed by it; the first one included. */
+  readonly onCompiled?: (compilation: Compilation) => void;
   readonly onSwap: (snapshot: Snapshot) => void;
   readonly onError: (error: unknown) => void;
 }
@@ -37,6 +41,8 @@ export interface Catalog {
   readonly change: (reading: CatalogReading) => void;
   /** Resolves when Envoy has the clusters of the first reading. */
   readonly programmed: Promise<void>;
+  /** Resolves when the readings taken so far have been worked off. */
+  readonly idle: () => Promise<void>;
   /** Stops following. Resolves when nothing is under way any more. */
   readonly close: () => Promise<void>;
 }
@@ -45,11 +51,14 @@ const everything: Listing = { clock: { elapsed: () => 0 }, standing: () => ({ li
 
 export function followCatalog(options: FollowOptions): Catalog {
   const { onProblems, onError } = options;
-  const compiled = compile(options.first.objects);
+  const compiled = compile(options.first.objects, options.previous);
   onProblems([...options.first.problems, ...compiled.problems]);
+  options.onCompiled?.(compiled);
   const snapshots = createSnapshots(compiled.snapshot, () => queue(dropUnused));
   let closed = false;
   let waiting = 0;
+  /** Names of the clusters that Envoy is known to have, all of them and no others. */
+  let inEnvoy: string | undefined;
   let work = Promise.resolve();
 
   function queue(run: () => Promise<void>): void {
@@ -65,9 +74,15 @@ export function followCatalog(options: FollowOptions): Catalog {
    * change overtakes this one.
    */
   async function apply(clusters: readonly Cluster[]): Promise<void> {
+    const names = JSON.stringify(clusters.map(({ name }) => name).sort());
+    if (names === inEnvoy) return;
+    inEnvoy = undefined;
     for (let isSettled = false; !isSettled;) {
       isSettled = await options.applyClusters(clusters).then(
-        () => true,
+        () => {
+          inEnvoy = names;
+          return true;
+        },
         (error: unknown) => {
           onError(error);
           const away = error instanceof Error && error.name === 'EnvoyAway';
@@ -96,10 +111,13 @@ export function followCatalog(options: FollowOptions): Catalog {
     programmed,
     change: (reading) =>
       queue(async () => {
-        const { snapshot, problems } = compile(reading.objects, snapshots.current());
+        const compilation = compile(reading.objects, snapshots.current());
+        const { snapshot, problems } = compilation;
         onProblems([...reading.problems, ...problems]);
+        options.onCompiled?.(compilation);
         if (snapshot.version !== snapshots.current().version) await swap(snapshot);
       }),
+    idle: () => work,
     close: async () => {
       closed = true;
       await work;

@@ -1,20 +1,20 @@
 /** The service: the only place that constructs. Starts in the order of what needs what, stops in the reverse. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { type Logger, pino } from 'pino';
 import { createEgress } from './adapters/egress/egress.ts';
 import { createEnvoyAdmin } from './adapters/envoy/admin.ts';
 import { createClusterFile } from './adapters/envoy/cluster-file.ts';
 import { createDownstreamBuffers } from './adapters/envoy/downstream-buffers.ts';
 import { createEdgeValve } from './adapters/envoy/edge-valve.ts';
+import { createProgramming } from './adapters/envoy/programming.ts';
 import { listenExtProc } from './adapters/extproc/server.ts';
 import { createMemoryLimits } from './adapters/limits/memory.ts';
 import { shareBlocks } from './adapters/limits/shared-blocks.ts';
 import { createValkeyLimits, type ValkeyLimits } from './adapters/limits/valkey.ts';
-import { openManifests } from './adapters/manifests/source.ts';
 import { createMetrics } from './adapters/ops/metrics.ts';
 import { startOps } from './adapters/ops/server.ts';
+import { createProblemLog } from './adapters/ops/problem-log.ts';
 import { createStandingLog } from './adapters/ops/standing-log.ts';
 import { createTelemetry } from './adapters/ops/telemetry.ts';
 import { systemClock } from './adapters/process/clock.ts';
@@ -33,7 +33,6 @@ import { blockMs, createAddressGate, tolerated, windowMs } from './admission/add
 import type { Route, Snapshot } from './core/catalog.ts';
 import { renderClusters } from './envoy/clusters.ts';
 import { runFolder } from './envoy/run-folder.ts';
-import { checkObject } from './catalog/check-object.ts';
 import { databaseLocation } from './commands/database-location.ts';
 import { createHedgeBudget } from './dispatch/hedge-budget.ts';
 import { followCatalog } from './follow-catalog.ts';
@@ -41,21 +40,14 @@ import { createPipeline, type Pipeline } from './pipeline.ts';
 import { prepareHere } from './prepare.ts';
 import { createAffinity } from './routing/affinity.ts';
 import { createHealth } from './routing/health.ts';
+import { openCatalogSource } from './serve/catalog-source.ts';
+import type { Replica } from './serve/replica.ts';
 import { createModelPerformance } from './telemetry/model-performance.ts';
-import { readSettings, type Settings, settingsSchema } from './settings.ts';
+import { settingsFrom } from './serve/settings-from.ts';
+import type { Settings } from './settings.ts';
 
 /** Bodies up to this size are read on the event loop; reading one takes about a millisecond. */
 const largestBodyHere = 128 * 1024;
-
-const help = (): string =>
-  [
-    'Usage: weir serve [--data DIR] [--run DIR] [--manifests DIR] [--ops-port N] [--admin-port N]',
-    '',
-    'Runs the service that Envoy hands its requests to. Each setting is an environment variable; a flag wins over it.',
-    '',
-    ...Object.entries(settingsSchema.shape).map(([name, schema]) => `  ${name.padEnd(20)} ${schema.description ?? ''}`),
-    '',
-  ].join('\n');
 
 /** Runs `weir serve` until it is told to stop. Resolves with the exit code. */
 export async function run(argv: readonly string[]): Promise<number> {
@@ -63,13 +55,17 @@ export async function run(argv: readonly string[]): Promise<number> {
   try {
     const settings = settingsFrom(argv);
     if (settings === undefined) return 0;
-    const close = await serve(settings, (error) => {
-      announce({ type: 'fatal', message: error.message });
-      stop.resolve(1);
-    });
+    // Before anything else: the first process of a container does not end by a signal that it has not asked for.
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(0));
     // The supervisor is gone: nobody would ever stop us.
     process.once('disconnect', () => stop.resolve(0));
+    const close = await serve(settings, {
+      stopped: stop.promise,
+      fatal: (error) => {
+        announce({ type: 'fatal', message: error.message });
+        stop.resolve(1);
+      },
+    });
     const code = await stop.promise;
     await close();
     // An open channel would keep the process.
@@ -83,33 +79,6 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
-function settingsFrom(argv: readonly string[]): Settings | undefined {
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      data: { type: 'string' },
-      run: { type: 'string' },
-      manifests: { type: 'string' },
-      'ops-port': { type: 'string' },
-      'admin-port': { type: 'string' },
-      help: { type: 'boolean' },
-    },
-  });
-  if (values.help === true) {
-    process.stdout.write(help());
-    return undefined;
-  }
-  const given = {
-    WEIR_DATA: values.data,
-    WEIR_RUN: values.run,
-    WEIR_MANIFESTS: values.manifests,
-    WEIR_OPS_PORT: values['ops-port'],
-    WEIR_ADMIN_PORT: values['admin-port'],
-  };
-  const flags = Object.entries(given).filter(([, value]) => value !== undefined);
-  return readSettings({ ...process.env, ...Object.fromEntries(flags) });
-}
-
 /** Tells the supervisor, where there is one. */
 function announce(message: Readonly<Record<string, unknown>>): void {
   process.send?.(message);
@@ -117,8 +86,14 @@ function announce(message: Readonly<Record<string, unknown>>): void {
 
 const routesOf = ({ models }: Snapshot): readonly Route[] => [...models.values()].flatMap(({ routes }) => routes);
 
-/** Starts everything. Resolves, once requests can be served, with what stops it again. */
-async function serve(settings: Settings, fatal: (error: Error) => void): Promise<() => Promise<void>> {
+interface Ending {
+  /** Resolves when the service is to end. */
+  readonly stopped: Promise<unknown>;
+  readonly fatal: (error: Error) => void;
+}
+
+/** Starts everything. Resolves, once requests can be served or it is to end before that, with what stops it again. */
+async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<() => Promise<void>> {
   const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, pino.destination({ dest: 1, sync: false }));
   const paths = runFolder(settings.WEIR_RUN);
   const url = settings.WEIR_DATABASE_URL;
@@ -142,6 +117,7 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     next: (opening) => nextOpening(opening, load.current()),
   });
   const buffers = createDownstreamBuffers({ admin: envoyAdmin, clock: systemClock });
+  const programming = createProgramming({ clusterFile, admin: envoyAdmin });
   const egress = createEgress({ socketPath: paths.egressSocket });
   const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
   const worker = startPrepareWorker({ script: new URL('./prepare-worker.ts', import.meta.url), tokenizerRoot });
@@ -161,23 +137,23 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     }
   };
 
-  const source = await openManifests({
-    dir: settings.WEIR_MANIFESTS,
-    clock: systemClock,
-    check: checkObject,
-    onChange: (manifests) => catalog.change(manifests),
-  });
+  let replica: Replica | undefined = undefined;
+  const source = await openCatalogSource(settings, { log, onChange: (reading) => catalog.change(reading) });
   const catalog = followCatalog({
     first: source.first,
-    listing: { clock: systemClock, standing: measured.standing },
-    applyClusters: clusterFile.apply,
-    onProblems: (problems) => {
-      for (const { where, field, message } of problems) log.warn({ where, field, message }, 'manifest problem');
+    ...(source.previous === undefined ? {} : { previous: source.previous }),
+    onCompiled: (compilation) => {
+      source.compiled(compilation);
+      replica?.changed();
     },
+    listing: { clock: systemClock, standing: measured.standing },
+    applyClusters: programming.apply,
+    onProblems: createProblemLog(log),
     onSwap: (snapshot) => {
       health.retain(routesOf(snapshot));
       measured.retain(snapshot.models);
       loadTokenizers(snapshot);
+      replica?.changed();
       log.info({ version: snapshot.version, models: snapshot.models.size }, 'catalog changed');
     },
     onError: (error) => log.error({ error: String(error) }, 'Envoy does not have the catalog yet'),
@@ -201,6 +177,9 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
       : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() }) }),
     blockedAddresses: gate.blocked,
     store: () => ({ ...store.standing(), waitingRows: store.waiting() }),
+    ...(source.ageMs === undefined
+      ? {}
+      : { catalogAgeMs: source.ageMs, isLeading: () => replica?.isLeading() === true }),
     inFlight: () => pipeline.inFlight(),
     streams: () => extproc.open(),
     load: load.current,
@@ -239,20 +218,34 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     openDelivery: buffers.open,
   });
   const ops = await startOps({
+    host: settings.WEIR_OPS_HOST,
     port: settings.WEIR_OPS_PORT,
     metrics: metrics.render,
     metricsType: metrics.contentType,
     ready: () => ready,
   });
-  await catalog.programmed;
-  ready = true;
-  announce({ type: 'ready', opsPort: ops.port });
-  log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
+  replica = source.join?.({
+    ...{ programming, snapshot: catalog.snapshots.current, isServing: health.isServing },
+    isListed: (model) => measured.standing(model).listed,
+  });
+  const programmed = Promise.all([catalog.programmed, source.known]).then(() => catalog.idle());
+  const first = await Promise.race([programmed.then(() => 'programmed' as const), stopped]);
+  if (first === 'programmed') {
+    // A process before us may have told Envoy that it was about to end, and was only started again.
+    await envoyAdmin.resume().catch(() => undefined);
+    ready = true;
+    announce({ type: 'ready', opsPort: ops.port });
+    log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
+  }
 
   return async () => {
     ready = false;
+    // Another one takes over its part while it still drains.
+    await replica?.close();
     await extproc.close(settings.WEIR_DRAIN_SECONDS * 1000);
     await source.close();
+    // Envoy may be away: nobody waits for its word any more.
+    clusterFile.close();
     await catalog.close();
     await valve.close();
     load.close();

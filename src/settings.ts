@@ -6,6 +6,10 @@ const wholeNumber = (least: number, most: number) =>
 
 const port = wholeNumber(0, 65_535);
 
+/** RFC 1123 label and subdomain, as Kubernetes names namespaces and pods. */
+const namespaceText = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const podText = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/;
+
 function isValkeyAddress(text: string): boolean {
   return text.startsWith('/') || (/^(redis|valkey)s?:\/\/[^/]/.test(text) && URL.canParse(text));
 }
@@ -41,9 +45,23 @@ export const settingsSchema = z.object({
     .describe(
       'Replicas that run, for the share of the limits that each keeps to until Valkey has told how many there are.',
     ),
-  WEIR_OPS_PORT: port
-    .default(9090)
-    .describe('Port of /metrics, /livez and /readyz on the loopback; 0 takes a free one.'),
+  WEIR_KUBERNETES_NAMESPACE: z
+    .string()
+    .regex(namespaceText, 'expected the name of a namespace: lowercase letters, digits and "-"')
+    .optional()
+    .describe(
+      'Namespace of the Backends and Models; set: the catalog comes from Kubernetes, in a pod by its service account, else by KUBECONFIG.',
+    ),
+  WEIR_POD_NAME: z
+    .string()
+    .regex(podText, 'expected the name of a pod: lowercase letters, digits, "-" and "."')
+    .optional()
+    .describe('Name of this replica among those of the namespace; default: the host name.'),
+  WEIR_OPS_HOST: z
+    .union([z.ipv4(), z.ipv6()], 'expected an IP address, such as 0.0.0.0')
+    .default('127.0.0.1')
+    .describe('Address that the ops port is on; 0.0.0.0 lets probes and scrapers of other hosts reach it.'),
+  WEIR_OPS_PORT: port.default(9090).describe('Port of /metrics, /livez and /readyz; 0 takes a free one.'),
   WEIR_ADMIN_PORT: port.default(9091).describe('Port of the admin API on the loopback; 0 takes a free one.'),
   WEIR_ABUSE_CONTACT: z.string().min(3).default('abuse@example.com').describe('Address named to suspended callers.'),
   WEIR_IDLE_SECONDS: wholeNumber(1, 86_400)

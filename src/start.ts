@@ -10,6 +10,7 @@ import { drainEdge } from './start/drain.ts';
 import { writeEnvoyFiles } from './start/envoy-files.ts';
 import { startDemoEngine, startEnvoy, startService, type Surroundings } from './start/gateway.ts';
 import { greetingLines } from './start/greeting.ts';
+import type { CatalogPlace } from './start/launch-service.ts';
 import { listedModels } from './start/listed-models.ts';
 import { readStartOptions, startHelp, type StartOptions } from './start/options.ts';
 import { takeFolders } from './start/own-folders.ts';
@@ -61,7 +62,7 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   stack.defer(port.release);
   const around: Surroundings = { data, folders, report, stop };
 
-  let manifests = source.kind === 'demo' ? undefined : await prepareCatalog(source, { data, report, signal: stop });
+  let place = await findPlace(source, { data, report, signal: stop });
   const binary = await findEnvoy({ env: process.env, report, signal: stop });
   const envoy = writeEnvoyFiles({ run: folders.run, port: port.port, env: process.env });
   const admin = envoyAdmin(envoy.files.adminSocket);
@@ -72,10 +73,14 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   if (stop.aborted) return;
 
   report('Starting Envoy and the service …');
-  manifests ??= await startDemoEngine(around, (engine) => stack.defer(() => engine.stop(hurriedGraceMs)));
+  if (place === undefined) {
+    const folder = await startDemoEngine(around, (engine) => stack.defer(() => engine.stop(hurriedGraceMs)));
+    place = { catalog: { kind: 'folder', folder }, hasModels: true };
+  }
+  const { catalog, hasModels: expectSome } = place;
   if (stop.aborted) return;
   const [ports] = await Promise.all([
-    startService(around, manifests, (service) => stack.defer(() => service.stop(hurry(serviceGraceMs)))),
+    startService(around, catalog, (service) => stack.defer(() => service.stop(hurry(serviceGraceMs)))),
     startEnvoy(around, { command, files: envoy.files, admin }, (edge) =>
       stack.defer(() => edge.stop(hurry(envoyGraceMs))),
     ),
@@ -84,7 +89,6 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   if (stop.aborted) return;
 
   const baseUrl = `${envoy.scheme}://127.0.0.1:${port.port}/v1`;
-  const expectSome = source.kind !== 'empty' && (await listModels(manifests)).length > 0;
   const models = await listedModels(baseUrl, { expectSome, signal: stop });
   if (stop.aborted) return;
   if (expectSome && models.length === 0) report('No model is listed yet: no backend answers. See the logs.');
@@ -95,7 +99,7 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
       baseUrl,
       opsUrl,
       models,
-      manifests,
+      catalog,
       logs: folders.logs,
       dataFlag,
       ...(key === undefined ? {} : { key }),
@@ -104,6 +108,28 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
 
   await untilAborted(stop);
   report('Ending …');
+}
+
+interface Place {
+  readonly catalog: CatalogPlace;
+  /** Whether some of it ought to be listed soon. */
+  readonly hasModels: boolean;
+}
+
+/** Where the catalog is; undefined for the demo engine's, whose port is not known yet. */
+async function findPlace(
+  source: StartOptions['source'],
+  options: Parameters<typeof prepareCatalog>[1],
+): Promise<Place | undefined> {
+  if (source.kind === 'demo') return undefined;
+  if (source.kind === 'kubernetes') {
+    const { findKubernetes } = await import('./start/kubernetes-place.ts');
+    const { namespace, hasModels } = await findKubernetes(source.namespace, options);
+    return { catalog: { kind: 'kubernetes', namespace }, hasModels };
+  }
+  const folder = await prepareCatalog(source, options);
+  const hasModels = source.kind !== 'empty' && (await listModels(folder)).length > 0;
+  return { catalog: { kind: 'folder', folder }, hasModels };
 }
 
 async function takePort(wanted: number): Promise<PortClaim> {

@@ -9,6 +9,11 @@ export type CompiledBackend =
   | { readonly ok: true; readonly backend: Backend }
   | { readonly ok: false; readonly faults: readonly Fault[] };
 
+/** The Secrets it refers to. */
+export function secretsOf({ credentials, tls }: BackendSpec): readonly SecretRef[] {
+  return [credentials?.secretRef, tls.caSecretRef].filter((reference) => reference !== undefined);
+}
+
 /** Compiles a Backend that passed its schema. It fails when a Secret it refers to is missing or unusable. */
 export function compileBackend(name: string, spec: BackendSpec, secrets: Secrets): CompiledBackend {
   const token = spec.credentials && readToken(spec.credentials.secretRef, secrets);

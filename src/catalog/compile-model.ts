@@ -24,27 +24,23 @@ export function compileModel(
   backends: BackendsInSight,
 ): CompiledModel {
   const faults: Fault[] = [];
-  const routes = new Map<string, Route>();
+  const routes: Route[] = [];
   spec.routes.forEach((route, position) => {
-    const message = routes.has(route.backend)
-      ? `expected each backend once, "${route.backend}" has an earlier route`
-      : unusable(route.backend, backends);
     const backend = backends.usable.get(route.backend);
-    if (message !== undefined || backend === undefined) {
+    if (backend === undefined) {
       const path = ['spec', 'routes', routeIndexes[position] ?? position, 'backend'];
-      faults.push({ path, message: message ?? 'expected a usable Backend' });
-      return;
+      faults.push({ path, message: unusable(route.backend, backends) });
+    } else {
+      routes.push(compileRoute(spec.id, route, backend));
     }
-    routes.set(route.backend, compileRoute(spec.id, route, backend));
   });
   const prices = compilePrices(spec.pricing);
   if (prices === undefined) faults.push({ path: ['spec', 'pricing'], message: 'expected decimals in USD' });
-  if (prices === undefined || routes.size === 0) return { faults };
-  return { model: assemble(spec, prices, [...routes.values()]), faults };
+  if (prices === undefined || routes.length === 0) return { faults };
+  return { model: assemble(spec, prices, routes), faults };
 }
 
-function unusable(name: string, { usable, named }: BackendsInSight): string | undefined {
-  if (usable.has(name)) return undefined;
+function unusable(name: string, { named }: BackendsInSight): string {
   return named.has(name)
     ? `expected a usable Backend, "${name}" has a problem of its own`
     : `expected a Backend, there is none named "${name}"`;

@@ -159,8 +159,8 @@ describe('a bad object', () => {
     expect(routesOf(snapshot)).toEqual(['vllm-a']);
     expect(problems.map(({ field }) => field)).toEqual([
       'spec.routes[1].wieght',
-      'spec.routes[0].backend',
       'spec.routes[3].backend',
+      'spec.routes[0].backend',
     ]);
   });
 

@@ -1,14 +1,21 @@
 import type { Backend, CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../core/catalog.ts';
-import { compileBackend } from './compile-backend.ts';
-import { type BackendsInSight, compileModel } from './compile-model.ts';
+import { compileBackend, type CompiledBackend, secretsOf } from './compile-backend.ts';
+import { type BackendsInSight, type CompiledModel, compileModel } from './compile-model.ts';
+import { isFields } from './is-fields.ts';
 import { keepModel, previousBackends } from './keep.ts';
-import { isFields, problemIn, type ReadResult, readObject } from './read-object.ts';
-import { sha256 } from './sha256.ts';
+import { problemIn, type ReadResult, readObject } from './read-object.ts';
+import { createRemembered } from './remember.ts';
+import { versionOf } from './snapshot-version.ts';
 import { unique } from './unique.ts';
+import type { JudgedProblem, ProblemCause, Verdict, Verdicts } from './verdict.ts';
 
 export interface Compilation {
   readonly snapshot: Snapshot;
   readonly problems: readonly CatalogProblem[];
+  /** What became of each object. */
+  readonly verdicts: Verdicts;
+  /** The backends of the snapshot, by name, those without a route included. */
+  readonly backends: ReadonlyMap<string, Backend>;
 }
 
 /**
@@ -17,81 +24,117 @@ export interface Compilation {
  * it last was good; an object that is gone is gone.
  */
 export function compile(objects: readonly CatalogObject[], previous?: Snapshot): Compilation {
-  const problems = new Map<CatalogObject, CatalogProblem[]>(objects.map((object) => [object, []]));
-  const report = (object: CatalogObject, found: readonly CatalogProblem[]): void => {
-    problems.get(object)?.push(...found);
+  const problems = new Map<CatalogObject, JudgedProblem[]>(objects.map((object) => [object, []]));
+  const stands = new Map<CatalogObject, Verdict['stand']>();
+  const judge: Judge = {
+    report: (object, found, cause) => {
+      problems.get(object)?.push(...found.map((problem) => ({ cause, problem })));
+    },
+    stands: (object, stand) => void stands.set(object, stand),
   };
   const results = objects.map((object) => readObject(object));
-  for (const result of results) report(result.kind === 'bad' ? result.object : result.read.object, result.problems);
+  for (const result of results) judge.report(objectOf(result), result.problems, 'invalid');
 
-  const backends = compileBackends(results, report, previous);
-  const models = compileModels(results, { backends, report, previous });
+  const backends = compileBackends(results, judge, previous);
+  const models = compileModels(results, { backends, judge, previous });
   const clusters = clustersOf(backends.usable);
   const snapshot = { version: versionOf(models, clusters), models, clusters };
-  return { snapshot, problems: [...problems.values()].flat() };
+  const verdicts = new Map(
+    [...problems].map(([object, found]) => [object, { stand: stands.get(object) ?? 'refused', problems: found }]),
+  );
+  return {
+    snapshot,
+    problems: [...problems.values()].flat().map(({ problem }) => problem),
+    verdicts,
+    backends: backends.usable,
+  };
 }
+
+interface Judge {
+  readonly report: (object: CatalogObject, found: readonly CatalogProblem[], cause: ProblemCause) => void;
+  /** Said of those that are not refused. */
+  readonly stands: (object: CatalogObject, stand: Verdict['stand']) => void;
+}
+
+function objectOf(result: ReadResult): CatalogObject {
+  return result.kind === 'bad' ? result.object : result.read.object;
+}
+
+const backendOnce = createRemembered<CatalogObject, CompiledBackend>();
+const modelOnce = createRemembered<CatalogObject, CompiledModel>();
 
 type Report = (object: CatalogObject, found: readonly CatalogProblem[]) => void;
 
 function compileBackends(
   results: readonly ReadResult[],
-  report: Report,
+  judge: Judge,
   previous: Snapshot | undefined,
 ): BackendsInSight {
   const secretsRead = results.flatMap((result) => (result.kind === 'Secret' ? [result.read] : []));
   const named = ({ value }: { readonly value: { readonly metadata: { readonly name: string } } }): string =>
     value.metadata.name;
+  const report: Report = (object, found) => judge.report(object, found, 'taken');
   const byName = { nameOf: named, path: ['metadata', 'name'], report };
   const secrets = new Map([...unique(secretsRead, byName)].map(([name, read]) => [name, read.value]));
+  for (const { object } of secretsRead) judge.stands(object, 'taken');
   const backendsRead = results.flatMap((result) => (result.kind === 'Backend' ? [result.read] : []));
 
   const usable = new Map<string, Backend>();
-  const broken = new Set(results.flatMap((result) => rawName(result, 'Backend')));
+  const broken = new Map(
+    results.flatMap((result) => rawName(result, 'Backend').map((name) => [name, objectOf(result)])),
+  );
   for (const [name, { object, value }] of unique(backendsRead, byName)) {
-    const compiled = compileBackend(name, value.spec, secrets);
-    if (compiled.ok) usable.set(name, compiled.backend);
-    else {
-      report(
-        object,
-        compiled.faults.map((fault) => problemIn(object, fault)),
-      );
-      broken.add(name);
+    const used = secretsOf(value.spec).map((secret) => secrets.get(secret.name));
+    const compiled = backendOnce(object, used, () => compileBackend(name, value.spec, secrets));
+    if (compiled.ok) {
+      usable.set(name, compiled.backend);
+      judge.stands(object, 'taken');
+    } else {
+      const found = compiled.faults.map((fault) => problemIn(object, fault));
+      judge.report(object, found, 'reference');
+      broken.set(name, object);
     }
   }
   const before = previousBackends(previous);
-  for (const name of broken) {
+  for (const [name, object] of broken) {
     const backend = before.get(name);
-    if (backend && !usable.has(name)) usable.set(name, backend);
+    if (backend === undefined || usable.has(name)) continue;
+    usable.set(name, backend);
+    judge.stands(object, 'kept');
   }
-  return { usable, named: new Set([...broken, ...usable.keys()]) };
+  return { usable, named: new Set([...broken.keys(), ...usable.keys()]) };
 }
 
 interface ModelContext {
   readonly backends: BackendsInSight;
-  readonly report: Report;
+  readonly judge: Judge;
   readonly previous: Snapshot | undefined;
 }
 
 function compileModels(
   results: readonly ReadResult[],
-  { backends, report, previous }: ModelContext,
+  { backends, judge, previous }: ModelContext,
 ): ReadonlyMap<string, Model> {
   const reads = results.flatMap((result) => (result.kind === 'Model' ? [result.read] : []));
   const models = new Map<string, Model>();
-  const broken = new Set(results.flatMap((result) => rawId(result)));
+  const broken = new Map(results.flatMap((result) => rawId(result).map((id) => [id, objectOf(result)])));
+  const report: Report = (object, found) => judge.report(object, found, 'taken');
   const byId = unique(reads, { nameOf: ({ value }) => value.spec.id, path: ['spec', 'id'], report });
   for (const [id, { object, value, routeIndexes }] of byId) {
-    const { model, faults } = compileModel(value.spec, routeIndexes, backends);
-    report(
-      object,
-      faults.map((fault) => problemIn(object, fault)),
-    );
-    if (model) models.set(id, model);
-    else broken.add(id);
+    const used = value.spec.routes.map(({ backend }) => backends.usable.get(backend) ?? backends.named.has(backend));
+    const { model, faults } = modelOnce(object, used, () => compileModel(value.spec, routeIndexes, backends));
+    const found = faults.map((fault) => problemIn(object, fault));
+    judge.report(object, found, 'reference');
+    if (model) {
+      models.set(id, model);
+      judge.stands(object, 'taken');
+    } else broken.set(id, object);
   }
-  for (const id of broken) {
+  for (const [id, object] of broken) {
     const kept = models.has(id) ? undefined : keepModel(previous?.models.get(id), backends.usable);
-    if (kept) models.set(id, kept);
+    if (kept === undefined) continue;
+    models.set(id, kept);
+    judge.stands(object, 'kept');
   }
   return new Map([...models].sort(([a], [b]) => order(a, b)));
 }
@@ -117,12 +160,4 @@ function clustersOf(backends: ReadonlyMap<string, Backend>): readonly Cluster[] 
 function order(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
-}
-
-/** Changes whenever anything changes that a request or Envoy could notice, credentials included. */
-function versionOf(models: ReadonlyMap<string, Model>, clusters: readonly Cluster[]): string {
-  const text = JSON.stringify([[...models.values()], clusters], (_key, value: unknown) =>
-    typeof value === 'bigint' ? value.toString() : value,
-  );
-  return sha256(text).slice(0, 32);
 }

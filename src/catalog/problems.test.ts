@@ -239,6 +239,54 @@ const rows: readonly Row[] = [
     'spec.routes[0].backend',
     'expected a Backend, there is none named "nope"',
   ],
+  [
+    'image tokens of a model without images',
+    model('m', { tokenizer: { path: 't', tokensPerImage: 10 } }),
+    'spec.tokenizer.tokensPerImage',
+    'expected only with inputModalities [text, image]',
+  ],
+  [
+    'a retirement before it joined',
+    model('m', { added: '2026-06-01T00:00:00Z', retireAt: '2026-06-01T02:00:00+02:00' }),
+    'spec.retireAt',
+    'expected a moment after added',
+  ],
+  [
+    'a moment without seconds',
+    model('m', { added: '2026-06-01T00:00Z' }),
+    'spec.added',
+    'expected a date and time such as "2026-06-01T00:00:00Z"',
+  ],
+  [
+    'a name too long by a character',
+    model('m', { ownedBy: '😀'.repeat(129) }),
+    'spec.ownedBy',
+    'expected at most 128 characters',
+  ],
+  [
+    'a way to continue where nothing can be continued',
+    model('m', {
+      routes: [{ ...goodModelSpec.routes[0], capabilities: { continuation: false, continuationMark: 'flag' } }],
+    }),
+    'spec.routes[0].capabilities.continuationMark',
+    'expected only where continuation is not false',
+  ],
+  [
+    'tools that work on a stream alone',
+    model('m', { routes: [{ ...goodModelSpec.routes[0], capabilities: { tools: false, streamedTools: true } }] }),
+    'spec.routes[0].capabilities.streamedTools',
+    'expected only where tools is not false',
+  ],
+  [
+    'a reasoning that begins open and never closes',
+    model('m', {
+      routes: [{ ...goodModelSpec.routes[0], capabilities: { inlineReasoning: { tags: [], implicitOpen: true } } }],
+    }),
+    'spec.routes[0].capabilities.inlineReasoning.implicitOpen',
+    'expected only with tags',
+  ],
+  ['an empty field that must not be', model('m', { ownedBy: null }), 'spec.ownedBy', 'required, expected text'],
+  ['an unknown empty field', backend('b', { endpont: null }), 'spec.endpont', expect.stringMatching(/^unknown field/)],
   ['a route as text', model('m', { routes: ['vllm-a'] }), 'spec.routes[0]', 'expected a group of fields, got text'],
   ['no routes', model('m', { routes: [] }), 'spec.routes', 'expected at least 1 entries'],
   [
@@ -286,6 +334,20 @@ test.each(rows)('names the field and what was expected: %s', (_about, object, fi
   const { snapshot, problems } = compile([...around, object]);
   expect(problems).toEqual([{ where: object.where, field, message }]);
   expect([...snapshot.models.keys()]).toEqual(['good/good']);
+});
+
+test('counts characters and not UTF-16 units', () => {
+  expect(compile([backend('vllm-a'), model('m', { ownedBy: '😀'.repeat(128) })]).problems).toEqual([]);
+});
+
+test('takes an empty field for one that is not there', () => {
+  const objects = [
+    backend('vllm-a', { tls: null, capacity: { maxConcurrentRequests: null }, healthCheck: null }),
+    model('m', { reasoning: { mode: null }, routes: [{ ...goodModelSpec.routes[0], weight: null }] }),
+  ];
+  const { snapshot, problems } = compile(objects);
+  expect(problems).toEqual([]);
+  expect(snapshot.version).toBe(compile([backend('vllm-a'), model('m')]).snapshot.version);
 });
 
 test('names every fault of an object, not only the first', () => {

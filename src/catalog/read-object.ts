@@ -1,7 +1,9 @@
 import type * as z from 'zod';
 import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
 import { fieldPath } from '../core/field-path.ts';
+import { withoutEmptyFields } from './empty-fields.ts';
 import { expectation, type Fault, faultsOf } from './explain.ts';
+import { isFields } from './is-fields.ts';
 import { type BackendObject, backendSchema } from './kinds/backend.ts';
 import { type ModelObject, modelSchema } from './kinds/model.ts';
 import { type SecretObject, secretSchema } from './kinds/secret.ts';
@@ -29,10 +31,6 @@ const kindsByVersion: ReadonlyMap<unknown, readonly Kind[]> = new Map<unknown, r
   ['weir.dev/v1alpha1', ['Backend', 'Model']],
   ['v1', ['Secret']],
 ]);
-
-export function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** Names the place of a fault for the object's author. */
 export function problemIn(object: CatalogObject, fault: Fault): CatalogProblem {
@@ -92,8 +90,11 @@ type Parsed<Value> =
   | { readonly ok: false; readonly faults: readonly Fault[] };
 
 function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): Parsed<z.output<Schema>> {
-  const result = schema.safeParse(value, { error: expectation });
-  return result.success ? { ok: true, value: result.data } : { ok: false, faults: faultsOf(result.error) };
+  const first = schema.safeParse(value, { error: expectation });
+  if (first.success) return { ok: true, value: first.data };
+  const rest = withoutEmptyFields(value, first.error);
+  const second = rest === undefined ? first : schema.safeParse(rest, { error: expectation });
+  return second.success ? { ok: true, value: second.data } : { ok: false, faults: faultsOf(second.error) };
 }
 
 interface ParsedModel {
@@ -106,18 +107,24 @@ interface ParsedModel {
 function parseModel(value: Readonly<Record<string, unknown>>): ParsedModel {
   const spec = value['spec'];
   const routes: readonly unknown[] = isFields(spec) && Array.isArray(spec['routes']) ? spec['routes'] : [];
-  const whole = parse(modelSchema, value);
-  if (whole.ok) return { value: whole.value, routeIndexes: [...routes.keys()], faults: [] };
-
-  const badRoutes = new Set(whole.faults.map((fault) => routeOf(fault.path)));
-  const routeIndexes = [...routes.keys()].filter((index) => !badRoutes.has(index));
-  if (badRoutes.has(undefined) || !isFields(spec) || routeIndexes.length === 0) {
-    return { routeIndexes: [], faults: whole.faults };
+  const faults: Fault[] = [];
+  let kept = [...routes.keys()];
+  // Rules over several fields run on sound fields only, so that what is left of the routes may show another fault.
+  for (;;) {
+    const part = isFields(spec) && faults.length > 0 ? { ...spec, routes: kept.map((index) => routes[index]) } : spec;
+    const parsed = parse(modelSchema, { ...value, spec: part });
+    if (parsed.ok) return { value: parsed.value, routeIndexes: kept, faults };
+    const bad = new Set(parsed.faults.map(({ path }) => routeOf(path)));
+    faults.push(...parsed.faults.map((fault) => ({ ...fault, path: authorsPath(fault.path, kept) })));
+    kept = kept.filter((_, position) => !bad.has(position));
+    if (bad.has(undefined) || kept.length === 0) return { routeIndexes: [], faults };
   }
-  const rest = parse(modelSchema, { ...value, spec: { ...spec, routes: routeIndexes.map((index) => routes[index]) } });
-  // The second parse can find what the first did not look at: rules over several fields run on sound fields only.
-  if (!rest.ok) return { routeIndexes: [], faults: [...whole.faults, ...rest.faults] };
-  return { value: rest.value, routeIndexes, faults: whole.faults };
+}
+
+/** The path in the list of routes as their author wrote it. */
+function authorsPath(path: readonly PropertyKey[], kept: readonly number[]): readonly PropertyKey[] {
+  const position = routeOf(path);
+  return position === undefined ? path : path.with(2, kept[position] ?? position);
 }
 
 function routeOf(path: readonly PropertyKey[]): number | undefined {

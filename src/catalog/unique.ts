@@ -21,7 +21,8 @@ export function unique<Item extends Read<Named>>(
   options: UniqueOptions<Item>,
 ): ReadonlyMap<string, Item> {
   const kept = new Map<string, Item>();
-  for (const item of items.toSorted((a, b) => createdAt(a) - createdAt(b))) {
+  const dated = items.map((item) => ({ item, createdAt: createdAt(item) }));
+  for (const { item } of dated.sort((a, b) => a.createdAt - b.createdAt)) {
     const name = options.nameOf(item);
     const first = kept.get(name);
     if (first === undefined) kept.set(name, item);

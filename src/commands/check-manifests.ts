@@ -2,7 +2,7 @@ import { readManifests } from '../adapters/manifests/read.ts';
 import { compile, type Compilation } from '../catalog/compile.ts';
 
 /** Reads and compiles a manifest folder once. Never throws; a missing or empty folder is a problem that names it. */
-export async function checkManifests(dir: string): Promise<Compilation> {
+export async function checkManifests(dir: string): Promise<Pick<Compilation, 'snapshot' | 'problems'>> {
   const { objects, problems } = await readManifests(dir);
   const { snapshot, problems: found } = compile(objects);
   const isEmpty = objects.length + problems.length === 0;

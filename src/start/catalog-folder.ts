@@ -13,7 +13,7 @@ import { probeUpstream } from './upstream-probe.ts';
  * Throws StartRefusal when the source is missing, broken or unreachable.
  */
 export async function prepareCatalog(
-  source: Exclude<CatalogSource, { readonly kind: 'demo' }>,
+  source: Exclude<CatalogSource, { readonly kind: 'demo' | 'kubernetes' }>,
   options: { readonly data: string; readonly report: (line: string) => void; readonly signal: AbortSignal },
 ): Promise<string> {
   const { data, report, signal } = options;

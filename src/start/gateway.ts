@@ -6,7 +6,7 @@ import type { Command } from '../adapters/process/tied-command.ts';
 import type { RunFolder } from '../envoy/run-folder.ts';
 import { copyDemoManifests, launchDemoEngine } from './demo-engine.ts';
 import { launchEnvoy } from './launch-envoy.ts';
-import { launchService, type ServicePorts } from './launch-service.ts';
+import { type CatalogPlace, launchService, type ServicePorts } from './launch-service.ts';
 import type { OwnFolders } from './own-folders.ts';
 import { StartRefusal } from './refusal.ts';
 
@@ -71,10 +71,10 @@ export async function startEnvoy(
   await waitUntilUp(supervised, stop);
 }
 
-/** Starts the service on a manifest folder. Resolves, when it serves, to the ports it has. */
+/** Starts the service on a catalog. Resolves, when it serves, to the ports it has. */
 export async function startService(
   { data, folders, report, stop }: Surroundings,
-  manifests: string,
+  catalog: CatalogPlace,
   own: (supervised: Supervised) => void,
 ): Promise<ServicePorts> {
   let ports: ServicePorts = { ops: 9090, admin: 9091 };
@@ -84,7 +84,7 @@ export async function startService(
       launchService({
         data,
         run: folders.run,
-        manifests,
+        catalog,
         // A later life keeps the ports that were printed.
         ports,
         logPath: join(folders.logs, 'service.log'),

@@ -1,3 +1,5 @@
+import type { CatalogPlace } from './launch-service.ts';
+
 /** What is shown when everything is up. */
 export interface Greeting {
   /** With `/v1`. */
@@ -5,7 +7,8 @@ export interface Greeting {
   readonly opsUrl: string;
   readonly key?: string;
   readonly models: readonly string[];
-  readonly manifests: string;
+  /** Where the catalog comes from: a folder, or a cluster's namespace. */
+  readonly catalog: CatalogPlace;
   readonly logs: string;
   /** `--data DIR` as other commands need it; empty for the default. */
   readonly dataFlag: string;
@@ -15,7 +18,7 @@ const shownModels = 8;
 
 /** The lines for the operator, the last one `ready <base url>`: nothing else begins with that word. */
 export function greetingLines(greeting: Greeting): readonly string[] {
-  const { baseUrl, key, models, dataFlag } = greeting;
+  const { baseUrl, key, models, dataFlag, catalog } = greeting;
   const [first] = models;
   const more = models.length > shownModels ? `, … (${models.length} in all)` : '';
   return [
@@ -24,7 +27,7 @@ export function greetingLines(greeting: Greeting): readonly string[] {
     ...(key === undefined ? [] : [`key:       ${key}`]),
     `models:    ${first === undefined ? 'none yet' : models.slice(0, shownModels).join(', ') + more}`,
     `ops:       ${greeting.opsUrl}`,
-    `manifests: ${greeting.manifests}`,
+    catalog.kind === 'folder' ? `manifests: ${catalog.folder}` : `namespace: ${catalog.namespace}`,
     `logs:      ${greeting.logs}`,
     '',
     ...(key === undefined

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { startChild, type Child } from '../adapters/process/child.ts';
 import { readServiceMessage } from './launch-message.ts';
+import { replicaName } from './replica-name.ts';
 
 /** How long a service that gave up may take to close what it has open. */
 const lastWordsMs = 2_000;
@@ -26,10 +27,15 @@ export interface ServicePorts {
   readonly admin: number;
 }
 
+/** Where the service finds its catalog. */
+export type CatalogPlace =
+  | { readonly kind: 'folder'; readonly folder: string }
+  | { readonly kind: 'kubernetes'; readonly namespace: string };
+
 export interface ServiceLaunch {
   readonly data: string;
   readonly run: string;
-  readonly manifests: string;
+  readonly catalog: CatalogPlace;
   readonly logPath: string;
   /** Wanted ports; the service takes others when they are taken. */
   readonly ports: ServicePorts;
@@ -37,9 +43,17 @@ export interface ServiceLaunch {
   readonly onPorts: (ports: ServicePorts) => void;
 }
 
+function catalogSettings(catalog: CatalogPlace, data: string): Readonly<Record<string, string | undefined>> {
+  if (catalog.kind === 'folder') return { WEIR_KUBERNETES_NAMESPACE: undefined };
+  return {
+    WEIR_KUBERNETES_NAMESPACE: catalog.namespace,
+    WEIR_POD_NAME: process.env['WEIR_POD_NAME'] ?? replicaName(data),
+  };
+}
+
 /** Starts `weir serve`. `isUp` resolves when it says that it serves. */
 export function launchService(launch: ServiceLaunch): { readonly child: Child; readonly isUp: Promise<void> } {
-  const { data, run, manifests, ports } = launch;
+  const { data, run, catalog, ports } = launch;
   const { promise: isUp, resolve } = Promise.withResolvers<void>();
   const child = startChild({
     command: process.execPath,
@@ -49,11 +63,11 @@ export function launchService(launch: ServiceLaunch): { readonly child: Child; r
       'serve',
       `--data=${data}`,
       `--run=${run}`,
-      `--manifests=${manifests}`,
+      ...(catalog.kind === 'folder' ? [`--manifests=${catalog.folder}`] : []),
       `--ops-port=${ports.ops}`,
       `--admin-port=${ports.admin}`,
     ],
-    env: notForTheService,
+    env: { ...notForTheService, ...catalogSettings(catalog, data) },
     logPath: launch.logPath,
     onMessage: (raw) => {
       const message = readServiceMessage(raw);

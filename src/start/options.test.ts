@@ -61,7 +61,9 @@ test.each([
   [['--upstream', 'u:1', '--price', '0.0000000000001,1'], '--price: expected'],
   [['--upstream', 'ftp://u'], '--upstream: expected an address'],
   [['--upstream', 'http://a:b@u'], '--upstream-key'],
-  [['--kubernetes'], 'not available yet'],
+  [['--kubernetes', '--manifests', 'm'], '--manifests and --kubernetes exclude each other'],
+  [['--namespace', 'a'], 'goes with --kubernetes only'],
+  [['--kubernetes', '--namespace', 'A_b'], 'expected lowercase letters'],
 ])('%j is refused with a sentence about %s', (argv, words) => {
   expect(() => readStartOptions(argv, {})).toThrow(words);
 });

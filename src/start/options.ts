@@ -8,6 +8,8 @@ import { StartRefusal } from './refusal.ts';
 export type CatalogSource =
   | { readonly kind: 'demo' }
   | { readonly kind: 'manifests'; readonly folder: string }
+  /** A namespace of the cluster that KUBECONFIG names; without one, that of the current context. */
+  | { readonly kind: 'kubernetes'; readonly namespace?: string }
   | { readonly kind: 'upstream'; readonly url: URL; readonly key?: string; readonly price: UpstreamPrice }
   /** Nothing yet: the operator puts manifests into the folder while it runs. */
   | { readonly kind: 'empty' };
@@ -36,6 +38,8 @@ export const startHelp = `Usage: weir start [options]     (npm start -- [options
 Starts the gateway on this machine: Envoy, the service and, unless told otherwise, a demo engine.
 
   --manifests DIR         serve the Backends and Models of this folder, and follow its changes
+  --kubernetes            serve the Backends and Models of the cluster that KUBECONFIG names, and follow its changes
+  --namespace NS          their namespace (default: that of the current context)
   --upstream URL          serve every model that this engine lists under /v1/models
   --upstream-key K        its key (or WEIR_UPSTREAM_KEY, which \`ps\` does not show)
   --price PROMPT,COMPLETION   USD per token of the upstream's models, such as 0.0000001,0.0000004 (default 0,0)
@@ -67,11 +71,6 @@ export function readStartOptions(
 ): StartOptions | undefined {
   const values = parse(argv);
   if (values.help) return undefined;
-  if (values.kubernetes || values.namespace !== undefined) {
-    throw new StartRefusal(
-      '--kubernetes is not available yet: this version reads its catalog from a folder (--manifests DIR).',
-    );
-  }
   const port = Number(values.port);
   if (!/^\d+$/.test(values.port) || port > 65_535) {
     throw new StartRefusal(`--port: expected a number from 0 to 65535, got "${values.port}".`);
@@ -104,13 +103,21 @@ function readSource(
   values: ReturnType<typeof parse>,
   { env, typedIn }: { readonly env: Readonly<Record<string, string | undefined>>; readonly typedIn: string },
 ): CatalogSource {
-  const { manifests, upstream } = values;
-  if (manifests !== undefined && upstream !== undefined) {
-    throw new StartRefusal('--manifests and --upstream exclude each other: the catalog comes from one of them.');
+  const { manifests, upstream, kubernetes, namespace } = values;
+  const given = Object.entries({ manifests, upstream, kubernetes: kubernetes ? '' : undefined }).flatMap(
+    ([name, value]) => (value === undefined ? [] : [`--${name}`]),
+  );
+  if (given.length > 1) {
+    throw new StartRefusal(`${given.join(' and ')} exclude each other: the catalog comes from one of them.`);
+  }
+  if (namespace !== undefined && !kubernetes) throw new StartRefusal('--namespace goes with --kubernetes only.');
+  if (namespace !== undefined && !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace)) {
+    throw new StartRefusal(`--namespace: expected lowercase letters, digits and "-", got "${namespace}".`);
   }
   if (upstream === undefined && (values.price !== undefined || values['upstream-key'] !== undefined)) {
     throw new StartRefusal(`--${values.price === undefined ? 'upstream-key' : 'price'} goes with --upstream URL only.`);
   }
+  if (kubernetes) return { kind: 'kubernetes', ...(namespace === undefined ? {} : { namespace }) };
   if (manifests !== undefined) return { kind: 'manifests', folder: resolve(typedIn, manifests) };
   if (upstream === undefined) return values['no-demo'] ? { kind: 'empty' } : { kind: 'demo' };
   const key = values['upstream-key'] ?? env['WEIR_UPSTREAM_KEY'];

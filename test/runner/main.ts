@@ -4,14 +4,14 @@ import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { runGroup } from './run-group.ts';
-import { chooseSteps, type Step } from './steps.ts';
+import { type Build, chooseSteps, type Step } from './steps.ts';
 import { add, lastLine, nothing, oneFailed, onePassed, type Tally, tallyVitest } from './tally.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const reports = join(root, '.weir', 'test');
 const minuteMs = 60_000;
 const commandLimitMs = 3 * minuteMs;
-const llamaLimitMs = 20 * minuteMs;
+const buildLimitMs = 20 * minuteMs;
 
 // Every program of a step runs on the Node that runs this; CI=1 makes a missing golden a failure instead of a new file.
 const bin = join(root, 'node_modules', '.bin');
@@ -28,14 +28,31 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** The real engine takes minutes to compile the first time: that begins before everything else, at the lowest priority. */
-async function buildLlama(): Promise<Tally> {
-  const script = join(root, 'test', 'support', 'real-engine', 'build.sh');
-  const logFile = join(reports, 'llama-build.log');
-  const command = ['nice', '-n', '19', script];
-  const { code } = await runGroup({ command, limitMs: llamaLimitMs, environment, logFile, signal: interrupted.signal });
+/** One after the other, the suite's that comes first first: side by side they would only be ready later. */
+const buildCommands: Readonly<Record<Build, readonly string[]>> = {
+  'real engine': [join(root, 'test', 'support', 'real-engine', 'build.sh')],
+  'kubernetes tools': ['node', join(root, 'test', 'kube', 'tools', 'build-missing.ts')],
+};
+
+/** Begins before everything else, at the lowest priority. */
+function startBuilds(steps: readonly Step[]): ReadonlyMap<Build, Promise<Tally>> {
+  const needed = new Set(steps.flatMap((step) => (step.kind === 'suite' && step.needs ? [step.needs] : [])));
+  const builds = new Map<Build, Promise<Tally>>();
+  let earlier: Promise<unknown> = Promise.resolve();
+  for (const name of needed) {
+    const build = earlier.then(() => runBuild(name));
+    builds.set(name, build);
+    earlier = build;
+  }
+  return builds;
+}
+
+async function runBuild(name: Build): Promise<Tally> {
+  const logFile = join(reports, `${name.replaceAll(' ', '-')}-build.log`);
+  const command = ['nice', '-n', '19', ...buildCommands[name]];
+  const { code } = await runGroup({ command, limitMs: buildLimitMs, environment, logFile, signal: interrupted.signal });
   if (code === 0) return onePassed;
-  say(`\nThe real engine could not be built (${code}):\n${readFileSync(logFile, 'utf8')}`);
+  say(`\nThe build of the ${name} failed (${code}):\n${readFileSync(logFile, 'utf8')}`);
   return oneFailed;
 }
 
@@ -80,13 +97,14 @@ function readJson(path: string): unknown {
 async function main(): Promise<void> {
   const steps = chooseSteps(process.argv.slice(2));
   mkdirSync(reports, { recursive: true });
-  const llama = steps.some((step) => step.kind === 'suite' && step.needsLlama) ? buildLlama() : undefined;
+  const builds = startBuilds(steps);
+  const reported = new Set<Build>();
   const table: string[] = [];
   let sum = nothing;
   const count = (name: string, tally: Tally, startedMs: number): void => {
     sum = add(sum, tally);
     table.push(
-      `${name.padEnd(18)} ${lastLine(tally).padEnd(34)} ${((performance.now() - startedMs) / 1000).toFixed(1)} s`,
+      `${name.padEnd(24)} ${lastLine(tally).padEnd(34)} ${((performance.now() - startedMs) / 1000).toFixed(1)} s`,
     );
   };
 
@@ -94,14 +112,17 @@ async function main(): Promise<void> {
     if (interrupted.signal.aborted) break;
     const startedMs = performance.now();
     say(`\n── ${step.name} ${'─'.repeat(Math.max(0, 100 - step.name.length))}`);
-    if (step.kind === 'suite' && step.needsLlama && llama !== undefined) {
-      const built = await llama;
-      count('real engine build', built, startedMs);
+    const build = step.kind === 'suite' && step.needs ? builds.get(step.needs) : undefined;
+    if (step.kind === 'suite' && step.needs && build) {
+      const built = await build;
+      const isFirst = !reported.has(step.needs);
+      reported.add(step.needs);
+      if (isFirst) count(`${step.needs} build`, built, startedMs);
       if (built.failed > 0) continue; // Its tests would only repeat the same failure.
     }
     count(step.name, await runStep(step), startedMs);
   }
-  await llama;
+  await Promise.all(builds.values());
 
   say(`\n${table.join('\n')}\n`);
   if (interrupted.signal.aborted) sum = add(sum, oneFailed);

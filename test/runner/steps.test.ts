@@ -3,10 +3,10 @@ import { chooseSteps } from './steps.ts';
 
 const names = (...wanted: readonly string[]): readonly string[] => chooseSteps(wanted).map(({ name }) => name);
 
-test('no name means every step, and what waits for the real engine comes last', () => {
+test('no name means every step, and what waits for a long build comes last', () => {
   const all = chooseSteps([]);
-  expect(names()).toEqual(expect.arrayContaining([...names('check'), 'house', 'stores', 'envoy', 'engine']));
-  const waiting = all.map((step) => step.kind === 'suite' && step.needsLlama);
+  expect(names()).toEqual(expect.arrayContaining([...names('check'), 'house', 'stores', 'envoy', 'engine', 'kube']));
+  const waiting = all.map((step) => step.kind === 'suite' && step.needs !== undefined);
   expect(waiting).toEqual(waiting.toSorted((one, other) => Number(one) - Number(other)));
 });
 

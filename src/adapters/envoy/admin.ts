@@ -8,6 +8,8 @@ export interface EnvoyAdmin {
    * in the map. Rejects when Envoy is away.
    */
   readonly stats: (names: readonly string[]) => Promise<ReadonlyMap<string, number | string>>;
+  /** The same of all whose name matches a regular expression. */
+  readonly statsLike: (pattern: string) => Promise<ReadonlyMap<string, number | string>>;
   /**
    * Names of the clusters Envoy has from the clusters file. Those that still wait for their first address or their first
    * health check are `warming`: a call to one of them finds no cluster yet.
@@ -17,6 +19,8 @@ export interface EnvoyAdmin {
   readonly setRuntime: (values: Readonly<Record<string, number>>) => Promise<void>;
   /** Takes no new connections at the edge, and asks the open ones to end with their next answer. Calls upstream go on. */
   readonly drain: () => Promise<void>;
+  /** Takes back what `drain`, or `weir envoy drain`, said of its coming end; a closed listener stays closed. */
+  readonly resume: () => Promise<void>;
   readonly close: () => void;
 }
 
@@ -53,6 +57,7 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
       const filter = names.map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|');
       return parseStats(await call('GET', `/stats?filter=${encodeURIComponent(`^(${filter})$`)}`));
     },
+    statsLike: async (pattern) => parseStats(await call('GET', `/stats?filter=${encodeURIComponent(pattern)}`)),
     clusters: async () => {
       const dump = async (resource: string): Promise<readonly string[]> =>
         clusterNames(await call('GET', `/config_dump?resource=${resource}&mask=cluster.name`));
@@ -68,6 +73,9 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
     drain: async () => {
       await call('POST', '/healthcheck/fail');
       await call('POST', '/drain_listeners?inboundonly');
+    },
+    resume: async () => {
+      await call('POST', '/healthcheck/ok');
     },
     close: () => agent.destroy(),
   };

@@ -14,6 +14,8 @@ export interface ClusterFile {
    * the limit; the file stays written then, so that Envoy reads it when it comes.
    */
   readonly apply: (clusters: readonly Cluster[]) => Promise<void>;
+  /** Whoever waits for Envoy's word gets `EnvoyAway` at once. */
+  readonly close: () => void;
 }
 
 /** What Envoy is asked. */
@@ -30,11 +32,13 @@ class EnvoyAway extends Error {
 /** Envoy has the other clusters of the set, but not these. */
 export class ClustersRejected extends Error {
   readonly clusters: readonly string[];
+  readonly reason: string;
 
   constructor(clusters: readonly string[], reason: string) {
     super(`Envoy refused the clusters ${clusters.join(', ')}: ${reason}`);
     this.name = 'ClustersRejected';
     this.clusters = clusters;
+    this.reason = reason;
   }
 }
 
@@ -71,6 +75,7 @@ export function createClusterFile(options: ClusterFileOptions): ClusterFile {
   const { admin, runFolder, clock, render } = options;
   let last: Promise<unknown> = Promise.resolve();
   let count = 0;
+  let isClosed = false;
 
   const apply = async (clusters: readonly Cluster[]): Promise<void> => {
     const before = await discovery(admin);
@@ -79,7 +84,8 @@ export function createClusterFile(options: ClusterFileOptions): ClusterFile {
     const digest = createHash('sha256').update(JSON.stringify(clusters)).digest('hex').slice(0, 12);
     const version = `${digest}-${clock.now()}-${count}`;
     await put(runFolder, JSON.stringify(render(clusters, version)));
-    const verdict = await confirmed({ admin, clock, before, version, limitMs: options.confirmWithinMs ?? 30_000 });
+    const limitMs = options.confirmWithinMs ?? 30_000;
+    const verdict = await confirmed({ admin, clock, before, version, limitMs, isOver: () => isClosed });
     if (verdict === 'silent') throw new EnvoyAway();
     const missing = await missingClusters({ admin, clock, clusters });
     if (missing.length > 0) throw new ClustersRejected(missing, await reason(missing, options.envoyLogFile));
@@ -98,6 +104,9 @@ export function createClusterFile(options: ClusterFileOptions): ClusterFile {
       const done = last.then(() => apply(clusters));
       last = done.catch(() => undefined);
       return done;
+    },
+    close: () => {
+      isClosed = true;
     },
   };
 }
@@ -130,12 +139,13 @@ async function confirmed(options: {
   readonly before: Discovery | undefined;
   readonly version: string;
   readonly limitMs: number;
+  readonly isOver: () => boolean;
 }): Promise<'taken' | 'refused' | 'silent'> {
-  const { admin, clock, version, limitMs } = options;
+  const { admin, clock, version, limitMs, isOver } = options;
   const none: Discovery = { attempts: 0, refusals: 0, version: '' };
   let before = options.before ?? none;
   const start = clock.elapsed();
-  while (clock.elapsed() - start < limitMs) {
+  while (clock.elapsed() - start < limitMs && !isOver()) {
     const now = await discovery(admin);
     if (now?.version === version) return 'taken';
     // Counters that went back belong to a new Envoy, which has read our file or is about to.

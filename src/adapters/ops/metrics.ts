@@ -36,6 +36,10 @@ export function createMetrics(gauges: {
   readonly sharing?: () => SharingFigures;
   readonly blockedAddresses?: () => number;
   readonly store?: () => StoreFigures;
+  /** How old the catalog may be; undefined while there is none. Absent: it is never behind its source. */
+  readonly catalogAgeMs?: () => number | undefined;
+  /** Whether this replica is the one that tells the cluster how its objects fare. Absent: there is no cluster. */
+  readonly isLeading?: () => boolean;
   /** How the models of the catalog stand, by id. */
   readonly standings?: () => Iterable<readonly [string, Standing]>;
 }): Metrics {
@@ -108,6 +112,25 @@ export function createMetrics(gauges: {
   });
   if (sharing !== undefined) addSharingGauges(registry, sharing);
   if (gauges.store !== undefined) addStoreGauges(registry, gauges.store);
+  const { catalogAgeMs, isLeading } = gauges;
+  if (catalogAgeMs !== undefined) {
+    new Gauge({
+      name: 'weir_catalog_age_seconds',
+      help: 'How long ago the catalog was last in step with the API server; 0: it is. NaN: there is none yet.',
+      registers,
+      collect() {
+        this.set((catalogAgeMs() ?? Number.NaN) / 1000);
+      },
+    });
+  }
+  if (isLeading !== undefined) {
+    new Gauge({
+      ...{ name: 'weir_controller_leader', help: '1: this replica writes the status of objects.', registers },
+      collect() {
+        this.set(isLeading() ? 1 : 0);
+      },
+    });
+  }
   new Gauge({
     ...{ name: 'weir_model_listed', help: 'Whether the catalog lists the model: 1 or 0.', registers },
     labelNames: ['model'] as const,

@@ -36,6 +36,13 @@ describe('the ops server', () => {
     await ops.close();
   });
 
+  it('listens where it is told to, and nowhere else', async () => {
+    const ops = await startOps({ ...options, host: '127.0.0.2' });
+    expect(await fetch(`http://127.0.0.2:${ops.port}/livez`)).toMatchObject({ status: 200 });
+    await expect(fetch(`http://127.0.0.1:${ops.port}/livez`)).rejects.toThrow('fetch failed');
+    await ops.close();
+  });
+
   it('moves to a free port when its own is taken', async () => {
     const first = await startOps(options);
     const second = await startOps({ ...options, port: first.port });

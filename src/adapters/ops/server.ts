@@ -6,6 +6,8 @@ export interface OpsServer {
 }
 
 export interface OpsOptions {
+  /** Address to listen on. Default: the loopback. */
+  readonly host?: string;
   /** Wanted port; 0 takes a free one, and a taken one moves to a free one. */
   readonly port: number;
   readonly metrics: () => Promise<string>;
@@ -14,10 +16,10 @@ export interface OpsOptions {
   readonly ready: () => boolean;
 }
 
-function listen(server: Server, port: number): Promise<void> {
+function listen(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => {
+    server.listen({ port, host, exclusive: true }, () => {
       server.off('error', reject);
       resolve();
     });
@@ -28,8 +30,9 @@ function send(response: ServerResponse, status: number, text: string, type = 'te
   response.writeHead(status, { 'content-type': type }).end(text);
 }
 
-/** Serves /metrics, /livez and /readyz on the loopback. Rejects when no port can be had. */
+/** Serves /metrics, /livez and /readyz. Rejects when no port can be had there. */
 export async function startOps(options: OpsOptions): Promise<OpsServer> {
+  const { host = '127.0.0.1' } = options;
   const server = createServer((request, response) => {
     switch (request.url ?? '') {
       case '/livez':
@@ -50,10 +53,10 @@ export async function startOps(options: OpsOptions): Promise<OpsServer> {
     }
   });
   try {
-    await listen(server, options.port);
+    await listen(server, host, options.port);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
-    await listen(server, 0);
+    await listen(server, host, 0);
   }
   const address = server.address();
   return {

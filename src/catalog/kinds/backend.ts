@@ -1,21 +1,20 @@
 import * as z from 'zod';
 import { engineNames } from '../../core/catalog.ts';
-import { celRule, fields } from './fields.ts';
+import { fields } from './fields.ts';
 import { metadata } from './metadata.ts';
+import { shaped, withRules } from './rules.ts';
 import { secretRef } from './secret.ts';
 
 const hostText = /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?$|^[0-9A-Fa-f]*:[0-9A-Fa-f:.]*$/;
 const hostExpected = 'expected a host name or an IP address, without scheme, port or path';
 
-const host = z.string().min(1).max(253).regex(hostText, hostExpected);
+const host = shaped(z.string().min(1).max(253), hostText, hostExpected);
 
-const path = z
-  .string()
-  .max(512)
-  .regex(
-    /^(\/|(\/[A-Za-z0-9_~!$&'()*+,;=:@%-][A-Za-z0-9._~!$&'()*+,;=:@%-]*)*\/?)$/,
-    'expected a path that begins with "/", without "." segments, query or fragment, such as "/v1"',
-  );
+const path = shaped(
+  z.string().max(512),
+  /^(\/|(\/[A-Za-z0-9_~!$&'()*+,;=:@%-][A-Za-z0-9._~!$&'()*+,;=:@%-]*)*\/?)$/,
+  'expected a path that begins with "/", without "." segments, query or fragment, such as "/v1"',
+);
 
 const endpoint = fields({
   host: host.meta({ description: 'Host name or IP address of the engine.', example: 'vllm-a.models.svc' }),
@@ -26,7 +25,7 @@ const endpoint = fields({
   }),
 });
 
-const tls = fields({
+const tlsFields = fields({
   mode: z
     .enum(['Off', 'System', 'Custom'])
     .default('Off')
@@ -42,26 +41,25 @@ const tls = fields({
   serverName: host
     .optional()
     .meta({ description: 'Name to send (SNI) and to verify. Default: the host.', example: 'engine.example.com' }),
-})
-  .superRefine((value, context) => {
-    if ((value.mode === 'Custom') !== (value.caSecretRef !== undefined)) {
-      const message = value.mode === 'Custom' ? 'required with tls.mode Custom' : 'expected only with tls.mode Custom';
-      context.addIssue({ code: 'custom', path: ['caSecretRef'], message });
-    }
-    if (value.mode === 'Off' && value.serverName !== undefined) {
-      context.addIssue({
-        code: 'custom',
-        path: ['serverName'],
-        message: 'expected only with tls.mode System or Custom',
-      });
-    }
-  })
-  .meta(
-    celRule(
-      "(self.mode == 'Custom') == has(self.caSecretRef) && (self.mode != 'Off' || !has(self.serverName))",
-      'caSecretRef belongs to mode Custom, serverName to modes System and Custom',
-    ),
-  );
+});
+
+const tls = withRules(tlsFields, [
+  {
+    ...{ field: ['caSecretRef'], reason: 'Required', message: 'required with tls.mode Custom' },
+    holds: ({ mode, caSecretRef }) => mode !== 'Custom' || caSecretRef !== undefined,
+    cel: "self.mode != 'Custom' || has(self.caSecretRef)",
+  },
+  {
+    ...{ field: ['caSecretRef'], reason: 'Forbidden', message: 'expected only with tls.mode Custom' },
+    holds: ({ mode, caSecretRef }) => mode === 'Custom' || caSecretRef === undefined,
+    cel: "self.mode == 'Custom' || !has(self.caSecretRef)",
+  },
+  {
+    ...{ field: ['serverName'], reason: 'Forbidden', message: 'expected only with tls.mode System or Custom' },
+    holds: ({ mode, serverName }) => mode !== 'Off' || serverName === undefined,
+    cel: "self.mode != 'Off' || !has(self.serverName)",
+  },
+]);
 
 const healthCheck = fields({
   path: path.min(1).meta({ description: 'Path that answers 200 while the engine is well.', example: '/health' }),

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { fields } from './fields.ts';
+import { withRules } from './rules.ts';
 
 /** Optional parameters of the chat surface that a route may or may not honour. Service specification §4.1. */
 export const parameterNames = [
@@ -20,8 +21,27 @@ export const parameterNames = [
   'top_a',
 ] as const;
 
-/** What an operator knows better than the engine's capability table. Each field replaces the table's entry. */
-export const capabilities = fields({
+const inlineReasoning = withRules(
+  fields({
+    tags: z
+      .array(z.enum(['think', 'seed', 'kimi', 'bracket', 'gemma', 'harmony']))
+      .max(6)
+      .meta({ description: 'Tags to look for; none turns the table’s entry off.', example: ['think'] }),
+    implicitOpen: z.boolean().default(false).meta({
+      description: 'The prompt itself opens the reasoning, so that only the closing tag comes. Default false.',
+      example: true,
+    }),
+  }),
+  [
+    {
+      ...{ field: ['implicitOpen'], reason: 'Invalid', message: 'expected only with tags' },
+      holds: ({ tags, implicitOpen }) => !implicitOpen || tags.length > 0,
+      cel: '!self.implicitOpen || size(self.tags) > 0',
+    },
+  ],
+);
+
+const capabilityFields = fields({
   tools: z
     .boolean()
     .optional()
@@ -83,16 +103,7 @@ export const capabilities = fields({
   })
     .optional()
     .meta({ description: 'Reasoning control that works here. Default: the engine’s table.' }),
-  inlineReasoning: fields({
-    tags: z
-      .array(z.enum(['think', 'seed', 'kimi', 'bracket', 'gemma', 'harmony']))
-      .max(6)
-      .meta({ description: 'Tags to look for; none turns the table’s entry off.', example: ['think'] }),
-    implicitOpen: z.boolean().default(false).meta({
-      description: 'The prompt itself opens the reasoning, so that only the closing tag comes. Default false.',
-      example: true,
-    }),
-  })
+  inlineReasoning: inlineReasoning
     .optional()
     .meta({ description: 'Reasoning that stands inside the text here. Default: the engine’s table.' }),
   continuation: z
@@ -105,3 +116,17 @@ export const capabilities = fields({
     example: 'prefix',
   }),
 });
+
+/** What an operator knows better than the engine's capability table. Each field replaces the table's entry. */
+export const capabilities = withRules(capabilityFields, [
+  {
+    ...{ field: ['streamedTools'], reason: 'Invalid', message: 'expected only where tools is not false' },
+    holds: ({ tools, streamedTools }) => tools !== false || streamedTools !== true,
+    cel: '!has(self.tools) || self.tools || !has(self.streamedTools) || !self.streamedTools',
+  },
+  {
+    ...{ field: ['continuationMark'], reason: 'Forbidden', message: 'expected only where continuation is not false' },
+    holds: ({ continuation, continuationMark }) => continuation !== false || continuationMark === undefined,
+    cel: '!has(self.continuation) || self.continuation || !has(self.continuationMark)',
+  },
+]);

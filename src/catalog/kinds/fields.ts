@@ -11,7 +11,14 @@ export function fields<Shape extends z.core.$ZodLooseShape>(shape: Shape): z.Zod
   });
 }
 
-/** A `x-kubernetes-validations` rule: what one schema cannot say in OpenAPI, the API server checks in CEL. */
-export function celRule(rule: string, message: string): { readonly 'x-kubernetes-validations': readonly object[] } {
-  return { 'x-kubernetes-validations': [{ rule, message }] };
+/**
+ * Text of any characters, at most `max` of them, counted as the API server counts: in code points. zod alone would count
+ * UTF-16 units, twice as many for an emoji.
+ */
+export function text(max: number): z.ZodString {
+  return z
+    .string()
+    .min(1)
+    .refine((value) => Array.from(value).length <= max, { error: `expected at most ${max} characters` })
+    .meta({ maxLength: max });
 }

@@ -1,16 +1,14 @@
 import * as z from 'zod';
 import { fields } from './fields.ts';
 import { instant } from './instant.ts';
+import { shaped } from './rules.ts';
 
 /** Name of an object, as Kubernetes has it (RFC 1123 subdomain). */
-export const objectName = z
-  .string()
-  .min(1)
-  .max(253)
-  .regex(
-    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
-    'expected lowercase letters, digits, "-" and ".", beginning and ending with a letter or digit',
-  );
+export const objectName = shaped(
+  z.string().min(1).max(253),
+  /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
+  'expected lowercase letters, digits, "-" and ".", beginning and ending with a letter or digit',
+);
 
 const textMap = z.record(z.string().max(317), z.string().max(262_144));
 

@@ -1,26 +1,22 @@
 import * as z from 'zod';
 import { capabilities } from './capabilities.ts';
-import { celRule, fields } from './fields.ts';
+import { fields, text } from './fields.ts';
 import { instant } from './instant.ts';
 import { metadata, objectName } from './metadata.ts';
+import { immutable, shaped, withRules } from './rules.ts';
 
-const modelId = z
-  .string()
-  .min(3)
-  .max(128)
-  .regex(
-    /^[a-z0-9][a-z0-9._-]*\/[a-z0-9][a-z0-9._-]*$/,
-    'expected lowercase <org>/<model> of letters, digits, ".", "_" and "-", such as "qwen/qwen3-8b"',
-  );
+const modelId = shaped(
+  z.string().min(3).max(128),
+  /^[a-z0-9][a-z0-9._-]*\/[a-z0-9][a-z0-9._-]*$/,
+  'expected lowercase <org>/<model> of letters, digits, ".", "_" and "-", such as "qwen/qwen3-8b"',
+);
 
 /** Below ten dollars a token, so that the cost of an answer fits a 64-bit column. */
-const price = z
-  .string({ error: 'expected a decimal in quotes, USD per token, such as "0.00000015"' })
-  .max(14)
-  .regex(
-    /^[0-9](\.[0-9]{1,12})?$/,
-    'expected USD per token below 10 with at most 12 decimals and no sign, such as "0.00000015"',
-  );
+const price = shaped(
+  z.string({ error: 'expected a decimal in quotes, USD per token, such as "0.00000015"' }).max(32),
+  /^[0-9](\.[0-9]{1,12})?$/,
+  'expected USD per token below 10 with at most 12 decimals and no sign, such as "0.00000015"',
+);
 
 const pricing = fields({
   prompt: price.meta({ description: 'USD per prompt token, a decimal in quotes.', example: '0.00000015' }),
@@ -30,7 +26,7 @@ const pricing = fields({
     .meta({ description: 'USD per cached prompt token. Default: the prompt price.', example: '0.00000003' }),
 });
 
-const reasoning = fields({
+const reasoningFields = fields({
   mode: z.enum(['None', 'Optional', 'Always']).default('None').meta({
     description: 'Whether the model reasons, and whether it can be told not to. Default None.',
     example: 'Optional',
@@ -43,23 +39,23 @@ const reasoning = fields({
       description: 'Levels the model knows. Default: none, it can only be on or off.',
       example: ['low', 'high'],
     }),
-})
-  .superRefine((value, context) => {
-    if (value.mode === 'None' && value.efforts.length > 0) {
-      context.addIssue({ code: 'custom', path: ['efforts'], message: 'expected none with reasoning.mode None' });
-    }
-  })
-  .meta(celRule("self.mode != 'None' || size(self.efforts) == 0", 'efforts need mode Optional or Always'));
+});
+
+const reasoning = withRules(reasoningFields, [
+  {
+    ...{ field: ['efforts'], reason: 'Invalid', message: 'expected none with reasoning.mode None' },
+    holds: ({ mode, efforts }) => mode !== 'None' || efforts.length === 0,
+    cel: "self.mode != 'None' || size(self.efforts) == 0",
+  },
+]);
+
+const shareExpected = 'expected a decimal in quotes from "0" to "1", such as "0.99"';
 
 const serviceLevel = fields({
-  minAvailability: z
-    .string({ error: 'expected a decimal in quotes from "0" to "1", such as "0.99"' })
-    .max(12)
-    .regex(/^(0(\.[0-9]+)?|1(\.0+)?)$/, 'expected a decimal in quotes from "0" to "1", such as "0.99"')
-    .meta({
-      description: 'Share of requests that must succeed for the model to be listed, "0" to "1".',
-      example: '0.99',
-    }),
+  minAvailability: shaped(z.string({ error: shareExpected }).max(12), /^(0(\.[0-9]+)?|1(\.0+)?)$/, shareExpected).meta({
+    description: 'Share of requests that must succeed for the model to be listed, "0" to "1".',
+    example: '0.99',
+  }),
   windowSeconds: z
     .int()
     .min(10)
@@ -70,11 +66,10 @@ const serviceLevel = fields({
 
 const route = fields({
   backend: objectName.meta({ description: 'Name of the Backend.', example: 'vllm-a' }),
-  upstreamModel: z
-    .string()
-    .min(1)
-    .max(256)
-    .meta({ description: 'What the engine calls the model. Callers never see it.', example: 'Qwen/Qwen3-8B' }),
+  upstreamModel: text(256).meta({
+    description: 'What the engine calls the model. Callers never see it.',
+    example: 'Qwen/Qwen3-8B',
+  }),
   weight: z.int().min(1).max(1_000_000).default(100).meta({
     description: 'Share of the requests relative to the other routes, 1 to 1000000. Default 100.',
     example: 100,
@@ -83,50 +78,64 @@ const route = fields({
 });
 export type RouteSpec = z.output<typeof route>;
 
-const modalities = z
-  .array(z.enum(['text', 'image']))
-  .min(1)
-  .max(2)
-  .refine((list) => list.includes('text') && new Set(list).size === list.length, {
-    error: 'expected [text] or [text, image]',
-  })
-  .default(['text'])
-  .meta({
-    description: 'What a prompt may hold: [text] or [text, image]. Default [text].',
-    example: ['text'],
-    'x-kubernetes-list-type': 'set',
-    ...celRule("'text' in self", 'expected [text] or [text, image]'),
-  });
+const modalities = withRules(
+  z
+    .array(z.enum(['text', 'image']))
+    .min(1)
+    .max(2),
+  [
+    {
+      ...{ field: [], reason: 'Invalid', message: 'expected [text] or [text, image]' },
+      holds: (list) => list.filter((modality) => modality === 'text').length === 1,
+      cel: "self.exists_one(modality, modality == 'text')",
+    },
+  ],
+);
 
-/** The `spec` of a Model: an entry of the catalog. Service specification §2.1. */
-export const modelSpec = fields({
-  id: modelId.meta({
+/** A list that the API server merges by backend: two field managers may each own routes of their own. */
+const routes = z
+  .array(route)
+  .min(1)
+  .max(64)
+  .superRefine((list, context) => {
+    // A route with a fault of its own is left out, and takes its backend's name with it.
+    if (context.issues.length > 0) return;
+    const seen = new Set<string>();
+    for (const [index, { backend }] of list.entries()) {
+      const message = `expected each backend once, "${backend}" has an earlier route`;
+      if (seen.has(backend)) context.addIssue({ code: 'custom', path: [index, 'backend'], message });
+      seen.add(backend);
+    }
+  })
+  .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['backend'] });
+
+const modelFields = fields({
+  id: immutable(modelId, 'cannot change; make a new Model with the new id').meta({
     description: 'What callers pass as model: lowercase <org>/<model>. It cannot change.',
     example: 'qwen/qwen3-8b',
-    ...celRule('self == oldSelf', 'id cannot change; make a new Model'),
   }),
-  ownedBy: z.string().min(1).max(128).meta({ description: 'Owner shown in the catalog.', example: 'qwen' }),
+  ownedBy: text(128).meta({ description: 'Owner shown in the catalog.', example: 'qwen' }),
   added: instant.meta({ description: 'When it joined the catalog.', example: '2026-06-01T00:00:00Z' }),
   contextLength: z
     .int()
     .min(1)
     .max(100_000_000)
     .meta({ description: 'Context window in tokens, prompt and output together, 1 to 100000000.', example: 131_072 }),
-  inputModalities: modalities,
+  inputModalities: modalities.default(['text']).meta({
+    description: 'What a prompt may hold: [text] or [text, image]. Default [text].',
+    example: ['text'],
+  }),
   pricing: pricing.meta({ description: 'What a token costs, as billed and as published.' }),
   reasoning: reasoning.prefault({}).meta({ description: 'How the model reasons. Default: it does not.' }),
   tokenizer: fields({
-    path: z
-      .string()
-      .min(1)
-      .max(256)
-      .regex(
-        /^[A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/,
-        'expected a relative folder without ".." or hidden parts, such as "qwen3-8b"',
-      )
-      .meta({ description: 'Folder under the tokenizer root.', example: 'qwen3-8b' }),
+    path: shaped(
+      z.string().min(1).max(256),
+      /^[A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/,
+      'expected a relative folder without ".." or hidden parts, such as "qwen3-8b"',
+    ).meta({ description: 'Folder under the tokenizer root.', example: 'qwen3-8b' }),
     tokensPerImage: z.int().min(0).max(1_000_000).optional().meta({
-      description: 'Tokens an image part adds to a prompt. Default: images are not counted here.',
+      description:
+        'Tokens an image part adds to a prompt, for models that take images. Default: images are not counted here.',
       example: 256,
     }),
   })
@@ -138,19 +147,40 @@ export const modelSpec = fields({
     .optional()
     .meta({ description: 'When the model is listed. Default: whenever it can be served.' }),
   hedging: fields({
-    mode: z.enum(['Off', 'Auto']).default('Auto').meta({
-      description: 'Auto starts a second attempt after the route’s p95 time to first token. Default Auto.',
-      example: 'Auto',
-    }),
+    mode: z
+      .enum(['Off', 'Auto'])
+      .default('Auto')
+      .meta({
+        description:
+          'Auto starts a second attempt after the route’s p95 time to first token. Default Auto. ' +
+          'In files for kubectl write "Off" in quotes, YAML 1.1 reads it as false.',
+        example: 'Auto',
+      }),
   })
     .prefault({})
     .meta({ description: 'Whether slow starts are hedged. Default: yes.' }),
-  routes: z.array(route).min(1).max(64).meta({ description: 'The backends that serve the model, 1 to 64.' }),
+  routes: routes.meta({ description: 'The backends that serve the model, 1 to 64, each once.' }),
   retireAt: instant.optional().meta({
     description: 'When the model leaves; honoured no earlier than 14 days after it was first seen. Default: never.',
     example: '2027-01-31T00:00:00Z',
   }),
 });
+
+/** The `spec` of a Model: an entry of the catalog. Service specification §2.1. */
+export const modelSpec = withRules(modelFields, [
+  {
+    ...{ field: ['tokenizer', 'tokensPerImage'], reason: 'Forbidden' },
+    message: 'expected only with inputModalities [text, image]',
+    holds: ({ tokenizer, inputModalities }) =>
+      tokenizer?.tokensPerImage === undefined || inputModalities.includes('image'),
+    cel: "!has(self.tokenizer) || !has(self.tokenizer.tokensPerImage) || 'image' in self.inputModalities",
+  },
+  {
+    ...{ field: ['retireAt'], reason: 'Invalid', message: 'expected a moment after added' },
+    holds: ({ added, retireAt }) => retireAt === undefined || Date.parse(retireAt) > Date.parse(added),
+    cel: '!has(self.retireAt) || self.retireAt > self.added',
+  },
+]);
 export type ModelSpec = z.output<typeof modelSpec>;
 
 export const modelSchema = fields({

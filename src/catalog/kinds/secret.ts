@@ -1,12 +1,9 @@
 import * as z from 'zod';
 import { fields } from './fields.ts';
 import { metadata, objectName } from './metadata.ts';
+import { shaped } from './rules.ts';
 
-const keyName = z
-  .string()
-  .min(1)
-  .max(253)
-  .regex(/^[-._a-zA-Z0-9]+$/, 'expected letters, digits, "-", "_" and "."');
+const keyName = shaped(z.string().min(1).max(253), /^[-._a-zA-Z0-9]+$/, 'expected letters, digits, "-", "_" and "."');
 
 /** One key of a Secret. */
 export const secretRef = fields({

@@ -1,0 +1,95 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { once } from 'node:events';
+import { afterEach, expect, it } from 'vitest';
+import { ApiError } from './api-error.ts';
+import { type ClientLimits, createKubeClient, type KubeClient } from './client.ts';
+
+const open: { readonly server: Server; readonly client: KubeClient }[] = [];
+
+async function begin(listener: RequestListener, limits: ClientLimits = {}): Promise<KubeClient> {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const access = { server: `http://127.0.0.1:${port}`, options: () => Promise.resolve({}), close: () => undefined };
+  const client = createKubeClient(access, limits);
+  open.push({ server, client });
+  return client;
+}
+
+afterEach(() => {
+  for (const { server, client } of open.splice(0)) {
+    client.close();
+    server.close();
+    server.closeAllConnections();
+  }
+});
+
+function watch(client: KubeClient, signal = new AbortController().signal) {
+  const lines: string[] = [];
+  const opened = Promise.withResolvers<void>();
+  const ended = client.watch('/w', { signal, onOpen: opened.resolve, onLine: (line) => void lines.push(line) });
+  return { lines, ended, opened: opened.promise };
+}
+
+it('says who refused what, and why', async () => {
+  const client = await begin((_, response) => {
+    response.writeHead(409).end('{"kind":"Status","reason":"Conflict","message":"it has changed"}');
+  });
+  const refusal = await client.call('PUT', '/x', { body: {} }).catch((error: unknown) => error);
+  expect(refusal).toBeInstanceOf(ApiError);
+  expect(refusal).toMatchObject({ status: 409, reason: 'Conflict', message: 'it has changed' });
+});
+
+it('takes an answer that is no Status for what it is', async () => {
+  const client = await begin((_, response) => void response.writeHead(502).end('<html>Bad gateway'));
+  await expect(client.call('GET', '/x')).rejects.toMatchObject({ status: 502, message: '<html>Bad gateway' });
+});
+
+it('gives up a call that is not answered', async () => {
+  const client = await begin(() => undefined, { callMs: 50 });
+  await expect(client.call('GET', '/x')).rejects.toThrow('does not answer');
+});
+
+it('hands on whole lines, wherever the pieces are cut', async () => {
+  const text = '{"a":"é"}\n{"b":1}\n';
+  const bytes = Buffer.from(text);
+  const client = await begin((_, response) => {
+    const send = (index: number): void => {
+      if (index === bytes.length) response.end();
+      else response.write(bytes.subarray(index, index + 1), () => send(index + 1));
+    };
+    send(0);
+  });
+  const { lines, ended } = watch(client);
+  await ended;
+  expect(lines).toEqual(['{"a":"é"}', '{"b":1}']);
+});
+
+it('gives up a watch that has gone silent', async () => {
+  const client = await begin((_, response) => void response.write('{"a":1}\n'), { silentMs: 50 });
+  const { lines, ended } = watch(client);
+  await expect(ended).rejects.toThrow('silent');
+  expect(lines).toEqual(['{"a":1}']);
+});
+
+it('gives up a line without an end', async () => {
+  const client = await begin((_, response) => void response.write('x'.repeat(200)), { longestLine: 100 });
+  await expect(watch(client).ended).rejects.toThrow('too long');
+});
+
+it('rejects a watch that is cut, and ends one that is told to', async () => {
+  const client = await begin((request, response) => {
+    response.write('{"a":1}\n');
+    if (request.headers['x-cut'] === undefined) return;
+  });
+  const over = new AbortController();
+  const { opened, ended } = watch(client, over.signal);
+  await opened;
+  over.abort();
+  await expect(ended).resolves.toBeUndefined();
+  const cut = watch(client);
+  await cut.opened;
+  open[0]?.server.closeAllConnections();
+  await expect(cut.ended).rejects.toThrow('aborted');
+});

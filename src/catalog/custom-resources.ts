@@ -1,0 +1,125 @@
+import type * as z from 'zod';
+import { backendSpec } from './kinds/backend.ts';
+import { modelSpec } from './kinds/model.ts';
+import { type BackendConditionType, backendStatus, type ModelConditionType, modelStatus } from './kinds/status.ts';
+
+/** A column of `kubectl get`. */
+export interface PrinterColumn {
+  readonly name: string;
+  readonly type: 'string' | 'integer' | 'date';
+  readonly description: string;
+  readonly jsonPath: string;
+  /** 1: only with `-o wide`. */
+  readonly priority?: 1;
+}
+
+/** One of our kinds, with all that the API server and the reference page say of it. */
+export interface CustomResource {
+  readonly kind: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+  readonly description: string;
+  readonly spec: z.ZodType;
+  readonly status: z.ZodType;
+  /** What each condition of the status says, when it is True. */
+  readonly conditions: Readonly<Record<string, string>>;
+  readonly columns: readonly PrinterColumn[];
+  /** Fields that `kubectl get --field-selector` and watches may filter by. */
+  readonly selectable: readonly string[];
+}
+
+export const group = 'weir.dev';
+export const version = 'v1alpha1';
+/** `kubectl get weir` lists the objects of every kind. */
+export const category = 'weir';
+
+const age: PrinterColumn = {
+  ...{ name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  description: 'Time since the object was made.',
+};
+
+/** A column that shows whether a condition holds. */
+function condition(type: string, description: string, priority?: 1): PrinterColumn {
+  const jsonPath = `.status.conditions[?(@.type=="${type}")].status`;
+  return { name: type, type: 'string', description, jsonPath, ...(priority && { priority }) };
+}
+
+/** A wide column with what a condition says for people. */
+const messageOf = (type: string, name: string, description: string): PrinterColumn => ({
+  ...{ name, type: 'string', description, priority: 1 },
+  jsonPath: `.status.conditions[?(@.type=="${type}")].message`,
+});
+
+const backendConditions: Readonly<Record<BackendConditionType, string>> = {
+  Accepted: 'The object makes sense, and the Secrets it names are there. Where not, the message begins with the field.',
+  Programmed:
+    'The Envoy of every replica has its cluster, by Envoy’s own answer. Where not, the message names who lags.',
+  Healthy: 'It answers: its health check passes where it has one, and not every request lately has failed.',
+};
+
+const modelConditions: Readonly<Record<ModelConditionType, string>> = {
+  Accepted: 'The object makes sense and nobody else has its id. A fault in one route costs that route alone.',
+  Servable: 'A route can take a request now, in every replica.',
+  Priced: 'It is charged the prices of its spec.',
+  Listed: '`GET /v1/models` shows it: it is servable, at its service level, and priced.',
+  Retiring: 'It leaves; the message says when and why.',
+};
+
+const backend: CustomResource = {
+  ...{ kind: 'Backend', plural: 'backends', singular: 'backend', shortNames: ['be'] },
+  description: 'Serving capacity: one engine deployment behind one Envoy cluster.',
+  ...{ spec: backendSpec, status: backendStatus },
+  conditions: backendConditions,
+  columns: [
+    { name: 'Engine', type: 'string', description: 'What runs there.', jsonPath: '.spec.engine' },
+    { name: 'Endpoint', type: 'string', description: 'Where it listens.', jsonPath: '.spec.endpoint.host' },
+    { name: 'Port', type: 'integer', description: 'On which TCP port.', jsonPath: '.spec.endpoint.port' },
+    condition('Healthy', 'Whether it answers.'),
+    condition('Programmed', 'Whether every Envoy knows it.'),
+    condition('Accepted', 'Whether the object makes sense.', 1),
+    {
+      name: 'TLS',
+      type: 'string',
+      description: 'How the connection is secured.',
+      jsonPath: '.spec.tls.mode',
+      priority: 1,
+    },
+    messageOf('Accepted', 'Problem', 'What is wrong with the object.'),
+    messageOf('Healthy', 'Health', 'Why it does not answer.'),
+    age,
+  ],
+  selectable: ['.spec.engine', '.spec.endpoint.host'],
+};
+
+const model: CustomResource = {
+  ...{ kind: 'Model', plural: 'models', singular: 'model', shortNames: ['mdl'] },
+  description:
+    'An entry of the catalog: what callers ask for by its id, what it costs, and the backends that serve it.',
+  ...{ spec: modelSpec, status: modelStatus },
+  conditions: modelConditions,
+  columns: [
+    { name: 'Id', type: 'string', description: 'What callers pass as model.', jsonPath: '.spec.id' },
+    condition('Listed', 'Whether the catalog shows it.'),
+    {
+      name: 'Routes',
+      type: 'string',
+      description: 'Routes ready, of those named.',
+      jsonPath: '.status.routes.summary',
+    },
+    { name: 'Prompt', type: 'string', description: 'USD per prompt token.', jsonPath: '.spec.pricing.prompt' },
+    { name: 'Completion', type: 'string', description: 'USD per output token.', jsonPath: '.spec.pricing.completion' },
+    { name: 'Context', type: 'integer', description: 'Context window, tokens.', jsonPath: '.spec.contextLength' },
+    condition('Accepted', 'Whether the object makes sense.', 1),
+    condition('Servable', 'Whether a request can be served.', 1),
+    // As text: `kubectl` shows a date as the time since, and a date to come as nonsense.
+    { name: 'Retires', type: 'string', description: 'When it leaves.', jsonPath: '.status.retireAt', priority: 1 },
+    messageOf('Accepted', 'Problem', 'What is wrong with the object.'),
+    messageOf('Listed', 'Listing', 'Why the catalog does not show it.'),
+    age,
+  ],
+  selectable: ['.spec.id', '.spec.ownedBy'],
+};
+
+/** Every custom resource that Weir has. */
+export const customResources: readonly CustomResource[] = [backend, model];

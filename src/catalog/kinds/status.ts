@@ -1,0 +1,96 @@
+import * as z from 'zod';
+import { fields } from './fields.ts';
+import { instant } from './instant.ts';
+
+/** What the status of a Model says of it, in the order in which one leads to the next. */
+export const modelConditionTypes = ['Accepted', 'Servable', 'Priced', 'Listed', 'Retiring'] as const;
+export type ModelConditionType = (typeof modelConditionTypes)[number];
+
+export const backendConditionTypes = ['Accepted', 'Programmed', 'Healthy'] as const;
+export type BackendConditionType = (typeof backendConditionTypes)[number];
+
+/** As long as Kubernetes' own `metav1.Condition` allows. What is longer must be cut before it is written. */
+export const maxMessageLength = 32_768;
+const maxReasonLength = 1024;
+
+const generation = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+
+/**
+ * One condition, field for field Kubernetes' `metav1.Condition`. The type is no enumeration here: a later version may
+ * add one, and what it wrote must stay readable after a way back.
+ */
+const condition = fields({
+  type: z
+    .string()
+    .max(316)
+    .regex(/^[A-Z][A-Za-z0-9]*$/, 'expected a name such as "Accepted"')
+    .meta({ description: 'What is being said, one condition each.', example: 'Accepted' }),
+  status: z.enum(['True', 'False', 'Unknown']).meta({ description: 'Whether it holds.', example: 'True' }),
+  observedGeneration: generation.meta({ description: 'Generation of the object that was judged.', example: 3 }),
+  lastTransitionTime: instant.meta({
+    description: 'When the condition last changed its status.',
+    example: '2026-06-01T00:00:00Z',
+  }),
+  reason: z
+    .string()
+    .min(1)
+    .max(maxReasonLength)
+    .regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/, 'expected one word such as "BackendNotFound"')
+    .meta({ description: 'Why, in one word for programs.', example: 'BackendNotFound' }),
+  message: z.string().max(maxMessageLength).meta({
+    description: 'Why, for people; it begins with the field at fault.',
+    example: 'spec.routes[0].backend: expected a Backend, there is none named "vllm-a"',
+  }),
+});
+export type Condition = z.output<typeof condition>;
+
+/** Merged by type, so that a writer of one condition owns that one alone. */
+const conditions = z
+  .array(condition)
+  .max(16)
+  .meta({
+    description: 'What is true of the object now.',
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': ['type'],
+  });
+
+const observedGeneration = generation.meta({
+  description:
+    'Generation of the object that this status speaks of; an older one than metadata.generation is out of date.',
+  example: 3,
+});
+
+const routesReady = fields({
+  ready: z.int().min(0).max(64).meta({ description: 'Routes that can take a request now.', example: 2 }),
+  total: z.int().min(0).max(64).meta({ description: 'Routes that the spec names.', example: 3 }),
+  summary: z
+    .string()
+    .max(16)
+    .meta({ description: 'Both as text, for `kubectl get`, which cannot join two fields.', example: '2/3' }),
+});
+
+/** The `status` of a Model. Only the elected leader writes it. */
+export const modelStatus = fields({
+  observedGeneration: observedGeneration.optional(),
+  conditions: conditions.optional(),
+  routes: routesReady.optional().meta({ description: 'How many of the routes can take a request now.' }),
+  retireAt: instant.optional().meta({
+    description: 'When the model really leaves: spec.retireAt or the deletion, but never before the notice has run.',
+    example: '2027-01-31T00:00:00Z',
+  }),
+  announcedAt: instant.optional().meta({
+    description: 'When the retirement was first seen. The notice of 14 days runs from here.',
+    example: '2027-01-10T00:00:00Z',
+  }),
+  announcedFor: instant.optional().meta({
+    description:
+      'The spec.retireAt that announcedAt belongs to; an earlier one is announced anew. Absent after a deletion.',
+    example: '2027-01-31T00:00:00Z',
+  }),
+});
+
+/** The `status` of a Backend. Only the elected leader writes it. */
+export const backendStatus = fields({
+  observedGeneration: observedGeneration.optional(),
+  conditions: conditions.optional(),
+});

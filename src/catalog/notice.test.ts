@@ -1,0 +1,71 @@
+import { expect, it } from 'vitest';
+import { type Announcement, type Leaving, noticeOf } from './notice.ts';
+
+const day = 24 * 60 * 60 * 1000;
+const inDays = ({ leavesAt, ...notice }: { readonly leavesAt: number }) => ({ ...notice, leavesAt: leavesAt / day });
+
+interface Case {
+  readonly leaving: Partial<Leaving>;
+  readonly recorded?: Announcement;
+  readonly now: number;
+  readonly leaves: number | undefined;
+}
+
+const announced = (at: number, wanted: number): Announcement => ({ announcedAt: at * day, announcedFor: wanted * day });
+
+it.each<readonly [string, Case]>([
+  ['a model that nobody wants gone stays', { leaving: {}, now: 0, leaves: undefined }],
+  ['a date that is far enough is kept', { leaving: { retireAt: 60 * day }, now: 0, leaves: 60 }],
+  ['a date that is too close waits for the notice', { leaving: { retireAt: 3 * day }, now: 0, leaves: 14 }],
+  ['a date in the past waits for the notice', { leaving: { retireAt: -3 * day }, now: 0, leaves: 14 }],
+  [
+    'the notice runs from when the date was first seen',
+    { leaving: { retireAt: 3 * day }, recorded: announced(0, 3), now: 10 * day, leaves: 14 },
+  ],
+  [
+    'a date that moves away is kept, without a new notice',
+    { leaving: { retireAt: 20 * day }, recorded: announced(0, 16), now: 13 * day, leaves: 20 },
+  ],
+  [
+    'a date that moves closer is announced anew',
+    { leaving: { retireAt: 40 * day }, recorded: announced(0, 60), now: 30 * day, leaves: 44 },
+  ],
+  [
+    'a date that moves closer never makes a model stay longer',
+    { leaving: { retireAt: 15 * day }, recorded: announced(0, 20), now: 10 * day, leaves: 20 },
+  ],
+  ['a deleted model stays for its notice', { leaving: { deletedAt: 5 * day }, now: 6 * day, leaves: 19 }],
+  [
+    'a deleted model leaves on its date when that is sooner',
+    { leaving: { deletedAt: 10 * day, retireAt: 3 * day }, recorded: announced(0, 3), now: 11 * day, leaves: 14 },
+  ],
+  [
+    'a deletion is sooner than a date that is far off',
+    { leaving: { deletedAt: 10 * day, retireAt: 90 * day }, recorded: announced(0, 90), now: 11 * day, leaves: 24 },
+  ],
+  [
+    'a deleted model whose notice is waived leaves at once',
+    { leaving: { deletedAt: 10 * day, isWaived: true }, now: 11 * day, leaves: 10 },
+  ],
+  [
+    'a date whose notice is waived is kept to the day',
+    { leaving: { retireAt: 3 * day, isWaived: true }, recorded: announced(0, 3), now: day, leaves: 3 },
+  ],
+])('%s', (_, { leaving, recorded, now, leaves }) => {
+  expect(noticeOf({ isWaived: false, ...leaving }, recorded, now)?.leavesAt).toBe(
+    leaves === undefined ? undefined : leaves * day,
+  );
+});
+
+it('says the same when it is asked again with what it said', () => {
+  const leaving: Leaving = { retireAt: 3 * day, isWaived: false };
+  const first = noticeOf(leaving, undefined, 0);
+  expect(first).toMatchObject({ announcedAt: 0, announcedFor: 3 * day, cause: 'retireAt' });
+  expect(noticeOf(leaving, first, 9 * day)).toEqual(first);
+});
+
+it('takes back a waiver: the notice counts from when the date was first seen', () => {
+  const first = noticeOf({ retireAt: 3 * day, isWaived: true }, undefined, 0);
+  expect(inDays(first!)).toMatchObject({ leavesAt: 3 });
+  expect(inDays(noticeOf({ retireAt: 3 * day, isWaived: false }, first, day)!)).toMatchObject({ leavesAt: 14 });
+});

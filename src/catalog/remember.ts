@@ -1,0 +1,28 @@
+interface Remembered<Result> {
+  readonly dependencies: readonly unknown[];
+  readonly result: Result;
+}
+
+/**
+ * Remembers the last result per subject, for as long as nothing that it was made from is another object. A catalog of
+ * thousands is compiled anew at every change, and nearly all of it is what it was: without this each change would hold
+ * up the requests of a whole process.
+ */
+export function createRemembered<Subject extends WeakKey, Result>(): (
+  subject: Subject,
+  dependencies: readonly unknown[],
+  make: () => Result,
+) => Result {
+  const known = new WeakMap<Subject, Remembered<Result>>();
+  return (subject, dependencies, make) => {
+    const before = known.get(subject);
+    if (before !== undefined && isSame(before.dependencies, dependencies)) return before.result;
+    const result = make();
+    known.set(subject, { dependencies, result });
+    return result;
+  };
+}
+
+function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((item, index) => item === b[index]);
+}

@@ -1,0 +1,49 @@
+import type { Logger } from 'pino';
+import { openManifests } from '../adapters/manifests/source.ts';
+import { systemClock } from '../adapters/process/clock.ts';
+import { checkObject } from '../catalog/check-object.ts';
+import type { Compilation } from '../catalog/compile.ts';
+import type { Snapshot } from '../core/catalog.ts';
+import type { CatalogReading } from '../follow-catalog.ts';
+import type { Settings } from '../settings.ts';
+import type { Replica, ReplicaParts } from './replica.ts';
+
+/** Where the catalog comes from: a folder or a Kubernetes namespace. */
+export interface CatalogSource {
+  readonly first: CatalogReading;
+  /** What was served before the first reading, if that is known. */
+  readonly previous: Snapshot | undefined;
+  /** Resolves when there is something to go by; until then nothing can be served. */
+  readonly known: Promise<void>;
+  /** Is told what was made of every reading. */
+  readonly compiled: (compilation: Compilation) => void;
+  /** How old what is served may be, milliseconds; undefined: nothing is known yet. Absent: a folder is never behind. */
+  readonly ageMs?: () => number | undefined;
+  /** Joins the replicas that tell the cluster how its objects fare. Absent: there is nobody to tell. */
+  readonly join?: (parts: ReplicaParts) => Replica;
+  /** Call after `Replica.close`. */
+  readonly close: () => Promise<void>;
+}
+
+export interface CatalogSourceOptions {
+  readonly log: Logger;
+  /** Has the readings after the first one. */
+  readonly onChange: (reading: CatalogReading) => void;
+}
+
+/** Opens the source that the settings name. Rejects when they name a cluster that nothing is known of. */
+export async function openCatalogSource(settings: Settings, options: CatalogSourceOptions): Promise<CatalogSource> {
+  const namespace = settings.WEIR_KUBERNETES_NAMESPACE;
+  if (namespace !== undefined) {
+    // The client is large: who reads a folder does without it.
+    const { openKubernetes } = await import('./kubernetes.ts');
+    return openKubernetes({ ...options, namespace, settings });
+  }
+  const { first, close } = await openManifests({
+    dir: settings.WEIR_MANIFESTS,
+    clock: systemClock,
+    check: checkObject,
+    onChange: options.onChange,
+  });
+  return { first, previous: undefined, known: Promise.resolve(), compiled: () => undefined, close };
+}

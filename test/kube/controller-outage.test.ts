@@ -1,0 +1,186 @@
+/** The API server cut, gone, forgetful or away at the start: what was served last is served on. */
+import { createServer, connect, type Server, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type KubeApiServer, startKubeApiServer } from '../support/kube/api-server.ts';
+import { installCrds, makeNamespace } from '../support/kube/cluster.ts';
+import { startHurriedClock } from '../support/kube/hurried-clock.ts';
+import { objectsIn } from '../support/kube/objects.ts';
+import { startTestReplica, type TestReplica } from '../support/kube/replica.ts';
+
+let server: KubeApiServer;
+let cluster: ReturnType<typeof objectsIn>;
+let namespace: string;
+let folder: string;
+let replica: TestReplica | undefined;
+
+beforeAll(async () => {
+  server = await startKubeApiServer();
+  await installCrds(server);
+});
+afterAll(() => server.close());
+
+beforeEach(async () => {
+  namespace = await makeNamespace(server);
+  cluster = objectsIn(server, namespace);
+  folder = mkdtempSync(join(tmpdir(), 'weir-outage-'));
+  await cluster.secret('token', { key: 'first' });
+  await cluster.backend('vllm-a', { credentials: { secretRef: { name: 'token', key: 'key' } } });
+  await cluster.model('good');
+});
+afterEach(async () => {
+  await replica?.close();
+  replica = undefined;
+  rmSync(folder, { recursive: true });
+});
+
+const within = { timeout: 30_000, interval: 50 };
+const start = async (kubeconfig = server.kubeconfig): Promise<TestReplica> =>
+  (replica = await startTestReplica({ kubeconfig, namespace, data: folder }));
+
+/** A way to the API server that can be cut: what goes over it is TLS, and none of its business. */
+async function startWire(): Promise<{
+  readonly kubeconfig: string;
+  readonly cut: () => void;
+  readonly close: () => Promise<void>;
+}> {
+  const sockets = new Set<Socket>();
+  const target = Number(new URL(server.url).port);
+  const wire: Server = createServer((near) => {
+    const far = connect(target, '127.0.0.1');
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.once('close', () => {
+        sockets.delete(socket);
+        near.destroy();
+        far.destroy();
+      });
+    }
+    near.pipe(far).pipe(near);
+  }).listen(0, '127.0.0.1');
+  await once(wire, 'listening');
+  const address = wire.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const kubeconfig = join(folder, 'through-the-wire');
+  writeFileSync(kubeconfig, readFileSync(server.kubeconfig, 'utf8').replace(`:${target}`, `:${port}`), { mode: 0o600 });
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    ...{ kubeconfig, cut },
+    close: async () => {
+      const closed = once(wire, 'close');
+      wire.close();
+      cut();
+      await closed;
+    },
+  };
+}
+
+test('a watch that is cut goes on where it was, and nothing in between is missed', async () => {
+  const wire = await startWire();
+  const { models, swaps, ageMs } = await start(wire.kubeconfig);
+  for (let round = 0; round < 3; round += 1) {
+    wire.cut();
+    await cluster.model(`made-${round}`);
+    await expect.poll(models, within).toContain(`test/made-${round}`);
+  }
+  await cluster.remove('models', 'made-0');
+  await expect.poll(ageMs, within).toBe(0);
+  // One for each Model: a cut by itself changes nothing.
+  expect(swaps()).toBe(4);
+  await replica?.close();
+  replica = undefined;
+  await wire.close();
+});
+
+test('a server that has forgotten where the watch was is asked for everything again', async () => {
+  const { models, ageMs, log } = await start();
+  await server.kill();
+  await expect.poll(ageMs, within).toBeGreaterThan(0);
+  await server.start();
+  // Changes that no watch of ours will ever tell of.
+  await server.kill();
+  await server.start();
+  await cluster.model('made-meanwhile');
+  await cluster.merge('models', 'good', { metadata: { annotations: { 'weir.dev/waive-notice': 'true' } } });
+  await server.kill();
+  await server.compact();
+  await server.start();
+  await expect.poll(models, within).toEqual(['test/good', 'test/made-meanwhile']);
+  await expect.poll(ageMs, within).toBe(0);
+  expect(log().join('\n')).toContain('the catalog is in step with the API server');
+});
+
+test('an API server that is away for 30 seconds stops nothing, and its age can be seen', async () => {
+  const { models, ageMs, swaps, snapshot, log } = await start();
+  const served = snapshot();
+  const since = Date.now();
+  await server.kill();
+  await expect.poll(ageMs, { ...within, timeout: 40_000 }).toBeGreaterThan(30_000);
+  expect(Date.now() - since).toBeGreaterThanOrEqual(30_000);
+  expect(snapshot()).toBe(served);
+  expect(swaps()).toBe(1);
+  await server.start();
+  await cluster.secret('token', { key: 'second' });
+  await cluster.model('after');
+  await expect.poll(models, within).toEqual(['test/after', 'test/good']);
+  await expect
+    .poll(() => snapshot().models.get('test/good')?.routes[0]?.backend.authorization, within)
+    .toBe('Bearer second');
+  await expect.poll(() => cluster.condition('models', 'after', 'Servable'), within).toBe('True RoutesReady');
+  // Each reason is said once, not with every try.
+  const told = log().filter((line) => line.includes('not followed'));
+  expect(new Set(told.map((line) => line.replace(/"time":\d+/, ''))).size).toBe(told.length);
+});
+
+test('a start without an API server serves the last catalog, says how old it is, and catches up', async () => {
+  await start();
+  await expect.poll(() => readFileSync(join(folder, 'catalog.json'), 'utf8'), within).toContain('test/good');
+  await replica?.close();
+  await server.kill();
+  const { models, log, ageMs, snapshot } = await start();
+  expect(models()).toEqual(['test/good']);
+  expect(snapshot().models.get('test/good')?.routes[0]?.backend.authorization).toBe('Bearer first');
+  expect(ageMs()).toBeGreaterThan(0);
+  expect(log().join('\n')).toMatch(/"ageSeconds":\d+.*serving the catalog that was kept on disk/);
+  await server.start();
+  await cluster.model('later');
+  await expect.poll(models, within).toEqual(['test/good', 'test/later']);
+  await expect.poll(ageMs, within).toBe(0);
+});
+
+test('an object that turned bad while nobody served keeps serving as it last was good', async () => {
+  await start();
+  await expect.poll(() => readFileSync(join(folder, 'catalog.json'), 'utf8'), within).toContain('test/good');
+  await replica?.close();
+  await cluster.backend('vllm-a', { credentials: { secretRef: { name: 'gone', key: 'key' } } });
+  const { snapshot } = await start();
+  expect(snapshot().models.get('test/good')?.routes[0]?.backend.authorization).toBe('Bearer first');
+  await expect
+    .poll(() => cluster.condition('backends', 'vllm-a', 'Programmed'), within)
+    .toMatch(/^False LastGoodServes/);
+});
+
+test('without an API server and without a kept catalog nothing is served until there is one', async () => {
+  await server.kill();
+  const clock = startHurriedClock();
+  const goesOn = Promise.withResolvers<void>();
+  // Said by who has joined the other replicas, which is after the first reading was given up.
+  const onLog = (line: string): void =>
+    line.includes('election of a replica is stuck') ? goesOn.resolve() : undefined;
+  let started = false;
+  const starting = startTestReplica({ kubeconfig: server.kubeconfig, namespace, data: folder, clock, onLog });
+  void starting.then(() => (started = true));
+  await goesOn.promise;
+  expect(started).toBe(false);
+  await server.start();
+  const { models, close } = await starting;
+  expect(models()).toEqual(['test/good']);
+  await close();
+  clock.stop();
+});
