@@ -46,6 +46,11 @@ const groups: readonly Group[] = [
     summary: 'check a folder of manifests',
     load: { kind: 'commands', register: async () => (await import('./commands/catalog.ts')).catalogCommand },
   },
+  {
+    name: 'envoy',
+    summary: 'what the Envoy beside `serve` needs at its start and at its end',
+    load: { kind: 'commands', register: async () => (await import('./commands/envoy.ts')).envoyCommand },
+  },
 ];
 
 /** Runs one command line. The exit code is 0, 1 when it could not be done, 2 when it was not understood. */

@@ -65,13 +65,17 @@ export async function run(argv: readonly string[]): Promise<number> {
   try {
     const settings = settingsFrom(argv);
     if (settings === undefined) return 0;
-    const close = await serve(settings, (error) => {
-      announce({ type: 'fatal', message: error.message });
-      stop.resolve(1);
-    });
+    // Before anything else: the first process of a container does not end by a signal that it has not asked for.
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(0));
     // The supervisor is gone: nobody would ever stop us.
     process.once('disconnect', () => stop.resolve(0));
+    const close = await serve(settings, {
+      stopped: stop.promise,
+      fatal: (error) => {
+        announce({ type: 'fatal', message: error.message });
+        stop.resolve(1);
+      },
+    });
     const code = await stop.promise;
     await close();
     // An open channel would keep the process.
@@ -119,8 +123,14 @@ function announce(message: Readonly<Record<string, unknown>>): void {
 
 const routesOf = ({ models }: Snapshot): readonly Route[] => [...models.values()].flatMap(({ routes }) => routes);
 
-/** Starts everything. Resolves, once requests can be served, with what stops it again. */
-async function serve(settings: Settings, fatal: (error: Error) => void): Promise<() => Promise<void>> {
+interface Ending {
+  /** Resolves when the service is to end. */
+  readonly stopped: Promise<unknown>;
+  readonly fatal: (error: Error) => void;
+}
+
+/** Starts everything. Resolves, once requests can be served or it is to end before that, with what stops it again. */
+async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<() => Promise<void>> {
   const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, pino.destination({ dest: 1, sync: false }));
   const paths = runFolder(settings.WEIR_RUN);
   const url = settings.WEIR_DATABASE_URL;
@@ -247,11 +257,15 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     ...{ programming, snapshot: catalog.snapshots.current, isServing: health.isServing },
     isListed: (model) => measured.standing(model).listed,
   });
-  await Promise.all([catalog.programmed, source.known]);
-  await catalog.idle();
-  ready = true;
-  announce({ type: 'ready', opsPort: ops.port });
-  log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
+  const programmed = Promise.all([catalog.programmed, source.known]).then(() => catalog.idle());
+  const first = await Promise.race([programmed.then(() => 'programmed' as const), stopped]);
+  if (first === 'programmed') {
+    // A process before us may have told Envoy that it was about to end, and was only started again.
+    await envoyAdmin.resume().catch(() => undefined);
+    ready = true;
+    announce({ type: 'ready', opsPort: ops.port });
+    log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
+  }
 
   return async () => {
     ready = false;
@@ -259,11 +273,12 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     await replica?.close();
     await extproc.close(settings.WEIR_DRAIN_SECONDS * 1000);
     await source.close();
+    // Envoy may be away: nobody waits for its word any more.
+    clusterFile.close();
     await catalog.close();
     await valve.close();
     envoyAdmin.close();
     load.close();
-    clusterFile.close();
     buffers.close();
     await ops.close();
     await egress.close();

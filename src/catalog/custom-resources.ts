@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { backendSpec } from './kinds/backend.ts';
 import { modelSpec } from './kinds/model.ts';
-import { backendStatus, modelStatus } from './kinds/status.ts';
+import { type BackendConditionType, backendStatus, type ModelConditionType, modelStatus } from './kinds/status.ts';
 
 /** A column of `kubectl get`. */
 export interface PrinterColumn {
@@ -22,6 +22,8 @@ export interface CustomResource {
   readonly description: string;
   readonly spec: z.ZodType;
   readonly status: z.ZodType;
+  /** What each condition of the status says, when it is True. */
+  readonly conditions: Readonly<Record<string, string>>;
   readonly columns: readonly PrinterColumn[];
   /** Fields that `kubectl get --field-selector` and watches may filter by. */
   readonly selectable: readonly string[];
@@ -43,15 +45,32 @@ function condition(type: string, description: string, priority?: 1): PrinterColu
   return { name: type, type: 'string', description, jsonPath, ...(priority && { priority }) };
 }
 
-const reasonOf = (type: string, description: string): PrinterColumn => ({
-  ...{ name: 'Reason', type: 'string', description, priority: 1 },
+/** A wide column with what a condition says for people. */
+const messageOf = (type: string, name: string, description: string): PrinterColumn => ({
+  ...{ name, type: 'string', description, priority: 1 },
   jsonPath: `.status.conditions[?(@.type=="${type}")].message`,
 });
+
+const backendConditions: Readonly<Record<BackendConditionType, string>> = {
+  Accepted: 'The object makes sense, and the Secrets it names are there. Where not, the message begins with the field.',
+  Programmed:
+    'The Envoy of every replica has its cluster, by Envoy’s own answer. Where not, the message names who lags.',
+  Healthy: 'It answers: its health check passes where it has one, and not every request lately has failed.',
+};
+
+const modelConditions: Readonly<Record<ModelConditionType, string>> = {
+  Accepted: 'The object makes sense and nobody else has its id. A fault in one route costs that route alone.',
+  Servable: 'A route can take a request now, in every replica.',
+  Priced: 'It is charged the prices of its spec.',
+  Listed: '`GET /v1/models` shows it: it is servable, at its service level, and priced.',
+  Retiring: 'It leaves; the message says when and why.',
+};
 
 const backend: CustomResource = {
   ...{ kind: 'Backend', plural: 'backends', singular: 'backend', shortNames: ['be'] },
   description: 'Serving capacity: one engine deployment behind one Envoy cluster.',
   ...{ spec: backendSpec, status: backendStatus },
+  conditions: backendConditions,
   columns: [
     { name: 'Engine', type: 'string', description: 'What runs there.', jsonPath: '.spec.engine' },
     { name: 'Endpoint', type: 'string', description: 'Where it listens.', jsonPath: '.spec.endpoint.host' },
@@ -66,7 +85,8 @@ const backend: CustomResource = {
       jsonPath: '.spec.tls.mode',
       priority: 1,
     },
-    reasonOf('Accepted', 'What is wrong with the object.'),
+    messageOf('Accepted', 'Problem', 'What is wrong with the object.'),
+    messageOf('Healthy', 'Health', 'Why it does not answer.'),
     age,
   ],
   selectable: ['.spec.engine', '.spec.endpoint.host'],
@@ -77,6 +97,7 @@ const model: CustomResource = {
   description:
     'An entry of the catalog: what callers ask for by its id, what it costs, and the backends that serve it.',
   ...{ spec: modelSpec, status: modelStatus },
+  conditions: modelConditions,
   columns: [
     { name: 'Id', type: 'string', description: 'What callers pass as model.', jsonPath: '.spec.id' },
     condition('Listed', 'Whether the catalog shows it.'),
@@ -93,7 +114,8 @@ const model: CustomResource = {
     condition('Servable', 'Whether a request can be served.', 1),
     // As text: `kubectl` shows a date as the time since, and a date to come as nonsense.
     { name: 'Retires', type: 'string', description: 'When it leaves.', jsonPath: '.status.retireAt', priority: 1 },
-    reasonOf('Accepted', 'What is wrong with the object.'),
+    messageOf('Accepted', 'Problem', 'What is wrong with the object.'),
+    messageOf('Listed', 'Listing', 'Why the catalog does not show it.'),
     age,
   ],
   selectable: ['.spec.id', '.spec.ownedBy'],

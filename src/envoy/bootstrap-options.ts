@@ -1,3 +1,5 @@
+import type { EdgeCertificate } from './edge-certificate.ts';
+
 /** What an operator decides about Envoy. Everything else follows from the design. */
 export interface BootstrapOptions {
   /** Folder of the sockets and of the clusters file; see run-folder.ts. */
@@ -6,9 +8,11 @@ export interface BootstrapOptions {
     readonly address: string;
     /** 0 lets the kernel choose; Envoy's admin `/listeners` then tells which. */
     readonly port: number;
-    /** PEM files. With them the edge speaks TLS only, HTTP/2 and HTTP/1.1 by ALPN. */
-    readonly tls?: { readonly certificateFile: string; readonly keyFile: string };
+    /** With it the edge speaks TLS only. `renderEdgeCertificate` of it must be in the run folder before Envoy starts. */
+    readonly tls?: EdgeCertificate;
   };
+  /** Where probes and Prometheus reach Envoy, if anywhere (ops-listener.ts). */
+  readonly ops?: { readonly address: string; readonly port: number };
   /** Proxies in front that append to `x-forwarded-for` and are believed. 0: the peer is the client. */
   readonly trustedHops: number;
   /** Requests per client address on every path. Default 5,000 a second, burst 10,000. */

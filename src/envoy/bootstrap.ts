@@ -1,6 +1,7 @@
 import type { BootstrapOptions } from './bootstrap-options.ts';
 import { edgeListener } from './edge-listener.ts';
 import { egressListener } from './egress-listener.ts';
+import { adminAsCluster, opsListener } from './ops-listener.ts';
 import { overloadManager } from './overload.ts';
 import { runFolder } from './run-folder.ts';
 import { extprocCluster } from './service-cluster.ts';
@@ -40,8 +41,15 @@ export function renderBootstrap(options: BootstrapOptions): JsonObject {
       },
     },
     static_resources: {
-      listeners: [edgeListener(options), egressListener(files.egressSocket)],
-      clusters: [extprocCluster(files.extprocSocket)],
+      listeners: [
+        edgeListener(options),
+        egressListener(files.egressSocket),
+        ...(options.ops === undefined ? [] : [opsListener(options.ops)]),
+      ],
+      clusters: [
+        extprocCluster(files.extprocSocket),
+        ...(options.ops === undefined ? [] : [adminAsCluster(files.adminSocket)]),
+      ],
     },
   };
 }

@@ -1,4 +1,6 @@
 import type { BootstrapOptions } from './bootstrap-options.ts';
+import { edgeTls } from './edge-certificate.ts';
+import { runFolder } from './run-folder.ts';
 import { serviceCluster } from './service-cluster.ts';
 import { edgeRoutes, extprocFilter } from './edge-routes.ts';
 import { ownReplies } from './own-replies.ts';
@@ -30,7 +32,12 @@ export function edgeListener(options: BootstrapOptions): JsonObject {
     socket_options: deadPeers,
     filter_chains: [
       {
-        ...(tls === undefined ? {} : { transport_socket: downstreamTls(tls), transport_socket_connect_timeout: '10s' }),
+        ...(tls === undefined
+          ? {}
+          : {
+              transport_socket: edgeTls(runFolder(options.runFolder).edgeCertificateFile),
+              transport_socket_connect_timeout: '10s',
+            }),
         filters: [connectionManager(options)],
       },
     ],
@@ -187,15 +194,3 @@ const service: JsonObject = {
   }),
   disabled: true,
 };
-
-function downstreamTls(tls: { readonly certificateFile: string; readonly keyFile: string }): JsonObject {
-  return extension('envoy.transport_sockets.tls', 'envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext', {
-    common_tls_context: {
-      alpn_protocols: ['h2', 'http/1.1'],
-      tls_params: { tls_minimum_protocol_version: 'TLSv1_2' },
-      tls_certificates: [
-        { certificate_chain: { filename: tls.certificateFile }, private_key: { filename: tls.keyFile } },
-      ],
-    },
-  });
-}

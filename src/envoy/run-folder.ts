@@ -10,6 +10,8 @@ export interface RunFolder {
   readonly clustersFolder: string;
   readonly clustersFile: string;
   readonly bootstrapFile: string;
+  /** Where Envoy finds the edge's certificate, if it has one (edge-certificate.ts). */
+  readonly edgeCertificateFile: string;
 }
 
 /** `sun_path` of unix(7) is 108 bytes, the last one a zero. */
@@ -35,5 +37,6 @@ export function runFolder(folder: string): RunFolder {
     clustersFolder: `${base}/clusters`,
     clustersFile: `${base}/clusters/clusters.json`,
     bootstrapFile: `${base}/bootstrap.json`,
+    edgeCertificateFile: `${base}/edge-certificate.json`,
   };
 }

@@ -1,8 +1,10 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
-import { accessSync, constants, mkdirSync, writeFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
 import { envoyArguments } from '../envoy/arguments.ts';
 import { renderBootstrap } from '../envoy/bootstrap.ts';
 import { renderClusters } from '../envoy/clusters.ts';
+import { type EdgeCertificate, renderEdgeCertificate } from '../envoy/edge-certificate.ts';
 import { runFolder, type RunFolder } from '../envoy/run-folder.ts';
 import { StartRefusal } from './refusal.ts';
 
@@ -16,25 +18,36 @@ export interface EnvoyFiles {
 
 const gibibyte = 1024 ** 3;
 
-/** Writes what Envoy reads at its start, and says how to call it. Throws StartRefusal on a bad setting. */
-export function writeEnvoyFiles(options: {
+export interface EnvoyFilesOptions {
   readonly run: string;
   readonly port: number;
+  /** Of the edge; default: every one of IPv4. */
+  readonly address?: string;
+  /** Where probes and Prometheus reach Envoy, if anywhere. */
+  readonly opsPort?: number;
+  /** What Envoy's heap may take; default: a quarter of the machine, because the service and the demo engine live on it, too. */
+  readonly heapBytes?: number;
+  /** WEIR_TRUSTED_HOPS, WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE. */
   readonly env: Environment;
-}): EnvoyFiles {
-  const { run, port, env } = options;
+}
+
+/** Writes what Envoy reads at its start, and says how to call it. Throws StartRefusal on a bad setting. */
+export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
+  const { run, port, address = '0.0.0.0', opsPort, heapBytes = quarterOfMachine(), env } = options;
   const files = runFolder(run);
   const tls = readTls(env);
   const bootstrap = renderBootstrap({
     runFolder: run,
-    edge: { address: '0.0.0.0', port, ...(tls === undefined ? {} : { tls }) },
+    edge: { address, port, ...(tls === undefined ? {} : { tls }) },
+    ...(opsPort === undefined ? {} : { ops: { address, port: opsPort } }),
     trustedHops: readCount(env, 'WEIR_TRUSTED_HOPS') ?? 0,
     maxConnections: 20_000,
-    // A quarter of the machine: the service and the demo engine live on it, too.
-    heapBytes: Math.round(Math.min(4 * gibibyte, Math.max(gibibyte / 2, memoryBytes() / 4))),
+    heapBytes,
   });
   mkdirSync(files.clustersFolder, { recursive: true, mode: 0o700 });
   writeFileSync(files.bootstrapFile, JSON.stringify(bootstrap, undefined, 2), { mode: 0o600 });
+  if (tls !== undefined)
+    writeFileSync(files.edgeCertificateFile, JSON.stringify(renderEdgeCertificate(tls)), { mode: 0o600 });
   // Envoy wants the file to be there; the service replaces it as soon as it has read the catalog.
   writeFileSync(files.clustersFile, JSON.stringify(renderClusters([], 'none')), { mode: 0o600 });
   // The service does most of the work of a request, on one core per process: half of the cores are enough for Envoy.
@@ -46,28 +59,42 @@ export function writeEnvoyFiles(options: {
   };
 }
 
+function quarterOfMachine(): number {
+  return Math.round(Math.min(4 * gibibyte, Math.max(gibibyte / 2, memoryBytes() / 4)));
+}
+
 /** What a container may use counts, not what the machine has. */
 function memoryBytes(): number {
   const constrained = process.constrainedMemory();
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
 }
 
-function readTls(env: Environment): { readonly certificateFile: string; readonly keyFile: string } | undefined {
+function readTls(env: Environment): EdgeCertificate | undefined {
   const certificateFile = env['WEIR_TLS_CERTIFICATE_FILE'] ?? '';
   const keyFile = env['WEIR_TLS_KEY_FILE'] ?? '';
   if (certificateFile === '' && keyFile === '') return undefined;
-  for (const [name, file] of [
-    ['WEIR_TLS_CERTIFICATE_FILE', certificateFile],
-    ['WEIR_TLS_KEY_FILE', keyFile],
-  ] as const) {
-    if (file === '') throw new StartRefusal(`${name}: expected a PEM file, because the other half of the pair is set.`);
-    try {
-      accessSync(file, constants.R_OK);
-    } catch (error) {
-      throw new StartRefusal(`${name}: ${file} cannot be read.`, { cause: error });
-    }
+  const cert = readPem('WEIR_TLS_CERTIFICATE_FILE', certificateFile);
+  const key = readPem('WEIR_TLS_KEY_FILE', keyFile);
+  try {
+    createSecureContext({ cert, key });
+  } catch (error) {
+    // Envoy would start, and close every connection without a word.
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StartRefusal(
+      `WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE: ${certificateFile} and ${keyFile} are no pair: ${reason}.`,
+      { cause: error },
+    );
   }
   return { certificateFile, keyFile };
+}
+
+function readPem(name: string, file: string): Buffer {
+  if (file === '') throw new StartRefusal(`${name}: expected a PEM file, because the other half of the pair is set.`);
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new StartRefusal(`${name}: ${file} cannot be read.`, { cause: error });
+  }
 }
 
 function readCount(env: Environment, name: string): number | undefined {

@@ -33,7 +33,7 @@ export async function findKubernetes(
   } catch (error) {
     if (isRefusal(error, 404)) {
       throw new StartRefusal(
-        `${access.server} knows no Models: install the definitions first, \`kubectl apply -f charts/weir/crds\`.`,
+        `${access.server} knows no Models: install the definitions first, \`kubectl apply -f charts/weir/files/crds\`.`,
       );
     }
     const what = `${access.server}, namespace ${namespace}: ${sentenceOf(error)}`;

@@ -1,9 +1,11 @@
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
 import { createServer, get } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,6 +16,7 @@ import type { Cluster } from '../../src/core/catalog.ts';
 import { renderClusters } from '../../src/envoy/clusters.ts';
 import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
 import { answerExtProc } from '../support/extproc.ts';
+import { selfSigned } from '../support/self-signed.ts';
 
 // Made for these tests, valid for engine.example and 127.0.0.1 until 2126, its own authority.
 const folder = join(import.meta.dirname, '..', 'support', 'tls');
@@ -61,6 +64,51 @@ describe('an edge with a certificate', () => {
     const failed = once(plain, 'error');
     plain.end();
     await expect(failed).resolves.toHaveLength(1);
+  });
+});
+
+describe('a renewed certificate', () => {
+  let mount: string;
+  let renewing: TestEnvoy;
+
+  // As Kubernetes mounts a Secret: links to a link that is replaced in one step.
+  const put = async (version: string, pair: { readonly certificate: string; readonly key: string }): Promise<void> => {
+    await mkdir(join(mount, version));
+    await writeFile(join(mount, version, 'tls.crt'), pair.certificate);
+    await writeFile(join(mount, version, 'tls.key'), pair.key);
+    await symlink(version, join(mount, '..data_tmp'));
+    await rename(join(mount, '..data_tmp'), join(mount, '..data'));
+  };
+  const fingerprint = async (): Promise<string> => {
+    const socket = connectTls({ host: '127.0.0.1', port: renewing.port, rejectUnauthorized: false });
+    await once(socket, 'secureConnect');
+    const { fingerprint256 } = socket.getPeerCertificate();
+    socket.destroy();
+    await once(socket, 'close');
+    return fingerprint256;
+  };
+
+  beforeAll(async () => {
+    mount = await mkdtemp(join(tmpdir(), 'weir-secret-'));
+    await put('..1', { certificate: ca, key: await readFile(keyFile, 'utf8') });
+    for (const name of ['tls.crt', 'tls.key']) await symlink(join('..data', name), join(mount, name));
+    const tls = { certificateFile: join(mount, 'tls.crt'), keyFile: join(mount, 'tls.key') };
+    renewing = await startEnvoy({ edge: { address: '127.0.0.1', port: 0, tls } });
+  });
+  afterAll(async () => {
+    await renewing.stop();
+    await rm(mount, { recursive: true });
+  });
+
+  it('is shown to the next caller, and a broken one leaves the last good one', async () => {
+    expect(await fingerprint()).toBe(new X509Certificate(ca).fingerprint256);
+    await put('..2', selfSigned);
+    await expect
+      .poll(fingerprint, { timeout: 10_000 })
+      .toBe(new X509Certificate(selfSigned.certificate).fingerprint256);
+    await put('..3', { certificate: ca, key: selfSigned.key });
+    await expect.poll(() => renewing.log(), { timeout: 10_000 }).toContain('KEY_VALUES_MISMATCH');
+    expect(await fingerprint()).toBe(new X509Certificate(selfSigned.certificate).fingerprint256);
   });
 });
 

@@ -9,6 +9,7 @@ import { envoyArguments } from '../../src/envoy/arguments.ts';
 import type { BootstrapOptions } from '../../src/envoy/bootstrap-options.ts';
 import { renderBootstrap } from '../../src/envoy/bootstrap.ts';
 import { renderClusters } from '../../src/envoy/clusters.ts';
+import { renderEdgeCertificate } from '../../src/envoy/edge-certificate.ts';
 import { type RunFolder, runFolder } from '../../src/envoy/run-folder.ts';
 
 const startTimeoutMs = 20_000;
@@ -42,6 +43,8 @@ export async function startEnvoy(
   const files = runFolder(folder);
   await mkdir(files.clustersFolder, { recursive: true });
   if (options.keepClusters !== true) await writeFile(files.clustersFile, JSON.stringify(renderClusters([], 'none')));
+  if (options.edge?.tls !== undefined)
+    await writeFile(files.edgeCertificateFile, JSON.stringify(renderEdgeCertificate(options.edge.tls)));
   const bootstrap = (port: number): string =>
     JSON.stringify(
       renderBootstrap({

@@ -19,6 +19,8 @@ export interface EnvoyAdmin {
   readonly setRuntime: (values: Readonly<Record<string, number>>) => Promise<void>;
   /** Takes no new connections at the edge, and asks the open ones to end with their next answer. Calls upstream go on. */
   readonly drain: () => Promise<void>;
+  /** Takes back what `drain`, or `weir envoy drain`, said of its coming end; a closed listener stays closed. */
+  readonly resume: () => Promise<void>;
   readonly close: () => void;
 }
 
@@ -70,6 +72,9 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
     drain: async () => {
       await call('POST', '/healthcheck/fail');
       await call('POST', '/drain_listeners?inboundonly');
+    },
+    resume: async () => {
+      await call('POST', '/healthcheck/ok');
     },
     close: () => agent.destroy(),
   };

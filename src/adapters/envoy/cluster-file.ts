@@ -72,6 +72,7 @@ export function createClusterFile(options: ClusterFileOptions): ClusterFile {
   const admin = createEnvoyAdmin(runFolder);
   let last: Promise<unknown> = Promise.resolve();
   let count = 0;
+  let isClosed = false;
 
   const apply = async (clusters: readonly Cluster[]): Promise<void> => {
     const before = await discovery(admin);
@@ -80,7 +81,8 @@ export function createClusterFile(options: ClusterFileOptions): ClusterFile {
     const digest = createHash('sha256').update(JSON.stringify(clusters)).digest('hex').slice(0, 12);
     const version = `${digest}-${clock.now()}-${count}`;
     await put(runFolder, JSON.stringify(render(clusters, version)));
-    const verdict = await confirmed({ admin, clock, before, version, limitMs: options.confirmWithinMs ?? 30_000 });
+    const limitMs = options.confirmWithinMs ?? 30_000;
+    const verdict = await confirmed({ admin, clock, before, version, limitMs, isOver: () => isClosed });
     if (verdict === 'silent') throw new EnvoyAway();
     const missing = await missingClusters({ admin, clock, clusters });
     if (missing.length > 0) throw new ClustersRejected(missing, await reason(missing, options.envoyLogFile));
@@ -100,7 +102,10 @@ export function createClusterFile(options: ClusterFileOptions): ClusterFile {
       last = done.catch(() => undefined);
       return done;
     },
-    close: () => admin.close(),
+    close: () => {
+      isClosed = true;
+      admin.close();
+    },
   };
 }
 
@@ -132,12 +137,13 @@ async function confirmed(options: {
   readonly before: Discovery | undefined;
   readonly version: string;
   readonly limitMs: number;
+  readonly isOver: () => boolean;
 }): Promise<'taken' | 'refused' | 'silent'> {
-  const { admin, clock, version, limitMs } = options;
+  const { admin, clock, version, limitMs, isOver } = options;
   const none: Discovery = { attempts: 0, refusals: 0, version: '' };
   let before = options.before ?? none;
   const start = clock.elapsed();
-  while (clock.elapsed() - start < limitMs) {
+  while (clock.elapsed() - start < limitMs && !isOver()) {
     const now = await discovery(admin);
     if (now?.version === version) return 'taken';
     // Counters that went back belong to a new Envoy, which has read our file or is about to.

@@ -6,6 +6,8 @@ export interface EnvoyAdmin {
   readonly isLive: () => Promise<boolean>;
   /** Stops taking connections; those that are open end with their next answer. */
   readonly drain: () => Promise<void>;
+  /** Has it say that it is about to end: `/readyz` is 503, and open connections end with their next answer. It goes on serving. */
+  readonly announceEnd: () => Promise<void>;
   /** Requests of callers that are not finished. */
   readonly openRequests: () => Promise<number>;
 }
@@ -25,6 +27,9 @@ export function envoyAdmin(socketPath: string): EnvoyAdmin {
       // The first call tells open connections to close after their answer, the second closes the door.
       await ask(socketPath, 'POST', '/drain_listeners?graceful&skip_exit');
       await ask(socketPath, 'POST', '/drain_listeners?inboundonly');
+    },
+    announceEnd: async () => {
+      await ask(socketPath, 'POST', '/healthcheck/fail');
     },
     openRequests: async () => {
       const text = await ask(socketPath, 'GET', '/stats?usedonly&filter=^http\\.edge\\.downstream_rq_active$');

@@ -26,7 +26,7 @@ export interface CelRule {
 }
 
 /** The key under which a schema's CEL rules stand in OpenAPI. */
-export const celKey = 'x-kubernetes-validations';
+const celKey = 'x-kubernetes-validations';
 
 /** A schema with its rules. They run once the fields are sound by themselves, as in the API server. */
 export function withRules<Schema extends z.ZodType>(schema: Schema, rules: readonly Rule<z.output<Schema>>[]): Schema {

@@ -9,9 +9,9 @@ export type ModelConditionType = (typeof modelConditionTypes)[number];
 export const backendConditionTypes = ['Accepted', 'Programmed', 'Healthy'] as const;
 export type BackendConditionType = (typeof backendConditionTypes)[number];
 
-/** Bounds of what a condition may say, those of Kubernetes' own `metav1.Condition`. A longer message must be cut before it is written. */
-export const maxReasonLength = 1024;
+/** As long as Kubernetes' own `metav1.Condition` allows. What is longer must be cut before it is written. */
 export const maxMessageLength = 32_768;
+const maxReasonLength = 1024;
 
 const generation = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
@@ -88,11 +88,9 @@ export const modelStatus = fields({
     example: '2027-01-31T00:00:00Z',
   }),
 });
-export type ModelStatus = z.output<typeof modelStatus>;
 
 /** The `status` of a Backend. Only the elected leader writes it. */
 export const backendStatus = fields({
   observedGeneration: observedGeneration.optional(),
   conditions: conditions.optional(),
 });
-export type BackendStatus = z.output<typeof backendStatus>;

@@ -1,21 +1,34 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { customResources, group, version } from '../../../src/catalog/custom-resources.ts';
+import { parse } from 'yaml';
 import type { KubeConnection } from './api-server.ts';
 import { kubectl } from './kubectl.ts';
 import { kubeRequest } from './request.ts';
 
+const root = join(import.meta.dirname, '..', '..', '..');
 /** The generated CRDs, as they are in the chart. */
-export const crdFolder = join(import.meta.dirname, '..', '..', '..', 'charts', 'weir', 'crds');
+const crdFolder = join(root, 'charts', 'weir', 'files', 'crds');
+/** CRDs of the projects that the chart can work with. */
+export const foreignCrdFolder = join(root, 'test', 'kube', 'foreign-crds');
 const readyMs = 60_000;
 
+interface Crd {
+  readonly spec: {
+    readonly group: string;
+    readonly names: { readonly plural: string };
+    readonly versions: readonly { readonly name: string }[];
+  };
+}
+
 /** Installs the CRDs and resolves when objects of them can be listed: a new kind is unknown, then busy, for about two seconds. */
-export async function installCrds(connection: KubeConnection): Promise<void> {
-  const { code, stderr } = await kubectl(connection, ['apply', '--server-side', '-f', crdFolder]);
+export async function installCrds(connection: KubeConnection, folder = crdFolder): Promise<void> {
+  const { code, stderr } = await kubectl(connection, ['apply', '--server-side', '-f', folder]);
   if (code !== 0) throw new Error(`the CRDs were refused:\n${stderr}`);
-  for (const { plural } of customResources) {
+  for (const file of readdirSync(folder)) {
+    const { spec } = parse(readFileSync(join(folder, file), 'utf8')) as Crd;
     const until = performance.now() + readyMs;
-    const path = `/apis/${group}/${version}/${plural}`;
+    const path = `/apis/${spec.group}/${spec.versions[0]?.name}/${spec.names.plural}`;
     while ((await kubeRequest(connection, 'GET', path)).status !== 200) {
       if (performance.now() > until) throw new Error(`${path} could not be listed in time`);
       await sleep(50);

@@ -1,0 +1,36 @@
+# The service. Envoy comes from its official image; charts/weir puts the two into one pod.
+#
+#   docker build -t weir:0.1.0 .
+#
+# Nothing is compiled: Node runs the sources as they are. Pin the base by digest where builds must be repeatable; this
+# prints the digest of the tag below:
+#
+#   docker buildx imagetools inspect node:26.10.0-trixie-slim --format '{{.Manifest.Digest}}'
+#   docker build --build-arg NODE_IMAGE=node:26.10.0-trixie-slim@sha256:… -t weir:0.1.0 .
+
+# The Node that package-lock.json names, which every test has run on.
+ARG NODE_IMAGE=node:26.10.0-trixie-slim
+
+FROM ${NODE_IMAGE} AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# No script of any package runs. The package `node`, whose script would bring a second Node, stays an empty shell.
+RUN npm ci --omit=dev --ignore-scripts
+
+FROM ${NODE_IMAGE}
+# What only builds need is no use to whoever gets in.
+RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /opt/yarn* \
+  && ln -s /app/bin/weir.mjs /usr/local/bin/weir
+WORKDIR /app
+COPY --from=dependencies /app/node_modules ./node_modules
+COPY package.json LICENSE ./
+COPY bin ./bin
+COPY src ./src
+COPY examples/demo-engine ./examples/demo-engine
+# Everything above belongs to root and is never written. These two are: what must outlive the process, and what must not.
+ENV NODE_ENV=production WEIR_DATA=/var/lib/weir WEIR_RUN=/run/weir
+RUN mkdir -p /var/lib/weir /run/weir && chown 65532:65532 /var/lib/weir /run/weir && chmod 0700 /var/lib/weir /run/weir
+VOLUME ["/var/lib/weir", "/run/weir"]
+USER 65532:65532
+ENTRYPOINT ["node", "/app/src/main.ts"]
+CMD ["serve"]

@@ -1,0 +1,196 @@
+import { type OpenApiSchema, openApiSchema } from '../src/catalog/crd.ts';
+import { category, type CustomResource, customResources, group, version } from '../src/catalog/custom-resources.ts';
+import { markdownTable } from './markdown-table.ts';
+
+const code = (text: string): string => `\`${text}\``;
+const json = (value: unknown): string => code(JSON.stringify(value));
+/** Outside of code a reader's browser would take `<org>` for a tag. */
+const prose = (text: string): string => text.replaceAll('<', '&lt;');
+
+interface Field {
+  readonly path: string;
+  readonly schema: OpenApiSchema;
+  readonly isRequired: boolean;
+}
+
+/** Every field below a schema, groups before what is in them. `[]` stands for every entry of a list. */
+function* fieldsOf({ properties = {}, required = [] }: OpenApiSchema, path = ''): Generator<Field> {
+  for (const [name, schema] of Object.entries(properties)) {
+    const here = path === '' ? name : `${path}.${name}`;
+    yield { path: here, schema, isRequired: required.includes(name) };
+    yield* fieldsOf(schema, here);
+    if (schema.items?.properties) yield* fieldsOf(schema.items, `${here}[]`);
+  }
+}
+
+interface Bounds {
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly enum?: readonly unknown[];
+}
+
+const between = (least: number | undefined, most: number | undefined): string =>
+  least === undefined || least === 0 ? `at most ${most}` : `${least} to ${most}`;
+
+/** What a field takes, in words. */
+function taken(schema: OpenApiSchema): string {
+  const { type = 'anything', format, items = {} } = schema;
+  const { minimum, maximum, minLength, maxLength, minItems, maxItems, enum: values } = schema as Bounds;
+  if (values) return values.map((value) => code(String(value))).join(', ');
+  if (format === 'date-time') return 'date and time, RFC 3339';
+  const shape = shapeOf(schema);
+  const words: Readonly<Record<string, string>> = {
+    string: `${shape === undefined ? 'text' : prose(shape)}; ${between(minLength, maxLength)} characters`,
+    integer: maximum === Number.MAX_SAFE_INTEGER ? 'whole number' : `whole number, ${between(minimum, maximum)}`,
+    array: `list of ${between(minItems, maxItems)}${type !== 'array' || items.properties ? '' : ` of: ${taken(items)}`}`,
+    object: 'group',
+    boolean: '`true`, `false`',
+  };
+  return words[type] ?? type;
+}
+
+interface ShownRule {
+  readonly rule: string;
+  readonly message: string;
+  readonly fieldPath?: string;
+}
+
+const rulesOf = (schema: OpenApiSchema): readonly ShownRule[] =>
+  (schema['x-kubernetes-validations'] ?? []) as readonly ShownRule[];
+
+/** The rule that says a pattern in words. */
+const isShape = ({ rule }: ShownRule): boolean => rule.startsWith('self.matches(');
+
+function shapeOf(schema: OpenApiSchema): string | undefined {
+  return rulesOf(schema)
+    .find(isShape)
+    ?.message.replace(/^expected /, '');
+}
+
+function presence({ schema, isRequired }: Field): string {
+  if (isRequired) return 'required';
+  return schema.type !== 'object' && 'default' in schema ? json(schema['default']) : '–';
+}
+
+const fieldTable = (schema: OpenApiSchema): string =>
+  markdownTable(
+    ['field', 'takes', 'default', 'meaning', 'example'],
+    [...fieldsOf(schema)].map((field) => [
+      code(field.path),
+      taken(field.schema),
+      presence(field),
+      prose(field.schema.description ?? ''),
+      'example' in field.schema ? json(field.schema['example']) : '',
+    ]),
+  );
+
+/** The rules over more than one field, and those over time. */
+function ruleTable(schema: OpenApiSchema): string {
+  const places = [
+    { path: '', schema },
+    ...[...fieldsOf(schema)].flatMap(({ path, schema: at }) => [
+      { path, schema: at },
+      ...(at.items?.properties ? [{ path: `${path}[]`, schema: at.items }] : []),
+    ]),
+  ];
+  const rows = places.flatMap(({ path, schema: at }) =>
+    rulesOf(at)
+      .filter((rule) => !isShape(rule) && at['format'] !== 'date-time')
+      .map(({ fieldPath = '', message }) => [code(`${path}${fieldPath}`.replace(/^\./, '')), message]),
+  );
+  return markdownTable(['field', 'rule'], rows);
+}
+
+const kindSection = ({ kind, plural, shortNames, description, ...resource }: CustomResource): string => `## ${kind}
+
+${description} \`kubectl get ${plural}\`, short \`${shortNames.join('`, `')}\`; by field with \`--field-selector\` of ${resource.selectable
+  .map((path) => code(path.slice(1)))
+  .join(', ')}.
+
+### ${kind}: spec
+
+${fieldTable(openApiSchema(resource.spec))}
+
+Beyond what the table says:
+
+${ruleTable(openApiSchema(resource.spec))}
+
+### ${kind}: status
+
+${markdownTable(
+  ['condition', 'True means'],
+  Object.entries(resource.conditions).map(([type, meaning]) => [code(type), meaning]),
+)}
+
+${fieldTable(openApiSchema(resource.status))}
+
+### ${kind}: columns of kubectl get
+
+${markdownTable(
+  ['column', 'field', 'meaning'],
+  resource.columns.map(({ name, jsonPath, priority, description: meaning }) => [
+    name,
+    code(jsonPath),
+    priority === 1 ? `${meaning} Only with \`-o wide\`.` : meaning,
+  ]),
+)}
+`;
+
+const example = `\`\`\`yaml
+apiVersion: ${group}/${version}
+kind: Backend
+metadata: {name: vllm-a}
+spec:
+  engine: vllm
+  endpoint: {host: vllm-a.models.svc, port: 8000}
+  tls: {mode: Custom, caSecretRef: {name: vllm-a, key: ca.crt}}
+  credentials: {secretRef: {name: vllm-a, key: token}}
+  capacity: {maxConcurrentRequests: 64}
+  healthCheck: {path: /health}
+---
+apiVersion: ${group}/${version}
+kind: Model
+metadata: {name: qwen3-8b}
+spec:
+  id: qwen/qwen3-8b
+  ownedBy: qwen
+  added: "2026-06-01T00:00:00Z"
+  contextLength: 131072
+  pricing: {prompt: "0.00000015", completion: "0.0000006", inputCacheRead: "0.00000003"}
+  reasoning: {mode: Optional, efforts: [low, medium, high]}
+  tokenizer: {path: qwen3-8b}
+  serviceLevel: {minAvailability: "0.99"}
+  hedging: {mode: "Off"}
+  routes:
+  - {backend: vllm-a, upstreamModel: Qwen/Qwen3-8B}
+\`\`\``;
+
+/** The reference of the custom resources: docs/custom-resources.md. */
+export const customResourcesPage =
+  (): string => `<!-- Generated by \`npm run generate\` from src/catalog. Change the sources instead. -->
+# Custom resources
+
+The catalog in Kubernetes: what models there are and what serves them. Group \`${group}\`, version \`${version}\`, namespaced; a gateway reads one namespace, the Secrets that its
+Backends name included. A manifest folder (\`--manifests\`) holds the same objects and takes and refuses the same ones.
+
+\`\`\`sh
+kubectl apply -f models.yaml          # a mistake is refused here, with the field and what was expected
+kubectl get ${category}                      # every object of every kind
+kubectl get models -o wide            # with what is wrong
+kubectl explain model.spec.routes     # this page, in the terminal
+\`\`\`
+
+${example}
+
+- Write \`"Off"\` in quotes: kubectl reads YAML 1.1, in which a bare \`Off\` is false. Prices are in quotes too, so that no reader rounds them.
+- An unknown field is refused by kubectl as it is (\`--validate=strict\`, its default). Whoever turns that off has it dropped in silence.
+- A field with nothing behind it (\`tls:\`) is the same as none.
+- \`routes\` are merged by \`backend\` in a server-side apply: two field managers may each own routes of their own.
+- A bad object never breaks a good one, nor its own last good version: what the API server cannot know (a Backend or a Secret that is missing, an id that is taken) stands in the conditions.
+- A Model leaves with 14 days' notice, by \`retireAt\` or by deletion; \`${group}/waive-notice: "true"\` in its annotations does without.
+
+${customResources.map(kindSection).join('\n')}`;

@@ -1,0 +1,81 @@
+import { extension } from './typed.ts';
+import type { JsonObject } from './typed.ts';
+
+const adminCluster = 'weir-admin';
+
+/** How much of the admin interface probes and Prometheus get: two pages, read only. Whoever has all of it can end Envoy. */
+const pages = [
+  { path: '/readyz', page: '/ready' },
+  { path: '/metrics', page: '/stats/prometheus' },
+] as const;
+
+/**
+ * A listener for probes and Prometheus, who cannot reach the admin interface's socket: `/livez` is answered by a worker
+ * thread, `/readyz` and `/metrics` by the admin interface. `/readyz` is 503 while Envoy starts and once it has been told
+ * that it is about to end.
+ */
+export function opsListener(ops: { readonly address: string; readonly port: number }): JsonObject {
+  return {
+    name: 'ops',
+    address: { socket_address: { address: ops.address, port_value: ops.port } },
+    // Whether it is alive has to be told most of all when it is busy.
+    ignore_global_conn_limit: true,
+    bypass_overload_manager: true,
+    per_connection_buffer_limit_bytes: 64 * 1024,
+    filter_chains: [{ filters: [connectionManager] }],
+  };
+}
+
+/** The admin interface as an upstream of that listener. */
+export function adminAsCluster(adminSocket: string): JsonObject {
+  return {
+    name: adminCluster,
+    type: 'STATIC',
+    connect_timeout: '1s',
+    load_assignment: {
+      cluster_name: adminCluster,
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path: adminSocket } } } }] }],
+    },
+  };
+}
+
+const connectionManager: JsonObject = extension(
+  'envoy.filters.network.http_connection_manager',
+  'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
+  {
+    stat_prefix: 'ops',
+    codec_type: 'AUTO',
+    use_remote_address: true,
+    generate_request_id: false,
+    normalize_path: true,
+    common_http_protocol_options: { idle_timeout: '60s' },
+    request_headers_timeout: '5s',
+    request_timeout: '15s',
+    route_config: {
+      name: 'ops',
+      virtual_hosts: [
+        {
+          name: 'ops',
+          domains: ['*'],
+          routes: [
+            { match: get('/livez'), direct_response: { status: 200, body: { inline_string: 'ok\n' } } },
+            ...pages.map(({ path, page }) => ({
+              match: get(path),
+              route: { cluster: adminCluster, prefix_rewrite: page, timeout: '10s' },
+            })),
+            { match: { prefix: '/' }, direct_response: { status: 404 } },
+          ],
+        },
+      ],
+    },
+    http_filters: [
+      extension('envoy.filters.http.router', 'envoy.extensions.filters.http.router.v3.Router', {
+        suppress_envoy_headers: true,
+      }),
+    ],
+  },
+);
+
+function get(path: string): JsonObject {
+  return { path, headers: [{ name: ':method', string_match: { exact: 'GET' } }] };
+}

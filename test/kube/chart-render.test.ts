@@ -1,0 +1,303 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { envoyArguments } from '../../src/envoy/arguments.ts';
+import { foreignCrdFolder, installCrds, makeNamespace } from '../support/kube/cluster.ts';
+import { chart, helm, objectsIn, type Rendered, template } from '../support/kube/helm.ts';
+import { kubectl } from '../support/kube/kubectl.ts';
+import { kubeRequest } from '../support/kube/request.ts';
+import { type Schemas, schemasOf } from '../support/kube/schemas.ts';
+import { podOf } from '../support/kube/pod-shape.ts';
+
+const connection = inject('kubernetes');
+let schemas: Schemas;
+
+beforeAll(async () => {
+  await installCrds(connection, foreignCrdFolder);
+  schemas = await schemasOf(connection);
+});
+
+afterAll(() => schemas.remove());
+
+const stores = {
+  database: { existingSecret: { name: 'postgres', key: 'uri' } },
+  valkey: { existingSecret: { name: 'valkey' } },
+};
+const digest = `sha256:${'0123456789abcdef'.repeat(4)}`;
+
+/** What operators set, one thing or one way of running it at a time. */
+const matrix: Readonly<Record<string, object>> = {
+  nothing: {},
+  'many replicas': { replicas: 3, ...stores },
+  'URLs in values, no volumes': {
+    ...{ replicas: 2, persistence: { enabled: false } },
+    ...{ database: { url: 'postgres://weir:p%40ss@db:5432/weir' }, valkey: { url: 'rediss://:secret@valkey:6379/0' } },
+  },
+  'no volumes and no stores': { persistence: { enabled: false } },
+  'autoscaling by CPU': { autoscaling: { enabled: true }, ...stores },
+  'autoscaling by requests': { autoscaling: { enabled: true, targetCpuPercent: 0, targetInFlight: 200 }, ...stores },
+  'a certificate': { edge: { tls: { secretName: 'edge-tls' } }, service: { type: 'LoadBalancer' } },
+  'cert-manager': {
+    edge: { tls: { certManager: { enabled: true, dnsNames: ['ai.example.com'], issuerRef: { name: 'letsencrypt' } } } },
+  },
+  'an Ingress': {
+    edge: { trustedHops: 1 },
+    ingress: {
+      ...{ enabled: true, className: 'nginx', host: 'ai.example.com', tlsSecretName: 'ai-tls' },
+      annotations: { 'nginx.ingress.kubernetes.io/proxy-buffering': 'off' },
+    },
+  },
+  'an HTTPRoute': {
+    edge: { trustedHops: 1 },
+    httpRoute: {
+      enabled: true,
+      parentRefs: [{ name: 'public', namespace: 'gateways' }],
+      hostnames: ['ai.example.com'],
+    },
+  },
+  'tokenizers on a volume': {
+    tokenizers: { volume: { persistentVolumeClaim: { claimName: 'tokenizers', readOnly: true } } },
+  },
+  'tokenizers in ConfigMaps': {
+    tokenizers: {
+      configMaps: [
+        { folder: 'qwen3-8b', configMap: 'tokenizer-qwen' },
+        { folder: 'llama-3', configMap: 'tokenizer-llama' },
+      ],
+    },
+  },
+  'tokenizers from an init container': {
+    tokenizers: {
+      initContainer: { image: 'busybox:1.37', command: ['wget'], args: ['-P', '/tokenizers', 'http://files/x'] },
+    },
+  },
+  'everything about pods': {
+    ...{ replicas: 2, ...stores, imagePullSecrets: [{ name: 'registry' }], priorityClassName: 'gateway' },
+    ...{ image: { repository: 'registry.example.com/weir', tag: '1.2.3', digest }, envoy: { image: { digest } } },
+    ...{ nodeSelector: { pool: 'gateway' }, tolerations: [{ key: 'gateway', operator: 'Exists' }] },
+    affinity: { nodeAffinity: {} },
+    podAnnotations: { 'example.com/team': 'inference' },
+    podLabels: { team: 'inference' },
+    podDisruptionBudget: { maxUnavailable: '25%' },
+    topologySpreadConstraints: [
+      { maxSkew: 1, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'DoNotSchedule' },
+    ],
+    extraEnv: [{ name: 'HTTPS_PROXY', value: 'http://proxy:3128' }],
+    extraVolumes: [{ name: 'keys', secret: { secretName: 'search-keys' } }],
+    extraVolumeMounts: [{ name: 'keys', mountPath: '/etc/weir/keys', readOnly: true }],
+  },
+  'a cloud': {
+    edge: { listenAddress: '::' },
+    service: {
+      ...{ type: 'LoadBalancer', port: 8443, externalTrafficPolicy: 'Local', loadBalancerClass: 'example.com/nlb' },
+      ...{ loadBalancerSourceRanges: ['192.0.2.0/24'], annotations: { 'example.com/idle-timeout': '3600' } },
+    },
+    serviceAccount: { name: 'weir-identity', annotations: { 'example.com/role': 'weir' } },
+    persistence: { size: '20Gi', storageClassName: 'fast', annotations: { 'example.com/backup': 'daily' } },
+    envoy: { caBundle: { configMap: 'corporate-ca' } },
+  },
+  'operators who bring their own': {
+    ...{ serviceAccount: { create: false, name: 'mine' }, rbac: { create: false }, crds: { install: false } },
+    ...{ networkPolicy: { enabled: false }, podDisruptionBudget: { enabled: false } },
+  },
+  OpenShift: { podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null } },
+  'watched and fenced': {
+    metrics: { serviceMonitor: { enabled: true, labels: { release: 'prometheus' }, interval: '15s' } },
+    networkPolicy: {
+      edgeFrom: [{ namespaceSelector: { matchLabels: { weir: 'caller' } } }],
+      opsFrom: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } }],
+    },
+    rbac: { secretNames: ['vllm-key'] },
+  },
+  'the demo': { demo: { enabled: true } },
+  'part of another chart': { global: { imageRegistry: 'ignored' } },
+};
+
+test('helm lint finds nothing', async () => {
+  const { code, stdout, stderr } = await helm(['lint', '--strict', chart]);
+  expect({ code, said: stdout + stderr }).toMatchObject({ code: 0 });
+});
+
+describe.each(Object.entries(matrix))('with %s', (_, values) => {
+  test('every object is what its schema says, and the API server takes it', async () => {
+    const namespace = await makeNamespace(connection);
+    const manifest = await template(values, { namespace });
+    expect(await schemas.check(manifest)).toBe('');
+    const flags = ['--server-side', '--dry-run=server', '--validate=strict', '--force-conflicts', '-f', '-'];
+    const { code, stderr } = await kubectl(connection, ['apply', '-n', namespace, ...flags], manifest);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
+});
+
+test('kubeconform would say so if a field were wrong', async () => {
+  const manifest = (await template({})).replace('serviceAccountName:', 'serviceAccountNam:');
+  expect(await schemas.check(manifest)).toContain('serviceAccountNam');
+});
+
+/** Values that make no sense, and what is said of them. */
+const refused: readonly (readonly [object, string])[] = [
+  [
+    { replicas: 2 },
+    'replicas: more than one pod needs its accounts and limits in one place; set database.url or database.existingSecret.name (PostgreSQL) and valkey.url or valkey.existingSecret.name (Valkey), or leave it at 1.',
+  ],
+  [{ replicas: 2, database: stores.database }, 'set valkey.url or valkey.existingSecret.name (Valkey), or leave it'],
+  [
+    { replicas: 2, valkey: stores.valkey },
+    'set database.url or database.existingSecret.name (PostgreSQL), or leave it',
+  ],
+  [{ autoscaling: { enabled: true } }, 'autoscaling.maxReplicas: more than one pod needs its accounts'],
+  [{ autoscaling: { enabled: true, minReplicas: 11 }, ...stores }, 'autoscaling.minReplicas: it must not be above'],
+  [
+    { autoscaling: { enabled: true, targetCpuPercent: 0 }, ...stores },
+    'autoscaling: set targetCpuPercent or targetInFlight',
+  ],
+  [
+    { database: { url: 'postgres://x', existingSecret: { name: 'y' } } },
+    'database: set url or existingSecret.name, not both',
+  ],
+  [{ valkey: { url: 'redis://x', existingSecret: { name: 'y' } } }, 'valkey: set url or existingSecret.name, not both'],
+  [
+    { edge: { tls: { secretName: 'x', certManager: { enabled: true, dnsNames: ['x'], issuerRef: { name: 'x' } } } } },
+    'edge.tls: set secretName or certManager.enabled, not both',
+  ],
+  [
+    { edge: { tls: { certManager: { enabled: true, dnsNames: ['x'] } } } },
+    'edge.tls.certManager.issuerRef.name: expected',
+  ],
+  [
+    { edge: { tls: { certManager: { enabled: true, issuerRef: { name: 'x' } } } } },
+    'edge.tls.certManager.dnsNames: expected',
+  ],
+  [{ ingress: { enabled: true } }, 'ingress.host: expected the name that callers use'],
+  [{ httpRoute: { enabled: true } }, 'httpRoute.parentRefs: expected at least one Gateway'],
+  [
+    { ingress: { enabled: true, host: 'x' }, edge: { tls: { secretName: 'x' } } },
+    'edge.tls: an Ingress or HTTPRoute ends TLS',
+  ],
+  [
+    { tokenizers: { volume: { emptyDir: {} }, configMaps: [{ folder: 'x', configMap: 'y' }] } },
+    'tokenizers: set one of volume, configMaps and initContainer',
+  ],
+  [{ tokenizers: { initContainer: { args: ['x'] } } }, 'tokenizers.initContainer.image: expected an image'],
+  [{ extraEnv: [{ name: 'WEIR_RUN', value: '/x' }] }, 'extraEnv: WEIR_RUN is set by the chart'],
+  // What the schema says.
+  [{ replica: 2 }, "additional properties 'replica' not allowed"],
+  [{ edge: { tls: { secret: 'x' } } }, "additional properties 'secret' not allowed"],
+  [{ replicas: 'two' }, "at '/replicas': got string, want integer"],
+  [{ replicas: -1 }, "at '/replicas': minimum: got -1, want 0"],
+  [{ image: { digest: 'latest' } }, "at '/image/digest': 'latest' does not match pattern"],
+  [{ database: { url: 'mysql://x' } }, "at '/database/url': 'mysql://x' does not match pattern"],
+  [{ service: { type: 'External' } }, "at '/service/type': value must be one of"],
+  [{ persistence: { size: 'large' } }, "at '/persistence/size': 'large' does not match pattern"],
+  [{ drain: { longestStreamSeconds: 1e6 } }, "at '/drain/longestStreamSeconds': maximum"],
+  [{ podDisruptionBudget: { maxUnavailable: 0 } }, "at '/podDisruptionBudget/maxUnavailable': minimum"],
+  [{ settings: { logLevel: 'loud' } }, "at '/settings/logLevel': value must be one of"],
+  [{ tokenizers: { configMaps: [{ folder: '../x', configMap: 'y' }] } }, 'does not match pattern'],
+  [{ tokenizers: { initContainer: { image: 'x', securityContext: {} } } }, "additional properties 'securityContext'"],
+];
+
+test.each(refused)('%j is refused', async (values, message) => {
+  await expect(template(values)).rejects.toThrow(message);
+});
+
+const byKind = (objects: readonly Rendered[], kind: string): Rendered | undefined =>
+  objects.find((object) => object.kind === kind);
+
+describe('the pod', () => {
+  test('is let into a namespace for the most restricted', async () => {
+    const namespace = await makeNamespace(connection);
+    const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+    await kubeRequest(connection, 'PATCH', `/api/v1/namespaces/${namespace}`, {
+      ...{ body: { metadata: { labels } }, contentType: 'application/merge-patch+json' },
+    });
+    const everything = { ...matrix['everything about pods'], edge: { tls: { secretName: 'edge-tls' } } };
+    for (const values of [{ persistence: { enabled: false } }, { ...everything, persistence: { enabled: false } }]) {
+      const { spec, metadata } = podOf(objectsIn(await template(values)));
+      // Whose class and account are others' business.
+      const { priorityClassName: _, ...pod } = spec;
+      const body = { metadata: { ...metadata, name: 'weir' }, spec: pod };
+      const made = (body: unknown) =>
+        kubeRequest(connection, 'POST', `/api/v1/namespaces/${namespace}/pods?dryRun=All`, { body });
+      expect(await made(body)).toMatchObject({ status: 201 });
+      const loose = { ...body, spec: { ...pod, securityContext: {} } };
+      expect(await made(loose)).toMatchObject({
+        status: 403,
+        body: { message: expect.stringContaining('restricted') },
+      });
+    }
+  });
+
+  test('gives a token of the API server to the service alone', async () => {
+    const { spec } = podOf(objectsIn(await template({})));
+    expect(spec.automountServiceAccountToken).toBe(false);
+    const holders = [...spec.initContainers, ...spec.containers]
+      .filter(({ volumeMounts = [] }) => volumeMounts.some(({ name }) => name === 'api-access'))
+      .map(({ name }) => name);
+    expect(holders).toEqual(['service']);
+  });
+
+  test('starts Envoy as `weir start` does', async () => {
+    const { spec } = podOf(objectsIn(await template({ envoy: { concurrency: 3, logLevel: 'warning' } })));
+    const args = spec.initContainers.find(({ name }) => name === 'envoy')?.args ?? [];
+    const usual = envoyArguments({ bootstrapFile: '/run/weir/bootstrap.json', concurrency: 3 });
+    expect(args.map((arg) => (arg === 'warning' ? 'warn' : arg))).toEqual(usual);
+  });
+
+  test('has time for the longest stream, for load balancers and for the service', async () => {
+    const { spec } = podOf(objectsIn(await template({ drain: { holdSeconds: 20, longestStreamSeconds: 1800 } })));
+    expect(spec.terminationGracePeriodSeconds).toBe(20 + 1800 + 30 + 15);
+    const command = spec.containers[0]?.lifecycle?.preStop?.exec?.command ?? [];
+    expect(command.slice(-2)).toEqual(['--hold=20', '--seconds=1800']);
+  });
+
+  test('starts anew when a URL in the values changes', async () => {
+    const checksum = async (url: string): Promise<unknown> =>
+      podOf(objectsIn(await template({ database: { url } }))).metadata.annotations['checksum/urls'];
+    expect(await checksum('postgres://a')).not.toBe(await checksum('postgres://b'));
+  });
+});
+
+describe('the workload', () => {
+  test.each([
+    [{}, 'StatefulSet'],
+    [{ persistence: { enabled: false } }, 'Deployment'],
+    [{ replicas: 2, ...stores }, 'StatefulSet'],
+    [{ replicas: 2, ...stores, persistence: { enabled: false } }, 'Deployment'],
+  ])('with %j is a %s', async (values, kind) => {
+    const objects = objectsIn(await template(values));
+    expect(objects.filter((object) => object.apiVersion === 'apps/v1').map((object) => object.kind)).toEqual([kind]);
+  });
+
+  test('leaves the number of pods to the autoscaler, which finds it', async () => {
+    for (const enabled of [true, false]) {
+      const values = { autoscaling: { enabled: true }, ...stores, persistence: { enabled } };
+      const objects = objectsIn(await template(values));
+      const workload = objects.find((object) => object.apiVersion === 'apps/v1');
+      expect(workload?.spec).not.toHaveProperty('replicas');
+      expect(byKind(objects, 'HorizontalPodAutoscaler')?.spec).toMatchObject({
+        scaleTargetRef: { kind: workload?.kind, name: workload?.metadata.name },
+      });
+    }
+  });
+
+  test('keeps accounts and commands in one place: `weir` inside the pod finds the service’s own', async () => {
+    const variables = async (values: object) =>
+      podOf(objectsIn(await template(values))).spec.containers[0]?.env?.filter(({ name }) => name.endsWith('_URL'));
+    expect(await variables({})).toEqual([{ name: 'WEIR_DATABASE_URL', value: 'sqlite:/var/lib/weir/weir.db' }]);
+    expect(await variables({ replicas: 2, ...stores })).toEqual([
+      { name: 'WEIR_DATABASE_URL', valueFrom: { secretKeyRef: { name: 'postgres', key: 'uri' } } },
+      { name: 'WEIR_VALKEY_URL', valueFrom: { secretKeyRef: { name: 'valkey', key: 'url' } } },
+    ]);
+  });
+
+  test('names what one release has apart from another', async () => {
+    const names = (objects: readonly Rendered[]): readonly string[] =>
+      objects
+        .filter(({ kind }) => kind !== 'CustomResourceDefinition')
+        .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    const everything = { ...stores, autoscaling: { enabled: true }, demo: { enabled: true } };
+    const one = names(objectsIn(await template(everything, { name: 'one' })));
+    const two = names(objectsIn(await template(everything, { name: 'two' })));
+    expect(one.filter((name) => two.includes(name))).toEqual([]);
+    const called = names(objectsIn(await template({ ...everything, fullnameOverride: 'edge' }, { name: 'one' })));
+    expect(called.filter((name) => one.includes(name))).toEqual([]);
+  });
+});

@@ -1,0 +1,207 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { get as getTls } from 'node:https';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type Image, makeImage } from '../support/image.ts';
+import { makeNamespace } from '../support/kube/cluster.ts';
+import { objectsIn, template } from '../support/kube/helm.ts';
+import { kubectl } from '../support/kube/kubectl.ts';
+import { podOf } from '../support/kube/pod-shape.ts';
+import { type Pod, startPod } from '../support/kube/pod.ts';
+import { selfSigned } from '../support/self-signed.ts';
+import { backendManifest, modelManifest } from '../support/weir.ts';
+
+// The rendered pod as processes: what the chart says is run, by a user without rights, from the files of the image, as the
+// chart's service account at a real API server.
+
+const connection = inject('kubernetes');
+const values = { crds: { install: false }, drain: { holdSeconds: 1, longestStreamSeconds: 60 } };
+let image: Image;
+let engine: DemoEngine;
+let namespace: string;
+let pod: Pod;
+let key: string;
+
+async function apply(manifest: string): Promise<void> {
+  const { code, stderr } = await kubectl(connection, ['apply', '-n', namespace, '-f', '-'], manifest);
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+}
+
+/** `kubectl exec … -- weir …`. */
+async function weir(...parameters: readonly string[]): Promise<Readonly<Record<string, string>>> {
+  const { stdout } = await pod.exec('service', ['node', '/app/bin/weir.mjs', ...parameters, '--json']);
+  return JSON.parse(stdout) as Readonly<Record<string, string>>;
+}
+
+beforeAll(async () => {
+  [image, engine, namespace] = await Promise.all([
+    makeImage(),
+    startDemoEngine({ name: 'alpha', behaviour: { reasoning: 'never' } }),
+    makeNamespace(connection),
+  ]);
+  const manifest = await template(values, { namespace });
+  await apply(manifest);
+  pod = await startPod(podOf(objectsIn(manifest)), { connection, namespace, app: image.app });
+}, 240_000);
+
+afterAll(async () => {
+  await pod.remove();
+  await engine.close();
+  image.remove();
+});
+
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  /** Resolves when the answer is complete, rejects when it was cut. */
+  readonly body: Promise<string>;
+}
+
+/** One chat on a connection of its own. */
+async function chat(directives: object, { stream = false } = {}): Promise<Answer> {
+  const sent = request({
+    ...{ host: '127.0.0.1', port: pod.port('edge'), method: 'POST', path: '/v1/chat/completions', agent: false },
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'keep-alive' },
+  });
+  const content = `Go on. [[demo ${JSON.stringify(directives)}]]`;
+  sent.end(JSON.stringify({ model: 'test/model', stream, messages: [{ role: 'user', content }] }));
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  const body = text(response).finally(() => sent.destroy());
+  body.catch(() => undefined);
+  return { status: response.statusCode ?? 0, headers: response.headers, body };
+}
+
+test('is ready with an empty catalog', async () => {
+  await expect.poll(() => pod.probe('service', 'readinessProbe'), { timeout: 60_000 }).toBe(200);
+  expect(await pod.probe('envoy', 'readinessProbe')).toBe(200);
+  expect(await pod.probe('envoy', 'livenessProbe')).toBe(200);
+});
+
+test('makes accounts where the service looks for them, with the commands of the notes', async () => {
+  expect(await weir('workspace', 'create', 'acme', '--credit', '25')).toMatchObject({ name: 'acme', balance: '25' });
+  ({ key = '' } = await weir('key', 'create', '--workspace', 'acme'));
+  expect(key).toMatch(/^sk-weir-/);
+});
+
+test('serves a Model within two seconds of `kubectl apply`', async () => {
+  await apply(backendManifest('alpha', engine) + modelManifest('test/model', ['alpha']));
+  const appliedAt = performance.now();
+  const answer = async (): Promise<number> => {
+    const { status, body } = await chat({ words: 3 });
+    await body;
+    return status;
+  };
+  await expect.poll(answer, { timeout: 30_000, interval: 20 }).toBe(200);
+  expect(performance.now() - appliedAt).toBeLessThan(2_000);
+});
+
+test('tells Prometheus about the service and about Envoy, on their ops ports', async () => {
+  const metrics = async (port: number): Promise<string> =>
+    (await fetch(`http://127.0.0.1:${port}/metrics`, { headers: { connection: 'close' } })).text();
+  expect(await metrics(pod.port('ops'))).toContain('weir_requests_in_flight 0');
+  expect(await metrics(pod.port('envoy-ops'))).toContain('envoy_server_live');
+});
+
+test('serves again after either of its containers crashed', async () => {
+  for (const container of ['envoy', 'service']) {
+    await pod.crash(container);
+    await expect
+      .poll(
+        () =>
+          chat({ words: 3 }).then(
+            ({ status, body }) => body.then(() => status),
+            () => 0,
+          ),
+        { timeout: 60_000 },
+      )
+      .toBe(200);
+    await expect.poll(() => pod.probe(container, 'readinessProbe'), { timeout: 60_000 }).toBe(200);
+  }
+});
+
+test('is ready again when the service alone was started anew: Envoy does not go on saying that it ends', async () => {
+  await pod.restart('service');
+  await expect.poll(() => pod.probe('service', 'readinessProbe'), { timeout: 60_000 }).toBe(200);
+  expect(await pod.probe('envoy', 'readinessProbe')).toBe(200);
+  const { status, headers, body } = await chat({ words: 3 });
+  expect({ status, connection: headers.connection }).toEqual({ status: 200, connection: undefined });
+  await body;
+});
+
+describe('at its end', () => {
+  test('says so, serves who comes, finishes the longest stream and its bill, and Envoy goes last', async () => {
+    const stream = await chat({ words: 120, tokenDelayMs: 30 }, { stream: true });
+    expect(stream.status).toBe(200);
+    const over = pod.terminate();
+    await expect.poll(() => pod.probe('envoy', 'readinessProbe'), { timeout: 30_000, interval: 20 }).toBe(503);
+    // Load balancers have not noticed yet.
+    const late = await chat({ words: 3 });
+    expect({ status: late.status, connection: late.headers.connection }).toEqual({ status: 200, connection: 'close' });
+    await late.body;
+    expect(await pod.probe('service', 'livenessProbe')).toBe(200);
+    expect(await stream.body).toContain('data: [DONE]');
+    expect(await over).toEqual({
+      hooks: ['0 open request(s) are left.\n'],
+      ends: [
+        { name: 'service', code: 0, signal: null },
+        { name: 'envoy', code: 0, signal: null },
+      ],
+    });
+    const { stdout } = await pod.exec('service', ['node', '/app/bin/weir.mjs', 'usage', '--requests', '--json']);
+    const rows = JSON.parse(stdout) as readonly { readonly outcome: string }[];
+    expect(rows.length).toBeGreaterThan(4);
+    expect(new Set(rows.map(({ outcome }) => outcome))).toEqual(new Set(['completed']));
+    expect(
+      (await pod.exec('service', ['node', '/app/bin/weir.mjs', 'ledger', 'verify', '--json'])).stdout,
+    ).toBeTruthy();
+    expect(pod.log('service')).not.toContain('"level":50');
+    await pod.remove();
+  });
+});
+
+/** A pod of its own for one test. */
+async function otherPod(more: object, secrets: Readonly<Record<string, Readonly<Record<string, string>>>> = {}) {
+  const manifest = await template({ ...values, ...more }, { namespace });
+  return startPod(podOf(objectsIn(manifest)), { connection, namespace, app: image.app, secrets });
+}
+
+test('without the hook, who comes while the last stream ends is refused', async () => {
+  pod = await otherPod({});
+  await expect.poll(() => pod.probe('service', 'readinessProbe'), { timeout: 60_000 }).toBe(200);
+  await weir('workspace', 'create', 'acme', '--credit', '25');
+  ({ key = '' } = await weir('key', 'create', '--workspace', 'acme'));
+  const stream = await chat({ words: 120, tokenDelayMs: 30 }, { stream: true });
+  const over = pod.terminate({ withoutHooks: true });
+  const status = async (): Promise<number> => {
+    const { status, body } = await chat({ words: 3 });
+    await body;
+    return status;
+  };
+  await expect.poll(status, { timeout: 10_000, interval: 20 }).toBe(503);
+  expect(await stream.body).toContain('data: [DONE]');
+  await over;
+  await pod.remove();
+});
+
+const behindTls = { edge: { tls: { secretName: 'edge-tls' } } };
+
+test('speaks TLS at the edge with a Secret’s certificate', async () => {
+  const { certificate, key } = selfSigned;
+  const secured = await otherPod(behindTls, { 'edge-tls': { 'tls.crt': certificate, 'tls.key': key } });
+  await expect.poll(() => secured.probe('service', 'readinessProbe'), { timeout: 60_000 }).toBe(200);
+  const where = { host: 'localhost', port: secured.port('edge'), path: '/healthz' };
+  const sent = getTls({ ...where, ca: certificate, agent: false });
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  await text(response);
+  expect(response.statusCode).toBe(200);
+  await secured.remove();
+});
+
+test('does not start with a certificate that is no pair, and says why', async () => {
+  const broken = otherPod(behindTls, { 'edge-tls': { 'tls.crt': selfSigned.certificate, 'tls.key': 'no key' } });
+  await expect(broken).rejects.toThrow(
+    /bootstrap ended with 1:\nweir: WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE: .* are no pair/,
+  );
+});
