@@ -21,17 +21,23 @@ export function envoyCommand(program: Command): void {
     .option('--port <n>', 'port for callers', countOption(1), 8080)
     .option('--address <ip>', 'address that Envoy listens on; "::" for IPv6', '0.0.0.0')
     .option('--ops-port <n>', 'port of /livez, /readyz and /metrics of Envoy itself (default: none)', countOption(1))
+    .option(
+      '--ext-proc-port <n>',
+      'port on which the Envoy of a gateway reaches the service (default: none)',
+      countOption(1),
+    )
     .option('--memory <bytes>', 'what Envoy may have, at least 64 MiB (default: by the machine)', countOption(2 ** 26))
     .addHelpText(
       'after',
       '\nFrom the environment: WEIR_TRUSTED_HOPS, WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE, as `weir serve --help` has them.',
     )
     .action((options: BootstrapFlags) => {
-      const { memory, opsPort, port, address } = options;
+      const { memory, opsPort, extProcPort, port, address } = options;
       const { files } = writeEnvoyFiles({
         run: runOf(options),
         ...{ port, address, env: process.env },
         ...(opsPort === undefined ? {} : { opsPort }),
+        ...(extProcPort === undefined ? {} : { extProcPort }),
         ...(memory === undefined ? {} : { heapBytes: Math.floor(memory * heapShare) }),
       });
       process.stdout.write(`${files.bootstrapFile}\n`);
@@ -58,6 +64,7 @@ interface BootstrapFlags {
   readonly port: number;
   readonly address: string;
   readonly opsPort?: number;
+  readonly extProcPort?: number;
   readonly memory?: number;
 }
 

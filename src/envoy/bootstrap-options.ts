@@ -13,6 +13,8 @@ export interface BootstrapOptions {
   };
   /** Where probes and Prometheus reach Envoy, if anywhere (ops-listener.ts). */
   readonly ops?: { readonly address: string; readonly port: number };
+  /** Where the Envoy of somebody else reaches the service, if any does (ext-proc-listener.ts). */
+  readonly extProc?: { readonly address: string; readonly port: number };
   /** Proxies in front that append to `x-forwarded-for` and are believed. 0: the peer is the client. */
   readonly trustedHops: number;
   /** Requests per client address on every path. Default 5,000 a second, burst 10,000. */

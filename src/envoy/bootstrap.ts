@@ -1,6 +1,7 @@
 import type { BootstrapOptions } from './bootstrap-options.ts';
 import { edgeListener } from './edge-listener.ts';
 import { egressListener } from './egress-listener.ts';
+import { extProcListener } from './ext-proc-listener.ts';
 import { adminAsCluster, opsListener } from './ops-listener.ts';
 import { overloadManager } from './overload.ts';
 import { runFolder } from './run-folder.ts';
@@ -45,6 +46,7 @@ export function renderBootstrap(options: BootstrapOptions): JsonObject {
         edgeListener(options),
         egressListener(files.egressSocket),
         ...(options.ops === undefined ? [] : [opsListener(options.ops)]),
+        ...(options.extProc === undefined ? [] : [extProcListener(options.extProc)]),
       ],
       clusters: [
         extprocCluster(files.extprocSocket),

@@ -25,6 +25,8 @@ export interface EnvoyFilesOptions {
   readonly address?: string;
   /** Where probes and Prometheus reach Envoy, if anywhere. */
   readonly opsPort?: number;
+  /** Where another Envoy reaches the service, if any does. */
+  readonly extProcPort?: number;
   /** What Envoy's heap may take; default: a quarter of the machine, because the service and the demo engine live on it, too. */
   readonly heapBytes?: number;
   /** WEIR_TRUSTED_HOPS, WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE. */
@@ -33,13 +35,14 @@ export interface EnvoyFilesOptions {
 
 /** Writes what Envoy reads at its start, and says how to call it. Throws StartRefusal on a bad setting. */
 export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
-  const { run, port, address = '0.0.0.0', opsPort, heapBytes = quarterOfMachine(), env } = options;
+  const { run, port, address = '0.0.0.0', opsPort, extProcPort, heapBytes = quarterOfMachine(), env } = options;
   const files = runFolder(run);
   const tls = readTls(env);
   const bootstrap = renderBootstrap({
     runFolder: run,
     edge: { address, port, ...(tls === undefined ? {} : { tls }) },
     ...(opsPort === undefined ? {} : { ops: { address, port: opsPort } }),
+    ...(extProcPort === undefined ? {} : { extProc: { address, port: extProcPort } }),
     trustedHops: readCount(env, 'WEIR_TRUSTED_HOPS') ?? 0,
     maxConnections: 20_000,
     heapBytes,

@@ -53,6 +53,11 @@ const matrix: Readonly<Record<string, object>> = {
       hostnames: ['ai.example.com'],
     },
   },
+  'Envoy Gateway': {
+    edge: { trustedHops: 1 },
+    httpRoute: { enabled: true, parentRefs: [{ name: 'eg', namespace: 'gateways' }] },
+    envoyGateway: { enabled: true },
+  },
   'tokenizers on a volume': {
     tokenizers: { volume: { persistentVolumeClaim: { claimName: 'tokenizers', readOnly: true } } },
   },
@@ -176,6 +181,7 @@ const refused: readonly (readonly [object, string])[] = [
     { tokenizers: { volume: { emptyDir: {} }, configMaps: [{ folder: 'x', configMap: 'y' }] } },
     'tokenizers: set one of volume, configMaps and initContainer',
   ],
+  [{ envoyGateway: { enabled: true } }, 'envoyGateway: its policy is for the HTTPRoute; set httpRoute.enabled'],
   [{ tokenizers: { initContainer: { args: ['x'] } } }, 'tokenizers.initContainer.image: expected an image'],
   [{ extraEnv: [{ name: 'WEIR_RUN', value: '/x' }] }, 'extraEnv: WEIR_RUN is set by the chart'],
   // What the schema says.

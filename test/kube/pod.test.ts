@@ -4,6 +4,7 @@ import { get as getTls } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type ExtProcPolicy, startGatewayEnvoy } from '../support/gateway-envoy.ts';
 import { type Image, makeImage } from '../support/image.ts';
 import { makeNamespace } from '../support/kube/cluster.ts';
 import { objectsIn, template } from '../support/kube/helm.ts';
@@ -22,6 +23,7 @@ let image: Image;
 let engine: DemoEngine;
 let namespace: string;
 let pod: Pod;
+const pods: Pod[] = [];
 let key: string;
 
 async function apply(manifest: string): Promise<void> {
@@ -44,10 +46,11 @@ beforeAll(async () => {
   const manifest = await template(values, { namespace });
   await apply(manifest);
   pod = await startPod(podOf(objectsIn(manifest)), { connection, namespace, app: image.app });
+  pods.push(pod);
 }, 240_000);
 
 afterAll(async () => {
-  await pod.remove();
+  for (const one of pods) await one.remove();
   await engine.close();
   image.remove();
 });
@@ -60,9 +63,9 @@ interface Answer {
 }
 
 /** One chat on a connection of its own. */
-async function chat(directives: object, { stream = false } = {}): Promise<Answer> {
+async function chat(directives: object, { stream = false, port = pod.port('edge') } = {}): Promise<Answer> {
   const sent = request({
-    ...{ host: '127.0.0.1', port: pod.port('edge'), method: 'POST', path: '/v1/chat/completions', agent: false },
+    ...{ host: '127.0.0.1', port, method: 'POST', path: '/v1/chat/completions', agent: false },
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'keep-alive' },
   });
   const content = `Go on. [[demo ${JSON.stringify(directives)}]]`;
@@ -164,7 +167,9 @@ describe('at its end', () => {
 /** A pod of its own for one test. */
 async function otherPod(more: object, secrets: Readonly<Record<string, Readonly<Record<string, string>>>> = {}) {
   const manifest = await template({ ...values, ...more }, { namespace });
-  return startPod(podOf(objectsIn(manifest)), { connection, namespace, app: image.app, secrets });
+  const other = await startPod(podOf(objectsIn(manifest)), { connection, namespace, app: image.app, secrets });
+  pods.push(other);
+  return other;
 }
 
 test('without the hook, who comes while the last stream ends is refused', async () => {
@@ -182,6 +187,43 @@ test('without the hook, who comes while the last stream ends is refused', async 
   await expect.poll(status, { timeout: 10_000, interval: 20 }).toBe(503);
   expect(await stream.body).toContain('data: [DONE]');
   await over;
+  await pod.remove();
+});
+
+test('behind a gateway’s own Envoy, by the rendered policy: short and long answers, and an end without a cut', async () => {
+  const settings = { httpRoute: { enabled: true, parentRefs: [{ name: 'eg' }] }, envoyGateway: { enabled: true } };
+  const objects = objectsIn(await template({ ...values, ...settings }, { namespace }));
+  const policy = objects.find(({ kind }) => kind === 'EnvoyExtensionPolicy')?.spec as {
+    readonly extProc: readonly [ExtProcPolicy];
+  };
+  pod = await otherPod(settings);
+  await expect.poll(() => pod.probe('service', 'readinessProbe'), { timeout: 60_000 }).toBe(200);
+  const gateway = await startGatewayEnvoy(policy.extProc[0], {
+    ...{ extProcPort: pod.port('ext-proc'), edgePort: pod.port('edge') },
+  });
+  const { port } = gateway;
+  await weir('workspace', 'create', 'acme', '--credit', '25');
+  ({ key = '' } = await weir('key', 'create', '--workspace', 'acme'));
+  const lane = async (): Promise<readonly number[]> => {
+    const statuses: number[] = [];
+    for (let count = 0; count < 25; count += 1) {
+      const { status, body } = await chat({ words: 3 }, { port });
+      await body;
+      statuses.push(status);
+    }
+    return statuses;
+  };
+  const lanes = await Promise.all(Array.from({ length: 8 }, lane));
+  expect(new Set(lanes.flat())).toEqual(new Set([200]));
+  // Longer than the 10 s that the gateway gives to a gRPC call.
+  const stream = await chat({ words: 400, tokenDelayMs: 30 }, { stream: true, port });
+  const over = pod.terminate();
+  expect(await stream.body).toContain('data: [DONE]');
+  expect((await over).ends.map(({ name, code }) => [name, code])).toEqual([
+    ['service', 0],
+    ['envoy', 0],
+  ]);
+  await gateway.stop();
   await pod.remove();
 });
 

@@ -86,6 +86,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- if and $values.ingress.enabled (not $values.ingress.host) -}}{{- fail "ingress.host: expected the name that callers use." -}}{{- end -}}
 {{- if and $values.httpRoute.enabled (not $values.httpRoute.parentRefs) -}}{{- fail "httpRoute.parentRefs: expected at least one Gateway." -}}{{- end -}}
+{{- if and $values.envoyGateway.enabled (not $values.httpRoute.enabled) -}}{{- fail "envoyGateway: its policy is for the HTTPRoute; set httpRoute.enabled and httpRoute.parentRefs." -}}{{- end -}}
 {{- if and (or $values.ingress.enabled $values.httpRoute.enabled) (include "weir.tlsSecret" .) -}}
 {{- fail "edge.tls: an Ingress or HTTPRoute ends TLS itself and speaks plain HTTP to the pods; use one of the two." -}}
 {{- end -}}

@@ -25,7 +25,8 @@ service and gets its signal once the service has ended, so that no answer is cut
 {{- define "weir.pod" -}}
 {{- $image := include "weir.image" (dict "image" .Values.image "appVersion" .Chart.AppVersion) -}}
 {{- $tls := include "weir.tlsSecret" . -}}
-{{- $serviceDrainSeconds := 30 -}}
+{{- /* Streams that come past the pod's own Envoy are the service's to finish. */}}
+{{- $serviceDrainSeconds := ternary (int .Values.drain.longestStreamSeconds) 30 .Values.envoyGateway.enabled -}}
 metadata:
   labels:
     {{- include "weir.selector" . | nindent 4 }}
@@ -105,6 +106,9 @@ spec:
         - bootstrap
         - --port=8080
         - --ops-port=9092
+        {{- if .Values.envoyGateway.enabled }}
+        - --ext-proc-port=9093
+        {{- end }}
         - '--address={{ .Values.edge.listenAddress }}'
         - --memory=$(ENVOY_MEMORY)
       env:
@@ -146,6 +150,9 @@ spec:
       ports:
         - {name: edge, containerPort: 8080}
         - {name: envoy-ops, containerPort: 9092}
+        {{- if .Values.envoyGateway.enabled }}
+        - {name: ext-proc, containerPort: 9093}
+        {{- end }}
       startupProbe:
         httpGet: {path: /readyz, port: envoy-ops}
         periodSeconds: 1
