@@ -53,6 +53,7 @@ export function startController(options: ControllerOptions): Controller {
   let looking: Promise<void> | undefined;
   let isStale = false;
   let closed = false;
+  let last: Look | undefined;
 
   function arm(delayMs: number): void {
     disarm();
@@ -73,11 +74,13 @@ export function startController(options: ControllerOptions): Controller {
     if (!isLeading()) {
       overlays.clear();
       toldLaggards.clear();
+      last = undefined;
       return;
     }
     const replicas = await options.replicas();
     const judged = options.judged();
-    if (judged === undefined) return;
+    if (judged === undefined || isSameLook(last, { ...judged, replicas, at: clock.elapsed() })) return;
+    last = { ...judged, replicas, at: clock.elapsed() };
     const objects = judged.objects.map(withOverlay);
     const judgements = judgeObjects({ objects, compilation: judged.compilation, replicas, now: clock.now() });
     // One generator for all lanes: a catalog of thousands is judged between the answers of the API server, not at once.
@@ -113,6 +116,7 @@ export function startController(options: ControllerOptions): Controller {
         for (const notable of notableOf(before, after)) options.tell(object, notable);
       }
     } catch (error) {
+      last = undefined;
       // It is gone or another by now: the watch will tell.
       if (!isGoneOrChanged(error)) onError(error);
     }
@@ -149,6 +153,26 @@ export function startController(options: ControllerOptions): Controller {
       await looking;
     },
   };
+}
+
+/** What a look went by. */
+interface Look extends Judged {
+  readonly replicas: readonly ReplicaView[];
+  readonly at: number;
+}
+
+/** Without any change the time alone can have brought something: who lags for too long. */
+const lookAnewMs = 30_000;
+
+function isSameLook(before: Look | undefined, now: Look): boolean {
+  return (
+    before !== undefined &&
+    now.at - before.at < lookAnewMs &&
+    before.objects === now.objects &&
+    before.compilation === now.compilation &&
+    before.replicas.length === now.replicas.length &&
+    before.replicas.every((view, index) => view === now.replicas[index])
+  );
 }
 
 /** Judging makes way for requests after so long. */

@@ -69,6 +69,8 @@ export interface KubeCatalog {
 
 const defaultPatienceMs = 5_000;
 const confirmEveryMs = 60_000;
+/** A catalog of thousands is megabytes: it is not written with every change of many. */
+const saveWithinMs = 2_000;
 /** Timers of many days overflow; and clocks are set. */
 const lookAgainMs = 60 * 60 * 1000;
 
@@ -81,9 +83,11 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
   let lastCompilation: Compilation | undefined;
   let disarmNotice: Disarm = () => undefined;
   let disarmConfirm: Disarm = () => undefined;
+  let disarmSave: Disarm | undefined;
 
   const loaded = await kept.load();
   let keptObjects = loaded?.objects ?? [];
+  let saving = Promise.resolve();
   const follower = options.follow((reading) => {
     newest = reading;
     firstRead.resolve('read');
@@ -107,6 +111,11 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
     if (served !== undefined && isSame(served.objects, objects)) return;
     served = { objects, problems: [] };
     if (isOpen) options.onChange(served);
+  }
+
+  function save(): void {
+    disarmSave = undefined;
+    saving = kept.save(keptObjects).catch(onError);
   }
 
   function confirm(): void {
@@ -139,7 +148,7 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
       const objects = keepObjects(compilation.verdicts, keptObjects);
       if (isSame(objects, keptObjects)) return;
       keptObjects = objects;
-      kept.save(objects).catch(onError);
+      disarmSave ??= clock.after(saveWithinMs, save);
     },
     judged: () =>
       newest === undefined || lastCompilation === undefined
@@ -149,6 +158,9 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
       disarmNotice();
       disarmConfirm();
       await follower.close();
+      disarmSave?.();
+      if (disarmSave !== undefined) save();
+      await saving;
     },
   };
 }

@@ -47,3 +47,18 @@ export function replicaView({ name, snapshot, envoy, ...options }: ReplicaViewOp
     unlisted: new Set(models.filter((model) => !options.isListed(model)).map(({ id }) => id)),
   };
 }
+
+/** Whether two views say the same. */
+export function isSameView(a: ReplicaView, b: ReplicaView): boolean {
+  return (
+    a.hasEnvoy === b.hasEnvoy &&
+    isSameMap(a.refused, b.refused) &&
+    isSameMap(a.unreachable, b.unreachable) &&
+    [a.clusters.symmetricDifference(b.clusters), a.out.symmetricDifference(b.out)].every(({ size }) => size === 0) &&
+    a.unlisted.symmetricDifference(b.unlisted).size === 0
+  );
+}
+
+function isSameMap(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): boolean {
+  return a.size === b.size && [...a].every(([key, value]) => b.get(key) === value);
+}

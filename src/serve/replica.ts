@@ -11,7 +11,7 @@ import type { Model, Route, Snapshot } from '../core/catalog.ts';
 import type { ReplicaView } from '../core/replica.ts';
 import { startController } from '../controller.ts';
 import type { Judged } from '../kube-catalog.ts';
-import { replicaView } from '../replica-view.ts';
+import { isSameView, replicaView } from '../replica-view.ts';
 
 /** What a replica can say of itself. */
 export interface ReplicaParts {
@@ -82,10 +82,11 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     const { isServing, isListed } = options;
     const refused = programming.refused();
     const next = replicaView({ name, snapshot: options.snapshot(), envoy, refused, isServing, isListed });
-    const isFirst = view === undefined;
-    view = next;
-    if (isFirst) controller.changed();
-    await leases.publish(next);
+    if (view === undefined || !isSameView(view, next)) {
+      view = next;
+      controller.changed();
+    }
+    await leases.publish(view);
   }
 
   function look(): void {

@@ -50,6 +50,8 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
   const path = leasesPath(options.namespace);
   const own = `${prefix}${name}`;
   const seen = createSeenAlive(clock);
+  /** The others' words as they were last read: what has not changed stays the same view. */
+  const known = new Map<string, { readonly text: string; readonly view: ReplicaView | undefined }>();
   let last: { readonly text: string; readonly at: number } | undefined;
   let trouble = '';
 
@@ -63,6 +65,15 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
       const body = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: own, ...metadata }, spec };
       await client.call('POST', path, { body });
     }
+  }
+
+  function readView(lease: Lease): ReplicaView | undefined {
+    const text = lease.annotations[viewAnnotation] ?? '';
+    const before = known.get(lease.name);
+    if (before?.text === text) return before.view;
+    const view = viewOf(lease.name, text);
+    known.set(lease.name, { text, view });
+    return view;
   }
 
   function bury({ name: dead }: Lease): void {
@@ -86,12 +97,14 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
     },
     others: async () => {
       const leases = await listLeases(client, path, 'weir.dev/role=replica');
-      seen.retain(new Set(leases.map((lease) => lease.name)));
+      const names = new Set(leases.map((lease) => lease.name));
+      seen.retain(names);
+      for (const dead of known.keys()) if (!names.has(dead)) known.delete(dead);
       return leases.flatMap((lease) => {
         if (lease.name === own) return [];
         const silentMs = seen.silentMs(lease);
         if (silentMs > buriedMs) bury(lease);
-        const view = silentMs < lease.durationSeconds * 1000 ? viewOf(lease) : undefined;
+        const view = silentMs < lease.durationSeconds * 1000 ? readView(lease) : undefined;
         return view === undefined ? [] : [view];
       });
     },
@@ -116,9 +129,9 @@ function textOf({ hasEnvoy, clusters, refused, unreachable, out, unlisted }: Rep
 }
 
 /** Undefined when another version of the service wrote it in words of its own. */
-function viewOf({ name, annotations }: Lease): ReplicaView | undefined {
+function viewOf(name: string, text: string): ReplicaView | undefined {
   try {
-    const view = writtenView.parse(JSON.parse(annotations[viewAnnotation] ?? ''));
+    const view = writtenView.parse(JSON.parse(text));
     return {
       name: name.slice(prefix.length),
       hasEnvoy: view.hasEnvoy,

@@ -1,0 +1,97 @@
+/** 2,000 Models on 500 Backends: read within five seconds, a change served within one. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { createKubeClient, type KubeClient } from '../../src/adapters/kube/client.ts';
+import { findAccess } from '../../src/adapters/kube/access.ts';
+import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
+import { makeNamespace } from '../support/kube/cluster.ts';
+import { startTestReplica } from '../support/kube/replica.ts';
+
+const kubernetes = inject('kubernetes');
+const counts = { models: 2000, backends: 500, secrets: 20 };
+let client: KubeClient;
+let namespace: string;
+
+const numbers = (count: number): readonly number[] => [...Array(count).keys()];
+
+/** Calls that many at a time keep two cores busy. */
+async function forEach(count: number, call: (index: number) => Promise<unknown>): Promise<void> {
+  const indexes = numbers(count).values();
+  const lane = async (): Promise<void> => {
+    for (const index of indexes) await call(index);
+  };
+  await Promise.all(numbers(16).map(lane));
+}
+
+beforeAll(async () => {
+  client = createKubeClient(findAccess({ KUBECONFIG: kubernetes.kubeconfig }));
+  namespace = await makeNamespace(kubernetes);
+  const ours = `/apis/weir.dev/v1alpha1/namespaces/${namespace}`;
+  const apiVersion = 'weir.dev/v1alpha1';
+  await forEach(counts.secrets, (index) =>
+    client.call('POST', `/api/v1/namespaces/${namespace}/secrets`, {
+      body: { metadata: { name: `secret-${index}` }, data: { token: btoa(`token-${index}`) } },
+    }),
+  );
+  await forEach(counts.backends, (index) => {
+    const credentials = { secretRef: { name: `secret-${index % counts.secrets}`, key: 'token' } };
+    const spec = { ...goodBackendSpec, credentials };
+    const body = { apiVersion, kind: 'Backend', metadata: { name: `backend-${index}` }, spec };
+    return client.call('POST', `${ours}/backends`, { body });
+  });
+  await forEach(counts.models, (index) => {
+    const routes = [0, 1, 2].map((next) => ({
+      backend: `backend-${(index + next) % counts.backends}`,
+      upstreamModel: 'm',
+    }));
+    const spec = { ...goodModelSpec, id: `test/model-${index}`, routes };
+    const body = { apiVersion, kind: 'Model', metadata: { name: `model-${index}` }, spec };
+    return client.call('POST', `${ours}/models`, { body });
+  });
+}, 600_000);
+
+afterAll(() => client.close());
+
+test('all of it is read within five seconds of the start, and a change is served within one', async () => {
+  const before = await heapBytes();
+  const startedAt = performance.now();
+  const replica = await startTestReplica({ kubeconfig: kubernetes.kubeconfig, namespace });
+  const tookMs = performance.now() - startedAt;
+  expect(replica.models()).toHaveLength(counts.models);
+  const megabytes = ((await heapBytes()) - before) / 1e6;
+  console.log(`first snapshot after ${Math.round(tookMs)} ms, holding ${Math.round(megabytes)} MB`);
+  expect(tookMs).toBeLessThan(5_000);
+  // 10 to 15 KB for each object, its Envoy cluster and its routes included.
+  expect(megabytes).toBeLessThan(60);
+
+  // Meanwhile the status of all of them is being written.
+  const changesMs: number[] = [];
+  for (const round of numbers(5)) {
+    const contextLength = 1000 + round;
+    const path = `/apis/weir.dev/v1alpha1/namespaces/${namespace}/models/model-${round * 311}`;
+    const body = { spec: { contextLength } };
+    const appliedAt = performance.now();
+    await client.call('PATCH', path, { patch: 'merge-patch+json', body });
+    await expect
+      .poll(() => replica.snapshot().models.get(`test/model-${round * 311}`)?.contextLength, {
+        ...{ timeout: 10_000, interval: 5 },
+      })
+      .toBe(contextLength);
+    changesMs.push(performance.now() - appliedAt);
+  }
+  console.log(`changes served after ${changesMs.map(Math.round).join(', ')} ms`);
+  expect(changesMs.toSorted((a, b) => a - b)[2]).toBeLessThan(1_000);
+  await replica.close();
+});
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+async function heapBytes(): Promise<number> {
+  collect();
+  // What the first round finalises, the second one frees.
+  await new Promise((resolve) => setImmediate(resolve));
+  collect();
+  return process.memoryUsage().heapUsed;
+}
