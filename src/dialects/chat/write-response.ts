@@ -1,4 +1,4 @@
-import type { AnswerEvent, FinishReason, Logprobs } from '../../core/event.ts';
+import type { FinishReason, Logprobs, RelayedEvent } from '../../core/event.ts';
 import { type ErrorBody, errorBody, type Failure } from '../../core/failure.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { Bill } from '../../core/usage.ts';
@@ -31,7 +31,7 @@ export function writeError(error: ErrorBody): string {
 
 export interface StreamWriter {
   /** Server-sent events for these answer events; empty when they say nothing to a caller. */
-  readonly push: (events: readonly AnswerEvent[]) => string;
+  readonly push: (events: readonly RelayedEvent[]) => string;
   /** The end of a whole answer: the usage chunk when it was asked for, and `[DONE]`. */
   readonly finish: (bill: Bill) => string;
   /** The end of an interrupted answer (§7.3): nothing but `[DONE]` follows the error, for clients stop reading at it. */
@@ -55,7 +55,7 @@ export function createStreamWriter(
   const chunk = (choice: number, delta: string, logprobs = 'null', finish = 'null'): string =>
     `${head}{"index":${choice},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}}${tail}`;
 
-  function writeEvent(event: AnswerEvent): string {
+  function writeEvent(event: RelayedEvent): string {
     switch (event.type) {
       case 'text-delta':
         return chunk(event.choice, `{"content":${JSON.stringify(event.text)}}`, logprobsOf(event));
@@ -77,6 +77,9 @@ export function createStreamWriter(
       }
       case 'finish':
         return chunk(event.choice, '{}', 'null', `"${event.reason}"`);
+      // This surface offers no search.
+      case 'search-call':
+      case 'search-result':
       case 'usage':
         return '';
     }
@@ -118,7 +121,7 @@ interface ChoiceParts {
 }
 
 export interface JsonWriter {
-  readonly push: (events: readonly AnswerEvent[]) => void;
+  readonly push: (events: readonly RelayedEvent[]) => void;
   /** The whole answer. */
   readonly finish: (bill: Bill) => string;
 }
@@ -149,7 +152,7 @@ export function createJsonWriter(identity: AnswerIdentity): JsonWriter {
     for (const token of logprobs?.refusal ?? []) (parts.refusalLogprobs ??= []).push(token);
   }
 
-  function take(event: AnswerEvent): void {
+  function take(event: RelayedEvent): void {
     if (event.type === 'usage') return;
     const parts = partsOf(event.choice);
     switch (event.type) {
@@ -174,6 +177,10 @@ export function createJsonWriter(identity: AnswerIdentity): JsonWriter {
       }
       case 'finish':
         parts.finish = event.reason;
+        return;
+      // This surface offers no search.
+      case 'search-call':
+      case 'search-result':
         return;
     }
   }
