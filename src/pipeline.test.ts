@@ -110,6 +110,7 @@ function begin(options: BeginOptions = {}) {
       refusal: (_, failure) => refusals.push(failure),
       attempt: () => undefined,
       unavailable: () => undefined,
+      searched: () => undefined,
       fault: (_, route, { kind }) => faults.push(`${route} ${kind}`),
     },
   });

@@ -6,13 +6,14 @@ import { checkDeclaredSize, maxBodyBytes } from './admission/body-size.ts';
 import { checkLoad, type LoadGuard } from './admission/overload.ts';
 import { throughGate } from './admission/gate.ts';
 import { type Admitted, admit } from './admission/limits.ts';
+import { askEngines, type EngineOptions } from './ask-engines.ts';
 import { attemptsFailed } from './attempts-failed.ts';
 import type { Snapshots } from './catalog/snapshots.ts';
 import type { Credential, OutcomeKind } from './core/account.ts';
 import type { AddressGate } from './core/address-gate.ts';
 import type { Snapshot } from './core/catalog.ts';
-import type { Clock } from './core/clock.ts';
 import type { Dialect, Surface } from './core/dialect.ts';
+import type { RelayedEvent } from './core/event.ts';
 import type { Exchange } from './core/exchange.ts';
 import { asFailure, Failure } from './core/failure.ts';
 import type { Health } from './core/health.ts';
@@ -20,19 +21,11 @@ import type { Limits } from './core/limits.ts';
 import type { Plan } from './core/plan.ts';
 import type { PreparedRequest } from './core/prepared.ts';
 import type { Store } from './core/store.ts';
-import type { StructureChecker } from './core/structure.ts';
-import type { Telemetry } from './core/telemetry.ts';
 import type { Tokenizers } from './core/tokenizer.ts';
-import type { Upstream } from './core/upstream.ts';
-import { chatErrors } from './dialects/chat/read-error.ts';
-import { readResponseAs } from './dialects/chat/read-response-as.ts';
-import { capabilitiesOf, inlineReasoningOf } from './dialects/engines/engines.ts';
+import { capabilitiesOf } from './dialects/engines/engines.ts';
 import { templateArguments } from './dialects/engines/template-arguments.ts';
-import type { HedgeBudget } from './dispatch/hedge-budget.ts';
-import { type Dispatch, dispatch, type DispatchEnd } from './dispatch/run.ts';
-import { upstreamCall } from './dispatch/upstream-call.ts';
+import type { Dispatch, DispatchEnd } from './dispatch/run.ts';
 import { endpointOf } from './endpoint.ts';
-import { type Judge, judgeFor } from './judge.ts';
 import { keepAlive } from './keep-alive.ts';
 import { countersFor } from './prompt-counters.ts';
 import { replyFailure } from './reply-failure.ts';
@@ -45,7 +38,7 @@ import type { RoutingView } from './routing/standing.ts';
 import type { TokenCounters } from './settlement/exact-meter.ts';
 import { createSettlement, type Settlement } from './settlement/settle.ts';
 
-export interface PipelineOptions extends AuthenticateOptions {
+export interface PipelineOptions extends AuthenticateOptions, EngineOptions {
   readonly store: Store;
   readonly gate: AddressGate;
   readonly limits: Limits;
@@ -54,21 +47,12 @@ export interface PipelineOptions extends AuthenticateOptions {
   readonly modelList: () => string;
   readonly prepare: (body: Uint8Array, surface: Surface) => PreparedRequest | Promise<PreparedRequest>;
   readonly tokenizers: Tokenizers;
-  readonly upstream: Upstream;
   readonly health: Health & RoutingView;
   readonly affinity: PrefixAffinity;
-  readonly hedges: HedgeBudget;
-  readonly structures: Pick<StructureChecker, 'check'>;
-  readonly telemetry: Telemetry;
-  readonly clock: Clock;
   /** A number from 0 up to 1. */
   readonly random: () => number;
-  /** Letters and digits that nobody can guess. */
-  readonly newId: () => string;
   /** How busy the service is, and how busy it may be. */
   readonly load: LoadGuard;
-  /** Longest silence of an attempt, milliseconds. */
-  readonly idleMs: number;
   /** Longest silence towards a caller, milliseconds. */
   readonly keepAliveMs: number;
 }
@@ -79,9 +63,6 @@ export interface Pipeline {
   /** Requests under way, their settlement included. */
   readonly inFlight: () => number;
 }
-
-/** A whole answer says nothing until it is complete: its silence proves less than a stream's, by this factor. */
-const wholeAnswerPatience = 10;
 
 /** Which request it is, and the format that its caller speaks. */
 interface Asking {
@@ -108,7 +89,7 @@ interface Work extends Caller {
 }
 
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const { store, snapshots, tokenizers, upstream, health, affinity, telemetry, clock, idleMs, newId } = options;
+  const { store, snapshots, tokenizers, health, affinity, telemetry, clock, newId } = options;
   let inFlight = 0;
 
   async function complete(exchange: Exchange, asking: Asking): Promise<void> {
@@ -170,13 +151,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   /** Dispatches a request, relays its answer, and settles the bill before the answer's last words. */
   async function serve(work: Work): Promise<void> {
     const { exchange, dialect, admitted, prepared, plan, settlement } = work;
-    const judge = judgeFor(prepared, options);
     const { request } = prepared;
     const relay = relayAnswer({ exchange, dialect, identity: identityOf(work), request, headers: admitted.headers });
     const silence = keepAlive({ clock, everyMs: options.keepAliveMs, speak: relay.keepAlive });
     let wasBegun = false;
     try {
-      const end = await start(work, relay, silence.sent, judge).ended;
+      const end = await start(work, relay, silence.sent).ended;
       wasBegun = exchange.started();
       if (end.kind === 'failed' && end.attempts === 0) {
         telemetry.unavailable(plan.model.id);
@@ -188,7 +168,6 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       if (end.kind === 'completed') {
         relay.finish(bill);
         affinity.served(prepared.shape.prefixes, end.route);
-        if (prepared.request.stream && !end.resumed) judge?.streamed(end.route);
       }
       if (end.kind === 'failed' && !wasBegun) throw attemptsFailed(end, plan);
     } finally {
@@ -198,46 +177,16 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
   }
 
-  function start(work: Work, relay: Relay, sent: () => void, judge: Judge | undefined): Dispatch {
-    const { exchange, dialect, requestId, prepared, plan, settlement, counters } = work;
-    const { tools, sampling, stream, maxOutputTokens, responseFormat } = prepared.request;
-    const choices = sampling.n ?? 1;
-    const newToolId = (): string => dialect.idPrefixes.toolCall + newId();
-    const readOptions = { toolNames: new Set(tools.map((tool) => tool.name)), newToolId };
-    const running = dispatch({
-      ...{ plan, upstream, clock, health, hedges: options.hedges },
-      ...{ errors: chatErrors, signal: exchange.signal },
-      idleMs: stream ? idleMs : idleMs * wholeAnswerPatience,
-      asked: {
-        ...{ stream, choices, isJson: responseFormat !== undefined && responseFormat.type !== 'text' },
-        ...(maxOutputTokens === undefined ? {} : { cap: maxOutputTokens }),
-      },
-      ...(counters === undefined ? {} : { countText: counters.countText }),
-      callFor: (planned, resume) => upstreamCall(prepared, planned, { affinity: plan.affinity, resume }),
-      readerFor: (planned, { contentType, ...ask }) => {
-        const reasoning = inlineReasoningOf(planned);
-        return readResponseAs(contentType, {
-          ...readOptions,
-          ...ask,
-          ...(reasoning === undefined ? {} : { reasoning }),
-        });
-      },
-      continuationOf: ({ route }) => {
-        const { continuation: mark, continuesReasoning = false } = capabilitiesOf(route);
-        return { mark, reasoning: continuesReasoning };
-      },
-      ...(judge === undefined || stream ? {} : { judge: (events, { route }) => judge.whole(events, route) }),
-      deliver: (events) => {
-        sent();
-        settlement.take(events);
-        if (stream) judge?.take(events);
-        if (relay.push(events)) return;
-        running.pause();
-        exchange.onDrain(running.resume);
-      },
-      attempting: (route, reason) => telemetry.attempt(requestId, route.id, reason),
-      failed: (route, fault) => telemetry.fault(requestId, route.id, fault),
-    });
+  function start(work: Work, relay: Relay, sent: () => void): Dispatch {
+    const { exchange, settlement } = work;
+    const deliver = (events: readonly RelayedEvent[]): void => {
+      sent();
+      settlement.take(events);
+      if (relay.push(events)) return;
+      running.pause();
+      exchange.onDrain(running.resume);
+    };
+    const running = askEngines({ ...work, signal: exchange.signal, deliver }, options);
     return running;
   }
 

@@ -1,5 +1,5 @@
 import type { AnswerIdentity, AskedAnswer, Dialect } from './core/dialect.ts';
-import type { AnswerEvent } from './core/event.ts';
+import type { RelayedEvent } from './core/event.ts';
 import type { Exchange, Headers } from './core/exchange.ts';
 import { Failure } from './core/failure.ts';
 import type { Request } from './core/request.ts';
@@ -9,7 +9,7 @@ import { eventStreamType } from './dialects/sse.ts';
 /** How an answer reaches its caller: as a stream, or whole. */
 export interface Relay {
   /** False: the way to the caller is full. More is welcome after the exchange's `onDrain`. */
-  readonly push: (events: readonly AnswerEvent[]) => boolean;
+  readonly push: (events: readonly RelayedEvent[]) => boolean;
   /** Sends what says nothing, so that nobody on the way takes the silence for an end. Commits the answer to its status. */
   readonly keepAlive: () => void;
   readonly finish: (bill: Bill) => void;

@@ -1,4 +1,4 @@
-import type { AnswerEvent } from './event.ts';
+import type { RelayedEvent } from './event.ts';
 import type { Failure } from './failure.ts';
 import type { Request } from './request.ts';
 import type { Bill } from './usage.ts';
@@ -24,7 +24,7 @@ export type AskedAnswer = Pick<Request, 'includeUsage' | 'sampling'>;
 /** A synchronous machine: answer events in, server-sent events out. */
 export interface StreamWriter {
   /** Server-sent events for these answer events; empty when they say nothing to a caller. */
-  readonly push: (events: readonly AnswerEvent[]) => string;
+  readonly push: (events: readonly RelayedEvent[]) => string;
   /** What says nothing but that the answer is being worked on. May come before the first event. */
   readonly keepAlive: () => string;
   /** The end of a whole answer. */
@@ -35,7 +35,7 @@ export interface StreamWriter {
 
 /** Puts events together to one JSON object. */
 export interface JsonWriter {
-  readonly push: (events: readonly AnswerEvent[]) => void;
+  readonly push: (events: readonly RelayedEvent[]) => void;
   /** The whole answer. */
   readonly finish: (bill: Bill) => string;
 }

@@ -1,10 +1,10 @@
 import type { OutputTiming } from '../core/account.ts';
-import type { AnswerEvent } from '../core/event.ts';
+import type { RelayedEvent } from '../core/event.ts';
 import type { Usage } from '../core/usage.ts';
 
 /** Sees what of an answer is delivered when. */
 export interface OutputWatch {
-  readonly take: (events: readonly AnswerEvent[], elapsedMs: number) => void;
+  readonly take: (events: readonly RelayedEvent[], elapsedMs: number) => void;
   /** The timing of the whole, with what was counted of it. Undefined where there is none to tell of one answer. */
   readonly timing: (usage: Usage) => OutputTiming | undefined;
 }
@@ -15,6 +15,7 @@ export function createOutputWatch(): OutputWatch {
   let tokensAtFirst = 0;
   let choices = 1;
   let hasReasoning = false;
+  let hasSearched = false;
 
   return {
     take: (events, elapsedMs) => {
@@ -30,6 +31,10 @@ export function createOutputWatch(): OutputWatch {
           case 'tool-delta':
             deltas += 1;
             break;
+          case 'search-call':
+          case 'search-result':
+            hasSearched = true;
+            continue;
           case 'usage':
           case 'finish':
             continue;
@@ -43,7 +48,8 @@ export function createOutputWatch(): OutputWatch {
       lastMs = elapsedMs;
     },
     timing: ({ completionTokens, reasoningTokens = 0 }) => {
-      if (firstMs === undefined || choices > 1) return undefined;
+      // What it waited for a search is nobody's pace.
+      if (firstMs === undefined || choices > 1 || hasSearched) return undefined;
       const tokens = completionTokens - (hasReasoning ? 0 : reasoningTokens);
       // A count that contradicts what was seen would give a pace that nobody delivered.
       return tokens <= 0 ? undefined : { tokens, tokensAtFirst, firstMs, lastMs };

@@ -30,6 +30,7 @@ function begin(options: BeginOptions = {}) {
       attempt: () => undefined,
       unavailable: () => undefined,
       fault: () => undefined,
+      searched: () => undefined,
     },
     head: { method: 'POST', path: '/v1/chat/completions', header: (name) => options.headers?.[name] },
     prepared: prepareHere(new TextEncoder().encode(JSON.stringify(body)), { surface: 'chat', countPrompt: uncounted }),

@@ -2,7 +2,7 @@ import type { Credential, Outcome, OutcomeKind } from '../core/account.ts';
 import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Surface } from '../core/dialect.ts';
-import type { AnswerEvent, EngineError } from '../core/event.ts';
+import type { EngineError, RelayedEvent } from '../core/event.ts';
 import type { RequestHead } from '../core/exchange.ts';
 import type { Money } from '../core/money.ts';
 import type { Plan } from '../core/plan.ts';
@@ -36,7 +36,7 @@ export interface SettlementOptions {
 /** The account of one request, from its dispatch to its row in the ledger. */
 export interface Settlement {
   /** Counts what is delivered. */
-  readonly take: (events: readonly AnswerEvent[]) => void;
+  readonly take: (events: readonly RelayedEvent[]) => void;
   /** Writes the record and gives the bill. Resolves when it is durable. Call once, on every exit. */
   readonly settle: (kind: OutcomeKind, end: SettledEnd) => Promise<Bill>;
 }

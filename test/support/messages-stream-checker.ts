@@ -65,8 +65,7 @@ function readFrame(frame: string): Json & { readonly type: string } {
   return { ...event, type: name };
 }
 
-const totalIn = (usage: Json): number =>
-  counts.slice(0, 3).reduce((sum, name) => sum + Number(usage[name] ?? 0), 0);
+const totalIn = (usage: Json): number => counts.slice(0, 3).reduce((sum, name) => sum + Number(usage[name] ?? 0), 0);
 
 function checkUsage(usage: unknown, which: string): asserts usage is Json {
   check(isObject(usage), `${which} has usage`, usage);
@@ -85,6 +84,7 @@ export function checkMessagesStream(stream: string): CheckedStream {
   const content: CheckedBlock[] = [];
   const events = new Map<string, number>();
   let message: Json | undefined;
+  let identity = { id: '', model: '' };
   let open: OpenBlock | undefined;
   let ending: CheckedStream['ending'] | undefined;
   let delta: Json | undefined;
@@ -100,6 +100,7 @@ export function checkMessagesStream(stream: string): CheckedStream {
     const { id, type, role, model, content: empty, stop_reason: reason, stop_sequence: sequence } = message;
     check(typeof id === 'string' && /^msg_[\w-]+$/.test(id), 'the message has an id', message);
     check(typeof model === 'string' && model !== '', 'the message names its model', message);
+    identity = { id, model };
     check(type === 'message' && role === 'assistant', 'it is a message of the assistant', message);
     check(Array.isArray(empty) && empty.length === 0, 'it begins without content', message);
     check(reason === null && sequence === null, 'it has not stopped when it starts', message);
@@ -138,7 +139,11 @@ export function checkMessagesStream(stream: string): CheckedStream {
     check(open !== undefined && open.index === index, 'a delta belongs to the open block', { index, piece });
     check(isObject(piece), 'a delta is an object', piece);
     const { type } = piece;
-    check(deltasOf[open.type]?.includes(String(type)) === true, `a delta has the type of its ${open.type} block`, piece);
+    check(
+      deltasOf[open.type]?.includes(String(type)) === true,
+      `a delta has the type of its ${open.type} block`,
+      piece,
+    );
     check(!open.isSigned, 'nothing follows the signature in its block', piece);
     const add = (field: string, text: unknown): void => {
       check(typeof text === 'string', 'a delta carries text', piece);
@@ -186,7 +191,11 @@ export function checkMessagesStream(stream: string): CheckedStream {
     check(isObject(last), 'it says how the message ended', last);
     const { stop_reason: reason, stop_sequence: sequence } = last;
     check(stopReasons.has(String(reason)), 'the stop reason is known', last);
-    check((typeof sequence === 'string') === (reason === 'stop_sequence'), 'a stop sequence is named where it was one', last);
+    check(
+      (typeof sequence === 'string') === (reason === 'stop_sequence'),
+      'a stop sequence is named where it was one',
+      last,
+    );
     const hasCalled = content.some(({ type }) => type === 'tool_use');
     check(reason !== 'tool_use' || hasCalled, 'it ends in tool_use only with a call', last);
     check(reason !== 'end_turn' || !hasCalled, 'with a call it ends in tool_use', last);
@@ -206,7 +215,11 @@ export function checkMessagesStream(stream: string): CheckedStream {
     events.set(type, (events.get(type) ?? 0) + 1);
     check(ending === undefined, 'nothing follows the end', event);
     check(message !== undefined || type === 'message_start' || type === 'error', 'message_start comes first', event);
-    check(delta === undefined || type === 'message_stop' || type === 'ping', 'only the end follows message_delta', event);
+    check(
+      delta === undefined || type === 'message_stop' || type === 'ping',
+      'only the end follows message_delta',
+      event,
+    );
     switch (type) {
       case 'message_start':
         begin(event);
@@ -232,7 +245,7 @@ export function checkMessagesStream(stream: string): CheckedStream {
         break;
       case 'error':
         check(isObject(event['error']), 'an error says what it is', event);
-        ({ error } = event as { error: Json });
+        ({ error } = event as unknown as { error: Json });
         check(typeof error['type'] === 'string' && typeof error['message'] === 'string', 'an error has a type', error);
         ending = 'error';
         break;
@@ -241,9 +254,10 @@ export function checkMessagesStream(stream: string): CheckedStream {
     }
   }
   check(ending !== undefined, 'the stream ends in message_stop or an error', stream.slice(-300));
-  if (open !== undefined) content.push({ ...open.fields, type: open.type, ...(open.json === '' ? {} : { input: { cut: open.json } }) });
+  if (open !== undefined)
+    content.push({ ...open.fields, type: open.type, ...(open.json === '' ? {} : { input: { cut: open.json } }) });
   return {
-    ...{ id: String(message?.['id'] ?? ''), model: String(message?.['model'] ?? ''), content, ending, usage, events },
+    ...{ id: identity.id, model: identity.model, content, ending, usage, events },
     stop_reason: (delta?.['stop_reason'] ?? null) as string | null,
     stop_sequence: (delta?.['stop_sequence'] ?? null) as string | null,
     ...(error === undefined ? {} : { error }),

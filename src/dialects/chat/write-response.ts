@@ -1,5 +1,5 @@
 import type { AnswerIdentity, JsonWriter, StreamWriter } from '../../core/dialect.ts';
-import type { AnswerEvent, FinishReason, Logprobs } from '../../core/event.ts';
+import type { FinishReason, Logprobs, RelayedEvent } from '../../core/event.ts';
 import { errorBody } from '../../core/failure.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { Bill } from '../../core/usage.ts';
@@ -38,7 +38,7 @@ export function createStreamWriter(
   const chunk = (choice: number, delta: string, logprobs = 'null', finish = 'null'): string =>
     `${head}{"index":${choice},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}}${tail}`;
 
-  function writeEvent(event: AnswerEvent): string {
+  function writeEvent(event: RelayedEvent): string {
     switch (event.type) {
       case 'text-delta':
         return chunk(event.choice, `{"content":${JSON.stringify(event.text)}}`, logprobsOf(event));
@@ -60,6 +60,9 @@ export function createStreamWriter(
       }
       case 'finish':
         return chunk(event.choice, '{}', 'null', `"${event.reason}"`);
+      // This surface offers no search.
+      case 'search-call':
+      case 'search-result':
       case 'usage':
         return '';
     }
@@ -127,7 +130,7 @@ export function createJsonWriter(identity: AnswerIdentity): JsonWriter {
     for (const token of logprobs?.refusal ?? []) (parts.refusalLogprobs ??= []).push(token);
   }
 
-  function take(event: AnswerEvent): void {
+  function take(event: RelayedEvent): void {
     if (event.type === 'usage') return;
     const parts = partsOf(event.choice);
     switch (event.type) {
@@ -152,6 +155,10 @@ export function createJsonWriter(identity: AnswerIdentity): JsonWriter {
       }
       case 'finish':
         parts.finish = event.reason;
+        return;
+      // This surface offers no search.
+      case 'search-call':
+      case 'search-result':
         return;
     }
   }

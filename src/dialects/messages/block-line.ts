@@ -1,14 +1,20 @@
-import type { AnswerEvent } from '../../core/event.ts';
+import type { RelayedEvent } from '../../core/event.ts';
+import type { Citation } from '../../core/web-search.ts';
 import { frame } from './frame.ts';
 import { createJsonEnd, type JsonEnd } from './json-end.ts';
+import { writeCitation, writeSearchCall, writeSearchResult } from './search-blocks.ts';
 
-type BlockKind = 'text' | 'thinking' | 'tool_use';
+type BlockKind = 'text' | 'cited-text' | 'thinking' | 'tool_use' | 'search-call' | 'search-result';
 
 /** The delta of each kind, and the field it carries its text in. */
 const deltas: Readonly<Record<BlockKind, readonly [type: string, field: string]>> = {
   text: ['text_delta', 'text'],
+  'cited-text': ['text_delta', 'text'],
   thinking: ['thinking_delta', 'thinking'],
   tool_use: ['input_json_delta', 'partial_json'],
+  'search-call': ['input_json_delta', 'partial_json'],
+  // It begins whole: nothing is added to it.
+  'search-result': ['', ''],
 };
 
 interface Block {
@@ -18,6 +24,8 @@ interface Block {
   readonly begins: string;
   /** What stands before the text of a delta: the same each time. */
   readonly deltaHead: string;
+  /** What a text stands on: told before it. */
+  readonly citations: readonly Citation[];
   /** Text that has not left yet. */
   waiting: string;
   /** Arguments of a call, as far as they have not been looked at. */
@@ -30,7 +38,7 @@ interface Block {
  * engine may write several calls at the same time; then all but the first wait until it is whole.
  */
 export interface BlockLine {
-  readonly take: (event: AnswerEvent) => void;
+  readonly take: (event: RelayedEvent) => void;
   /** No more will come: all blocks may leave. */
   readonly end: () => void;
   /** What may leave by now, as server-sent events: what came together for one block leaves as one delta. */
@@ -46,12 +54,12 @@ export function createBlockLine(signatureOf: (index: number) => string): BlockLi
   let isBegun = false;
   let isEnded = false;
 
-  function append(kind: BlockKind, begins: string): Block {
+  function append(kind: BlockKind, begins: string, citations: readonly Citation[] = []): Block {
     const index = count;
     count += 1;
     const [type, field] = deltas[kind];
     const block: Block = {
-      ...{ kind, index, begins, waiting: '', unseen: '', arguments: createJsonEnd() },
+      ...{ kind, index, begins, citations, waiting: '', unseen: '', arguments: createJsonEnd() },
       deltaHead: `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${field}":`,
     };
     line.push(block);
@@ -77,6 +85,13 @@ export function createBlockLine(signatureOf: (index: number) => string): BlockLi
     return block.arguments.isOver();
   }
 
+  function open({ index, begins, citations }: Block): string {
+    const cite = (citation: Citation): string =>
+      `"delta":{"type":"citations_delta","citation":${writeCitation(citation)}}`;
+    const cited = citations.map((citation) => frame('content_block_delta', `"index":${index},${cite(citation)}`));
+    return frame('content_block_start', `"index":${index},"content_block":${begins}`) + cited.join('');
+  }
+
   function close({ kind, index }: Block): string {
     const at = `"index":${index}`;
     const signed =
@@ -95,7 +110,8 @@ export function createBlockLine(signatureOf: (index: number) => string): BlockLi
         case 'text-delta':
         // Service specification §7.4: what a model says in refusal is its answer.
         case 'refusal-delta':
-          addText('text', event.text);
+          if (event.citations === undefined) addText('text', event.text);
+          else append('cited-text', '{"type":"text","text":"","citations":[]}', event.citations).waiting = event.text;
           return;
         case 'reasoning-delta':
           addText('thinking', event.text);
@@ -112,6 +128,12 @@ export function createBlockLine(signatureOf: (index: number) => string): BlockLi
           call.unseen += event.text;
           return;
         }
+        case 'search-call':
+          append('search-call', `${writeSearchCall(event.id)},"input":{}}`).waiting = event.input;
+          return;
+        case 'search-result':
+          append('search-result', writeSearchResult(event.id, event.result));
+          return;
         case 'usage':
         case 'finish':
           return;
@@ -120,7 +142,7 @@ export function createBlockLine(signatureOf: (index: number) => string): BlockLi
     write: () => {
       let text = '';
       for (let block = line[0]; block !== undefined; block = line[0]) {
-        if (!isBegun) text += frame('content_block_start', `"index":${block.index},"content_block":${block.begins}`);
+        if (!isBegun) text += open(block);
         isBegun = true;
         if (block.waiting !== '') text += `${block.deltaHead}${JSON.stringify(block.waiting)}}}\n\n`;
         block.waiting = '';

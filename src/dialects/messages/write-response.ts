@@ -1,9 +1,11 @@
 import type { AnswerIdentity, AskedAnswer, JsonWriter, StreamWriter } from '../../core/dialect.ts';
-import type { AnswerEvent } from '../../core/event.ts';
+import type { AnswerEvent, RelayedEvent } from '../../core/event.ts';
 import type { Usage } from '../../core/usage.ts';
+import type { Citation } from '../../core/web-search.ts';
 import { isObject, parseJson } from '../json.ts';
 import { createBlockLine } from './block-line.ts';
 import { frame } from './frame.ts';
+import { writeCitation, writeSearchCall, writeSearchResult } from './search-blocks.ts';
 import { signatureOf } from './signature.ts';
 import { stopReasonOf } from './stop-reason.ts';
 import { writeError } from './write-error.ts';
@@ -62,17 +64,26 @@ export function createStreamWriter(identity: AnswerIdentity, { sampling }: Asked
 
 /** A block as it is put together. */
 type Part =
-  | { readonly type: 'text'; text: string }
+  | { readonly type: 'text'; text: string; readonly citations?: readonly Citation[] }
   | { readonly type: 'thinking'; text: string }
-  | { readonly type: 'tool_use'; readonly id: string; readonly name: string; text: string };
+  | { readonly type: 'tool_use'; readonly id: string; readonly name: string; text: string }
+  /** Of a search: written already. */
+  | { readonly type: 'whole'; readonly json: string };
 
 /** Arguments as the model wrote them. What is no JSON object was cut off by the output cap, and nobody could make use of it. */
 const writeInput = (text: string): string => (isObject(parseJson(text)) ? text : '{}');
 
 function writePart(part: Part, signature: string): string {
   switch (part.type) {
-    case 'text':
-      return JSON.stringify({ type: 'text', text: part.text });
+    case 'text': {
+      const text = JSON.stringify({ type: 'text', text: part.text });
+      const { citations } = part;
+      return citations === undefined
+        ? text
+        : `${text.slice(0, -1)},"citations":[${citations.map(writeCitation).join(',')}]}`;
+    }
+    case 'whole':
+      return part.json;
     case 'thinking':
       return JSON.stringify({ type: 'thinking', thinking: part.text, signature });
     case 'tool_use': {
@@ -85,28 +96,31 @@ function writePart(part: Part, signature: string): string {
 /** Puts events together to one message, its blocks in the order in which they were begun. */
 export function createJsonWriter(identity: AnswerIdentity, { sampling }: AskedAnswer): JsonWriter {
   const parts: Part[] = [];
-  const calls: Part[] = [];
+  const calls: (Part & { readonly type: 'tool_use' })[] = [];
   let finish: Finish = { reason: 'stop' };
 
   function addText(type: 'text' | 'thinking', text: string): void {
     if (text === '') return;
     const last = parts.at(-1);
-    if (last?.type === type) last.text += text;
+    if (last?.type === type && !('citations' in last)) last.text += text;
     else parts.push({ type, text });
   }
 
-  function take(event: AnswerEvent): void {
+  function take(event: RelayedEvent): void {
     switch (event.type) {
       case 'text-delta':
-      case 'refusal-delta':
-        addText('text', event.text);
+      case 'refusal-delta': {
+        const { text, citations } = event;
+        if (citations === undefined) addText('text', text);
+        else parts.push({ type: 'text', text, citations });
         return;
+      }
       case 'reasoning-delta':
         addText('thinking', event.text);
         return;
       case 'tool-start': {
         const { id, name } = event;
-        const call: Part = { type: 'tool_use', id, name, text: '' };
+        const call = { type: 'tool_use' as const, id, name, text: '' };
         calls[event.tool] = call;
         parts.push(call);
         return;
@@ -116,6 +130,12 @@ export function createJsonWriter(identity: AnswerIdentity, { sampling }: AskedAn
         if (call !== undefined) call.text += event.text;
         return;
       }
+      case 'search-call':
+        parts.push({ type: 'whole', json: `${writeSearchCall(event.id)},"input":${event.input}}` });
+        return;
+      case 'search-result':
+        parts.push({ type: 'whole', json: writeSearchResult(event.id, event.result) });
+        return;
       case 'finish':
         finish = event;
         return;
