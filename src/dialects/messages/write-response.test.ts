@@ -187,6 +187,20 @@ describe('calls that an engine writes side by side', () => {
   });
 });
 
+describe('calls that an engine writes side by side and does not end', () => {
+  it('leave before the error, for they are billed', () => {
+    const writer = createStreamWriter(identity, asked);
+    const stream =
+      writer.push([call(0), more(0, '{"a":'), call(1), more(1, '{"b":1')]) +
+      writer.fail(new Failure('stream_interrupted', 'It broke off.'));
+    expect(checkMessagesStream(stream)).toMatchObject({
+      ...{ ending: 'error' },
+      content: [{ input: { cut: '{"a":' } }, { input: { cut: '{"b":1' } }],
+    });
+    expect(names(stream).slice(-2)).toEqual(['content_block_delta', 'error']);
+  });
+});
+
 describe('a message in one piece', () => {
   it('holds the same blocks', () => {
     const events = [
