@@ -1,9 +1,8 @@
 import type { Route } from './core/catalog.ts';
 import type { AnswerEvent } from './core/event.ts';
 import type { Health } from './core/health.ts';
-import type { PreparedRequest } from './core/prepared.ts';
 import type { StructuralDefect, StructureChecker } from './core/structure.ts';
-import { structureOf, type StructureWatch } from './dispatch/structure.ts';
+import { type StructuredAsk, structureOf, type StructureWatch } from './dispatch/structure.ts';
 
 /** Judges the structure of one request's answers, and holds a defect against the route (service specification §4.1). */
 export interface Judge {
@@ -17,7 +16,7 @@ export interface Judge {
 
 /** Undefined when the request asks for no structure. */
 export function judgeFor(
-  { request }: PreparedRequest,
+  request: StructuredAsk,
   { structures, health }: { readonly structures: Pick<StructureChecker, 'check'>; readonly health: Health },
 ): Judge | undefined {
   const live = structureOf(request, structures);

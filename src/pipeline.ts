@@ -6,34 +6,30 @@ import { checkDeclaredSize, maxBodyBytes } from './admission/body-size.ts';
 import { checkLoad, type LoadGuard } from './admission/overload.ts';
 import { throughGate } from './admission/gate.ts';
 import { type Admitted, admit } from './admission/limits.ts';
+import { askEngines, type EngineOptions } from './ask-engines.ts';
 import { attemptsFailed } from './attempts-failed.ts';
 import type { Snapshots } from './catalog/snapshots.ts';
 import type { Credential, OutcomeKind } from './core/account.ts';
 import type { AddressGate } from './core/address-gate.ts';
 import type { Snapshot } from './core/catalog.ts';
-import type { Clock } from './core/clock.ts';
-import type { Exchange, Headers } from './core/exchange.ts';
+import type { Dialect, Surface } from './core/dialect.ts';
+import type { RelayedEvent } from './core/event.ts';
+import type { Exchange } from './core/exchange.ts';
 import { asFailure, Failure } from './core/failure.ts';
 import type { Health } from './core/health.ts';
 import type { Limits } from './core/limits.ts';
 import type { Plan } from './core/plan.ts';
 import { type PreparedRequest, promptCounting } from './core/prepared.ts';
 import type { Store } from './core/store.ts';
-import type { StructureChecker } from './core/structure.ts';
-import type { Telemetry } from './core/telemetry.ts';
 import type { Tokenizers } from './core/tokenizer.ts';
-import type { Upstream } from './core/upstream.ts';
-import { chatErrors } from './dialects/chat/read-error.ts';
-import { readResponseAs } from './dialects/chat/read-response-as.ts';
-import { capabilitiesOf, inlineReasoningOf } from './dialects/engines/engines.ts';
+import { capabilitiesOf } from './dialects/engines/engines.ts';
 import { templateArguments } from './dialects/engines/template-arguments.ts';
-import type { HedgeBudget } from './dispatch/hedge-budget.ts';
-import { type Dispatch, dispatch, type DispatchEnd } from './dispatch/run.ts';
-import { upstreamCall } from './dispatch/upstream-call.ts';
-import { type Judge, judgeFor } from './judge.ts';
+import type { Dispatch, DispatchEnd } from './dispatch/run.ts';
+import { endpointOf } from './endpoint.ts';
 import { keepAlive } from './keep-alive.ts';
 import { countersFor } from './prompt-counters.ts';
 import { replyFailure } from './reply-failure.ts';
+import { replyFixed } from './reply-fixed.ts';
 import { type Relay, relayAnswer } from './relay.ts';
 import type { PrefixAffinity } from './routing/affinity.ts';
 import { checkContext } from './routing/context.ts';
@@ -42,30 +38,21 @@ import type { RoutingView } from './routing/standing.ts';
 import type { TokenCounters } from './settlement/exact-meter.ts';
 import { createSettlement, type Settlement } from './settlement/settle.ts';
 
-export interface PipelineOptions extends AuthenticateOptions {
+export interface PipelineOptions extends AuthenticateOptions, EngineOptions {
   readonly store: Store;
   readonly gate: AddressGate;
   readonly limits: Limits;
   readonly snapshots: Snapshots;
   /** The body of `GET /v1/models`. */
   readonly modelList: () => string;
-  readonly prepare: (body: Uint8Array) => PreparedRequest | Promise<PreparedRequest>;
+  readonly prepare: (body: Uint8Array, surface: Surface) => PreparedRequest | Promise<PreparedRequest>;
   readonly tokenizers: Tokenizers;
-  readonly upstream: Upstream;
   readonly health: Health & RoutingView;
   readonly affinity: PrefixAffinity;
-  readonly hedges: HedgeBudget;
-  readonly structures: Pick<StructureChecker, 'check'>;
-  readonly telemetry: Telemetry;
-  readonly clock: Clock;
   /** A number from 0 up to 1. */
   readonly random: () => number;
-  /** Letters and digits that nobody can guess. */
-  readonly newId: () => string;
   /** How busy the service is, and how busy it may be. */
   readonly load: LoadGuard;
-  /** Longest silence of an attempt, milliseconds. */
-  readonly idleMs: number;
   /** Longest silence towards a caller, milliseconds. */
   readonly keepAliveMs: number;
 }
@@ -77,12 +64,14 @@ export interface Pipeline {
   readonly inFlight: () => number;
 }
 
-/** A whole answer says nothing until it is complete: its silence proves less than a stream's, by this factor. */
-const wholeAnswerPatience = 10;
+/** Which request it is, and the format that its caller speaks. */
+interface Asking {
+  readonly requestId: string;
+  readonly dialect: Dialect;
+}
 
 /** Who asked, when, and what that takes. */
-interface Caller {
-  readonly requestId: string;
+interface Caller extends Asking {
   /** Wall clock and monotonic, milliseconds. */
   readonly startedAt: number;
   readonly begun: number;
@@ -99,27 +88,21 @@ interface Work extends Caller {
   readonly counters: TokenCounters | undefined;
 }
 
-const json: Headers = [['content-type', 'application/json']];
-const preflight: Headers = [
-  ['access-control-allow-origin', '*'],
-  ['access-control-allow-methods', 'GET'],
-  ['access-control-allow-headers', '*'],
-  ['access-control-max-age', '86400'],
-];
-
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const { store, snapshots, tokenizers, upstream, health, affinity, telemetry, clock, idleMs, newId } = options;
+  const { store, snapshots, tokenizers, health, affinity, telemetry, clock, newId } = options;
   let inFlight = 0;
 
-  async function complete(exchange: Exchange, requestId: string): Promise<void> {
+  async function complete(exchange: Exchange, asking: Asking): Promise<void> {
     const { head } = exchange;
-    const begin = { requestId, startedAt: clock.now(), begun: clock.elapsed() };
+    const { keyHeaders } = asking.dialect;
+    const begin = { ...asking, startedAt: clock.now(), begun: clock.elapsed() };
     checkLoad(
       { head, startedAt: begin.startedAt, openRequests: inFlight },
       { ...options.load, random: options.random },
     );
-    const credential = await throughGate(head.address, options.gate, () => authenticate(head, options));
-    const admitted = await admit(credential, { limits: options.limits, latest: () => credentialNow(head, options) });
+    const presented = { ...options, keyHeaders };
+    const credential = await throughGate(head.address, options.gate, () => authenticate(head, presented));
+    const admitted = await admit(credential, { limits: options.limits, latest: () => credentialNow(head, presented) });
     try {
       await completeAdmitted(exchange, { ...begin, credential, admitted });
     } finally {
@@ -133,7 +116,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     if (!store.canSettle())
       throw new Failure('overloaded', 'The service cannot keep its accounts right now. Retry later.');
     checkDeclaredSize(head);
-    const prepared = await options.prepare(await exchange.body(maxBodyBytes));
+    const { surface } = caller.dialect;
+    const prepared = await options.prepare(await exchange.body(maxBodyBytes), surface);
     const { snapshot, release } = snapshots.lease();
     try {
       const plan = planFor(prepared, snapshot);
@@ -143,7 +127,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const counters = countersFor(prepared, { model, tokenizers, counting });
       const counted = counters === undefined ? {} : { counters };
       const { accrue } = caller.admitted;
-      const facts = { ...caller, head, prepared, plan, accrue };
+      const facts = { ...caller, surface, head, prepared, plan, accrue };
       const settlement = createSettlement({ ...facts, ...counted, store, telemetry, clock });
       await caller.admitted.spend(settlement.costSoFar());
       await serve({ ...caller, exchange, prepared, plan, settlement, counters });
@@ -164,14 +148,13 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   /** Dispatches a request, relays its answer, and settles the bill before the answer's last words. */
   async function serve(work: Work): Promise<void> {
-    const { exchange, admitted, prepared, plan, settlement } = work;
-    const judge = judgeFor(prepared, options);
+    const { exchange, dialect, admitted, prepared, plan, settlement } = work;
     const { request } = prepared;
-    const relay = relayAnswer({ exchange, identity: identityOf(work), request, headers: work.admitted.headers });
+    const relay = relayAnswer({ exchange, dialect, identity: identityOf(work), request, headers: admitted.headers });
     const silence = keepAlive({ clock, everyMs: options.keepAliveMs, speak: relay.keepAlive });
     let wasBegun = false;
     try {
-      const end = await start(work, relay, silence.sent, judge).ended;
+      const end = await start(work, relay, silence.sent).ended;
       wasBegun = exchange.started();
       if (end.kind === 'failed' && end.attempts === 0) {
         telemetry.unavailable(plan.model.id);
@@ -183,7 +166,6 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       if (end.kind === 'completed') {
         relay.finish(bill);
         affinity.served(prepared.shape.prefixes, end.route);
-        if (prepared.request.stream && !end.resumed) judge?.streamed(end.route);
       }
       if (end.kind === 'failed' && !wasBegun) throw attemptsFailed(end, plan);
     } finally {
@@ -193,91 +175,43 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
   }
 
-  function start(work: Work, relay: Relay, sent: () => void, judge: Judge | undefined): Dispatch {
-    const { exchange, requestId, prepared, plan, settlement, counters } = work;
-    const { tools, sampling, stream, maxOutputTokens, responseFormat } = prepared.request;
-    const choices = sampling.n ?? 1;
-    const readOptions = { toolNames: new Set(tools.map((tool) => tool.name)), newToolId: () => `call_${newId()}` };
-    const running = dispatch({
-      ...{ plan, upstream, clock, health, hedges: options.hedges },
-      ...{ errors: chatErrors, signal: exchange.signal },
-      idleMs: stream ? idleMs : idleMs * wholeAnswerPatience,
-      asked: {
-        ...{ stream, choices, isJson: responseFormat !== undefined && responseFormat.type !== 'text' },
-        ...(maxOutputTokens === undefined ? {} : { cap: maxOutputTokens }),
-      },
-      ...(counters === undefined ? {} : { countText: counters.countText }),
-      callFor: (planned, resume) => upstreamCall(prepared, planned, { affinity: plan.affinity, resume }),
-      readerFor: (planned, { contentType, ...ask }) => {
-        const reasoning = inlineReasoningOf(planned);
-        return readResponseAs(contentType, {
-          ...readOptions,
-          ...ask,
-          ...(reasoning === undefined ? {} : { reasoning }),
-        });
-      },
-      continuationOf: ({ route }) => {
-        const { continuation: mark, continuesReasoning = false } = capabilitiesOf(route);
-        return { mark, reasoning: continuesReasoning };
-      },
-      ...(judge === undefined || stream ? {} : { judge: (events, { route }) => judge.whole(events, route) }),
-      deliver: (events) => {
-        sent();
-        settlement.take(events);
-        if (stream) judge?.take(events);
-        if (relay.push(events)) return;
-        running.pause();
-        exchange.onDrain(running.resume);
-      },
-      attempting: (route, reason) => telemetry.attempt(requestId, route.id, reason),
-      failed: (route, fault) => telemetry.fault(requestId, route.id, fault),
-    });
+  function start(work: Work, relay: Relay, sent: () => void): Dispatch {
+    const { exchange, settlement } = work;
+    const deliver = (events: readonly RelayedEvent[]): void => {
+      sent();
+      settlement.take(events);
+      if (relay.push(events)) return;
+      running.pause();
+      exchange.onDrain(running.resume);
+    };
+    const running = askEngines({ ...work, signal: exchange.signal, deliver }, options);
     return running;
   }
 
-  function answer(exchange: Exchange, requestId: string): Promise<void> | undefined {
-    const { method, path } = exchange.head;
-    const [pathname] = path.split('?', 1);
-    switch (`${method} ${pathname}`) {
-      case 'POST /v1/chat/completions':
-        return complete(exchange, requestId);
-      case 'GET /v1/models':
-        exchange.reply(200, [...json, ['access-control-allow-origin', '*']], options.modelList());
-        return undefined;
-      case 'OPTIONS /v1/models':
-        exchange.reply(204, preflight, '');
-        return undefined;
-      case 'GET /healthz':
-        exchange.reply(200, json, '{"status":"ok"}');
-        return undefined;
-      default:
-        throw new Failure('not_found', 'There is nothing at this path and method.');
-    }
-  }
-
-  function refuse(exchange: Exchange, requestId: string, error: unknown): void {
+  function refuse(exchange: Exchange, { requestId, dialect }: Asking, error: unknown): void {
     // The caller left before the request was complete: nobody is there to be told, and nobody is to blame.
     if (exchange.signal.aborted && error === exchange.signal.reason) return;
     const failure = asFailure(error);
     telemetry.refusal(requestId, failure);
-    replyFailure(exchange, failure);
+    replyFailure(exchange, failure, dialect);
   }
 
   return {
     inFlight: () => inFlight,
     handle: (exchange) => {
-      const requestId = `chatcmpl-${newId()}`;
-      inFlight += 1;
-      const over = (): void => {
-        inFlight -= 1;
-      };
+      const { kind, dialect } = endpointOf(exchange.head);
+      const asking: Asking = { requestId: dialect.idPrefixes.request + newId(), dialect };
+      if (kind === 'answer') {
+        inFlight += 1;
+        void complete(exchange, asking)
+          .catch((error: unknown) => refuse(exchange, asking, error))
+          .finally(() => (inFlight -= 1));
+        return;
+      }
       try {
-        const answering = answer(exchange, requestId);
-        if (answering === undefined) over();
-        else answering.catch((error: unknown) => refuse(exchange, requestId, error)).finally(over);
+        replyFixed(exchange, kind, options.modelList);
       } catch (error) {
-        over();
-        refuse(exchange, requestId, error);
+        refuse(exchange, asking, error);
       }
     },
   };

@@ -37,7 +37,7 @@ async function count({ messages, tools }: Request, ask: PromptCountAsk): Promise
 async function work(task: PrepareTask): Promise<PrepareReply> {
   switch (task.kind) {
     case 'read': {
-      const { request, shape } = readBody(task.bytes);
+      const { request, shape } = readBody(task.bytes, task.surface);
       held.set(task.handle, request);
       const { messages: _, ...rest } = request;
       return { kind: 'read', request: rest, shape };

@@ -1,11 +1,12 @@
 import type { RequestTarget } from './core/capability.ts';
+import type { Surface } from './core/dialect.ts';
 import { Failure } from './core/failure.ts';
 import { prefixesOf } from './core/prefixes.ts';
 import type { PreparedRequest } from './core/prepared.ts';
 import type { Request } from './core/request.ts';
 import type { PromptShape, Tokenizers } from './core/tokenizer.ts';
-import { readRequest } from './dialects/chat/read-request.ts';
 import { writeRequest } from './dialects/chat/write-request.ts';
+import { dialects } from './dialects/dialects.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -26,10 +27,13 @@ function parse(text: string): unknown {
   }
 }
 
-/** Reads the bytes of a chat completions body. Throws `invalid_request` and the other refusals of its fields. */
-export function readBody(bytes: Uint8Array): { readonly request: Request; readonly shape: PromptShape } {
+/** Reads the bytes of a body in a surface's format. Throws `invalid_request` and the other refusals of its fields. */
+export function readBody(
+  bytes: Uint8Array,
+  surface: Surface,
+): { readonly request: Request; readonly shape: PromptShape } {
   const text = decode(bytes);
-  const request = readRequest(parse(text));
+  const request = dialects[surface].readRequest(parse(text));
   // Every character beyond ASCII has more bytes than it has UTF-16 units.
   return { request, shape: shapeOf(request, { bodyBytes: bytes.length, isAscii: text.length === bytes.length }) };
 }
@@ -59,8 +63,11 @@ export function writeBody(request: Request, target: RequestTarget): string {
 }
 
 /** Reads a body here and now. For small ones: a large one is read in a worker, so that it holds up nobody else. */
-export function prepareHere(bytes: Uint8Array, countPrompt: Tokenizers['countPrompt']): PreparedRequest {
-  const { request, shape } = readBody(bytes);
+export function prepareHere(
+  bytes: Uint8Array,
+  { surface, countPrompt }: { readonly surface: Surface; readonly countPrompt: Tokenizers['countPrompt'] },
+): PreparedRequest {
+  const { request, shape } = readBody(bytes, surface);
   const { messages, tools } = request;
   return {
     request,

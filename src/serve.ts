@@ -196,8 +196,10 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     abuseContact: settings.WEIR_ABUSE_CONTACT,
     snapshots: catalog.snapshots,
     modelList: catalog.modelList,
-    prepare: (body) =>
-      body.length <= largestBodyHere ? prepareHere(body, tokenizers.countPrompt) : worker.prepare(body),
+    prepare: (body, surface) =>
+      body.length <= largestBodyHere
+        ? prepareHere(body, { surface, countPrompt: tokenizers.countPrompt })
+        : worker.prepare(body, surface),
     tokenizers,
     upstream: egress,
     health,

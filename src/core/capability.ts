@@ -1,6 +1,6 @@
 import type { EngineName, ReasoningEffort } from './catalog.ts';
 import type { TagSetName } from './reasoning-tags.ts';
-import type { Sampling } from './request.ts';
+import type { Message, Sampling } from './request.ts';
 
 /** An optional parameter of the chat surface. Service specification §4.1. */
 export type ParameterName = keyof Sampling;
@@ -82,6 +82,16 @@ export interface Resume {
   readonly maxOutputTokens?: number;
 }
 
+/** A further call to the model within one answer, after the service has answered the calls of the one before. */
+export interface Round {
+  /** What was said and found since the caller's own messages. */
+  readonly turns: readonly Message[];
+  /** What is left of the caller's cap, tokens; absent: there is none. */
+  readonly maxOutputTokens?: number;
+  /** Whether the model may go on searching. */
+  readonly search: 'offered' | 'withdrawn';
+}
+
 /** Where a request goes, as far as writing its body is concerned. Plain data: it crosses to the worker. */
 export interface RequestTarget {
   readonly engine: EngineName;
@@ -93,4 +103,6 @@ export interface RequestTarget {
   readonly reasoning?: ReasoningSetting;
   /** Set when one choice is asked for again. */
   readonly resume?: Resume;
+  /** Set from the second call to the model on. What a caller forces a model to call, it has to call in the first one. */
+  readonly round?: Round;
 }

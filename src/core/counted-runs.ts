@@ -1,11 +1,12 @@
-import type { AnswerEvent } from './event.ts';
+import type { RelayedEvent } from './event.ts';
+import { webSearchName } from './web-search.ts';
 
 /**
  * Delivered text that is still to be counted, in runs: an engine writes reasoning, text and calls apart, so no token spans
  * two of them.
  */
 export interface CountedRuns {
-  readonly take: (event: AnswerEvent) => void;
+  readonly take: (event: RelayedEvent) => void;
   readonly clear: () => void;
   readonly texts: () => readonly string[];
   /** UTF-16 units in all. */
@@ -38,6 +39,10 @@ export function createRuns(): CountedRuns {
       switch (event.type) {
         case 'usage':
         case 'finish':
+        case 'search-result':
+          return;
+        case 'search-call':
+          add(`search ${event.id}`, `${webSearchName}${event.input}`);
           return;
         case 'tool-start':
           add(`name ${event.choice} ${event.tool}`, event.name);

@@ -1,4 +1,5 @@
 import type { CountedBy, Usage } from './usage.ts';
+import type { Citation, SearchResult } from './web-search.ts';
 
 /** Why an answer ended, in the chat format's words. */
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
@@ -19,6 +20,8 @@ export interface TextEvent {
   readonly text: string;
   readonly deltas: number;
   readonly logprobs?: Logprobs;
+  /** What the whole of this text stands on. Only where the service searched for it: never out of a reader. */
+  readonly citations?: readonly Citation[];
 }
 
 /** One step of an answer. `choice` is the index among the `n` choices asked for. */
@@ -35,7 +38,29 @@ export type AnswerEvent =
   | { readonly type: 'tool-delta'; readonly choice: number; readonly tool: number; readonly text: string }
   /** Totals so far; a later one replaces an earlier one. `countedBy` says who counted the least exact part; absent, the engine all of it. */
   | { readonly type: 'usage'; readonly usage: Usage; readonly countedBy?: CountedBy }
-  | { readonly type: 'finish'; readonly choice: number; readonly reason: FinishReason };
+  | {
+      readonly type: 'finish';
+      readonly choice: number;
+      readonly reason: FinishReason;
+      /** The text that it stopped at, where the engine says so: one of the caller's, or one that belongs to the model. */
+      readonly stopSequence?: string;
+    };
+
+/** A search that the service made in the middle of an answer. Its result follows; other events may stand between them. */
+export type SearchEvent =
+  | {
+      readonly type: 'search-call';
+      readonly choice: number;
+      readonly id: string;
+      /** JSON text of an object: what the model asked for, `{}` where that was no object. */
+      readonly input: string;
+      /** The engine's own deltas in it. */
+      readonly deltas: number;
+    }
+  | { readonly type: 'search-result'; readonly choice: number; readonly id: string; readonly result: SearchResult };
+
+/** One step of an answer as its caller gets it: what engines say, and what the service did meanwhile. */
+export type RelayedEvent = AnswerEvent | SearchEvent;
 
 /** Whether an event carries output, so that relaying it commits the attempt. */
 export function isOutput(event: AnswerEvent): boolean {
@@ -43,15 +68,17 @@ export function isOutput(event: AnswerEvent): boolean {
 }
 
 /** The engine's own deltas in an event, about one token each: what stands in where nobody counted. */
-export function deltasOf(event: AnswerEvent): number {
+export function deltasOf(event: RelayedEvent): number {
   switch (event.type) {
     case 'text-delta':
     case 'reasoning-delta':
     case 'refusal-delta':
+    case 'search-call':
       return event.deltas;
     case 'tool-start':
     case 'tool-delta':
       return 1;
+    case 'search-result':
     case 'usage':
     case 'finish':
       return 0;

@@ -1,4 +1,5 @@
 import type { ReasoningEffort } from './catalog.ts';
+import type { Source, WebSearchAsk } from './web-search.ts';
 
 export interface TextPart {
   readonly type: 'text';
@@ -86,6 +87,10 @@ export interface Request {
   readonly modelId: string;
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];
+  /** The service answers calls of `web_search` itself. `tools` holds it as the model is to see it (`webSearchTool`). */
+  readonly webSearch?: WebSearchAsk;
+  /** What searches of earlier turns found, as far as it was sent back: an answer may cite it. */
+  readonly sources?: readonly Source[];
   readonly toolChoice?: ToolChoice;
   readonly responseFormat?: ResponseFormat;
   readonly reasoning?: ReasoningAsk;

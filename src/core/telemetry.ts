@@ -1,9 +1,19 @@
 import type { Outcome } from './account.ts';
 import type { Fault } from './event.ts';
 import type { Failure } from './failure.ts';
+import type { SearchError } from './web-search.ts';
 
 /** Why an attempt is made. `resume`: to go on with an answer that broke off elsewhere. */
 export type AttemptReason = 'first' | 'failover' | 'hedge' | 'resume';
+
+/** How one search of the web went. */
+export interface SearchRecord {
+  readonly provider: string;
+  readonly result: 'found' | SearchError;
+  readonly durationMs: number;
+  /** What went wrong, safe to log. */
+  readonly detail?: string;
+}
 
 /** What is told about requests: counts, ids, names and times. Nothing here can carry content. */
 export interface Telemetry {
@@ -17,4 +27,6 @@ export interface Telemetry {
   readonly attempt: (requestId: string, routeId: string, reason: AttemptReason) => void;
   /** An attempt failed. */
   readonly fault: (requestId: string, routeId: string, fault: Fault) => void;
+  /** The web was searched. */
+  readonly searched: (requestId: string, search: SearchRecord) => void;
 }

@@ -1,4 +1,6 @@
-/** One HTTP request to an engine, through the egress listener. */
+import type { Headers } from './exchange.ts';
+
+/** One HTTP request to an engine or a search provider, through the egress listener. */
 export interface UpstreamCall {
   /** Envoy cluster. */
   readonly cluster: string;
@@ -12,6 +14,12 @@ export interface UpstreamCall {
    * that the engine finds the prefix in its cache. It stays inside the gateway.
    */
   readonly affinity?: string;
+  /** `POST` unless told. A GET has an empty body. */
+  readonly method?: 'GET';
+  /** Of the body; `application/json` unless told. */
+  readonly contentType?: string;
+  /** Further headers. */
+  readonly headers?: Headers;
   readonly body: string | Uint8Array;
   readonly accept: 'text/event-stream' | 'application/json';
 }

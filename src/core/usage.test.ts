@@ -42,4 +42,12 @@ describe('the cost of an answer', () => {
     const each = { prompt: 1n, completion: 1n, inputCacheRead: 1n };
     expect(costOf({ promptTokens: 1, completionTokens: 5, reasoningTokens: 4 }, each)).toBe(6n);
   });
+
+  it('bills each search of the web, where that has a price', () => {
+    const each = { prompt: 1n, completion: 1n, inputCacheRead: 1n };
+    const usage = { promptTokens: 1, completionTokens: 1, webSearches: 3 };
+    expect(costOf(usage, { ...each, webSearch: 100n })).toBe(302n);
+    expect(costOf(usage, each)).toBe(2n);
+    expect(costOf({ promptTokens: 1, completionTokens: 1 }, { ...each, webSearch: 100n })).toBe(2n);
+  });
 });

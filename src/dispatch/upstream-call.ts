@@ -1,13 +1,19 @@
-import type { Resume } from '../core/capability.ts';
+import type { Resume, Round } from '../core/capability.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prepared.ts';
 import type { UpstreamCall } from '../core/upstream.ts';
+
+interface CallOptions {
+  readonly affinity?: string | undefined;
+  readonly resume?: Resume | undefined;
+  readonly round?: Round | undefined;
+}
 
 /** The upstream call that carries a request to a route's engine; with `resume`, to go on with one choice of its answer. */
 export function upstreamCall(
   prepared: PreparedRequest,
   { route, target }: PlannedRoute,
-  { affinity, resume }: { readonly affinity?: string | undefined; readonly resume?: Resume | undefined } = {},
+  { affinity, resume, round }: CallOptions = {},
 ): UpstreamCall | Promise<UpstreamCall> {
   const { backend } = route;
   const call = {
@@ -18,6 +24,10 @@ export function upstreamCall(
     ...(affinity === undefined ? {} : { affinity }),
     ...(backend.authorization === undefined ? {} : { authorization: backend.authorization }),
   } as const;
-  const body = prepared.bodyFor(resume === undefined ? target : { ...target, resume });
+  const body = prepared.bodyFor(
+    resume === undefined && round === undefined
+      ? target
+      : { ...target, ...(resume === undefined ? {} : { resume }), ...(round === undefined ? {} : { round }) },
+  );
   return body instanceof Promise ? body.then((bytes) => ({ ...call, body: bytes })) : { ...call, body };
 }

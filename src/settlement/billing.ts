@@ -7,6 +7,8 @@ interface BillingRow {
   readonly input: 'billed' | 'free';
   /** All that the engine reports, what was delivered of it, or nothing. */
   readonly output: 'reported' | 'delivered' | 'free';
+  /** Searches of the web whose results were delivered. */
+  readonly searches: 'billed' | 'free';
 }
 
 /**
@@ -15,14 +17,14 @@ interface BillingRow {
  */
 export const billing: Readonly<Record<Ending, BillingRow>> = {
   // A refusal by the model is an ordinary answer (service specification §7.4).
-  completed: { input: 'billed', output: 'reported' },
+  completed: { input: 'billed', output: 'reported', searches: 'billed' },
   // Before the first byte, in mid-stream, or after the last delta but before the usage: leaving early saves nothing that was made.
-  cancelled: { input: 'billed', output: 'delivered' },
+  cancelled: { input: 'billed', output: 'delivered', searches: 'billed' },
   // `stream_interrupted`: only delivered tokens bill.
-  interrupted: { input: 'free', output: 'delivered' },
+  interrupted: { input: 'free', output: 'delivered', searches: 'free' },
   // `upstream_incomplete`: nothing was delivered.
-  incomplete: { input: 'free', output: 'free' },
+  incomplete: { input: 'free', output: 'free', searches: 'free' },
   // 502 and 503. Every 4xx is refused before there is anything to settle.
-  failed: { input: 'free', output: 'free' },
-  'not-dispatched': { input: 'free', output: 'free' },
+  failed: { input: 'free', output: 'free', searches: 'free' },
+  'not-dispatched': { input: 'free', output: 'free', searches: 'free' },
 };

@@ -1,5 +1,5 @@
 import { countRuns, createRuns } from '../core/counted-runs.ts';
-import type { AnswerEvent } from '../core/event.ts';
+import type { RelayedEvent } from '../core/event.ts';
 import { type CountedBy, leastExact } from '../core/usage.ts';
 import { billing, type Ending } from './billing.ts';
 import { createMeter, type Meter, type Metered } from './meter.ts';
@@ -29,7 +29,7 @@ export function createExactMeter(promptBytes: number, counters: TokenCounters | 
   let reportedBy: CountedBy = 'engine';
   const runs = createRuns();
 
-  function keep(event: AnswerEvent): void {
+  function keep(event: RelayedEvent): void {
     if (event.type === 'usage') {
       reportedTokens = event.usage.completionTokens;
       reportedBy = event.countedBy ?? 'engine';

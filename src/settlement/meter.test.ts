@@ -1,22 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import type { AnswerEvent, TextEvent } from '../core/event.ts';
+import type { RelayedEvent, TextEvent } from '../core/event.ts';
 import type { Usage } from '../core/usage.ts';
 import { createMeter } from './meter.ts';
 
 /** 400 bytes: an estimate of 100 tokens. */
 const promptBytes = 400;
-const text = (deltas = 1, type: TextEvent['type'] = 'text-delta'): AnswerEvent => ({
+const text = (deltas = 1, type: TextEvent['type'] = 'text-delta'): RelayedEvent => ({
   type,
   choice: 0,
   text: 'x',
   deltas,
 });
-const usage = (counts: Usage): AnswerEvent => ({ type: 'usage', usage: counts });
-const finish: AnswerEvent = { type: 'finish', choice: 0, reason: 'stop' };
-const refused: AnswerEvent = { type: 'finish', choice: 0, reason: 'content_filter' };
+const usage = (counts: Usage): RelayedEvent => ({ type: 'usage', usage: counts });
+const finish: RelayedEvent = { type: 'finish', choice: 0, reason: 'stop' };
+const refused: RelayedEvent = { type: 'finish', choice: 0, reason: 'content_filter' };
 const told: Usage = { promptTokens: 12, completionTokens: 7, cachedTokens: 4, reasoningTokens: 2 };
 
-function billed(kind: Parameters<ReturnType<typeof createMeter>['bill']>[0], ...pieces: readonly AnswerEvent[][]) {
+function billed(kind: Parameters<ReturnType<typeof createMeter>['bill']>[0], ...pieces: readonly RelayedEvent[][]) {
   const meter = createMeter(promptBytes);
   for (const piece of pieces) meter.take(piece);
   return meter.bill(kind);
@@ -106,8 +106,44 @@ describe('what is billed (design §5)', () => {
   });
 
   it('counts the pieces of tool calls as output', () => {
-    const start: AnswerEvent = { type: 'tool-start', choice: 0, tool: 0, id: 'call_1', name: 'f' };
-    const piece: AnswerEvent = { type: 'tool-delta', choice: 0, tool: 0, text: '{' };
+    const start: RelayedEvent = { type: 'tool-start', choice: 0, tool: 0, id: 'call_1', name: 'f' };
+    const piece: RelayedEvent = { type: 'tool-delta', choice: 0, tool: 0, text: '{' };
     expect(billed('interrupted', [start, piece, piece]).usage.completionTokens).toBe(3);
+  });
+
+  describe('searches of the web', () => {
+    const call = (id: string): RelayedEvent => ({
+      type: 'search-call',
+      choice: 0,
+      id,
+      input: '{"query":"x"}',
+      deltas: 3,
+    });
+    const found = (id: string): RelayedEvent => ({
+      type: 'search-result',
+      ...{ choice: 0, id, result: { kind: 'found', sources: [] } },
+    });
+    const refused: RelayedEvent = {
+      type: 'search-result',
+      ...{ choice: 0, id: 'b', result: { kind: 'error', code: 'unavailable' } },
+    };
+    const searched = [call('a'), found('a'), call('b'), refused, call('c'), found('c')];
+
+    it('are counted where they brought a result, an empty one included', () => {
+      expect(billed('completed', searched, [usage(told)]).usage).toEqual({ ...told, webSearches: 2 });
+      expect(billed('cancelled', searched).usage).toEqual({
+        ...{ promptTokens: 100, completionTokens: 9, webSearches: 2 },
+      });
+    });
+
+    it('are none where all were refused, which is not the same as none asked for', () => {
+      expect(billed('completed', [call('b'), refused, usage(told)]).usage).toEqual({ ...told, webSearches: 0 });
+      expect(billed('completed', [usage(told)]).usage).toEqual(told);
+    });
+
+    it('are free where the answer was interrupted or never came', () => {
+      expect(billed('interrupted', searched).usage.webSearches).toBeUndefined();
+      expect(billed('incomplete', searched).usage.webSearches).toBeUndefined();
+    });
   });
 });

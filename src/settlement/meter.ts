@@ -1,4 +1,4 @@
-import { type AnswerEvent, deltasOf } from '../core/event.ts';
+import { deltasOf, type RelayedEvent } from '../core/event.ts';
 import type { CountedBy, Usage } from '../core/usage.ts';
 import { billing, type Ending } from './billing.ts';
 
@@ -12,7 +12,7 @@ export interface Metered {
 
 /** Counts what one answer used, from the events that were delivered. */
 export interface Meter {
-  readonly take: (events: readonly AnswerEvent[]) => void;
+  readonly take: (events: readonly RelayedEvent[]) => void;
   /** What would be billed if the caller left now. */
   readonly soFar: () => Usage;
   /** What is billed for an answer that ended like this (`billing`). */
@@ -29,6 +29,8 @@ export function createMeter(promptBytes: number): Meter {
   /** The engine's own deltas delivered so far; about one token each. */
   let deltas = 0;
   let deltasAtReport = 0;
+  /** Searches that brought a result; undefined while none was made. */
+  let webSearches: number | undefined;
 
   /** Output delivered: the engine's running count, and one token for each delta that came after it. */
   const delivered = (): number => (reported?.completionTokens ?? 0) + deltas - deltasAtReport;
@@ -39,8 +41,10 @@ export function createMeter(promptBytes: number): Meter {
     return cachedTokens === undefined ? { promptTokens } : { promptTokens, cachedTokens };
   }
 
+  const searched = (): Pick<Usage, 'webSearches'> => (webSearches === undefined ? {} : { webSearches });
+
   function soFar(): Usage {
-    return { ...input(), completionTokens: delivered() };
+    return { ...input(), completionTokens: delivered(), ...searched() };
   }
 
   return {
@@ -48,6 +52,8 @@ export function createMeter(promptBytes: number): Meter {
     take: (events) => {
       for (const event of events) {
         deltas += deltasOf(event);
+        if (event.type === 'search-call') webSearches ??= 0;
+        if (event.type === 'search-result' && event.result.kind === 'found') webSearches = (webSearches ?? 0) + 1;
         if (event.type !== 'usage') continue;
         reported = event.usage;
         reportedBy = event.countedBy ?? 'engine';
@@ -57,10 +63,13 @@ export function createMeter(promptBytes: number): Meter {
     bill: (ending) => {
       const row = billing[ending];
       if (row.output === 'free') return nothing;
-      if (row.output === 'reported' && reported !== undefined) return { usage: reported, countedBy: reportedBy };
+      const searches = row.searches === 'billed' ? searched() : {};
+      if (row.output === 'reported' && reported !== undefined) {
+        return { usage: { ...reported, ...searches }, countedBy: reportedBy };
+      }
       const prompt = row.input === 'billed' ? input() : { promptTokens: 0 };
       return {
-        usage: { ...prompt, completionTokens: delivered() },
+        usage: { ...prompt, completionTokens: delivered(), ...searches },
         countedBy: reported === undefined || deltas !== deltasAtReport ? 'estimate' : reportedBy,
       };
     },

@@ -1,4 +1,4 @@
-import type { AnswerEvent } from '../core/event.ts';
+import type { RelayedEvent } from '../core/event.ts';
 import type { Usage } from '../core/usage.ts';
 
 /** Counts the tokens of a text with the model's tokenizer; undefined when it cannot. */
@@ -15,7 +15,7 @@ const unseenPerChoice = 12;
 
 /** Tells how much of a completion was reasoning, where the engine does not (service specification §2.4). */
 export interface ReasoningSplit {
-  readonly take: (events: readonly AnswerEvent[]) => void;
+  readonly take: (events: readonly RelayedEvent[]) => void;
   /** The usage with its split, where one was reported or the arithmetic comes out; else the usage as it is. */
   readonly complete: (usage: Usage) => Promise<Usage>;
 }
@@ -36,7 +36,7 @@ export function createReasoningSplit(countText: CountText): ReasoningSplit {
     if (kept.reasoning !== '') kept.rest += text;
   }
 
-  function take(event: AnswerEvent): void {
+  function take(event: RelayedEvent): void {
     switch (event.type) {
       case 'reasoning-delta':
         kept.reasoning += event.text;
@@ -49,6 +49,12 @@ export function createReasoningSplit(countText: CountText): ReasoningSplit {
       case 'tool-start':
         calledTools = true;
         keepRest(event.name);
+        return;
+      case 'search-call':
+        calledTools = true;
+        keepRest(event.input);
+        return;
+      case 'search-result':
         return;
       case 'finish':
         choices.add(event.choice);

@@ -1,7 +1,8 @@
 import type { Credential, Outcome, OutcomeKind } from '../core/account.ts';
 import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
-import type { AnswerEvent, EngineError } from '../core/event.ts';
+import type { Surface } from '../core/dialect.ts';
+import type { EngineError, RelayedEvent } from '../core/event.ts';
 import type { RequestHead } from '../core/exchange.ts';
 import type { Money } from '../core/money.ts';
 import type { Plan } from '../core/plan.ts';
@@ -18,6 +19,7 @@ export interface SettlementOptions {
   readonly telemetry: Telemetry;
   readonly clock: Clock;
   readonly requestId: string;
+  readonly surface: Surface;
   readonly head: RequestHead;
   readonly credential: Credential;
   readonly prepared: PreparedRequest;
@@ -36,7 +38,7 @@ export interface Settlement {
   /** What would be billed if it were dispatched and its caller left at once: an estimate, before an engine has counted. */
   readonly costSoFar: () => Money;
   /** Counts what is delivered. */
-  readonly take: (events: readonly AnswerEvent[]) => void;
+  readonly take: (events: readonly RelayedEvent[]) => void;
   /** Writes the record and gives the bill. Resolves when it is durable. Call once, on every exit. */
   readonly settle: (kind: OutcomeKind, end: SettledEnd) => Promise<Bill>;
 }
@@ -58,7 +60,7 @@ function correlationId(head: RequestHead): string {
 const accrueEveryMs = 100;
 
 export function createSettlement(options: SettlementOptions): Settlement {
-  const { store, telemetry, clock, requestId, head, credential, prepared, plan, startedAt, begun } = options;
+  const { store, telemetry, clock, requestId, surface, head, credential, prepared, plan, startedAt, begun } = options;
   const meter = createExactMeter(prepared.shape.bodyBytes, options.counters);
   const { stream, includeUsage } = prepared.request;
   // Nobody would see the split of a stream without a usage chunk.
@@ -97,13 +99,12 @@ export function createSettlement(options: SettlementOptions): Settlement {
       const cost = costOf(usage, plan.model.prices);
       const output = watch.timing(usage);
       const outcome: Outcome = {
-        ...{ requestId, kind, usage, countedBy, cost, attempts, startedAt },
+        ...{ requestId, surface, kind, usage, countedBy, cost, attempts, startedAt },
         correlationId: correlationId(head),
         workspaceId: credential.workspace.id,
         keyId: credential.key.id,
         modelId: plan.model.id,
         ...(route === undefined ? {} : { routeId: route.id }),
-        surface: 'chat',
         stream: prepared.request.stream,
         ...(firstTokenMs === undefined ? {} : { firstTokenMs }),
         durationMs: Math.round(clock.elapsed() - begun),

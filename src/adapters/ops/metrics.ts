@@ -3,7 +3,7 @@ import type { Outcome } from '../../core/account.ts';
 import type { Fault } from '../../core/event.ts';
 import type { Failure } from '../../core/failure.ts';
 import type { Load, ShedReason } from '../../core/load.ts';
-import type { AttemptReason } from '../../core/telemetry.ts';
+import type { AttemptReason, SearchRecord } from '../../core/telemetry.ts';
 import type { Standing } from '../../core/performance.ts';
 import { addSharingGauges, type SharingFigures } from './sharing-gauges.ts';
 import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
@@ -15,6 +15,7 @@ export interface Metrics {
   readonly shed: (reason: ShedReason) => void;
   readonly attempt: (routeId: string, reason: AttemptReason) => void;
   readonly fault: (routeId: string, fault: Fault) => void;
+  readonly searched: (provider: string, result: SearchRecord['result'], durationMs: number) => void;
   readonly render: () => Promise<string>;
   readonly contentType: string;
 }
@@ -65,6 +66,14 @@ export function createMetrics(gauges: {
   const faults = new Counter({
     ...{ name: 'weir_attempt_faults_total', help: 'Failed upstream attempts.', registers },
     labelNames: ['route', 'kind'] as const,
+  });
+  const searches = new Counter({
+    ...{ name: 'weir_web_searches_total', help: 'Searches of the web by what came of them.', registers },
+    labelNames: ['provider', 'result'] as const,
+  });
+  const searchSeconds = new Histogram({
+    ...{ name: 'weir_web_search_seconds', help: 'Time a search of the web took.', registers, buckets },
+    labelNames: ['provider'] as const,
   });
   const tokens = new Counter({
     ...{ name: 'weir_tokens_total', help: 'Billed tokens.', registers },
@@ -160,6 +169,10 @@ export function createMetrics(gauges: {
     shed: (reason) => sheds.inc({ reason }),
     attempt: (route, reason) => attempts.inc({ route, reason }),
     fault: (route, { kind }) => faults.inc({ route, kind }),
+    searched: (provider, result, durationMs) => {
+      searches.inc({ provider, result });
+      searchSeconds.observe({ provider }, durationMs / 1000);
+    },
     render: () => registry.metrics(),
     contentType: registry.contentType,
   };

@@ -35,6 +35,11 @@ export function createTelemetry(
       metrics.attempt(routeId, reason);
       if (reason !== 'first') log.debug({ requestId, routeId, reason }, 'another attempt');
     },
+    searched: (requestId, { provider, result, durationMs, detail }) => {
+      metrics.searched(provider, result, durationMs);
+      const level = result === 'unavailable' ? 'warn' : 'debug';
+      log[level]({ requestId, provider, result, durationMs, detail }, 'web search');
+    },
     fault: (requestId, routeId, fault) => {
       metrics.fault(routeId, fault);
       const { kind, detail, status, engineError } = fault;

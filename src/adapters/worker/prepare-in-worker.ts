@@ -1,10 +1,11 @@
 import { Worker } from 'node:worker_threads';
+import type { Surface } from '../../core/dialect.ts';
 import { Failure } from '../../core/failure.ts';
 import type { PreparedRequest } from '../../core/prepared.ts';
 import type { PrepareAsk, PrepareReply } from '../../core/prepare-task.ts';
 
 export interface PrepareWorker {
-  readonly prepare: (bytes: Uint8Array) => Promise<PreparedRequest>;
+  readonly prepare: (bytes: Uint8Array, surface: Surface) => Promise<PreparedRequest>;
   readonly close: () => Promise<void>;
 }
 
@@ -71,13 +72,13 @@ export function startPrepareWorker(options: { readonly script: URL; readonly tok
     reply.kind === 'failed' ? new Failure(reply.code, reply.message) : new Failure('internal', 'Unexpected reply.');
 
   return {
-    prepare: async (bytes) => {
+    prepare: async (bytes, surface) => {
       const handle = nextId++;
       // Hands the memory over where it is ours alone; a view into a shared pool is copied.
       const { buffer } = bytes;
       const isWhole = buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength;
       const own = isWhole ? new Uint8Array(buffer) : Uint8Array.from(bytes);
-      const reply = await ask(handle, { kind: 'read', bytes: own }, [own.buffer]);
+      const reply = await ask(handle, { kind: 'read', bytes: own, surface }, [own.buffer]);
       if (reply.kind !== 'read') throw failed(reply);
       return {
         request: reply.request,

@@ -1,5 +1,6 @@
-import type { PartialTurn, RequestTarget } from '../../core/capability.ts';
+import type { PartialTurn, RequestTarget, Round } from '../../core/capability.ts';
 import type { Content, Message, Request } from '../../core/request.ts';
+import { webSearchName } from '../../core/web-search.ts';
 import type { Engine, Fields } from '../engines/engine.ts';
 import { engines } from '../engines/engines.ts';
 
@@ -43,7 +44,18 @@ function writeMessage(message: Message, engine: Engine): unknown {
   }
 }
 
-function writeToolFields({ tools, toolChoice }: Request, { withholdsTools }: RequestTarget, engine: Engine): Fields {
+/** What a model may call in a further round: nothing is forced any more, or it would be called without end. */
+function toolsOf({ tools, toolChoice }: Request, round: Round | undefined): Pick<Request, 'tools' | 'toolChoice'> {
+  if (round === undefined) return { tools, ...(toolChoice === undefined ? {} : { toolChoice }) };
+  const offered = round.search === 'offered' ? tools : tools.filter(({ name }) => name !== webSearchName);
+  return { tools: offered, toolChoice: toolChoice === 'none' ? 'none' : 'auto' };
+}
+
+function writeToolFields(
+  { tools, toolChoice }: Pick<Request, 'tools' | 'toolChoice'>,
+  { withholdsTools }: RequestTarget,
+  engine: Engine,
+): Fields {
   // Some engines refuse an empty list, so no tools is no field.
   if (tools.length === 0 || withholdsTools === true) return {};
   const alone = typeof toolChoice === 'object' && engine.namedToolAlone === true ? toolChoice.name : undefined;
@@ -96,9 +108,11 @@ function writeStreamFields({ stream }: Request, engine: Engine): Fields {
 export function writeRequest(request: Request, target: RequestTarget): string {
   const engine = engines[target.engine];
   const { responseFormat } = request;
-  const { partial, maxOutputTokens = request.maxOutputTokens } = target.resume ?? {};
-  const messages = request.messages.map((message) => writeMessage(message, engine));
-  const toolFields = writeToolFields(request, target, engine);
+  const { round } = target;
+  const { partial, maxOutputTokens = round?.maxOutputTokens ?? request.maxOutputTokens } = target.resume ?? {};
+  const turns = round === undefined ? request.messages : [...request.messages, ...round.turns];
+  const messages = turns.map((message) => writeMessage(message, engine));
+  const toolFields = writeToolFields(toolsOf(request, round), target, engine);
   return JSON.stringify({
     model: target.upstreamModel,
     messages: partial === undefined ? messages : [...messages, writePartialTurn(partial, engine)],

@@ -1,0 +1,72 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import type { SearchSeal } from '../../core/web-search.ts';
+import { idBytes, type KeyRing } from './key-ring.ts';
+
+/** First byte of a token. Another layout gets another one. */
+const version = 1;
+const nonceBytes = 12;
+const tagBytes = 16;
+const headBytes = 1 + idBytes + nonceBytes;
+
+/** Longest token that is looked at: a source is at most a quarter of it. */
+const maxToken = 128 * 1024;
+
+/** What a token is for: one purpose's does not open for another's. */
+type Purpose = 'web search source' | 'web search number';
+
+const sealedSource = z.union([
+  z.tuple([z.int().min(1), z.string(), z.string(), z.string()]),
+  z.tuple([z.int().min(1), z.string(), z.string(), z.string(), z.string()]),
+]);
+const sealedNumber = z.int().min(1);
+
+/**
+ * Seals with AES-256-GCM under the deployment's key: version, key id, nonce, ciphertext and tag, in base64url. The nonces
+ * are random, so a key is good for 2³² tokens (NIST SP 800-38D §8.3). Nothing is bound to a workspace: what is sealed is
+ * what the web said, and who holds the token has been shown it.
+ */
+export function createSeal(ring: KeyRing): SearchSeal {
+  function seal(purpose: Purpose, value: unknown): string {
+    const [{ id, secret }] = ring.keys();
+    const nonce = randomBytes(nonceBytes);
+    const head = Buffer.concat([Buffer.of(version), id, nonce]);
+    const cipher = createCipheriv('aes-256-gcm', secret, nonce, { authTagLength: tagBytes });
+    cipher.setAAD(Buffer.concat([head, Buffer.from(purpose)]));
+    const text = cipher.update(JSON.stringify(value), 'utf8');
+    return Buffer.concat([head, text, cipher.final(), cipher.getAuthTag()]).toString('base64url');
+  }
+
+  function open(purpose: Purpose, token: string): unknown {
+    if (token.length > maxToken || !/^[\w-]+$/.test(token)) return undefined;
+    const bytes = Buffer.from(token, 'base64url');
+    // One token for one content: base64 with other bits at its end would be a second one.
+    if (bytes.length < headBytes + tagBytes || bytes.toString('base64url') !== token) return undefined;
+    const head = bytes.subarray(0, headBytes);
+    const key = ring.keys().find(({ id }) => id.equals(head.subarray(1, 1 + idBytes)));
+    if (head[0] !== version || key === undefined) return undefined;
+    const nonce = head.subarray(1 + idBytes);
+    const decipher = createDecipheriv('aes-256-gcm', key.secret, nonce, { authTagLength: tagBytes });
+    decipher.setAAD(Buffer.concat([head, Buffer.from(purpose)]));
+    decipher.setAuthTag(bytes.subarray(-tagBytes));
+    try {
+      const text = Buffer.concat([decipher.update(bytes.subarray(headBytes, -tagBytes)), decipher.final()]);
+      return JSON.parse(text.toString('utf8'));
+    } catch {
+      return undefined;
+    }
+  }
+
+  return {
+    sealSource: ({ number, url, title, text, pageAge }) =>
+      seal('web search source', [number, url, title, text, ...(pageAge === undefined ? [] : [pageAge])]),
+    openSource: (token) => {
+      const { data } = sealedSource.safeParse(open('web search source', token));
+      if (data === undefined) return undefined;
+      const [number, url, title, text, pageAge] = data;
+      return { number, url, title, text, ...(pageAge === undefined ? {} : { pageAge }) };
+    },
+    sealNumber: (number) => seal('web search number', number),
+    openNumber: (token) => sealedNumber.safeParse(open('web search number', token)).data,
+  };
+}

@@ -1,0 +1,87 @@
+import type { Clock } from '../../core/clock.ts';
+import { pageFilter } from '../../core/search-domains.ts';
+import type { SearchFinding, SearchProvider, SearchQuery } from '../../core/search-provider.ts';
+import type { Upstream } from '../../core/upstream.ts';
+import { callProvider, type ProviderAnswer } from './call-provider.ts';
+import type { SearchApi } from './search-api.ts';
+
+/** Longest that one try may take, milliseconds. A caller waits for it, twice at most. */
+const timeoutMs = 8_000;
+
+/** Longest address that is handed on. */
+const maxUrl = 2048;
+
+type Tried = SearchFinding & { readonly mayTryAgain?: 'as-it-was' | 'without-location' };
+
+const unavailable = (detail: string, mayTryAgain?: Tried['mayTryAgain']): Tried => ({
+  ...{ kind: 'error', code: 'unavailable', detail },
+  ...(mayTryAgain === undefined ? {} : { mayTryAgain }),
+});
+
+/**
+ * A provider behind its API: one retry of what may pass, sites filtered whatever the provider made of them, and every
+ * failure an answer. What is wrong with the operator's key or plan is not tried again.
+ */
+export function createProvider(
+  api: SearchApi,
+  options: {
+    readonly upstream: Upstream;
+    readonly cluster: string;
+    readonly clock: Clock;
+    /** The key of its API; rejects where it cannot be had. */
+    readonly readKey: () => Promise<string>;
+  },
+): SearchProvider {
+  const { upstream, cluster, clock, readKey } = options;
+
+  async function tryOnce(query: SearchQuery, signal: AbortSignal): Promise<Tried> {
+    const key = await readKey().catch(() => undefined);
+    if (key === undefined) return unavailable('its key file cannot be read');
+    const call = api.write(query, key);
+    const { method, path, body } = call;
+    const answer = await callProvider(
+      {
+        ...{ cluster, authority: api.url.host, path, body, accept: 'application/json' },
+        ...(method === 'GET' ? { method } : {}),
+        ...(call.contentType === undefined ? {} : { contentType: call.contentType }),
+        ...(call.headers === undefined ? {} : { headers: call.headers }),
+        ...(call.authorization === undefined ? {} : { authorization: call.authorization }),
+      },
+      { upstream, clock, timeoutMs, signal },
+    );
+    return judge(answer, query);
+  }
+
+  function judge(answer: ProviderAnswer, query: SearchQuery): Tried {
+    if (answer.kind === 'failed') return unavailable(answer.reason, 'as-it-was');
+    const { status, body } = answer;
+    const detail = `status ${status}`;
+    if (status === 429) return { kind: 'error', code: 'too_many_requests', detail };
+    // It does not take a parameter: a place it does not know is the only one of ours that comes from a caller.
+    if (status === 400 || status === 422) return unavailable(detail, 'without-location');
+    if (status >= 500) return unavailable(detail, 'as-it-was');
+    if (status !== 200) return unavailable(detail);
+    const hits = api.read(parse(body));
+    if (hits === undefined) return unavailable('an answer that cannot be read', 'as-it-was');
+    const allows = pageFilter(query.domains);
+    return { kind: 'found', hits: hits.filter(({ url }) => url.length <= maxUrl && allows(url)) };
+  }
+
+  async function search(query: SearchQuery, signal: AbortSignal): Promise<SearchFinding> {
+    const first = await tryOnce(query, signal);
+    if (first.mayTryAgain === undefined || signal.aborted) return first;
+    const { location, ...without } = query;
+    if (first.mayTryAgain === 'as-it-was') return tryOnce(query, signal);
+    return location === undefined ? first : tryOnce(without, signal);
+  }
+
+  return { name: api.name, search };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

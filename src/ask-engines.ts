@@ -1,0 +1,91 @@
+import type { Round } from './core/capability.ts';
+import type { Clock } from './core/clock.ts';
+import type { Dialect } from './core/dialect.ts';
+import type { AnswerEvent } from './core/event.ts';
+import type { Health } from './core/health.ts';
+import type { Plan } from './core/plan.ts';
+import type { PreparedRequest } from './core/prepared.ts';
+import type { StructureChecker } from './core/structure.ts';
+import type { Telemetry } from './core/telemetry.ts';
+import type { Upstream } from './core/upstream.ts';
+import { chatErrors } from './dialects/chat/read-error.ts';
+import { readResponseAs } from './dialects/chat/read-response-as.ts';
+import { capabilitiesOf, inlineReasoningOf } from './dialects/engines/engines.ts';
+import type { HedgeBudget } from './dispatch/hedge-budget.ts';
+import { type Dispatch, dispatch } from './dispatch/run.ts';
+import { upstreamCall } from './dispatch/upstream-call.ts';
+import { judgeFor } from './judge.ts';
+import type { TokenCounters } from './settlement/exact-meter.ts';
+
+export interface EngineOptions {
+  readonly upstream: Upstream;
+  readonly health: Health;
+  readonly hedges: HedgeBudget;
+  readonly structures: Pick<StructureChecker, 'check'>;
+  readonly telemetry: Telemetry;
+  readonly clock: Clock;
+  /** Letters and digits that nobody can guess. */
+  readonly newId: () => string;
+  /** Longest silence of an attempt, milliseconds. */
+  readonly idleMs: number;
+}
+
+/** One call to a model, over all the routes of its plan. */
+export interface EngineAsk {
+  readonly requestId: string;
+  readonly dialect: Pick<Dialect, 'idPrefixes'>;
+  readonly prepared: PreparedRequest;
+  readonly plan: Plan;
+  readonly counters: TokenCounters | undefined;
+  /** Aborts when the caller leaves. */
+  readonly signal: AbortSignal;
+  /** Absent in the first call of an answer. */
+  readonly round?: Round;
+  readonly deliver: (events: readonly AnswerEvent[]) => void;
+}
+
+/** A whole answer says nothing until it is complete: its silence proves less than a stream's, by this factor. */
+const wholeAnswerPatience = 10;
+
+/** Asks the engines of a plan, and judges the structure of what they answer. */
+export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
+  const { requestId, dialect, prepared, plan, counters, signal, round } = ask;
+  const { upstream, health, hedges, telemetry, clock, idleMs, newId } = options;
+  const { tools, sampling, stream, responseFormat } = prepared.request;
+  const maxOutputTokens = round === undefined ? prepared.request.maxOutputTokens : round.maxOutputTokens;
+  const judge = judgeFor(round === undefined ? prepared.request : { ...prepared.request, toolChoice: 'auto' }, options);
+  const newToolId = (): string => dialect.idPrefixes.toolCall + newId();
+  const readOptions = { toolNames: new Set(tools.map((tool) => tool.name)), newToolId };
+  const running = dispatch({
+    ...{ plan, upstream, clock, health, hedges, signal },
+    errors: chatErrors,
+    idleMs: stream ? idleMs : idleMs * wholeAnswerPatience,
+    asked: {
+      ...{ stream, choices: sampling.n ?? 1, isJson: responseFormat !== undefined && responseFormat.type !== 'text' },
+      ...(maxOutputTokens === undefined ? {} : { cap: maxOutputTokens }),
+    },
+    ...(counters === undefined ? {} : { countText: counters.countText }),
+    callFor: (planned, resume) => upstreamCall(prepared, planned, { affinity: plan.affinity, resume, round }),
+    readerFor: (planned, { contentType, ...how }) => {
+      const reasoning = inlineReasoningOf(planned);
+      return readResponseAs(contentType, { ...readOptions, ...how, ...(reasoning === undefined ? {} : { reasoning }) });
+    },
+    continuationOf: ({ route }) => {
+      const { continuation: mark, continuesReasoning = false } = capabilitiesOf(route);
+      return { mark, reasoning: continuesReasoning };
+    },
+    ...(judge === undefined || stream ? {} : { judge: (events, { route }) => judge.whole(events, route) }),
+    deliver: (events) => {
+      if (stream) judge?.take(events);
+      ask.deliver(events);
+    },
+    attempting: (route, reason) => telemetry.attempt(requestId, route.id, reason),
+    failed: (route, fault) => telemetry.fault(requestId, route.id, fault),
+  });
+  if (judge === undefined || !stream) return running;
+  const ended = running.ended.then((end) => {
+    if (end.kind === 'completed' && !end.resumed) judge.streamed(end.route);
+    return end;
+  });
+  return { ...running, ended };
+}

@@ -1,0 +1,59 @@
+import type { FinishReason } from '../core/event.ts';
+import type { RoundSaid } from './collect-round.ts';
+import { readQuery, type ReadQuery } from './read-query.ts';
+
+/** Most searches in one response, whatever a request allows. */
+export const maxSearches = 20;
+
+/** Most calls to the model in one response: a model that never comes to an answer is stopped. */
+export const maxRounds = 30;
+
+/** What is left of what a response may take. */
+export interface Allowance {
+  readonly searches: number;
+  readonly rounds: number;
+  /** Tokens; undefined where the caller set no cap. */
+  readonly output: number | undefined;
+}
+
+/** One search to be made, or refused. */
+export type SearchStep = ReadQuery & { readonly deltas: number };
+
+/** What follows a round. */
+export type NextStep =
+  | { readonly kind: 'finish'; readonly reason: FinishReason }
+  | {
+      readonly kind: 'search';
+      readonly searches: readonly SearchStep[];
+      /** What follows the results: the model goes on, or the caller's own tools are to be called, or it ends here. */
+      readonly after:
+        | { readonly kind: 'round'; readonly search: 'offered' | 'withdrawn' }
+        | { readonly kind: 'finish'; readonly reason: FinishReason };
+    };
+
+/** Decides what follows a round: a pure function of what the model said and what is left. */
+export function nextStep(said: RoundSaid, left: Allowance): NextStep {
+  const { finish = 'stop', searches, callsCaller } = said;
+  // A call that was cut by the cap is no call, and a refusal ends the answer.
+  if (searches.length === 0 || finish === 'length' || finish === 'content_filter') {
+    return { kind: 'finish', reason: finish };
+  }
+  let granted = 0;
+  const steps = searches.map(({ arguments: text, deltas }): SearchStep => {
+    const read = readQuery(text);
+    if (read.kind === 'refused') return { ...read, deltas };
+    if (granted >= left.searches) return { kind: 'refused', input: read.input, code: 'max_uses_exceeded', deltas };
+    granted += 1;
+    return { ...read, deltas };
+  });
+  return { kind: 'search', searches: steps, after: after() };
+
+  function after(): Extract<NextStep, { readonly kind: 'search' }>['after'] {
+    if (callsCaller) return { kind: 'finish', reason: 'tool_calls' };
+    if (left.output !== undefined && left.output <= 0) return { kind: 'finish', reason: 'length' };
+    if (left.rounds <= 0) return { kind: 'finish', reason: 'stop' };
+    // One word on it is enough: a model that goes on asking is not asked to stop again. The list of tools stays as it is
+    // for as long as it can, for the engine's cache of the prompt hangs on it.
+    return { kind: 'round', search: left.searches <= 0 && granted === 0 ? 'withdrawn' : 'offered' };
+  }
+}
