@@ -24,6 +24,8 @@ export interface SettlementOptions {
   readonly plan: Plan;
   /** The model's tokenizer, where it has one: it counts what no engine reports. */
   readonly counters?: TokenCounters;
+  /** What a search of the web costs. */
+  readonly searchPrice?: Money;
   /** Told what the request has cost so far: when it is dispatched, and while output is delivered, now and then. */
   readonly accrue?: (cost: Money) => void;
   /** When the request came: wall clock and monotonic, milliseconds. */
@@ -57,6 +59,8 @@ const accrueEveryMs = 100;
 
 export function createSettlement(options: SettlementOptions): Settlement {
   const { store, telemetry, clock, requestId, head, credential, prepared, plan, startedAt, begun } = options;
+  const { searchPrice } = options;
+  const prices = searchPrice === undefined ? plan.model.prices : { ...plan.model.prices, webSearch: searchPrice };
   const meter = createExactMeter(prepared.shape.bodyBytes, options.counters);
   const { stream, includeUsage } = prepared.request;
   // Nobody would see the split of a stream without a usage chunk.
@@ -70,10 +74,9 @@ export function createSettlement(options: SettlementOptions): Settlement {
   /** Before an engine has counted, the prompt is an estimate; it is never more than the model can read. */
   function costSoFar(): Money {
     const usage = meter.soFar();
-    return costOf(
-      { ...usage, promptTokens: Math.min(usage.promptTokens, plan.model.contextLength) },
-      plan.model.prices,
-    );
+    // With searches the model reads several prompts.
+    const most = prepared.request.webSearch === undefined ? plan.model.contextLength : Infinity;
+    return costOf({ ...usage, promptTokens: Math.min(usage.promptTokens, most) }, prices);
   }
 
   accrue(costSoFar());
@@ -92,7 +95,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
       const { usage: metered, countedBy } = await meter.bill(attempts === 0 ? 'not-dispatched' : kind);
       const splits = kind === 'completed' && countedBy !== 'estimate';
       const usage = splits && split !== undefined ? await split.complete(metered) : metered;
-      const cost = costOf(usage, plan.model.prices);
+      const cost = costOf(usage, prices);
       const output = watch.timing(usage);
       const outcome: Outcome = {
         ...{ requestId, kind, usage, countedBy, cost, attempts, startedAt },
