@@ -145,7 +145,7 @@ export function answerWithSearch(
       const used = await totals.close();
       const output = request.maxOutputTokens === undefined ? undefined : request.maxOutputTokens - totals.output();
       const step = nextStep(said, { searches: searchesLeft, rounds: maxRounds - rounds, output });
-      const finish = step.kind === 'finish' ? step : step.after;
+      const ending = step.kind === 'finish' ? step : step.after;
       deliver([used]);
       if (step.kind === 'search') {
         const found = await searchAll(step.searches);
@@ -159,8 +159,8 @@ export function answerWithSearch(
           };
         }
       }
-      if (finish.kind === 'finish') {
-        deliver([{ type: 'finish', choice: 0, reason: finish.reason }]);
+      if (ending.kind === 'finish') {
+        deliver([{ type: 'finish', choice: 0, ...ending.finish }]);
         return { kind: 'completed', route: end.route, attempts, resumed: isResumed };
       }
     }

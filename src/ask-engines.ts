@@ -1,5 +1,6 @@
 import type { Round } from './core/capability.ts';
 import type { Clock } from './core/clock.ts';
+import type { Dialect } from './core/dialect.ts';
 import type { AnswerEvent } from './core/event.ts';
 import type { Health } from './core/health.ts';
 import type { Plan } from './core/plan.ts';
@@ -32,6 +33,8 @@ export interface EngineOptions {
 /** One call to a model, over all the routes of its plan. */
 export interface EngineAsk {
   readonly requestId: string;
+  /** Its calls get the caller's kind of ids. */
+  readonly dialect: Dialect;
   readonly prepared: PreparedRequest;
   readonly plan: Plan;
   readonly counters: TokenCounters | undefined;
@@ -47,12 +50,15 @@ const wholeAnswerPatience = 10;
 
 /** Asks the engines of a plan, and judges the structure of what they answer. */
 export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
-  const { requestId, prepared, plan, counters, signal, round } = ask;
+  const { requestId, dialect, prepared, plan, counters, signal, round } = ask;
   const { upstream, health, hedges, telemetry, clock, idleMs, newId } = options;
   const { tools, sampling, stream, responseFormat } = prepared.request;
   const maxOutputTokens = round === undefined ? prepared.request.maxOutputTokens : round.maxOutputTokens;
   const judge = judgeFor(round === undefined ? prepared.request : { ...prepared.request, toolChoice: 'auto' }, options);
-  const readOptions = { toolNames: new Set(tools.map((tool) => tool.name)), newToolId: () => `call_${newId()}` };
+  const readOptions = {
+    toolNames: new Set(tools.map((tool) => tool.name)),
+    newToolId: () => dialect.idPrefixes.toolCall + newId(),
+  };
   const running = dispatch({
     ...{ plan, upstream, clock, health, hedges, signal },
     errors: chatErrors,

@@ -103,7 +103,8 @@ function begin(options: BeginOptions = {}) {
     looksLikeKey: (text) => text.startsWith('sk-weir-'),
     hashKey: (text) => `hash of ${text}`,
     abuseContact: 'abuse@example.com',
-    prepare: options.prepare ?? ((body) => countRelease(prepareHere(body, uncounted))),
+    prepare:
+      options.prepare ?? ((body, surface) => countRelease(prepareHere(body, { surface, countPrompt: uncounted }))),
     telemetry: {
       outcome: (outcome) => told.push(outcome),
       refusal: (_, failure) => refusals.push(failure),
@@ -486,7 +487,9 @@ describe('a caller who leaves', () => {
     const exchange = run.send();
     await settle();
     exchange.leave();
-    prepared.resolve(prepareHere(new TextEncoder().encode(JSON.stringify(ask)), uncounted));
+    prepared.resolve(
+      prepareHere(new TextEncoder().encode(JSON.stringify(ask)), { surface: 'chat', countPrompt: uncounted }),
+    );
     await settle();
     expect(run.upstream.calls).toHaveLength(0);
     expect(run.store.outcomes.map((outcome) => outcome.cost)).toEqual(run.store.outcomes.map(() => 0n));

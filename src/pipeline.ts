@@ -13,8 +13,9 @@ import type { Snapshots } from './catalog/snapshots.ts';
 import type { Credential, OutcomeKind } from './core/account.ts';
 import type { AddressGate } from './core/address-gate.ts';
 import type { Snapshot } from './core/catalog.ts';
+import type { Dialect, Surface } from './core/dialect.ts';
 import type { RelayedEvent } from './core/event.ts';
-import type { Exchange, Headers } from './core/exchange.ts';
+import type { Exchange } from './core/exchange.ts';
 import { asFailure, Failure } from './core/failure.ts';
 import type { Health } from './core/health.ts';
 import type { Limits } from './core/limits.ts';
@@ -25,9 +26,11 @@ import type { Tokenizers } from './core/tokenizer.ts';
 import { capabilitiesOf } from './dialects/engines/engines.ts';
 import { templateArguments } from './dialects/engines/template-arguments.ts';
 import type { Dispatch, DispatchEnd } from './dispatch/run.ts';
+import { endpointOf } from './endpoint.ts';
 import { keepAlive } from './keep-alive.ts';
 import { countersFor } from './prompt-counters.ts';
 import { replyFailure } from './reply-failure.ts';
+import { replyFixed } from './reply-fixed.ts';
 import { type Relay, relayAnswer } from './relay.ts';
 import type { PrefixAffinity } from './routing/affinity.ts';
 import { checkContext } from './routing/context.ts';
@@ -43,7 +46,7 @@ export interface PipelineOptions extends AuthenticateOptions, EngineOptions {
   readonly snapshots: Snapshots;
   /** The body of `GET /v1/models`. */
   readonly modelList: () => string;
-  readonly prepare: (body: Uint8Array) => PreparedRequest | Promise<PreparedRequest>;
+  readonly prepare: (body: Uint8Array, surface: Surface) => PreparedRequest | Promise<PreparedRequest>;
   readonly tokenizers: Tokenizers;
   readonly health: Health & RoutingView;
   readonly affinity: PrefixAffinity;
@@ -64,9 +67,14 @@ export interface Pipeline {
   readonly inFlight: () => number;
 }
 
-/** Who asked, when, and what that takes. */
-interface Caller {
+/** Which request it is, and the format that its caller speaks. */
+interface Asking {
   readonly requestId: string;
+  readonly dialect: Dialect;
+}
+
+/** Who asked, when, and what that takes. */
+interface Caller extends Asking {
   /** Wall clock and monotonic, milliseconds. */
   readonly startedAt: number;
   readonly begun: number;
@@ -83,27 +91,21 @@ interface Work extends Caller {
   readonly counters: TokenCounters | undefined;
 }
 
-const json: Headers = [['content-type', 'application/json']];
-const preflight: Headers = [
-  ['access-control-allow-origin', '*'],
-  ['access-control-allow-methods', 'GET'],
-  ['access-control-allow-headers', '*'],
-  ['access-control-max-age', '86400'],
-];
-
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { store, snapshots, tokenizers, health, affinity, telemetry, clock, newId } = options;
   let inFlight = 0;
 
-  async function complete(exchange: Exchange, requestId: string): Promise<void> {
+  async function complete(exchange: Exchange, asking: Asking): Promise<void> {
     const { head } = exchange;
-    const begin = { requestId, startedAt: clock.now(), begun: clock.elapsed() };
+    const { keyHeaders } = asking.dialect;
+    const begin = { ...asking, startedAt: clock.now(), begun: clock.elapsed() };
     checkLoad(
       { head, startedAt: begin.startedAt, openRequests: inFlight },
       { ...options.load, random: options.random },
     );
-    const credential = await throughGate(head.address, options.gate, () => authenticate(head, options));
-    const admitted = await admit(credential, { limits: options.limits, latest: () => credentialNow(head, options) });
+    const presented = { ...options, keyHeaders };
+    const credential = await throughGate(head.address, options.gate, () => authenticate(head, presented));
+    const admitted = await admit(credential, { limits: options.limits, latest: () => credentialNow(head, presented) });
     try {
       await completeAdmitted(exchange, { ...begin, credential, admitted });
     } finally {
@@ -117,7 +119,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     if (!store.canSettle())
       throw new Failure('overloaded', 'The service cannot keep its accounts right now. Retry later.');
     checkDeclaredSize(head);
-    const prepared = await options.prepare(await exchange.body(maxBodyBytes));
+    const { surface } = caller.dialect;
+    const prepared = await options.prepare(await exchange.body(maxBodyBytes), surface);
     const { snapshot, release } = snapshots.lease();
     try {
       checkSearch(prepared.request, options.search);
@@ -133,7 +136,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const { search } = options;
       const searching = search === undefined ? {} : { searchPrice: search.price };
       const { accrue } = caller.admitted;
-      const facts = { ...caller, head, prepared, plan, accrue };
+      const facts = { ...caller, surface, head, prepared, plan, accrue };
       const settlement = createSettlement({ ...facts, ...counting, ...searching, store, telemetry, clock });
       await serve({ ...caller, exchange, prepared, plan, settlement, counters });
     } finally {
@@ -153,9 +156,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   /** Dispatches a request, relays its answer, and settles the bill before the answer's last words. */
   async function serve(work: Work): Promise<void> {
-    const { exchange, admitted, prepared, plan, settlement } = work;
+    const { exchange, dialect, admitted, prepared, plan, settlement } = work;
     const { request } = prepared;
-    const relay = relayAnswer({ exchange, identity: identityOf(work), request, headers: work.admitted.headers });
+    const relay = relayAnswer({ exchange, dialect, identity: identityOf(work), request, headers: admitted.headers });
     const silence = keepAlive({ clock, everyMs: options.keepAliveMs, speak: relay.keepAlive });
     let wasBegun = false;
     try {
@@ -198,49 +201,30 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     return running;
   }
 
-  function answer(exchange: Exchange, requestId: string): Promise<void> | undefined {
-    const { method, path } = exchange.head;
-    const [pathname] = path.split('?', 1);
-    switch (`${method} ${pathname}`) {
-      case 'POST /v1/chat/completions':
-        return complete(exchange, requestId);
-      case 'GET /v1/models':
-        exchange.reply(200, [...json, ['access-control-allow-origin', '*']], options.modelList());
-        return undefined;
-      case 'OPTIONS /v1/models':
-        exchange.reply(204, preflight, '');
-        return undefined;
-      case 'GET /healthz':
-        exchange.reply(200, json, '{"status":"ok"}');
-        return undefined;
-      default:
-        throw new Failure('not_found', 'There is nothing at this path and method.');
-    }
-  }
-
-  function refuse(exchange: Exchange, requestId: string, error: unknown): void {
+  function refuse(exchange: Exchange, { requestId, dialect }: Asking, error: unknown): void {
     // The caller left before the request was complete: nobody is there to be told, and nobody is to blame.
     if (exchange.signal.aborted && error === exchange.signal.reason) return;
     const failure = asFailure(error);
     telemetry.refusal(requestId, failure);
-    replyFailure(exchange, failure);
+    replyFailure(exchange, failure, dialect);
   }
 
   return {
     inFlight: () => inFlight,
     handle: (exchange) => {
-      const requestId = `chatcmpl-${newId()}`;
-      inFlight += 1;
-      const over = (): void => {
-        inFlight -= 1;
-      };
+      const { kind, dialect } = endpointOf(exchange.head);
+      const asking: Asking = { requestId: dialect.idPrefixes.request + newId(), dialect };
+      if (kind === 'answer') {
+        inFlight += 1;
+        void complete(exchange, asking)
+          .catch((error: unknown) => refuse(exchange, asking, error))
+          .finally(() => (inFlight -= 1));
+        return;
+      }
       try {
-        const answering = answer(exchange, requestId);
-        if (answering === undefined) over();
-        else answering.catch((error: unknown) => refuse(exchange, requestId, error)).finally(over);
+        replyFixed(exchange, kind, options.modelList);
       } catch (error) {
-        over();
-        refuse(exchange, requestId, error);
+        refuse(exchange, asking, error);
       }
     },
   };

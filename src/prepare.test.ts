@@ -8,7 +8,7 @@ const bodyWith = (more: string): string => `{"model":"demo/tiny","messages":[{"r
 
 describe('preparing a request', () => {
   it('reads the body and writes it for a route', () => {
-    const prepared = prepareHere(encode(bodyWith(',"temperature":0.5')), uncounted);
+    const prepared = prepareHere(encode(bodyWith(',"temperature":0.5')), { surface: 'chat', countPrompt: uncounted });
     expect(prepared).toMatchObject({
       shape: { bodyBytes: 83, isAscii: true, messages: 1, tools: 0, toolCalls: 0, images: 0, prefixes: [] },
       request: { modelId: 'demo/tiny' },
@@ -21,7 +21,7 @@ describe('preparing a request', () => {
   it('sees images in any message', () => {
     const body =
       '{"model":"m/x","messages":[{"role":"user","content":"a"},{"role":"user","content":[{"type":"image_url","image_url":"https://x"}]}]}';
-    expect(prepareHere(encode(body), uncounted).shape.images).toBe(1);
+    expect(prepareHere(encode(body), { surface: 'chat', countPrompt: uncounted }).shape.images).toBe(1);
   });
 
   it.each([
@@ -30,19 +30,21 @@ describe('preparing a request', () => {
     ['two of them', '{}{}'],
     ['a number that is none', bodyWith(',"n":NaN')],
   ])('refuses %s as no JSON, without a word of it', (_, body) => {
-    expect(() => prepareHere(encode(body), uncounted)).toThrow(
+    expect(() => prepareHere(encode(body), { surface: 'chat', countPrompt: uncounted })).toThrow(
       expect.objectContaining({ code: 'invalid_request', message: 'The request body is not valid JSON.' }) as Error,
     );
   });
 
   it('refuses bytes that are no UTF-8', () => {
-    expect(() => prepareHere(Uint8Array.of(0x22, 0xc3, 0x28, 0x22), uncounted)).toThrow(
-      expect.objectContaining({ code: 'invalid_request' }) as Error,
-    );
+    expect(() =>
+      prepareHere(Uint8Array.of(0x22, 0xc3, 0x28, 0x22), { surface: 'chat', countPrompt: uncounted }),
+    ).toThrow(expect.objectContaining({ code: 'invalid_request' }) as Error);
   });
 
   it('takes a byte order mark', () => {
-    expect(prepareHere(encode(`\u{FEFF}${bodyWith('')}`), uncounted).request.modelId).toBe('demo/tiny');
+    expect(
+      prepareHere(encode(`\u{FEFF}${bodyWith('')}`), { surface: 'chat', countPrompt: uncounted }).request.modelId,
+    ).toBe('demo/tiny');
   });
 
   it.each([
@@ -55,24 +57,36 @@ describe('preparing a request', () => {
         message: expect.stringContaining(`${field}: nested deeper`) as string,
       }) as Error;
     const tool = `,"tools":[{"type":"function","function":{"name":"f","parameters":{"x":${deep}}}}]`;
-    expect(() => prepareHere(encode(bodyWith(tool)), uncounted)).toThrow(refused('tools[0].function.parameters'));
+    expect(() => prepareHere(encode(bodyWith(tool)), { surface: 'chat', countPrompt: uncounted })).toThrow(
+      refused('tools[0].function.parameters'),
+    );
     const format = `,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{"x":${deep}}}}`;
-    expect(() => prepareHere(encode(bodyWith(format)), uncounted)).toThrow(
+    expect(() => prepareHere(encode(bodyWith(format)), { surface: 'chat', countPrompt: uncounted })).toThrow(
       refused('response_format.json_schema.schema'),
     );
     // In a field that nobody reads, depth harms nobody.
-    expect(() => prepareHere(encode(bodyWith(`,"unknown":${deep}`)), uncounted).bodyFor(targetOf('a'))).not.toThrow();
+    expect(() =>
+      prepareHere(encode(bodyWith(`,"unknown":${deep}`)), { surface: 'chat', countPrompt: uncounted }).bodyFor(
+        targetOf('a'),
+      ),
+    ).not.toThrow();
   });
 
   it('takes a schema of 256 levels', () => {
     const schema = `,"tools":[{"type":"function","function":{"name":"f","parameters":${'{"a":'.repeat(256)}1${'}'.repeat(256)}}}]`;
-    expect(prepareHere(encode(bodyWith(schema)), uncounted).request.tools).toHaveLength(1);
+    expect(
+      prepareHere(encode(bodyWith(schema)), { surface: 'chat', countPrompt: uncounted }).request.tools,
+    ).toHaveLength(1);
     const deeper = schema.replace('1', '{}');
-    expect(() => prepareHere(encode(bodyWith(deeper)), uncounted)).toThrow('nested deeper');
+    expect(() => prepareHere(encode(bodyWith(deeper)), { surface: 'chat', countPrompt: uncounted })).toThrow(
+      'nested deeper',
+    );
   });
 
   it('passes a lone surrogate on as it came', () => {
     const body = '{"model":"m/x","messages":[{"role":"user","content":"a\\ud800b"}]}';
-    expect(prepareHere(encode(body), uncounted).bodyFor(targetOf('a'))).toContain('"a\\ud800b"');
+    expect(prepareHere(encode(body), { surface: 'chat', countPrompt: uncounted }).bodyFor(targetOf('a'))).toContain(
+      '"a\\ud800b"',
+    );
   });
 });

@@ -1,14 +1,9 @@
+import type { AnswerIdentity, AskedAnswer, Dialect } from './core/dialect.ts';
 import type { RelayedEvent } from './core/event.ts';
 import type { Exchange, Headers } from './core/exchange.ts';
-import { errorBody, Failure } from './core/failure.ts';
+import { Failure } from './core/failure.ts';
 import type { Request } from './core/request.ts';
 import type { Bill } from './core/usage.ts';
-import {
-  type AnswerIdentity,
-  createJsonWriter,
-  createStreamWriter,
-  writeError,
-} from './dialects/chat/write-response.ts';
 import { eventStreamType } from './dialects/sse.ts';
 
 /** How an answer reaches its caller: as a stream, or whole. */
@@ -24,36 +19,24 @@ export interface Relay {
 
 export interface RelayOptions {
   readonly exchange: Exchange;
+  readonly dialect: Dialect;
   readonly identity: AnswerIdentity;
-  readonly request: Pick<Request, 'stream' | 'includeUsage' | 'inert'>;
+  readonly request: AskedAnswer & Pick<Request, 'stream' | 'inert'>;
   /** What the answer's head says besides. */
   readonly headers: Headers;
 }
 
-interface Relaying {
-  readonly exchange: Exchange;
-  readonly identity: AnswerIdentity;
-  readonly includeUsage: boolean;
-  /** Besides the content type. */
-  readonly headers: Headers;
-}
-
 /** Relays an answer in the way its request asks for. */
-export function relayAnswer({ exchange, identity, request, headers }: RelayOptions): Relay {
-  const { stream, includeUsage, inert } = request;
+export function relayAnswer(options: RelayOptions): Relay {
+  const { stream, inert } = options.request;
   const named: Headers = inert.length === 0 ? [] : [['x-service-inert-params', inert.join(', ')]];
-  const relaying = {
-    exchange,
-    identity,
-    includeUsage,
-    headers: [['cache-control', 'no-store'], ...headers, ...named],
-  } as const;
-  return stream ? relayStream(relaying) : relayJson(relaying);
+  const headers: Headers = [['cache-control', 'no-store'], ...options.headers, ...named];
+  return stream ? relayStream({ ...options, headers }) : relayJson({ ...options, headers });
 }
 
 /** As server-sent events. */
-function relayStream({ exchange, identity, includeUsage, headers }: Relaying): Relay {
-  const writer = createStreamWriter(identity, { includeUsage });
+function relayStream({ exchange, dialect, identity, request, headers }: RelayOptions): Relay {
+  const writer = dialect.createStreamWriter(identity, request);
   const typed: Headers = [['content-type', `${eventStreamType}; charset=utf-8`], ...headers];
   return {
     push: (events) => {
@@ -63,7 +46,7 @@ function relayStream({ exchange, identity, includeUsage, headers }: Relaying): R
     },
     keepAlive: () => {
       exchange.start(200, typed);
-      exchange.write(': keep-alive\n\n');
+      exchange.write(writer.keepAlive());
     },
     finish: (bill) => exchange.end(writer.finish(bill)),
     fail: () =>
@@ -72,8 +55,8 @@ function relayStream({ exchange, identity, includeUsage, headers }: Relaying): R
 }
 
 /** As one JSON object. */
-function relayJson({ exchange, identity, headers }: Relaying): Relay {
-  const writer = createJsonWriter(identity);
+function relayJson({ exchange, dialect, identity, request, headers }: RelayOptions): Relay {
+  const writer = dialect.createJsonWriter(identity, request);
   const typed: Headers = [['content-type', 'application/json'], ...headers];
   const incomplete = (): Failure =>
     new Failure('upstream_incomplete', 'The answer could not be completed. Nothing is billed; it is safe to retry.');
@@ -92,6 +75,6 @@ function relayJson({ exchange, identity, headers }: Relaying): Relay {
       if (exchange.started()) exchange.end(text);
       else exchange.reply(200, typed, text);
     },
-    fail: () => exchange.end(writeError(errorBody(incomplete()))),
+    fail: () => exchange.end(dialect.writeError(incomplete())),
   };
 }

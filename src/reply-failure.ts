@@ -1,9 +1,9 @@
+import type { Dialect } from './core/dialect.ts';
 import type { Exchange, Headers } from './core/exchange.ts';
-import { errorBody, type Failure } from './core/failure.ts';
-import { writeError } from './dialects/chat/write-response.ts';
+import type { Failure } from './core/failure.ts';
 
 /** Answers an exchange with a failure: its status, its headers, and the envelope of service specification §7.1. */
-export function replyFailure(exchange: Exchange, failure: Failure): void {
+export function replyFailure(exchange: Exchange, failure: Failure, { writeError }: Dialect): void {
   const { retryAfterSeconds, row, headers } = failure;
   // Service specification §4.1.3: this one status is plain text.
   if (failure.code === 'body_too_large') {
@@ -12,5 +12,5 @@ export function replyFailure(exchange: Exchange, failure: Failure): void {
   }
   const wait: Headers = retryAfterSeconds === undefined ? [] : [['retry-after', String(retryAfterSeconds)]];
   const all: Headers = [['content-type', 'application/json'], ...wait, ...headers];
-  exchange.reply(row.status, all, writeError(errorBody(failure)));
+  exchange.reply(row.status, all, writeError(failure));
 }

@@ -151,7 +151,11 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     ...(found === undefined ? {} : { provider: found.provider }),
   };
   const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
-  const worker = startPrepareWorker({ script: new URL('./prepare-worker.ts', import.meta.url), tokenizerRoot });
+  const worker = startPrepareWorker({
+    script: new URL('./prepare-worker.ts', import.meta.url),
+    tokenizerRoot,
+    ...(sealing === undefined ? {} : { sealFiles: sealing }),
+  });
   const tokenizers = startTokenizers({ root: tokenizerRoot });
   const structures = startStructureChecker();
   const health = createHealth({ clock: systemClock, random: Math.random });
@@ -223,8 +227,10 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     abuseContact: settings.WEIR_ABUSE_CONTACT,
     snapshots: catalog.snapshots,
     modelList: catalog.modelList,
-    prepare: (body) =>
-      body.length <= largestBodyHere ? prepareHere(body, tokenizers.countPrompt) : worker.prepare(body),
+    prepare: (body, surface) =>
+      body.length <= largestBodyHere
+        ? prepareHere(body, { surface, countPrompt: tokenizers.countPrompt, ...(search && { seal: search.seal }) })
+        : worker.prepare(body, surface),
     tokenizers,
     upstream: egress,
     health,

@@ -3,13 +3,17 @@ import { credentialOf } from '../../test/support/credential-of.ts';
 import type { Credential } from '../core/account.ts';
 import { authenticate, bearerText } from './authenticate.ts';
 
-const headOf = (authorization?: string) => ({
+const headOf = (authorization?: string, apiKey?: string) => ({
   ...{ method: 'POST', path: '/' },
-  header: (name: string) => (name === 'authorization' ? authorization : undefined),
+  header: (name: string) => ({ authorization, 'x-api-key': apiKey })[name],
 });
 
-function attempt(authorization: string | undefined, credential: Credential | undefined, lookedUp: string[] = []) {
-  return authenticate(headOf(authorization), {
+type Headers = string | undefined | { readonly authorization?: string; readonly apiKey?: string };
+
+function attempt(headers: Headers, credential: Credential | undefined, lookedUp: string[] = []) {
+  const { authorization, apiKey } = typeof headers === 'object' ? headers : { authorization: headers };
+  return authenticate(headOf(authorization, apiKey), {
+    keyHeaders: typeof headers === 'object' ? ['x-api-key', 'authorization'] : ['authorization'],
     store: {
       findCredential: (hash) => {
         lookedUp.push(hash);
@@ -51,6 +55,33 @@ describe('authentication (service specification §5)', () => {
     const lookedUp: string[] = [];
     await expect(attempt(header, credentialOf(), lookedUp)).rejects.toMatchObject({ code: 'unauthenticated' });
     expect(lookedUp).toEqual([]);
+  });
+
+  it.each([
+    [{ apiKey: 'sk-weir-a' }, ['hash of sk-weir-a']],
+    [{ apiKey: ' sk-weir-a ' }, ['hash of sk-weir-a']],
+    [{ authorization: 'Bearer sk-weir-a' }, ['hash of sk-weir-a']],
+    [{ apiKey: 'sk-weir-a', authorization: 'Bearer sk-weir-b' }, ['hash of sk-weir-a']],
+    [{ apiKey: 'of another service', authorization: 'Bearer sk-weir-b' }, ['hash of sk-weir-b']],
+    [{ apiKey: 'sk-weir-a', authorization: 'Bearer of-another-service' }, ['hash of sk-weir-a']],
+  ])('finds the key where both headers may carry it: %j', async (headers, expected) => {
+    const lookedUp: string[] = [];
+    expect(await attempt(headers, credentialOf(), lookedUp)).toEqual(credentialOf());
+    expect(lookedUp).toEqual(expected);
+  });
+
+  it('does not look for it where its callers do not put it, and says where they do', async () => {
+    const head = headOf(undefined, 'sk-weir-a');
+    const options = {
+      ...{ looksLikeKey: () => true, hashKey: String, abuseContact: '' },
+      store: { findCredential: () => credentialOf(), settle: () => Promise.resolve(), canSettle: () => true },
+    };
+    await expect(authenticate(head, { ...options, keyHeaders: ['authorization'] })).rejects.toThrow(
+      /^Missing or invalid API key: send "Authorization: Bearer <API_KEY>"\.$/,
+    );
+    await expect(authenticate(headOf(), { ...options, keyHeaders: ['x-api-key', 'authorization'] })).rejects.toThrow(
+      '"x-api-key: <API_KEY>" or "Authorization: Bearer <API_KEY>"',
+    );
   });
 
   const suspended = { status: 'suspended' } as const;

@@ -1,4 +1,5 @@
 import type { Credential } from '../core/account.ts';
+import type { KeyHeader } from '../core/dialect.ts';
 import { Failure } from '../core/failure.ts';
 import type { RequestHead } from '../core/exchange.ts';
 import type { Store } from '../core/store.ts';
@@ -13,21 +14,52 @@ export interface AuthenticateOptions {
   readonly abuseContact: string;
 }
 
-const refusal = (): Failure =>
-  new Failure('unauthenticated', 'Missing or invalid API key: send "Authorization: Bearer <API_KEY>".');
+/** How a caller sends a key in each header, for who sent none. */
+const forms: Readonly<Record<KeyHeader, string>> = {
+  authorization: '"Authorization: Bearer <API_KEY>"',
+  'x-api-key': '"x-api-key: <API_KEY>"',
+};
 
 /** Text of a bearer credential (RFC 6750 §2.1); the scheme's case does not matter (RFC 9110 §11.1). */
 export function bearerText(head: RequestHead): string | undefined {
   return /^bearer +(\S+)$/i.exec(head.header('authorization')?.trim() ?? '')?.[1];
 }
 
+const textIn = (head: RequestHead, header: KeyHeader): string | undefined =>
+  header === 'authorization' ? bearerText(head) : head.header(header)?.trim();
+
+/**
+ * The key among the headers in which it may come; undefined when there is none. Clients may send two of them, one with
+ * another service's key: the first that looks like ours counts.
+ */
+function keyIn(head: RequestHead, { keyHeaders, looksLikeKey }: PresentedKey): string | undefined {
+  for (const header of keyHeaders) {
+    const text = textIn(head, header);
+    if (text !== undefined && looksLikeKey(text)) return text;
+  }
+  return undefined;
+}
+
+/** Where a key may stand, and what it looks like. */
+interface PresentedKey extends Pick<AuthenticateOptions, 'looksLikeKey'> {
+  /** In the order in which it is looked for. */
+  readonly keyHeaders: readonly KeyHeader[];
+}
+
 /**
  * Finds who calls, from the headers alone. Throws `unauthenticated` for a missing, mistyped, unknown or revoked key and
  * `suspended` for a suspended key or workspace (service specification §5).
  */
-export async function authenticate(head: RequestHead, options: AuthenticateOptions): Promise<Credential> {
-  const text = bearerText(head);
-  if (text === undefined || !options.looksLikeKey(text)) throw refusal();
+export async function authenticate(
+  head: RequestHead,
+  options: AuthenticateOptions & PresentedKey,
+): Promise<Credential> {
+  const refusal = (): Failure => {
+    const ways = options.keyHeaders.map((header) => forms[header]).join(' or ');
+    return new Failure('unauthenticated', `Missing or invalid API key: send ${ways}.`);
+  };
+  const text = keyIn(head, options);
+  if (text === undefined) throw refusal();
   const found = options.store.findCredential(options.hashKey(text));
   const credential = found instanceof Promise ? await found : found;
   if (credential === undefined || credential.key.status === 'revoked') throw refusal();
@@ -40,9 +72,9 @@ export async function authenticate(head: RequestHead, options: AuthenticateOptio
 /** The credential of a request that was authenticated, as it is known right now; undefined when it would have to be looked up. */
 export function credentialNow(
   head: RequestHead,
-  { store, hashKey }: Pick<AuthenticateOptions, 'store' | 'hashKey'>,
+  options: Pick<AuthenticateOptions, 'store' | 'hashKey'> & PresentedKey,
 ): Credential | undefined {
-  const found = store.findCredential(hashKey(bearerText(head) ?? ''));
+  const found = options.store.findCredential(options.hashKey(keyIn(head, options) ?? ''));
   if (!(found instanceof Promise)) return found;
   // Nobody waits for this look-up.
   found.catch(() => undefined);

@@ -1,3 +1,4 @@
+import type { Surface } from './dialect.ts';
 import type { EngineError } from './event.ts';
 import type { Money } from './money.ts';
 import type { CountedBy, Usage } from './usage.ts';
@@ -61,7 +62,7 @@ export interface Outcome {
   readonly modelId: string;
   /** Route that delivered, for operators; absent when none did. */
   readonly routeId?: string;
-  readonly surface: 'chat' | 'messages';
+  readonly surface: Surface;
   readonly stream: boolean;
   readonly kind: OutcomeKind;
   /** What is billed. */

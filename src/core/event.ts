@@ -38,7 +38,13 @@ export type AnswerEvent =
   | { readonly type: 'tool-delta'; readonly choice: number; readonly tool: number; readonly text: string }
   /** Totals so far; a later one replaces an earlier one. `countedBy` says who counted the least exact part; absent, the engine all of it. */
   | { readonly type: 'usage'; readonly usage: Usage; readonly countedBy?: CountedBy }
-  | { readonly type: 'finish'; readonly choice: number; readonly reason: FinishReason };
+  | {
+      readonly type: 'finish';
+      readonly choice: number;
+      readonly reason: FinishReason;
+      /** The text that it stopped at, where the engine says so: one of the caller's, or one that belongs to the model. */
+      readonly stopSequence?: string;
+    };
 
 /** A search that the service made in the middle of an answer. Its result follows; other events may stand between them. */
 export type SearchEvent =

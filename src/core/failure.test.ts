@@ -39,7 +39,8 @@ describe('the table of failures', () => {
   it.each([401, 402, 403, 429, 502, 503])('gives every %i the type service_error and no code', (status) => {
     const own = codes.filter((code) => failures[code].status === status);
     expect(own.length).toBeGreaterThan(0);
-    for (const code of own) expect(errorBody(new Failure(code, 'x'))).toEqual({ message: 'x', type: 'service_error' });
+    for (const code of own)
+      expect(errorBody(new Failure(code, 'x'), String)).toEqual({ message: 'x', type: 'service_error' });
   });
 
   it('gives every 400 the type invalid_request_error', () => {
@@ -51,11 +52,16 @@ describe('the table of failures', () => {
 describe('a failure', () => {
   it('shows its message and, where the table says so, its code; never its cause', () => {
     const failure = new Failure('model_not_found', 'model: not in the catalog', { cause: new Error('secret') });
-    expect(errorBody(failure)).toEqual({
+    expect(errorBody(failure, String)).toEqual({
       message: 'model: not in the catalog',
       type: 'invalid_request_error',
       code: 'model_not_found',
     });
+  });
+
+  it('begins with the caller’s own names of what it is about', () => {
+    const failure = new Failure('param_not_supported', 'no route can', { about: ['stop', 'reasoning'] });
+    expect(errorBody(failure, (feature) => feature.toUpperCase()).message).toBe('STOP and REASONING: no route can');
   });
 
   it('is what anything thrown becomes, without telling a caller what it was', () => {
@@ -64,7 +70,7 @@ describe('a failure', () => {
       code: 'internal',
       cause: new TypeError('the prompt was CANARY'),
     });
-    expect(JSON.stringify(errorBody(failure))).not.toContain('CANARY');
+    expect(JSON.stringify(errorBody(failure, String))).not.toContain('CANARY');
     expect(asFailure('a string').code).toBe('internal');
     expect(asFailure(failure)).toBe(failure);
   });

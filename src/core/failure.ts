@@ -1,3 +1,4 @@
+import type { Feature } from './capability.ts';
 import type { Headers } from './exchange.ts';
 
 /** Whose fault a failure is: it decides what is logged and what is held against a route. */
@@ -56,17 +57,25 @@ export class Failure extends Error {
   readonly retryAfterSeconds: number | undefined;
   /** Further headers of the answer. */
   readonly headers: Headers;
+  /** Parts of the request that it is about, where the message does not name them: a dialect knows what its callers call them. */
+  readonly about: readonly Feature[];
 
   constructor(
     code: FailureCode,
     message: string,
-    options: { readonly cause?: unknown; readonly retryAfterSeconds?: number; readonly headers?: Headers } = {},
+    options: {
+      readonly cause?: unknown;
+      readonly retryAfterSeconds?: number;
+      readonly headers?: Headers;
+      readonly about?: readonly Feature[];
+    } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'Failure';
     this.code = code;
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.headers = options.headers ?? [];
+    this.about = options.about ?? [];
   }
 
   get row(): FailureRow {
@@ -81,9 +90,12 @@ export interface ErrorBody {
   readonly code?: string;
 }
 
-export function errorBody(failure: Failure): ErrorBody {
+/** `nameOf` gives the caller's name of a part of the request: the message begins with those that the failure is about. */
+export function errorBody(failure: Failure, nameOf: (feature: Feature) => string): ErrorBody {
   const { type, shown } = failure.row;
-  return shown ? { message: failure.message, type, code: failure.code } : { message: failure.message, type };
+  const names = failure.about.map(nameOf).join(' and ');
+  const message = names === '' ? failure.message : `${names}: ${failure.message}`;
+  return shown ? { message, type, code: failure.code } : { message, type };
 }
 
 /** Turns anything thrown into a Failure, so that unknown errors become ours in one place. */

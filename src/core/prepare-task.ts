@@ -1,4 +1,5 @@
 import type { RequestTarget } from './capability.ts';
+import type { Surface } from './dialect.ts';
 import type { FailureCode } from './failure.ts';
 import type { PromptCountAsk } from './prepared.ts';
 import type { Request } from './request.ts';
@@ -6,7 +7,7 @@ import type { PromptCount, PromptShape } from './tokenizer.ts';
 
 /** What the main thread asks of the worker that reads large bodies. */
 export type PrepareAsk =
-  | { readonly kind: 'read'; readonly bytes: Uint8Array }
+  | { readonly kind: 'read'; readonly bytes: Uint8Array; readonly surface: Surface }
   | { readonly kind: 'write'; readonly target: RequestTarget }
   | { readonly kind: 'count'; readonly ask: PromptCountAsk };
 

@@ -23,8 +23,8 @@ function judge(asked: Asked, routes: readonly Partial<Capabilities>[], mode: 'Op
     const able = eligibleRoutes(asked, model, (route) => known.get(route) ?? all);
     return able.map(({ route }) => route.backend.name).join(' ');
   } catch (error) {
-    const { code, message } = error as Failure;
-    return `${code} ${message.split(':')[0]}`;
+    const { code, message, about } = error as Failure;
+    return `${code} ${about.length === 0 ? message : about.join(' and ')}`;
   }
 }
 
@@ -127,7 +127,7 @@ describe('the routes that can serve an exact request', () => {
       '0',
     ],
     ['reasoning off', asks({ reasoning: off }), [cannotBeOff, {}], '1'],
-    ['reasoning off nowhere', asks({ reasoning: off }), [cannotBeOff], 'reasoning_not_disableable reasoning_effort'],
+    ['reasoning off nowhere', asks({ reasoning: off }), [cannotBeOff], 'reasoning_not_disableable reasoning'],
     ['no routes', asks(), [], 'no_capacity No capacity for demo/tiny right now.'],
   ])('%s', (_, asked, routes, expected) => {
     expect(judge(asked, routes)).toBe(expected);

@@ -44,11 +44,13 @@ export function eligibleRoutes(
     return { route, capabilities, reasoning: settleReasoning(asked.reasoning, { model, control, maxOutputTokens }) };
   });
   if (judged.length === 0) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);
-  for (const { met, code, message } of needs) {
-    if (!judged.some(({ capabilities }) => met(capabilities))) throw new Failure(code, message);
+  for (const { feature, met, code, message } of needs) {
+    if (!judged.some(({ capabilities }) => met(capabilities))) throw new Failure(code, message, { about: [feature] });
   }
   if (judged.every(({ reasoning }) => reasoning === 'impossible')) {
-    throw new Failure('reasoning_not_disableable', `reasoning_effort: ${model.id} cannot be kept from reasoning`);
+    throw new Failure('reasoning_not_disableable', `${model.id} cannot be kept from reasoning`, {
+      about: ['reasoning'],
+    });
   }
 
   const features = new Set(needs.map(({ feature }) => feature));
@@ -69,7 +71,7 @@ export function eligibleRoutes(
 
 function refusedTogether(judged: readonly Judged[], features: ReadonlySet<Feature>): Failure {
   const conflict = judged.map((one) => conflictOf(one, features)).find((found) => found !== undefined);
-  const reasoning = judged.some((one) => one.reasoning === 'impossible') ? ['reasoning'] : [];
-  const names = [...(conflict ?? [...features, ...reasoning])].join(' and ');
-  return new Failure('param_combination_not_supported', `${names}: no route of this model supports them together`);
+  const reasoning: readonly Feature[] = judged.some((one) => one.reasoning === 'impossible') ? ['reasoning'] : [];
+  const about = conflict ?? [...features, ...reasoning];
+  return new Failure('param_combination_not_supported', 'no route of this model supports them together', { about });
 }

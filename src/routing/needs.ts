@@ -9,7 +9,7 @@ export interface Need {
   readonly feature: Feature;
   /** The refusal when no route can. */
   readonly code: FailureCode;
-  /** Says what cannot be had, field first. */
+  /** Says what cannot be had. */
   readonly message: string;
   readonly met: (capabilities: Capabilities) => boolean;
 }
@@ -70,13 +70,13 @@ function toolNeeds({ tools, toolChoice, stream }: Asked): readonly Need[] {
     {
       feature: 'tools',
       code,
-      message: 'tools: no route of this model can call tools',
+      message: 'no route of this model can call tools',
       met: ({ tools: can }) => can[transport],
     },
   ];
   if (toolChoice === undefined || toolChoice === 'auto') return needs;
   const form = typeof toolChoice === 'string' ? toolChoice : 'named';
-  const message = `tool_choice: no route of this model can be made to call ${form === 'named' ? 'a named tool' : 'a tool'}`;
+  const message = `no route of this model can be made to call ${form === 'named' ? 'a named tool' : 'a tool'}`;
   return [...needs, { feature: 'tool_choice', code, message, met: ({ toolChoice: can }) => can.includes(form) }];
 }
 
@@ -89,7 +89,7 @@ function formatNeeds({ responseFormat, stream }: Asked): readonly Need[] {
     {
       feature: 'response_format',
       code: 'response_format_not_supported',
-      message: `response_format: no route of this model honours ${type}${how}`,
+      message: `no route of this model honours ${type}${how}`,
       met: ({ responseFormats }) => responseFormats[transport].includes(type),
     },
   ];
@@ -104,7 +104,7 @@ export function needsOf(asked: Asked): readonly Need[] {
     ...parameters.map((name): Need => ({
       feature: name,
       code: 'param_not_supported',
-      message: `${name}: no route of this model supports it`,
+      message: 'no route of this model supports it',
       met: ({ parameters: can }) => can.includes(name),
     })),
   ];

@@ -23,7 +23,7 @@ function begin(options: BeginOptions = {}) {
   const body = { model: 'demo/tiny', user: canary, messages: [{ role: 'user', content: canary }] };
   const route = routeOf('a');
   const settlement = createSettlement({
-    ...{ store, clock, requestId: 'chatcmpl-1', credential: credentialOf() },
+    ...{ store, clock, requestId: 'chatcmpl-1', surface: 'chat', credential: credentialOf() },
     telemetry: {
       outcome: (outcome) => told.push(outcome),
       refusal: () => undefined,
@@ -33,7 +33,7 @@ function begin(options: BeginOptions = {}) {
       searched: () => undefined,
     },
     head: { method: 'POST', path: '/v1/chat/completions', header: (name) => options.headers?.[name] },
-    prepared: prepareHere(new TextEncoder().encode(JSON.stringify(body)), uncounted),
+    prepared: prepareHere(new TextEncoder().encode(JSON.stringify(body)), { surface: 'chat', countPrompt: uncounted }),
     plan: { model: modelOf([route]), routes: [{ route, target: targetOf('a') }] },
     ...{ startedAt: clock.now(), begun: clock.elapsed() },
     ...(options.accrue === undefined ? {} : { accrue: options.accrue }),

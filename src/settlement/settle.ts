@@ -1,6 +1,7 @@
 import type { Credential, Outcome, OutcomeKind } from '../core/account.ts';
 import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
+import type { Surface } from '../core/dialect.ts';
 import type { EngineError, RelayedEvent } from '../core/event.ts';
 import type { RequestHead } from '../core/exchange.ts';
 import type { Money } from '../core/money.ts';
@@ -18,6 +19,7 @@ export interface SettlementOptions {
   readonly telemetry: Telemetry;
   readonly clock: Clock;
   readonly requestId: string;
+  readonly surface: Surface;
   readonly head: RequestHead;
   readonly credential: Credential;
   readonly prepared: PreparedRequest;
@@ -58,7 +60,7 @@ function correlationId(head: RequestHead): string {
 const accrueEveryMs = 100;
 
 export function createSettlement(options: SettlementOptions): Settlement {
-  const { store, telemetry, clock, requestId, head, credential, prepared, plan, startedAt, begun } = options;
+  const { store, telemetry, clock, requestId, surface, head, credential, prepared, plan, startedAt, begun } = options;
   const { searchPrice } = options;
   const prices = searchPrice === undefined ? plan.model.prices : { ...plan.model.prices, webSearch: searchPrice };
   const meter = createExactMeter(prepared.shape.bodyBytes, options.counters);
@@ -94,17 +96,18 @@ export function createSettlement(options: SettlementOptions): Settlement {
     settle: async (kind, { attempts, route, refusedFor }) => {
       const { usage: metered, countedBy } = await meter.bill(attempts === 0 ? 'not-dispatched' : kind);
       const splits = kind === 'completed' && countedBy !== 'estimate';
-      const usage = splits && split !== undefined ? await split.complete(metered) : metered;
+      // Asked for and not made is none; not asked for is not a count.
+      const searches = prepared.request.webSearch === undefined ? {} : { webSearches: 0 };
+      const usage = { ...searches, ...(splits && split !== undefined ? await split.complete(metered) : metered) };
       const cost = costOf(usage, prices);
       const output = watch.timing(usage);
       const outcome: Outcome = {
-        ...{ requestId, kind, usage, countedBy, cost, attempts, startedAt },
+        ...{ requestId, surface, kind, usage, countedBy, cost, attempts, startedAt },
         correlationId: correlationId(head),
         workspaceId: credential.workspace.id,
         keyId: credential.key.id,
         modelId: plan.model.id,
         ...(route === undefined ? {} : { routeId: route.id }),
-        surface: 'chat',
         stream: prepared.request.stream,
         ...(firstTokenMs === undefined ? {} : { firstTokenMs }),
         durationMs: Math.round(clock.elapsed() - begun),

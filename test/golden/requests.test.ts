@@ -5,8 +5,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type EngineName, engineNames } from '../../src/core/catalog.ts';
-import { Failure } from '../../src/core/failure.ts';
+import { errorBody, Failure } from '../../src/core/failure.ts';
 import { readRequest } from '../../src/dialects/chat/read-request.ts';
+import { fieldName } from '../../src/dialects/chat/write-error.ts';
 import { writeRequest } from '../../src/dialects/chat/write-request.ts';
 import { capabilitiesOf } from '../../src/dialects/engines/engines.ts';
 import { eligibleRoutes } from '../../src/routing/eligible.ts';
@@ -42,7 +43,7 @@ function bodyOf(name: string, engine: EngineName): Record<string, unknown> | und
 describe('what engines are asked', () => {
   it.each(rows)('%s for %s', async (name, engine) => {
     const answer = answered(name, engine);
-    const shown = typeof answer === 'string' ? JSON.parse(answer) : { refused: answer.code, message: answer.message };
+    const shown = typeof answer === 'string' ? JSON.parse(answer) : { refused: answer.code, message: errorBody(answer, fieldName).message };
     const text = `${JSON.stringify(shown, undefined, 1)}\n`;
     await expect(text).toMatchFileSnapshot(folder.path(`${name}.${engine}.json`));
   });

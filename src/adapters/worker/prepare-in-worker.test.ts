@@ -21,7 +21,7 @@ describe('a body that is read in a worker', () => {
   it('gives the request without its messages, and the bytes for an engine', async () => {
     const bytes = encode(bodyOf('x'.repeat(1_000_000)));
     const size = bytes.length;
-    const prepared = await worker.prepare(bytes);
+    const prepared = await worker.prepare(bytes, 'chat');
     expect(prepared.shape.bodyBytes).toBe(size);
     expect(prepared.request).toMatchObject({ modelId: 'demo/tiny', stream: false });
     expect(prepared.request).not.toHaveProperty('messages');
@@ -37,7 +37,7 @@ describe('a body that is read in a worker', () => {
 
   it('leaves the rest of a shared buffer alone', async () => {
     const shared = Buffer.concat([Buffer.from('before'), encode(bodyOf('hi')), Buffer.from('after')]);
-    const prepared = await worker.prepare(shared.subarray(6, shared.length - 5));
+    const prepared = await worker.prepare(shared.subarray(6, shared.length - 5), 'chat');
     expect(prepared.request.modelId).toBe('demo/tiny');
     expect(shared.toString().slice(0, 6) + shared.toString().slice(-5)).toBe('beforeafter');
     prepared.release();
@@ -45,25 +45,27 @@ describe('a body that is read in a worker', () => {
 
   it('tells of images', async () => {
     const image = { type: 'image_url', image_url: 'https://x' };
-    const prepared = await worker.prepare(encode({ ...bodyOf([image]) }));
+    const prepared = await worker.prepare(encode({ ...bodyOf([image]) }), 'chat');
     expect(prepared.shape.images).toBe(1);
     prepared.release();
   });
 
   it('is refused with the same code and message as here', async () => {
-    await expect(worker.prepare(encode(bodyOf(5)))).rejects.toMatchObject({
+    await expect(worker.prepare(encode(bodyOf(5)), 'chat')).rejects.toMatchObject({
       code: 'invalid_request',
       message: expect.stringMatching(/^messages\[0\]\.content: /) as string,
     });
-    await expect(worker.prepare(new TextEncoder().encode('{'))).rejects.toMatchObject({ code: 'invalid_request' });
-    await expect(worker.prepare(encode({ ...bodyOf('x'), model: 'a/b:free' }))).rejects.toMatchObject({
+    await expect(worker.prepare(new TextEncoder().encode('{'), 'chat')).rejects.toMatchObject({
+      code: 'invalid_request',
+    });
+    await expect(worker.prepare(encode({ ...bodyOf('x'), model: 'a/b:free' }), 'chat')).rejects.toMatchObject({
       code: 'variant_not_supported',
     });
   });
 
   it('keeps several apart', async () => {
     const prepared = await Promise.all(
-      ['a/one', 'a/two', 'a/three'].map((model) => worker.prepare(encode({ ...bodyOf(model), model }))),
+      ['a/one', 'a/two', 'a/three'].map((model) => worker.prepare(encode({ ...bodyOf(model), model }), 'chat')),
     );
     expect(prepared.map(({ request }) => request.modelId)).toEqual(['a/one', 'a/two', 'a/three']);
     const bodies = await Promise.all(prepared.map(async ({ bodyFor }) => bodyFor(targetOf('a'))));
@@ -79,8 +81,8 @@ it('nests as deep as it likes: it is read or refused, and harms no other', async
   const deep = '{"a":'.repeat(500_000) + '1' + '}'.repeat(500_000);
   const hostile = `{"model":"m/x","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"f","parameters":${deep}}}]}`;
   const [harmed, other] = await Promise.allSettled([
-    worker.prepare(new TextEncoder().encode(hostile)),
-    worker.prepare(encode(bodyOf('x'))),
+    worker.prepare(new TextEncoder().encode(hostile), 'chat'),
+    worker.prepare(encode(bodyOf('x')), 'chat'),
   ]);
   if (harmed.status === 'rejected') expect(harmed.reason).toMatchObject({ code: 'invalid_request' });
   expect(other).toMatchObject({ status: 'fulfilled' });
@@ -89,11 +91,11 @@ it('nests as deep as it likes: it is read or refused, and harms no other', async
 describe('a worker that is gone', () => {
   it('when it was closed refuses what comes', async () => {
     await worker.close();
-    await expect(worker.prepare(encode(bodyOf('x')))).rejects.toMatchObject({ code: 'overloaded' });
+    await expect(worker.prepare(encode(bodyOf('x')), 'chat')).rejects.toMatchObject({ code: 'overloaded' });
   });
 
   it('when it is closed refuses what it was doing', async () => {
-    const doing = worker.prepare(encode(bodyOf('x')));
+    const doing = worker.prepare(encode(bodyOf('x')), 'chat');
     const [refused] = await Promise.allSettled([doing, worker.close()]);
     expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'overloaded' } });
   });
@@ -105,9 +107,9 @@ describe('a worker that is gone', () => {
         'data:text/javascript,import{parentPort}from"node:worker_threads";parentPort.on("message",()=>process.exit(1))',
       ),
     });
-    await expect(dying.prepare(encode(bodyOf('x')))).rejects.toMatchObject({ code: 'overloaded' });
+    await expect(dying.prepare(encode(bodyOf('x')), 'chat')).rejects.toMatchObject({ code: 'overloaded' });
     // The second death shows that a second one was started.
-    await expect(dying.prepare(encode(bodyOf('x')))).rejects.toMatchObject({ code: 'overloaded' });
+    await expect(dying.prepare(encode(bodyOf('x')), 'chat')).rejects.toMatchObject({ code: 'overloaded' });
     await dying.close();
   });
 });

@@ -1,10 +1,11 @@
 import { Worker } from 'node:worker_threads';
+import type { Surface } from '../../core/dialect.ts';
 import { Failure } from '../../core/failure.ts';
 import type { PreparedRequest } from '../../core/prepared.ts';
 import type { PrepareAsk, PrepareReply } from '../../core/prepare-task.ts';
 
 export interface PrepareWorker {
-  readonly prepare: (bytes: Uint8Array) => Promise<PreparedRequest>;
+  readonly prepare: (bytes: Uint8Array, surface: Surface) => Promise<PreparedRequest>;
   readonly close: () => Promise<void>;
 }
 
@@ -20,7 +21,13 @@ const silenceMs = 20_000;
  * Starts the thread that reads large bodies. It is started anew should it ever die or fall silent; what it was doing
  * fails.
  */
-export function startPrepareWorker(options: { readonly script: URL; readonly tokenizerRoot: string }): PrepareWorker {
+export function startPrepareWorker(options: {
+  readonly script: URL;
+  readonly tokenizerRoot: string;
+  /** Where the keys are that open what searches found. */
+  readonly sealFiles?: { readonly keyFile: string | undefined; readonly ownFile: string };
+}): PrepareWorker {
+  const { script, ...workerData } = options;
   const waiting = new Map<number, Waiting>();
   let nextId = 0;
   let worker: Worker | undefined;
@@ -28,7 +35,7 @@ export function startPrepareWorker(options: { readonly script: URL; readonly tok
   let closed = false;
 
   function start(): Worker {
-    const started = new Worker(options.script, { workerData: options.tokenizerRoot });
+    const started = new Worker(script, { workerData });
     started.unref();
     started.on('message', ({ id, reply }: { readonly id: number; readonly reply: PrepareReply }) => {
       waiting.get(id)?.resolve(reply);
@@ -71,13 +78,13 @@ export function startPrepareWorker(options: { readonly script: URL; readonly tok
     reply.kind === 'failed' ? new Failure(reply.code, reply.message) : new Failure('internal', 'Unexpected reply.');
 
   return {
-    prepare: async (bytes) => {
+    prepare: async (bytes, surface) => {
       const handle = nextId++;
       // Hands the memory over where it is ours alone; a view into a shared pool is copied.
       const { buffer } = bytes;
       const isWhole = buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength;
       const own = isWhole ? new Uint8Array(buffer) : Uint8Array.from(bytes);
-      const reply = await ask(handle, { kind: 'read', bytes: own }, [own.buffer]);
+      const reply = await ask(handle, { kind: 'read', bytes: own, surface }, [own.buffer]);
       if (reply.kind !== 'read') throw failed(reply);
       return {
         request: reply.request,

@@ -45,6 +45,10 @@ function logprobsOf(value: unknown): { readonly content: Tokens; readonly refusa
 const carrying = (name: keyof Logprobs, tokens: Tokens): { readonly logprobs?: Logprobs } =>
   tokens === undefined ? {} : { logprobs: { [name]: tokens } };
 
+/** The text that a choice stopped at: vLLM's field and SGLang's, which hold a token's id where it was none. */
+const stopSequenceOf = (choice: JsonObject): string | undefined =>
+  textOf(choice['stop_reason']) ?? textOf(choice['matched_stop']);
+
 /** Older engines send one call in a field of its own. */
 function fragmentsOf(delta: JsonObject): readonly unknown[] {
   if (Array.isArray(delta['tool_calls'])) return delta['tool_calls'];
@@ -133,7 +137,9 @@ export function createChoiceReader(index: number, options: ReadOptions): ChoiceR
       const closing = tools.end();
       if (closing === undefined) return { kind: 'malformed', detail: 'tool call without a name' };
       give(tags?.flush(), events);
-      events.push(...closing, { type: 'finish', choice: index, reason });
+      const stopSequence = reason === 'stop' ? stopSequenceOf(choice) : undefined;
+      const stopped = stopSequence === undefined ? {} : { stopSequence };
+      events.push(...closing, { type: 'finish', choice: index, reason, ...stopped });
       finished = true;
       return undefined;
     },

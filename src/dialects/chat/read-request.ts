@@ -1,16 +1,11 @@
 import { Failure } from '../../core/failure.ts';
 import type { Content, Message, Request, ResponseFormat, Sampling, Tool, ToolChoice } from '../../core/request.ts';
 import { describeIssue } from '../describe-issue.ts';
+import { readModelId } from '../model-id.ts';
+import { present } from '../present.ts';
 import { type ChatBody, type ChatMessage, chatBody } from './schema.ts';
 import { inertFields } from './inert-fields.ts';
 import { readReasoning } from './read-reasoning.ts';
-
-/** Drops what is absent, so that absent and null cannot be told apart afterwards. */
-function present<T extends Record<string, unknown>>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } {
-  const entries = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
-  // oxlint-disable-next-line typescript/consistent-type-assertions -- the keys are those of the argument
-  return Object.fromEntries(entries) as { [K in keyof T]?: NonNullable<T[K]> };
-}
 
 type WireContent = NonNullable<ChatMessage['content']>;
 
@@ -101,17 +96,6 @@ function readSampling(body: ChatBody): Sampling {
     ...{ temperature, top_p, stop, seed, n, logprobs, top_logprobs, logit_bias, frequency_penalty },
     ...{ presence_penalty, parallel_tool_calls, top_k, min_p, repetition_penalty, top_a },
   });
-}
-
-/** Splits a model id from its suffix: `:nitro` and `:floor` mean nothing here, any other is not offered (§1). */
-function readModelId(text: string): string {
-  const [id = '', ...suffixes] = text.toLowerCase().split(':');
-  for (const suffix of suffixes) {
-    if (suffix !== 'nitro' && suffix !== 'floor') {
-      throw new Failure('variant_not_supported', 'model: only the suffixes :nitro and :floor are accepted');
-    }
-  }
-  return id;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { listOf, recordOf } from './first-fault.ts';
+import { listOf, recordOf } from '../first-fault.ts';
+import { jsonObject } from '../json-object.ts';
 import { reasoningFields } from './read-reasoning.ts';
 
 /**
@@ -7,18 +8,6 @@ import { reasoningFields } from './read-reasoning.ts';
  * absent, as official clients send it. Ranges are those of the public wire format.
  */
 const count = z.int().min(1).max(1_000_000_000);
-
-/** Deepest nesting of a JSON Schema. What is read in a worker is copied to the main thread, whose stack has an end. */
-const maxDepth = 256;
-
-function isWithin(levels: number, value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  return levels > 0 && Object.values(value).every((inner) => isWithin(levels - 1, inner));
-}
-
-const jsonObject = z
-  .record(z.string(), z.unknown())
-  .refine((value) => isWithin(maxDepth, value), `nested deeper than ${maxDepth} levels`);
 
 const textPart = z.object({ type: z.literal('text'), text: z.string() });
 /** `https://…`, `http://…` or `data:image/…`: what engines can be handed. */

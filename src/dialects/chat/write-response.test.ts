@@ -4,7 +4,8 @@ import type { AnswerEvent } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { Bill } from '../../core/usage.ts';
-import { createJsonWriter, createStreamWriter, writeError, writeUsage } from './write-response.ts';
+import { writeError } from './write-error.ts';
+import { createJsonWriter, createStreamWriter, writeUsage } from './write-response.ts';
 
 const identity = { id: 'chatcmpl-1', created: 1_780_000_000, model: 'demo/tiny' };
 const bill: Bill = { usage: { promptTokens: 12, completionTokens: 7 }, cost: 6_000_001n };
@@ -289,7 +290,7 @@ describe('a written answer', () => {
 });
 
 it('an error is the envelope and nothing more', () => {
-  expect(writeError({ message: 'a "b"', type: 'service_error' })).toBe(
+  expect(writeError(new Failure('no_capacity', 'a "b"'))).toBe(
     '{"error":{"message":"a \\"b\\"","type":"service_error"}}',
   );
 });

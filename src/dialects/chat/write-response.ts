@@ -1,16 +1,9 @@
+import type { AnswerIdentity, JsonWriter, StreamWriter } from '../../core/dialect.ts';
 import type { FinishReason, Logprobs, RelayedEvent } from '../../core/event.ts';
-import { type ErrorBody, errorBody, type Failure } from '../../core/failure.ts';
+import { errorBody } from '../../core/failure.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { Bill } from '../../core/usage.ts';
-
-/** What every chunk and answer of one request carries. */
-export interface AnswerIdentity {
-  readonly id: string;
-  /** Unix seconds. */
-  readonly created: number;
-  /** Our model id. */
-  readonly model: string;
-}
+import { fieldName } from './write-error.ts';
 
 /** Usage block as JSON text. The cost is written as the exact decimal, which a float could not carry. §2.4. */
 export function writeUsage({ usage, cost }: Bill): string {
@@ -24,23 +17,13 @@ export function writeUsage({ usage, cost }: Bill): string {
   );
 }
 
-/** The envelope of every error (§2.5). */
-export function writeError(error: ErrorBody): string {
-  return JSON.stringify({ error });
-}
-
-export interface StreamWriter {
-  /** Server-sent events for these answer events; empty when they say nothing to a caller. */
-  readonly push: (events: readonly RelayedEvent[]) => string;
-  /** The end of a whole answer: the usage chunk when it was asked for, and `[DONE]`. */
-  readonly finish: (bill: Bill) => string;
-  /** The end of an interrupted answer (§7.3): nothing but `[DONE]` follows the error, for clients stop reading at it. */
-  readonly fail: (failure: Failure) => string;
-}
-
 const done = 'data: [DONE]\n\n';
 
-/** Writes events as chat completion chunks (engines.md §1). Strings that do not change are built once per stream. */
+/**
+ * Writes events as chat completion chunks (engines.md §1), in the end the usage when it was asked for, and `[DONE]`: after an
+ * error nothing else, for clients stop reading at it. Strings that do not change are built once per
+ * stream.
+ */
 export function createStreamWriter(
   identity: AnswerIdentity,
   options: { readonly includeUsage: boolean },
@@ -97,10 +80,11 @@ export function createStreamWriter(
       }
       return text;
     },
+    keepAlive: () => ': keep-alive\n\n',
     finish: (bill) => (options.includeUsage ? `${head}],"usage":${writeUsage(bill)}}\n\n${done}` : done),
     fail: (failure) => {
       const choice = '{"index":0,"delta":{"content":""},"finish_reason":"error"}';
-      return `${head}${choice}],"error":${JSON.stringify(errorBody(failure))}}\n\n${done}`;
+      return `${head}${choice}],"error":${JSON.stringify(errorBody(failure, fieldName))}}\n\n${done}`;
     },
   };
 }
@@ -118,12 +102,6 @@ interface ChoiceParts {
   refusalLogprobs: unknown[] | undefined;
   readonly tools: { readonly id: string; readonly name: string; arguments: string }[];
   finish: FinishReason | undefined;
-}
-
-export interface JsonWriter {
-  readonly push: (events: readonly RelayedEvent[]) => void;
-  /** The whole answer. */
-  readonly finish: (bill: Bill) => string;
 }
 
 /** Puts events together to one chat completion object. */

@@ -1,0 +1,57 @@
+import type { RelayedEvent } from './event.ts';
+import type { Failure } from './failure.ts';
+import type { Request } from './request.ts';
+import type { Bill } from './usage.ts';
+import type { SearchSeal } from './web-search.ts';
+
+/** Where callers ask: one wire format each, over the same accounts, models and prices (service specification §1). */
+export type Surface = 'chat' | 'messages';
+
+/** A header in which a key may come. */
+export type KeyHeader = 'authorization' | 'x-api-key';
+
+/** What every piece of one answer carries. */
+export interface AnswerIdentity {
+  readonly id: string;
+  /** Unix seconds. */
+  readonly created: number;
+  /** Our model id. */
+  readonly model: string;
+}
+
+/** What a writer must know of the request that it answers. */
+export type AskedAnswer = Pick<Request, 'includeUsage' | 'sampling'>;
+
+/** A synchronous machine: answer events in, server-sent events out. */
+export interface StreamWriter {
+  /** Server-sent events for these answer events; empty when they say nothing to a caller. */
+  readonly push: (events: readonly RelayedEvent[]) => string;
+  /** What says nothing but that the answer is being worked on. May come before the first event. */
+  readonly keepAlive: () => string;
+  /** The end of a whole answer. */
+  readonly finish: (bill: Bill) => string;
+  /** The end of an interrupted answer, in words that its client knows (service specification §7.3). */
+  readonly fail: (failure: Failure) => string;
+}
+
+/** Puts events together to one JSON object. */
+export interface JsonWriter {
+  readonly push: (events: readonly RelayedEvent[]) => void;
+  /** The whole answer. */
+  readonly finish: (bill: Bill) => string;
+}
+
+/** A wire format towards callers: reads their requests and writes their answers. */
+export interface Dialect {
+  readonly surface: Surface;
+  /** What our ids begin with. */
+  readonly idPrefixes: { readonly request: string; readonly toolCall: string };
+  /** Where its clients put the key, in the order in which it is looked for. */
+  readonly keyHeaders: readonly [KeyHeader, ...KeyHeader[]];
+  /** Reads a parsed body; `seal` opens what searches found, where this deployment can. Throws `invalid_request` with the path of the first field at fault, and the other refusals of its fields. */
+  readonly readRequest: (body: unknown, seal?: SearchSeal) => Request;
+  readonly createStreamWriter: (identity: AnswerIdentity, asked: AskedAnswer) => StreamWriter;
+  readonly createJsonWriter: (identity: AnswerIdentity, asked: AskedAnswer) => JsonWriter;
+  /** The envelope of a failure before the answer (service specification §2.5). */
+  readonly writeError: (failure: Failure) => string;
+}

@@ -1,0 +1,12 @@
+import type { Dialect } from '../../core/dialect.ts';
+import { readRequest } from './read-request.ts';
+import { writeError } from './write-error.ts';
+import { createJsonWriter, createStreamWriter } from './write-response.ts';
+
+/** Chat completions: `POST /v1/chat/completions` (service specification §4.1). */
+export const chat: Dialect = {
+  surface: 'chat',
+  idPrefixes: { request: 'chatcmpl-', toolCall: 'call_' },
+  keyHeaders: ['authorization'],
+  ...{ readRequest, createStreamWriter, createJsonWriter, writeError },
+};

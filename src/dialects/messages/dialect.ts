@@ -1,0 +1,12 @@
+import type { Dialect } from '../../core/dialect.ts';
+import { readRequest } from './read-request.ts';
+import { writeError } from './write-error.ts';
+import { createJsonWriter, createStreamWriter } from './write-response.ts';
+
+/** Messages: `POST /v1/messages` (service specification §4.3). */
+export const messages: Dialect = {
+  surface: 'messages',
+  idPrefixes: { request: 'msg_', toolCall: 'toolu_' },
+  keyHeaders: ['x-api-key', 'authorization'],
+  ...{ readRequest, createStreamWriter, createJsonWriter, writeError },
+};

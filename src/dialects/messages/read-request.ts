@@ -1,0 +1,80 @@
+import { Failure } from '../../core/failure.ts';
+import type { Request, ResponseFormat, Sampling, Tool, ToolChoice } from '../../core/request.ts';
+import type { SearchSeal } from '../../core/web-search.ts';
+import { describeIssue } from '../describe-issue.ts';
+import { readModelId } from '../model-id.ts';
+import { present } from '../present.ts';
+import { inertFields } from './inert-fields.ts';
+import { readMessages } from './read-messages.ts';
+import { readReasoning } from './read-reasoning.ts';
+import { readTools } from './read-tools.ts';
+import { type MessagesBody, messagesBody } from './schema.ts';
+import { createUnsealing } from './unseal.ts';
+
+function readToolChoice(body: MessagesBody, tools: readonly Tool[]): { readonly toolChoice?: ToolChoice } {
+  const choice = body.tool_choice;
+  if (choice === undefined || choice === null) return {};
+  switch (choice.type) {
+    case 'auto':
+    case 'none':
+      return tools.length === 0 ? {} : { toolChoice: choice.type };
+    case 'any':
+      if (tools.length === 0)
+        throw new Failure('invalid_request', 'tool_choice: "any" needs at least one entry in tools');
+      return { toolChoice: 'required' };
+    case 'tool': {
+      const { name } = choice;
+      if (!tools.some((tool) => tool.name === name)) {
+        throw new Failure('invalid_request', 'tool_choice.name: expected the name of one of the tools');
+      }
+      return { toolChoice: { name } };
+    }
+  }
+}
+
+/** A schema here is a promise, as `strict` is on the chat surface. */
+function readResponseFormat(body: MessagesBody): { readonly responseFormat?: ResponseFormat } {
+  const format = body.output_config?.format ?? body.output_format;
+  if (format === undefined || format === null) return {};
+  return { responseFormat: { type: 'json_schema', name: 'output', schema: format.schema, strict: true } };
+}
+
+function readSampling(body: MessagesBody): Sampling {
+  const { temperature, top_p, top_k, stop_sequences: stop, tool_choice: choice } = body;
+  const oneCall = choice !== undefined && choice !== null && 'disable_parallel_tool_use' in choice;
+  const alone = oneCall && choice.disable_parallel_tool_use === true;
+  return present({ temperature, top_p, top_k, stop, parallel_tool_calls: alone ? false : undefined });
+}
+
+/**
+ * Reads a parsed messages body (service specification §4.3) into a request. Throws `invalid_request` with the path of the first
+ * field at fault, or `variant_not_supported`, `web_search_name_reserved` and, where what searches found is sent back without `seal`,
+ * `web_search_unavailable`. `metadata` is dropped: an end user's id goes nowhere.
+ */
+export function readRequest(value: unknown, seal?: SearchSeal): Request {
+  const parsed = messagesBody.safeParse(value);
+  if (!parsed.success) throw new Failure('invalid_request', describeIssue(parsed.error));
+  const body = parsed.data;
+  const format = readResponseFormat(body);
+  const citing = format.responseFormat === undefined ? 'marks' : 'none';
+  const { tools, webSearch } = readTools(body.tools ?? [], citing);
+  const unsealing = createUnsealing(seal, citing);
+  const messages = readMessages(body, unsealing);
+  const sources = unsealing.sources();
+  return {
+    modelId: readModelId(body.model),
+    messages,
+    tools,
+    ...present({ webSearch }),
+    ...(sources.length === 0 ? {} : { sources }),
+    ...readToolChoice(body, tools),
+    ...format,
+    maxOutputTokens: body.max_tokens,
+    ...present({ reasoning: readReasoning(body) }),
+    sampling: readSampling(body),
+    stream: body.stream === true,
+    // Every answer of this format has its usage.
+    includeUsage: true,
+    inert: inertFields(value),
+  };
+}
