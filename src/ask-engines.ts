@@ -33,8 +33,7 @@ export interface EngineOptions {
 /** One call to a model, over all the routes of its plan. */
 export interface EngineAsk {
   readonly requestId: string;
-  /** Its calls get the caller's kind of ids. */
-  readonly dialect: Dialect;
+  readonly dialect: Pick<Dialect, 'idPrefixes'>;
   readonly prepared: PreparedRequest;
   readonly plan: Plan;
   readonly counters: TokenCounters | undefined;
@@ -55,10 +54,8 @@ export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
   const { tools, sampling, stream, responseFormat } = prepared.request;
   const maxOutputTokens = round === undefined ? prepared.request.maxOutputTokens : round.maxOutputTokens;
   const judge = judgeFor(round === undefined ? prepared.request : { ...prepared.request, toolChoice: 'auto' }, options);
-  const readOptions = {
-    toolNames: new Set(tools.map((tool) => tool.name)),
-    newToolId: () => dialect.idPrefixes.toolCall + newId(),
-  };
+  const newToolId = (): string => dialect.idPrefixes.toolCall + newId();
+  const readOptions = { toolNames: new Set(tools.map((tool) => tool.name)), newToolId };
   const running = dispatch({
     ...{ plan, upstream, clock, health, hedges, signal },
     errors: chatErrors,
