@@ -174,7 +174,8 @@ export function answerWithSearch(
     searchesLeft -= findings.filter((finding) => finding !== undefined).length;
     const found: Found[] = [];
     for (const [at, step] of steps.entries()) {
-      const id = `srvtoolu_${options.newId()}`;
+      // This format's ids have no other sign than the underscore.
+      const id = `srvtoolu_${options.newId().replaceAll('-', '_')}`;
       deliver([{ type: 'search-call', choice: 0, id, input: step.input, deltas: step.deltas }]);
       const finding = await findings[at];
       if (signal.aborted) return undefined;
