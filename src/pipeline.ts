@@ -6,6 +6,7 @@ import { checkDeclaredSize, maxBodyBytes } from './admission/body-size.ts';
 import { checkLoad, type LoadGuard } from './admission/overload.ts';
 import { throughGate } from './admission/gate.ts';
 import { type Admitted, admit } from './admission/limits.ts';
+import { answerWithSearch, checkSearch, takesRounds, type WebSearch } from './answer-with-search.ts';
 import { askEngines, type EngineOptions } from './ask-engines.ts';
 import { attemptsFailed } from './attempts-failed.ts';
 import type { Snapshots } from './catalog/snapshots.ts';
@@ -49,6 +50,8 @@ export interface PipelineOptions extends AuthenticateOptions, EngineOptions {
   readonly tokenizers: Tokenizers;
   readonly health: Health & RoutingView;
   readonly affinity: PrefixAffinity;
+  /** Absent: the web is not searched, and nothing that was found can be sent back. */
+  readonly search?: WebSearch;
   /** A number from 0 up to 1. */
   readonly random: () => number;
   /** How busy the service is, and how busy it may be. */
@@ -120,15 +123,18 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const prepared = await options.prepare(await exchange.body(maxBodyBytes), surface);
     const { snapshot, release } = snapshots.lease();
     try {
+      checkSearch(prepared.request, options.search);
       const plan = planFor(prepared, snapshot);
       const { model, routes } = plan;
       const counting = promptCounting(model, templateArguments(routes[0].target));
       await checkContext(prepared, { model, tokenizers, counting });
       const counters = countersFor(prepared, { model, tokenizers, counting });
       const counted = counters === undefined ? {} : { counters };
+      const { search } = options;
+      const searching = search === undefined ? {} : { searchPrice: search.price };
       const { accrue } = caller.admitted;
       const facts = { ...caller, surface, head, prepared, plan, accrue };
-      const settlement = createSettlement({ ...facts, ...counted, store, telemetry, clock });
+      const settlement = createSettlement({ ...facts, ...counted, ...searching, store, telemetry, clock });
       await caller.admitted.spend(settlement.costSoFar());
       await serve({ ...caller, exchange, prepared, plan, settlement, counters });
     } finally {
@@ -184,7 +190,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       running.pause();
       exchange.onDrain(running.resume);
     };
-    const running = askEngines({ ...work, signal: exchange.signal, deliver }, options);
+    const { search } = options;
+    const ask = { ...work, signal: exchange.signal, deliver };
+    const running =
+      search !== undefined && takesRounds(work.prepared.request)
+        ? answerWithSearch(ask, { ...options, search })
+        : askEngines(ask, options);
     return running;
   }
 

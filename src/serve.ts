@@ -26,6 +26,8 @@ import { hashKey, looksLikeKey } from './adapters/store/new-key.ts';
 import { openStore } from './adapters/store/open-store.ts';
 import { startStructureChecker } from './adapters/structure/start-structure-checker.ts';
 import { startTokenizers } from './adapters/tokenizer/start-tokenizers.ts';
+import { openSeal } from './adapters/seal/open-seal.ts';
+import { openSearch } from './adapters/search/open-search.ts';
 import { startPrepareWorker } from './adapters/worker/prepare-in-worker.ts';
 import { nextOpening, openingStepMs } from './admission/edge-opening.ts';
 import { overloadLimits } from './admission/overload.ts';
@@ -43,6 +45,7 @@ import { createHealth } from './routing/health.ts';
 import { openCatalogSource } from './serve/catalog-source.ts';
 import type { Replica } from './serve/replica.ts';
 import { createModelPerformance } from './telemetry/model-performance.ts';
+import { sealFiles } from './seal-files.ts';
 import { settingsFrom } from './serve/settings-from.ts';
 import type { Settings } from './settings.ts';
 
@@ -119,8 +122,20 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
   const buffers = createDownstreamBuffers({ admin: envoyAdmin, clock: systemClock });
   const programming = createProgramming({ clusterFile, admin: envoyAdmin });
   const egress = createEgress({ socketPath: paths.egressSocket });
+  const searching = settings.WEIR_WEB_SEARCH;
+  const found =
+    searching === undefined ? undefined : await openSearch(searching, { upstream: egress, clock: systemClock });
+  const sealing = sealFiles(settings);
+  const search = sealing && {
+    ...{ seal: openSeal({ ...sealing, elapsed: systemClock.elapsed }), price: settings.WEIR_WEB_SEARCH_PRICE },
+    ...(found === undefined ? {} : { provider: found.provider }),
+  };
   const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
-  const worker = startPrepareWorker({ script: new URL('./prepare-worker.ts', import.meta.url), tokenizerRoot });
+  const worker = startPrepareWorker({
+    script: new URL('./prepare-worker.ts', import.meta.url),
+    tokenizerRoot,
+    ...(sealing === undefined ? {} : { sealFiles: sealing }),
+  });
   const tokenizers = startTokenizers({ root: tokenizerRoot });
   const structures = startStructureChecker();
   const health = createHealth({ clock: systemClock, random: Math.random });
@@ -146,8 +161,11 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
       source.compiled(compilation);
       replica?.changed();
     },
-    listing: { clock: systemClock, standing: measured.standing },
-    applyClusters: programming.apply,
+    listing: {
+      ...{ clock: systemClock, standing: measured.standing },
+      ...(found === undefined ? {} : { searchPrice: settings.WEIR_WEB_SEARCH_PRICE }),
+    },
+    applyClusters: (clusters) => programming.apply(found === undefined ? clusters : [...clusters, found.cluster]),
     onProblems: createProblemLog(log),
     onSwap: (snapshot) => {
       health.retain(routesOf(snapshot));
@@ -198,7 +216,7 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     modelList: catalog.modelList,
     prepare: (body, surface) =>
       body.length <= largestBodyHere
-        ? prepareHere(body, { surface, countPrompt: tokenizers.countPrompt })
+        ? prepareHere(body, { surface, countPrompt: tokenizers.countPrompt, ...(search && { seal: search.seal }) })
         : worker.prepare(body, surface),
     tokenizers,
     upstream: egress,
@@ -206,6 +224,7 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     affinity: createAffinity({ secret: randomUUID() }),
     hedges: createHedgeBudget(),
     structures,
+    ...(search === undefined ? {} : { search }),
     telemetry: createTelemetry(log, { metrics, measured }),
     clock: systemClock,
     random: Math.random,
