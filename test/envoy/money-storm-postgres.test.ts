@@ -51,4 +51,4 @@ test('a storm on PostgreSQL, two services killed by turns and the server gone ag
   });
   expectEveryKind(tallies);
   expect(tallies.get('turned away')?.sent).toBeGreaterThan(0);
-}, 300_000);
+}, 600_000);

@@ -63,4 +63,4 @@ test('a storm on SQLite, its service killed and its database away again and agai
   });
   expectEveryKind(tallies);
   expect(tallies.get('turned away')?.sent).toBeGreaterThan(0);
-}, 300_000);
+}, 600_000);

@@ -170,7 +170,14 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
   const printed = output.printed();
   const baseUrl = field(printed, 'ready');
   const key = options.unlimited === true ? await roomyKey({ data }) : field(printed, 'key:');
-  const opsUrl = field(printed, 'ops:');
+  const log = (): string => readFileSync(join(data, 'logs', 'service.log'), 'utf8');
+  /** Where the latest life of the service is: another program may have taken the port of the one before. */
+  const opsUrl = (): string => {
+    const text = log();
+    const at = text.lastIndexOf('"opsPort":');
+    const port = /^"opsPort":(\d+)/.exec(text.slice(at))?.[1];
+    return port === undefined ? field(printed, 'ops:') : `http://127.0.0.1:${port}/metrics`;
+  };
   // Its own pool, so that nothing is left open when the file is over.
   const dispatcher = new Agent({ keepAliveTimeout: 1000, connections: null, bodyTimeout: 0, headersTimeout: 0 });
   const { fetch, texts, messagesStreams } = recordFetch(dispatcher);
@@ -185,7 +192,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
 
   const metricsText = async (): Promise<string> => {
     const options: object = { dispatcher };
-    return (await globalThis.fetch(opsUrl, options)).text();
+    return (await globalThis.fetch(opsUrl(), options)).text();
   };
   const metric = async (name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> =>
     metricIn(await metricsText(), name, labels);
@@ -196,7 +203,9 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     key,
     data,
     manifests,
-    opsUrl,
+    get opsUrl() {
+      return opsUrl();
+    },
     supervisor: child,
     fetch,
     client: ({ apiKey = key } = {}) => new OpenAI({ baseURL: baseUrl, apiKey, maxRetries: 0, fetch }),
@@ -239,7 +248,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     },
     metric,
     admin: (path) => askAdmin(join(data, 'run', 'admin.sock'), path),
-    log: () => readFileSync(join(data, 'logs', 'service.log'), 'utf8'),
+    log,
     settled: async () => {
       await expect.poll(() => metric('weir_requests_in_flight'), { timeout: 10_000 }).toBe(0);
     },

@@ -55,7 +55,7 @@ export async function startStormWorld(count: number, env: Readonly<Record<string
     gateways.push(
       await startWeir({
         manifests: manifests(engines),
-        env: { WEIR_TRUSTED_HOPS: '1', WEIR_KEEP_ALIVE_SECONDS: '1', WEIR_LOG_LEVEL: 'warn', ...env },
+        env: { WEIR_TRUSTED_HOPS: '1', WEIR_KEEP_ALIVE_SECONDS: '1', ...env },
       }),
     );
   }
@@ -74,7 +74,7 @@ export async function startStormWorld(count: number, env: Readonly<Record<string
       process.kill(pid, 'SIGKILL');
     },
     untilDatabase: async (state) => {
-      await expect.poll(() => databases(state), { timeout: 60_000, interval: 50 }).toEqual(gateways.map(() => 1));
+      await expect.poll(() => databases(state), { timeout: 60_000, interval: 200 }).toEqual(gateways.map(() => 1));
     },
     storm: async ({ name, requests: amount, seed, accounts, outages, disasters }) => {
       const chance = chanceFrom(seed);
