@@ -56,16 +56,17 @@ export interface PodOptions {
   readonly namespace: string;
   /** What is at `/app` in the service's image. */
   readonly app: string;
-  /** The content of Secrets that are mounted, by their names. */
+  /** Its name. Default: `weir-0`. */
+  readonly name?: string;
+  /** The content of Secrets that are mounted or are in variables, by their names. */
   readonly secrets?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 const startMs = 90_000;
-const name = 'weir-0';
 
 /** Starts a rendered pod and resolves when every container has started, as a kubelet would. */
 export async function startPod({ spec }: PodTemplate, options: PodOptions): Promise<Pod> {
-  const { connection, namespace, app, secrets = {} } = options;
+  const { connection, namespace, app, name: podName = 'weir-0', secrets = {} } = options;
   const user = unprivilegedUser(['nobody']);
   const folder = mkdtempSync(join(tmpdir(), 'weir-pod-'));
   chmodSync(folder, 0o755);
@@ -134,7 +135,9 @@ export async function startPod({ spec }: PodTemplate, options: PodOptions): Prom
 
   async function valueOf({ value, valueFrom }: Variable): Promise<string> {
     const field = valueFrom?.fieldRef?.fieldPath;
-    if (field !== undefined) return field === 'metadata.namespace' ? namespace : name;
+    if (field !== undefined) return field === 'metadata.namespace' ? namespace : podName;
+    const secret = valueFrom?.secretKeyRef;
+    if (secret !== undefined) return secrets[secret.name]?.[secret.key] ?? '';
     const resource = valueFrom?.resourceFieldRef;
     if (resource !== undefined) {
       return bytesOf(containers.find((other) => other.name === resource.containerName)?.resources?.limits?.memory);
