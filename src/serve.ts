@@ -262,8 +262,7 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
   return async () => {
     ready = false;
     // Another one takes over its part while it still drains.
-    await replica?.close();
-    await extproc.close(settings.WEIR_DRAIN_SECONDS * 1000);
+    await Promise.all([replica?.close(), extproc.close(settings.WEIR_DRAIN_SECONDS * 1000)]);
     await source.close();
     // Envoy may be away: nobody waits for its word any more.
     clusterFile.close();

@@ -39,11 +39,12 @@ export interface Replica {
   /** What is served, or what it is made of, has changed. */
   readonly changed: () => void;
   readonly isLeading: () => boolean;
-  /** Leaves the others, and lets one of them lead at once. */
+  /** Leaves the others, and lets one of them lead at once. An API server that does not answer is not waited for. */
   readonly close: () => Promise<void>;
 }
 
 const lookEveryMs = 2_000;
+const closeMs = 5_000;
 
 /** Leaves word of what this replica sees, and writes the status of the objects while it leads. */
 export function joinReplicas(options: ReplicaOptions): Replica {
@@ -110,10 +111,17 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     close: async () => {
       closed = true;
       disarm();
-      await looking;
-      await controller.close();
-      await events.close();
-      await Promise.all([elector.close(), leases.close()]);
+      const late = Promise.withResolvers<void>();
+      const disarmLate = clock.after(closeMs, late.resolve);
+      await Promise.race([leave(), late.promise]);
+      disarmLate();
     },
   };
+
+  async function leave(): Promise<void> {
+    await looking;
+    await controller.close();
+    await events.close();
+    await Promise.all([elector.close(), leases.close()]);
+  }
 }

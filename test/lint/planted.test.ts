@@ -59,6 +59,7 @@ const violations: readonly Planted[] = [
       ['the pipeline imports an adapter', 'src/pipeline.ts', "import './adapters/store/rows.ts';"],
       ['a piece of the pipeline constructs', 'src/prepare.ts', "import './serve.ts';"],
       ['a piece of the pipeline imports a package', 'src/settle-late.ts', "import 'undici';"],
+      ['a part of the service imports its tests', 'src/serve/a.ts', "import '../../test/support/llama.ts';"],
       ['the product imports its tests', 'src/start.ts', "import '../test/support/llama.ts';"],
     ] as const
   ).map(([name, path, source]) => ({ name, path, source, rule: imports })),

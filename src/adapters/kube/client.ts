@@ -25,6 +25,7 @@ export interface KubeClient {
     path: string,
     options: { readonly signal: AbortSignal; readonly onOpen: () => void; readonly onLine: (line: string) => void },
   ) => Promise<void>;
+  /** Ends what is under way, too. */
   readonly close: () => void;
 }
 
@@ -44,6 +45,7 @@ export function createKubeClient(
   { callMs = 15_000, silentMs = 150_000, longestLine = 8 * 1024 * 1024 }: ClientLimits = {},
 ): KubeClient {
   const request = access.server.startsWith('https:') ? tlsRequest : plainRequest;
+  const over = new AbortController();
   const base = access.server.replace(/\/+$/, '');
 
   async function send(method: string, path: string, options: CallOptions) {
@@ -59,7 +61,7 @@ export function createKubeClient(
         ...{ accept: 'application/json', 'user-agent': 'weir' },
         ...(text === undefined ? {} : { 'content-type': type, 'content-length': Buffer.byteLength(text) }),
       },
-      ...(signal === undefined ? {} : { signal }),
+      signal: signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]),
     });
     sent.end(text);
     return sent;
@@ -102,7 +104,10 @@ export function createKubeClient(
         sent.destroy();
       }
     },
-    close: access.close,
+    close: () => {
+      over.abort();
+      access.close();
+    },
   };
 }
 
