@@ -2,9 +2,11 @@ import { askEngines, type EngineAsk, type EngineOptions } from './ask-engines.ts
 import type { Round } from './core/capability.ts';
 import type { Route } from './core/catalog.ts';
 import type { RelayedEvent, SearchEvent } from './core/event.ts';
+import { Failure } from './core/failure.ts';
+import type { Money } from './core/money.ts';
 import type { Plan } from './core/plan.ts';
 import type { Message, Request } from './core/request.ts';
-import type { SearchProvider } from './core/search-provider.ts';
+import type { SearchFinding, SearchProvider } from './core/search-provider.ts';
 import { type Citing, writeSearchError, writeSources } from './core/search-words.ts';
 import { type SearchSeal, type Source, webSearchName } from './core/web-search.ts';
 import type { Dispatch, DispatchEnd } from './dispatch/run.ts';
@@ -15,10 +17,13 @@ import { maxRounds, maxSearches, nextStep, type SearchStep } from './search/next
 import { quote } from './search/quote.ts';
 import { createRoundTotals } from './search/round-totals.ts';
 
-/** The web search of a deployment that has one. */
+/** The web search of a deployment. */
 export interface WebSearch {
-  readonly provider: SearchProvider;
   readonly seal: SearchSeal;
+  /** Absent: what was found earlier can be sent back, and nothing is searched any more. */
+  readonly provider?: SearchProvider;
+  /** What a search costs. */
+  readonly price: Money;
 }
 
 /** One result of a search, for the model and for the caller. */
@@ -29,6 +34,12 @@ interface Found {
 
 /** Tokens that are kept for the answer when results are cut to what the model has room for. */
 const leastAnswer = 1024;
+
+/** Throws `web_search_unavailable` when a request wants to search where that cannot be done. */
+export function checkSearch({ webSearch }: Omit<Request, 'messages'>, search: WebSearch | undefined): void {
+  if (webSearch === undefined || search?.provider !== undefined) return;
+  throw new Failure('web_search_unavailable', 'tools: web search is not enabled on this deployment');
+}
 
 /** Whether the answer to a request takes more than one call to its model. */
 export function takesRounds({ webSearch, sources = [] }: Omit<Request, 'messages'>): boolean {
@@ -134,7 +145,7 @@ export function answerWithSearch(
       const used = await totals.close();
       const output = request.maxOutputTokens === undefined ? undefined : request.maxOutputTokens - totals.output();
       const step = nextStep(said, { searches: searchesLeft, rounds: maxRounds - rounds, output });
-      const finish = step.kind === 'finish' ? step : step.after;
+      const ending = step.kind === 'finish' ? step : step.after;
       deliver([used]);
       if (step.kind === 'search') {
         const found = await searchAll(step.searches);
@@ -148,8 +159,8 @@ export function answerWithSearch(
           };
         }
       }
-      if (finish.kind === 'finish') {
-        deliver([{ type: 'finish', choice: 0, reason: finish.reason }]);
+      if (ending.kind === 'finish') {
+        deliver([{ type: 'finish', choice: 0, ...ending.finish }]);
         return { kind: 'completed', route: end.route, attempts, resumed: isResumed };
       }
     }
@@ -163,7 +174,8 @@ export function answerWithSearch(
     searchesLeft -= findings.filter((finding) => finding !== undefined).length;
     const found: Found[] = [];
     for (const [at, step] of steps.entries()) {
-      const id = `srvtoolu_${options.newId()}`;
+      // This format's ids have no other sign than the underscore.
+      const id = `srvtoolu_${options.newId().replaceAll('-', '_')}`;
       deliver([{ type: 'search-call', choice: 0, id, input: step.input, deltas: step.deltas }]);
       const finding = await findings[at];
       if (signal.aborted) return undefined;
@@ -174,8 +186,9 @@ export function answerWithSearch(
     return found;
   }
 
-  async function find(query: string): ReturnType<SearchProvider['search']> {
+  async function find(query: string): Promise<SearchFinding> {
     const { provider } = options.search;
+    if (provider === undefined) return { kind: 'error', code: 'unavailable', detail: 'no provider' };
     const { domains, location } = request.webSearch ?? {};
     const begun = options.clock.elapsed();
     const finding = await provider.search(
@@ -197,7 +210,7 @@ export function answerWithSearch(
     };
   }
 
-  function resultOf(id: string, finding: Awaited<ReturnType<typeof find>> | undefined, roomTokens: number): Found {
+  function resultOf(id: string, finding: SearchFinding | undefined, roomTokens: number): Found {
     if (finding === undefined) return refused(id, 'unavailable');
     if (finding.kind === 'error') return refused(id, finding.code);
     const first = Math.max(0, ...sources.keys()) + 1;

@@ -4,6 +4,7 @@ import { createModelList } from './catalog/list.ts';
 import { createSnapshots, type Snapshots, unionOfClusters } from './catalog/snapshots.ts';
 import type { CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from './core/catalog.ts';
 import type { Clock } from './core/clock.ts';
+import type { Money } from './core/money.ts';
 import type { Standing } from './core/performance.ts';
 
 /** What a source of catalog objects says at one moment. */
@@ -16,6 +17,8 @@ export interface Listing {
   readonly clock: Pick<Clock, 'elapsed'>;
   /** How a model stands: whether it is listed, and with what figures. */
   readonly standing: (model: Model) => Standing;
+  /** What a search of the web costs; absent where there is none. */
+  readonly searchPrice?: Money;
 }
 
 export interface FollowOptions {

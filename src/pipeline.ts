@@ -6,6 +6,7 @@ import { checkDeclaredSize, maxBodyBytes } from './admission/body-size.ts';
 import { checkLoad, type LoadGuard } from './admission/overload.ts';
 import { throughGate } from './admission/gate.ts';
 import { type Admitted, admit } from './admission/limits.ts';
+import { answerWithSearch, checkSearch, takesRounds, type WebSearch } from './answer-with-search.ts';
 import { askEngines, type EngineOptions } from './ask-engines.ts';
 import { attemptsFailed } from './attempts-failed.ts';
 import type { Snapshots } from './catalog/snapshots.ts';
@@ -49,6 +50,8 @@ export interface PipelineOptions extends AuthenticateOptions, EngineOptions {
   readonly tokenizers: Tokenizers;
   readonly health: Health & RoutingView;
   readonly affinity: PrefixAffinity;
+  /** Absent: the web is not searched, and nothing that was found can be sent back. */
+  readonly search?: WebSearch;
   /** A number from 0 up to 1. */
   readonly random: () => number;
   /** How busy the service is, and how busy it may be. */
@@ -120,6 +123,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const prepared = await options.prepare(await exchange.body(maxBodyBytes), surface);
     const { snapshot, release } = snapshots.lease();
     try {
+      checkSearch(prepared.request, options.search);
       const plan = planFor(prepared, snapshot);
       const [first] = plan.routes;
       await checkContext(prepared, {
@@ -129,9 +133,11 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       });
       const counters = countersFor(prepared, plan, tokenizers);
       const counting = counters === undefined ? {} : { counters };
+      const { search } = options;
+      const searching = search === undefined ? {} : { searchPrice: search.price };
       const { accrue } = caller.admitted;
       const facts = { ...caller, surface, head, prepared, plan, accrue };
-      const settlement = createSettlement({ ...facts, ...counting, store, telemetry, clock });
+      const settlement = createSettlement({ ...facts, ...counting, ...searching, store, telemetry, clock });
       await serve({ ...caller, exchange, prepared, plan, settlement, counters });
     } finally {
       prepared.release();
@@ -186,7 +192,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       running.pause();
       exchange.onDrain(running.resume);
     };
-    const running = askEngines({ ...work, signal: exchange.signal, deliver }, options);
+    const { search } = options;
+    const ask = { ...work, signal: exchange.signal, deliver };
+    const running =
+      search !== undefined && takesRounds(work.prepared.request)
+        ? answerWithSearch(ask, { ...options, search })
+        : askEngines(ask, options);
     return running;
   }
 

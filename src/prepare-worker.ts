@@ -1,9 +1,10 @@
 /**
  * Reads, counts and writes large bodies in a thread of its own. The messages stay here; the main thread gets the rest of
- * the request, and the bytes for an engine when it asks for them. `workerData` is the tokenizer root.
+ * the request, and the bytes for an engine when it asks for them.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { giveWay } from './adapters/process/give-way.ts';
+import { openSeal } from './adapters/seal/open-seal.ts';
 import { countPrompt } from './adapters/tokenizer/count-prompt.ts';
 import { createTokenizerCache } from './adapters/tokenizer/tokenizer-cache.ts';
 import { asFailure } from './core/failure.ts';
@@ -12,13 +13,21 @@ import type { PrepareReply, PrepareTask } from './core/prepare-task.ts';
 import type { Request } from './core/request.ts';
 import type { PromptCount } from './core/tokenizer.ts';
 import { readBody, writeBody } from './prepare.ts';
+import type { SealFiles } from './seal-files.ts';
 
 /** Most time one count may take, milliseconds. */
 const allowanceMs = 2_500;
 
 const held = new Map<number, Request>();
 const encoder = new TextEncoder();
-const tokenizers = createTokenizerCache({ root: String(workerData), now: () => Date.now() });
+
+// oxlint-disable-next-line typescript/consistent-type-assertions -- what prepare-in-worker.ts hands over
+const { tokenizerRoot, sealFiles } = workerData as {
+  readonly tokenizerRoot: string;
+  readonly sealFiles?: SealFiles;
+};
+const tokenizers = createTokenizerCache({ root: tokenizerRoot, now: () => Date.now() });
+const sealing = sealFiles && { seal: openSeal({ ...sealFiles, elapsed: () => performance.now() }) };
 
 function heldRequest(handle: number): Request {
   const request = held.get(handle);
@@ -37,7 +46,7 @@ async function count({ messages, tools }: Request, ask: PromptCountAsk): Promise
 async function work(task: PrepareTask): Promise<PrepareReply> {
   switch (task.kind) {
     case 'read': {
-      const { request, shape } = readBody(task.bytes, task.surface);
+      const { request, shape } = readBody(task.bytes, { surface: task.surface, ...sealing });
       held.set(task.handle, request);
       const { messages: _, ...rest } = request;
       return { kind: 'read', request: rest, shape };

@@ -5,6 +5,7 @@ import { prefixesOf } from './core/prefixes.ts';
 import type { PreparedRequest } from './core/prepared.ts';
 import type { Request } from './core/request.ts';
 import type { PromptShape, Tokenizers } from './core/tokenizer.ts';
+import type { SearchSeal } from './core/web-search.ts';
 import { writeRequest } from './dialects/chat/write-request.ts';
 import { dialects } from './dialects/dialects.ts';
 
@@ -27,19 +28,38 @@ function parse(text: string): unknown {
   }
 }
 
+/** How the bytes of a body are to be read. */
+interface ReadAs {
+  readonly surface: Surface;
+  /** Absent: what searches found cannot be opened here. */
+  readonly seal?: SearchSeal;
+}
+
+type Size = Pick<PromptShape, 'bodyBytes' | 'isAscii'>;
+
+const encoder = new TextEncoder();
+
+/** The size of a body with what the service itself writes into the prompt: its search tool, and what is unsealed. */
+function grown({ webSearch, sources, messages, tools }: Request, size: Size): Size {
+  if (webSearch === undefined && sources === undefined) return size;
+  const bodyBytes = encoder.encode(JSON.stringify([messages, tools])).length;
+  return { bodyBytes: Math.max(size.bodyBytes, bodyBytes), isAscii: false };
+}
+
 /** Reads the bytes of a body in a surface's format. Throws `invalid_request` and the other refusals of its fields. */
 export function readBody(
   bytes: Uint8Array,
-  surface: Surface,
+  { surface, seal }: ReadAs,
 ): { readonly request: Request; readonly shape: PromptShape } {
   const text = decode(bytes);
-  const request = dialects[surface].readRequest(parse(text));
+  const request = dialects[surface].readRequest(parse(text), seal);
   // Every character beyond ASCII has more bytes than it has UTF-16 units.
-  return { request, shape: shapeOf(request, { bodyBytes: bytes.length, isAscii: text.length === bytes.length }) };
+  const size = { bodyBytes: bytes.length, isAscii: text.length === bytes.length };
+  return { request, shape: shapeOf(request, grown(request, size)) };
 }
 
 /** What is known of its prompt. */
-function shapeOf(request: Request, size: Pick<PromptShape, 'bodyBytes' | 'isAscii'>): PromptShape {
+function shapeOf(request: Request, size: Size): PromptShape {
   const { messages, tools } = request;
   let images = 0;
   let toolCalls = 0;
@@ -65,9 +85,9 @@ export function writeBody(request: Request, target: RequestTarget): string {
 /** Reads a body here and now. For small ones: a large one is read in a worker, so that it holds up nobody else. */
 export function prepareHere(
   bytes: Uint8Array,
-  { surface, countPrompt }: { readonly surface: Surface; readonly countPrompt: Tokenizers['countPrompt'] },
+  { countPrompt, ...how }: ReadAs & { readonly countPrompt: Tokenizers['countPrompt'] },
 ): PreparedRequest {
-  const { request, shape } = readBody(bytes, surface);
+  const { request, shape } = readBody(bytes, how);
   const { messages, tools } = request;
   return {
     request,

@@ -26,6 +26,8 @@ import { hashKey, looksLikeKey } from './adapters/store/new-key.ts';
 import { openStore } from './adapters/store/open-store.ts';
 import { startStructureChecker } from './adapters/structure/start-structure-checker.ts';
 import { startTokenizers } from './adapters/tokenizer/start-tokenizers.ts';
+import { openSeal } from './adapters/seal/open-seal.ts';
+import { openSearch } from './adapters/search/open-search.ts';
 import { startPrepareWorker } from './adapters/worker/prepare-in-worker.ts';
 import { nextOpening, openingStepMs } from './admission/edge-opening.ts';
 import { overloadLimits } from './admission/overload.ts';
@@ -42,6 +44,7 @@ import { prepareHere } from './prepare.ts';
 import { createAffinity } from './routing/affinity.ts';
 import { createHealth } from './routing/health.ts';
 import { createModelPerformance } from './telemetry/model-performance.ts';
+import { sealFiles } from './seal-files.ts';
 import { readSettings, type Settings, settingsSchema } from './settings.ts';
 
 /** Bodies up to this size are read on the event loop; reading one takes about a millisecond. */
@@ -139,8 +142,20 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   });
   const buffers = createDownstreamBuffers({ adminSocket: paths.adminSocket, clock: systemClock });
   const egress = createEgress({ socketPath: paths.egressSocket });
+  const searching = settings.WEIR_WEB_SEARCH;
+  const found =
+    searching === undefined ? undefined : await openSearch(searching, { upstream: egress, clock: systemClock });
+  const sealing = sealFiles(settings);
+  const search = sealing && {
+    ...{ seal: openSeal({ ...sealing, elapsed: systemClock.elapsed }), price: settings.WEIR_WEB_SEARCH_PRICE },
+    ...(found === undefined ? {} : { provider: found.provider }),
+  };
   const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
-  const worker = startPrepareWorker({ script: new URL('./prepare-worker.ts', import.meta.url), tokenizerRoot });
+  const worker = startPrepareWorker({
+    script: new URL('./prepare-worker.ts', import.meta.url),
+    tokenizerRoot,
+    ...(sealing === undefined ? {} : { sealFiles: sealing }),
+  });
   const tokenizers = startTokenizers({ root: tokenizerRoot });
   const structures = startStructureChecker();
   const health = createHealth({ clock: systemClock, random: Math.random });
@@ -165,8 +180,11 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
   });
   const catalog = followCatalog({
     first: source.first,
-    listing: { clock: systemClock, standing: measured.standing },
-    applyClusters: clusterFile.apply,
+    listing: {
+      ...{ clock: systemClock, standing: measured.standing },
+      ...(found === undefined ? {} : { searchPrice: settings.WEIR_WEB_SEARCH_PRICE }),
+    },
+    applyClusters: (clusters) => clusterFile.apply(found === undefined ? clusters : [...clusters, found.cluster]),
     onProblems: (problems) => {
       for (const { where, field, message } of problems) log.warn({ where, field, message }, 'manifest problem');
     },
@@ -211,7 +229,7 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     modelList: catalog.modelList,
     prepare: (body, surface) =>
       body.length <= largestBodyHere
-        ? prepareHere(body, { surface, countPrompt: tokenizers.countPrompt })
+        ? prepareHere(body, { surface, countPrompt: tokenizers.countPrompt, ...(search && { seal: search.seal }) })
         : worker.prepare(body, surface),
     tokenizers,
     upstream: egress,
@@ -219,6 +237,7 @@ async function serve(settings: Settings, fatal: (error: Error) => void): Promise
     affinity: createAffinity({ secret: randomUUID() }),
     hedges: createHedgeBudget(),
     structures,
+    ...(search === undefined ? {} : { search }),
     telemetry: createTelemetry(log, { metrics, measured }),
     clock: systemClock,
     random: Math.random,

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { fieldPath } from './core/field-path.ts';
+import { parseUsd } from './core/money.ts';
+import { readSearchSetting, searchForms } from './core/search-setting.ts';
 
 const wholeNumber = (least: number, most: number) =>
   z.string().regex(/^\d+$/, 'expected a whole number').transform(Number).pipe(z.number().min(least).max(most));
@@ -9,6 +11,25 @@ const port = wholeNumber(0, 65_535);
 function isValkeyAddress(text: string): boolean {
   return text.startsWith('/') || (/^(redis|valkey)s?:\/\/[^/]/.test(text) && URL.canParse(text));
 }
+
+const searchProvider = z.string().transform((text, context) => {
+  const setting = readSearchSetting(text);
+  if (setting === undefined) context.addIssue({ code: 'custom', message: searchForms });
+  return setting ?? z.NEVER;
+});
+
+/** Most that a search may cost, USD: what is dearer is a slip of the decimal point. */
+const maxSearchPrice = '10';
+
+const searchPrice = z.string().transform((text, context) => {
+  const price = parseUsd(text);
+  if (price !== undefined && price >= 0n && price <= (parseUsd(maxSearchPrice) ?? 0n)) return price;
+  context.addIssue({
+    code: 'custom',
+    message: `expected USD as a decimal from 0 to ${maxSearchPrice} with at most 12 decimals, such as 0.005`,
+  });
+  return z.NEVER;
+});
 
 /** Every setting of `weir serve`: an environment variable each, with the prefix `WEIR_`. Described for `--help`. */
 export const settingsSchema = z.object({
@@ -55,6 +76,21 @@ export const settingsSchema = z.object({
   WEIR_TRUSTED_HOPS: wholeNumber(0, 100).default(0).describe('Proxies in front of Envoy that are believed.'),
   WEIR_TLS_CERTIFICATE_FILE: z.string().optional().describe('PEM file; the edge then speaks TLS only.'),
   WEIR_TLS_KEY_FILE: z.string().optional().describe('PEM file of its key.'),
+  WEIR_WEB_SEARCH: searchProvider
+    .optional()
+    .describe(
+      'Who searches the web: searxng:URL of an instance, brave:KEYFILE or tavily:KEYFILE with the key of its API; default: nobody, and web search is refused.',
+    ),
+  WEIR_WEB_SEARCH_PRICE: searchPrice
+    .default(0n)
+    .describe('What a search of the web is billed, USD, such as 0.005; default: 0.'),
+  WEIR_SEAL_KEY_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Keys that seal what searches found, 32 random bytes in base64 or hex on each line: the first one seals, all of them open; default: one that is made in the data folder, for a single replica.',
+    ),
   WEIR_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('Least level that is logged.'),
 });
 

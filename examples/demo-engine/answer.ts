@@ -7,6 +7,7 @@ import { type Conversation, lastText } from './conversation.ts';
 import { damaged } from './damaged-json.ts';
 import { prose, quoteOf } from './prose.ts';
 import { schemaInstance } from './schema-instance.ts';
+import { stepOf } from './script.ts';
 import { countTokens, offsetOfTokens } from './tokens.ts';
 import { type ToolCall, toolCallsOf } from './tool-calls.ts';
 import { writtenJson } from './written-json.ts';
@@ -69,11 +70,14 @@ function wholeAnswer(
   const calls = toolCallsOf(request, conversation, behaviour);
   const refusing = behaviour.refusal !== undefined;
   const reasoning = request.reasoning.on ? reasoningText(request, conversation, { seed, behaviour }) : '';
+  const step = stepOf(behaviour.script, conversation.messages);
   const said = refusing
     ? ''
-    : calls.length > 0
-      ? preamble(behaviour)
-      : contentOf(request, conversation, { seed, behaviour, index: options.index });
+    : step !== undefined
+      ? step.say
+      : calls.length > 0
+        ? preamble(behaviour)
+        : contentOf(request, conversation, { seed, behaviour, index: options.index });
   const { text, matchedStop } = stopped(said, request.stop);
   const apology = refusing ? 'I am sorry, but I cannot help with that.' : '';
   return {

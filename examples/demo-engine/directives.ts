@@ -1,5 +1,6 @@
 import { anything, choice, choices, flag, integer, text, texts } from './directive.ts';
 import { faultPosition } from './fault-position.ts';
+import { script } from './script.ts';
 
 const milliseconds = { min: 0, max: 3_600_000 };
 
@@ -74,6 +75,9 @@ export const directiveGroups = {
     refusal: choice(
       ['field', 'content-filter', 'both'],
       'Refuse: in `message.refusal` with `stop`; in the text with `content_filter`; or in the field with `content_filter`.',
+    ),
+    script: script(
+      'What is said and called, verbatim: the first entry in answer to a user, each later one after the tools have answered once more, the last one from then on.',
     ),
     callTools: texts('Call these tools of the request, whatever the message says; a name may be repeated.'),
     toolPreamble: flag('Say something before calling tools.'),

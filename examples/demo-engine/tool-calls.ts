@@ -5,6 +5,7 @@ import { type Conversation, lastText } from './conversation.ts';
 import { damaged } from './damaged-json.ts';
 import { quoteOf } from './prose.ts';
 import { schemaInstance } from './schema-instance.ts';
+import { stepOf } from './script.ts';
 import type { Tool } from './tool-request.ts';
 import { writtenJson } from './written-json.ts';
 
@@ -24,13 +25,24 @@ export function toolCallsOf(
   conversation: Conversation,
   behaviour: Behaviour,
 ): readonly ToolCall[] {
+  const step = stepOf(behaviour.script, conversation.messages);
+  if (step !== undefined) {
+    return step.call.map((call, index) => ({ ...call, id: callId(conversation, index) }));
+  }
   const quote = quoteOf(lastText(conversation.messages, 'user'));
   return calledTools(request, conversation, behaviour).map((tool, index) => {
     const seed = seedOf(conversation.print, `call ${index} ${tool.name}`);
     const instance = schemaInstance(tool.parameters ?? { type: 'object' }, { chance: seededChance(seed), quote });
-    const id = `call_${seedOf(conversation.print, `id ${index}`).toString(16).padStart(8, '0')}${index}`;
-    return { id, name: tool.name, arguments: damaged(writtenJson(instance, behaviour), behaviour.argumentsDefect) };
+    return {
+      id: callId(conversation, index),
+      name: tool.name,
+      arguments: damaged(writtenJson(instance, behaviour), behaviour.argumentsDefect),
+    };
   });
+}
+
+function callId({ print }: Conversation, index: number): string {
+  return `call_${seedOf(print, `id ${index}`).toString(16).padStart(8, '0')}${index}`;
 }
 
 function calledTools(request: ChatRequest, conversation: Conversation, behaviour: Behaviour): readonly Tool[] {

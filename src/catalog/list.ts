@@ -1,12 +1,14 @@
 import type { Model, Snapshot } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
-import { formatUsd } from '../core/money.ts';
+import { formatUsd, type Money } from '../core/money.ts';
 import type { PerformanceFigure, Standing } from '../core/performance.ts';
 
 export interface ModelListOptions {
   readonly clock: Pick<Clock, 'elapsed'>;
   readonly snapshot: () => Snapshot;
   readonly standing: (model: Model) => Standing;
+  /** What a search of the web costs; absent where there is none. */
+  readonly searchPrice?: Money;
 }
 
 /** Not a date: strict clients want the field, and it must not move (service specification §2.1). */
@@ -28,7 +30,7 @@ interface Entry {
  *
  * It is put together when somebody asks: at once after a change of the catalog, otherwise at most once a second.
  */
-export function createModelList({ clock, snapshot, standing }: ModelListOptions): () => string {
+export function createModelList({ clock, snapshot, standing, searchPrice }: ModelListOptions): () => string {
   let of: Snapshot | undefined;
   let entries: readonly Entry[] = [];
   let renderedAt = 0;
@@ -37,7 +39,7 @@ export function createModelList({ clock, snapshot, standing }: ModelListOptions)
     const current = snapshot();
     const now = clock.elapsed();
     if (current === of && now - renderedAt < renderIntervalMs) return text;
-    if (current !== of) entries = entriesOf(current);
+    if (current !== of) entries = entriesOf(current, searchPrice);
     of = current;
     renderedAt = now;
     const listed = entries.flatMap(({ model, head }) => {
@@ -49,13 +51,13 @@ export function createModelList({ clock, snapshot, standing }: ModelListOptions)
   };
 }
 
-function entriesOf({ models }: Snapshot): readonly Entry[] {
+function entriesOf({ models }: Snapshot, searchPrice: Money | undefined): readonly Entry[] {
   return [...models.values()]
     .sort((a, b) => (a.id < b.id ? -1 : 1))
-    .map((model) => ({ model, head: JSON.stringify(fieldsOf(model)).slice(0, -1) }));
+    .map((model) => ({ model, head: JSON.stringify(fieldsOf(model, searchPrice)).slice(0, -1) }));
 }
 
-function fieldsOf(model: Model): object {
+function fieldsOf(model: Model, searchPrice: Money | undefined): object {
   return {
     id: model.id,
     object: 'model',
@@ -68,6 +70,7 @@ function fieldsOf(model: Model): object {
       prompt: formatUsd(model.prices.prompt),
       completion: formatUsd(model.prices.completion),
       input_cache_read: formatUsd(model.prices.inputCacheRead),
+      ...(searchPrice === undefined ? {} : { web_search: formatUsd(searchPrice) }),
     },
   };
 }

@@ -70,13 +70,14 @@ async function filterOf(accounts: Accounts, options: UsageOptions): Promise<Ledg
 
 function reportAnswer(lines: readonly UsageLine[], by: readonly UsageDimension[]): Answer {
   const rows = lines.map(
-    ({ requests, promptTokens, completionTokens, cachedTokens, reasoningTokens, cost, ...group }) => ({
+    ({ requests, promptTokens, completionTokens, cachedTokens, reasoningTokens, webSearches, cost, ...group }) => ({
       ...group,
       requests,
       prompt_tokens: promptTokens,
       completion_tokens: completionTokens,
       cached_tokens: cachedTokens,
       reasoning_tokens: reasoningTokens,
+      web_searches: webSearches,
       cost: formatUsd(cost),
     }),
   );
@@ -86,6 +87,7 @@ function reportAnswer(lines: readonly UsageLine[], by: readonly UsageDimension[]
     'completion_tokens',
     'cached_tokens',
     'reasoning_tokens',
+    'web_searches',
     'cost',
   ] as const;
   const columns = [...by, ...counts];
@@ -159,7 +161,7 @@ async function listAnswer(outcomes: readonly Outcome[], accounts: Accounts): Pro
 const rowColumns = [
   ...(['id', 'correlation_id', 'workspace', 'key', 'model', 'route', 'surface', 'stream', 'outcome'] as const),
   ...(['prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'estimated', 'counted_by'] as const),
-  ...(['cost', 'attempts', 'started_at', 'first_token_ms', 'duration_ms'] as const),
+  ...(['web_searches', 'cost', 'attempts', 'started_at', 'first_token_ms', 'duration_ms'] as const),
 ] as const satisfies readonly (keyof ReturnType<typeof rowOf>)[];
 
 /** Null where a count or time was never known, which is not zero. */
@@ -181,6 +183,7 @@ function rowOf(outcome: Outcome, workspace: string) {
     reasoning_tokens: usage.reasoningTokens ?? null,
     estimated: outcome.countedBy === 'estimate',
     counted_by: outcome.countedBy,
+    web_searches: usage.webSearches ?? null,
     cost: formatUsd(outcome.cost),
     attempts: outcome.attempts,
     started_at: new Date(outcome.startedAt).toISOString(),

@@ -2,6 +2,7 @@ import type { RelayedEvent } from './event.ts';
 import type { Failure } from './failure.ts';
 import type { Request } from './request.ts';
 import type { Bill } from './usage.ts';
+import type { SearchSeal } from './web-search.ts';
 
 /** Where callers ask: one wire format each, over the same accounts, models and prices (service specification §1). */
 export type Surface = 'chat' | 'messages';
@@ -47,8 +48,8 @@ export interface Dialect {
   readonly idPrefixes: { readonly request: string; readonly toolCall: string };
   /** Where its clients put the key, in the order in which it is looked for. */
   readonly keyHeaders: readonly [KeyHeader, ...KeyHeader[]];
-  /** Reads a parsed body. Throws `invalid_request` with the path of the first field at fault, and the other refusals of its fields. */
-  readonly readRequest: (body: unknown) => Request;
+  /** Reads a parsed body; `seal` opens what searches found, where this deployment can. Throws `invalid_request` with the path of the first field at fault, and the other refusals of its fields. */
+  readonly readRequest: (body: unknown, seal?: SearchSeal) => Request;
   readonly createStreamWriter: (identity: AnswerIdentity, asked: AskedAnswer) => StreamWriter;
   readonly createJsonWriter: (identity: AnswerIdentity, asked: AskedAnswer) => JsonWriter;
   /** The envelope of a failure before the answer (service specification §2.5). */

@@ -1,4 +1,4 @@
-import type { AnswerEvent, FinishReason, TextEvent } from '../core/event.ts';
+import type { AnswerEvent, TextEvent } from '../core/event.ts';
 import { webSearchName } from '../core/web-search.ts';
 import type { Citer } from './cite.ts';
 
@@ -9,6 +9,9 @@ export interface SearchCall {
   readonly deltas: number;
 }
 
+/** How an answer ended, as its engine tells it. */
+export type Finish = Omit<AnswerEvent & { readonly type: 'finish' }, 'type' | 'choice'>;
+
 /** What a model said in one round. */
 export interface RoundSaid {
   /** With its marks. */
@@ -18,7 +21,7 @@ export interface RoundSaid {
   /** Whether it called tools of the caller's. */
   readonly callsCaller: boolean;
   /** Absent when it broke off. */
-  readonly finish: FinishReason | undefined;
+  readonly finish: Finish | undefined;
 }
 
 /** Tells what is the caller's from what is the service's in one round of an answer: a synchronous machine. */
@@ -43,7 +46,7 @@ export function collectRound(options: {
   const searches = new Map<number, { arguments: string; deltas: number }>();
   /** Numbers of the caller's calls, by the engine's. */
   const callers = new Map<number, number>();
-  let finish: FinishReason | undefined;
+  let finish: Finish | undefined;
 
   const flush = (): readonly TextEvent[] => citer?.flush() ?? [];
 
@@ -72,9 +75,11 @@ export function collectRound(options: {
         search.deltas += 1;
         return [];
       }
-      case 'finish':
-        finish = event.reason;
+      case 'finish': {
+        const { type: _, choice: __, ...how } = event;
+        finish = how;
         return flush();
+      }
       case 'usage':
         return [];
     }

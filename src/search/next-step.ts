@@ -1,5 +1,4 @@
-import type { FinishReason } from '../core/event.ts';
-import type { RoundSaid } from './collect-round.ts';
+import type { Finish, RoundSaid } from './collect-round.ts';
 import { readQuery, type ReadQuery } from './read-query.ts';
 
 /** Most searches in one response, whatever a request allows. */
@@ -21,22 +20,23 @@ export type SearchStep = ReadQuery & { readonly deltas: number };
 
 /** What follows a round. */
 export type NextStep =
-  | { readonly kind: 'finish'; readonly reason: FinishReason }
+  | { readonly kind: 'finish'; readonly finish: Finish }
   | {
       readonly kind: 'search';
       readonly searches: readonly SearchStep[];
       /** What follows the results: the model goes on, or the caller's own tools are to be called, or it ends here. */
       readonly after:
         | { readonly kind: 'round'; readonly search: 'offered' | 'withdrawn' }
-        | { readonly kind: 'finish'; readonly reason: FinishReason };
+        | { readonly kind: 'finish'; readonly finish: Finish };
     };
 
 /** Decides what follows a round: a pure function of what the model said and what is left. */
 export function nextStep(said: RoundSaid, left: Allowance): NextStep {
-  const { finish = 'stop', searches, callsCaller } = said;
+  const { finish = { reason: 'stop' }, searches, callsCaller } = said;
+  const { reason } = finish;
   // A call that was cut by the cap is no call, and a refusal ends the answer.
-  if (searches.length === 0 || finish === 'length' || finish === 'content_filter') {
-    return { kind: 'finish', reason: finish };
+  if (searches.length === 0 || reason === 'length' || reason === 'content_filter') {
+    return { kind: 'finish', finish };
   }
   let granted = 0;
   const steps = searches.map(({ arguments: text, deltas }): SearchStep => {
@@ -49,9 +49,9 @@ export function nextStep(said: RoundSaid, left: Allowance): NextStep {
   return { kind: 'search', searches: steps, after: after() };
 
   function after(): Extract<NextStep, { readonly kind: 'search' }>['after'] {
-    if (callsCaller) return { kind: 'finish', reason: 'tool_calls' };
-    if (left.output !== undefined && left.output <= 0) return { kind: 'finish', reason: 'length' };
-    if (left.rounds <= 0) return { kind: 'finish', reason: 'stop' };
+    if (callsCaller) return { kind: 'finish', finish: { reason: 'tool_calls' } };
+    if (left.output !== undefined && left.output <= 0) return { kind: 'finish', finish: { reason: 'length' } };
+    if (left.rounds <= 0) return { kind: 'finish', finish: { reason: 'stop' } };
     // One word on it is enough: a model that goes on asking is not asked to stop again. The list of tools stays as it is
     // for as long as it can, for the engine's cache of the prompt hangs on it.
     return { kind: 'round', search: left.searches <= 0 && granted === 0 ? 'withdrawn' : 'offered' };

@@ -1,7 +1,7 @@
 import { maxCitedText } from '../core/web-search.ts';
 import { sentences } from './sentences.ts';
 
-const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? [];
+const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{N}]{3,}|\p{N}+/gu) ?? [];
 
 /** Cuts a text to what a citation may hold, between words where it can, and never inside a character. */
 function cut(text: string): string {

@@ -26,6 +26,8 @@ export interface SettlementOptions {
   readonly plan: Plan;
   /** The model's tokenizer, where it has one: it counts what no engine reports. */
   readonly counters?: TokenCounters;
+  /** What a search of the web costs. */
+  readonly searchPrice?: Money;
   /** Told what the request has cost so far: when it is dispatched, and while output is delivered, now and then. */
   readonly accrue?: (cost: Money) => void;
   /** When the request came: wall clock and monotonic, milliseconds. */
@@ -59,6 +61,8 @@ const accrueEveryMs = 100;
 
 export function createSettlement(options: SettlementOptions): Settlement {
   const { store, telemetry, clock, requestId, surface, head, credential, prepared, plan, startedAt, begun } = options;
+  const { searchPrice } = options;
+  const prices = searchPrice === undefined ? plan.model.prices : { ...plan.model.prices, webSearch: searchPrice };
   const meter = createExactMeter(prepared.shape.bodyBytes, options.counters);
   const { stream, includeUsage } = prepared.request;
   // Nobody would see the split of a stream without a usage chunk.
@@ -72,10 +76,9 @@ export function createSettlement(options: SettlementOptions): Settlement {
   /** Before an engine has counted, the prompt is an estimate; it is never more than the model can read. */
   function costSoFar(): Money {
     const usage = meter.soFar();
-    return costOf(
-      { ...usage, promptTokens: Math.min(usage.promptTokens, plan.model.contextLength) },
-      plan.model.prices,
-    );
+    // With searches the model reads several prompts.
+    const most = prepared.request.webSearch === undefined ? plan.model.contextLength : Infinity;
+    return costOf({ ...usage, promptTokens: Math.min(usage.promptTokens, most) }, prices);
   }
 
   accrue(costSoFar());
@@ -93,8 +96,10 @@ export function createSettlement(options: SettlementOptions): Settlement {
     settle: async (kind, { attempts, route, refusedFor }) => {
       const { usage: metered, countedBy } = await meter.bill(attempts === 0 ? 'not-dispatched' : kind);
       const splits = kind === 'completed' && countedBy !== 'estimate';
-      const usage = splits && split !== undefined ? await split.complete(metered) : metered;
-      const cost = costOf(usage, plan.model.prices);
+      // Asked for and not made is none; not asked for is not a count.
+      const searches = prepared.request.webSearch === undefined ? {} : { webSearches: 0 };
+      const usage = { ...searches, ...(splits && split !== undefined ? await split.complete(metered) : metered) };
+      const cost = costOf(usage, prices);
       const output = watch.timing(usage);
       const outcome: Outcome = {
         ...{ requestId, surface, kind, usage, countedBy, cost, attempts, startedAt },

@@ -29,8 +29,16 @@ describe('what is sealed', () => {
   const seal = sealWith(newKey());
 
   it('opens to what it was', () => {
-    fc.assert(fc.property(sources, (one) => void expect(seal.openSource(seal.sealSource(one))).toEqual(one)));
-    fc.assert(fc.property(fc.integer({ min: 1 }), (n) => void expect(seal.openNumber(seal.sealNumber(n))).toBe(n)));
+    fc.assert(
+      fc.property(sources, (one) => {
+        expect(seal.openSource(seal.sealSource(one))).toEqual(one);
+      }),
+    );
+    fc.assert(
+      fc.property(fc.integer({ min: 1 }), (n) => {
+        expect(seal.openNumber(seal.sealNumber(n))).toBe(n);
+      }),
+    );
   });
 
   it('shows nothing of what is in it, and is never the same twice', () => {
@@ -60,12 +68,15 @@ describe('what is sealed', () => {
   });
 
   it('is undefined for whatever else is sent', () => {
-    fc.assert(fc.property(fc.string(), (text) => void expect(seal.openSource(text)).toBeUndefined()));
     fc.assert(
-      fc.property(
-        fc.uint8Array({ maxLength: 200 }),
-        (bytes) => void expect(seal.openSource(Buffer.from(bytes).toString('base64url'))).toBeUndefined(),
-      ),
+      fc.property(fc.string(), (text) => {
+        expect(seal.openSource(text)).toBeUndefined();
+      }),
+    );
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        expect(seal.openSource(Buffer.from(bytes).toString('base64url'))).toBeUndefined();
+      }),
     );
     expect(seal.openSource('A'.repeat(1e6))).toBeUndefined();
   });

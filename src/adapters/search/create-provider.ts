@@ -11,11 +11,15 @@ const timeoutMs = 8_000;
 /** Longest address that is handed on. */
 const maxUrl = 2048;
 
-type Tried = SearchFinding & { readonly mayTryAgain?: 'as-it-was' | 'without-location' };
+/** What came of one try, and whether another one may do better. */
+interface Tried {
+  readonly finding: SearchFinding;
+  readonly again?: 'as-it-was' | 'without-location';
+}
 
-const unavailable = (detail: string, mayTryAgain?: Tried['mayTryAgain']): Tried => ({
-  ...{ kind: 'error', code: 'unavailable', detail },
-  ...(mayTryAgain === undefined ? {} : { mayTryAgain }),
+const unavailable = (detail: string, again?: Tried['again']): Tried => ({
+  finding: { kind: 'error', code: 'unavailable', detail },
+  ...(again === undefined ? {} : { again }),
 });
 
 /**
@@ -56,7 +60,7 @@ export function createProvider(
     if (answer.kind === 'failed') return unavailable(answer.reason, 'as-it-was');
     const { status, body } = answer;
     const detail = `status ${status}`;
-    if (status === 429) return { kind: 'error', code: 'too_many_requests', detail };
+    if (status === 429) return { finding: { kind: 'error', code: 'too_many_requests', detail } };
     // It does not take a parameter: a place it does not know is the only one of ours that comes from a caller.
     if (status === 400 || status === 422) return unavailable(detail, 'without-location');
     if (status >= 500) return unavailable(detail, 'as-it-was');
@@ -64,15 +68,14 @@ export function createProvider(
     const hits = api.read(parse(body));
     if (hits === undefined) return unavailable('an answer that cannot be read', 'as-it-was');
     const allows = pageFilter(query.domains);
-    return { kind: 'found', hits: hits.filter(({ url }) => url.length <= maxUrl && allows(url)) };
+    return { finding: { kind: 'found', hits: hits.filter(({ url }) => url.length <= maxUrl && allows(url)) } };
   }
 
   async function search(query: SearchQuery, signal: AbortSignal): Promise<SearchFinding> {
-    const first = await tryOnce(query, signal);
-    if (first.mayTryAgain === undefined || signal.aborted) return first;
+    const { finding, again } = await tryOnce(query, signal);
     const { location, ...without } = query;
-    if (first.mayTryAgain === 'as-it-was') return tryOnce(query, signal);
-    return location === undefined ? first : tryOnce(without, signal);
+    const next = again === 'as-it-was' ? query : again === undefined || location === undefined ? undefined : without;
+    return next === undefined || signal.aborted ? finding : (await tryOnce(next, signal)).finding;
   }
 
   return { name: api.name, search };

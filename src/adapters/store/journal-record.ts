@@ -28,6 +28,7 @@ const rowSchema = z.object({
   cached_tokens: whole.nullable(),
   reasoning_tokens: whole.nullable(),
   counted_by: z.enum(['engine', 'tokenizer', 'estimate']),
+  web_searches: whole.nullable().default(null),
   cost: whole,
   attempts: whole,
   started_at: whole,

@@ -11,7 +11,13 @@ const amountBound = '9000000000000000000';
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001-accounts-and-ledger': { up: createAccountsAndLedger },
   '0002-spending-and-counts': { up: addSpendingAndCounts },
+  '0003-web-searches': { up: addWebSearches },
 };
+
+/** How often the web was searched; null where that was not asked for. */
+async function addWebSearches({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('ledger').addColumn('web_searches', 'bigint').execute();
+}
 
 /** What is spent by key and day, counted from the rows there are; and who counted a row's tokens in place of a yes or no. */
 async function addSpendingAndCounts(database: Kysely<unknown>): Promise<void> {

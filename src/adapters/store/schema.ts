@@ -74,6 +74,8 @@ export interface LedgerTable {
   readonly cached_tokens: bigint | null;
   readonly reasoning_tokens: bigint | null;
   readonly counted_by: CountedBy;
+  /** Null where the web was not to be searched. */
+  readonly web_searches: bigint | null;
   readonly cost: bigint;
   readonly attempts: bigint;
   readonly started_at: bigint;
@@ -97,6 +99,7 @@ export const ledgerColumns = {
   cached_tokens: 'bigint',
   reasoning_tokens: 'bigint',
   counted_by: 'text',
+  web_searches: 'bigint',
   cost: 'bigint',
   attempts: 'bigint',
   started_at: 'bigint',

@@ -36,6 +36,7 @@ export interface UsageLine {
   readonly completionTokens: number;
   readonly cachedTokens: number;
   readonly reasoningTokens: number;
+  readonly webSearches: number;
   readonly cost: Money;
 }
 
@@ -62,6 +63,7 @@ export async function usageReport(
       whole('completion_tokens').as('completion_tokens'),
       whole('cached_tokens').as('cached_tokens'),
       whole('reasoning_tokens').as('reasoning_tokens'),
+      whole('web_searches').as('web_searches'),
       ...exactSum('ledger.cost', 'cost'),
     ]);
   for (const dimension of dimensions) query = query.groupBy(columns[dimension]).orderBy(columns[dimension]);
@@ -81,6 +83,7 @@ export async function usageReport(
     completionTokens: Number(row.completion_tokens),
     cachedTokens: Number(row.cached_tokens),
     reasoningTokens: Number(row.reasoning_tokens),
+    webSearches: Number(row.web_searches),
     cost: exactTotal(row.cost_high, row.cost_low),
   }));
 }
@@ -113,7 +116,7 @@ function matches(row: ExpressionBuilder<Pick<Schema, 'ledger'>, 'ledger'>, filte
   return row.and(conditions);
 }
 
-/** A sum of token counts; PostgreSQL widens a sum of bigints, so it is cast back. */
-function whole(column: 'prompt_tokens' | 'completion_tokens' | 'cached_tokens' | 'reasoning_tokens') {
+/** A sum of counts; PostgreSQL widens a sum of bigints, so it is cast back. */
+function whole(column: 'prompt_tokens' | 'completion_tokens' | 'cached_tokens' | 'reasoning_tokens' | 'web_searches') {
   return sql<bigint>`cast(coalesce(sum(${sql.ref(`ledger.${column}`)}), 0) as bigint)`;
 }

@@ -21,7 +21,13 @@ const silenceMs = 20_000;
  * Starts the thread that reads large bodies. It is started anew should it ever die or fall silent; what it was doing
  * fails.
  */
-export function startPrepareWorker(options: { readonly script: URL; readonly tokenizerRoot: string }): PrepareWorker {
+export function startPrepareWorker(options: {
+  readonly script: URL;
+  readonly tokenizerRoot: string;
+  /** Where the keys are that open what searches found. */
+  readonly sealFiles?: { readonly keyFile: string | undefined; readonly ownFile: string };
+}): PrepareWorker {
+  const { script, ...workerData } = options;
   const waiting = new Map<number, Waiting>();
   let nextId = 0;
   let worker: Worker | undefined;
@@ -29,7 +35,7 @@ export function startPrepareWorker(options: { readonly script: URL; readonly tok
   let closed = false;
 
   function start(): Worker {
-    const started = new Worker(options.script, { workerData: options.tokenizerRoot });
+    const started = new Worker(script, { workerData });
     started.unref();
     started.on('message', ({ id, reply }: { readonly id: number; readonly reply: PrepareReply }) => {
       waiting.get(id)?.resolve(reply);

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { listOf } from '../first-fault.ts';
 import { jsonObject } from '../json-object.ts';
+import { citations, searchCall, searchResult } from './search-history.ts';
 
 /**
- * Blocks of a conversation (engines.md §2). Fields that are not listed, such as `cache_control` and `citations`, are dropped. What no
+ * Blocks of a conversation (engines.md §2). Fields that are not listed, such as `cache_control`, are dropped. What no
  * open model can take is refused by name, so that nobody thinks that it was read.
  */
 const text = z.object({ type: z.literal('text'), text: z.string() });
@@ -54,10 +55,12 @@ const thinking = z.object({ type: z.literal('thinking'), thinking: z.string() })
 /** Only who wrote it could read it. It says nothing to an open model. */
 const redactedThinking = z.object({ type: z.literal('redacted_thinking') });
 
+const citedText = text.extend({ citations: citations.nullish() });
+
 export const systemBlocks = listOf(text);
 export const userBlocks = listOf(z.discriminatedUnion('type', [text, image, toolResult, unread]), { min: 1 });
 export const assistantBlocks = listOf(
-  z.discriminatedUnion('type', [text, thinking, redactedThinking, toolUse, unserved]),
+  z.discriminatedUnion('type', [citedText, thinking, redactedThinking, toolUse, searchCall, searchResult, unserved]),
 );
 
 export type UserBlock = z.infer<typeof userBlocks>[number];

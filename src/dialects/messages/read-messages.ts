@@ -1,54 +1,26 @@
-import type { Content, Message, ToolCall } from '../../core/request.ts';
-import { present } from '../present.ts';
-import type { AssistantBlock } from './content-blocks.ts';
+import type { Content, Message } from '../../core/request.ts';
+import { readAssistantTurn } from './read-assistant-turn.ts';
 import { contentOf, readUserTurn } from './read-user-turn.ts';
 import type { MessagesBody, WireMessage } from './schema.ts';
-
-type Assistant = Message & { readonly role: 'assistant' };
+import type { Unsealing } from './unseal.ts';
 
 const joined = (texts: readonly string[]): string => texts.join('');
 
-/**
- * Reads the blocks of an assistant's turn. Its thinking becomes one trace, exactly as it was written (service specification §2.2):
- * where text stood between two parts of it, engines have no place for that.
- */
-function readAssistantTurn(blocks: readonly AssistantBlock[]): Assistant {
-  const texts: string[] = [];
-  const thoughts: string[] = [];
-  const toolCalls: ToolCall[] = [];
-  for (const block of blocks) {
-    switch (block.type) {
-      case 'text':
-        texts.push(block.text);
-        break;
-      case 'thinking':
-        thoughts.push(block.thinking);
-        break;
-      case 'tool_use':
-        toolCalls.push({ id: block.id, name: block.name, arguments: JSON.stringify(block.input) });
-        break;
-      case 'redacted_thinking':
-        break;
-    }
-  }
-  const content = texts.length > 0 || toolCalls.length === 0 ? joined(texts) : undefined;
-  const reasoning = joined(thoughts);
-  return {
-    role: 'assistant',
-    ...present({ content }),
-    ...(reasoning === '' ? {} : { reasoning }),
-    ...(toolCalls.length === 0 ? {} : { toolCalls }),
-  };
-}
+const systemTurn = (content: NonNullable<MessagesBody['system']>): Message => ({
+  role: 'system',
+  content: typeof content === 'string' ? content : joined(content.map(({ text }) => text)),
+});
 
-function readTurn({ role, content }: WireMessage): readonly Message[] {
+function readTurn({ role, content }: WireMessage, at: number, unsealing: Unsealing): readonly Message[] {
   switch (role) {
     case 'system':
-      return [{ role, content: typeof content === 'string' ? content : joined(content.map(({ text }) => text)) }];
+      return [systemTurn(content)];
     case 'user':
       return typeof content === 'string' ? [{ role, content }] : readUserTurn(content);
     case 'assistant':
-      return [typeof content === 'string' ? { role, content } : readAssistantTurn(content)];
+      return typeof content === 'string'
+        ? [{ role, content }]
+        : readAssistantTurn(content, { unsealing, path: ['messages', at, 'content'] });
   }
 }
 
@@ -75,10 +47,12 @@ function merged(one: Message, other: Message): Message | undefined {
 }
 
 /** The conversation of a body, its system text first. */
-export function readMessages({ system, messages }: Pick<MessagesBody, 'system' | 'messages'>): readonly Message[] {
-  const read: Message[] =
-    system === undefined || system === null ? [] : [...readTurn({ role: 'system', content: system })];
-  for (const message of messages.flatMap(readTurn)) {
+export function readMessages(
+  { system, messages }: Pick<MessagesBody, 'system' | 'messages'>,
+  unsealing: Unsealing,
+): readonly Message[] {
+  const read: Message[] = system === undefined || system === null ? [] : [systemTurn(system)];
+  for (const message of messages.flatMap((turn, at) => readTurn(turn, at, unsealing))) {
     const last = read.at(-1);
     const whole = last === undefined ? undefined : merged(last, message);
     if (whole === undefined) read.push(message);

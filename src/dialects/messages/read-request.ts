@@ -1,20 +1,15 @@
 import { Failure } from '../../core/failure.ts';
 import type { Request, ResponseFormat, Sampling, Tool, ToolChoice } from '../../core/request.ts';
+import type { SearchSeal } from '../../core/web-search.ts';
 import { describeIssue } from '../describe-issue.ts';
 import { readModelId } from '../model-id.ts';
 import { present } from '../present.ts';
 import { inertFields } from './inert-fields.ts';
 import { readMessages } from './read-messages.ts';
 import { readReasoning } from './read-reasoning.ts';
+import { readTools } from './read-tools.ts';
 import { type MessagesBody, messagesBody } from './schema.ts';
-
-function readTools(body: MessagesBody): readonly Tool[] {
-  return (body.tools ?? []).map(({ name, description, input_schema: parameters, strict }) => ({
-    name,
-    parameters,
-    ...present({ description, strict }),
-  }));
-}
+import { createUnsealing } from './unseal.ts';
 
 function readToolChoice(body: MessagesBody, tools: readonly Tool[]): { readonly toolChoice?: ToolChoice } {
   const choice = body.tool_choice;
@@ -53,19 +48,27 @@ function readSampling(body: MessagesBody): Sampling {
 
 /**
  * Reads a parsed messages body (service specification §4.3) into a request. Throws `invalid_request` with the path of the first
- * field at fault, or `variant_not_supported`. `metadata` is dropped: an end user's id goes nowhere.
+ * field at fault, or `variant_not_supported`, `web_search_name_reserved` and, where what searches found is sent back without `seal`,
+ * `web_search_unavailable`. `metadata` is dropped: an end user's id goes nowhere.
  */
-export function readRequest(value: unknown): Request {
+export function readRequest(value: unknown, seal?: SearchSeal): Request {
   const parsed = messagesBody.safeParse(value);
   if (!parsed.success) throw new Failure('invalid_request', describeIssue(parsed.error));
   const body = parsed.data;
-  const tools = readTools(body);
+  const format = readResponseFormat(body);
+  const citing = format.responseFormat === undefined ? 'marks' : 'none';
+  const { tools, webSearch } = readTools(body.tools ?? [], citing);
+  const unsealing = createUnsealing(seal, citing);
+  const messages = readMessages(body, unsealing);
+  const sources = unsealing.sources();
   return {
     modelId: readModelId(body.model),
-    messages: readMessages(body),
+    messages,
     tools,
+    ...present({ webSearch }),
+    ...(sources.length === 0 ? {} : { sources }),
     ...readToolChoice(body, tools),
-    ...readResponseFormat(body),
+    ...format,
     maxOutputTokens: body.max_tokens,
     ...present({ reasoning: readReasoning(body) }),
     sampling: readSampling(body),

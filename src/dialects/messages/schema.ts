@@ -3,6 +3,7 @@ import { listOf } from '../first-fault.ts';
 import { jsonObject } from '../json-object.ts';
 import { assistantBlocks, systemBlocks, userBlocks } from './content-blocks.ts';
 import { reasoningFields } from './read-reasoning.ts';
+import { tool } from './tool-schema.ts';
 
 /**
  * The messages request body (service specification §4.3). Unknown keys are dropped, never an error; null means absent, as some
@@ -13,14 +14,6 @@ const message = z.discriminatedUnion('role', [
   z.object({ role: z.literal('assistant'), content: z.union([z.string(), assistantBlocks]) }),
   z.object({ role: z.literal('system'), content: z.union([z.string(), systemBlocks]) }),
 ]);
-
-const functionTool = z.object({
-  type: z.literal('custom').nullish(),
-  name: z.string().regex(/^[\w.:-]{1,128}$/, 'expected 1 to 128 letters, digits, or any of _ - . :'),
-  description: z.string().nullish(),
-  input_schema: jsonObject,
-  strict: z.boolean().nullish(),
-});
 
 const toolChoice = z.discriminatedUnion('type', [
   z.object({ type: z.enum(['auto', 'any']), disable_parallel_tool_use: z.boolean().nullish() }),
@@ -38,7 +31,7 @@ export const messagesBody = z.object({
   top_p: z.number().min(0).max(1).nullish(),
   top_k: z.int().min(0).nullish(),
   stop_sequences: z.array(z.string().min(1)).max(16).nullish(),
-  tools: listOf(functionTool, { max: 1024 }).nullish(),
+  tools: listOf(tool, { max: 1024 }).nullish(),
   tool_choice: toolChoice.nullish(),
   // Under its earlier name, too.
   output_format: z.object({ type: z.literal('json_schema'), schema: jsonObject }).nullish(),

@@ -1,0 +1,32 @@
+import type { Cluster } from '../../core/catalog.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { SearchProvider } from '../../core/search-provider.ts';
+import type { SearchSetting } from '../../core/search-setting.ts';
+import type { Upstream } from '../../core/upstream.ts';
+import { brave } from './brave.ts';
+import { createProvider } from './create-provider.ts';
+import { keyFile, readApiKey } from './key-file.ts';
+import { searchCluster } from './search-cluster.ts';
+import { searxng } from './searxng.ts';
+import { tavily } from './tavily.ts';
+
+/** A provider, and the cluster through which Envoy has to reach it. */
+export interface OpenSearch {
+  readonly provider: SearchProvider;
+  readonly cluster: Cluster;
+}
+
+/** Opens the provider of a setting. Rejects when its key file cannot be read. */
+export async function openSearch(
+  setting: SearchSetting,
+  options: { readonly upstream: Upstream; readonly clock: Clock },
+): Promise<OpenSearch> {
+  const api = setting.provider === 'searxng' ? searxng(setting.url) : setting.provider === 'brave' ? brave() : tavily();
+  const key = setting.provider === 'searxng' ? undefined : keyFile(setting.keyFile, readApiKey);
+  await key?.read().catch((error: unknown) => {
+    throw new Error(`WEIR_WEB_SEARCH: the key file: ${error instanceof Error ? error.message : String(error)}`);
+  });
+  const cluster = searchCluster(api.url);
+  const readKey = (): Promise<string> => key?.read() ?? Promise.resolve('');
+  return { provider: createProvider(api, { ...options, cluster: cluster.name, readKey }), cluster };
+}
