@@ -73,19 +73,26 @@ export function ownReplies(): JsonObject {
     mappers: [
       fromService,
       tooLarge,
-      ...replies.flatMap((reply) => reply.from.map((status) => mapper(statusIs('EQ', status), reply))),
-      mapper(statusIs('GE', 500), away),
-      mapper(statusIs('GE', 400), malformed),
+      ...replies.flatMap((reply) => reply.from.flatMap((status) => mappers(statusIs('EQ', status), reply))),
+      ...mappers(statusIs('GE', 500), away),
+      ...mappers(statusIs('GE', 400), malformed),
     ],
   };
 }
 
-function mapper(filter: Json, reply: OwnReply): JsonObject {
-  return {
-    filter,
-    status_code: reply.status,
-    body_format_override: { json_format: { error: { message: reply.message, type: reply.type } } },
-  };
+/** Its clients know an error by a field of its own. Asked for before the path could be read, they get none. */
+const onMessages: JsonObject = {
+  header_filter: { header: { name: ':path', string_match: { safe_regex: { regex: '/v1/messages([/?].*)?' } } } },
+};
+
+/** One for the messages surface, and one for all else. */
+function mappers(filter: Json, { status, message, type }: OwnReply): readonly JsonObject[] {
+  const error = { message, type };
+  const both = { and_filter: { filters: [filter, onMessages] } };
+  return [
+    { filter: both, status_code: status, body_format_override: { json_format: { type: 'error', error } } },
+    { filter, status_code: status, body_format_override: { json_format: { error } } },
+  ];
 }
 
 function statusIs(op: 'EQ' | 'GE', status: number): JsonObject {

@@ -51,6 +51,7 @@ describe('the surface', () => {
   it.each([
     ['POST', '/v1/chat/completions'],
     ['POST', '/v1/messages'],
+    ['POST', '/v1/messages?beta=true'],
     ['GET', '/v1/models'],
     ['GET', '/v1/models?a=b'],
     ['GET', '/v1/../v1//models'],
@@ -80,6 +81,22 @@ describe('the surface', () => {
     const answer = await sendRaw(envoy.port, `${line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
     if (line.startsWith('HEAD')) expect(answer.status).toBe(404);
     else expectEnvelope(answer, 404);
+    expect(seen).toBeUndefined();
+  });
+
+  it.each([
+    'POST /v1/messages/count_tokens?beta=true',
+    'GET /v1/messages',
+    'POST /v1/messages/',
+    'POST /v1/messages/batches',
+  ])('%s is 404 as the clients of that surface know it', async (line) => {
+    const answer = await sendRaw(envoy.port, `${line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
+    expect(answer.status).toBe(404);
+    expect(JSON.parse(answer.body)).toEqual({
+      type: 'error',
+      error: { message: expect.any(String) as unknown, type: 'invalid_request_error' },
+    });
+    expectNothingRevealed(answer);
     expect(seen).toBeUndefined();
   });
 

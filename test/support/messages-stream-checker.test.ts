@@ -135,7 +135,11 @@ describe('a messages stream is refused', () => {
       [start, ...call(0, '{"a"'), total('tool_use'), stop],
       'the arguments of a call',
     ],
-    ['that goes on after a call that was cut', [start, ...call(0, '{"a"'), ...text(1)], 'nothing follows a call'],
+    [
+      'that goes on after a call that was cut',
+      [start, ...call(0, '{"a"'), ...text(1), total('max_tokens'), stop],
+      'nothing follows a call',
+    ],
     [
       'with a citation after its text',
       [start, opened, filled, fill(0, { type: 'citations_delta', citation: {} })],

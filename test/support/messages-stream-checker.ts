@@ -92,6 +92,9 @@ export function checkMessagesStream(stream: string): CheckedStream {
   let error: Json | undefined;
   /** A call whose arguments the output cap has cut. */
   let isCut = false;
+  let followsCut = false;
+  /** Calls without a word of arguments: complete, unless the stream breaks off. */
+  const wordless: Record<string, unknown>[] = [];
 
   function begin(event: Json): void {
     check(message === undefined, 'there is one message_start', event);
@@ -114,7 +117,7 @@ export function checkMessagesStream(stream: string): CheckedStream {
     check(isObject(block) && typeof block['type'] === 'string', 'a block has a type', block);
     const { type, ...fields } = block as Json & { readonly type: string };
     check(type in deltasOf, 'the type of a block is known', block);
-    check(!isCut, 'nothing follows a call that was cut', block);
+    followsCut ||= isCut;
     const empty: Readonly<Record<string, Json>> = {
       text: { text: '' },
       thinking: { thinking: '', signature: '' },
@@ -178,8 +181,10 @@ export function checkMessagesStream(stream: string): CheckedStream {
     check(type !== 'thinking' || isSigned, 'a block of thinking is signed', fields);
     if (type === 'tool_use' || type === 'server_tool_use') {
       const input = json === '' ? {} : parsed(json);
-      isCut = !isObject(input);
-      fields['input'] = isCut ? { cut: json } : input;
+      const isWhole = isObject(input);
+      isCut ||= !isWhole;
+      if (json === '') wordless.push(fields);
+      fields['input'] = isWhole ? input : { cut: json };
     }
     content.push(fields as CheckedBlock);
     open = undefined;
@@ -199,6 +204,8 @@ export function checkMessagesStream(stream: string): CheckedStream {
     const hasCalled = content.some(({ type }) => type === 'tool_use');
     check(reason !== 'tool_use' || hasCalled, 'it ends in tool_use only with a call', last);
     check(reason !== 'end_turn' || !hasCalled, 'with a call it ends in tool_use', last);
+    // Only what breaks off may leave more than one call behind that is not whole.
+    check(!followsCut, 'nothing follows a call that was cut', content);
     check(!isCut || reason === 'max_tokens', 'the arguments of a call are a JSON object', content.at(-1));
     checkUsage(counted, 'message_delta');
     check(totalIn(counted) >= totalIn(usage), 'the input never shrinks', { before: usage, after: counted });
@@ -254,8 +261,15 @@ export function checkMessagesStream(stream: string): CheckedStream {
     }
   }
   check(ending !== undefined, 'the stream ends in message_stop or an error', stream.slice(-300));
-  if (open !== undefined)
-    content.push({ ...open.fields, type: open.type, ...(open.json === '' ? {} : { input: { cut: open.json } }) });
+  if (ending === 'error') for (const fields of wordless) fields['input'] = { cut: '' };
+  if (open !== undefined) {
+    const { type, fields, json } = open;
+    content.push({
+      ...fields,
+      type,
+      ...(type === 'tool_use' || type === 'server_tool_use' ? { input: { cut: json } } : {}),
+    });
+  }
   return {
     ...{ id: identity.id, model: identity.model, content, ending, usage, events },
     stop_reason: (delta?.['stop_reason'] ?? null) as string | null,

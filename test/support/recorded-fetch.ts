@@ -5,6 +5,8 @@ export interface RecordedFetch {
   readonly fetch: typeof globalThis.fetch;
   /** Status line, headers and body of each answer, as far as it was read. */
   readonly texts: () => readonly string[];
+  /** Bodies of the messages streams that came to their end; those that were left are not among them. */
+  readonly messagesStreams: () => readonly string[];
 }
 
 function describe(response: Response): string {
@@ -14,11 +16,12 @@ function describe(response: Response): string {
 
 /** A fetch that remembers what it was answered, streams included, without reading anything before its caller does. */
 export function recordFetch(dispatcher: Dispatcher): RecordedFetch {
-  const answers: { text: string }[] = [];
+  const answers: { text: string; readonly bodyAt: number; isMessagesStream: boolean }[] = [];
   const recorded: typeof globalThis.fetch = async (input, init) => {
     const options: object = { ...init, dispatcher };
     const response = await globalThis.fetch(input, options);
-    const answer = { text: describe(response) };
+    const text = describe(response);
+    const answer = { text, bodyAt: text.length, isMessagesStream: false };
     answers.push(answer);
     if (response.body === null) return response;
     const decoder = new TextDecoder();
@@ -28,11 +31,20 @@ export function recordFetch(dispatcher: Dispatcher): RecordedFetch {
           answer.text += decoder.decode(chunk, { stream: true });
           controller.enqueue(chunk);
         },
+        flush: () => {
+          const type = response.headers.get('content-type') ?? '';
+          answer.isMessagesStream = type.startsWith('text/event-stream') && answer.text.startsWith('event: ', answer.bodyAt);
+        },
       }),
     );
     const copy = new Response(watched, response);
     Object.defineProperty(copy, 'url', { value: response.url });
     return copy;
   };
-  return { fetch: recorded, texts: () => answers.map(({ text }) => text) };
+  return {
+    fetch: recorded,
+    texts: () => answers.map(({ text }) => text),
+    messagesStreams: () =>
+      answers.flatMap(({ text, bodyAt, isMessagesStream }) => (isMessagesStream ? [text.slice(bodyAt)] : [])),
+  };
 }

@@ -5,11 +5,13 @@ import { type IncomingMessage, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { Agent } from 'undici';
 import { expect } from 'vitest';
 import type { DemoEngine } from '../../examples/demo-engine/engine.ts';
 import { roomyKey } from './roomy-key.ts';
+import { checkMessagesStream } from './messages-stream-checker.ts';
 import { recordFetch } from './recorded-fetch.ts';
 import { compileCache, runWeir } from './run-weir.ts';
 import { socketsIn } from './start.ts';
@@ -38,6 +40,10 @@ export interface Weir {
   readonly watch: (text: () => string) => void;
   /** POSTs a chat completion. */
   readonly chat: (body: object | string, headers?: Readonly<Record<string, string>>) => Promise<Response>;
+  /** The other format's official client, without retries of its own. */
+  readonly messagesClient: (options?: { readonly apiKey?: string }) => Anthropic;
+  /** POSTs to the messages surface. */
+  readonly messages: (body: object | string, headers?: Readonly<Record<string, string>>) => Promise<Response>;
   readonly ledger: () => Promise<readonly LedgerRow[]>;
   /** Process ids of the running parts, by the command line's mark. */
   readonly pid: (part: 'service' | 'envoy') => number;
@@ -166,7 +172,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
   const opsUrl = field(printed, 'ops:');
   // Its own pool, so that nothing is left open when the file is over.
   const dispatcher = new Agent({ keepAliveTimeout: 1000, connections: null, bodyTimeout: 0, headersTimeout: 0 });
-  const { fetch, texts } = recordFetch(dispatcher);
+  const { fetch, texts, messagesStreams } = recordFetch(dispatcher);
   const watched: (() => string)[] = [];
   let closing: Promise<void> | undefined;
   const secrets = [
@@ -204,6 +210,14 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
       fetch(`${baseUrl}/chat/completions`, {
         method: 'POST',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    messagesClient: ({ apiKey = key } = {}) =>
+      new Anthropic({ baseURL: new URL(baseUrl).origin, apiKey, authToken: null, maxRetries: 0, fetch }),
+    messages: (body, headers = {}) =>
+      fetch(`${baseUrl}/messages`, {
+        method: 'POST',
+        headers: { 'x-api-key': key, 'anthropic-version': '2023-06-01', 'content-type': 'application/json', ...headers },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     ledger: async () => {
@@ -244,6 +258,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     await dispatcher.close();
     const received = [...texts(), ...watched.map((text) => text())];
     for (const text of received) for (const secret of secrets) expect(text).not.toContain(secret);
+    for (const stream of messagesStreams()) checkMessagesStream(stream);
     expect(metrics).not.toContain(canary);
     expect(output.printed()).not.toContain(canary);
     for (const file of filesBelow(data)) expect(readFileSync(file).includes(canary), file).toBe(false);

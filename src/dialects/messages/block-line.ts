@@ -41,6 +41,8 @@ export interface BlockLine {
   readonly take: (event: RelayedEvent) => void;
   /** No more will come: all blocks may leave. */
   readonly end: () => void;
+  /** The answer breaks off: all that was held back leaves, and the last block stays open. */
+  readonly breakOff: () => string;
   /** What may leave by now, as server-sent events: what came together for one block leaves as one delta. */
   readonly write: () => string;
 }
@@ -53,6 +55,7 @@ export function createBlockLine(signatureOf: (index: number) => string): BlockLi
   let count = 0;
   let isBegun = false;
   let isEnded = false;
+  let isBroken = false;
 
   function append(kind: BlockKind, begins: string, citations: readonly Citation[] = []): Block {
     const index = count;
@@ -78,7 +81,7 @@ export function createBlockLine(signatureOf: (index: number) => string): BlockLi
   function mayClose(block: Block): boolean {
     if (isEnded) return true;
     if (line.length === 1) return false;
-    if (block.kind !== 'tool_use') return true;
+    if (block.kind !== 'tool_use' || isBroken) return true;
     // Whole arguments alone are no end: only what comes after them shows that they were all.
     block.arguments.push(block.unseen);
     block.unseen = '';
@@ -101,7 +104,27 @@ export function createBlockLine(signatureOf: (index: number) => string): BlockLi
     return signed + frame('content_block_stop', at);
   }
 
+  function write(): string {
+    let text = '';
+    for (let block = line[0]; block !== undefined; block = line[0]) {
+      if (!isBegun) text += open(block);
+      isBegun = true;
+      if (block.waiting !== '') text += `${block.deltaHead}${JSON.stringify(block.waiting)}}}\n\n`;
+      block.waiting = '';
+      if (!mayClose(block)) break;
+      text += close(block);
+      line.shift();
+      isBegun = false;
+    }
+    return text;
+  }
+
   return {
+    write,
+    breakOff: () => {
+      isBroken = true;
+      return write();
+    },
     end: () => {
       isEnded = true;
     },
@@ -138,20 +161,6 @@ export function createBlockLine(signatureOf: (index: number) => string): BlockLi
         case 'finish':
           return;
       }
-    },
-    write: () => {
-      let text = '';
-      for (let block = line[0]; block !== undefined; block = line[0]) {
-        if (!isBegun) text += open(block);
-        isBegun = true;
-        if (block.waiting !== '') text += `${block.deltaHead}${JSON.stringify(block.waiting)}}}\n\n`;
-        block.waiting = '';
-        if (!mayClose(block)) break;
-        text += close(block);
-        line.shift();
-        isBegun = false;
-      }
-      return text;
     },
   };
 }

@@ -58,7 +58,11 @@ export function createStreamWriter(identity: AnswerIdentity, { sampling }: Asked
       const totals = frame('message_delta', `"delta":${delta},"usage":${writeUsage(bill)}`);
       return start() + blocks + totals + frame('message_stop', '');
     },
-    fail: (failure) => `event: error\ndata: ${writeError(failure)}\n\n`,
+    fail: (failure) => {
+      // What is billed as delivered must have been.
+      const blocks = line.breakOff();
+      return `${blocks === '' ? '' : start()}${blocks}event: error\ndata: ${writeError(failure)}\n\n`;
+    },
   };
 }
 

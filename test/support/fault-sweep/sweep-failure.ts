@@ -1,5 +1,5 @@
 import { picoUsd } from '../cost.ts';
-import { faultOfTerminal, type Interrupted, readInterrupted } from './interrupted-stream.ts';
+import { faultOfTerminal, type Interrupted } from './interrupted-stream.ts';
 import { faultOfRow, idOf, shown, type SweepAnswer } from './sweep-answer.ts';
 import type { SweepReference } from './sweep-reference.ts';
 
@@ -32,13 +32,13 @@ function faultOfPartial({ choices }: Interrupted, reference: SweepReference): st
  * row bills that and no prompt.
  */
 export function faultOfInterrupted(
-  { status, body, rows }: SweepAnswer,
+  { status, body, rows, surface }: SweepAnswer,
   reference: SweepReference,
   tokensOf: ((delivered: Interrupted) => number) | undefined,
 ): string | undefined {
   if (status !== 200) return `the status is ${status}`;
   try {
-    const interrupted = readInterrupted(body);
+    const interrupted = surface.readInterrupted(body);
     return (
       faultOfTerminal(interrupted) ??
       faultOfPartial(interrupted, reference) ??

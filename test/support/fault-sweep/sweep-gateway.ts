@@ -13,6 +13,7 @@ import { writeDemoTokenizer } from './demo-tokenizer.ts';
 import { createSweepCatalog, type SecondRoute, type SweepCatalog, upstreamModel } from './sweep-catalog.ts';
 import { type SweepReference, referenceOf } from './sweep-reference.ts';
 import type { SweepShape } from './sweep-shapes.ts';
+import { chatSurface, type SweepSurface } from './sweep-surface.ts';
 
 /** One request of the sweep. */
 export interface SweepAsk {
@@ -29,11 +30,14 @@ export interface SweepGatewayOptions {
   /** `able` unless told. */
   readonly second?: SecondRoute;
   readonly idleSeconds?: number;
+  /** Where it is asked; chat unless told. */
+  readonly surface?: SweepSurface;
 }
 
 /** A gateway over an engine that breaks when told to and a spare one. */
 export interface SweepGateway extends Pick<SweepCatalog, 'takeModel'> {
   readonly weir: Weir;
+  readonly surface: SweepSurface;
   readonly broken: DemoEngine;
   readonly spare: DemoEngine;
   /** Puts new models in the catalog, so that each shape can be broken so many times; resolves when they are served. */
@@ -53,18 +57,10 @@ const warming = 48;
 /** Connections that the checks themselves hold open: they ask for metrics. */
 const ownDescriptors = 4;
 
-function bodyOf({ shape, model, directive, stream }: SweepAsk): Readonly<Record<string, unknown>> {
-  const told = directive === undefined ? '' : ` [[demo ${JSON.stringify(directive)}]]`;
-  return {
-    ...{ model, ...shape.fields, stream },
-    ...(stream ? { stream_options: { include_usage: true } } : {}),
-    messages: [{ role: 'user', content: `Go on.${told}` }],
-  };
-}
-
 /** Starts one. */
 export async function startSweepGateway(options: SweepGatewayOptions): Promise<SweepGateway> {
-  const { shapes, second = 'able', idleSeconds = 60 } = options;
+  const { shapes, second = 'able', idleSeconds = 60, surface = chatSurface } = options;
+  const { bodyOf, path } = surface;
   const models = (own: (shape: SweepShape) => BehaviourInput): readonly DemoModelInput[] =>
     shapes.map((shape) => ({ id: upstreamModel(shape), behaviour: { ...shape.behaviour, ...own(shape) } }));
   const broken = await startDemoEngine({ name: 'broken', models: models(() => ({})) });
@@ -85,7 +81,7 @@ export async function startSweepGateway(options: SweepGatewayOptions): Promise<S
 
   const ask = async (asked: SweepAsk): Promise<{ readonly status: number; readonly body: string }> => {
     const { statusCode: status, body } = await pool.request({
-      ...{ method: 'POST', path: '/v1/chat/completions', body: JSON.stringify(bodyOf(asked)) },
+      ...{ method: 'POST', path, body: JSON.stringify(bodyOf(asked)) },
       headers: {
         ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
         ...(asked.id === undefined ? {} : { 'x-request-id': asked.id }),
@@ -106,7 +102,7 @@ export async function startSweepGateway(options: SweepGatewayOptions): Promise<S
   const before = descriptors() + ownDescriptors;
 
   return {
-    ...{ weir: { ...weir, key }, broken, spare, bodyOf, ask, takeModel: catalog.takeModel },
+    ...{ weir: { ...weir, key }, surface, broken, spare, bodyOf, ask, takeModel: catalog.takeModel },
     renew: async (faults) => {
       writeFileSync(join(weir.manifests, 'catalog.yaml'), catalog.renewed(faults));
       await vi.waitFor(
@@ -122,7 +118,8 @@ export async function startSweepGateway(options: SweepGatewayOptions): Promise<S
       const asked: unknown = broken.requests().at(-1)?.body;
       const { stream: _, stream_options: __, ...whole } = Object(asked) as Readonly<Record<string, unknown>>;
       const [engine, inOnePiece] = [await askEngine(asked), await askEngine(whole)];
-      return referenceOf(shape, { gateway: body, engine, wholeBytes: Buffer.byteLength(inOnePiece) });
+      const answer = surface.read(body, true);
+      return referenceOf(shape, { answer, engine, wholeBytes: Buffer.byteLength(inOnePiece) });
     },
     expectNothingLeft: async () => {
       await weir.settled();

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { putTogether } from '../put-together.ts';
 import type { LedgerRow } from '../weir.ts';
 import { faultOfRequests } from './continuation-request.ts';
 import { faultOfTerminal, readInterrupted } from './interrupted-stream.ts';
@@ -6,6 +7,7 @@ import type { SweepAnswer } from './sweep-answer.ts';
 import { faultOfFailed, faultOfInterrupted } from './sweep-failure.ts';
 import { faultOfWhole } from './sweep-judge.ts';
 import { referenceOf, sentBefore } from './sweep-reference.ts';
+import { chatSurface } from './sweep-surface.ts';
 import { heldOf, type Judged } from './sweep-table.ts';
 
 const id = `chatcmpl-${'a'.repeat(24)}`;
@@ -27,8 +29,9 @@ const row: LedgerRow = {
   cost: '0.00000165',
 };
 const shape = { name: 'text', fields: {}, behaviour: {} };
-const reference = referenceOf(shape, { gateway: good, engine: good, wholeBytes: 10 });
+const reference = referenceOf(shape, { answer: putTogether(good), engine: good, wholeBytes: 10 });
 const answer = (body: string, rows: readonly LedgerRow[] = [row], status = 200): SweepAnswer => ({
+  surface: chatSurface,
   status,
   body,
   rows,
@@ -115,7 +118,11 @@ describe('two choices', () => {
     delta({}, 'stop', index),
   ];
   const both = (first: string, second: string): string => sse(...part(0, first), ...part(1, second), counted);
-  const two = referenceOf(shape, { gateway: both('One', 'Two'), engine: both('One', 'Two'), wholeBytes: 10 });
+  const two = referenceOf(shape, {
+    answer: putTogether(both('One', 'Two')),
+    engine: both('One', 'Two'),
+    wholeBytes: 10,
+  });
   const fault = (body: string, interchangeable: boolean): string | undefined =>
     faultOfWhole(answer(body), two, { stream: true, interchangeable });
 
@@ -133,7 +140,7 @@ test('JSON may have other white space only where the shape says so', () => {
     sse(role, delta({ content }), finish, counted),
   ) as [string, string];
   const fault = (looseJson: object, body: string): string | undefined => {
-    const json = referenceOf({ ...shape, ...looseJson }, { gateway: tight, engine: tight, wholeBytes: 10 });
+    const json = referenceOf({ ...shape, ...looseJson }, { answer: putTogether(tight), engine: tight, wholeBytes: 10 });
     return faultOfWhole(answer(body), json, { stream: true });
   };
   expect(fault({}, loose)).toEqual(expect.any(String));

@@ -1,6 +1,6 @@
 import type { FaultPosition } from '../../../examples/demo-engine/fault-position.ts';
 import { numberIds } from './number-ids.ts';
-import { putTogether, type PutTogether } from '../put-together.ts';
+import type { PutTogether } from '../put-together.ts';
 import type { SweepShape } from './sweep-shapes.ts';
 
 /** One event of the unbroken stream, as the engine sends it to the gateway. */
@@ -58,18 +58,18 @@ function eventsOf(stream: string): readonly ReferenceEvent[] {
     });
 }
 
-/** Takes the gateway's unbroken stream, and the engine's own of the same answer. */
+/** Takes the gateway's unbroken answer, and the engine's own stream of the same. */
 export function referenceOf(
   shape: SweepShape,
-  streams: { readonly gateway: string; readonly engine: string; readonly wholeBytes: number },
+  given: { readonly answer: PutTogether; readonly engine: string; readonly wholeBytes: number },
 ): SweepReference {
-  const { choices, usage } = putTogether(streams.gateway);
+  const { choices, usage } = given.answer;
   return {
     shape,
     choices: choices.map((choice) => numberIds(choice)),
     usage,
-    events: eventsOf(streams.engine),
-    wholeBytes: streams.wholeBytes,
+    events: eventsOf(given.engine),
+    wholeBytes: given.wholeBytes,
   };
 }
 

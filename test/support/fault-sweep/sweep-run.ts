@@ -51,7 +51,7 @@ export async function runSweep(
   cases: readonly SweepCase[],
   options: { readonly ask?: AskCase; readonly atOnce?: number } = {},
 ): Promise<readonly Tried[]> {
-  const { broken, spare, takeModel, renew, weir } = gateway;
+  const { broken, spare, takeModel, renew, weir, surface } = gateway;
   const { ask = gateway.ask, atOnce = usualAtOnce } = options;
   const tried = new Map<SweepCase, Tried>();
   const rows = new Map<string, SweepAnswer['rows'][number][]>();
@@ -83,7 +83,7 @@ export async function runSweep(
     const byNote = askedByNote(gateway);
     for (const { swept, id, status, body, tookMs } of answers) {
       const asked = byNote.get(id) ?? { broken: [], spare: [] };
-      tried.set(swept, { swept, answer: { status, body, rows: rows.get(id) ?? [] }, asked, tookMs });
+      tried.set(swept, { swept, answer: { surface, status, body, rows: rows.get(id) ?? [] }, asked, tookMs });
     }
     left = cases.filter((swept) => tried.get(swept)?.asked.broken.length === 0);
   }

@@ -1,0 +1,381 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Failure } from '../../core/failure.ts';
+import type { Request } from '../../core/request.ts';
+import { chat } from '../chat/dialect.ts';
+import { readRequest } from './read-request.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const good = { model: 'demo/tiny', max_tokens: 100, messages: [{ role: 'user', content: 'hi' }] };
+const read = (fields: Fields): Request => readRequest({ ...good, ...fields });
+const saying = (...messages: readonly unknown[]): Fields => ({ messages });
+const user = (...content: readonly unknown[]): unknown => ({ role: 'user', content });
+const assistant = (...content: readonly unknown[]): unknown => ({ role: 'assistant', content });
+const text = (words: string) => ({ type: 'text', text: words });
+const call = (id: string, input: object = { city: 'Ulm' }) => ({ type: 'tool_use', id, name: 'get_weather', input });
+const result = (id: string, content?: unknown, more: object = {}) => ({
+  ...{ type: 'tool_result', tool_use_id: id, ...(content === undefined ? {} : { content }) },
+  ...more,
+});
+const png = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBO' } };
+const schema = { type: 'object', properties: { city: { type: 'string' } } };
+const tool = { name: 'get_weather', input_schema: schema };
+
+function refusal(fields: Fields): string {
+  try {
+    read(fields);
+  } catch (error) {
+    if (error instanceof Failure) return `${error.code} ${error.message}`;
+    throw error;
+  }
+  return 'none';
+}
+
+describe('a messages request means the same as a chat request', () => {
+  const chatTool = { type: 'function', function: { name: 'get_weather', parameters: schema } };
+  const chatCall = (id: string, input: object = { city: 'Ulm' }) => ({
+    ...{ id, type: 'function', function: { name: 'get_weather', arguments: JSON.stringify(input) } },
+  });
+
+  it.each<readonly [string, Fields, Fields]>([
+    ['a question', {}, {}],
+    ['a system text', { system: 'Be kind.' }, saying({ role: 'system', content: 'Be kind.' }, good.messages[0])],
+    [
+      'system blocks, whatever they say of caching',
+      { system: [{ ...text('Be '), cache_control: { type: 'ephemeral' } }, text('kind.')] },
+      saying({ role: 'system', content: 'Be kind.' }, good.messages[0]),
+    ],
+    [
+      'a system text in the middle',
+      saying(
+        good.messages[0],
+        assistant(text('Hm.')),
+        { role: 'system', content: [text('Now be brief.')] },
+        user(text('So?')),
+      ),
+      saying(
+        ...[good.messages[0], { role: 'assistant', content: 'Hm.' }],
+        ...[
+          { role: 'system', content: 'Now be brief.' },
+          { role: 'user', content: 'So?' },
+        ],
+      ),
+    ],
+    ['text blocks', saying(user(text('Hel'), text('lo'))), saying({ role: 'user', content: 'Hello' })],
+    [
+      'images',
+      saying(user(text('See:'), png, { type: 'image', source: { type: 'url', url: 'https://a.example/b.png' } })),
+      saying({
+        role: 'user',
+        content: [
+          text('See:'),
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBO' } },
+          { type: 'image_url', image_url: 'https://a.example/b.png' },
+        ],
+      }),
+    ],
+    [
+      'thinking and calls that are replayed',
+      saying(
+        good.messages[0],
+        assistant({ type: 'thinking', thinking: 'Hm, ', signature: 'x' }, text('I look.'), call('a'), call('b', {})),
+        user(result('a', 'sunny'), result('b', [text('ra'), text('in')])),
+      ),
+      saying(
+        good.messages[0],
+        {
+          role: 'assistant',
+          content: 'I look.',
+          reasoning_content: 'Hm, ',
+          tool_calls: [chatCall('a'), chatCall('b', {})],
+        },
+        { role: 'tool', tool_call_id: 'a', content: 'sunny' },
+        { role: 'tool', tool_call_id: 'b', content: 'rain' },
+      ),
+    ],
+    [
+      'a call without a word',
+      saying(good.messages[0], assistant(call('a')), user(result('a'))),
+      saying(
+        good.messages[0],
+        { role: 'assistant', tool_calls: [chatCall('a')] },
+        { role: 'tool', tool_call_id: 'a', content: '' },
+      ),
+    ],
+    [
+      'what the user says beside a result',
+      saying(good.messages[0], assistant(call('a')), user(text('Faster, '), result('a', 'sunny'), text('please.'))),
+      saying(
+        ...[good.messages[0], { role: 'assistant', tool_calls: [chatCall('a')] }],
+        ...[
+          { role: 'tool', tool_call_id: 'a', content: 'sunny' },
+          { role: 'user', content: 'Faster, please.' },
+        ],
+      ),
+    ],
+    [
+      'tools',
+      { tools: [{ ...tool, type: 'custom', description: 'Tells.', strict: true, cache_control: {} }] },
+      { tools: [{ ...chatTool, function: { ...chatTool.function, description: 'Tells.', strict: true } }] },
+    ],
+    [
+      'tools that may be called',
+      { tools: [tool], tool_choice: { type: 'auto' } },
+      { tools: [chatTool], tool_choice: 'auto' },
+    ],
+    [
+      'tools of which any is called',
+      { tools: [tool], tool_choice: { type: 'any' } },
+      { tools: [chatTool], tool_choice: 'required' },
+    ],
+    [
+      'tools of which none is called',
+      { tools: [tool], tool_choice: { type: 'none' } },
+      { tools: [chatTool], tool_choice: 'none' },
+    ],
+    [
+      'a tool that is called',
+      { tools: [tool], tool_choice: { type: 'tool', name: 'get_weather' } },
+      { tools: [chatTool], tool_choice: { type: 'function', function: { name: 'get_weather' } } },
+    ],
+    [
+      'one call at a time',
+      { tools: [tool], tool_choice: { type: 'auto', disable_parallel_tool_use: true } },
+      { tools: [chatTool], tool_choice: 'auto', parallel_tool_calls: false },
+    ],
+    ['a choice without tools', { tool_choice: { type: 'auto' } }, { tool_choice: 'auto' }],
+    ['no thinking', { thinking: { type: 'disabled' } }, { reasoning_effort: 'none' }],
+    [
+      'thinking with a budget',
+      { thinking: { type: 'enabled', budget_tokens: 2048 } },
+      { reasoning: { max_tokens: 2048 } },
+    ],
+    ['adaptive thinking', { thinking: { type: 'adaptive', display: 'summarized' } }, { reasoning: { enabled: true } }],
+    ['an effort', { output_config: { effort: 'xhigh' } }, { reasoning_effort: 'xhigh' }],
+    [
+      'adaptive thinking with an effort',
+      { thinking: { type: 'adaptive' }, output_config: { effort: 'low' } },
+      { reasoning_effort: 'low' },
+    ],
+    [
+      'no thinking, whatever the effort',
+      { thinking: { type: 'disabled' }, output_config: { effort: 'low' } },
+      { reasoning_effort: 'none' },
+    ],
+    [
+      'a schema',
+      { output_config: { format: { type: 'json_schema', schema } } },
+      { response_format: { type: 'json_schema', json_schema: { name: 'output', schema, strict: true } } },
+    ],
+    [
+      'a schema under its earlier name',
+      { output_format: { type: 'json_schema', schema } },
+      { response_format: { type: 'json_schema', json_schema: { name: 'output', schema, strict: true } } },
+    ],
+    [
+      'sampling',
+      { temperature: 0.5, top_p: 0.9, top_k: 40, stop_sequences: ['a', 'b'] },
+      { temperature: 0.5, top_p: 0.9, top_k: 40, stop: ['a', 'b'] },
+    ],
+    ['a stream', { stream: true }, { stream: true, stream_options: { include_usage: true } }],
+    ['a suffix of the model', { model: 'Demo/Tiny:nitro' }, { model: 'demo/tiny' }],
+    ['null', { system: null, stream: null, tools: null, thinking: null, temperature: null }, {}],
+    ['an end user and unknown fields', { metadata: { user_id: 'CANARY' }, unknown: 1 }, { user: 'CANARY' }],
+  ])('%s', (_, fields, chatFields) => {
+    expect(read(fields)).toEqual({ ...chat.readRequest({ ...good, ...chatFields }), includeUsage: true });
+  });
+});
+
+describe('a conversation', () => {
+  const messagesOf = (...turns: readonly unknown[]): Request['messages'] => read(saying(...turns)).messages;
+
+  it('shows images of a result in the user’s words, for engines take text alone from a tool', () => {
+    expect(
+      messagesOf(good.messages[0], assistant(call('a')), user(result('a', [text('Seen'), png]), text('And?'))).slice(2),
+    ).toEqual([
+      { role: 'tool', toolCallId: 'a', content: 'Seen' },
+      {
+        role: 'user',
+        content: [
+          text('Result of the tool call a:'),
+          { type: 'image', url: 'data:image/png;base64,iVBO' },
+          text('And?'),
+        ],
+      },
+    ]);
+    expect(messagesOf(user(result('a', [png])))[0]).toEqual({
+      ...{ role: 'tool', toolCallId: 'a', content: 'The result is shown in the next message.' },
+    });
+  });
+
+  it.each([
+    ['it hurts', 'Error: it hurts'],
+    ['Error: it hurts', 'Error: it hurts'],
+    ['<error>it hurts</error>', '<error>it hurts</error>'],
+    ['errors are fine', 'Error: errors are fine'],
+    ['', 'Error'],
+  ])('says in words that a call has failed: %j', (content, said) => {
+    expect(messagesOf(user(result('a', content, { is_error: true })))).toEqual([
+      { role: 'tool', toolCallId: 'a', content: said },
+    ]);
+    expect(messagesOf(user(result('a', content, { is_error: false })))).toEqual([
+      { role: 'tool', toolCallId: 'a', content },
+    ]);
+  });
+
+  it('drops thinking that nobody can read, and joins thinking that text had parted', () => {
+    const redacted = { type: 'redacted_thinking', data: 'CANARY' };
+    const think = (words: string) => ({ type: 'thinking', thinking: words, signature: '' });
+    expect(messagesOf(user(text('a')), assistant(redacted, think('one '), text('two'), think('three')))[1]).toEqual({
+      ...{ role: 'assistant', content: 'two', reasoning: 'one three' },
+    });
+    expect(messagesOf(user(text('a')), assistant(redacted))[1]).toEqual({ role: 'assistant', content: '' });
+  });
+
+  it('makes one turn of several of the same role', () => {
+    expect(
+      messagesOf(user(text('a')), { role: 'user', content: 'b' }, assistant(text('c')), assistant(call('x'))),
+    ).toEqual([
+      { role: 'user', content: 'a\n\nb' },
+      { role: 'assistant', content: 'c', toolCalls: [{ id: 'x', name: 'get_weather', arguments: '{"city":"Ulm"}' }] },
+    ]);
+    expect(messagesOf(user(png), user(text('b')))).toEqual([
+      { role: 'user', content: [{ type: 'image', url: 'data:image/png;base64,iVBO' }, text('\n\n'), text('b')] },
+    ]);
+  });
+
+  it('keeps no end user’s name, signature or cache mark', () => {
+    const marked = { ...text('a'), cache_control: { type: 'ephemeral', ttl: 'CANARY' }, citations: ['CANARY'] };
+    const request = read({
+      ...saying(
+        user(marked),
+        assistant({ type: 'thinking', thinking: 'b', signature: 'CANARY' }, { ...call('c'), caller: 'CANARY' }),
+      ),
+      ...{ metadata: { user_id: 'CANARY' }, service_tier: 'CANARY', tools: [{ ...tool, cache_control: 'CANARY' }] },
+    });
+    expect(JSON.stringify(request)).not.toContain('CANARY');
+    expect(request.inert).toEqual(['service_tier']);
+  });
+});
+
+describe('a messages request is refused with the path of the field at fault', () => {
+  const deep = JSON.parse(`${'{"a":'.repeat(300)}1${'}'.repeat(300)}`) as object;
+  it.each<readonly [string, Fields, string]>([
+    ['no cap', { max_tokens: undefined }, 'max_tokens: expected number, received undefined'],
+    ['a cap of nothing', { max_tokens: 0 }, 'max_tokens: '],
+    ['no messages', { messages: [] }, 'messages: '],
+    ['an unknown role', saying({ role: 'tool', content: 'x' }), 'messages[0].role: '],
+    ['an empty turn', saying(user()), 'messages[0].content: '],
+    [
+      'a document',
+      saying(user(text('a'), { type: 'document', source: {} })),
+      'messages[0].content[1].type: documents and files are not supported',
+    ],
+    [
+      'a document in a result',
+      saying(user(result('a', [{ type: 'document' }]))),
+      'messages[0].content[0].content[0].type: documents and files',
+    ],
+    [
+      'a found page',
+      saying(user({ type: 'search_result', content: [] })),
+      'messages[0].content[0].type: documents and files',
+    ],
+    [
+      'a file',
+      saying(user({ type: 'image', source: { type: 'file', file_id: 'f' } })),
+      'messages[0].content[0].source.type: files are not kept here',
+    ],
+    [
+      'a picture of no kind',
+      saying(user({ ...png, source: { ...png.source, media_type: 'text/html' } })),
+      'messages[0].content[0].source.media_type: ',
+    ],
+    [
+      'a picture from a disk',
+      saying(user({ type: 'image', source: { type: 'url', url: 'file:///a' } })),
+      'messages[0].content[0].source.url: expected an http(s) URL',
+    ],
+    ['a block of nobody', saying(user({ type: 'audio' })), 'messages[0].content[0].type: expected'],
+    ['a call by a user', saying(user(call('a'))), 'messages[0].content[0].type: expected'],
+    ['a picture by the model', saying(user(text('a')), assistant(png)), 'messages[1].content[0].type: expected'],
+    [
+      'code that ran elsewhere',
+      saying(assistant({ type: 'code_execution_tool_result' })),
+      'messages[0].content[0].type: blocks of tools',
+    ],
+    ['input that is no object', saying(assistant(call('a', [] as object))), 'messages[0].content[0].input: '],
+    [
+      'input that is too deep',
+      saying(assistant(call('a', deep))),
+      'messages[0].content[0].input: nested deeper than 256 levels',
+    ],
+    [
+      'a result of nothing',
+      saying(user({ type: 'tool_result', content: 'x' })),
+      'messages[0].content[0].tool_use_id: ',
+    ],
+    ['a tool without a schema', { tools: [{ name: 'a' }] }, 'tools[0].input_schema: '],
+    ['a tool without a good name', { tools: [tool, { ...tool, name: 'a b' }] }, 'tools[1].name: expected 1 to 128'],
+    ['a choice of any of no tools', { tool_choice: { type: 'any' } }, 'tool_choice: "any" needs'],
+    ['a choice of an unknown tool', { tools: [tool], tool_choice: { type: 'tool', name: 'x' } }, 'tool_choice.name: '],
+    ['an unknown choice', { tools: [tool], tool_choice: { type: 'required' } }, 'tool_choice.type: expected'],
+    ['an unknown way to think', { thinking: { type: 'deeply' } }, 'thinking.type: expected'],
+    ['an unknown effort', { output_config: { effort: 'none' } }, 'output_config.effort: expected'],
+    ['an unknown format', { output_config: { format: { type: 'xml' } } }, 'output_config.format.type: '],
+    ['a hot temperature', { temperature: 3 }, 'temperature: '],
+    ['too many stops', { stop_sequences: Array.from({ length: 17 }, String) }, 'stop_sequences: '],
+    ['an empty stop', { stop_sequences: [''] }, 'stop_sequences[0]: '],
+  ])('%s', (_, fields, message) => {
+    expect(refusal(fields)).toContain(`invalid_request ${message}`);
+  });
+
+  it('that asks for a variant nobody offers', () => {
+    expect(refusal({ model: 'demo/tiny:free' })).toContain('variant_not_supported model: ');
+  });
+
+  it('whatever it holds: nothing else is ever thrown, and what is read is plain data', () => {
+    const block = fc.oneof(
+      fc.constantFrom<unknown>(png, text('x'), call('a'), result('a', 'x'), { type: 'thinking' }),
+      fc.jsonValue(),
+    );
+    const message = fc.record({
+      role: fc.constantFrom('user', 'assistant', 'system', 'x'),
+      content: fc.oneof(fc.string(), fc.array(block), fc.jsonValue()),
+    });
+    const body = fc.record(
+      {
+        ...{
+          model: fc.constant('a/b'),
+          max_tokens: fc.oneof(fc.constant(5), fc.jsonValue()),
+          messages: fc.array(message, { maxLength: 4 }),
+        },
+        ...{
+          system: fc.jsonValue(),
+          tools: fc.oneof(fc.constant([tool]), fc.jsonValue()),
+          tool_choice: fc.jsonValue(),
+        },
+        ...{
+          thinking: fc.jsonValue(),
+          output_config: fc.jsonValue(),
+          stop_sequences: fc.jsonValue(),
+          metadata: fc.jsonValue(),
+        },
+      },
+      { requiredKeys: ['model'] },
+    );
+    fc.assert(
+      fc.property(fc.oneof(body, fc.jsonValue()), (value) => {
+        try {
+          const request = readRequest(value);
+          expect(structuredClone(request)).toEqual(request);
+        } catch (error) {
+          if (!(error instanceof Failure)) throw error;
+          expect(error.code).toMatch(/^(invalid_request|variant_not_supported)$/);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
