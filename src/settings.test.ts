@@ -11,13 +11,24 @@ describe('settings', () => {
     for (const schema of Object.values(settingsSchema.shape)) expect(schema.description).toMatch(/\.$/);
   });
 
+  it('name who searches the web, and for how much', () => {
+    expect(readSettings({ WEIR_WEB_SEARCH: 'brave:/run/keys/brave', WEIR_WEB_SEARCH_PRICE: '0.005' })).toMatchObject({
+      WEIR_WEB_SEARCH: { provider: 'brave', keyFile: '/run/keys/brave' },
+      WEIR_WEB_SEARCH_PRICE: 5_000_000_000n,
+    });
+    expect(readSettings({ WEIR_WEB_SEARCH: 'searxng:https://find.example/searx' }).WEIR_WEB_SEARCH).toEqual({
+      ...{ provider: 'searxng', url: new URL('https://find.example/searx') },
+    });
+    expect(readSettings({})).toMatchObject({ WEIR_WEB_SEARCH_PRICE: 0n });
+  });
+
   it('are read from their variables; empty means unset', () => {
     expect(readSettings({ WEIR_OPS_PORT: '0', WEIR_IDLE_SECONDS: '', WEIR_LOG_LEVEL: 'debug' })).toMatchObject({
       ...{ WEIR_OPS_PORT: 0, WEIR_IDLE_SECONDS: 120, WEIR_LOG_LEVEL: 'debug' },
     });
   });
 
-  it.each([
+  it.each<readonly [string, string]>([
     ['WEIR_OPS_PORT', '65536'],
     ['WEIR_OPS_PORT', '-1'],
     ['WEIR_OPS_PORT', '80.5'],
@@ -32,6 +43,10 @@ describe('settings', () => {
     ['WEIR_VALKEY_URL', 'http://localhost'],
     ['WEIR_VALKEY_URL', 'redis://'],
     ['WEIR_VALKEY_URL', 'redis://[secret'],
+    ...['google', 'searxng', 'searxng:', 'searxng:find.example', 'searxng:ftp://find.example', 'brave:', 'Brave:/key']
+      .concat(['searxng:http://user:secret@find.example', 'searxng:http://find.example/?q=x'])
+      .map((value) => ['WEIR_WEB_SEARCH', value] as const),
+    ...['free', '-1', '0.0000000000001', '11', '$1'].map((value) => ['WEIR_WEB_SEARCH_PRICE', value] as const),
     ['WEIR_NO_SUCH_THING', 'x'],
     ['WEIR_toString', 'x'],
   ])('refuse %s=%s by name', (name, value) => {

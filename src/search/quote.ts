@@ -11,7 +11,14 @@ function cut(text: string): string {
   return blank > maxCitedText / 2 ? most.slice(0, blank) : most;
 }
 
-/** The sentence of a source that shares the most words with what was said of it; the first of them where several do. */
+/** How much words tell: long ones are rare, and figures are what people look up. */
+function weigh(words: ReadonlySet<string>): number {
+  let sum = 0;
+  for (const word of words) sum += /^\p{N}/u.test(word) ? word.length * 2 : word.length;
+  return sum;
+}
+
+/** The sentence of a source that shares the most with what was said of it; the first of them where several do. */
 export function quote(source: string, said: string): string {
   const wanted = new Set(wordsOf(said));
   let best = '';
@@ -19,7 +26,7 @@ export function quote(source: string, said: string): string {
   for (const sentence of sentences(source)) {
     const trimmed = sentence.trim();
     if (trimmed === '') continue;
-    const shared = new Set(wordsOf(trimmed).filter((word) => wanted.has(word))).size;
+    const shared = weigh(new Set(wordsOf(trimmed)).intersection(wanted));
     if (shared > most) {
       most = shared;
       best = trimmed;

@@ -1,7 +1,7 @@
 import { type SearchError } from '../core/web-search.ts';
 
 /** Longest query, characters. Providers take 400; a longer one is no search but a pasted text. */
-export const maxQuery = 400;
+const maxQuery = 400;
 
 /** What a model asks to be searched. `input`: JSON text of its arguments, `{}` where they are no object. */
 export type ReadQuery = { readonly input: string } & (

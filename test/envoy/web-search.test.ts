@@ -447,6 +447,20 @@ describe('the next turn', () => {
     expect(search.asked()).toHaveLength(1);
   });
 
+  test('is read all the same when the conversation is so long that a worker reads it', async () => {
+    const { content } = await turn();
+    for (const engine of engines) engine.reset();
+    const long = { system: `${canary} ${'lorem ipsum '.repeat(20_000)}` };
+    const message = await client.messages.create(
+      next(content, [{ call: [find('more')] }, { say: 'New [cite:3].' }], long),
+    );
+    expect(message.content.at(-2)).toMatchObject({ text: 'New', citations: [{ url: 'https://a.example/more' }] });
+    const messages = bodies()[1]?.['messages'] as readonly Json[];
+    expect(messages.map(({ role }) => role)).toEqual([
+      ...['system', 'user', 'assistant', 'tool', 'assistant', 'user', 'assistant', 'tool'],
+    ]);
+  });
+
   test('numbers what it finds after that', async () => {
     const { content } = await turn();
     const message = await client.messages.create(

@@ -31,8 +31,22 @@ describe('usageReport', () => {
   it('sums all when no dimension is asked for', async () => {
     const { queries } = await twoByTwoByTwo();
     expect(await usageReport(queries, {}, [])).toEqual([
-      { requests: 8, promptTokens: 960, completionTokens: 240, cachedTokens: 80, reasoningTokens: 40, cost: 255n },
+      {
+        ...{ requests: 8, promptTokens: 960, completionTokens: 240, cachedTokens: 80, reasoningTokens: 40 },
+        ...{ webSearches: 0, cost: 255n },
+      },
     ]);
+  });
+
+  it('sums searches of the web, and tells none made from none asked for', async () => {
+    const { queries, ids, settle } = await sampleDatabase();
+    const tokens = { promptTokens: 1, completionTokens: 1 };
+    const outcomes = [{ ...tokens, webSearches: 3 }, { ...tokens, webSearches: 0 }, tokens].map((usage, index) =>
+      sampleOutcome({ ...ids, requestId: `r${index}`, usage, startedAt: sampleNow - index }),
+    );
+    await settle(outcomes);
+    expect(await usageReport(queries, {}, [])).toMatchObject([{ requests: 3, webSearches: 3 }]);
+    expect((await listRequests(queries, {}, 9)).map(({ usage }) => usage)).toEqual(outcomes.map(({ usage }) => usage));
   });
 
   it('sums along each dimension, in order', async () => {

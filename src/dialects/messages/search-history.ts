@@ -33,6 +33,5 @@ export const citations = listOf(
 /** The citations that a web search makes. */
 export const citationType = 'web_search_result_location';
 
-export type SearchCallBlock = z.infer<typeof searchCall>;
 export type SearchResultBlock = z.infer<typeof searchResult>;
 export type WireCitation = z.infer<typeof citations>[number];

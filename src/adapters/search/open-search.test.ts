@@ -1,0 +1,43 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { createFakeClock } from '../../../test/support/fake-clock.ts';
+import { createFakeUpstream } from '../../../test/support/fake-upstream.ts';
+import { openSearch } from './open-search.ts';
+
+const options = { upstream: createFakeUpstream(), clock: createFakeClock() };
+
+it('has Envoy reach an instance as its URL says', async () => {
+  const cluster = async (url: string) =>
+    (await openSearch({ provider: 'searxng', url: new URL(url) }, options)).cluster;
+  expect(await cluster('http://searxng.search.svc:8080/')).toMatchObject({
+    ...{ backend: 'web_search', host: 'searxng.search.svc', port: 8080, tls: { mode: 'Off' } },
+    name: expect.stringMatching(/^web_search-[0-9a-f]{24}$/),
+  });
+  expect(await cluster('http://find.example')).toMatchObject({ port: 80 });
+  expect(await cluster('https://find.example/x')).toMatchObject({
+    port: 443,
+    tls: { mode: 'System', serverName: 'find.example' },
+  });
+  expect(await cluster('http://[::1]:8080')).toMatchObject({ host: '::1' });
+});
+
+it('reaches a provider with a key of its own by TLS alone, and needs the key to begin with', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'weir-search-'));
+  const keyFile = join(folder, 'key');
+  await expect(openSearch({ provider: 'brave', keyFile }, options)).rejects.toThrow(
+    /^WEIR_WEB_SEARCH: the key file: ENOENT/,
+  );
+  await writeFile(keyFile, 'two words');
+  await expect(openSearch({ provider: 'tavily', keyFile }, options)).rejects.toThrow(
+    'WEIR_WEB_SEARCH: the key file: expected one line with the key',
+  );
+  await writeFile(keyFile, 'key');
+  for (const provider of ['brave', 'tavily'] as const) {
+    const { cluster, provider: opened } = await openSearch({ provider, keyFile }, options);
+    expect(opened.name).toBe(provider);
+    expect(cluster).toMatchObject({ port: 443, tls: { mode: 'System', serverName: cluster.host } });
+  }
+  await rm(folder, { recursive: true });
+});
