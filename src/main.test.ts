@@ -152,6 +152,7 @@ describe('weir usage and ledger', () => {
       completion_tokens: 30,
       cached_tokens: 10,
       reasoning_tokens: 5,
+      web_searches: 0,
       cost: '0.250000000001',
     });
     expect(second).toMatchObject({ ...line, model: 'x/y', day: '2026-07-02', cost: '0.000000000001' });

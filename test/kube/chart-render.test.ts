@@ -104,6 +104,13 @@ const matrix: Readonly<Record<string, object>> = {
     ...{ networkPolicy: { enabled: false }, podDisruptionBudget: { enabled: false } },
   },
   OpenShift: { podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null } },
+  'web search by an instance of one’s own': {
+    webSearch: { provider: 'searxng', url: 'http://searxng.search.svc:8080', price: '0.001' },
+  },
+  'web search by a vendor, on many pods': {
+    ...{ replicas: 2, ...stores },
+    webSearch: { provider: 'brave', existingSecret: { name: 'brave' }, sealSecret: { name: 'seal' } },
+  },
   'watched and fenced': {
     metrics: { serviceMonitor: { enabled: true, labels: { release: 'prometheus' }, interval: '15s' } },
     networkPolicy: {
@@ -170,6 +177,16 @@ const refused: readonly (readonly [object, string])[] = [
   [
     { edge: { tls: { certManager: { enabled: true, issuerRef: { name: 'x' } } } } },
     'edge.tls.certManager.dnsNames: expected',
+  ],
+  [{ webSearch: { provider: 'searxng' } }, 'webSearch.url: expected the address of the SearXNG instance'],
+  [
+    { webSearch: { provider: 'brave' } },
+    'webSearch.existingSecret.name: expected the Secret that holds the key of brave',
+  ],
+  [{ webSearch: { provider: 'bing' } }, 'webSearch'],
+  [
+    { webSearch: { provider: 'searxng', url: 'http://searxng' }, ...stores },
+    'webSearch.sealSecret.name: pods that share accounts must share the keys',
   ],
   [{ ingress: { enabled: true } }, 'ingress.host: expected the name that callers use'],
   [{ httpRoute: { enabled: true } }, 'httpRoute.parentRefs: expected at least one Gateway'],
@@ -292,6 +309,17 @@ describe('the workload', () => {
       { name: 'WEIR_DATABASE_URL', valueFrom: { secretKeyRef: { name: 'postgres', key: 'uri' } } },
       { name: 'WEIR_VALKEY_URL', valueFrom: { secretKeyRef: { name: 'valkey', key: 'url' } } },
     ]);
+  });
+
+  test('knows who searches the web, with which key, and how many pods there are', async () => {
+    const values = { ...matrix['web search by a vendor, on many pods'], replicas: 3 };
+    const { spec } = podOf(objectsIn(await template(values)));
+    const told = new Map(spec.containers[0]?.env?.map(({ name, value }) => [name, value]));
+    expect(told.get('WEIR_REPLICAS')).toBe('3');
+    expect(told.get('WEIR_WEB_SEARCH')).toBe('brave:/etc/weir/search/key');
+    expect(told.get('WEIR_SEAL_KEY_FILE')).toBe('/etc/weir/seal/keys');
+    const mounts = spec.containers[0]?.volumeMounts?.map(({ mountPath }) => mountPath);
+    expect(mounts).toEqual(expect.arrayContaining(['/etc/weir/search', '/etc/weir/seal']));
   });
 
   test('names what one release has apart from another', async () => {

@@ -94,7 +94,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- fail "tokenizers: set one of volume, configMaps and initContainer." -}}
 {{- end -}}
 {{- if and $values.tokenizers.initContainer (not (get $values.tokenizers.initContainer "image")) -}}{{- fail "tokenizers.initContainer.image: expected an image." -}}{{- end -}}
-{{- $own := list "RUN" "DATA" "DATABASE_URL" "VALKEY_URL" "TOKENIZERS" "KUBERNETES_NAMESPACE" "POD_NAME" "OPS_HOST" "OPS_PORT" "ABUSE_CONTACT" "LOG_LEVEL" "IDLE_SECONDS" "KEEP_ALIVE_SECONDS" "DRAIN_SECONDS" "TRUSTED_HOPS" "TLS_CERTIFICATE_FILE" "TLS_KEY_FILE" -}}
+{{- with $values.webSearch -}}
+{{- if and (eq .provider "searxng") (not .url) -}}{{- fail "webSearch.url: expected the address of the SearXNG instance." -}}{{- end -}}
+{{- if and (has .provider (list "brave" "tavily")) (not .existingSecret.name) -}}{{- fail (printf "webSearch.existingSecret.name: expected the Secret that holds the key of %s." .provider) -}}{{- end -}}
+{{- if and .provider (not .sealSecret.name) (or (include "weir.hasDatabase" $) (include "weir.hasValkey" $)) -}}
+{{- fail "webSearch.sealSecret.name: pods that share accounts must share the keys that seal what was found; expected a Secret that holds them." -}}
+{{- end -}}
+{{- end -}}
+{{- $own := list "REPLICAS" "WEB_SEARCH" "WEB_SEARCH_PRICE" "SEAL_KEY_FILE" "RUN" "DATA" "DATABASE_URL" "VALKEY_URL" "TOKENIZERS" "KUBERNETES_NAMESPACE" "POD_NAME" "OPS_HOST" "OPS_PORT" "ABUSE_CONTACT" "LOG_LEVEL" "IDLE_SECONDS" "KEEP_ALIVE_SECONDS" "DRAIN_SECONDS" "TRUSTED_HOPS" "TLS_CERTIFICATE_FILE" "TLS_KEY_FILE" -}}
 {{- range $values.extraEnv -}}
 {{- if has (trimPrefix "WEIR_" .name) $own -}}
 {{- fail (printf "extraEnv: %s is set by the chart; it has a value of its own, or must not be changed." .name) -}}

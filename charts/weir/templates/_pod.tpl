@@ -199,7 +199,15 @@ spec:
         {{- end }}
         {{- if include "weir.hasValkey" . }}
         {{- include "weir.urlVariable" (dict "variable" "WEIR_VALKEY_URL" "store" .Values.valkey "key" "valkey" "release" (include "weir.name" .)) | nindent 8 }}
+        - {name: WEIR_REPLICAS, value: {{ ternary .Values.autoscaling.minReplicas .Values.replicas .Values.autoscaling.enabled | int | quote }}}
         {{- end }}
+        {{- with .Values.webSearch }}{{ if .provider }}
+        - {name: WEIR_WEB_SEARCH, value: {{ printf "%s:%s" .provider (ternary .url "/etc/weir/search/key" (eq .provider "searxng")) | quote }}}
+        - {name: WEIR_WEB_SEARCH_PRICE, value: {{ .price | quote }}}
+        {{- end }}
+        {{- if .sealSecret.name }}
+        - {name: WEIR_SEAL_KEY_FILE, value: /etc/weir/seal/keys}
+        {{- end }}{{ end }}
         {{- if include "weir.hasTokenizers" . }}
         - {name: WEIR_TOKENIZERS, value: /tokenizers}
         {{- end }}
@@ -267,6 +275,12 @@ spec:
         {{- else if include "weir.hasTokenizers" . }}
         - {name: tokenizers, mountPath: /tokenizers, readOnly: true}
         {{- end }}
+        {{- with .Values.webSearch }}{{ if .existingSecret.name }}
+        - {name: search-key, mountPath: /etc/weir/search, readOnly: true}
+        {{- end }}
+        {{- if .sealSecret.name }}
+        - {name: seal-keys, mountPath: /etc/weir/seal, readOnly: true}
+        {{- end }}{{ end }}
         {{- with .Values.extraVolumeMounts }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
@@ -306,6 +320,13 @@ spec:
     - name: tokenizer-{{ $index }}
       configMap: {name: {{ $map.configMap }}}
     {{- end }}
+    {{- with .Values.webSearch }}{{ with .existingSecret }}{{ if .name }}
+    - name: search-key
+      secret: {secretName: {{ .name }}, items: [{key: {{ .key | quote }}, path: key}]}
+    {{- end }}{{ end }}{{ with .sealSecret }}{{ if .name }}
+    - name: seal-keys
+      secret: {secretName: {{ .name }}, items: [{key: {{ .key | quote }}, path: keys}]}
+    {{- end }}{{ end }}{{ end }}
     {{- with .Values.extraVolumes }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
