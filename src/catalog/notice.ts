@@ -1,5 +1,5 @@
 /** A model leaves the catalog with 14 days' notice (service specification §9). */
-export const noticeMs = 14 * 24 * 60 * 60 * 1000;
+const noticeMs = 14 * 24 * 60 * 60 * 1000;
 
 /** The finalizer that keeps a deleted Model until its notice has run. */
 export const noticeFinalizer = 'weir.dev/notice';
