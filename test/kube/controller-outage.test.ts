@@ -138,6 +138,19 @@ test('an API server that is away for 30 seconds stops nothing, and its age can b
   expect(new Set(told.map((line) => line.replace(/"time":\d+/, ''))).size).toBe(told.length);
 });
 
+test('a server that says nothing does not hold up the end', async () => {
+  const { close } = await start();
+  await expect.poll(() => cluster.condition('models', 'good', 'Servable'), within).toBe('True RoutesReady');
+  server.freeze();
+  const began = performance.now();
+  await close();
+  const tookMs = performance.now() - began;
+  server.thaw();
+  replica = undefined;
+  // A call by itself is given 15 seconds.
+  expect(tookMs).toBeLessThan(10_000);
+});
+
 test('a start without an API server serves the last catalog, says how old it is, and catches up', async () => {
   await start();
   await expect.poll(() => readFileSync(join(folder, 'catalog.json'), 'utf8'), within).toContain('test/good');

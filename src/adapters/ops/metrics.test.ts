@@ -95,3 +95,13 @@ it('shows how the database stands and how much waits outside of it', async () =>
     ]) as string[],
   );
 });
+
+it('shows how old a catalog that is followed may be, and who tells the cluster of it', async () => {
+  const gauges = { inFlight: () => 0, streams: () => 0 };
+  let ageMs: number | undefined = undefined;
+  const metrics = createMetrics({ ...gauges, catalogAgeMs: () => ageMs, isLeading: () => true });
+  expect(await metrics.render()).toMatch(/^weir_catalog_age_seconds Nan$/im);
+  ageMs = 31_500;
+  expect(await metrics.render()).toMatch(/^weir_catalog_age_seconds 31\.5$[^]*^weir_controller_leader 1$/m);
+  expect(await createMetrics(gauges).render()).not.toContain('weir_catalog_age_seconds');
+});
