@@ -62,7 +62,6 @@ export function createMeter(promptBytes: number): Meter {
             deltas += 1;
             break;
           case 'search-call':
-            deltas += event.deltas;
             webSearches ??= 0;
             break;
           case 'search-result':

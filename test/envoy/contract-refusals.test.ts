@@ -96,10 +96,10 @@ describe.each([false, true])('stream: %s · refused before any engine is called:
     ...demands.map((fields): Refused => ['param_not_supported', Object.keys(fields)[0] ?? '', 'nothing', fields]),
     ['param_not_supported', 'logprobs', 'nothing', { logprobs: true, top_logprobs: 3 }],
     ['param_combination_not_supported', 'stop and seed', 'split', { seed: 1, stop: 'x' }],
-    ['param_combination_not_supported', 'tools and reasoning', 'cross', { ...tools, reasoning_effort: 'none' }],
+    ['param_combination_not_supported', 'tools and reasoning_effort', 'cross', { ...tools, reasoning_effort: 'none' }],
     ['param_combination_not_supported', 'tools and response_format', 'llamacpp', { ...tools, ...aSchema }],
-    ['param_combination_not_supported', 'logprobs and reasoning', 'deepseek', { logprobs: true }],
-    ['param_combination_not_supported', 'tool_choice and reasoning', 'dashscope', named],
+    ['param_combination_not_supported', 'logprobs and reasoning_effort', 'deepseek', { logprobs: true }],
+    ['param_combination_not_supported', 'tool_choice and reasoning_effort', 'dashscope', named],
   ])('%s, naming %s', async (code, field, model, fields) => {
     const refusal = await refusalOf(await send(model, { ...fields, stream }));
     expect(refusal).toMatchObject({ code, field });

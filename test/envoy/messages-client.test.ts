@@ -85,12 +85,10 @@ test('cached input is counted beside the rest, and costs less', async () => {
     .messagesClient()
     .messages.create(ask('A question that is long enough to be cached in part.'));
   expect(usage.cache_read_input_tokens).toBe(7);
-  const chatted = await weir
-    .client()
-    .chat.completions.create({
-      model: 'test/model',
-      messages: [{ role: 'user', content: `${canary} A question that is long enough to be cached in part.` }],
-    });
+  const chatted = await weir.client().chat.completions.create({
+    model: 'test/model',
+    messages: [{ role: 'user', content: `${canary} A question that is long enough to be cached in part.` }],
+  });
   expect(usage.input_tokens + 7).toBe(chatted.usage?.prompt_tokens);
 });
 

@@ -193,7 +193,7 @@ describe('each error is the class that the official client knows', () => {
     expect(error).toBeInstanceOf(InternalServerError);
     expect([error.status, error.error]).toEqual([503, envelope('service_error')]);
     busy.abort();
-    await expect(busy.done()).rejects.toThrow();
+    await expect(busy.done()).rejects.toThrow('aborted');
   });
 });
 

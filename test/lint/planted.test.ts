@@ -47,6 +47,7 @@ const violations: readonly Planted[] = [
       ['a stage imports the pipeline', 'src/settlement/b.ts', "import '../pipeline.ts';"],
       ['an inner folder of a stage imports another stage', 'src/catalog/kinds/a.ts', "import '../../routing/plan.ts';"],
       ['an inner folder of a stage goes around', 'src/catalog/kinds/b.ts', "import '../kinds/../../routing/plan.ts';"],
+      ['a dialect imports another', 'src/dialects/messages/a.ts', "import '../chat/schema.ts';"],
       ['a stage is three folders deep', 'src/catalog/kinds/deep/a.ts', "import './b.ts';"],
       ['an adapter imports another adapter', 'src/adapters/egress/a.ts', "import '../store/rows.ts';"],
       [

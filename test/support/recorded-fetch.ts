@@ -33,7 +33,8 @@ export function recordFetch(dispatcher: Dispatcher): RecordedFetch {
         },
         flush: () => {
           const type = response.headers.get('content-type') ?? '';
-          answer.isMessagesStream = type.startsWith('text/event-stream') && answer.text.startsWith('event: ', answer.bodyAt);
+          answer.isMessagesStream =
+            type.startsWith('text/event-stream') && answer.text.startsWith('event: ', answer.bodyAt);
         },
       }),
     );

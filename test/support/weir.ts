@@ -217,7 +217,12 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     messages: (body, headers = {}) =>
       fetch(`${baseUrl}/messages`, {
         method: 'POST',
-        headers: { 'x-api-key': key, 'anthropic-version': '2023-06-01', 'content-type': 'application/json', ...headers },
+        headers: {
+          'x-api-key': key,
+          'anthropic-version': '2023-06-01',
+          'content-type': 'application/json',
+          ...headers,
+        },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     ledger: async () => {

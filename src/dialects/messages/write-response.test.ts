@@ -230,14 +230,14 @@ describe('searches that the service made', () => {
   const citation = { url: source.url, title: source.title, citedText: 'It is.', sealed: 'number' };
   const events: readonly RelayedEvent[] = [
     text('I look.'),
-    { type: 'search-call', choice: 0, id: 'srvtoolu_1', input: '{"query":"x"}', deltas: 3 },
+    { type: 'search-call', choice: 0, id: 'srvtoolu_1', input: '{"query":"x"}' },
     {
       type: 'search-result',
       choice: 0,
       id: 'srvtoolu_1',
       result: { kind: 'found', sources: [source, { ...source, pageAge: '2 days' }] },
     },
-    { type: 'search-call', choice: 0, id: 'srvtoolu_2', input: '{"query":"y"}', deltas: 3 },
+    { type: 'search-call', choice: 0, id: 'srvtoolu_2', input: '{"query":"y"}' },
     { type: 'search-result', choice: 0, id: 'srvtoolu_2', result: { kind: 'error', code: 'max_uses_exceeded' } },
     text('So: '),
     { type: 'text-delta', choice: 0, text: 'It is.', deltas: 2, citations: [citation] },
@@ -318,7 +318,7 @@ const answers: fc.Arbitrary<readonly AnswerEvent[]> = fc
     const waiting: string[] = [];
     const events = steps.flatMap((step): readonly AnswerEvent[] => {
       if (step === 'call') return [call(waiting.push(`{"at":${waiting.length},"}{\\"":[{"x":"\\u00e9"}, null]} `) - 1)];
-      if (!Array.isArray(step)) return [step as AnswerEvent];
+      if (!Array.isArray(step)) return [step];
       const [, which, length] = step;
       const tool = waiting.length === 0 ? -1 : which % waiting.length;
       const words = waiting[tool]?.slice(0, length) ?? '';
@@ -335,7 +335,7 @@ it('is a good stream that says the same as the message in one piece, whatever co
     fc.property(answers, fc.infiniteStream(fc.nat({ max: 4 })), (events, sizes) => {
       const steps: AnswerEvent[][] = [];
       for (let at = 0; at < events.length;) {
-        const size = 1 + (sizes.next().value as number);
+        const size = 1 + sizes.next().value;
         steps.push(events.slice(at, at + size));
         at += size;
       }
