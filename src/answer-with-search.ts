@@ -13,8 +13,9 @@ import type { Dispatch, DispatchEnd } from './dispatch/run.ts';
 import { createCiter } from './search/cite.ts';
 import { collectRound, type RoundSaid } from './search/collect-round.ts';
 import { fitSources } from './search/fit-sources.ts';
-import { maxRounds, maxSearches, nextStep, type SearchStep } from './search/next-step.ts';
+import { maxRounds, maxSearches, nextStep } from './search/next-step.ts';
 import { quote } from './search/quote.ts';
+import type { ReadQuery } from './search/read-query.ts';
 import { createRoundTotals } from './search/round-totals.ts';
 
 /** The web search of a deployment. */
@@ -167,7 +168,7 @@ export function answerWithSearch(
   }
 
   /** Makes the searches of a round side by side, and tells of them one after the other. Undefined: the caller left. */
-  async function searchAll(steps: readonly SearchStep[]): Promise<readonly Found[] | undefined> {
+  async function searchAll(steps: readonly ReadQuery[]): Promise<readonly Found[] | undefined> {
     const conversation = totals.conversation() + Math.max(leastAnswer, Math.min(request.maxOutputTokens ?? 0, 4096));
     const roomTokens = (ask.plan.model.contextLength - conversation) / steps.length;
     const findings = steps.map((step) => (step.kind === 'query' ? find(step.query) : undefined));
@@ -176,7 +177,7 @@ export function answerWithSearch(
     for (const [at, step] of steps.entries()) {
       // This format's ids have no other sign than the underscore.
       const id = `srvtoolu_${options.newId().replaceAll('-', '_')}`;
-      deliver([{ type: 'search-call', choice: 0, id, input: step.input, deltas: step.deltas }]);
+      deliver([{ type: 'search-call', choice: 0, id, input: step.input }]);
       const finding = await findings[at];
       if (signal.aborted) return undefined;
       const one = step.kind === 'refused' ? refused(id, step.code) : resultOf(id, finding, roomTokens);
@@ -242,7 +243,7 @@ export function answerWithSearch(
 }
 
 /** What a round adds to the conversation: the same messages that are read when its blocks are sent back. */
-function turnsOf(said: RoundSaid, steps: readonly SearchStep[], found: readonly Found[]): readonly Message[] {
+function turnsOf(said: RoundSaid, steps: readonly ReadQuery[], found: readonly Found[]): readonly Message[] {
   const calls = steps.map((step, at) => ({
     id: found[at]?.event.id ?? '',
     name: webSearchName,

@@ -1,5 +1,4 @@
 import type { RelayedEvent } from './event.ts';
-import { webSearchName } from './web-search.ts';
 
 /**
  * Delivered text that is still to be counted, in runs: an engine writes reasoning, text and calls apart, so no token spans
@@ -39,10 +38,9 @@ export function createRuns(): CountedRuns {
       switch (event.type) {
         case 'usage':
         case 'finish':
-        case 'search-result':
-          return;
+        // Counted before it was told.
         case 'search-call':
-          add(`search ${event.id}`, `${webSearchName}${event.input}`);
+        case 'search-result':
           return;
         case 'tool-start':
           add(`name ${event.choice} ${event.tool}`, event.name);

@@ -46,7 +46,10 @@ export type AnswerEvent =
       readonly stopSequence?: string;
     };
 
-/** A search that the service made in the middle of an answer. Its result follows; other events may stand between them. */
+/**
+ * A search that the service made in the middle of an answer, told after the usage that counts its call. Its result follows;
+ * other events may stand between them.
+ */
 export type SearchEvent =
   | {
       readonly type: 'search-call';
@@ -54,8 +57,6 @@ export type SearchEvent =
       readonly id: string;
       /** JSON text of an object: what the model asked for, `{}` where that was no object. */
       readonly input: string;
-      /** The engine's own deltas in it. */
-      readonly deltas: number;
     }
   | { readonly type: 'search-result'; readonly choice: number; readonly id: string; readonly result: SearchResult };
 
@@ -73,11 +74,12 @@ export function deltasOf(event: RelayedEvent): number {
     case 'text-delta':
     case 'reasoning-delta':
     case 'refusal-delta':
-    case 'search-call':
       return event.deltas;
     case 'tool-start':
     case 'tool-delta':
       return 1;
+    // The model's words for it were counted when it said them.
+    case 'search-call':
     case 'search-result':
     case 'usage':
     case 'finish':

@@ -34,10 +34,7 @@ describe('one round', () => {
     ]);
     expect(round.said()).toEqual({
       ...{ text: 'Hm. ', reasoning: '', callsCaller: true, finish: { reason: 'tool_calls' } },
-      searches: [
-        { arguments: '{"query":"x"}', deltas: 3 },
-        { arguments: '{}', deltas: 2 },
-      ],
+      searches: [{ arguments: '{"query":"x"}' }, { arguments: '{}' }],
     });
   });
 

@@ -5,8 +5,6 @@ import type { Citer } from './cite.ts';
 /** A call of the search, as the model wrote it. */
 export interface SearchCall {
   readonly arguments: string;
-  /** The engine's own deltas in it. */
-  readonly deltas: number;
 }
 
 /** How an answer ended, as its engine tells it. */
@@ -43,7 +41,7 @@ export function collectRound(options: {
 }): RoundCollector {
   const { citer } = options;
   const said = { text: '', reasoning: '' };
-  const searches = new Map<number, { arguments: string; deltas: number }>();
+  const searches = new Map<number, { arguments: string }>();
   /** Numbers of the caller's calls, by the engine's. */
   const callers = new Map<number, number>();
   let finish: Finish | undefined;
@@ -62,7 +60,7 @@ export function collectRound(options: {
         return [...flush(), event];
       case 'tool-start': {
         if (options.searches && event.name === webSearchName) {
-          searches.set(event.tool, { arguments: '', deltas: 1 });
+          searches.set(event.tool, { arguments: '' });
           return flush();
         }
         callers.set(event.tool, callers.size);
@@ -72,7 +70,6 @@ export function collectRound(options: {
         const search = searches.get(event.tool);
         if (search === undefined) return [{ ...event, tool: callers.get(event.tool) ?? event.tool }];
         search.arguments += event.text;
-        search.deltas += 1;
         return [];
       }
       case 'finish': {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { RoundSaid } from './collect-round.ts';
 import { type Allowance, nextStep } from './next-step.ts';
 
-const call = (query: unknown = 'q') => ({ arguments: JSON.stringify({ query }), deltas: 1 });
+const call = (query: unknown = 'q') => ({ arguments: JSON.stringify({ query }) });
 const said = (more: Partial<RoundSaid> = {}): RoundSaid => ({
   ...{ text: '', reasoning: '', searches: [call()], callsCaller: false, finish: { reason: 'tool_calls' } },
   ...more,
@@ -23,7 +23,7 @@ describe('what follows a round', () => {
   it('with searches is another round', () => {
     expect(step(said())).toEqual({
       kind: 'search',
-      searches: [{ kind: 'query', query: 'q', input: '{"query":"q"}', deltas: 1 }],
+      searches: [{ kind: 'query', query: 'q', input: '{"query":"q"}' }],
       after: { kind: 'round', search: 'offered' },
     });
   });
@@ -60,7 +60,7 @@ describe('what follows a round', () => {
 
 describe('the arguments of a search', () => {
   const read = (text: string) => {
-    const found = step(said({ searches: [{ arguments: text, deltas: 1 }] }));
+    const found = step(said({ searches: [{ arguments: text }] }));
     return found.kind === 'search' ? found.searches[0] : undefined;
   };
 

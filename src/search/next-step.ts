@@ -15,15 +15,12 @@ export interface Allowance {
   readonly output: number | undefined;
 }
 
-/** One search to be made, or refused. */
-export type SearchStep = ReadQuery & { readonly deltas: number };
-
 /** What follows a round. */
 export type NextStep =
   | { readonly kind: 'finish'; readonly finish: Finish }
   | {
       readonly kind: 'search';
-      readonly searches: readonly SearchStep[];
+      readonly searches: readonly ReadQuery[];
       /** What follows the results: the model goes on, or the caller's own tools are to be called, or it ends here. */
       readonly after:
         | { readonly kind: 'round'; readonly search: 'offered' | 'withdrawn' }
@@ -39,12 +36,12 @@ export function nextStep(said: RoundSaid, left: Allowance): NextStep {
     return { kind: 'finish', finish };
   }
   let granted = 0;
-  const steps = searches.map(({ arguments: text, deltas }): SearchStep => {
+  const steps = searches.map(({ arguments: text }): ReadQuery => {
     const read = readQuery(text);
-    if (read.kind === 'refused') return { ...read, deltas };
-    if (granted >= left.searches) return { kind: 'refused', input: read.input, code: 'max_uses_exceeded', deltas };
+    if (read.kind === 'refused') return read;
+    if (granted >= left.searches) return { kind: 'refused', input: read.input, code: 'max_uses_exceeded' };
     granted += 1;
-    return { ...read, deltas };
+    return read;
   });
   return { kind: 'search', searches: steps, after: after() };
 

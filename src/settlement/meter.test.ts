@@ -117,7 +117,6 @@ describe('what is billed (design §5)', () => {
       choice: 0,
       id,
       input: '{"query":"x"}',
-      deltas: 3,
     });
     const found = (id: string): RelayedEvent => ({
       type: 'search-result',
@@ -132,7 +131,7 @@ describe('what is billed (design §5)', () => {
     it('are counted where they brought a result, an empty one included', () => {
       expect(billed('completed', searched, [usage(told)]).usage).toEqual({ ...told, webSearches: 2 });
       expect(billed('cancelled', searched).usage).toEqual({
-        ...{ promptTokens: 100, completionTokens: 9, webSearches: 2 },
+        ...{ promptTokens: 100, completionTokens: 0, webSearches: 2 },
       });
     });
 

@@ -639,8 +639,12 @@ describe('when something goes wrong', () => {
   }, 60_000);
 
   test('a caller that leaves while the web is searched ends the search, and pays for what it got', async () => {
+    const first = { say: 'Let me see.', call: [find('slow')] };
+    // The same, and one token more.
+    const { usage } = await client.messages.create(ask([first, { say: 'So' }]));
+    search.reset();
     search.answer({ kind: 'silence' });
-    const stream = client.messages.stream(ask([{ say: 'Let me see.', call: [find('slow')] }]));
+    const stream = client.messages.stream(ask([first, { say: 'So' }]));
     const { id } = await new Promise<Anthropic.Message>((resolve) =>
       stream.once('streamEvent', (_, message) => resolve(message)),
     );
@@ -650,7 +654,10 @@ describe('when something goes wrong', () => {
     await expect.poll(() => search.aborted()).toBe(1);
     await weir.settled();
     const row = (await weir.ledger()).find((each) => each['id'] === id);
-    expect(row).toMatchObject({ outcome: 'cancelled', web_searches: 0 });
+    expect(row).toMatchObject({
+      ...{ outcome: 'cancelled', web_searches: 0, counted_by: 'engine' },
+      completion_tokens: usage.output_tokens - 1,
+    });
     expect(Number(row?.['cost'])).toBeGreaterThan(0);
     expect(Number(row?.['cost'])).toBeLessThan(price);
   });

@@ -230,14 +230,14 @@ describe('searches that the service made', () => {
   const citation = { url: source.url, title: source.title, citedText: 'It is.', sealed: 'number' };
   const events: readonly RelayedEvent[] = [
     text('I look.'),
-    { type: 'search-call', choice: 0, id: 'srvtoolu_1', input: '{"query":"x"}', deltas: 3 },
+    { type: 'search-call', choice: 0, id: 'srvtoolu_1', input: '{"query":"x"}' },
     {
       type: 'search-result',
       choice: 0,
       id: 'srvtoolu_1',
       result: { kind: 'found', sources: [source, { ...source, pageAge: '2 days' }] },
     },
-    { type: 'search-call', choice: 0, id: 'srvtoolu_2', input: '{"query":"y"}', deltas: 3 },
+    { type: 'search-call', choice: 0, id: 'srvtoolu_2', input: '{"query":"y"}' },
     { type: 'search-result', choice: 0, id: 'srvtoolu_2', result: { kind: 'error', code: 'max_uses_exceeded' } },
     text('So: '),
     { type: 'text-delta', choice: 0, text: 'It is.', deltas: 2, citations: [citation] },
