@@ -53,7 +53,9 @@ export function startController(options: ControllerOptions): Controller {
   let looking: Promise<void> | undefined;
   let isStale = false;
   let closed = false;
+  /** The last look that left nothing to do. */
   let last: Look | undefined;
+  let isSettled = false;
 
   function arm(delayMs: number): void {
     disarm();
@@ -79,19 +81,26 @@ export function startController(options: ControllerOptions): Controller {
     }
     const replicas = await options.replicas();
     const judged = options.judged();
-    if (judged === undefined || isSameLook(last, { ...judged, replicas, at: clock.elapsed() })) return;
-    last = { ...judged, replicas, at: clock.elapsed() };
+    if (judged === undefined) return;
+    const now: Look = { ...judged, replicas, at: clock.elapsed() };
+    if (isSameLook(last, now)) return;
+    last = undefined;
+    isSettled = true;
     const objects = judged.objects.map(withOverlay);
     const judgements = judgeObjects({ objects, compilation: judged.compilation, replicas, now: clock.now() });
     // One generator for all lanes: a catalog of thousands is judged between the answers of the API server, not at once.
     await Promise.all(Array.from({ length: concurrency }, () => lane(judgements)));
     forget(new Set(objects.map(({ uid }) => uid)));
+    if (isSettled) last = now;
   }
 
   async function lane(judgements: Iterator<ObjectJudgement>): Promise<void> {
     let slice = clock.elapsed();
     for (let next = judgements.next(); next.done !== true; next = judgements.next()) {
-      if (closed || !isLeading()) return;
+      if (closed || !isLeading()) {
+        isSettled = false;
+        return;
+      }
       await settle(next.value);
       if (clock.elapsed() - slice > sliceMs) {
         await new Promise<void>((resolve) => clock.after(0, resolve));
@@ -116,7 +125,7 @@ export function startController(options: ControllerOptions): Controller {
         for (const notable of notableOf(before, after)) options.tell(object, notable);
       }
     } catch (error) {
-      last = undefined;
+      isSettled = false;
       // It is gone or another by now: the watch will tell.
       if (!isGoneOrChanged(error)) onError(error);
     }
