@@ -175,9 +175,9 @@ describe('weir usage and ledger', () => {
     });
     expect(await json('key', 'list')).toMatchObject([{ last_used_at: '2026-07-02T00:00:00.000Z' }]);
     expect((await run('usage', '--by', 'workspace,day', '--csv')).stdout.split('\r\n')).toEqual([
-      'workspace,day,requests,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,cost',
-      'acme,2026-07-01,1,120,30,10,5,0.250000000001',
-      'acme,2026-07-02,1,1,0,0,0,0.000000000001\n',
+      'workspace,day,requests,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,web_searches,cost',
+      'acme,2026-07-01,1,120,30,10,5,0,0.250000000001',
+      'acme,2026-07-02,1,1,0,0,0,0,0.000000000001\n',
     ]);
     expect((await run('usage', '--requests', '--csv')).stdout).toMatch(/^id,.*\r\nb,.*,false,engine,0.000000000001,/);
     expect((await run('usage')).stdout).toContain('0.250000000001');

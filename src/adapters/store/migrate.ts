@@ -2,28 +2,27 @@ import { type Kysely, sql } from 'kysely';
 import { migrations } from './migrations.ts';
 import type { Schema } from './schema.ts';
 
-const newest = Object.keys(migrations).toSorted().at(-1);
-
 /** Whether the tables are as this version has them. Rejects only when the database does not answer at the next query either. */
-export async function isUpToDate(database: Kysely<Schema>): Promise<boolean> {
-  return (await applied(database)) === newest;
+export async function isUpToDate(database: Kysely<Schema>, changes = migrations): Promise<boolean> {
+  return (await applied(database)) === Object.keys(changes).toSorted().at(-1);
 }
 
 /**
  * Brings the tables up to date. Safe to call from several processes at once: they take turns under the write lock of SQLite, an advisory lock of PostgreSQL.
- * Throws when the tables were made by a newer version, or when a change fails (nothing of it is then kept).
+ * Throws when the tables were made by a newer version, or when a change fails (nothing of it is then kept). Tests that need the
+ * tables of an earlier version name its changes.
  */
-export async function migrate(database: Kysely<Schema>): Promise<void> {
-  if (await isUpToDate(database)) return;
+export async function migrate(database: Kysely<Schema>, changes = migrations): Promise<void> {
+  if (await isUpToDate(database, changes)) return;
   // Loaded only when there is something to do: the command line opens the tables on each call.
   const { Migrator } = await import('kysely/migration');
   const schema = await currentSchema(database);
   const migrator = new Migrator({
-    ...{ db: database, provider: { getMigrations: async () => ({ ...migrations }) } },
+    ...{ db: database, provider: { getMigrations: async () => ({ ...changes }) } },
     // Without it, the tables of somebody else in another schema of the database are taken for ours.
     ...(schema === undefined ? {} : { migrationTableSchema: schema }),
   });
-  const known = new Set(Object.keys(migrations));
+  const known = new Set(Object.keys(changes));
   const stranger = (await migratedNames(database)).find((name) => !known.has(name));
   if (stranger !== undefined) {
     throw new Error(`its tables were made by a newer version of Weir (${stranger} is not known here)`);
