@@ -179,7 +179,7 @@ describe('weir usage and ledger', () => {
       'acme,2026-07-01,1,120,30,10,5,0,0.250000000001',
       'acme,2026-07-02,1,1,0,0,0,0,0.000000000001\n',
     ]);
-    expect((await run('usage', '--requests', '--csv')).stdout).toMatch(/^id,.*\r\nb,.*,false,engine,0.000000000001,/);
+    expect((await run('usage', '--requests', '--csv')).stdout).toMatch(/^id,.*\r\nb,.*,false,engine,,0.000000000001,/);
     expect((await run('usage')).stdout).toContain('0.250000000001');
     expect((await run('usage', '--requests')).stdout).toContain('cancelled');
   });
