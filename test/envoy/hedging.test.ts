@@ -10,7 +10,7 @@ let quick: DemoEngine;
 let weir: Weir;
 let caller: Caller;
 
-const models = ['cold', 'late', 'silent', 'learned', 'off'] as const;
+const models = ['cold', 'late', 'silent', 'messages', 'learned', 'off'] as const;
 const delayMs = 3000;
 /** What a stream waits for where nothing is known of its route (docs/resilience.md). */
 const coldMs = 1000;
@@ -132,6 +132,31 @@ test('an engine that does not even send headers loses in the same way', async ()
   expect(timed.firstMs).toBeLessThan(coldMs + slackMs);
   await expectLetGo(slow, timed);
   await expectBilledOnce('silent', { ...putTogether(timed.answer.text()), attempts: 2 });
+});
+
+test('on the messages surface a hedged answer is one message, with one bill', async () => {
+  slow.set({ firstTokenDelayMs: delayMs });
+  quick.set({ cachedTokens: quickCached });
+  // Its stream is checked, event by event, as every stream of that surface is in these tests.
+  const stream = weir.messagesClient().messages.stream({
+    ...{ model: 'test/messages', max_tokens: 100 },
+    messages: [{ role: 'user', content: 'Who is first? [[words=12]]' }],
+  });
+  // The client's own sum of the stream leaves out what it has no type for.
+  let cost: unknown = undefined;
+  stream.on('streamEvent', (event) => {
+    if (event.type === 'message_delta') ({ cost } = event.usage as { readonly cost?: unknown });
+  });
+  const message = await stream.finalMessage();
+  expect(message.stop_reason).toBe('end_turn');
+  expect(message.content.at(-1)?.type).toBe('text');
+  const { input_tokens, output_tokens, cache_read_input_tokens } = message.usage;
+  expect(cache_read_input_tokens).toBe(quickCached);
+  await slow.until(() => slow.openRequests() === 0, 1000);
+  const counted = { prompt_tokens: input_tokens + quickCached, completion_tokens: output_tokens };
+  expect(await expectBilledOnce('messages', { usage: { ...counted, cost }, attempts: 2 })).toMatchObject({
+    surface: 'messages',
+  });
 });
 
 test('once it is known what a route takes, the delay is that, for answers in one piece too', async () => {
