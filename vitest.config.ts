@@ -31,6 +31,8 @@ export default defineConfig({
           name: 'stores',
           include: [...onBothDatabases, 'test/stores/**/*.test.ts'],
           globalSetup: 'test/support/postgres-for-suite.ts',
+          // Each test has a schema of the one server. Whoever makes tables looks at those of all, and fails if one is dropped meanwhile.
+          fileParallelism: false,
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },
