@@ -102,7 +102,7 @@ describe('several replicas', () => {
     await vi.waitFor(async () => expect(await used()).toBe('suspended'), { timeout: 1_000, interval: 20 });
   });
 
-  it('hear of a command at once', async () => {
+  it('hear of a command at once', { retry: 2 }, async () => {
     const { location, key, text } = await sampleDatabase();
     const store = await storeAt(location);
     const hash = hashKey(text);
