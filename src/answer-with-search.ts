@@ -17,6 +17,7 @@ import { maxRounds, maxSearches, nextStep } from './search/next-step.ts';
 import { quote } from './search/quote.ts';
 import type { ReadQuery } from './search/read-query.ts';
 import { createRoundTotals } from './search/round-totals.ts';
+import { estimatePrompt } from './settlement/meter.ts';
 
 /** The web search of a deployment. */
 export interface WebSearch {
@@ -76,7 +77,7 @@ export function answerWithSearch(
     countPrompt: async () => {
       const tokens = await counters?.countPrompt();
       return tokens === undefined
-        ? { tokens: Math.ceil(prepared.shape.bodyBytes / 4), countedBy: 'estimate' }
+        ? { tokens: estimatePrompt(prepared.shape.bodyBytes), countedBy: 'estimate' }
         : { tokens, countedBy: 'tokenizer' };
     },
   });

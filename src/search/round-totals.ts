@@ -1,5 +1,5 @@
 import { type CountedRuns, countRuns, createRuns } from '../core/counted-runs.ts';
-import type { AnswerEvent } from '../core/event.ts';
+import { type AnswerEvent, deltasOf } from '../core/event.ts';
 import { type CountedBy, leastExact, type Usage } from '../core/usage.ts';
 
 type UsageEvent = AnswerEvent & { readonly type: 'usage' };
@@ -80,24 +80,13 @@ export function createRoundTotals({ countText, countPrompt }: RoundTotalsOptions
     told(sum(past.usage, usage), leastExact(past.countedBy, countedBy));
 
   function note(event: AnswerEvent): void {
-    switch (event.type) {
-      case 'usage':
-        reported = event;
-        runs.clear();
-        deltas = 0;
-        return;
-      case 'text-delta':
-      case 'reasoning-delta':
-      case 'refusal-delta':
-        deltas += event.deltas;
-        break;
-      case 'tool-start':
-      case 'tool-delta':
-        deltas += 1;
-        break;
-      case 'finish':
-        return;
+    if (event.type === 'usage') {
+      reported = event;
+      runs.clear();
+      deltas = 0;
+      return;
     }
+    deltas += deltasOf(event);
     if (countText !== undefined) runs.take(event);
   }
 

@@ -21,6 +21,11 @@ export interface Meter {
 
 const nothing: Metered = { usage: { promptTokens: 0, completionTokens: 0 }, countedBy: 'engine' };
 
+/** Tokens of a prompt of which only the size of its request is known. */
+export function estimatePrompt(bytes: number): number {
+  return Math.ceil(bytes / bytesPerToken);
+}
+
 /** Starts a count. `promptBytes` is the size of the request, for when nothing better is told. */
 export function createMeter(promptBytes: number): Meter {
   let reported: Usage | undefined;
@@ -36,7 +41,7 @@ export function createMeter(promptBytes: number): Meter {
   const delivered = (): number => (reported?.completionTokens ?? 0) + deltas - deltasAtReport;
 
   function input(): Pick<Usage, 'promptTokens' | 'cachedTokens'> {
-    if (reported === undefined) return { promptTokens: Math.ceil(promptBytes / bytesPerToken) };
+    if (reported === undefined) return { promptTokens: estimatePrompt(promptBytes) };
     const { promptTokens, cachedTokens } = reported;
     return cachedTokens === undefined ? { promptTokens } : { promptTokens, cachedTokens };
   }
