@@ -20,6 +20,8 @@ export interface ControllerOptions {
   /** Replaces the finalizers of just this version of the object. */
   readonly writeFinalizers: (object: KubeObject, finalizers: readonly string[]) => Promise<void>;
   readonly tell: (object: KubeObject, notable: Notable) => void;
+  /** Whether a write was refused because its object is not there any more, or is another by now. */
+  readonly isGoneOrChanged: (error: unknown) => boolean;
   readonly onError: (error: unknown) => void;
   /** Between two looks when nothing is heard. Default 2 s. */
   readonly everyMs?: number;
@@ -127,7 +129,7 @@ export function startController(options: ControllerOptions): Controller {
     } catch (error) {
       isSettled = false;
       // It is gone or another by now: the watch will tell.
-      if (!isGoneOrChanged(error)) onError(error);
+      if (!options.isGoneOrChanged(error)) onError(error);
     }
     tellLaggard(judgement);
   }
@@ -206,9 +208,4 @@ function goneNote({ notice }: ObjectJudgement): Notable {
   return notice?.isWaived === true
     ? { severity: 'Warning', reason: 'NoticeWaived', action: 'Remove', note: 'left the catalog without its notice' }
     : { severity: 'Normal', reason: 'Left', action: 'Remove', note: 'left the catalog, its notice has run' };
-}
-
-function isGoneOrChanged(error: unknown): boolean {
-  const status: unknown = error instanceof Error ? Reflect.get(error, 'status') : undefined;
-  return status === 404 || status === 409;
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Programming } from '../adapters/envoy/programming.ts';
 import type { KubeClient } from '../adapters/kube/client.ts';
-import { sentenceOf } from '../adapters/kube/api-error.ts';
+import { isRefusal, sentenceOf } from '../adapters/kube/api-error.ts';
 import { startElector } from '../adapters/kube/elector.ts';
 import { createEvents } from '../adapters/kube/events.ts';
 import { createObjectWriter } from '../adapters/kube/object-writer.ts';
@@ -75,6 +75,7 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     writeStatus: write.status,
     writeFinalizers: write.finalizers,
     tell: events.tell,
+    isGoneOrChanged: (error) => isRefusal(error, 404, 409),
     onError: fault('the status of an object could not be written'),
   });
 
