@@ -9,3 +9,23 @@ export interface Clock {
   readonly elapsed: () => number;
   readonly after: (delayMs: number, run: () => void) => Disarm;
 }
+
+/** Resolves after the delay, or at once when the signal is (or gets) aborted. Never rejects. */
+export function waitFor(
+  delayMs: number,
+  { clock, signal }: { readonly clock: Pick<Clock, 'after'>; readonly signal?: AbortSignal },
+): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) {
+      resolve();
+      return;
+    }
+    const finish = (): void => {
+      disarm();
+      signal?.removeEventListener('abort', finish);
+      resolve();
+    };
+    const disarm = clock.after(delayMs, finish);
+    signal?.addEventListener('abort', finish, { once: true });
+  });
+}

@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, waitFor } from '../../core/clock.ts';
 
 export interface BackOff {
   /** Waits longer with every call, with jitter, so that replicas don't come back together. Resolves early when stopped. */
@@ -27,24 +27,4 @@ export function createBackOff(options: {
       failures = 0;
     },
   };
-}
-
-/** Resolves after the delay, or when the signal is aborted. */
-export function waitFor(
-  delayMs: number,
-  { clock, signal }: { readonly clock: Pick<Clock, 'after'>; readonly signal: AbortSignal },
-): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) {
-      resolve();
-      return;
-    }
-    const finish = (): void => {
-      disarm();
-      signal.removeEventListener('abort', finish);
-      resolve();
-    };
-    const disarm = clock.after(delayMs, finish);
-    signal.addEventListener('abort', finish, { once: true });
-  });
 }

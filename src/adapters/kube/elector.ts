@@ -1,6 +1,5 @@
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, waitFor } from '../../core/clock.ts';
 import { isRefusal } from './api-error.ts';
-import { waitFor } from './back-off.ts';
 import type { KubeClient } from './client.ts';
 import { type Lease, leasesPath, microTime, readLease } from './leases.ts';
 import { createSeenAlive } from './seen-alive.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, waitFor } from '../../core/clock.ts';
 
 /** The real time. Timers keep the process alive: who arms one disarms it. */
 export const systemClock: Clock = {
@@ -10,19 +10,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Resolves after the delay, or at once when the signal is (or gets) aborted. Never rejects. */
+/** `waitFor` in real time. */
 export function pause(delayMs: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted === true) {
-      resolve();
-      return;
-    }
-    const finish = (): void => {
-      disarm();
-      signal?.removeEventListener('abort', finish);
-      resolve();
-    };
-    const disarm = systemClock.after(delayMs, finish);
-    signal?.addEventListener('abort', finish, { once: true });
-  });
+  return waitFor(delayMs, { clock: systemClock, ...(signal === undefined ? {} : { signal }) });
 }
