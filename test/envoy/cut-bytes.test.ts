@@ -2,6 +2,8 @@ import type OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
 import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
+import { byteCuts } from '../support/byte-cuts.ts';
+import { numberIds } from '../support/fault-sweep/number-ids.ts';
 import { putTogether } from '../support/put-together.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
 
@@ -60,26 +62,6 @@ const answers: Readonly<Record<string, readonly [Body, BehaviourInput]>> = {
   'text with probabilities': [ask('Say hello.', { logprobs: true, top_logprobs: 2 }), { reasoning: 'never' }],
 };
 
-/** How the bytes come, or are framed. None of it may be seen. */
-const cuts: readonly BehaviourInput[] = [
-  ...[1, 2, 3, 7, 64].map((chunkBytes) => ({ chunkBytes })),
-  { eventsPerWrite: 5 },
-  { eventsPerWrite: 1_000_000 },
-  { chunkBytes: 5, lineEnding: 'crlf', sseFields: true },
-  { chunkBytes: 11, lineEnding: 'cr', dataSpace: false },
-  { chunkBytes: 13, multilineData: true },
-];
-
-/** Tool call ids are new with each answer: they are numbered, once seen to be ours. */
-function numberIds(answer: unknown): unknown {
-  const ids = new Map<string, string>();
-  const number = (id: string): string => {
-    if (!ids.has(id)) ids.set(id, `call number ${ids.size}`);
-    return ids.get(id) ?? '';
-  };
-  return JSON.parse(JSON.stringify(answer).replaceAll(/call_[\w-]{24}/g, number));
-}
-
 /** One answer, read with the official client's stream helper and, the same bytes, without it. */
 async function read(body: Body) {
   let raw: Promise<string> | undefined;
@@ -109,7 +91,7 @@ test.each(Object.entries(answers))(
     const texts = (choices: readonly { readonly message: { readonly content?: string | null } }[]): readonly string[] =>
       choices.map(({ message }) => message.content ?? '');
     expect(texts(whole.throughClient.choices)).toEqual(texts(whole.bare.choices));
-    for (const cut of cuts) {
+    for (const cut of byteCuts) {
       engine.set({ ...steady, ...cut });
       expect((await read(body)).numbered, JSON.stringify(cut)).toEqual(whole.numbered);
     }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { byteCuts } from '../support/byte-cuts.ts';
 import { numberIds } from '../support/fault-sweep/number-ids.ts';
 import { checkMessagesStream } from '../support/messages-stream-checker.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
@@ -42,16 +43,7 @@ const answers: Readonly<Record<string, readonly [object, BehaviourInput]>> = {
   'a stop': [ask('Go.', { stop_sequences: ['river'] }), { content: 'Down it pours to a river' }],
 };
 
-/** How the bytes come, or are framed. None of it may be seen. */
-const cuts: readonly BehaviourInput[] = [
-  ...[1, 2, 3, 7, 64].map((chunkBytes) => ({ chunkBytes })),
-  { eventsPerWrite: 5 },
-  { eventsPerWrite: 1_000_000 },
-  { chunkBytes: 5, lineEnding: 'crlf', sseFields: true },
-  { chunkBytes: 11, lineEnding: 'cr', dataSpace: false },
-  { chunkBytes: 13, multilineData: true },
-  { usageWhere: 'finish-chunk' },
-];
+const cuts: readonly BehaviourInput[] = [...byteCuts, { usageWhere: 'finish-chunk' }];
 
 test.each(Object.keys(answers))('%s is the same message, however its bytes are cut', async (name) => {
   const [body, behaviour] = answers[name] ?? [{}, {}];
