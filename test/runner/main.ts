@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { runGroup } from './run-group.ts';
 import { type Build, chooseSteps, type Step } from './steps.ts';
-import { add, lastLine, nothing, oneFailed, onePassed, type Tally, tallyVitest } from './tally.ts';
+import { add, lastLine, nothing, oneFailed, onePassed, type Tally, tallyVitest, troubles } from './tally.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const reports = join(root, '.weir', 'test');
@@ -47,6 +47,9 @@ function startBuilds(steps: readonly Step[]): ReadonlyMap<Build, Promise<Tally>>
   return builds;
 }
 
+/** What went wrong in a suite, in words. */
+const told: string[] = [];
+
 async function runBuild(name: Build): Promise<Tally> {
   const logFile = join(reports, `${name.replaceAll(' ', '-')}-build.log`);
   const command = ['nice', '-n', '19', ...buildCommands[name]];
@@ -77,7 +80,9 @@ async function runStep(step: Step): Promise<Tally> {
         environment,
         signal,
       });
-      const tally = tallyVitest(readJson(reportFile), code);
+      const report = readJson(reportFile);
+      const tally = tallyVitest(report, code);
+      told.push(...troubles(report).map((trouble) => `${step.name}, ${trouble}`));
       if (typeof code === 'string') say(`${step.name} ended early (${code})`);
       if (leftBehind.length === 0) return tally;
       say(`${step.name} left processes behind (now killed):\n  ${leftBehind.join('\n  ')}`);
@@ -124,6 +129,7 @@ async function main(): Promise<void> {
   }
   await Promise.all(builds.values());
 
+  if (told.length > 0) say(`\n${told.join('\n\n')}`);
   say(`\n${table.join('\n')}\n`);
   if (interrupted.signal.aborted) sum = add(sum, oneFailed);
   say(lastLine(sum));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { add, lastLine, nothing, oneFailed, onePassed, tallyVitest } from './tally.ts';
+import { add, lastLine, nothing, oneFailed, onePassed, tallyVitest, troubles } from './tally.ts';
 
 const file = (status: string, ...tests: readonly string[]) => ({
   status,
@@ -36,4 +36,33 @@ test('the last line names what was skipped only when something was', () => {
   expect(lastLine(nothing)).toBe('0 passed, 0 failed');
   expect(lastLine(add(onePassed, oneFailed))).toBe('1 passed, 1 failed');
   expect(lastLine({ passed: 12, failed: 0, skipped: 3 })).toBe('12 passed, 0 failed, 3 skipped');
+});
+
+test('what failed is told again with its error, and what needed a second try', () => {
+  const message = `AssertionError: \u001b[31mexpected 1 to be 2\u001b[39m\n${'    at somewhere\n'.repeat(40)}`;
+  const testResults = [
+    {
+      name: '/x/test/envoy/one.test.ts',
+      status: 'failed',
+      assertionResults: [
+        { status: 'passed', fullName: 'fine', failureMessages: [] },
+        { status: 'failed', fullName: 'adds up', failureMessages: [message] },
+        { status: 'passed', fullName: 'slow', failureMessages: ['Error: late'] },
+      ],
+    },
+    { name: '/x/two.test.ts', status: 'failed', message: 'SyntaxError: what', assertionResults: [] },
+    { name: '/x/three.test.ts', status: 'passed', message: '', assertionResults: [{ status: 'passed' }] },
+  ];
+  const [first = '', ...others] = troubles({ testResults });
+  expect(first.split('\n').slice(0, 3)).toEqual([
+    'failed: one.test.ts > adds up',
+    '    AssertionError: expected 1 to be 2',
+    '        at somewhere',
+  ]);
+  expect(first.split('\n')).toHaveLength(13);
+  expect(others).toEqual([
+    'passed on a later try: one.test.ts > slow\n    Error: late',
+    'failed: two.test.ts\n    SyntaxError: what',
+  ]);
+  expect(troubles(undefined)).toEqual([]);
 });

@@ -1,3 +1,5 @@
+import { basename } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { z } from 'zod';
 
 /** What one step, or all of them, came to. A step that is not made of tests counts as one. */
@@ -28,8 +30,16 @@ export function lastLine(tally: Tally): string {
 const report = z.object({
   testResults: z.array(
     z.object({
+      name: z.string().optional(),
       status: z.string(),
-      assertionResults: z.array(z.object({ status: z.string() })),
+      message: z.string().optional(),
+      assertionResults: z.array(
+        z.object({
+          status: z.string(),
+          fullName: z.string().optional(),
+          failureMessages: z.array(z.string()).nullish(),
+        }),
+      ),
     }),
   ),
 });
@@ -55,4 +65,31 @@ export function tallyVitest(json: unknown, exitCode: number | string): Tally {
     sum = add(sum, tests);
   }
   return exitCode !== 0 && sum.failed === 0 ? add(sum, oneFailed) : sum;
+}
+
+/**
+ * What is repeated at the end of a run, where whoever sees only that reads it: every test of a vitest report that
+ * failed, or that passed on a later try only, with the first lines of its error.
+ */
+export function troubles(json: unknown): readonly string[] {
+  const parsed = report.safeParse(json);
+  if (!parsed.success) return [];
+  return parsed.data.testResults.flatMap((file) => {
+    const where = file.name === undefined ? '' : basename(file.name);
+    const ofTests = file.assertionResults.flatMap(({ status, fullName = '', failureMessages }) => {
+      const [message] = failureMessages ?? [];
+      if (status !== 'failed' && message === undefined) return [];
+      const what = status === 'failed' ? 'failed' : 'passed on a later try';
+      return [`${what}: ${where} > ${fullName}\n${firstLines(message ?? '')}`];
+    });
+    const itself = file.status === 'failed' && !file.assertionResults.some(({ status }) => status === 'failed');
+    return itself ? [...ofTests, `failed: ${where}\n${firstLines(file.message ?? '')}`] : ofTests;
+  });
+}
+
+const shownLines = 12;
+
+function firstLines(message: string): string {
+  const lines = stripVTControlCharacters(message).trim().split('\n').slice(0, shownLines);
+  return lines.map((line) => `    ${line}`).join('\n');
 }
