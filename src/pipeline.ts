@@ -1,7 +1,7 @@
 /**
  * One request's life. Read this first: every stage is a line of `serve`, and this file alone joins the stages.
  */
-import { authenticate, type AuthenticateOptions, credentialNow } from './admission/authenticate.ts';
+import { authenticate, type AuthenticateOptions } from './admission/authenticate.ts';
 import { checkDeclaredSize, maxBodyBytes } from './admission/body-size.ts';
 import { checkLoad, type LoadGuard } from './admission/overload.ts';
 import { throughGate } from './admission/gate.ts';
@@ -104,10 +104,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       { ...options.load, random: options.random },
     );
     const presented = { ...options, keyHeaders };
-    const credential = await throughGate(head.address, options.gate, () => authenticate(head, presented));
-    const admitted = await admit(credential, { limits: options.limits, latest: () => credentialNow(head, presented) });
+    const caller = await throughGate(head.address, options.gate, () => authenticate(head, presented));
+    const admitted = await admit(caller, options.limits);
     try {
-      await completeAdmitted(exchange, { ...begin, credential, admitted });
+      await completeAdmitted(exchange, { ...begin, credential: caller.credential, admitted });
     } finally {
       await admitted.release();
     }

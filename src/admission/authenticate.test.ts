@@ -47,8 +47,19 @@ describe('a bearer credential', () => {
 describe('authentication (service specification §5)', () => {
   it('finds the credential of a good key by its hash', async () => {
     const lookedUp: string[] = [];
-    expect(await attempt('Bearer sk-weir-a', credentialOf(), lookedUp)).toEqual(credentialOf());
-    expect(lookedUp).toEqual(['hash of sk-weir-a']);
+    const { credential, latest } = await attempt('Bearer sk-weir-a', credentialOf(), lookedUp);
+    expect([credential, lookedUp]).toEqual([credentialOf(), ['hash of sk-weir-a']]);
+    expect(await latest()).toEqual(credentialOf());
+    expect(lookedUp).toEqual(['hash of sk-weir-a', 'hash of sk-weir-a']);
+  });
+
+  it('knows nothing later when the look-up fails by then', async () => {
+    const answers = [Promise.resolve(credentialOf()), Promise.reject(new Error('away'))];
+    const { latest } = await authenticate(headOf('Bearer sk-weir-a'), {
+      ...{ keyHeaders: ['authorization'], looksLikeKey: () => true, hashKey: String, abuseContact: '' },
+      store: { findCredential: () => answers.shift(), settle: () => Promise.resolve(), canSettle: () => true },
+    });
+    expect(await latest()).toBeUndefined();
   });
 
   it.each(['Bearer mistyped', undefined, 'Basic sk-weir-a'])('refuses %j without a look-up', async (header) => {
@@ -66,7 +77,7 @@ describe('authentication (service specification §5)', () => {
     [{ apiKey: 'sk-weir-a', authorization: 'Bearer of-another-service' }, ['hash of sk-weir-a']],
   ])('finds the key where both headers may carry it: %j', async (headers, expected) => {
     const lookedUp: string[] = [];
-    expect(await attempt(headers, credentialOf(), lookedUp)).toEqual(credentialOf());
+    expect((await attempt(headers, credentialOf(), lookedUp)).credential).toEqual(credentialOf());
     expect(lookedUp).toEqual(expected);
   });
 

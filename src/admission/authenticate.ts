@@ -46,6 +46,13 @@ interface PresentedKey extends Pick<AuthenticateOptions, 'looksLikeKey'> {
   readonly keyHeaders: readonly KeyHeader[];
 }
 
+/** Who calls. */
+export interface Authenticated {
+  readonly credential: Credential;
+  /** The same credential as it is known by then, less what has been settled since; undefined when nobody can say. */
+  readonly latest: () => Credential | undefined | Promise<Credential | undefined>;
+}
+
 /**
  * Finds who calls, from the headers alone. Throws `unauthenticated` for a missing, mistyped, unknown or revoked key and
  * `suspended` for a suspended key or workspace (service specification §5).
@@ -53,28 +60,27 @@ interface PresentedKey extends Pick<AuthenticateOptions, 'looksLikeKey'> {
 export async function authenticate(
   head: RequestHead,
   options: AuthenticateOptions & PresentedKey,
-): Promise<Credential> {
+): Promise<Authenticated> {
+  const { store } = options;
   const refusal = (): Failure => {
     const ways = options.keyHeaders.map((header) => forms[header]).join(' or ');
     return new Failure('unauthenticated', `Missing or invalid API key: send ${ways}.`);
   };
   const text = keyIn(head, options);
   if (text === undefined) throw refusal();
-  const found = options.store.findCredential(options.hashKey(text));
+  const hash = options.hashKey(text);
+  const found = store.findCredential(hash);
   const credential = found instanceof Promise ? await found : found;
   if (credential === undefined || credential.key.status === 'revoked') throw refusal();
   if (credential.key.status === 'suspended' || credential.workspace.status === 'suspended') {
     throw new Failure('suspended', `This account is suspended. Contact ${options.abuseContact}.`);
   }
-  return credential;
-}
-
-/** The credential of a request that was authenticated, as it is known by now; undefined when nobody can say. */
-export function credentialNow(
-  head: RequestHead,
-  options: Pick<AuthenticateOptions, 'store' | 'hashKey'> & PresentedKey,
-): Credential | undefined | Promise<Credential | undefined> {
-  const found = options.store.findCredential(options.hashKey(keyIn(head, options) ?? ''));
-  // Not all who ask wait for the answer.
-  return found instanceof Promise ? found.catch(() => undefined) : found;
+  return {
+    credential,
+    latest: () => {
+      const known = store.findCredential(hash);
+      // Not all who ask wait for the answer.
+      return known instanceof Promise ? known.catch(() => undefined) : known;
+    },
+  };
 }

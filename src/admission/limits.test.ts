@@ -19,19 +19,17 @@ it.each<[string, (verdict: Verdict) => Verdict | Promise<Verdict>]>([
   const asked: LimitsAsk[] = [];
   const accrued: bigint[] = [];
   const left: unknown[] = [];
-  const admitted = await admit(credential, {
-    latest: () => ({ ...credential, spent: 2n }),
-    limits: {
-      admit: (ask) => {
-        asked.push(ask);
-        const slot: Slot = {
-          ...{ spend: () => undefined, accrue: (cost) => accrued.push(cost) },
-          release: (now) => void left.push(now?.()),
-        };
-        return given({ kind: 'admitted', rate, slot });
-      },
+  const limits: Limits = {
+    admit: (ask) => {
+      asked.push(ask);
+      const slot: Slot = {
+        ...{ spend: () => undefined, accrue: (cost) => accrued.push(cost) },
+        release: (now) => void left.push(now?.()),
+      };
+      return given({ kind: 'admitted', rate, slot });
     },
-  });
+  };
+  const admitted = await admit({ credential, latest: () => ({ ...credential, spent: 2n }) }, limits);
   expect(admitted.headers).toEqual(headers);
   admitted.accrue(3n);
   await admitted.release();
@@ -50,10 +48,7 @@ it.each<[LimitName, object]>([
   ['balance', { code: 'insufficient_funds', retryAfterSeconds: undefined, headers: [] }],
   ['budget', { code: 'insufficient_funds', retryAfterSeconds: undefined, headers: [] }],
 ])('a refusal by %s is told as the contract says', async (by, told) => {
-  const refused = admit(credential, {
-    limits: { admit: () => ({ kind: 'refused', by, rate }) },
-    latest: () => credential,
-  });
+  const refused = admit({ credential, latest: () => credential }, { admit: () => ({ kind: 'refused', by, rate }) });
   await expect(refused).rejects.toBeInstanceOf(Failure);
   await expect(refused).rejects.toMatchObject(told);
 });
@@ -68,11 +63,9 @@ it.each<[Shortage, boolean]>([
     return isLate ? Promise.resolve(short) : short;
   };
   const slot: Slot = { spend, accrue: () => undefined, release: () => undefined };
-  const admitted = await admit(credential, {
-    limits: { admit: () => ({ kind: 'admitted', rate, slot }) },
-    // Something was settled since it was admitted.
-    latest: () => ({ ...credential, spent: 2n }),
-  });
+  // Something was settled since it was admitted.
+  const latest = () => ({ ...credential, spent: 2n });
+  const admitted = await admit({ credential, latest }, { admit: () => ({ kind: 'admitted', rate, slot }) });
   await expect(admitted.spend(7n)).rejects.toMatchObject({ code: 'insufficient_funds' });
   expect(asked).toEqual([7n, { balance: 1_000_000_000_000n, budget: 3n }]);
 });
@@ -82,9 +75,9 @@ it('what is left when it ends is read again where it may be out of date, and is 
   const release: Slot['release'] = async (left) => void found.push(await left?.());
   const slot: Slot = { spend: () => undefined, accrue: () => undefined, release };
   const limits: Limits = { admit: () => ({ kind: 'admitted', rate, slot }) };
-  const again = await admit(credential, { limits, latest: () => Promise.resolve({ ...credential, spent: 4n }) });
+  const again = await admit({ credential, latest: () => Promise.resolve({ ...credential, spent: 4n }) }, limits);
   await again.release();
-  const failing = await admit(credential, { limits, latest: () => Promise.reject(new Error('away')) });
+  const failing = await admit({ credential, latest: () => Promise.reject(new Error('away')) }, limits);
   await failing.release();
   expect(found).toEqual([{ balance: 1_000_000_000_000n, budget: 1n }, undefined]);
 });

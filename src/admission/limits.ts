@@ -4,6 +4,7 @@ import { Failure } from '../core/failure.ts';
 import type { FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot } from '../core/limits.ts';
 import type { Money } from '../core/money.ts';
 import type { RateStanding } from '../core/token-bucket.ts';
+import type { Authenticated } from './authenticate.ts';
 import { fundsOf } from './budget.ts';
 
 /** A request within its limits. It holds a place until it is released. */
@@ -16,12 +17,6 @@ export interface Admitted {
   readonly accrue: Slot['accrue'];
   /** Call on every exit, once it is settled; calls after the first do nothing. Resolves when its place is free. */
   readonly release: () => void | Promise<void>;
-}
-
-export interface AdmitOptions {
-  readonly limits: Limits;
-  /** The same credential as it is known by then, less what has been settled since; a promise where it has to be read again. */
-  readonly latest: () => Credential | undefined | Promise<Credential | undefined>;
 }
 
 function rateHeaders({ limit, remaining, resetSeconds }: RateStanding): Headers {
@@ -75,7 +70,7 @@ function askOf(credential: Credential): LimitsAsk {
  * Admits a request, from its headers alone, if rate, concurrency, balance and budget let it pass; it holds a place then.
  * Throws `rate_limited` or `insufficient_funds`, and then it holds nothing.
  */
-export async function admit(credential: Credential, { limits, latest }: AdmitOptions): Promise<Admitted> {
+export async function admit({ credential, latest }: Authenticated, limits: Limits): Promise<Admitted> {
   const asked = limits.admit(askOf(credential));
   // A verdict from memory is not made to wait for the next turn.
   const verdict = asked instanceof Promise ? await asked : asked;
