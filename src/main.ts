@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { messageOf } from './core/message-of.ts';
 import manifest from '../package.json' with { type: 'json' };
 
 /** A word of the command line. Only the one that was asked for is loaded: most of what `serve` needs, `key list` does not. */
@@ -83,7 +84,7 @@ async function main(argv: readonly string[]): Promise<void> {
 }
 
 function complaint(error: unknown, form: 'json' | 'text'): string {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   const sentence = message.replace(/^error: /, '').replaceAll('\n', ' ');
   return form === 'json' ? `${JSON.stringify({ error: sentence })}\n` : `weir: ${sentence}\n`;
 }

@@ -33,6 +33,7 @@ import { nextOpening, openingStepMs } from './admission/edge-opening.ts';
 import { overloadLimits } from './admission/overload.ts';
 import { blockMs, createAddressGate, tolerated, windowMs } from './admission/address-gate.ts';
 import type { Route, Snapshot } from './core/catalog.ts';
+import { messageOf } from './core/message-of.ts';
 import { renderClusters } from './envoy/clusters.ts';
 import { runFolder } from './envoy/run-folder.ts';
 import { databaseLocation } from './commands/database-location.ts';
@@ -75,7 +76,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     if (process.connected) process.disconnect?.();
     return code;
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     announce({ type: 'fatal', message });
     process.stderr.write(`weir serve: ${message}\n`);
     return 1;

@@ -4,6 +4,7 @@ import { findEnvoy } from './adapters/process/find-envoy.ts';
 import { claimPort, type PortClaim } from './adapters/process/ports.ts';
 import { listenForStop, type StopSignals } from './adapters/process/stop-signals.ts';
 import { tieToThisProcess } from './adapters/process/tied-command.ts';
+import { messageOf } from './core/message-of.ts';
 import { listModels, prepareCatalog } from './start/catalog-folder.ts';
 import { prepareDemoAccount } from './start/demo-account.ts';
 import { drainEdge } from './start/drain.ts';
@@ -42,7 +43,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     return 0;
   } catch (error) {
     if (signals.drain.aborted) return 0;
-    report(error instanceof Error ? error.message : String(error));
+    report(messageOf(error));
     return misunderstood ? 2 : 1;
   } finally {
     signals.dispose();

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 
+import { messageOf } from '../../src/core/message-of.ts';
 import { directiveReference } from './directive-reference.ts';
 import { DirectiveError } from './directive.ts';
 import { startDemoEngine } from './engine.ts';
@@ -58,6 +59,6 @@ function portOf(given: string): number {
 try {
   await main();
 } catch (error) {
-  process.stderr.write(`demo engine: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`demo engine: ${messageOf(error)}\n`);
   process.exit(2);
 }

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { createSecureContext } from 'node:tls';
+import { messageOf } from '../core/message-of.ts';
 import { envoyArguments } from '../envoy/arguments.ts';
 import { renderBootstrap } from '../envoy/bootstrap.ts';
 import { renderClusters } from '../envoy/clusters.ts';
@@ -82,7 +83,7 @@ function readTls(env: Environment): EdgeCertificate | undefined {
     createSecureContext({ cert, key });
   } catch (error) {
     // Envoy would start, and close every connection without a word.
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new StartRefusal(
       `WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE: ${certificateFile} and ${keyFile} are no pair: ${reason}.`,
       { cause: error },

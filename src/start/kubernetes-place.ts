@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { findAccess } from '../adapters/kube/access.ts';
 import { isRefusal, sentenceOf } from '../adapters/kube/api-error.ts';
 import { createKubeClient } from '../adapters/kube/client.ts';
+import { messageOf } from '../core/message-of.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** A namespace to take the catalog from. */
@@ -50,7 +51,7 @@ function readAccess(): ReturnType<typeof findAccess> {
   try {
     return findAccess(process.env);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new StartRefusal(`--kubernetes: ${reason}.`, { cause: error });
   }
 }

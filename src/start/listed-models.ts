@@ -1,6 +1,7 @@
 import { Agent, fetch } from 'undici';
 import * as z from 'zod';
 import { pause, systemClock } from '../adapters/process/clock.ts';
+import { messageOf } from '../core/message-of.ts';
 import { StartRefusal } from './refusal.ts';
 
 const list = z.object({ data: z.array(z.object({ id: z.string() })) });
@@ -30,7 +31,7 @@ export async function listedModels(
         if (response.status === 200) ids = list.parse(JSON.parse(body)).data.map(({ id }) => id);
         else trouble = `it answered with status ${response.status}`;
       } catch (error) {
-        trouble = error instanceof Error ? error.message : String(error);
+        trouble = messageOf(error);
       }
       if (ids !== undefined && (ids.length > 0 || !options.expectSome)) return ids;
       if (options.signal.aborted) return [];

@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { DatabaseLocation } from '../adapters/store/database-location.ts';
 import { databaseLocation } from '../commands/database-location.ts';
+import { messageOf } from '../core/message-of.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** Where the catalog comes from. */
@@ -94,7 +95,7 @@ function parse(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options: flags, strict: true, allowPositionals: false }).values;
   } catch (error) {
-    const reason = error instanceof Error ? error.message.split(/\.\s/)[0] : String(error);
+    const reason = messageOf(error).split(/\.\s/)[0];
     throw new StartRefusal(`${reason}. \`weir start --help\` lists the options.`, { cause: error });
   }
 }
@@ -133,7 +134,7 @@ function readDatabase(url: string): DatabaseLocation {
   try {
     return databaseLocation({ url });
   } catch (error) {
-    throw new StartRefusal(error instanceof Error ? error.message : String(error), { cause: error });
+    throw new StartRefusal(messageOf(error), { cause: error });
   }
 }
 

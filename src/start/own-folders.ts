@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { tryLock, type Lock } from '../adapters/process/lock.ts';
 import { endLeftOvers, keepProcessRecord, notedPid, type ProcessRecord } from '../adapters/process/process-record.ts';
 import { makeRunFolder, removeSockets } from '../adapters/process/run-folder.ts';
+import { messageOf } from '../core/message-of.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** The folders of one running gateway, held by this process alone. */
@@ -52,7 +53,7 @@ function make(data: string): { readonly lock: Lock | undefined; readonly run: st
     mkdirSync(logs, { recursive: true, mode: 0o700 });
     return { lock, run: makeRunFolder(data), logs };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new StartRefusal(`The data folder ${data} cannot be used: ${reason}.`, { cause: error });
   }
 }

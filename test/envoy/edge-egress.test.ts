@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/adapters/envoy/admin.ts';
 import { createClusterFile } from '../../src/adapters/envoy/cluster-file.ts';
 import { systemClock } from '../../src/adapters/process/clock.ts';
+import { messageOf } from '../../src/core/message-of.ts';
 import { renderClusters } from '../../src/envoy/clusters.ts';
 import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
 
@@ -92,7 +93,7 @@ async function read(response: IncomingMessage): Promise<string> {
     for await (const piece of response) body += String(piece);
     return body;
   } catch (error) {
-    return `cut after '${body}': ${error instanceof Error ? error.message : String(error)}`;
+    return `cut after '${body}': ${messageOf(error)}`;
   }
 }
 

@@ -3,6 +3,7 @@
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { messageOf } from '../../src/core/message-of.ts';
 import { runGroup } from './run-group.ts';
 import { type Build, chooseSteps, type Step } from './steps.ts';
 import { add, lastLine, nothing, oneFailed, onePassed, type Tally, tallyVitest, troubles } from './tally.ts';
@@ -139,6 +140,6 @@ async function main(): Promise<void> {
 try {
   await main();
 } catch (error) {
-  say(`${error instanceof Error ? error.message : String(error)}\n\n${lastLine(oneFailed)}`);
+  say(`${messageOf(error)}\n\n${lastLine(oneFailed)}`);
   process.exitCode = 1;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { messageOf } from '../../src/core/message-of.ts';
 import { checkMessagesStream } from './messages-stream-checker.ts';
 
 type Event = { readonly type: string } & Readonly<Record<string, unknown>>;
@@ -53,7 +54,7 @@ const judge = (events: readonly Event[]): string => {
   try {
     return checkMessagesStream(write(events)).ending;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 };
 

@@ -3,6 +3,7 @@ import { Agent } from 'node:https';
 import { existsSync } from 'node:fs';
 import { delimiter } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
+import { messageOf } from '../../core/message-of.ts';
 
 /** Where the API server is and who we are there. */
 export interface Access {
@@ -34,7 +35,7 @@ export function findAccess(environment: Readonly<Record<string, string | undefin
     else if (isPod) config.loadFromCluster();
     else config.loadFromDefault();
   } catch (error) {
-    throw new Error(`${from}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`${from}: ${messageOf(error)}`, { cause: error });
   }
   const cluster = config.getCurrentCluster();
   if (cluster === null || config.getUsers().length === 0 || cluster.server === 'http://localhost:8080') {

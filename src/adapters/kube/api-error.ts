@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { messageOf } from '../../core/message-of.ts';
 
 /** The API server answered, and refused. */
 export class ApiError extends Error {
@@ -24,5 +25,5 @@ export function sentenceOf(error: unknown): string {
   if (error instanceof ApiError) return `the API server answered ${error.status} (${error.message})`;
   if (error instanceof z.ZodError) return `the API server's answer is not understood: ${z.prettifyError(error)}`;
   if (error instanceof AggregateError && error.message === '') return error.errors.map(String).join('; ');
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }

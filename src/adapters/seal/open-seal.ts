@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/message-of.ts';
 import type { SearchSeal } from '../../core/web-search.ts';
 import { ensureKeyFile, openKeyRing } from './key-ring.ts';
 import { createSeal } from './seal.ts';
@@ -17,6 +18,6 @@ export function openSeal(options: {
     return createSeal(openKeyRing(keyFile ?? ownFile, elapsed));
   } catch (error) {
     const name = keyFile === undefined ? ownFile : 'WEIR_SEAL_KEY_FILE';
-    throw new Error(`${name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`${name}: ${messageOf(error)}`, { cause: error });
   }
 }

@@ -1,5 +1,6 @@
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
+import { messageOf } from '../../core/message-of.ts';
 import type { SearchProvider } from '../../core/search-provider.ts';
 import type { SearchSetting } from '../../core/search-setting.ts';
 import type { Upstream } from '../../core/upstream.ts';
@@ -24,7 +25,7 @@ export async function openSearch(
   const api = setting.provider === 'searxng' ? searxng(setting.url) : setting.provider === 'brave' ? brave() : tavily();
   const key = setting.provider === 'searxng' ? undefined : keyFile(setting.keyFile, readApiKey);
   await key?.read().catch((error: unknown) => {
-    throw new Error(`WEIR_WEB_SEARCH: the key file: ${error instanceof Error ? error.message : String(error)}`);
+    throw new Error(`WEIR_WEB_SEARCH: the key file: ${messageOf(error)}`);
   });
   const cluster = searchCluster(api.url);
   const readKey = (): Promise<string> => key?.read() ?? Promise.resolve('');

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import { messageOf } from '../../core/message-of.ts';
 import { type DatabaseLocation, describeLocation } from './database-location.ts';
 import type { LedgerWrites } from './ledger-writes.ts';
 import type { Schema } from './schema.ts';
@@ -62,9 +63,4 @@ export async function openDatabase(location: DatabaseLocation, options: OpenOpti
 function reason(cause: unknown): string {
   const message = cause instanceof AggregateError ? String(cause.errors[0]) : messageOf(cause);
   return message.replace(/^Error: /, '').replace(/\.$/, '');
-}
-
-/** The message of whatever was thrown. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,5 @@
-import { messageOf, type OpenDatabase } from './open-database.ts';
+import { messageOf } from '../../core/message-of.ts';
+import type { OpenDatabase } from './open-database.ts';
 import type { LedgerTable } from './schema.ts';
 import { settleBatch, type Settled, type Spending } from './settle-batch.ts';
 

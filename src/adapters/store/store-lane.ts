@@ -1,9 +1,10 @@
 import type { Outcome } from '../../core/account.ts';
+import { messageOf } from '../../core/message-of.ts';
 import type { DatabaseLocation } from './database-location.ts';
 import { findCredentials } from './find-credentials.ts';
 import type { Journal, JournalSegment } from './journal.ts';
 import { ledgerRow } from './ledger-row.ts';
-import { CannotOpen, messageOf, type OpenDatabase } from './open-database.ts';
+import { CannotOpen, type OpenDatabase } from './open-database.ts';
 import type { LedgerTable } from './schema.ts';
 import { spendingOf } from './settle-batch.ts';
 import { settleOrExplain } from './settle-or-explain.ts';

@@ -1,6 +1,7 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { messageOf } from '../../core/message-of.ts';
 import { openJournal } from './journal.ts';
-import { messageOf, openDatabase } from './open-database.ts';
+import { openDatabase } from './open-database.ts';
 import { createLane } from './store-lane.ts';
 import type { StoreReply, StoreRequest, StoreWorkerData } from './worker-message.ts';
 
