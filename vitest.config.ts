@@ -1,8 +1,12 @@
 import { defineConfig } from 'vitest/config';
 
+// What is waited for is no bound in time: a busy machine may take longer than the second that is vitest's default.
+const patient = { poll: { timeout: 10_000, interval: 20 } };
+
 // One project per suite: `npx vitest run path` finds a test whatever suite it is in, `--project` picks a suite.
 // Suites with real processes run one file at a time: their programs already keep every core busy.
 const withProcesses = {
+  expect: patient,
   fileParallelism: false,
   testTimeout: 60_000,
   hookTimeout: 120_000,
@@ -22,10 +26,19 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['{src,examples,bench}/**/*.test.ts', 'test/{golden,lint,runner,support}/**/*.test.ts'],
+          expect: patient,
           testTimeout: 60_000,
         },
       },
-      { test: { name: 'house', include: ['test/house/**/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 } },
+      {
+        test: {
+          name: 'house',
+          include: ['test/house/**/*.test.ts'],
+          expect: patient,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
       {
         test: {
           name: 'stores',
@@ -33,6 +46,7 @@ export default defineConfig({
           globalSetup: 'test/support/postgres-for-suite.ts',
           // Each test has a schema of the one server. Whoever makes tables looks at those of all, and fails if one is dropped meanwhile.
           fileParallelism: false,
+          expect: patient,
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ExtProcServer } from '../../src/adapters/extproc/server.ts';
 import type { BootstrapOptions } from '../../src/envoy/bootstrap-options.ts';
@@ -117,10 +119,11 @@ it('the address of a caller behind a trusted proxy is the one the proxy saw', as
 
 it('a connection above the limit is closed, and the service still reaches Envoy', async () => {
   await start({ maxConnections: 2 });
-  const { connect } = await import('node:net');
-  const { once } = await import('node:events');
   const held = [connect(envoy.port, '127.0.0.1'), connect(envoy.port, '127.0.0.1')];
   await Promise.all(held.map((socket) => once(socket, 'connect')));
+  // Connected with the kernel is not yet accepted by Envoy, whose threads accept side by side.
+  const accepted = (): Promise<string> => envoy.admin('/stats?filter=^http.edge.downstream_cx_active$');
+  await expect.poll(accepted).toContain('active: 2');
   const third = await get('/healthz');
   expect(third.text).toBe('');
   expect(await envoy.admin('/ready')).toContain('LIVE');
