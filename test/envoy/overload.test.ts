@@ -1,11 +1,12 @@
 /** Three times what the engines can take, for half a minute: who is let in must not feel it, and who is not is told at once. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Caller, http1Caller } from '../support/caller.ts';
 import { figuresOf } from '../support/process-figures.ts';
+import { quantile } from '../support/quantile.ts';
 import { roomyKey } from '../support/roomy-key.ts';
 import { type SpawnedEngine, spawnDemoEngine } from '../support/spawn-demo-engine.ts';
 import { modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { startYardstick } from '../support/yardstick.ts';
 
 /** Answers that each of two engines gives at once, and how long one takes. */
 const slots = 32;
@@ -77,33 +78,11 @@ function offer(perSecond: number, forSeconds: number): Promise<readonly Sent[]> 
   });
 }
 
-/** What the machine itself makes of a small question just now: one to an engine, past everything of ours. Milliseconds each. */
-function yardstick(): { readonly stop: () => readonly Sent[] } {
-  const all: Sent[] = [];
-  let asking = true;
-  const askOn = async (): Promise<void> => {
-    while (asking) {
-      const begun = performance.now();
-      const response = await fetch(`http://127.0.0.1:${engines[0]?.port}/v1/models`);
-      await response.text();
-      all.push({ status: response.status, ms: performance.now() - begun });
-      await sleep(50);
-    }
-  };
-  void askOn();
-  return {
-    stop: () => {
-      asking = false;
-      return all;
-    },
-  };
-}
-
-/** Nearest rank, milliseconds. */
-function percentile(sent: readonly Sent[], share: number): number {
-  const sorted = sent.map(({ ms }) => ms).toSorted((a, b) => a - b);
-  return sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;
-}
+const percentile = (sent: readonly Sent[], share: number): number =>
+  quantile(
+    sent.map(({ ms }) => ms),
+    share,
+  );
 
 test(`three times the load it can carry, for ${seconds} s`, { retry: 2, timeout: 90_000 }, async () => {
   // A quarter of what it can carry is no load.
@@ -111,9 +90,9 @@ test(`three times the load it can carry, for ${seconds} s`, { retry: 2, timeout:
   expect(new Set(calm.map(({ status }) => status))).toEqual(new Set([200]));
   const residentBefore = figuresOf(weir.pid('service')).residentBytes;
 
-  const machine = yardstick();
+  const machine = startYardstick(`http://127.0.0.1:${engines[0]?.port}/v1/models`);
   const rush = await offer(offeredPerSecond, seconds);
-  const machineP95 = percentile(machine.stop(), 0.95);
+  const machineP95 = quantile(await machine.stop(), 0.95);
   const served = rush.filter(({ status }) => status === 200);
   const refused = rush.filter(({ status }) => status !== 200);
   const figures = {

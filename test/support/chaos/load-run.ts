@@ -61,9 +61,3 @@ export async function runLoad({ caller, model, requests, atOnce }: LoadOptions):
   await Promise.all(Array.from({ length: atOnce }, lane));
   return { samples, errors };
 }
-
-/** The value that so great a share of them does not exceed. */
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
-}
