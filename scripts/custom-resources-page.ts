@@ -191,6 +191,7 @@ ${example}
 - A field with nothing behind it (\`tls:\`) is the same as none.
 - \`routes\` are merged by \`backend\` in a server-side apply: two field managers may each own routes of their own.
 - A bad object never breaks a good one, nor its own last good version: what the API server cannot know (a Backend or a Secret that is missing, an id that is taken) stands in the conditions.
-- A Model leaves with 14 days' notice, by \`retireAt\` or by deletion; \`${group}/waive-notice: "true"\` in its annotations does without.
+- A Model leaves with 14 days' notice, by \`retireAt\` or by deletion; \`${group}/waive-notice: "true"\` in its annotations does without. In a manifest folder \`retireAt\` works alike
+  (\`announcements.json\` in the data folder remembers when it was first seen); a file that is removed takes its Model with it at once.
 
 ${customResources.map(kindSection).join('\n')}`;

@@ -2,6 +2,7 @@
 import { compile, type Compilation } from './catalog/compile.ts';
 import { keepObjects } from './catalog/keep-objects.ts';
 import { noticeFor } from './catalog/model-notice.ts';
+import { isSameList, stayingAt } from './catalog/staying.ts';
 import type { CatalogObject, Snapshot } from './core/catalog.ts';
 import type { Clock, Disarm } from './core/clock.ts';
 import type { KubeObject } from './core/kube-object.ts';
@@ -71,8 +72,6 @@ const defaultPatienceMs = 5_000;
 const confirmEveryMs = 60_000;
 /** A catalog of thousands is megabytes: it is not written with every change of many. */
 const saveWithinMs = 2_000;
-/** Timers of many days overflow; and clocks are set. */
-const lookAgainMs = 60 * 60 * 1000;
 
 export async function openKubeCatalog(options: KubeCatalogOptions): Promise<KubeCatalog> {
   const { clock, kept, onError } = options;
@@ -98,17 +97,12 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
   function serve(): void {
     if (newest === undefined) return;
     const now = clock.now();
-    const { secrets } = newest;
-    let nextLeave = now + lookAgainMs;
-    const staying = newest.objects.filter((object) => {
-      const leavesAt = object.kind === 'Model' ? noticeFor(object, now)?.leavesAt : undefined;
-      if (leavesAt !== undefined && leavesAt > now) nextLeave = Math.min(nextLeave, leavesAt);
-      return leavesAt === undefined || leavesAt > now;
-    });
+    const leavesAtOf = (object: KubeObject) => (object.kind === 'Model' ? noticeFor(object, now)?.leavesAt : undefined);
+    const staying = stayingAt(newest.objects, { now, leavesAtOf });
     disarmNotice();
-    disarmNotice = clock.after(nextLeave - now, serve);
-    const objects = [...secrets, ...staying.map(({ declared }) => declared)];
-    if (served !== undefined && isSame(served.objects, objects)) return;
+    disarmNotice = clock.after(staying.lookAgainMs, serve);
+    const objects = [...newest.secrets, ...staying.items.map(({ declared }) => declared)];
+    if (served !== undefined && isSameList(served.objects, objects)) return;
     served = { objects, problems: [] };
     if (isOpen) options.onChange(served);
   }
@@ -146,7 +140,7 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
       // What stands in for the cluster is no news of it.
       if (newest === undefined) return;
       const objects = keepObjects(compilation.verdicts, keptObjects);
-      if (isSame(objects, keptObjects)) return;
+      if (isSameList(objects, keptObjects)) return;
       keptObjects = objects;
       disarmSave ??= clock.after(saveWithinMs, save);
     },
@@ -163,8 +157,4 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
       await saving;
     },
   };
-}
-
-function isSame(a: readonly CatalogObject[], b: readonly CatalogObject[]): boolean {
-  return a.length === b.length && a.every((object, index) => object === b[index]);
 }

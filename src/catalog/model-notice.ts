@@ -1,12 +1,11 @@
+import type { CatalogObject } from '../core/catalog.ts';
 import type { KubeObject } from '../core/kube-object.ts';
 import { type Announcement, isWaived, type Notice, noticeOf } from './notice.ts';
 import { isFields } from './is-fields.ts';
 
 /** When a Model of a cluster leaves, by what it declares and what its status remembers; undefined: it stays. */
 export function noticeFor(object: KubeObject, now: number): Notice | undefined {
-  const { value } = object.declared;
-  const spec = isFields(value) && isFields(value['spec']) ? value['spec'] : {};
-  const retireAt = moment(spec['retireAt']);
+  const retireAt = retireAtOf(object.declared.value);
   const deletedAt = moment(object.deletedAt);
   const leaving = {
     ...(retireAt === undefined ? {} : { retireAt }),
@@ -14,6 +13,24 @@ export function noticeFor(object: KubeObject, now: number): Notice | undefined {
     isWaived: isWaived(object.annotations),
   };
   return noticeOf(leaving, announcementOf(object.status), now);
+}
+
+/** When an object of a manifest folder leaves, by what it declares and what was announced before; undefined: it stays. */
+export function noticeOfManifest(
+  { value }: CatalogObject,
+  recorded: Announcement | undefined,
+  now: number,
+): Notice | undefined {
+  const retireAt = retireAtOf(value);
+  if (retireAt === undefined || !isFields(value) || value['kind'] !== 'Model') return undefined;
+  const metadata = isFields(value['metadata']) ? value['metadata'] : {};
+  const annotations = isFields(metadata['annotations']) ? metadata['annotations'] : {};
+  return noticeOf({ retireAt, isWaived: isWaived(annotations) }, recorded, now);
+}
+
+function retireAtOf(value: unknown): number | undefined {
+  const spec = isFields(value) && isFields(value['spec']) ? value['spec'] : {};
+  return moment(spec['retireAt']);
 }
 
 function announcementOf(status: unknown): Announcement | undefined {

@@ -29,7 +29,7 @@ export interface Leaving {
   readonly isWaived: boolean;
 }
 
-export function isWaived(annotations: Readonly<Record<string, string>>): boolean {
+export function isWaived(annotations: Readonly<Record<string, unknown>>): boolean {
   return annotations[waiverAnnotation] === 'true';
 }
 

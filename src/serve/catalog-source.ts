@@ -1,10 +1,14 @@
+import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { createAnnouncementsFile } from '../adapters/manifests/announcements-file.ts';
 import { openManifests } from '../adapters/manifests/source.ts';
 import { systemClock } from '../adapters/process/clock.ts';
 import { checkObject } from '../catalog/check-object.ts';
 import type { Compilation } from '../catalog/compile.ts';
 import type { Snapshot } from '../core/catalog.ts';
+import { messageOf } from '../core/message-of.ts';
 import type { CatalogReading } from '../follow-catalog.ts';
+import { openManifestCatalog } from '../manifest-catalog.ts';
 import type { Settings } from '../settings.ts';
 import type { Replica, ReplicaParts } from './replica.ts';
 
@@ -39,11 +43,15 @@ export async function openCatalogSource(settings: Settings, options: CatalogSour
     const { openKubernetes } = await import('./kubernetes.ts');
     return openKubernetes({ ...options, namespace, settings });
   }
-  const { first, close } = await openManifests({
-    dir: settings.WEIR_MANIFESTS,
-    clock: systemClock,
-    check: checkObject,
-    onChange: options.onChange,
+  const { log, onChange } = options;
+  const { first, close } = await openManifestCatalog({
+    ...{ clock: systemClock, onChange },
+    open: (changed) =>
+      openManifests({ dir: settings.WEIR_MANIFESTS, clock: systemClock, check: checkObject, onChange: changed }),
+    announcements: createAnnouncementsFile(join(settings.WEIR_DATA, 'announcements.json')),
+    onAnnounced: (model, { leavesAt }) =>
+      log.info({ model, leavesAt: new Date(leavesAt).toISOString() }, 'a model will leave the catalog'),
+    onError: (error) => log.error({ error: messageOf(error) }, 'what was announced of the models cannot be written'),
   });
   return { first, previous: undefined, known: Promise.resolve(), compiled: () => undefined, close };
 }

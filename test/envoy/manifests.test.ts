@@ -85,6 +85,16 @@ test('a model that is removed is listed no more, and what runs on it finishes', 
   expect(putTogether(running.text()).usage).toHaveProperty('cost');
 });
 
+test('a model whose date has come is listed no more, though its file is still there', async () => {
+  const leavesAt = Date.now() + 5_000;
+  const dated = modelManifest('test/dated', ['second'], `  retireAt: "${new Date(leavesAt).toISOString()}"`);
+  write('dated.yaml', dated.replace('metadata: {', 'metadata: {annotations: {weir.dev/waive-notice: "true"}, '));
+  await untilListed(...both, 'test/dated');
+  await untilListed(...both);
+  expect(Date.now()).toBeGreaterThanOrEqual(leavesAt);
+  rmSync(join(weir.manifests, 'dated.yaml'));
+});
+
 test('a price that changes is billed from then on, and what began before pays the old one', async () => {
   const old = { prompt: 150_000n, cached: 30_000n, completion: 600_000n };
   const dear = { prompt: 1_500_000n, cached: 300_000n, completion: 6_000_000n };
