@@ -1,16 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { startChild, type Child } from '../adapters/process/child.ts';
 import { readServiceMessage } from './launch-message.ts';
+import { nodeFlags } from './node-flags.ts';
 import { replicaName } from './replica-name.ts';
 
 /** How long a service that gave up may take to close what it has open. */
 const lastWordsMs = 2_000;
-
-/**
- * Node's young generation begins at 1 MiB and grows to 16 with use; the growing is paid for in collections, a tenth of
- * the service's time in its first minute under load (measured). This begins where it would end.
- */
-const nodeFlags = ['--min-semi-space-size=16'];
 
 const main = fileURLToPath(new URL('../main.ts', import.meta.url));
 

@@ -136,6 +136,28 @@ test('3,000 callers who leave within 15 s harm none of ten who stay, and each ha
   expect(tookMs).toBeLessThan(15_000);
 });
 
+test('what an answer took is dead before it grows old, also after so many streams', async () => {
+  const oldBytes = (): Promise<number> => weir.metric('nodejs_heap_space_size_used_bytes', { space: 'old' });
+  const caller = http1Caller({ ...weir, key });
+  const short = { ...ask('Be short. [[words=3]]'), stream: false, stream_options: undefined };
+  const answers = 3_000;
+  // What lives when all is collected is old from then on: whatever keeps the young alive begins there.
+  await inUse();
+  let left = answers;
+  const lane = async (): Promise<void> => {
+    for (; left > 0; left -= 1) await caller.ask(short);
+  };
+  await Promise.all(Array.from({ length: 16 }, lane));
+  await inUse();
+  left = answers;
+  const before = await oldBytes();
+  await Promise.all(Array.from({ length: 16 }, lane));
+  const perAnswer = ((await oldBytes()) - before) / answers;
+  console.log(`an answer leaves ${Math.round(perAnswer)} bytes in the old generation`);
+  expect(perAnswer).toBeLessThan(4 * 1024);
+  await caller.close();
+});
+
 test('nothing is left behind: no descriptor, and no memory in use beyond what idles', async () => {
   const more = (): readonly number[] => {
     const now = figures();

@@ -186,8 +186,8 @@ spec:
     - name: service
       image: {{ $image }}
       imagePullPolicy: {{ .Values.image.pullPolicy }}
-      # The young generation begins where it would end: a tenth of the service's time in its first minute under load.
-      command: [node, --min-semi-space-size=16, /app/src/main.ts]
+      # Why these: src/start/node-flags.ts.
+      command: [node, --min-semi-space-size=16, --no-allocation-site-pretenuring, /app/src/main.ts]
       args: [serve]
       env:
         - {name: WEIR_RUN, value: /run/weir}

@@ -1,3 +1,4 @@
+import { ByNumber } from '../../core/by-number.ts';
 import {
   ConnectionFault,
   errorCode,
@@ -55,7 +56,7 @@ export interface Connection {
  */
 export function createConnection({ socket, open, finished }: ConnectionOptions): Connection {
   const outbox = createOutbox(socket);
-  const streams = new Map<number, GrpcStream>();
+  const streams = new ByNumber<GrpcStream>();
   let lastStream = 0;
   let peerWindow = initialWindowBytes;
   let consumed = 0;

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { ByNumber } from '../../core/by-number.ts';
 import type { TokenizerBounds, Tokenizers } from '../../core/tokenizer.ts';
 import type { TokenizerAnswer, TokenizerAsk, TokenizerThreadData } from './tokenizer-task.ts';
 
@@ -22,7 +23,7 @@ const maxHeapMb = 2048;
 /** The tokenizers of a service, in one thread of its own. Starts when first used. */
 export function startTokenizers(options: TokenizersOptions): Tokenizers {
   const { root, allowanceMs = 2_000, silenceMs = 10_000 } = options;
-  const waiting = new Map<number, (answer: TokenizerAnswer | undefined) => void>();
+  const waiting = new ByNumber<(answer: TokenizerAnswer | undefined) => void>();
   const bounds = new Map<string, TokenizerBounds>();
   let nextId = 0;
   let worker: Worker | undefined;
@@ -49,7 +50,7 @@ export function startTokenizers(options: TokenizersOptions): Tokenizers {
     const ended = (): void => {
       if (worker !== started) return;
       worker = undefined;
-      const settles = [...waiting.values()];
+      const settles = waiting.values();
       waiting.clear();
       watch();
       for (const settle of settles) settle(undefined);

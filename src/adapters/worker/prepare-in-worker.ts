@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { ByNumber } from '../../core/by-number.ts';
 import type { Surface } from '../../core/dialect.ts';
 import { Failure } from '../../core/failure.ts';
 import type { PreparedRequest } from '../../core/prepared.ts';
@@ -28,7 +29,7 @@ export function startPrepareWorker(options: {
   readonly sealFiles?: { readonly keyFile: string | undefined; readonly ownFile: string };
 }): PrepareWorker {
   const { script, ...workerData } = options;
-  const waiting = new Map<number, Waiting>();
+  const waiting = new ByNumber<Waiting>();
   let nextId = 0;
   let worker: Worker | undefined;
   let watchdog: NodeJS.Timeout | undefined;
