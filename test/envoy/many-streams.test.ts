@@ -2,14 +2,17 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type Caller, http1Caller, http2Caller, type OpenAnswer } from '../support/caller.ts';
 import { figuresOf } from '../support/process-figures.ts';
 import { putTogether } from '../support/put-together.ts';
+import { quantile } from '../support/quantile.ts';
 import { roomyKey } from '../support/roomy-key.ts';
 import { type SpawnedEngine, spawnDemoEngine } from '../support/spawn-demo-engine.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { startYardstick } from '../support/yardstick.ts';
 
 const streams = 2_000;
 const mebibyte = 1024 * 1024;
 
 let engine: SpawnedEngine;
+let bystander: SpawnedEngine;
 let weir: Weir;
 let key: string;
 let idle: Figures;
@@ -17,6 +20,7 @@ let idleInUse: readonly [service: number, envoy: number];
 
 beforeAll(async () => {
   engine = await spawnDemoEngine({ reasoning: 'never' });
+  bystander = await spawnDemoEngine();
   weir = await startWeir({
     env: { NODE_OPTIONS: `--import=${import.meta.resolve('../support/collect-garbage.ts')}` },
     manifests: { 'catalog.yaml': backendManifest('lone', engine) + modelManifest('test/model', ['lone']) },
@@ -32,6 +36,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await weir.close();
   await engine.close();
+  await bystander.close();
 });
 
 const ask = (content: string) => ({
@@ -111,6 +116,7 @@ test('3,000 callers who leave within 15 s harm none of ten who stay, and each ha
   const whole = textOf(await staying.ask(ask('Stay. [[words=100]]')));
   const ten = Array.from({ length: 10 }, () => staying.open(ask('Stay. [[demo {"words": 100, "tokenDelayMs": 150}]]')));
   await expect.poll(engine.openRequests).toBe(10);
+  const machine = startYardstick(`http://127.0.0.1:${bystander.port}/v1/models`);
   const begun = performance.now();
   for (const [round, caller] of callers.entries()) {
     // Half of them leave in silence, before the first byte; half in the middle.
@@ -122,7 +128,8 @@ test('3,000 callers who leave within 15 s harm none of ten who stay, and each ha
     await expect.poll(engine.openRequests, { interval: 10 }).toBeLessThanOrEqual(10);
   }
   const tookMs = performance.now() - begun;
-  console.log(`3,000 cancels in ${Math.round(tookMs)} ms`);
+  const machineMs = quantile(await machine.stop(), 0.5);
+  console.log(`3,000 cancels in ${Math.round(tookMs)} ms, the machine took ${machineMs.toFixed(1)} ms for a question`);
   for (const request of ten) {
     const answer = await request.answer;
     expect(await answer.ended).toBe('clean');
@@ -133,7 +140,8 @@ test('3,000 callers who leave within 15 s harm none of ten who stay, and each ha
   expect(ids.length - rowsBefore).toBe(3_000);
   expect(new Set(ids).size).toBe(ids.length);
   await Promise.all([staying, single, ...others].map((caller) => caller.close()));
-  expect(tookMs).toBeLessThan(15_000);
+  // In each of thirty rounds a hundred come and leave side by side: it waits for the machine some thousand times.
+  expect(tookMs).toBeLessThan(15_000 + 1_000 * machineMs);
 });
 
 test('what an answer took is dead before it grows old, also after so many streams', async () => {
@@ -154,7 +162,7 @@ test('what an answer took is dead before it grows old, also after so many stream
   await Promise.all(Array.from({ length: 16 }, lane));
   const perAnswer = ((await oldBytes()) - before) / answers;
   console.log(`an answer leaves ${Math.round(perAnswer)} bytes in the old generation`);
-  expect(perAnswer).toBeLessThan(4 * 1024);
+  expect(perAnswer).toBeLessThan(2 * 1024);
   await caller.close();
 });
 
