@@ -48,7 +48,7 @@ function oldBytes(): number {
 
 /** Bytes of the old generation that each of many values takes which come and go, sixteen at a time. */
 function keptPerValue(table: ByNumber<object> | Map<number, object>): number {
-  const values = 40_000;
+  const values = 10_000;
   table.set(0, {});
   collectAll();
   const before = oldBytes();
