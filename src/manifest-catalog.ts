@@ -37,7 +37,6 @@ export async function openManifestCatalog(options: ManifestCatalogOptions): Prom
   const { clock, announcements, onAnnounced, onError } = options;
   let announced = await announcements.load();
   let saving = Promise.resolve();
-  let served: readonly CatalogObject[] = [];
   let disarm: Disarm = () => undefined;
 
   /** Less what has left by now; looks again when the next one leaves. */
@@ -54,11 +53,9 @@ export async function openManifestCatalog(options: ManifestCatalogOptions): Prom
     announce(notices);
     disarm();
     disarm = clock.after(lookAgainMs, () => {
-      const before = served;
-      const now = look(reading);
-      if (!isSameList(before, now.objects)) options.onChange(now);
+      const next = look(reading);
+      if (!isSameList(objects, next.objects)) options.onChange(next);
     });
-    served = objects;
     return { objects, problems: reading.problems };
   }
 
