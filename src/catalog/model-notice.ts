@@ -1,6 +1,7 @@
+import type { Announcement } from '../core/announcement.ts';
 import type { CatalogObject } from '../core/catalog.ts';
 import type { KubeObject } from '../core/kube-object.ts';
-import { type Announcement, isWaived, type Notice, noticeOf } from './notice.ts';
+import { isWaived, type Notice, noticeOf } from './notice.ts';
 import { isFields } from './is-fields.ts';
 
 /** When a Model of a cluster leaves, by what it declares and what its status remembers; undefined: it stays. */

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { type Announcement, type Leaving, noticeOf } from './notice.ts';
+import type { Announcement } from '../core/announcement.ts';
+import { type Leaving, noticeOf } from './notice.ts';
 
 const day = 24 * 60 * 60 * 1000;
 const inDays = ({ leavesAt, ...notice }: { readonly leavesAt: number }) => ({ ...notice, leavesAt: leavesAt / day });

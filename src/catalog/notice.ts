@@ -1,16 +1,11 @@
+import type { Announcement } from '../core/announcement.ts';
+
 /** A model leaves the catalog with 14 days' notice (service specification §9). */
 const noticeMs = 14 * 24 * 60 * 60 * 1000;
 
 /** The finalizer that keeps a deleted Model until its notice has run. */
 export const noticeFinalizer = 'weir.dev/notice';
 const waiverAnnotation = 'weir.dev/waive-notice';
-
-/** When a model's retirement was first seen, and which one that was; kept in its status. Milliseconds since the epoch. */
-export interface Announcement {
-  readonly announcedAt: number;
-  /** The `spec.retireAt` that was announced; absent: it was the deletion. */
-  readonly announcedFor?: number;
-}
 
 /** That a model leaves. */
 export interface Notice extends Announcement {

@@ -1,18 +1,13 @@
 import { open, readFile, rename } from 'node:fs/promises';
 import * as z from 'zod';
-
-/** That a model leaves: when it was said, and for which date. Milliseconds since the epoch. */
-interface Announced {
-  readonly announcedAt: number;
-  readonly announcedFor?: number;
-}
+import type { Announcement } from '../../core/announcement.ts';
 
 /** Remembers over a restart what was announced of the models of a manifest folder. */
 export interface AnnouncementsFile {
   /** By the name of the Model; empty when nothing was, or nothing that can be read. */
-  readonly load: () => Promise<ReadonlyMap<string, Announced>>;
+  readonly load: () => Promise<ReadonlyMap<string, Announcement>>;
   /** Replaces it whole. Rejects when it cannot be written. */
-  readonly save: (announcements: ReadonlyMap<string, Announced>) => Promise<void>;
+  readonly save: (announcements: ReadonlyMap<string, Announcement>) => Promise<void>;
 }
 
 const fileBody = z.object({
