@@ -103,8 +103,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       { head, startedAt: begin.startedAt, openRequests: inFlight },
       { ...options.load, random: options.random },
     );
-    const presented = { ...options, keyHeaders };
-    const caller = await throughGate(head.address, options.gate, () => authenticate(head, presented));
+    const caller = await throughGate(head.address, options.gate, () => authenticate(head, keyHeaders, options));
     const admitted = await admit(caller, options.limits);
     try {
       await completeAdmitted(exchange, { ...begin, credential: caller.credential, admitted });

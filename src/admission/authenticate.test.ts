@@ -12,8 +12,9 @@ type Headers = string | undefined | { readonly authorization?: string; readonly 
 
 function attempt(headers: Headers, credential: Credential | undefined, lookedUp: string[] = []) {
   const { authorization, apiKey } = typeof headers === 'object' ? headers : { authorization: headers };
-  return authenticate(headOf(authorization, apiKey), {
-    keyHeaders: typeof headers === 'object' ? ['x-api-key', 'authorization'] : ['authorization'],
+  const keyHeaders =
+    typeof headers === 'object' ? (['x-api-key', 'authorization'] as const) : (['authorization'] as const);
+  return authenticate(headOf(authorization, apiKey), keyHeaders, {
     store: {
       findCredential: (hash) => {
         lookedUp.push(hash);
@@ -55,8 +56,8 @@ describe('authentication (service specification §5)', () => {
 
   it('knows nothing later when the look-up fails by then', async () => {
     const answers = [Promise.resolve(credentialOf()), Promise.reject(new Error('away'))];
-    const { latest } = await authenticate(headOf('Bearer sk-weir-a'), {
-      ...{ keyHeaders: ['authorization'], looksLikeKey: () => true, hashKey: String, abuseContact: '' },
+    const { latest } = await authenticate(headOf('Bearer sk-weir-a'), ['authorization'], {
+      ...{ looksLikeKey: () => true, hashKey: String, abuseContact: '' },
       store: { findCredential: () => answers.shift(), settle: () => Promise.resolve(), canSettle: () => true },
     });
     expect(await latest()).toBeUndefined();
@@ -87,10 +88,10 @@ describe('authentication (service specification §5)', () => {
       ...{ looksLikeKey: () => true, hashKey: String, abuseContact: '' },
       store: { findCredential: () => credentialOf(), settle: () => Promise.resolve(), canSettle: () => true },
     };
-    await expect(authenticate(head, { ...options, keyHeaders: ['authorization'] })).rejects.toThrow(
+    await expect(authenticate(head, ['authorization'], options)).rejects.toThrow(
       /^Missing or invalid API key: send "Authorization: Bearer <API_KEY>"\.$/,
     );
-    await expect(authenticate(headOf(), { ...options, keyHeaders: ['x-api-key', 'authorization'] })).rejects.toThrow(
+    await expect(authenticate(headOf(), ['x-api-key', 'authorization'], options)).rejects.toThrow(
       '"x-api-key: <API_KEY>" or "Authorization: Bearer <API_KEY>"',
     );
   });

@@ -32,18 +32,16 @@ const textIn = (head: RequestHead, header: KeyHeader): string | undefined =>
  * The key among the headers in which it may come; undefined when there is none. Clients may send two of them, one with
  * another service's key: the first that looks like ours counts.
  */
-function keyIn(head: RequestHead, { keyHeaders, looksLikeKey }: PresentedKey): string | undefined {
+function keyIn(
+  head: RequestHead,
+  keyHeaders: readonly KeyHeader[],
+  { looksLikeKey }: Pick<AuthenticateOptions, 'looksLikeKey'>,
+): string | undefined {
   for (const header of keyHeaders) {
     const text = textIn(head, header);
     if (text !== undefined && looksLikeKey(text)) return text;
   }
   return undefined;
-}
-
-/** Where a key may stand, and what it looks like. */
-interface PresentedKey extends Pick<AuthenticateOptions, 'looksLikeKey'> {
-  /** In the order in which it is looked for. */
-  readonly keyHeaders: readonly KeyHeader[];
 }
 
 /** Who calls. */
@@ -54,19 +52,20 @@ export interface Authenticated {
 }
 
 /**
- * Finds who calls, from the headers alone. Throws `unauthenticated` for a missing, mistyped, unknown or revoked key and
+ * Finds who calls, from the headers alone: `keyHeaders` in the order in which a key is looked for. Throws `unauthenticated` for a missing, mistyped, unknown or revoked key and
  * `suspended` for a suspended key or workspace (service specification §5).
  */
 export async function authenticate(
   head: RequestHead,
-  options: AuthenticateOptions & PresentedKey,
+  keyHeaders: readonly KeyHeader[],
+  options: AuthenticateOptions,
 ): Promise<Authenticated> {
   const { store } = options;
   const refusal = (): Failure => {
-    const ways = options.keyHeaders.map((header) => forms[header]).join(' or ');
+    const ways = keyHeaders.map((header) => forms[header]).join(' or ');
     return new Failure('unauthenticated', `Missing or invalid API key: send ${ways}.`);
   };
-  const text = keyIn(head, options);
+  const text = keyIn(head, keyHeaders, options);
   if (text === undefined) throw refusal();
   const hash = options.hashKey(text);
   const found = store.findCredential(hash);
