@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Chance, chanceFrom } from '../test/support/chance.ts';
 import { createFakeClock, type FakeClock } from '../test/support/fake-clock.ts';
+import { quantile } from '../test/support/quantile.ts';
 import { modelOf, plannedOfAll } from '../test/support/route-of.ts';
 import type { ResponseReader } from './core/event.ts';
 import type { Plan } from './core/plan.ts';
@@ -103,12 +104,6 @@ async function simulate(options: {
   return { firstTokenMs, failed, attempts };
 }
 
-/** Nearest rank. */
-function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;
-}
-
 describe('hedging, over engines with a heavy tail', () => {
   const run = (hedging: 'Off' | 'Auto') => {
     const chance = chanceFrom(20_261_121);
@@ -121,7 +116,7 @@ describe('hedging, over engines with a heavy tail', () => {
     expect(off.failed + auto.failed).toBe(0);
     expect(auto.attempts.hedge).toBeGreaterThan(0);
     expect(auto.attempts.hedge).toBeLessThanOrEqual(600);
-    const [before, after] = [percentile(off.firstTokenMs, 0.99), percentile(auto.firstTokenMs, 0.99)];
+    const [before, after] = [quantile(off.firstTokenMs, 0.99), quantile(auto.firstTokenMs, 0.99)];
     expect(before).toBeGreaterThan(2000);
     expect(after).toBeLessThanOrEqual(before / 2);
   });
@@ -141,6 +136,6 @@ describe('a route that accepts and never answers', () => {
     });
     expect({ failed, answered: firstTokenMs.filter((ms) => ms >= 0).length }).toEqual({ failed: 0, answered: 1000 });
     expect(asked.dead).toBeLessThanOrEqual(60);
-    expect(percentile(firstTokenMs.slice(50), 0.99)).toBeLessThanOrEqual(240);
+    expect(quantile(firstTokenMs.slice(50), 0.99)).toBeLessThanOrEqual(240);
   });
 });
