@@ -124,7 +124,7 @@ test('30 MB are judged in under 3 s, and small requests stay under 50 ms meanwhi
   await rm(folder, { recursive: true });
   const figures = { judged, smallP99: quantile(times, 0.99), machineP99 };
   console.log(figures);
-  expect(Math.min(...judged)).toBeLessThan(3);
+  expect(Math.max(...judged)).toBeLessThan(3);
   expect(times.length).toBeGreaterThan(20);
   // An answer passes four processes where the yardstick passes two.
   expect(figures.smallP99).toBeLessThan(50 + 2 * machineP99);
