@@ -52,8 +52,9 @@ export interface Authenticated {
 }
 
 /**
- * Finds who calls, from the headers alone: `keyHeaders` in the order in which a key is looked for. Throws `unauthenticated` for a missing, mistyped, unknown or revoked key and
- * `suspended` for a suspended key or workspace (service specification §5).
+ * Finds who calls, from the headers alone: `keyHeaders` in the order in which a key is looked for. Throws
+ * `unauthenticated` for a missing, mistyped, unknown or revoked key and `suspended` for a suspended key or workspace
+ * (service specification §5).
  */
 export async function authenticate(
   head: RequestHead,
