@@ -108,7 +108,7 @@ const violations: readonly Planted[] = [
         'export const first = (all: readonly string[]): string => all[0]!;',
         'typescript(no-non-null-assertion)',
       ],
-      ['a file is longer than 300 lines', 'src/core/long.ts', 'export {};\n'.repeat(301), 'eslint(max-lines)'],
+      ['a file is longer than 350 lines', 'src/core/long.ts', 'export {};\n'.repeat(351), 'eslint(max-lines)'],
       ['a file only re-exports', 'src/routing/index.ts', "export * from './plan.ts';", 'oxc(no-barrel-file)'],
     ] as const
   ).map(([name, path, source, rule]) => ({ name, path, source, rule })),
