@@ -5,6 +5,7 @@ test.each([
   [[], { kind: 'measure', plan: { name: 'full', rounds: 7 }, withWeir: true, json: undefined }],
   [['--quick', '--json', 'out.json'], { kind: 'measure', plan: { name: 'quick', rounds: 3 }, json: 'out.json' }],
   [['--quick', '--rounds', '1', '--plain-only'], { plan: { rounds: 1 }, withWeir: false }],
+  [['--against', '../older'], { kind: 'measure', against: '../older' }],
   [['--profile'], { kind: 'profile' }],
   [['--help'], { kind: 'help' }],
 ])('%j is understood', (args, command) => {
@@ -16,6 +17,7 @@ test.each([
   [['--rounds', '0'], /--rounds/],
   [['--fast'], /--fast/],
   [['--profile', '--plain-only'], /--plain-only/],
+  [['--profile', '--against', '../older'], /--against/],
 ])('%j is refused by name', (args, message) => {
   expect(() => readCommandLine(args)).toThrow(message);
 });

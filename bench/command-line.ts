@@ -8,6 +8,8 @@ export interface BenchCommand {
   readonly json: string | undefined;
   /** Without Weir only plain Envoy is measured: what this machine can do at most. */
   readonly withWeir: boolean;
+  /** Folder of another checkout that is measured beside this one. */
+  readonly against: string | undefined;
 }
 
 export const usage = `npm run bench -- [options]
@@ -18,6 +20,7 @@ The figures, and how to read them, are described in docs/bench.md.
   --quick        three short rounds, under two minutes (default: seven longer ones, about eight minutes)
   --rounds N     this many rounds
   --json FILE    writes every sample and figure to FILE
+  --against DIR  measures the checkout in DIR too, in the same rounds, and compares the two
   --profile      instead of measuring, prints what the service's time goes to under each load
   --plain-only   measures plain Envoy alone
   --help`;
@@ -30,6 +33,7 @@ export function readCommandLine(args: readonly string[]): BenchCommand {
       quick: { type: 'boolean', default: false },
       rounds: { type: 'string' },
       json: { type: 'string' },
+      against: { type: 'string' },
       profile: { type: 'boolean', default: false },
       'plain-only': { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -41,10 +45,13 @@ export function readCommandLine(args: readonly string[]): BenchCommand {
     throw new Error('--rounds takes a whole number from 1 to 100.');
   if (values.profile && values['plain-only'])
     throw new Error('--profile is about Weir; it does not go with --plain-only.');
+  if (values.against !== undefined && (values.profile || values['plain-only']))
+    throw new Error('--against compares two versions of Weir; it goes with neither --profile nor --plain-only.');
   return {
     kind: values.help ? 'help' : values.profile ? 'profile' : 'measure',
     plan: { ...plan, rounds },
     json: values.json,
     withWeir: !values['plain-only'],
+    against: values.against,
   };
 }

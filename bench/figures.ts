@@ -34,7 +34,8 @@ export interface Cost {
   readonly bench: Spread | undefined;
 }
 
-interface Measure {
+/** What is read of one target's samples in each round. */
+export interface Measure {
   readonly name: string;
   readonly unit: string;
   readonly scenario: Scenario['name'];
@@ -55,7 +56,7 @@ const perProcessorSecond = ({ answersPerSecond, cpuMsPerSecond }: Sample): numbe
 const byTime = { unit: '/s', read: perProcessorSecond, comparison: 'ratio' } as const;
 
 /** The bars are those of the finished product with all features on; missing one is told, not punished. */
-const measures: readonly Measure[] = [
+export const measures: readonly Measure[] = [
   {
     name: 'JSON answers',
     unit: '/s',
@@ -193,7 +194,8 @@ interface Pick {
   readonly read: (sample: Sample) => number | undefined;
 }
 
-function byRound(samples: readonly Sample[], { target, scenario, read }: Pick): ReadonlyMap<number, number> {
+/** A target's values of one scenario, by round. */
+export function byRound(samples: readonly Sample[], { target, scenario, read }: Pick): ReadonlyMap<number, number> {
   const values = new Map<number, number>();
   for (const sample of samples) {
     if (sample.target !== target || sample.scenario !== scenario) continue;

@@ -1,6 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { findEnvoy } from '../src/adapters/process/find-envoy.ts';
 import { shapePath } from './answers.ts';
 import { chatRequest } from './chat-request.ts';
@@ -11,7 +11,7 @@ import { measure, warmUp, type Measurement } from './measure.ts';
 import { startPlainEnvoy } from './plain-envoy.ts';
 import { profileEnvironment, profileScenario } from './profile-run.ts';
 import { shapes } from './scenarios.ts';
-import { costTable, figureTable, memoryTable, profileText } from './table.ts';
+import { changeTable, costTable, figureTable, memoryTable, profileText } from './table.ts';
 import { envoyConcurrency, type Target } from './target.ts';
 import { modelId, writeManifests } from './weir-manifests.ts';
 import { startWeir } from './weir-process.ts';
@@ -44,14 +44,20 @@ async function bench(command: BenchCommand): Promise<void> {
     benchPids,
   });
   const profiles = join(folder, 'profiles');
+  const common = { envoy, enginePort: engines.port, benchPids };
+  const before =
+    command.against === undefined
+      ? undefined
+      : await weirTarget({
+          ...common,
+          name: 'before',
+          root: resolve(command.against),
+          folder: join(folder, 'before'),
+          env: {},
+        });
+  const env = command.kind === 'profile' ? profileEnvironment(profiles) : {};
   const weir = command.withWeir
-    ? await weirTarget({
-        envoy,
-        folder,
-        enginePort: engines.port,
-        benchPids,
-        env: command.kind === 'profile' ? profileEnvironment(profiles) : {},
-      })
+    ? await weirTarget({ ...common, name: 'weir', root: join(import.meta.dirname, '..'), folder, env })
     : undefined;
 
   if (command.kind === 'profile') {
@@ -78,7 +84,7 @@ async function bench(command: BenchCommand): Promise<void> {
     plan: command.plan,
     pool,
     direct: passthrough('direct', engines.port),
-    targets: [{ ...passthrough('plain', plain.port), pid: plain.pid }, ...(weir === undefined ? [] : [weir])],
+    targets: [{ ...passthrough('plain', plain.port), pid: plain.pid }, before, weir].filter((one) => one !== undefined),
     report,
   });
   show(measurement);
@@ -98,6 +104,9 @@ async function bench(command: BenchCommand): Promise<void> {
 }
 
 interface WeirTargetOptions {
+  readonly name: 'before' | 'weir';
+  /** The checkout that is started. */
+  readonly root: string;
   readonly envoy: string;
   readonly folder: string;
   readonly enginePort: number;
@@ -105,15 +114,16 @@ interface WeirTargetOptions {
   readonly env: Readonly<Record<string, string>>;
 }
 
-async function weirTarget({ envoy, folder, enginePort, benchPids, env }: WeirTargetOptions): Promise<Target> {
+async function weirTarget(options: WeirTargetOptions): Promise<Target> {
+  const { name, root, envoy, folder, enginePort, benchPids, env } = options;
   const manifests = join(folder, 'manifests');
   await writeManifests(manifests, enginePort, shapes);
-  report('starting Weir');
-  const weir = await startWeir({ envoy, manifests, data: join(folder, 'data'), env });
+  report(`starting Weir${name === 'before' ? ` of ${root}` : ''}`);
+  const weir = await startWeir({ root, envoy, manifests, data: join(folder, 'data'), env });
   closers.push(weir.stop);
   report(`Weir was ready after ${(weir.startMs / 1000).toFixed(1)} s`);
   return {
-    name: 'weir',
+    name,
     address: { host: weir.baseUrl.hostname, port: Number(weir.baseUrl.port) },
     request: (shape, stream) =>
       chatRequest({ path: weir.baseUrl.pathname.replace(/\/$/, ''), model: modelId(shape), stream, key: weir.key }),
@@ -124,6 +134,7 @@ async function weirTarget({ envoy, folder, enginePort, benchPids, env }: WeirTar
 
 function show(measurement: Measurement): void {
   print(figureTable(measurement.figures));
+  if (measurement.changes.length > 0) print(changeTable(measurement.changes));
   print(costTable(measurement.costs));
   print(memoryTable(measurement.memory));
   const ceiling = measurement.samples

@@ -1,3 +1,4 @@
+import { changesOf, type Change } from './changes.ts';
 import { costsOf, figuresOf, type Cost, type Figure } from './figures.ts';
 import type { LoadPool } from './load-pool.ts';
 import { measureMemory, type MemoryFigures } from './memory.ts';
@@ -10,6 +11,8 @@ export interface Measurement {
   readonly figures: readonly Figure[];
   readonly costs: readonly Cost[];
   readonly memory: readonly MemoryFigures[];
+  /** This checkout beside another one; empty when there is no other. */
+  readonly changes: readonly Change[];
   /** Wrong or missing answers by target and reason; a run with any is no measurement. */
   readonly failures: Readonly<Record<string, number>>;
 }
@@ -26,6 +29,7 @@ interface MeasureOptions {
 /**
  * Memory first, on processes that have done nothing yet; then the rounds. In each round every scenario runs on one target
  * right after the other, so that a comparison is between neighbours in time and a slow minute of the machine hits both.
+ * Every other round takes the targets in the opposite order, so that none always comes after the same neighbour.
  */
 export async function measure({ plan, pool, direct, targets, report }: MeasureOptions): Promise<Measurement> {
   const memory: MemoryFigures[] = [];
@@ -45,8 +49,9 @@ export async function measure({ plan, pool, direct, targets, report }: MeasureOp
   }
   for (let round = 1; round <= plan.rounds; round += 1) {
     report(`round ${round} of ${plan.rounds}`);
+    const inOrder = round % 2 === 0 ? targets.toReversed() : targets;
     for (const scenario of plan.scenarios) {
-      for (const target of targets) samples.push(await takeSample({ pool, target, scenario, round }));
+      for (const target of inOrder) samples.push(await takeSample({ pool, target, scenario, round }));
     }
   }
   return {
@@ -54,6 +59,7 @@ export async function measure({ plan, pool, direct, targets, report }: MeasureOp
     figures: figuresOf(samples),
     costs: costsOf(samples),
     memory,
+    changes: targets.some(({ name }) => name === 'before') ? changesOf(samples) : [],
     failures: failuresOf(samples, memory),
   };
 }

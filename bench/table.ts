@@ -1,3 +1,4 @@
+import type { Change } from './changes.ts';
 import type { Cost, Figure, Spread } from './figures.ts';
 import type { MemoryFigures } from './memory.ts';
 import type { ScenarioProfile } from './profile-run.ts';
@@ -39,6 +40,20 @@ export function figureTable(figures: readonly Figure[]): string {
         bar === undefined ? '' : 'atLeast' in bar ? `≥ ${bar.atLeast}` : `≤ +${bar.atMost} ms`,
         kept === undefined ? '' : kept ? 'kept' : 'MISSED',
       ];
+    }),
+  ]);
+}
+
+export function changeTable(changes: readonly Change[]): string {
+  return alignTable([
+    ['median of the rounds', 'before', 'now', 'now : before', 'min', 'max'],
+    ...changes.map(({ name, unit, before, now, compared, comparison }) => {
+      const print = (value: number | undefined): string => {
+        if (value === undefined) return '–';
+        return comparison === 'ratio' ? value.toFixed(2) : `${value < 0 ? '' : '+'}${value.toFixed(2)} ms`;
+      };
+      const spread = [compared?.median, compared?.min, compared?.max].map(print);
+      return [name, amount(before, unit), amount(now, unit), ...spread];
     }),
   ]);
 }

@@ -2,7 +2,8 @@ import type { AnswerShape } from './answers.ts';
 import type { Address } from './caller.ts';
 import { cpuMs, memoryOf, processTree, type MemoryUse, type ProcessInfo } from './process-usage.ts';
 
-export type TargetName = 'direct' | 'plain' | 'weir';
+/** `before` is another checkout of Weir, measured beside this one. */
+export type TargetName = 'direct' | 'plain' | 'before' | 'weir';
 
 /** Something that answers chat completions, and the processes that it takes. */
 export interface Target {

@@ -35,7 +35,6 @@ function backend(name: string, enginePort: number, shape: AnswerShape): object {
     spec: {
       engine: 'vllm',
       endpoint: { host: '127.0.0.1', port: enginePort, path: shapePath(shape) },
-      tls: { mode: 'Off' },
     },
   };
 }

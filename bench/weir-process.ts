@@ -1,10 +1,12 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 export interface WeirOptions {
+  /** The checkout that is started. */
+  readonly root: string;
   readonly envoy: string;
   readonly manifests: string;
   readonly data: string;
@@ -23,14 +25,14 @@ export interface WeirProcess {
 
 const startTimeoutMs = 60_000;
 const stopTimeoutMs = 30_000;
-const command = fileURLToPath(new URL('../bin/weir.mjs', import.meta.url));
 const run = promisify(execFile);
 
 /**
  * Starts Weir as `npm start` does, with a workspace and a key whose limits are out of a load's way; all else is the
  * default, everything on. Throws with the last lines it printed when there is no `ready` line in a minute.
  */
-export async function startWeir({ envoy, manifests, data, env = {} }: WeirOptions): Promise<WeirProcess> {
+export async function startWeir({ root, envoy, manifests, data, env = {} }: WeirOptions): Promise<WeirProcess> {
+  const command = join(root, 'bin', 'weir.mjs');
   const beganAt = performance.now();
   const environment = { ...process.env, ENVOY_PATH: envoy };
   const child = spawn(
@@ -55,29 +57,37 @@ export async function startWeir({ envoy, manifests, data, env = {} }: WeirOption
   try {
     const baseUrl = await ready;
     const startMs = performance.now() - beganAt;
-    return { baseUrl, pid: child.pid ?? 0, key: await createKey(data, environment), startMs, stop: () => stop(child) };
+    return {
+      baseUrl,
+      pid: child.pid ?? 0,
+      key: await createKey(command, { data, env: environment }),
+      startMs,
+      stop: () => stop(child),
+    };
   } catch (error) {
     await stop(child);
     throw new Error(`Weir did not start:\n${printed.join('\n')}`, { cause: error });
   }
 }
 
+interface Accounts {
+  readonly data: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
 /** A key as an operator makes one, beside the running service. */
-async function createKey(data: string, env: NodeJS.ProcessEnv): Promise<string> {
+async function createKey(command: string, accounts: Accounts): Promise<string> {
   const workspace = 'bench';
-  await weir(['workspace', 'create', workspace, '--credit', '1000000', '--max-in-flight', '100000'], data, env);
-  const made = await weir(
-    ['key', 'create', '--workspace', workspace, '--rate', '1000000', '--burst', '1000000'],
-    data,
-    env,
-  );
+  const roomy = ['--rate', '1000000', '--burst', '1000000'];
+  await weir(command, ['workspace', 'create', workspace, '--credit', '1000000', '--max-in-flight', '100000'], accounts);
+  const made = await weir(command, ['key', 'create', '--workspace', workspace, ...roomy], accounts);
   if (typeof made !== 'object' || made === null || !('key' in made) || typeof made.key !== 'string') {
     throw new Error('`weir key create --json` printed no key');
   }
   return made.key;
 }
 
-async function weir(args: readonly string[], data: string, env: NodeJS.ProcessEnv): Promise<unknown> {
+async function weir(command: string, args: readonly string[], { data, env }: Accounts): Promise<unknown> {
   const { stdout } = await run(process.execPath, [command, ...args, '--json', '--data', data], { env });
   return JSON.parse(stdout);
 }

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { changesOf } from './changes.ts';
+import type { Sample } from './sample.ts';
+
+function json(target: Sample['target'], round: number, figures: Partial<Sample>): Sample {
+  return {
+    ...{ target, round, scenario: 'json', answers: 1, answersPerSecond: 0, chunksPerSecond: 0, failures: {} },
+    ...{ firstByteP50Ms: undefined, firstByteP99Ms: undefined, durationP50Ms: undefined, durationP99Ms: undefined },
+    cpuMsPerSecond: { service: undefined, envoy: undefined, bench: undefined },
+    ...figures,
+  };
+}
+
+test('two checkouts are compared within each round', () => {
+  const samples = [
+    json('before', 1, { answersPerSecond: 1_000 }),
+    json('weir', 1, { answersPerSecond: 900 }),
+    // A slow minute of the machine.
+    json('before', 2, { answersPerSecond: 100 }),
+    json('weir', 2, { answersPerSecond: 90 }),
+  ];
+  expect(changesOf(samples)[0]).toMatchObject({
+    name: 'JSON answers',
+    compared: { median: 0.9, min: 0.9, max: 0.9 },
+  });
+});
+
+test('processor time counts the service and its Envoy, and not the bench', () => {
+  const cpu = (service: number) => ({ service, envoy: 100, bench: 700 });
+  const samples = [
+    json('before', 1, { answersPerSecond: 100, cpuMsPerSecond: cpu(100) }),
+    json('weir', 1, { answersPerSecond: 100, cpuMsPerSecond: cpu(300) }),
+  ];
+  const change = changesOf(samples).find(({ name }) => name === 'processor time per JSON answer');
+  expect(change).toMatchObject({ before: { median: 2 }, now: { median: 4 }, compared: { median: 2 } });
+});

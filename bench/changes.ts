@@ -1,0 +1,50 @@
+import { byRound, type Measure, measures, type Spread, spreadOf } from './figures.ts';
+import type { Sample } from './sample.ts';
+import type { TargetName } from './target.ts';
+
+/** A figure of this checkout beside the same of another one, compared round by round. */
+export interface Change {
+  readonly name: string;
+  readonly unit: string;
+  readonly before: Spread | undefined;
+  readonly now: Spread | undefined;
+  /** This checkout ÷ the other, or this − the other, of the same round. */
+  readonly compared: Spread | undefined;
+  readonly comparison: Measure['comparison'];
+}
+
+/** Processor time of the service and its Envoy, per answer. */
+const gatewayTime = ({ cpuMsPerSecond, answersPerSecond }: Sample): number | undefined => {
+  const { service, envoy } = cpuMsPerSecond;
+  if (service === undefined || envoy === undefined || answersPerSecond === 0) return undefined;
+  return (service + envoy) / answersPerSecond;
+};
+
+const time = { unit: 'ms', read: gatewayTime, comparison: 'ratio' } as const;
+
+const compared: readonly Measure[] = [
+  ...measures,
+  { ...time, name: 'processor time per JSON answer', scenario: 'json' },
+  { ...time, name: 'processor time per stream', scenario: 'streams' },
+  { ...time, name: 'processor time per stream, one write', scenario: 'one-write' },
+  { ...time, name: 'processor time per stream of lone chunks', scenario: 'alone' },
+];
+
+export function changesOf(samples: readonly Sample[]): readonly Change[] {
+  return compared.map(({ name, unit, scenario, read, comparison }) => {
+    const pick = (target: TargetName): ReadonlyMap<number, number> => byRound(samples, { target, scenario, read });
+    const before = pick('before');
+    const now = pick('weir');
+    const both = [...now].flatMap(([round, value]) => {
+      const other = before.get(round);
+      if (other === undefined || (comparison === 'ratio' && other === 0)) return [];
+      return [comparison === 'ratio' ? value / other : value - other];
+    });
+    return {
+      ...{ name, unit, comparison },
+      before: spreadOf([...before.values()]),
+      now: spreadOf([...now.values()]),
+      compared: spreadOf(both),
+    };
+  });
+}
