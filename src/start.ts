@@ -1,6 +1,7 @@
 import { systemClock } from './adapters/process/clock.ts';
 import { envoyAdmin } from './adapters/process/envoy-admin.ts';
 import { findEnvoy } from './adapters/process/find-envoy.ts';
+import { keepLogsSmall } from './adapters/process/log-file.ts';
 import { claimPort, type PortClaim } from './adapters/process/ports.ts';
 import { listenForStop, type StopSignals } from './adapters/process/stop-signals.ts';
 import { tieToThisProcess } from './adapters/process/tied-command.ts';
@@ -59,6 +60,7 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
 
   const folders = await takeFolders(data, report);
   stack.defer(folders.release);
+  stack.defer(keepLogsSmall(folders.logs, systemClock));
   const port = await takePort(options.port);
   stack.defer(port.release);
   const around: Surroundings = { data, folders, report, stop };

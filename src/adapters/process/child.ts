@@ -35,13 +35,14 @@ const shownLines = 12;
  */
 export function startChild({ command, args, env = {}, logPath, onMessage }: ChildOptions): Child {
   const log = openLog(logPath);
-  const from = fstatSync(log).size;
+  const from = log === undefined ? 0 : fstatSync(log).size;
+  const output = log ?? 'ignore';
   const child = spawn(command, [...args], {
     detached: true,
     env: { ...process.env, ...env },
-    stdio: ['ignore', log, log, ...(onMessage === undefined ? [] : (['ipc'] as const))],
+    stdio: ['ignore', output, output, ...(onMessage === undefined ? [] : (['ipc'] as const))],
   });
-  closeSync(log);
+  if (log !== undefined) closeSync(log);
   if (onMessage !== undefined) child.on('message', onMessage);
 
   const ended = new Promise<Ending>((resolve) => {
