@@ -70,6 +70,10 @@ export async function run(argv: readonly string[]): Promise<number> {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(0));
     // The supervisor is gone: nobody would ever stop us.
     process.once('disconnect', () => stop.resolve(0));
+    // The supervisor asks whether this process still gets to its work.
+    process.on('message', (message) => {
+      if (message === 'ping') announce({ type: 'alive' });
+    });
     output = logToStandardOutput();
     const close = await serve(settings, {
       output,

@@ -53,7 +53,7 @@ export async function run(argv: readonly string[]): Promise<number> {
 
 /** Brings everything up, says so, and takes everything down again, last first. */
 async function runUntilStopped(options: StartOptions, signals: StopSignals): Promise<void> {
-  const { data, source } = options;
+  const { data, source, silenceMs } = options;
   const { drain: stop, now } = signals;
   await using stack = new AsyncDisposableStack();
   const hurry = (graceMs: number): number => (now.aborted ? hurriedGraceMs : graceMs);
@@ -63,7 +63,7 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   stack.defer(keepLogsSmall(folders.logs, systemClock));
   const port = await takePort(options.port);
   stack.defer(port.release);
-  const around: Surroundings = { data, folders, report, stop };
+  const around: Surroundings = { data, folders, report, stop, silenceMs };
 
   let place = await findPlace(source, { data, report, signal: stop });
   const binary = await findEnvoy({ env: process.env, report, signal: stop });
