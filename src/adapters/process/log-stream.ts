@@ -42,8 +42,8 @@ const retryMs = 1_000;
 const busyMs = 100;
 
 /**
- * pino's own destination (sonic-boom 4.2) does not do: it keeps what could not be written for ever, throws the error of a full
- * disk as an uncaught one, repeats the write in a busy loop at the exit, and has no bound on what waits.
+ * In place of pino's own destination (sonic-boom 4.2), which throws the error of a full disk as an uncaught one, repeats that
+ * write in a busy loop at the exit this leads to, and has no bound on what waits (docs/decisions/0026).
  */
 export function createLogStream(options: LogStreamOptions): LogStream {
   const { sink, clock, notice, maxBytes = usualMaxBytes } = options;
