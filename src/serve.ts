@@ -93,6 +93,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     process.stderr.write(`weir serve: ${message}\n`);
     code = 1;
   }
+  // A write that nobody takes would keep the process.
   if ((await output?.close(lastLogMs)) === false) process.exit(code);
   return code;
 }

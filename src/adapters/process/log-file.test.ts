@@ -33,9 +33,8 @@ function startWriter() {
   const log = openLog(path);
   const script = `
     let n = 0;
-    process.stdin.once('data', () => { writing.close(); process.exit(0); });
-    const writing = setInterval(() => { for (let i = 0; i < 50; i++) console.log(String(n++)); }, 1);
-    writing.close = () => clearInterval(writing);
+    process.stdin.once('data', () => process.exit(0));
+    setInterval(() => { for (let i = 0; i < 50; i++) console.log(String(n++)); }, 1);
   `;
   const child = spawn(process.execPath, ['-e', script], { stdio: ['pipe', log, log] });
   if (log !== undefined) closeSync(log);
@@ -98,6 +97,14 @@ describe('a log', () => {
     }
     disarm();
     expect(clock.armed()).toBe(0);
+  });
+
+  it('whose folder was taken away is looked for again', () => {
+    const clock = createFakeClock();
+    const disarm = keepLogsSmall(join(folder, 'no-such-folder'), clock);
+    clock.advance(1_000);
+    expect(clock.armed()).toBe(1);
+    disarm();
   });
 
   it('that cannot be opened is none', () => {

@@ -31,9 +31,9 @@ export function openLog(path: string): number | undefined {
 export function keepLogsSmall(folder: string, clock: Clock): Disarm {
   let disarm: Disarm = () => undefined;
   const look = (): void => {
-    for (const name of readdirSync(folder).filter((each) => each.endsWith('.log'))) {
+    for (const path of logsIn(folder)) {
       try {
-        rotateLog(join(folder, name));
+        rotateLog(path);
       } catch {
         // The disk is in trouble; the next look may fare better.
       }
@@ -42,6 +42,15 @@ export function keepLogsSmall(folder: string, clock: Clock): Disarm {
   };
   look();
   return () => disarm();
+}
+
+function logsIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder).flatMap((name) => (name.endsWith('.log') ? [join(folder, name)] : []));
+  } catch {
+    // The folder was taken away: then there is nothing to keep small.
+    return [];
+  }
 }
 
 /**
