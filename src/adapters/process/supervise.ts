@@ -36,7 +36,7 @@ export interface SuperviseOptions {
  */
 const pausesMs = [0, 200, 500, 1_000, 2_000, 5_000] as const;
 /** A life is short when it ends before the child is up, or sooner than this after. */
-const shortLifeMs = 3_000;
+const shortLifeMs = 1_000;
 
 export function supervise(options: SuperviseOptions): Supervised {
   const { name, launch, onPid, report, silenceMs, clock } = options;
