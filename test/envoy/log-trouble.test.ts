@@ -29,7 +29,7 @@ function startLoggingTo(target: string): Promise<Started> {
   return start([], { data, env: { WEIR_LOG_LEVEL: 'debug' } });
 }
 
-async function serves(gateway: Started): Promise<void> {
+async function expectServing(gateway: Started): Promise<void> {
   for (let request = 0; request < 5; request += 1) expect((await chat(gateway, {})).status).toBe(200);
   expect((await fetch(new URL('/livez', gateway.opsUrl))).status).toBe(200);
 }
@@ -37,7 +37,7 @@ async function serves(gateway: Started): Promise<void> {
 const droppedBy = async (gateway: Started): Promise<number> =>
   metricIn(await (await fetch(gateway.opsUrl)).text(), 'weir_log_dropped_total');
 
-async function endsByItself(gateway: Started): Promise<void> {
+async function expectEndByItself(gateway: Started): Promise<void> {
   const pids = gateway.processes();
   const askedAt = performance.now();
   const { code, stderr } = await gateway.stop();
@@ -49,12 +49,12 @@ async function endsByItself(gateway: Started): Promise<void> {
 
 test('a service whose log is on a full disk serves, counts what it drops and ends by itself', async () => {
   const gateway = await startLoggingTo('/dev/full');
-  await serves(gateway);
+  await expectServing(gateway);
   const dropped = await droppedBy(gateway);
   expect(dropped).toBeGreaterThan(0);
-  await serves(gateway);
+  await expectServing(gateway);
   await expect.poll(() => droppedBy(gateway)).toBeGreaterThan(dropped);
-  await endsByItself(gateway);
+  await expectEndByItself(gateway);
 });
 
 /** A pipe that is full already. Nobody reads from it until the test does. */
@@ -87,8 +87,8 @@ test('a service whose log is a pipe that nobody reads serves and ends by itself'
   const path = join(newDataFolder(), 'pipe');
   const pipe = fullPipe(path);
   const gateway = await startLoggingTo(path);
-  await serves(gateway);
-  await endsByItself(gateway);
+  await expectServing(gateway);
+  await expectEndByItself(gateway);
   pipe.close();
 });
 
@@ -96,10 +96,10 @@ test('a pipe that is read again gets the log from where it stopped', async () =>
   const path = join(newDataFolder(), 'pipe');
   const pipe = fullPipe(path);
   const gateway = await startLoggingTo(path);
-  await serves(gateway);
+  await expectServing(gateway);
   let text = '';
   await expect.poll(() => (text += pipe.read()), { timeout: 10_000 }).toContain('"msg":"ready"');
-  await endsByItself(gateway);
+  await expectEndByItself(gateway);
   pipe.close();
 });
 
@@ -108,7 +108,7 @@ test('logs that have grown large are put aside while the gateway runs, and go on
   const logs = ['service', 'envoy', 'demo-engine'].map((name) => join(gateway.data, 'logs', `${name}.log`));
   for (const log of logs) appendFileSync(log, `${'x'.repeat(17 * 1024 * 1024)}\n`);
   for (const log of logs) await expect.poll(() => existsSync(`${log}.1`), { timeout: 10_000 }).toBe(true);
-  await serves(gateway);
+  await expectServing(gateway);
   await expect.poll(() => readFileSync(logs[0] ?? '', 'utf8')).toContain('"msg":"request ended"');
   expect(readFileSync(logs[0] ?? '', 'utf8')).toMatch(/^\{/);
 });
