@@ -63,6 +63,10 @@ async function main(argv: readonly string[]): Promise<void> {
       process.exitCode = await run(argv.slice(1));
       return;
     }
+    // A reader that has seen enough, such as `head`, is no fault of the command.
+    process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+    });
     const program = new Command('weir')
       .description(manifest.description)
       .version(manifest.version)
@@ -89,8 +93,4 @@ function complaint(error: unknown, form: 'json' | 'text'): string {
   return form === 'json' ? `${JSON.stringify({ error: sentence })}\n` : `weir: ${sentence}\n`;
 }
 
-// A reader that has seen enough, such as `head`, is no fault of the command.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-});
 await main(process.argv.slice(2));

@@ -21,6 +21,7 @@ import { systemClock } from './adapters/process/clock.ts';
 import { createProcessLoad } from './adapters/process/load.ts';
 import { memoryLimitBytes } from './adapters/process/memory-limit.ts';
 import { tryLock } from './adapters/process/lock.ts';
+import { type LogStream, logToStandardOutput } from './adapters/process/log-stream.ts';
 import { newRequestId } from './adapters/process/new-request-id.ts';
 import { hashKey, looksLikeKey } from './adapters/store/new-key.ts';
 import { openStore } from './adapters/store/open-store.ts';
@@ -52,10 +53,16 @@ import type { Settings } from './settings.ts';
 
 /** Bodies up to this size are read on the event loop; reading one takes about a millisecond. */
 const largestBodyHere = 128 * 1024;
+/** How long the last records of the log are waited for. */
+const lastLogMs = 500;
 
 /** Runs `weir serve` until it is told to stop. Resolves with the exit code. */
 export async function run(argv: readonly string[]): Promise<number> {
   const stop = Promise.withResolvers<number>();
+  // Where nobody reads what is printed, nobody misses it.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  let output: LogStream | undefined;
+  let code: number;
   try {
     const settings = settingsFrom(argv);
     if (settings === undefined) return 0;
@@ -63,42 +70,52 @@ export async function run(argv: readonly string[]): Promise<number> {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(0));
     // The supervisor is gone: nobody would ever stop us.
     process.once('disconnect', () => stop.resolve(0));
+    // The supervisor asks whether this process still gets to its work.
+    process.on('message', (message) => {
+      if (message === 'ping') announce({ type: 'alive' });
+    });
+    output = logToStandardOutput();
     const close = await serve(settings, {
+      output,
       stopped: stop.promise,
       fatal: (error) => {
         announce({ type: 'fatal', message: error.message });
         stop.resolve(1);
       },
     });
-    const code = await stop.promise;
+    code = await stop.promise;
     await close();
     // An open channel would keep the process.
     if (process.connected) process.disconnect?.();
-    return code;
   } catch (error) {
     const message = messageOf(error);
     announce({ type: 'fatal', message });
     process.stderr.write(`weir serve: ${message}\n`);
-    return 1;
+    code = 1;
   }
+  // A write that nobody takes would keep the process.
+  if ((await output?.close(lastLogMs)) === false) process.exit(code);
+  return code;
 }
 
 /** Tells the supervisor, where there is one. */
 function announce(message: Readonly<Record<string, unknown>>): void {
-  process.send?.(message);
+  // One that is gone is told nothing, and that is no error.
+  process.send?.(message, undefined, undefined, () => undefined);
 }
 
 const routesOf = ({ models }: Snapshot): readonly Route[] => [...models.values()].flatMap(({ routes }) => routes);
 
-interface Ending {
+interface Surroundings {
+  readonly output: LogStream;
   /** Resolves when the service is to end. */
   readonly stopped: Promise<unknown>;
   readonly fatal: (error: Error) => void;
 }
 
 /** Starts everything. Resolves, once requests can be served or it is to end before that, with what stops it again. */
-async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<() => Promise<void>> {
-  const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, pino.destination({ dest: 1, sync: false }));
+async function serve(settings: Settings, { output, stopped, fatal }: Surroundings): Promise<() => Promise<void>> {
+  const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, output);
   const paths = runFolder(settings.WEIR_RUN);
   const url = settings.WEIR_DATABASE_URL;
   const store = await openStore({
@@ -203,6 +220,7 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     streams: () => extproc.open(),
     load: load.current,
     edgeOpening: valve.opening,
+    droppedLogRecords: output.dropped,
     standings: () =>
       [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.standing(model)]),
   });
@@ -279,7 +297,6 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     await structures.close();
     await link?.close();
     await store.close();
-    log.flush();
   };
 }
 

@@ -1,6 +1,7 @@
 import { systemClock } from './adapters/process/clock.ts';
 import { envoyAdmin } from './adapters/process/envoy-admin.ts';
 import { findEnvoy } from './adapters/process/find-envoy.ts';
+import { keepLogsSmall } from './adapters/process/log-file.ts';
 import { claimPort, type PortClaim } from './adapters/process/ports.ts';
 import { listenForStop, type StopSignals } from './adapters/process/stop-signals.ts';
 import { tieToThisProcess } from './adapters/process/tied-command.ts';
@@ -52,16 +53,17 @@ export async function run(argv: readonly string[]): Promise<number> {
 
 /** Brings everything up, says so, and takes everything down again, last first. */
 async function runUntilStopped(options: StartOptions, signals: StopSignals): Promise<void> {
-  const { data, source } = options;
+  const { data, source, silenceMs } = options;
   const { drain: stop, now } = signals;
   await using stack = new AsyncDisposableStack();
   const hurry = (graceMs: number): number => (now.aborted ? hurriedGraceMs : graceMs);
 
   const folders = await takeFolders(data, report);
   stack.defer(folders.release);
+  stack.defer(keepLogsSmall(folders.logs, systemClock));
   const port = await takePort(options.port);
   stack.defer(port.release);
-  const around: Surroundings = { data, folders, report, stop };
+  const around: Surroundings = { data, folders, report, stop, silenceMs };
 
   let place = await findPlace(source, { data, report, signal: stop });
   const binary = await findEnvoy({ env: process.env, report, signal: stop });

@@ -3,16 +3,18 @@ import type { JsonObject } from './typed.ts';
 
 const adminCluster = 'weir-admin';
 
-/** How much of the admin interface probes and Prometheus get: two pages, read only. Whoever has all of it can end Envoy. */
+/** How much of the admin interface probes and Prometheus get: three pages, read only. Whoever has all of it can end Envoy. */
 const pages = [
+  // The cheapest page that is 200 for as long as the main thread answers, also once Envoy was told that it is about to end.
+  { path: '/livez', page: '/hot_restart_version' },
   { path: '/readyz', page: '/ready' },
   { path: '/metrics', page: '/stats/prometheus' },
 ] as const;
 
 /**
- * A listener for probes and Prometheus, who cannot reach the admin interface's socket: `/livez` is answered by a worker
- * thread, `/readyz` and `/metrics` by the admin interface. `/readyz` is 503 while Envoy starts and once it has been told
- * that it is about to end.
+ * A listener for probes and Prometheus, who cannot reach the admin interface's socket. A worker thread takes the request and
+ * the main thread answers it: `/livez` fails when either of them hangs. `/readyz` is 503 while Envoy starts and once it
+ * has been told that it is about to end.
  */
 export function opsListener(ops: { readonly address: string; readonly port: number }): JsonObject {
   return {
@@ -58,7 +60,6 @@ const connectionManager: JsonObject = extension(
           name: 'ops',
           domains: ['*'],
           routes: [
-            { match: get('/livez'), direct_response: { status: 200, body: { inline_string: 'ok\n' } } },
             ...pages.map(({ path, page }) => ({
               match: get(path),
               route: { cluster: adminCluster, prefix_rewrite: page, timeout: '10s' },

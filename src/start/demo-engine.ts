@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isMap, parseAllDocuments } from 'yaml';
 import * as z from 'zod';
-import { startChild, type Child } from '../adapters/process/child.ts';
+import { startChild } from '../adapters/process/child.ts';
+import type { Launched } from '../adapters/process/supervise.ts';
 
 const program = fileURLToPath(new URL('../../examples/demo-engine/main.ts', import.meta.url));
 const examples = fileURLToPath(new URL('../../examples/manifests/', import.meta.url));
@@ -17,7 +18,7 @@ export function launchDemoEngine(options: {
   readonly port: number;
   readonly logPath: string;
   readonly onPort: (port: number) => void;
-}): { readonly child: Child; readonly isUp: Promise<void> } {
+}): Launched {
   const { promise: isUp, resolve } = Promise.withResolvers<void>();
   const child = startChild({
     command: process.execPath,

@@ -17,13 +17,15 @@ export interface Surroundings {
   readonly report: (line: string) => void;
   /** Aborted when the operator wants it to end. */
   readonly stop: AbortSignal;
+  /** How long the service and Envoy may leave questions without an answer; 0: for ever. */
+  readonly silenceMs: number;
 }
 
 const patienceMs = 120_000;
 
 /** Starts the demo engine and resolves to the folder of its manifests. */
 export async function startDemoEngine(
-  { data, folders, report, stop }: Surroundings,
+  { data, folders, report, stop, silenceMs }: Surroundings,
   own: (supervised: Supervised) => void,
 ): Promise<string> {
   let port = 0;
@@ -40,6 +42,8 @@ export async function startDemoEngine(
       }),
     onPid: (pid) => folders.record.note('the demo engine', pid),
     report,
+    silenceMs,
+    clock: systemClock,
   });
   own(engine);
   await waitUntilUp(engine, stop);
@@ -50,7 +54,7 @@ export async function startDemoEngine(
 
 /** Starts Envoy. Resolves when it accepts connections. */
 export async function startEnvoy(
-  { folders, report, stop }: Surroundings,
+  { folders, report, stop, silenceMs }: Surroundings,
   envoy: { readonly command: Command; readonly files: RunFolder; readonly admin: EnvoyAdmin },
   own: (supervised: Supervised) => void,
 ): Promise<void> {
@@ -66,6 +70,8 @@ export async function startEnvoy(
       }),
     onPid: (pid) => folders.record.note('Envoy', pid),
     report,
+    silenceMs,
+    clock: systemClock,
   });
   own(supervised);
   await waitUntilUp(supervised, stop);
@@ -73,7 +79,7 @@ export async function startEnvoy(
 
 /** Starts the service on a catalog. Resolves, when it serves, to the ports it has. */
 export async function startService(
-  { data, folders, report, stop }: Surroundings,
+  { data, folders, report, stop, silenceMs }: Surroundings,
   catalog: CatalogPlace,
   own: (supervised: Supervised) => void,
 ): Promise<ServicePorts> {
@@ -95,6 +101,8 @@ export async function startService(
       }),
     onPid: (pid) => folders.record.note('the service', pid),
     report,
+    silenceMs,
+    clock: systemClock,
   });
   own(supervised);
   await waitUntilUp(supervised, stop);

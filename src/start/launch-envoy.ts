@@ -1,7 +1,8 @@
 import { rmSync } from 'node:fs';
-import { startChild, type Child } from '../adapters/process/child.ts';
+import { startChild } from '../adapters/process/child.ts';
 import { pause } from '../adapters/process/clock.ts';
 import type { EnvoyAdmin } from '../adapters/process/envoy-admin.ts';
+import type { Launched } from '../adapters/process/supervise.ts';
 import type { Command } from '../adapters/process/tied-command.ts';
 
 const pollMs = 30;
@@ -16,11 +17,11 @@ export function launchEnvoy(
     readonly sockets: readonly string[];
     readonly over: AbortSignal;
   },
-): { readonly child: Child; readonly isUp: Promise<void> } {
+): Launched {
   for (const socket of options.sockets) rmSync(socket, { force: true });
   const child = startChild({ ...command, logPath: options.logPath });
   const watch = async (): Promise<void> => {
     while (!options.over.aborted && !(await options.admin.isLive())) await pause(pollMs, options.over);
   };
-  return { child, isUp: watch() };
+  return { child, isUp: watch(), isAnswering: options.admin.isAnswering };
 }

@@ -8,6 +8,8 @@ const serviceMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('fatal'), message: z.string() }),
   /** Something the operator should read while it goes on. */
   z.object({ type: z.literal('notice'), message: z.string() }),
+  /** The answer to `ping`. */
+  z.object({ type: z.literal('alive') }),
 ]);
 export type ServiceMessage = z.output<typeof serviceMessage>;
 

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import { startChild, type Child } from '../adapters/process/child.ts';
+import { startChild } from '../adapters/process/child.ts';
+import type { Launched } from '../adapters/process/supervise.ts';
 import { readServiceMessage } from './launch-message.ts';
 import { nodeFlags } from './node-flags.ts';
 import { replicaName } from './replica-name.ts';
@@ -14,6 +15,7 @@ const notForTheService = {
   WEIR_TLS_CERTIFICATE_FILE: undefined,
   WEIR_TLS_KEY_FILE: undefined,
   WEIR_TRUSTED_HOPS: undefined,
+  WEIR_WATCHDOG_SECONDS: undefined,
   WEIR_UPSTREAM_KEY: undefined,
 } as const;
 
@@ -47,9 +49,10 @@ function catalogSettings(catalog: CatalogPlace, data: string): Readonly<Record<s
 }
 
 /** Starts `weir serve`. `isUp` resolves when it says that it serves. */
-export function launchService(launch: ServiceLaunch): { readonly child: Child; readonly isUp: Promise<void> } {
+export function launchService(launch: ServiceLaunch): Launched {
   const { data, run, catalog, ports } = launch;
   const { promise: isUp, resolve } = Promise.withResolvers<void>();
+  let onAlive: (answered: true) => void = () => undefined;
   const child = startChild({
     command: process.execPath,
     args: [
@@ -79,10 +82,20 @@ export function launchService(launch: ServiceLaunch): { readonly child: Child; r
         case 'notice':
           launch.report(message.message);
           return;
+        case 'alive':
+          onAlive(true);
+          return;
         case undefined:
           return;
       }
     },
   });
-  return { child, isUp };
+  // Over the channel, which is there from the first moment on: its answer comes from the loop that serves.
+  const isAnswering = (): Promise<boolean> => {
+    const { promise, resolve: answer } = Promise.withResolvers<boolean>();
+    onAlive = answer;
+    child.send('ping');
+    return promise;
+  };
+  return { child, isUp, isAnswering };
 }

@@ -16,6 +16,7 @@ test('a folder of manifests takes the place of the demo engine, not of the demo 
     dataFlag: " --data '/d'",
     demo: true,
     source: { kind: 'manifests', folder: '/m' },
+    silenceMs: 15_000,
   });
 });
 
@@ -41,6 +42,12 @@ test('an upstream costs nothing unless a price is given', () => {
   });
   expect(priced?.source).toMatchObject({ key: 'k', price: { prompt: '0.0000001', completion: '0.0000004' } });
   expect(priced?.source.kind === 'upstream' && priced.source.url.href).toBe('http://127.0.0.1:1/');
+});
+
+test('the watchdog waits fifteen seconds unless told otherwise', () => {
+  expect(readStartOptions([], { WEIR_WATCHDOG_SECONDS: '' })?.silenceMs).toBe(15_000);
+  expect(readStartOptions([], { WEIR_WATCHDOG_SECONDS: '0' })?.silenceMs).toBe(0);
+  expect(() => readStartOptions([], { WEIR_WATCHDOG_SECONDS: '15s' })).toThrow('WEIR_WATCHDOG_SECONDS: expected');
 });
 
 test('the help is asked for', () => {

@@ -32,7 +32,11 @@ export interface StartOptions {
   /** ` --data DIR` the way other commands need it; empty for the default, and where the environment names the database. */
   readonly dataFlag: string;
   readonly source: CatalogSource;
+  /** How long the service and Envoy may leave questions without an answer before they are ended; 0: for ever. */
+  readonly silenceMs: number;
 }
+
+const usualWatchdogSeconds = 15;
 
 export const startHelp = `Usage: weir start [options]     (npm start -- [options])
 
@@ -50,7 +54,8 @@ Starts the gateway on this machine: Envoy, the service and, unless told otherwis
   --help                  this text
 
 Settings from the environment: ENVOY_PATH (the Envoy to use), WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE (PEM;
-callers then use https), WEIR_TRUSTED_HOPS (proxies in front), and those of \`weir serve --help\`.`;
+callers then use https), WEIR_TRUSTED_HOPS (proxies in front), WEIR_WATCHDOG_SECONDS (a service or an Envoy that has not
+answered for so long is ended and started again; default 15, 0: never), and those of \`weir serve --help\`.`;
 
 const flags = {
   manifests: { type: 'string' },
@@ -88,6 +93,7 @@ export function readStartOptions(
     dataFlag: isDefault || url !== '' ? '' : ` --data '${data}'`,
     demo: !values['no-demo'],
     source: readSource(values, { env, typedIn }),
+    silenceMs: readWatchdogSeconds(env['WEIR_WATCHDOG_SECONDS'] ?? '') * 1000,
   };
 }
 
@@ -98,6 +104,12 @@ function parse(argv: readonly string[]) {
     const reason = messageOf(error).split(/\.\s/)[0];
     throw new StartRefusal(`${reason}. \`weir start --help\` lists the options.`, { cause: error });
   }
+}
+
+function readWatchdogSeconds(text: string): number {
+  if (text === '') return usualWatchdogSeconds;
+  if (/^\d{1,4}$/.test(text)) return Number(text);
+  throw new StartRefusal(`WEIR_WATCHDOG_SECONDS: expected a whole number from 0 to 9999, got "${text}".`);
 }
 
 function readSource(

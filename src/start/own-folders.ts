@@ -31,7 +31,7 @@ export async function takeFolders(data: string, report: (line: string) => void):
   }
   await endLeftOvers(run, { graceMs: leftOverGraceMs, report });
   removeSockets(run);
-  const record = keepProcessRecord(run);
+  const record = keepProcessRecord(run, report);
   record.note(supervisor, process.pid);
   return {
     run,

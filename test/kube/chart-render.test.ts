@@ -264,6 +264,17 @@ describe('the pod', () => {
     expect(args.map((arg) => (arg === 'warning' ? 'warn' : arg))).toEqual(usual);
   });
 
+  test('ends a service or an Envoy that has not answered for about as long as `weir start` waits', async () => {
+    const { spec } = podOf(objectsIn(await template({})));
+    const watched = [...spec.initContainers, ...spec.containers].filter(({ name }) => name !== 'bootstrap');
+    expect(watched.map(({ name }) => name)).toEqual(['envoy', 'service']);
+    for (const { livenessProbe: probe } of watched) {
+      expect(probe?.httpGet.path).toBe('/livez');
+      expect((probe?.periodSeconds ?? 0) * (probe?.failureThreshold ?? 0)).toBe(20);
+      expect(probe?.timeoutSeconds).toBe(5);
+    }
+  });
+
   test('has time for the longest stream, for load balancers and for the service', async () => {
     const { spec } = podOf(objectsIn(await template({ drain: { holdSeconds: 20, longestStreamSeconds: 1800 } })));
     expect(spec.terminationGracePeriodSeconds).toBe(20 + 1800 + 30 + 15);

@@ -157,11 +157,12 @@ spec:
         httpGet: {path: /readyz, port: envoy-ops}
         periodSeconds: 1
         failureThreshold: 60
+      # Ended after 20 s without an answer, like the service below.
       livenessProbe:
         httpGet: {path: /livez, port: envoy-ops}
-        periodSeconds: 10
+        periodSeconds: 5
         timeoutSeconds: 5
-        failureThreshold: 3
+        failureThreshold: 4
         terminationGracePeriodSeconds: 10
       readinessProbe:
         httpGet: {path: /readyz, port: envoy-ops}
@@ -248,9 +249,9 @@ spec:
       # It has its own, short grace: a service that hangs has no stream to finish.
       livenessProbe:
         httpGet: {path: /livez, port: ops}
-        periodSeconds: 10
+        periodSeconds: 5
         timeoutSeconds: 5
-        failureThreshold: 6
+        failureThreshold: 4
         terminationGracePeriodSeconds: 30
       readinessProbe:
         httpGet: {path: /readyz, port: ops}

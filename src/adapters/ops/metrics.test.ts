@@ -41,6 +41,14 @@ it('shows how busy the service itself is, and what it turned away for that', asy
   );
 });
 
+it('counts the records that the log dropped, and none twice', async () => {
+  let dropped = 2;
+  const metrics = createMetrics({ inFlight: () => 0, streams: () => 0, droppedLogRecords: () => dropped });
+  expect(await metrics.render()).toContain('\nweir_log_dropped_total 2\n');
+  dropped = 5;
+  expect(await metrics.render()).toContain('\nweir_log_dropped_total 5\n');
+});
+
 it('measures no first token where none came', async () => {
   const metrics = createMetrics({ inFlight: () => 0, streams: () => 0 });
   const { firstTokenMs: _, ...outcome } = sampleOutcome({ kind: 'failed' });

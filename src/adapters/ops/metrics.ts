@@ -36,6 +36,7 @@ export function createMetrics(gauges: {
   /** Absent: this process is the only one, and its limits need nobody else. */
   readonly sharing?: () => SharingFigures;
   readonly blockedAddresses?: () => number;
+  readonly droppedLogRecords?: () => number;
   readonly store?: () => StoreFigures;
   /** How old the catalog may be; undefined while there is none. Absent: it is never behind its source. */
   readonly catalogAgeMs?: () => number | undefined;
@@ -112,7 +113,16 @@ export function createMetrics(gauges: {
       this.set(edgeOpening?.() ?? 1);
     },
   });
-  const { sharing, blockedAddresses = () => 0 } = gauges;
+  const { sharing, blockedAddresses = () => 0, droppedLogRecords = () => 0 } = gauges;
+  new Counter({
+    name: 'weir_log_dropped_total',
+    help: 'Records of the log that were dropped because they could not be written.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(droppedLogRecords());
+    },
+  });
   new Gauge({
     ...{ name: 'weir_blocked_addresses', help: 'Addresses blocked for failed authentication.', registers },
     collect() {

@@ -15,6 +15,10 @@ export interface Child {
   readonly lastLines: () => readonly string[];
   /** Asks it to end, and ends it and its whole process group when it has not within `graceMs`. */
   readonly stop: (graceMs: number) => Promise<void>;
+  /** Ends it and its process group without asking, also when it is stopped (SIGSTOP). */
+  readonly kill: () => void;
+  /** Says something to it over its channel; nothing happens when there is none. */
+  readonly send: (message: string) => void;
 }
 
 export interface ChildOptions {
@@ -35,13 +39,14 @@ const shownLines = 12;
  */
 export function startChild({ command, args, env = {}, logPath, onMessage }: ChildOptions): Child {
   const log = openLog(logPath);
-  const from = fstatSync(log).size;
+  const from = log === undefined ? 0 : fstatSync(log).size;
+  const output = log ?? 'ignore';
   const child = spawn(command, [...args], {
     detached: true,
     env: { ...process.env, ...env },
-    stdio: ['ignore', log, log, ...(onMessage === undefined ? [] : (['ipc'] as const))],
+    stdio: ['ignore', output, output, ...(onMessage === undefined ? [] : (['ipc'] as const))],
   });
-  closeSync(log);
+  if (log !== undefined) closeSync(log);
   if (onMessage !== undefined) child.on('message', onMessage);
 
   const ended = new Promise<Ending>((resolve) => {
@@ -66,7 +71,20 @@ export function startChild({ command, args, env = {}, logPath, onMessage }: Chil
     await ended;
   };
 
-  return { pid: child.pid, ended, lastLines: () => tailLog(logPath, { from, lines: shownLines }), stop };
+  return {
+    pid: child.pid,
+    ended,
+    lastLines: () => tailLog(logPath, { from, lines: shownLines }),
+    stop,
+    kill: () => {
+      if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+        signalGroup(child.pid, 'SIGKILL');
+    },
+    send: (message) => {
+      // One that ends at this moment does not hear it, which its end says better.
+      if (child.connected) child.send(message, () => undefined);
+    },
+  };
 }
 
 /** Signals a process group; one that is gone already is no error. */

@@ -4,6 +4,8 @@ import { request } from 'node:http';
 export interface EnvoyAdmin {
   /** Whether Envoy is up and has its listeners. Never rejects. */
   readonly isLive: () => Promise<boolean>;
+  /** Whether Envoy answers at all, be it that it starts or ends. Never rejects. */
+  readonly isAnswering: () => Promise<boolean>;
   /** Stops taking connections; those that are open end with their next answer. */
   readonly drain: () => Promise<void>;
   /** Has it say that it is about to end: `/readyz` is 503, and open connections end with their next answer. It goes on serving. */
@@ -23,6 +25,11 @@ export function envoyAdmin(socketPath: string): EnvoyAdmin {
         return false;
       }
     },
+    isAnswering: () =>
+      ask(socketPath, 'GET', '/ready').then(
+        () => true,
+        () => false,
+      ),
     drain: async () => {
       // The first call tells open connections to close after their answer, the second closes the door.
       await ask(socketPath, 'POST', '/drain_listeners?graceful&skip_exit');

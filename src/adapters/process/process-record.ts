@@ -1,5 +1,6 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { messageOf } from '../../core/message-of.ts';
 import { systemClock, pause } from './clock.ts';
 import { signalGroup } from './child.ts';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.ts';
@@ -12,15 +13,20 @@ export interface ProcessRecord {
 
 const pollMs = 20;
 
-export function keepProcessRecord(runFolder: string): ProcessRecord {
+export function keepProcessRecord(runFolder: string, report: (line: string) => void): ProcessRecord {
   const file = fileIn(runFolder);
   const known = new Map<string, ProcessIdentity>();
   const note = (name: string, pid: number | undefined): void => {
     const identity = pid === undefined ? undefined : identify(pid);
     if (identity === undefined) known.delete(name);
     else known.set(name, identity);
-    writeFileSync(`${file}.new`, JSON.stringify(Object.fromEntries(known)), { mode: 0o600 });
-    renameSync(`${file}.new`, file);
+    try {
+      writeFileSync(`${file}.new`, JSON.stringify(Object.fromEntries(known)), { mode: 0o600 });
+      renameSync(`${file}.new`, file);
+    } catch (error) {
+      // A full disk must not keep what has died from being started again.
+      report(`The pid of ${name} could not be written down: ${messageOf(error)}.`);
+    }
   };
   return { note, remove: () => rmSync(file, { force: true }) };
 }

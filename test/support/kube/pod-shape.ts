@@ -46,6 +46,9 @@ export interface Variable {
 
 export interface Probe {
   readonly httpGet: { readonly path: string; readonly port: string };
+  readonly periodSeconds?: number;
+  readonly timeoutSeconds?: number;
+  readonly failureThreshold?: number;
 }
 
 export interface Volume {

@@ -1,0 +1,114 @@
+import { execFileSync } from 'node:child_process';
+import {
+  appendFileSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  symlinkSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { metricIn } from '../support/metric-in.ts';
+import { allGone, chat, newDataFolder, removeStarts, start, type Started } from '../support/start.ts';
+
+afterEach(removeStarts);
+
+/** Less than the supervisor gives a service to end by itself. */
+const byItselfMs = 8_000;
+
+/** A gateway that logs every request, to something in the place of its service's log. */
+function startLoggingTo(target: string): Promise<Started> {
+  const data = newDataFolder();
+  mkdirSync(join(data, 'logs'));
+  symlinkSync(target, join(data, 'logs', 'service.log'));
+  return start([], { data, env: { WEIR_LOG_LEVEL: 'debug' } });
+}
+
+async function expectServing(gateway: Started): Promise<void> {
+  for (let request = 0; request < 5; request += 1) expect((await chat(gateway, {})).status).toBe(200);
+  expect((await fetch(new URL('/livez', gateway.opsUrl))).status).toBe(200);
+}
+
+const droppedBy = async (gateway: Started): Promise<number> =>
+  metricIn(await (await fetch(gateway.opsUrl)).text(), 'weir_log_dropped_total');
+
+async function expectEndByItself(gateway: Started): Promise<void> {
+  const pids = gateway.processes();
+  const askedAt = performance.now();
+  const { code, stderr } = await gateway.stop();
+  expect(performance.now() - askedAt).toBeLessThan(byItselfMs);
+  expect(code).toBe(0);
+  expect(stderr).not.toContain('starting it again');
+  await allGone(pids, 0);
+}
+
+test('a service whose log is on a full disk serves, counts what it drops and ends by itself', async () => {
+  const gateway = await startLoggingTo('/dev/full');
+  await expectServing(gateway);
+  const dropped = await droppedBy(gateway);
+  expect(dropped).toBeGreaterThan(0);
+  await expectServing(gateway);
+  await expect.poll(() => droppedBy(gateway)).toBeGreaterThan(dropped);
+  await expectEndByItself(gateway);
+});
+
+/** A pipe that is full already. Nobody reads from it until the test does. */
+function fullPipe(path: string) {
+  execFileSync('sh', ['-c', 'mkfifo "$0"', path]);
+  const pipe = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+  const page = Buffer.alloc(4096, ' ');
+  const transfer = (move: () => number): string => {
+    for (;;) {
+      try {
+        move();
+      } catch (error) {
+        return String(error);
+      }
+    }
+  };
+  expect(transfer(() => writeSync(pipe, page))).toContain('EAGAIN');
+  return {
+    /** Takes out all that is in it. */
+    read: (): string => {
+      let text = '';
+      expect(transfer(() => readSync(pipe, page) && (text += page.toString()).length)).toContain('EAGAIN');
+      return text;
+    },
+    close: () => closeSync(pipe),
+  };
+}
+
+test('a service whose log is a pipe that nobody reads serves and ends by itself', async () => {
+  const path = join(newDataFolder(), 'pipe');
+  const pipe = fullPipe(path);
+  const gateway = await startLoggingTo(path);
+  await expectServing(gateway);
+  await expectEndByItself(gateway);
+  pipe.close();
+});
+
+test('a pipe that is read again gets the log from where it stopped', async () => {
+  const path = join(newDataFolder(), 'pipe');
+  const pipe = fullPipe(path);
+  const gateway = await startLoggingTo(path);
+  await expectServing(gateway);
+  let text = '';
+  await expect.poll(() => (text += pipe.read()), { timeout: 10_000 }).toContain('"msg":"ready"');
+  await expectEndByItself(gateway);
+  pipe.close();
+});
+
+test('logs that have grown large are put aside while the gateway runs, and go on', async () => {
+  const gateway = await start([], { env: { WEIR_LOG_LEVEL: 'debug' } });
+  const logs = ['service', 'envoy', 'demo-engine'].map((name) => join(gateway.data, 'logs', `${name}.log`));
+  for (const log of logs) appendFileSync(log, `${'x'.repeat(17 * 1024 * 1024)}\n`);
+  for (const log of logs) await expect.poll(() => existsSync(`${log}.1`), { timeout: 10_000 }).toBe(true);
+  await expectServing(gateway);
+  await expect.poll(() => readFileSync(logs[0] ?? '', 'utf8')).toContain('"msg":"request ended"');
+  expect(readFileSync(logs[0] ?? '', 'utf8')).toMatch(/^\{/);
+});
