@@ -11,6 +11,11 @@ export interface ImagePart {
   /** An https URL or a data URL. */
   readonly url: string;
   readonly detail?: 'auto' | 'low' | 'high';
+  /**
+   * What a model that takes no images is told in its place, for an image that a tool brought. Absent: the caller's own image,
+   * and such a model refuses the request.
+   */
+  readonly alternative?: string;
 }
 
 export type Content = string | readonly (TextPart | ImagePart)[];
