@@ -58,7 +58,7 @@ function parsed(json: string): unknown {
 }
 
 function readFrame(frame: string): Json & { readonly type: string } {
-  const [, name, data] = /^event: (\w+)\ndata: (\{.*\})$/.exec(frame) ?? [];
+  const [, name, data] = /^event: (\w+)\ndata: (\{[^\r\n]*\})$/.exec(frame) ?? [];
   check(name !== undefined && data !== undefined, 'a frame is the name of an event and one line of JSON', frame);
   const event = parsed(data);
   check(isObject(event) && event['type'] === name, 'an event has the type of its name', frame);
