@@ -64,13 +64,17 @@ function sentAs(
 
 const featureTable = (): string =>
   markdownTable(
-    ['engine', 'tools', '`tool_choice`', '`response_format`', 'refused together', 'output cap', 'replayed reasoning'],
+    [
+      ...['engine', 'tools', '`tool_choice`', '`response_format`', 'refused together', 'system messages'],
+      ...['output cap', 'replayed reasoning'],
+    ],
     all.map(({ name, capabilities: can, capField, reasoningField }) => [
       name,
       byTransport(yes(can.tools.json), yes(can.tools.stream)),
       listed(can.toolChoice),
       byTransport(listed(can.responseFormats.json), listed(can.responseFormats.stream)),
       can.conflicts.map((conflict) => conflict.map(code).join(' + ')).join('; ') || '–',
+      can.systemMessages === 'Leading' ? 'leading ones' : 'anywhere',
       code(capField),
       reasoningField === 'none' ? 'left out' : code(reasoningField),
     ]),
@@ -145,6 +149,11 @@ ${featureTable()}
 - No route for the \`response_format\` in the transport asked for, streamed or not: 400 \`response_format_not_supported\`.
 - Each part could be had, but nowhere all of them: 400 \`param_combination_not_supported\`. *Reasoning* counts when it is on, and it is on unless turned off.
 - \`developer\` messages are \`system\` messages; lists of text parts are strings; \`image_url\` parts go to models that take images only.
+- Where an engine takes system messages at the beginning only, the leading ones are joined, and each later one becomes part of a user's turn, between \`<system-message>\` and \`</system-message>\`.
+  A model with a tokenizer is known by its chat template; else the table says it.
+- \`tool_choice\` of type \`allowed_tools\` leaves the other tools out. A tool of type \`custom\` is a function with one text, and its calls come back as \`custom\`; a grammar for it is a 400, for
+  no engine can be held to one. \`functions\` and \`function_call\` are read as tools, and answered as \`function_call\`.
+- \`file\` parts are taken where their \`file_data\` is text (\`data:text/…\`); other files and \`input_audio\` are a 400 that names the part.
 
 ## Reasoning
 

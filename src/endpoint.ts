@@ -13,8 +13,10 @@ const kinds: ReadonlyMap<string, Endpoint['kind']> = new Map([
   ['POST /v1/chat/completions', 'answer'],
   ['POST /v1/messages', 'answer'],
   ['GET /v1/models', 'models'],
+  ['HEAD /v1/models', 'models'],
   ['OPTIONS /v1/models', 'models-preflight'],
   ['GET /healthz', 'health'],
+  ['HEAD /healthz', 'health'],
 ]);
 
 export function endpointOf({ method, path }: Pick<RequestHead, 'method' | 'path'>): Endpoint {

@@ -125,7 +125,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       checkSearch(prepared.request, options.search);
       const plan = planFor(prepared, snapshot);
       const { model, routes } = plan;
-      const counting = promptCounting(model, templateArguments(routes[0].target));
+      const { target } = routes[0];
+      const counting = promptCounting(model, { templateArguments: templateArguments(target), form: target.form });
       await checkContext(prepared, { model, tokenizers, counting });
       const counters = countersFor(prepared, { model, tokenizers, counting });
       const counted = counters === undefined ? {} : { counters };
@@ -144,7 +145,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   function planFor(prepared: PreparedRequest, snapshot: Snapshot): Plan {
     try {
-      return makePlan(prepared, { snapshot, capabilitiesOf, turn: options.random(), health, affinity });
+      return makePlan(prepared, {
+        snapshot,
+        capabilitiesOf,
+        turn: options.random(),
+        health,
+        affinity,
+        boundsOf: tokenizers.boundsOf,
+      });
     } catch (error) {
       if (asFailure(error).code === 'no_capacity') telemetry.unavailable(prepared.request.modelId);
       throw error;

@@ -12,7 +12,7 @@ import type { PromptCountAsk } from './core/prepared.ts';
 import type { PrepareReply, PrepareTask } from './core/prepare-task.ts';
 import type { Request } from './core/request.ts';
 import type { PromptCount } from './core/tokenizer.ts';
-import { readBody, writeBody } from './prepare.ts';
+import { promptOf, readBody, writeBody } from './prepare.ts';
 import type { SealFiles } from './seal-files.ts';
 
 /** Most time one count may take, milliseconds. */
@@ -35,12 +35,12 @@ function heldRequest(handle: number): Request {
   return request;
 }
 
-async function count({ messages, tools }: Request, ask: PromptCountAsk): Promise<PromptCount> {
-  const { tokenizerPath, templateArguments, ...options } = ask;
+async function count(request: Request, ask: PromptCountAsk): Promise<PromptCount> {
+  const { tokenizerPath, templateArguments, form, ...options } = ask;
   const tokenizer = await tokenizers.get(tokenizerPath).catch(() => undefined);
   if (tokenizer === undefined) return { kind: 'unknown', reason: 'tokenizer' };
   const allowance = { milliseconds: allowanceMs, elapsed: () => performance.now() };
-  return countPrompt(tokenizer, { messages, tools, templateArguments }, { ...options, ...allowance });
+  return countPrompt(tokenizer, promptOf(request, { templateArguments, form }), { ...options, ...allowance });
 }
 
 async function work(task: PrepareTask): Promise<PrepareReply> {

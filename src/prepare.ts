@@ -2,10 +2,11 @@ import type { RequestTarget } from './core/capability.ts';
 import type { Surface } from './core/dialect.ts';
 import { Failure } from './core/failure.ts';
 import { prefixesOf } from './core/prefixes.ts';
-import type { PreparedRequest } from './core/prepared.ts';
+import type { PreparedRequest, PromptCounting } from './core/prepared.ts';
 import type { Request } from './core/request.ts';
-import type { PromptShape, Tokenizers } from './core/tokenizer.ts';
+import type { Prompt, PromptShape, Tokenizers } from './core/tokenizer.ts';
 import type { SearchSeal } from './core/web-search.ts';
+import { arrangeMessages } from './dialects/arrange-messages.ts';
 import { writeRequest } from './dialects/chat/write-request.ts';
 import { dialects } from './dialects/dialects.ts';
 
@@ -62,12 +63,18 @@ export function readBody(
 function shapeOf(request: Request, size: Size): PromptShape {
   const { messages, tools } = request;
   let images = 0;
+  let callerImages = 0;
   let toolCalls = 0;
   for (const message of messages) {
-    if (Array.isArray(message.content)) for (const part of message.content) if (part.type === 'image') images += 1;
+    for (const part of Array.isArray(message.content) ? message.content : []) {
+      if (part.type !== 'image') continue;
+      images += 1;
+      if (part.alternative === undefined) callerImages += 1;
+    }
     if (message.role === 'assistant') toolCalls += message.toolCalls?.length ?? 0;
   }
-  return { ...size, messages: messages.length, tools: tools.length, toolCalls, images, prefixes: prefixesOf(request) };
+  const counts = { messages: messages.length, tools: tools.length, toolCalls, images, callerImages };
+  return { ...size, ...counts, prefixes: prefixesOf(request) };
 }
 
 /** Writes the body for an engine. Throws `invalid_request` when something in it is nested too deeply to be written. */
@@ -82,19 +89,26 @@ export function writeBody(request: Request, target: RequestTarget): string {
   }
 }
 
+/** What of a request its prompt is made of, for an engine that is told this. */
+export function promptOf(
+  { messages, tools }: Pick<Request, 'messages' | 'tools'>,
+  { templateArguments, form }: Pick<PromptCounting, 'templateArguments' | 'form'>,
+): Prompt {
+  return { messages: form === undefined ? messages : arrangeMessages(messages, form), tools, templateArguments };
+}
+
 /** Reads a body here and now. For small ones: a large one is read in a worker, so that it holds up nobody else. */
 export function prepareHere(
   bytes: Uint8Array,
   { countPrompt, ...how }: ReadAs & { readonly countPrompt: Tokenizers['countPrompt'] },
 ): PreparedRequest {
   const { request, shape } = readBody(bytes, how);
-  const { messages, tools } = request;
   return {
     request,
     shape,
     bodyFor: (target) => writeBody(request, target),
-    countPrompt: ({ tokenizerPath, templateArguments, ...options }) =>
-      countPrompt(tokenizerPath, { messages, tools, templateArguments }, options),
+    countPrompt: ({ tokenizerPath, templateArguments, form, ...options }) =>
+      countPrompt(tokenizerPath, promptOf(request, { templateArguments, form }), options),
     release: () => undefined,
   };
 }

@@ -5,6 +5,7 @@ import { Failure } from './core/failure.ts';
 import type { Request } from './core/request.ts';
 import type { Bill } from './core/usage.ts';
 import { eventStreamType } from './dialects/sse.ts';
+import { requestIdHeaders } from './request-id.ts';
 
 /** How an answer reaches its caller: as a stream, or whole. */
 export interface Relay {
@@ -30,7 +31,8 @@ export interface RelayOptions {
 export function relayAnswer(options: RelayOptions): Relay {
   const { stream, inert } = options.request;
   const named: Headers = inert.length === 0 ? [] : [['x-service-inert-params', inert.join(', ')]];
-  const headers: Headers = [['cache-control', 'no-store'], ...options.headers, ...named];
+  const id = requestIdHeaders(options.dialect, options.exchange.head);
+  const headers: Headers = [['cache-control', 'no-store'], ...id, ...options.headers, ...named];
   return stream ? relayStream({ ...options, headers }) : relayJson({ ...options, headers });
 }
 

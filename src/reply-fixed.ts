@@ -5,7 +5,7 @@ import type { Endpoint } from './endpoint.ts';
 const json: Headers = [['content-type', 'application/json']];
 const preflight: Headers = [
   ['access-control-allow-origin', '*'],
-  ['access-control-allow-methods', 'GET'],
+  ['access-control-allow-methods', 'GET, HEAD'],
   ['access-control-allow-headers', '*'],
   ['access-control-max-age', '86400'],
 ];

@@ -11,6 +11,16 @@ export type StructuredFormat = 'json_object' | 'json_schema';
 /** Parts of a request that an engine may take alone, but not together with another. */
 export type Feature = ParameterName | 'tools' | 'tool_choice' | 'response_format' | 'reasoning';
 
+/** Where an engine takes system messages: at the beginning, or wherever they stand. */
+export type SystemMessages = 'Leading' | 'Anywhere';
+
+/** How a conversation is put for a model that may not take it as it was sent. */
+export interface MessageForm {
+  readonly systemMessages: SystemMessages;
+  /** `described`: the model takes no images, and those that tools brought are put in words. */
+  readonly images: 'sent' | 'described';
+}
+
 /** How an engine is made to go on with a partial answer, as a trailing assistant message. engines.md §5. */
 export type Continuation =
   | 'none'
@@ -55,6 +65,8 @@ export interface Capabilities {
   /** Features that it refuses together. */
   readonly conflicts: readonly (readonly Feature[])[];
   readonly reasoning: ReasoningControl;
+  /** Where the chat template of its usual models takes them; the operator, or the model's own template, may know better. */
+  readonly systemMessages: SystemMessages;
   /** How its reasoning stands inside its text, where it does. */
   readonly inlineReasoning?: InlineReasoningNames;
   readonly continuation: Continuation;
@@ -100,6 +112,8 @@ export interface RequestTarget {
   readonly parameters: readonly ParameterName[];
   /** Set when no tool is to be called on a route that cannot be told so: its engine hears of none. */
   readonly withholdsTools?: true;
+  /** How the conversation is put. Absent: as it was sent. */
+  readonly form?: MessageForm;
   readonly reasoning?: ReasoningSetting;
   /** Set when one choice is asked for again. */
   readonly resume?: Resume;

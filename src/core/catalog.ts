@@ -4,6 +4,7 @@ import type {
   InlineReasoningNames,
   ParameterName,
   ReasoningControl,
+  SystemMessages,
   ToolChoiceForm,
 } from './capability.ts';
 import type { Prices } from './usage.ts';
@@ -69,6 +70,7 @@ export interface CapabilityOverrides {
   readonly conflicts?: readonly (readonly Feature[])[];
   readonly reasoning?: Partial<ReasoningControl>;
   readonly inlineReasoning?: InlineReasoningNames;
+  readonly systemMessages?: SystemMessages;
   readonly continuation?: boolean;
   readonly continuationMark?: Exclude<Continuation, 'none'>;
 }

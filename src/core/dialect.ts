@@ -20,7 +20,7 @@ export interface AnswerIdentity {
 }
 
 /** What a writer must know of the request that it answers. */
-export type AskedAnswer = Pick<Request, 'includeUsage' | 'sampling'>;
+export type AskedAnswer = Pick<Request, 'includeUsage' | 'sampling' | 'callForm'>;
 
 /** A synchronous machine: answer events in, server-sent events out. */
 export interface StreamWriter {
@@ -48,6 +48,8 @@ export interface Dialect {
   readonly idPrefixes: { readonly request: string; readonly toolCall: string };
   /** Where its clients put the key, in the order in which it is looked for. */
   readonly keyHeaders: readonly [KeyHeader, ...KeyHeader[]];
+  /** Header in which its clients read the id of a request, besides `x-request-id`. */
+  readonly requestIdHeader?: 'request-id';
   /** Reads a parsed body; `seal` opens what searches found, where this deployment can. Throws `invalid_request` with the path of the first field at fault, and the other refusals of its fields. */
   readonly readRequest: (body: unknown, seal?: SearchSeal) => Request;
   readonly createStreamWriter: (identity: AnswerIdentity, asked: AskedAnswer) => StreamWriter;

@@ -1,4 +1,4 @@
-import type { RequestTarget } from './capability.ts';
+import type { MessageForm, RequestTarget } from './capability.ts';
 import type { Model } from './catalog.ts';
 import type { Request } from './request.ts';
 import type { PromptCount, PromptCountOptions, PromptShape } from './tokenizer.ts';
@@ -8,6 +8,8 @@ export interface PromptCounting extends Pick<PromptCountOptions, 'tokensPerImage
   /** Folder under the tokenizer root. */
   readonly tokenizerPath: string;
   readonly templateArguments: Readonly<Record<string, unknown>>;
+  /** How the conversation is put; absent: as it was sent. */
+  readonly form: MessageForm | undefined;
 }
 
 /** How a prompt is to be counted, and how far. */
@@ -16,11 +18,11 @@ export interface PromptCountAsk extends PromptCounting, PromptCountOptions {}
 /** What a model's prompts are counted with; undefined when it has no tokenizer. */
 export function promptCounting(
   { tokenizer }: Pick<Model, 'tokenizer'>,
-  templateArguments: PromptCounting['templateArguments'],
+  { templateArguments, form }: Pick<PromptCounting, 'templateArguments' | 'form'>,
 ): PromptCounting | undefined {
   if (tokenizer === undefined) return undefined;
   const { path: tokenizerPath, tokensPerImage } = tokenizer;
-  return { tokenizerPath, templateArguments, ...(tokensPerImage === undefined ? {} : { tokensPerImage }) };
+  return { tokenizerPath, templateArguments, form, ...(tokensPerImage === undefined ? {} : { tokensPerImage }) };
 }
 
 /** A request that has been read and checked. Its messages may be held elsewhere, in a worker, when they are large. */

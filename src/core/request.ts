@@ -11,6 +11,11 @@ export interface ImagePart {
   /** An https URL or a data URL. */
   readonly url: string;
   readonly detail?: 'auto' | 'low' | 'high';
+  /**
+   * What a model that takes no images is told in its place, for an image that a tool brought. Absent: the caller's own image,
+   * and such a model refuses the request.
+   */
+  readonly alternative?: string;
 }
 
 export type Content = string | readonly (TextPart | ImagePart)[];
@@ -55,6 +60,14 @@ export type ResponseFormat =
       readonly strict?: boolean;
     };
 
+/** How a caller wants the calls of tools written that differ from functions in name only. */
+export interface CallForm {
+  /** Tools that take free text in place of arguments: their calls carry the text itself. */
+  readonly customTools: readonly string[];
+  /** The caller knows the format's first form only: one `function_call`, in place of `tool_calls`. */
+  readonly functionCall: boolean;
+}
+
 /** What the caller asked of reasoning. Omitted: on, at the deepest setting (service specification §4.1.1). */
 export interface ReasoningAsk {
   readonly enabled: boolean;
@@ -92,6 +105,8 @@ export interface Request {
   /** What searches of earlier turns found, as far as it was sent back: an answer may cite it. */
   readonly sources?: readonly Source[];
   readonly toolChoice?: ToolChoice;
+  /** Absent: calls are written as calls of functions. */
+  readonly callForm?: CallForm;
   readonly responseFormat?: ResponseFormat;
   readonly reasoning?: ReasoningAsk;
   /** Cap on reasoning plus answer, tokens. */

@@ -1,3 +1,4 @@
+import type { SystemMessages } from './capability.ts';
 import type { Message, Tool } from './request.ts';
 
 /** What of a request becomes its prompt. */
@@ -57,6 +58,8 @@ export interface TokenizerBounds {
     /** What it adds when there are tools or calls; absent when it cannot be told. */
     readonly tools?: { readonly base: number; readonly perTool: number; readonly perCall: number };
   };
+  /** Where the template takes system messages. */
+  readonly systemMessages?: SystemMessages;
 }
 
 export type TokenizerLoad =
@@ -91,6 +94,8 @@ export interface PromptShape {
   readonly tools: number;
   readonly toolCalls: number;
   readonly images: number;
+  /** Those of them that the caller himself shows, not one of his tools. */
+  readonly callerImages: number;
   /** Digests of how it begins, shortest first (`prefixesOf`): requests that share one are better served by the same engine. */
   readonly prefixes: readonly number[];
 }

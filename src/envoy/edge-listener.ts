@@ -104,10 +104,11 @@ function identity(trustedHops: number): JsonObject {
   };
 }
 
+/** An escaped slash is part of a name, as in `/v1/models/org%2Fmodel`, which client libraries ask for: there is nothing there. */
 const pathRules: JsonObject = {
   normalize_path: true,
   merge_slashes: true,
-  path_with_escaped_slashes_action: 'REJECT_REQUEST',
+  path_with_escaped_slashes_action: 'KEEP_UNCHANGED',
 };
 
 const limits: JsonObject = {

@@ -6,9 +6,9 @@ export const extprocFilter = 'weir.service';
 
 /** Every path and method of the surface (service specification §4). Query strings do not matter. */
 const served = [
-  { method: 'POST', path: '/v1/chat/completions' },
-  { method: 'POST', path: '/v1/messages' },
-  { method: 'GET', path: '/healthz' },
+  { method: { exact: 'POST' }, path: '/v1/chat/completions' },
+  { method: { exact: 'POST' }, path: '/v1/messages' },
+  { method: { safe_regex: { regex: 'GET|HEAD' } }, path: '/healthz' },
 ] as const;
 
 /** Routes of the edge: the service answers what is in the contract, Envoy itself answers 404 to everything else. */
@@ -26,9 +26,9 @@ export function edgeRoutes(models: { readonly perMinute: number; readonly burst:
             match: { prefix: '/', headers: [{ name: ':authority', string_match: { contains: ',' } }] },
             direct_response: { status: 400 },
           },
-          ...served.map(({ method, path }) => toService({ exact: method }, path)),
+          ...served.map(({ method, path }) => toService(method, path)),
           // With the preflight of browsers, in one route: each route would have a bucket of its own.
-          toService({ safe_regex: { regex: 'GET|OPTIONS' } }, '/v1/models', catalog),
+          toService({ safe_regex: { regex: 'GET|HEAD|OPTIONS' } }, '/v1/models', catalog),
           { match: { prefix: '/' }, direct_response: { status: 404 } },
           { match: { connect_matcher: {} }, direct_response: { status: 404 } },
         ],

@@ -85,12 +85,18 @@ const onMessages: JsonObject = {
   header_filter: { header: { name: ':path', string_match: { safe_regex: { regex: '/v1/messages([/?].*)?' } } } },
 };
 
+/** Its clients read the id of a request from a header of that name (request-id.ts). */
+const requestId: JsonObject = { header: { key: 'request-id', value: '%REQ(X-REQUEST-ID)%' } };
+
 /** One for the messages surface, and one for all else. */
 function mappers(filter: Json, { status, message, type }: OwnReply): readonly JsonObject[] {
   const error = { message, type };
   const both = { and_filter: { filters: [filter, onMessages] } };
   return [
-    { filter: both, status_code: status, body_format_override: { json_format: { type: 'error', error } } },
+    {
+      ...{ filter: both, status_code: status, body_format_override: { json_format: { type: 'error', error } } },
+      headers_to_add: [requestId],
+    },
     { filter, status_code: status, body_format_override: { json_format: { error } } },
   ];
 }

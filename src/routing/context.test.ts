@@ -27,7 +27,16 @@ async function judge({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' 
       ...{ modelId: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
       ...(cap === undefined ? {} : { maxOutputTokens: cap }),
     },
-    shape: { bodyBytes, isAscii: true, messages: 1, tools: 0, toolCalls: 0, images, prefixes: [] },
+    shape: {
+      bodyBytes,
+      isAscii: true,
+      messages: 1,
+      tools: 0,
+      toolCalls: 0,
+      images,
+      callerImages: images,
+      prefixes: [],
+    },
     bodyFor: () => '',
     countPrompt: (ask) => {
       asks.push(ask);
@@ -40,7 +49,7 @@ async function judge({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' 
   const verdict = await checkContext(prepared, {
     model,
     tokenizers,
-    counting: promptCounting(model, { enable_thinking: true }),
+    counting: promptCounting(model, { templateArguments: { enable_thinking: true }, form: undefined }),
   }).then(
     () => 'fits',
     (failure: { readonly code: string }) => failure.code,

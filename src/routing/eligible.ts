@@ -1,4 +1,4 @@
-import type { Capabilities, Feature, ReasoningSetting, RequestTarget } from '../core/capability.ts';
+import type { Capabilities, Feature, ReasoningSetting, RequestTarget, SystemMessages } from '../core/capability.ts';
 import type { Model, Route } from '../core/catalog.ts';
 import { Failure } from '../core/failure.ts';
 import type { PlannedRoute } from '../core/plan.ts';
@@ -29,12 +29,14 @@ function conflictOf(
 
 /**
  * The routes of a model that can serve this exact request, transport included. Throws the refusal that names what no
- * route can do, or `param_combination_not_supported` when each part of it can be had, but nowhere all of them.
+ * route can do, or `param_combination_not_supported` when each part of it can be had, but nowhere all of them. `learned` is
+ * where the model's own chat template takes system messages, where it could be read.
  */
 export function eligibleRoutes(
   asked: Asked,
   model: Model,
   capabilitiesOf: (route: Route) => Capabilities,
+  learned?: SystemMessages,
 ): readonly Candidate[] {
   const needs = needsOf(asked);
   const { maxOutputTokens } = asked;
@@ -64,6 +66,10 @@ export function eligibleRoutes(
       ...{ engine: backend.engine, upstreamModel, parameters: honoured },
       ...(withholdsTools(asked, capabilities) ? { withholdsTools: true } : {}),
       ...(reasoning === undefined ? {} : { reasoning }),
+      form: {
+        systemMessages: route.capabilities.systemMessages ?? learned ?? capabilities.systemMessages,
+        images: model.inputModalities.includes('image') ? 'sent' : 'described',
+      },
     };
     return [{ route, target, honoured: honoured.length }];
   });

@@ -3,6 +3,7 @@ import type { Model, Route, Snapshot } from '../core/catalog.ts';
 import { Failure } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prepared.ts';
+import type { Tokenizers } from '../core/tokenizer.ts';
 import type { PrefixAffinity } from './affinity.ts';
 import { eligibleRoutes } from './eligible.ts';
 import { formsNeeded } from './forms-needed.ts';
@@ -18,6 +19,8 @@ export interface PlanOptions {
   readonly health?: RoutingView;
   /** Absent: no route is preferred for what it has served before. */
   readonly affinity?: Pick<PrefixAffinity, 'digest' | 'servedBy'>;
+  /** What is known of a model's tokenizer, by its path. Absent: nothing is. */
+  readonly boundsOf?: Tokenizers['boundsOf'];
 }
 
 /** Finds the model a request names. Throws `model_not_found`. */
@@ -33,13 +36,14 @@ function findModel(snapshot: Snapshot, modelId: string): Model {
  * it are full or ejected, it is `no_capacity` at once, and nothing waits.
  */
 export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan {
-  const { snapshot, capabilitiesOf, turn, health: view = neverSeen, affinity } = options;
+  const { snapshot, capabilitiesOf, turn, health: view = neverSeen, affinity, boundsOf } = options;
   const { request, shape } = prepared;
   const model = findModel(snapshot, request.modelId);
-  if (!model.inputModalities.includes('image') && shape.images > 0) {
+  if (!model.inputModalities.includes('image') && shape.callerImages > 0) {
     throw new Failure('modality_not_supported', `messages: ${model.id} takes no image parts`);
   }
-  const candidates = eligibleRoutes(request, model, capabilitiesOf);
+  const template = model.tokenizer === undefined ? undefined : boundsOf?.(model.tokenizer.path);
+  const candidates = eligibleRoutes(request, model, capabilitiesOf, template?.systemMessages);
   const ask = { stream: request.stream, capabilities: formsNeeded(request) };
   const [first, ...others] = order(candidates, { view, ask, turn, affine: affinity?.servedBy(shape.prefixes) });
   if (first === undefined) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);

@@ -151,12 +151,28 @@ test('the model list is the catalog, open to every origin', async () => {
     method: 'OPTIONS',
     headers: { origin: 'https://example.com', 'access-control-request-method': 'GET' },
   });
-  expect([preflight.status, preflight.headers.get('access-control-allow-methods')]).toEqual([204, 'GET']);
+  expect([preflight.status, preflight.headers.get('access-control-allow-methods')]).toEqual([204, 'GET, HEAD']);
 });
 
 test('liveness is answered by the service itself', async () => {
   const response = await weir.fetch(`${weir.origin}/healthz`);
   expect([response.status, await response.json()]).toEqual([200, { status: 'ok' }]);
+});
+
+test.each(['/healthz', '/v1/models'])('HEAD %s is answered like GET, without a body', async (path) => {
+  const response = await weir.fetch(`${weir.origin}${path}`, { method: 'HEAD' });
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json']);
+  expect(await response.text()).toBe('');
+  // The connection is good for the next request.
+  expect((await weir.fetch(`${weir.origin}${path}`)).status).toBe(200);
+});
+
+test('a model is not to be had by its own address, whichever way its slash is written', async () => {
+  for (const path of ['/v1/models/demo/chat', '/v1/models/demo%2Fchat']) {
+    const response = await weir.fetch(`${weir.origin}${path}`);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toEqual({ error: { message: expect.any(String), type: 'invalid_request_error' } });
+  }
 });
 
 test.each([

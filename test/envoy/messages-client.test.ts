@@ -337,3 +337,61 @@ test('a stream that is aborted is closed upstream within a second, and what was 
   expect(row).toMatchObject({ surface: 'messages', stream: true });
   expect(Number(row?.['completion_tokens'])).toBeGreaterThanOrEqual(5);
 });
+
+test('the id of a request is under the name that its clients read, in an answer, on a stream and in a refusal', async () => {
+  const client = weir.messagesClient();
+  const whole = await client.messages.create(ask('Say hello'));
+  expect(whole._request_id).toMatch(/^[\w-]{36}$/);
+  const stream = await client.messages.create({ ...ask('Say hello'), stream: true }).withResponse();
+  expect(stream.request_id).toBe(stream.response.headers.get('x-request-id'));
+  for await (const _ of stream.data);
+  const refused = await client.messages.create(ask('a', { model: 'test/none' })).catch((error: unknown) => error);
+  expect((refused as { readonly requestID?: unknown }).requestID).toMatch(/^[\w-]{36}$/);
+});
+
+const pdf = { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0x' } as const;
+const png = { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } as const;
+const reading = (block: NonNullable<Anthropic.ToolResultBlockParam['content']>): Partial<Ask> => ({
+  messages: [
+    { role: 'user', content: 'Read it' },
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'get_weather', input: { city: 'a' } }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: block }] },
+  ],
+  tools,
+});
+
+test('what a tool brought and the model cannot read is told in words, and the conversation goes on', async () => {
+  const shown = reading([
+    { type: 'document', title: 'Plan', source: pdf },
+    { type: 'image', source: png },
+  ]);
+  const answer = await weir.messagesClient().messages.create(ask('', shown));
+  expect(answer.type).toBe('message');
+  const words = JSON.stringify(asked().messages);
+  expect(words).toContain('A document \\"Plan\\" (application/pdf) stood here');
+  expect(words).toContain('An image (image/png) stood here');
+  expect(words).not.toContain('iVBO');
+  // A model that takes images gets the image.
+  await weir.messagesClient().messages.create(ask('', { ...shown, model: 'test/seeing' }));
+  expect(JSON.stringify(asked().messages)).toContain('data:image/png;base64,iVBO');
+});
+
+test.each([
+  ['an image', { type: 'image', source: png }, 'modality_not_supported'],
+  ['a PDF', { type: 'document', source: pdf }, 'messages[0].content[0].source.type'],
+] as const)('%s in the user’s own turn is refused', async (_, block, message) => {
+  const messages = [{ role: 'user' as const, content: [block] }];
+  await expect(weir.messagesClient().messages.create(ask('', { messages }))).rejects.toThrow(message);
+});
+
+test('a system turn in the middle reaches an engine that takes leading ones only as marked text of the user', async () => {
+  const messages = [
+    { role: 'user', content: 'a' },
+    { role: 'system', content: 'Be brief.' },
+  ] as unknown as Ask['messages'];
+  await weir.messagesClient().messages.create(ask('', { messages, system: 'Be kind.' }));
+  expect(asked().messages).toEqual([
+    { role: 'system', content: 'Be kind.' },
+    { role: 'user', content: 'a\n\n<system-message>\nBe brief.\n</system-message>' },
+  ]);
+});

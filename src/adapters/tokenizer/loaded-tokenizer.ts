@@ -1,7 +1,7 @@
 import type { TokenizerBounds } from '../../core/tokenizer.ts';
 import { BrokenTokenizer, FieldFault } from './broken-tokenizer.ts';
 import { type ChatTemplate, compileChatTemplate } from './chat-template.ts';
-import { measureTemplate } from './measure-template.ts';
+import { measureTemplate, placeSystemMessages } from './measure-template.ts';
 import { readTokenizerFolder, type TokenizerFolder } from './read-folder.ts';
 import { compileTextCounter, type TextCounter } from './text-counter.ts';
 
@@ -67,6 +67,7 @@ export async function loadTokenizer(root: string, path: string, now: () => numbe
       longestTokenBytes: longestTextBytes,
       ...(tokensPerByte !== undefined && { tokensPerByte }),
       ...(tokensPerAsciiByte !== undefined && { tokensPerAsciiByte }),
+      systemMessages: placeSystemMessages(render),
       template: indents ? { base: measured.base, perMessage: measured.perMessage } : measured,
     },
   };

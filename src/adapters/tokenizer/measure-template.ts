@@ -1,3 +1,4 @@
+import type { SystemMessages } from '../../core/capability.ts';
 import type { Message, Tool, ToolCall } from '../../core/request.ts';
 import type { Prompt, TokenizerBounds } from '../../core/tokenizer.ts';
 import type { ChatTemplate } from './chat-template.ts';
@@ -59,4 +60,24 @@ export function measureTemplate(
       perCall: room(difference(twoCalls, oneCall)),
     },
   };
+}
+
+/**
+ * Where a template takes system messages, found by rendering one in the middle of a conversation: a template that refuses it, or
+ * that leaves its text out, takes leading ones only.
+ */
+export function placeSystemMessages(render: ChatTemplate): SystemMessages {
+  const later = 'system-message-in-the-middle';
+  const messages: readonly Message[] = [
+    { role: 'system', content: 'a' },
+    user,
+    { role: 'assistant', content: 'a' },
+    user,
+    { role: 'system', content: later },
+  ];
+  try {
+    return render({ messages, tools: [] }).includes(later) ? 'Anywhere' : 'Leading';
+  } catch {
+    return 'Leading';
+  }
 }

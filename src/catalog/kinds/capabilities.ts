@@ -110,6 +110,11 @@ const capabilityFields = fields({
     .boolean()
     .optional()
     .meta({ description: 'The engine can continue a partial answer. Default: the engine’s table.', example: false }),
+  systemMessages: z.enum(['Leading', 'Anywhere']).optional().meta({
+    description:
+      'Where the engine takes system messages. With Leading, the first ones are joined and later ones are sent as marked text of a user. Default: what the chat template of the model’s tokenizer takes, else the engine’s table.',
+    example: 'Anywhere',
+  }),
   continuationMark: z.enum(['flag', 'prefix', 'partial', 'trailing', 'echo']).optional().meta({
     description:
       'How it is told to: continue_final_message, prefix: true, partial: true, no mark, or no mark with the partial answer repeated. Default: the engine’s table.',

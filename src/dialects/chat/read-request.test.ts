@@ -51,7 +51,30 @@ const bad: readonly (readonly [field: string, body: unknown])[] = [
   ['messages[0].reasoning', withMessages({ role: 'assistant', content: 'x', reasoning: {} })],
   ['messages[0].tool_calls', withMessages({ role: 'assistant', tool_calls: {} })],
   ['messages[0].tool_calls[0].id', withCall({ function: { name: 'f', arguments: '{}' } })],
-  ['messages[0].tool_calls[0].type', withCall({ id: 'a', type: 'custom', function: { name: 'f', arguments: '{}' } })],
+  ['messages[0].tool_calls[0].type', withCall({ id: 'a', type: 'tool', function: { name: 'f', arguments: '{}' } })],
+  ['messages[0].tool_calls[0].custom', withCall({ id: 'a', type: 'custom', function: { name: 'f', arguments: '{}' } })],
+  ['messages[0].content[0].file.file_data', withPart({ type: 'file', file: { file_id: 'f' } })],
+  [
+    'messages[0].content[0].file.file_data',
+    withPart({ type: 'file', file: { file_data: 'data:application/pdf;base64,JVBE' } }),
+  ],
+  [
+    'messages[0].content[0].file.file_data',
+    withPart({ type: 'file', file: { file_data: 'data:text/plain;base64,/w==' } }),
+  ],
+  ['tools[0].type', withTool({ type: 'web_search' })],
+  ['tools[0].custom.format.type', withTool({ type: 'custom', custom: { name: 'f', format: { type: 'grammar' } } })],
+  [
+    'tool_choice.allowed_tools.tools[0]',
+    {
+      ...withTool(weather),
+      tool_choice: {
+        type: 'allowed_tools',
+        allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'x' } }] },
+      },
+    },
+  ],
+  ['function_call.name', { ...good, functions: [weather.function], function_call: { name: 'x' } }],
   ['messages[0].tool_calls[0].function', withCall({ id: 'a' })],
   ['messages[0].tool_calls[0].function.name', withCall({ id: 'a', function: { arguments: '{}' } })],
   ['messages[0].tool_calls[0].function.arguments', withCall({ id: 'a', function: { name: 'f' } })],
@@ -490,5 +513,71 @@ describe('a hostile body', () => {
       '{"model":"demo/tiny","messages":[{"role":"user","content":"x"}],"temperature":1e400}',
     ) as unknown;
     expect(failureOf(body).message).toMatch(/^temperature: /);
+  });
+});
+
+describe('what else the public format has', () => {
+  const named = (name: string) => ({ type: 'function', function: { name } });
+
+  it.each([
+    ['auto', 'auto'],
+    ['required', 'required'],
+  ] as const)('a choice among some of the tools leaves the others out: %s', (mode, toolChoice) => {
+    const tools = ['a', 'b', 'c'].map(named);
+    const choice = { type: 'allowed_tools', allowed_tools: { mode, tools: [named('c'), named('a')] } };
+    const request = readRequest({ ...good, tools, tool_choice: choice });
+    expect(request.tools.map(({ name }) => name)).toEqual(['a', 'c']);
+    expect(request.toolChoice).toBe(toolChoice);
+  });
+
+  it('a custom tool is a function with one text, and its call in the history is one, too', () => {
+    const tools = [{ type: 'custom', custom: { name: 'run', description: 'Runs it.', format: { type: 'text' } } }];
+    const call = { id: 'a', type: 'custom', custom: { name: 'run', input: 'ls "x"' } };
+    const request = readRequest({ ...withMessages(user, { role: 'assistant', tool_calls: [call] }), tools });
+    expect(request.tools).toEqual([
+      {
+        ...{ name: 'run', description: 'Runs it.' },
+        parameters: {
+          type: 'object',
+          properties: { input: { type: 'string', description: expect.any(String) } },
+          required: ['input'],
+          additionalProperties: false,
+        },
+      },
+    ]);
+    expect(request.callForm).toEqual({ customTools: ['run'], functionCall: false });
+    expect(request.messages[1]).toMatchObject({
+      toolCalls: [{ id: 'a', name: 'run', arguments: '{"input":"ls \\"x\\""}' }],
+    });
+  });
+
+  it('functions and function_call are tools and their choice under the first names', () => {
+    const call = { name: 'get_weather', arguments: '{"city":"Ulm"}' };
+    const history = [
+      user,
+      { role: 'assistant', content: null, function_call: call },
+      { role: 'function', name: 'get_weather', content: 'warm' },
+    ];
+    const functions = [weather.function];
+    const request = readRequest({ ...withMessages(...history), functions, function_call: { name: 'get_weather' } });
+    expect(request).toMatchObject({
+      tools: [{ name: 'get_weather' }],
+      toolChoice: { name: 'get_weather' },
+      callForm: { customTools: [], functionCall: true },
+      messages: [
+        user,
+        { role: 'assistant', toolCalls: [{ id: 'call_get_weather', ...call }] },
+        { role: 'tool', toolCallId: 'call_get_weather', content: 'warm' },
+      ],
+    });
+  });
+
+  it.each([
+    ['data:text/plain;base64,w7xiZXI=', 'über'],
+    ['data:text/markdown,a%20b', 'a b'],
+    ['data:application/json;charset=utf-8;base64,e30=', '{}'],
+  ])('a file with text is its name and its text: %s', (file_data, text) => {
+    const file = { type: 'file', file: { filename: 'notes.md', file_data } };
+    expect(readRequest(withPart(file)).messages).toEqual([{ role: 'user', content: `notes.md\n\n${text}` }]);
   });
 });

@@ -1,11 +1,13 @@
 import { Failure } from '../../core/failure.ts';
-import type { Content, Message, Request, ResponseFormat, Sampling, Tool, ToolChoice } from '../../core/request.ts';
+import type { Content, Message, Request, ResponseFormat, Sampling, ToolCall } from '../../core/request.ts';
 import { describeIssue } from '../describe-issue.ts';
 import { readModelId } from '../model-id.ts';
 import { present } from '../present.ts';
 import { type ChatBody, type ChatMessage, chatBody } from './schema.ts';
 import { inertFields } from './inert-fields.ts';
 import { readReasoning } from './read-reasoning.ts';
+import { customInput, readTools } from './read-tools.ts';
+import { textOfDataUrl } from './text-file.ts';
 
 type WireContent = NonNullable<ChatMessage['content']>;
 
@@ -17,6 +19,11 @@ function readContent(content: WireContent): Content {
         return part;
       case 'refusal':
         return { type: 'text' as const, text: part.refusal };
+      case 'file': {
+        const { filename, file_data: data } = part.file;
+        const head = filename === undefined || filename === null ? '' : `${filename}\n\n`;
+        return { type: 'text' as const, text: head + (textOfDataUrl(data) ?? '') };
+      }
       case 'image_url': {
         const image = typeof part.image_url === 'string' ? { url: part.image_url } : part.image_url;
         return { type: 'image' as const, url: image.url, ...present({ detail: image.detail }) };
@@ -27,6 +34,16 @@ function readContent(content: WireContent): Content {
   return parts.every((part) => part.type === 'text') ? parts.map((part) => part.text).join('') : parts;
 }
 
+type WireCall = NonNullable<Extract<ChatMessage, { role: 'assistant' }>['tool_calls']>[number];
+
+function readCall(call: WireCall): ToolCall {
+  if (call.type !== 'custom') return { id: call.id, ...call.function };
+  return { id: call.id, name: call.custom.name, arguments: JSON.stringify({ [customInput]: call.custom.input }) };
+}
+
+/** The first form of a call has no id: its result follows it by name, one at a time. */
+const functionCallId = (name: string): string => `call_${name}`;
+
 function readMessage(message: ChatMessage): Message {
   switch (message.role) {
     case 'system':
@@ -36,47 +53,20 @@ function readMessage(message: ChatMessage): Message {
       return { role: 'user', content: readContent(message.content), ...present({ name: message.name }) };
     case 'tool':
       return { role: 'tool', toolCallId: message.tool_call_id, content: readContent(message.content) };
+    case 'function':
+      return { role: 'tool', toolCallId: functionCallId(message.name), content: readContent(message.content ?? '') };
     case 'assistant': {
-      const { content, tool_calls: calls } = message;
+      const { content, function_call: call } = message;
+      const first = call === undefined || call === null ? [] : [{ id: functionCallId(call.name), ...call }];
+      const toolCalls = [...(message.tool_calls ?? []).map(readCall), ...first];
       return {
         role: 'assistant',
         ...(content === undefined || content === null ? {} : { content: readContent(content) }),
         ...present({ name: message.name, reasoning: message.reasoning_content ?? message.reasoning }),
-        ...(calls === undefined || calls === null || calls.length === 0
-          ? {}
-          : {
-              toolCalls: calls.map((call) => ({
-                id: call.id,
-                name: call.function.name,
-                arguments: call.function.arguments,
-              })),
-            }),
+        ...(toolCalls.length === 0 ? {} : { toolCalls }),
       };
     }
   }
-}
-
-function readTools(body: ChatBody): readonly Tool[] {
-  return (body.tools ?? []).map(({ function: { name, description, parameters, strict } }) => ({
-    name,
-    ...present({ description, parameters, strict }),
-  }));
-}
-
-function readToolChoice(body: ChatBody, tools: readonly Tool[]): { readonly toolChoice?: ToolChoice } {
-  const choice = body.tool_choice;
-  if (choice === undefined || choice === null) return {};
-  if (typeof choice === 'string') {
-    if (choice === 'required' && tools.length === 0) {
-      throw new Failure('invalid_request', 'tool_choice: "required" needs at least one entry in tools');
-    }
-    return tools.length === 0 ? {} : { toolChoice: choice };
-  }
-  const { name } = choice.function;
-  if (!tools.some((tool) => tool.name === name)) {
-    throw new Failure('invalid_request', 'tool_choice.function.name: expected the name of one of the tools');
-  }
-  return { toolChoice: { name } };
 }
 
 function readResponseFormat(format: ChatBody['response_format']): { readonly responseFormat?: ResponseFormat } {
@@ -106,12 +96,10 @@ export function readRequest(value: unknown): Request {
   const parsed = chatBody.safeParse(value);
   if (!parsed.success) throw new Failure('invalid_request', describeIssue(parsed.error));
   const body = parsed.data;
-  const tools = readTools(body);
   return {
     modelId: readModelId(body.model),
     messages: body.messages.map(readMessage),
-    tools,
-    ...readToolChoice(body, tools),
+    ...readTools(body),
     ...readResponseFormat(body.response_format),
     ...present({ maxOutputTokens: body.max_completion_tokens ?? body.max_tokens }),
     ...present({ reasoning: readReasoning(body) }),

@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { byType } from '../by-type.ts';
 import { listOf, recordOf } from '../first-fault.ts';
 import { jsonObject } from '../json-object.ts';
 import { reasoningFields } from './read-reasoning.ts';
+import { textOfDataUrl } from './text-file.ts';
 
 /**
  * The chat completions request body (service specification §4.1). Unknown keys are dropped, never an error; null means
@@ -19,15 +21,42 @@ const imagePart = z.object({
 });
 const refusalPart = z.object({ type: z.literal('refusal'), refusal: z.string() });
 
-const textContent = z.union([z.string(), listOf(textPart)]);
-const userContent = z.union([z.string(), listOf(z.discriminatedUnion('type', [textPart, imagePart]), { min: 1 })]);
-const assistantContent = z.union([z.string(), listOf(z.discriminatedUnion('type', [textPart, refusalPart]))]);
+/** A file whose text is in the request: `data:text/…`, base64 or not. */
+const filePart = z.object({
+  type: z.literal('file'),
+  file: z.object({
+    filename: z.string().nullish(),
+    file_data: z
+      .string('expected the content of a text file as a data:text/… URL: files are not kept here')
+      .refine(
+        (data) => textOfDataUrl(data) !== undefined,
+        'expected text, as a data:text/… URL in UTF-8: send other files as their text, or their pages as images',
+      ),
+  }),
+});
 
-const toolCall = z.object({
+const notHeard = { input_audio: 'audio is not supported: send what is said as text' };
+
+const textContent = z.union([z.string(), listOf(byType({ text: textPart }))]);
+const userContent = z.union([
+  z.string(),
+  listOf(byType({ text: textPart, image_url: imagePart, file: filePart }, { refused: notHeard }), { min: 1 }),
+]);
+const assistantContent = z.union([z.string(), listOf(byType({ text: textPart, refusal: refusalPart }))]);
+
+const functionCall = z.object({ name: z.string().min(1), arguments: z.string() });
+
+const functionToolCall = z.object({
   id: z.string().min(1),
   type: z.literal('function').nullish(),
-  function: z.object({ name: z.string().min(1), arguments: z.string() }),
+  function: functionCall,
 });
+const customToolCall = z.object({
+  ...{ id: z.string().min(1), type: z.literal('custom') },
+  custom: z.object({ name: z.string().min(1), input: z.string() }),
+});
+/** Some clients leave the type of a function's call out. */
+const toolCall = byType({ custom: customToolCall }, { rest: functionToolCall });
 
 const message = z.discriminatedUnion('role', [
   z.object({ role: z.enum(['system', 'developer']), content: textContent, name: z.string().nullish() }),
@@ -39,23 +68,49 @@ const message = z.discriminatedUnion('role', [
     reasoning_content: z.string().nullish(),
     reasoning: z.string().nullish(),
     tool_calls: listOf(toolCall).nullish(),
+    function_call: functionCall.nullish(),
   }),
   z.object({ role: z.literal('tool'), tool_call_id: z.string().min(1), content: textContent }),
+  z.object({ role: z.literal('function'), name: z.string().min(1), content: textContent.nullish() }),
 ]);
 
-const tool = z.object({
-  type: z.literal('function'),
-  function: z.object({
-    name: z.string().regex(/^[\w.:-]{1,128}$/, 'expected 1 to 128 letters, digits, or any of _ - . :'),
+const toolName = z.string().regex(/^[\w.:-]{1,128}$/, 'expected 1 to 128 letters, digits, or any of _ - . :');
+
+const functionFields = z.object({
+  name: toolName,
+  description: z.string().nullish(),
+  parameters: jsonObject.nullish(),
+  strict: z.boolean().nullish(),
+});
+
+const functionTool = z.object({ type: z.literal('function'), function: functionFields });
+const customTool = z.object({
+  type: z.literal('custom'),
+  custom: z.object({
+    name: toolName,
     description: z.string().nullish(),
-    parameters: jsonObject.nullish(),
-    strict: z.boolean().nullish(),
+    format: z.object({ type: z.literal('text', 'expected text: no engine here can be held to a grammar') }).nullish(),
   }),
+});
+
+const tool = byType({ function: functionTool, custom: customTool });
+
+const named = z.object({ name: z.string().min(1) });
+const namedTool = byType({
+  function: z.object({ type: z.literal('function'), function: named }),
+  custom: z.object({ type: z.literal('custom'), custom: named }),
 });
 
 const toolChoice = z.union([
   z.enum(['auto', 'none', 'required']),
-  z.object({ type: z.literal('function'), function: z.object({ name: z.string().min(1) }) }),
+  byType({
+    function: z.object({ type: z.literal('function'), function: named }),
+    custom: z.object({ type: z.literal('custom'), custom: named }),
+    allowed_tools: z.object({
+      type: z.literal('allowed_tools'),
+      allowed_tools: z.object({ mode: z.enum(['auto', 'required']), tools: listOf(namedTool, { min: 1, max: 1024 }) }),
+    }),
+  }),
 ]);
 
 const responseFormat = z.discriminatedUnion('type', [
@@ -96,6 +151,9 @@ export const chatBody = z.object({
   top_a: z.number().min(0).max(1).nullish(),
   tools: listOf(tool, { max: 1024 }).nullish(),
   tool_choice: toolChoice.nullish(),
+  // The first form of tools, under its old names.
+  functions: listOf(functionFields, { max: 1024 }).nullish(),
+  function_call: z.union([z.enum(['auto', 'none']), named]).nullish(),
   response_format: responseFormat.nullish(),
   ...reasoningFields,
 });

@@ -2,6 +2,7 @@ import type { PartialTurn, RequestTarget, Round } from '../../core/capability.ts
 import type { Content, Message, Request } from '../../core/request.ts';
 import { webSearchName } from '../../core/web-search.ts';
 import type { Engine, Fields } from '../engines/engine.ts';
+import { arrangeMessages } from '../arrange-messages.ts';
 import { engines } from '../engines/engines.ts';
 
 function writeContent(content: Content): unknown {
@@ -111,7 +112,8 @@ export function writeRequest(request: Request, target: RequestTarget): string {
   const { round } = target;
   const { partial, maxOutputTokens = round?.maxOutputTokens ?? request.maxOutputTokens } = target.resume ?? {};
   const turns = round === undefined ? request.messages : [...request.messages, ...round.turns];
-  const messages = turns.map((message) => writeMessage(message, engine));
+  const arranged = target.form === undefined ? turns : arrangeMessages(turns, target.form);
+  const messages = arranged.map((message) => writeMessage(message, engine));
   const toolFields = writeToolFields(toolsOf(request, round), target, engine);
   return JSON.stringify({
     model: target.upstreamModel,

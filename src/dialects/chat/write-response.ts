@@ -1,8 +1,9 @@
-import type { AnswerIdentity, JsonWriter, StreamWriter } from '../../core/dialect.ts';
+import type { AnswerIdentity, AskedAnswer, JsonWriter, StreamWriter } from '../../core/dialect.ts';
 import type { FinishReason, Logprobs, RelayedEvent } from '../../core/event.ts';
 import { errorBody } from '../../core/failure.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { Bill } from '../../core/usage.ts';
+import { createCallWriter } from './write-calls.ts';
 import { fieldName } from './write-error.ts';
 
 /** Usage block as JSON text. The cost is written as the exact decimal, which a float could not carry. §2.4. */
@@ -26,7 +27,7 @@ const done = 'data: [DONE]\n\n';
  */
 export function createStreamWriter(
   identity: AnswerIdentity,
-  options: { readonly includeUsage: boolean },
+  options: Pick<AskedAnswer, 'includeUsage' | 'callForm'>,
 ): StreamWriter {
   const { id, created, model } = identity;
   const head =
@@ -34,9 +35,13 @@ export function createStreamWriter(
     `"model":${JSON.stringify(model)},"choices":[`;
   const tail = options.includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
   const begun = new Set<number>();
+  const calls = createCallWriter(options.callForm);
 
   const chunk = (choice: number, delta: string, logprobs = 'null', finish = 'null'): string =>
     `${head}{"index":${choice},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}}${tail}`;
+
+  const chunks = (choice: number, deltas: readonly object[]): string =>
+    deltas.map((delta) => chunk(choice, JSON.stringify(delta))).join('');
 
   function writeEvent(event: RelayedEvent): string {
     switch (event.type) {
@@ -49,17 +54,14 @@ export function createStreamWriter(
         const text = JSON.stringify(event.text);
         return chunk(event.choice, `{"reasoning_content":${text},"reasoning":${text}}`);
       }
-      case 'tool-start': {
-        const { tool, id: callId, name } = event;
-        const call = { index: tool, id: callId, type: 'function', function: { name, arguments: '' } };
-        return chunk(event.choice, JSON.stringify({ tool_calls: [call] }));
+      case 'tool-start':
+        return chunks(event.choice, calls.start(event));
+      case 'tool-delta':
+        return chunks(event.choice, calls.delta(event));
+      case 'finish': {
+        const last = chunk(event.choice, '{}', 'null', `"${calls.finishReason(event.reason)}"`);
+        return chunks(event.choice, calls.end(event.choice)) + last;
       }
-      case 'tool-delta': {
-        const call = { index: event.tool, function: { arguments: event.text } };
-        return chunk(event.choice, JSON.stringify({ tool_calls: [call] }));
-      }
-      case 'finish':
-        return chunk(event.choice, '{}', 'null', `"${event.reason}"`);
       // This surface offers no search.
       case 'search-call':
       case 'search-result':
@@ -105,7 +107,8 @@ interface ChoiceParts {
 }
 
 /** Puts events together to one chat completion object. */
-export function createJsonWriter(identity: AnswerIdentity): JsonWriter {
+export function createJsonWriter(identity: AnswerIdentity, asked?: Pick<AskedAnswer, 'callForm'>): JsonWriter {
+  const calls = createCallWriter(asked?.callForm);
   const choices = new Map<number, ChoiceParts>();
 
   function partsOf(index: number): ChoiceParts {
@@ -169,23 +172,18 @@ export function createJsonWriter(identity: AnswerIdentity): JsonWriter {
   }
 
   function writeChoice([index, parts]: readonly [number, ChoiceParts]): unknown {
-    const calls = parts.tools.map(({ id, name, arguments: text }) => ({
-      id,
-      type: 'function',
-      function: { name, arguments: text },
-    }));
     return {
       index,
       message: {
         role: 'assistant',
         // Nothing but calls or a refusal: probabilities alone are no text.
-        content: parts.text || (calls.length > 0 || parts.refusal !== undefined ? null : ''),
+        content: parts.text || (parts.tools.length > 0 || parts.refusal !== undefined ? null : ''),
         refusal: parts.refusal ?? null,
         ...(parts.reasoning === '' ? {} : { reasoning_content: parts.reasoning, reasoning: parts.reasoning }),
-        ...(calls.length === 0 ? {} : { tool_calls: calls }),
+        ...(parts.tools.length === 0 ? {} : calls.message(parts.tools)),
       },
       logprobs: writeLogprobs(parts),
-      finish_reason: parts.finish ?? 'stop',
+      finish_reason: calls.finishReason(parts.finish ?? 'stop'),
     };
   }
 

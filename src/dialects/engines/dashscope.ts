@@ -17,6 +17,7 @@ export const dashscope: Engine = {
       ['tool_choice', 'reasoning'],
     ],
     reasoning: { off: true, efforts: [], budget: true },
+    systemMessages: 'Anywhere',
     continuation: 'none',
   },
   capField: 'max_tokens',

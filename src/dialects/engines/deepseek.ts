@@ -17,6 +17,7 @@ export const deepseek: Engine = {
     parameters: [...usualParameters, 'logprobs', 'top_logprobs', 'frequency_penalty', 'presence_penalty'],
     conflicts: [['logprobs', 'reasoning']],
     reasoning: { off: true, efforts: ['low', 'high', 'max'], budget: false },
+    systemMessages: 'Anywhere',
     continuation: 'none',
   },
   capField: 'max_tokens',

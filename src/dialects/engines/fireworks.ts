@@ -16,6 +16,7 @@ export const fireworks: Engine = {
     parameters: openModelParameters,
     conflicts: [],
     reasoning: { off: true, efforts: ['low', 'medium', 'high'], budget: true },
+    systemMessages: 'Anywhere',
     continuation: 'none',
   },
   capField: 'max_tokens',

@@ -20,6 +20,7 @@ export const llamacpp: Engine = {
     // Both want the grammar.
     conflicts: [['tools', 'response_format']],
     reasoning: { off: true, efforts: everyEffort, budget: false },
+    systemMessages: 'Leading',
     continuation: 'echo',
     continuesReasoning: true,
   },

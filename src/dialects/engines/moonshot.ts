@@ -9,6 +9,7 @@ export const moonshot: Engine = {
     parameters: ['stop'],
     conflicts: [],
     reasoning: { off: true, efforts: ['low', 'high', 'max'], budget: false },
+    systemMessages: 'Anywhere',
     continuation: 'partial',
   },
   capField: 'max_completion_tokens',

@@ -17,6 +17,7 @@ export const ollama: Engine = {
     parameters: [...usualParameters, 'seed', 'frequency_penalty', 'presence_penalty'],
     conflicts: [],
     reasoning: { off: true, efforts: everyEffort, budget: false },
+    systemMessages: 'Anywhere',
     continuation: 'trailing',
   },
   capField: 'max_tokens',

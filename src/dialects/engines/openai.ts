@@ -21,6 +21,7 @@ export const openai: Engine = {
     ],
     conflicts: [],
     reasoning: { off: true, efforts: ['low', 'medium', 'high'], budget: false },
+    systemMessages: 'Anywhere',
     continuation: 'none',
   },
   capField: 'max_completion_tokens',

@@ -18,6 +18,7 @@ export const sglang: Engine = {
     parameters: openModelParameters,
     conflicts: [['tool_choice', 'response_format']],
     reasoning: { off: true, efforts: everyEffort, budget: false },
+    systemMessages: 'Leading',
     continuation: 'flag',
   },
   capField: 'max_tokens',

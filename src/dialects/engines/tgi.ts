@@ -11,6 +11,7 @@ export const tgi: Engine = {
     conflicts: [['tools', 'response_format']],
     reasoning: { off: false, efforts: [], budget: false },
     inlineReasoning: { tags: ['think'], implicitOpen: false },
+    systemMessages: 'Leading',
     continuation: 'none',
   },
   capField: 'max_tokens',

@@ -20,6 +20,7 @@ export const together: Engine = {
     ],
     conflicts: [],
     reasoning: { off: true, efforts: ['low', 'medium', 'high'], budget: false },
+    systemMessages: 'Anywhere',
     continuation: 'none',
   },
   capField: 'max_tokens',

@@ -19,6 +19,7 @@ export const vllm: Engine = {
     // A forced tool is guided decoding, and so is a schema: one at a time.
     conflicts: [['tool_choice', 'response_format']],
     reasoning: { off: true, efforts: everyEffort, budget: true },
+    systemMessages: 'Leading',
     continuation: 'flag',
   },
   capField: 'max_tokens',

@@ -16,6 +16,7 @@ export const zai: Engine = {
     parameters: usualParameters,
     conflicts: [],
     reasoning: { off: true, efforts: ['low', 'high', 'max'], budget: false },
+    systemMessages: 'Anywhere',
     continuation: 'none',
   },
   capField: 'max_tokens',

@@ -1,45 +1,95 @@
 import { z } from 'zod';
+import { byType } from '../by-type.ts';
 import { listOf } from '../first-fault.ts';
 import { jsonObject } from '../json-object.ts';
 import { citations, searchCall, searchResult } from './search-history.ts';
 
 /**
  * Blocks of a conversation (engines.md §2). Fields that are not listed, such as `cache_control`, are dropped. What no
- * open model can take is refused by name, so that nobody thinks that it was read.
+ * open model can take is refused by name, so that nobody thinks that it was read; inside the result of a tool it is put in words.
  */
 const text = z.object({ type: z.literal('text'), text: z.string() });
 
-const image = z.object({
-  type: z.literal('image'),
-  source: z.discriminatedUnion('type', [
-    z.object({
-      type: z.literal('base64'),
-      media_type: z.string().regex(/^image\/[\w.+-]+$/i, 'expected an image type such as image/png'),
-      data: z.string().min(1),
-    }),
-    z.object({ type: z.literal('url'), url: z.string().regex(/^https?:\/\//i, 'expected an http(s) URL') }),
-    refused(['file'], 'files are not kept here: send the image as base64 or as a URL'),
-  ]),
+const base64Image = z.object({
+  type: z.literal('base64'),
+  media_type: z.string().regex(/^image\/[\w.+-]+$/i, 'expected an image type such as image/png'),
+  data: z.string().min(1),
+});
+const linkedImage = z.object({
+  type: z.literal('url'),
+  url: z.string().regex(/^https?:\/\//i, 'expected an http(s) URL'),
 });
 
-const unread = refused(
-  ['document', 'search_result', 'container_upload'],
-  'documents and files are not supported: send their content as text or images',
-);
+const image = z.object({
+  type: z.literal('image'),
+  source: byType(
+    { base64: base64Image, url: linkedImage },
+    { refused: { file: 'files are not kept here: send the image as base64 or as a URL' } },
+  ),
+});
 
-const unserved = refused(
-  [
-    ...(['mcp_tool_use', 'mcp_tool_result', 'web_fetch_tool_result', 'tool_search_tool_result'] as const),
-    ...(['code_execution_tool_result', 'bash_code_execution_tool_result'] as const),
-    ...(['text_editor_code_execution_tool_result', 'compaction'] as const),
-  ],
-  'blocks of tools that this service does not run are not supported',
+const plainDocument = z.object({ type: z.literal('text'), data: z.string() });
+const blocksDocument = z.object({
+  type: z.literal('content'),
+  content: z.union([z.string(), listOf(byType({ text, image }))]),
+});
+
+const notText =
+  'only documents whose text is in the request are read: send it with a source of type text or content, or the pages as images';
+
+/** Documents whose text is in the request. Citations of them are off: a model is not asked for any. */
+const document = z.object({
+  ...{ type: z.literal('document'), title: z.string().nullish(), context: z.string().nullish() },
+  source: byType(
+    { text: plainDocument, content: blocksDocument },
+    { refused: { base64: notText, url: notText, file: notText } },
+  ),
+});
+
+const searchFinding = z.object({
+  ...{ type: z.literal('search_result'), source: z.string(), title: z.string() },
+  content: listOf(text),
+});
+
+/** A tool that the model may call from now on: what a client's own tool search found. */
+const toolReference = z.object({ type: z.literal('tool_reference'), tool_name: z.string().min(1) });
+
+/**
+ * A block of a tool's result that no model here can read. It stays in the conversation for good, so that refusing it would
+ * refuse every turn that follows: the model is told what it was.
+ */
+const unreadable = z
+  .object({
+    type: z.string().min(1),
+    title: z.string().nullish().catch(null),
+    source: z
+      .object({ media_type: z.string().nullish().catch(null) })
+      .nullish()
+      .catch(null),
+  })
+  .transform(({ type, title, source }) => ({
+    ...{
+      type: 'unreadable' as const,
+      was: type,
+      title: title ?? undefined,
+      mediaType: source?.media_type ?? undefined,
+    },
+  }));
+
+const orUnreadable = <T extends z.ZodType>(schema: T) => z.union([schema, unreadable]);
+
+const resultBlock = byType(
+  {
+    ...{ text, tool_reference: toolReference },
+    ...{ image: orUnreadable(image), document: orUnreadable(document), search_result: orUnreadable(searchFinding) },
+  },
+  { rest: unreadable },
 );
 
 const toolResult = z.object({
   type: z.literal('tool_result'),
   tool_use_id: z.string().min(1),
-  content: z.union([z.string(), listOf(z.discriminatedUnion('type', [text, image, unread]))]).nullish(),
+  content: z.union([z.string(), listOf(resultBlock)]).nullish(),
   is_error: z.boolean().nullish(),
 });
 
@@ -57,21 +107,37 @@ const redactedThinking = z.object({ type: z.literal('redacted_thinking') });
 
 const citedText = text.extend({ citations: citations.nullish() });
 
-export const systemBlocks = listOf(text);
-export const userBlocks = listOf(z.discriminatedUnion('type', [text, image, toolResult, unread]), { min: 1 });
+const notRunHere = 'blocks of tools that this service does not run are not supported';
+
+export const systemBlocks = listOf(byType({ text }));
+export const userBlocks = listOf(
+  byType(
+    { text, image, document, search_result: searchFinding, tool_result: toolResult },
+    { refused: { container_upload: 'files are not kept here: send their content as text or images' } },
+  ),
+  { min: 1 },
+);
 export const assistantBlocks = listOf(
-  z.discriminatedUnion('type', [citedText, thinking, redactedThinking, toolUse, searchCall, searchResult, unserved]),
+  byType(
+    {
+      ...{ text: citedText, thinking, redacted_thinking: redactedThinking, tool_use: toolUse },
+      ...{ server_tool_use: searchCall, web_search_tool_result: searchResult },
+    },
+    {
+      refused: {
+        ...{ mcp_tool_use: notRunHere, mcp_tool_result: notRunHere, web_fetch_tool_result: notRunHere },
+        ...{ tool_search_tool_result: notRunHere, code_execution_tool_result: notRunHere },
+        ...{ bash_code_execution_tool_result: notRunHere, text_editor_code_execution_tool_result: notRunHere },
+        compaction: notRunHere,
+      },
+    },
+  ),
 );
 
 export type UserBlock = z.infer<typeof userBlocks>[number];
 export type AssistantBlock = z.infer<typeof assistantBlocks>[number];
 export type ToolResultBlock = z.infer<typeof toolResult>;
+export type ResultBlock = z.infer<typeof resultBlock>;
 export type ImageBlock = z.infer<typeof image>;
-
-/** A block of one of these types, never good: the message says why. */
-function refused<const T extends readonly [string, ...string[]]>(types: T, message: string) {
-  return z
-    .object({ type: z.enum(types) })
-    .refine(() => false, { path: ['type'], message })
-    .transform((): never => z.NEVER);
-}
+export type DocumentBlock = z.infer<typeof document>;
+export type SearchFindingBlock = z.infer<typeof searchFinding>;

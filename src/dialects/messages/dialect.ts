@@ -7,6 +7,7 @@ import { createJsonWriter, createStreamWriter } from './write-response.ts';
 export const messages: Dialect = {
   surface: 'messages',
   idPrefixes: { request: 'msg_', toolCall: 'toolu_' },
+  requestIdHeader: 'request-id',
   keyHeaders: ['x-api-key', 'authorization'],
   ...{ readRequest, createStreamWriter, createJsonWriter, writeError },
 };

@@ -199,7 +199,10 @@ describe('a conversation', () => {
         role: 'user',
         content: [
           text('Result of the tool call a:'),
-          { type: 'image', url: 'data:image/png;base64,iVBO' },
+          {
+            ...{ type: 'image', url: 'data:image/png;base64,iVBO' },
+            alternative: '[An image (image/png) stood here. This model cannot read it.]',
+          },
           text('And?'),
         ],
       },
@@ -207,6 +210,52 @@ describe('a conversation', () => {
     expect(messagesOf(user(result('a', [png])))[0]).toEqual({
       ...{ role: 'tool', toolCallId: 'a', content: 'The result is shown in the next message.' },
     });
+  });
+
+  it.each<readonly [string, object, string]>([
+    [
+      'a text document',
+      { type: 'document', title: 'Notes', source: { type: 'text', media_type: 'text/plain', data: 'abc' } },
+      'Notes\n\nabc',
+    ],
+    ['a document in blocks', { type: 'document', source: { type: 'content', content: [text('a'), text('b')] } }, 'ab'],
+    [
+      'a search result',
+      { type: 'search_result', title: 'T', source: 'https://t.example', content: [text('found')] },
+      'T (https://t.example)\n\nfound',
+    ],
+  ])('reads %s as text, in a user’s turn and in the result of a tool', (_, block, expected) => {
+    expect(messagesOf(user(block))).toEqual([{ role: 'user', content: expected }]);
+    expect(messagesOf(user(result('a', [block])))).toEqual([{ role: 'tool', toolCallId: 'a', content: expected }]);
+  });
+
+  it.each<readonly [string, object, string]>([
+    [
+      'a PDF',
+      { type: 'document', title: 'Plan', source: { type: 'base64', media_type: 'application/pdf', data: 'A' } },
+      '[A document "Plan" (application/pdf) stood here. This model cannot read it.]',
+    ],
+    [
+      'an image of an unknown kind',
+      { type: 'image', source: { type: 'file', file_id: 'f' } },
+      '[An image stood here. This model cannot read it.]',
+    ],
+    ['a block of nobody', { type: 'audio_clip', data: 'A' }, '[An audio clip stood here. This model cannot read it.]'],
+  ])('says in words what %s in the result of a tool was, for it stays in the history', (_, block, expected) => {
+    expect(messagesOf(user(result('a', [block])))).toEqual([{ role: 'tool', toolCallId: 'a', content: expected }]);
+  });
+
+  it('names the tools that a client’s own search has found', () => {
+    const found = [
+      { type: 'tool_reference', tool_name: 'mail' },
+      { type: 'tool_reference', tool_name: 'map' },
+    ];
+    expect(messagesOf(user(result('a', found)))).toEqual([
+      {
+        ...{ role: 'tool', toolCallId: 'a' },
+        content: 'The tool mail can be called from now on.\nThe tool map can be called from now on.\n',
+      },
+    ]);
   });
 
   it.each([
@@ -259,6 +308,79 @@ describe('a conversation', () => {
   });
 });
 
+describe('the tools of a messages request', () => {
+  const named = (name: string, more: object = {}) => ({ ...tool, name, ...more });
+  const deferred = (name: string) => named(name, { defer_loading: true });
+  const namesOf = (fields: Fields): readonly string[] => read(fields).tools.map(({ name }) => name);
+  const many = [named('find'), ...Array.from({ length: 22 }, (_, at) => deferred(`tool_${at}`))];
+
+  it('leave out those that wait to be found', () => {
+    expect(namesOf({ tools: many })).toEqual(['find']);
+  });
+
+  it('hold those that the conversation has named, in their place', () => {
+    const found = [{ type: 'tool_reference', tool_name: 'tool_7' }];
+    const called = { type: 'tool_use', id: 'b', name: 'tool_3', input: {} };
+    const fields = saying(
+      user(text('a')),
+      assistant(call('a')),
+      user(result('a', found)),
+      assistant(called),
+      user(result('b', 'x')),
+    );
+    expect(namesOf({ ...fields, tools: many })).toEqual(['find', 'tool_3', 'tool_7']);
+  });
+
+  it('hold one that must be called', () => {
+    expect(namesOf({ tools: many, tool_choice: { type: 'tool', name: 'tool_9' } })).toEqual(['find', 'tool_9']);
+  });
+
+  it.each([
+    ['bash_20250124', 'bash', ['command', 'restart']],
+    [
+      'text_editor_20241022',
+      'str_replace_editor',
+      ['command', 'file_text', 'insert_line', 'new_str', 'old_str', 'path', 'view_range'],
+    ],
+    [
+      'text_editor_20250728',
+      'str_replace_based_edit_tool',
+      ['command', 'file_text', 'insert_line', 'insert_text', 'new_str', 'old_str', 'path', 'view_range'],
+    ],
+    [
+      'memory_20250818',
+      'memory',
+      [
+        'command',
+        'file_text',
+        'insert_line',
+        'insert_text',
+        'new_path',
+        'new_str',
+        'old_path',
+        'old_str',
+        'path',
+        'view_range',
+      ],
+    ],
+    ['computer_20241022', 'computer', ['action', 'coordinate', 'start_coordinate', 'text']],
+    [
+      'computer_20251124',
+      'computer',
+      ['action', 'coordinate', 'duration', 'region', 'scroll_amount', 'scroll_direction', 'start_coordinate', 'text'],
+    ],
+  ])('that a client runs are shown as functions: %s', (type, name, fields) => {
+    const [shown] = read({ tools: [{ type, name, display_width_px: 1024, display_height_px: 768 }] }).tools;
+    expect(shown?.name).toBe(name);
+    expect(Object.keys(shown?.parameters?.['properties'] ?? {}).toSorted()).toEqual(fields);
+  });
+
+  it('that see a screen are told its size', () => {
+    const screen = { type: 'computer_20250124', name: 'computer', display_width_px: 1024, display_height_px: 768 };
+    expect(read({ tools: [screen] }).tools[0]?.description).toContain('1024 by 768 pixels');
+  });
+});
+
 describe('a messages request is refused with the path of the field at fault', () => {
   const deep = JSON.parse(`${'{"a":'.repeat(300)}1${'}'.repeat(300)}`) as object;
   it.each<readonly [string, Fields, string]>([
@@ -268,19 +390,32 @@ describe('a messages request is refused with the path of the field at fault', ()
     ['an unknown role', saying({ role: 'tool', content: 'x' }), 'messages[0].role: '],
     ['an empty turn', saying(user()), 'messages[0].content: '],
     [
-      'a document',
-      saying(user(text('a'), { type: 'document', source: {} })),
-      'messages[0].content[1].type: documents and files are not supported',
+      'a PDF file in the user’s own turn',
+      saying(
+        user(text('a'), { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'A' } }),
+      ),
+      'messages[0].content[1].source.type: only documents whose text is in the request are read',
     ],
     [
-      'a document in a result',
-      saying(user(result('a', [{ type: 'document' }]))),
-      'messages[0].content[0].content[0].type: documents and files',
+      'a document of no kind',
+      saying(user({ type: 'document', source: {} })),
+      "messages[0].content[0].source.type: expected 'text' | 'content'",
     ],
     [
-      'a found page',
-      saying(user({ type: 'search_result', content: [] })),
-      'messages[0].content[0].type: documents and files',
+      'a file that was uploaded elsewhere',
+      saying(user({ type: 'container_upload', file_id: 'f' })),
+      'messages[0].content[0].type: files are not kept here',
+    ],
+    [
+      'a tool that the service would run',
+      { tools: [{ type: 'code_execution_20250825', name: 'c' }] },
+      'tools[0].type: code_execution_20250825 is a tool that the service would run, and it is not offered here',
+    ],
+    ['a tool of no known kind', { tools: [{ type: 'telepathy', name: 'c' }] }, 'tools[0].type: expected custom, '],
+    [
+      'a client’s tool by another name',
+      { tools: [{ type: 'bash_20250124', name: 'sh' }] },
+      'tools[0].name: expected bash with type bash_20250124',
     ],
     [
       'a file',

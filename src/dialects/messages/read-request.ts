@@ -57,7 +57,7 @@ export function readRequest(value: unknown, seal?: SearchSeal): Request {
   const body = parsed.data;
   const format = readResponseFormat(body);
   const citing = format.responseFormat === undefined ? 'marks' : 'none';
-  const { tools, webSearch } = readTools(body.tools ?? [], citing);
+  const { tools, webSearch } = readTools(body, citing);
   const unsealing = createUnsealing(seal, citing);
   const messages = readMessages(body, unsealing);
   const sources = unsealing.sources();

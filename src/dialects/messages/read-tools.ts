@@ -3,7 +3,8 @@ import type { Tool } from '../../core/request.ts';
 import { type Citing, webSearchTool } from '../../core/search-words.ts';
 import { type SearchDomains, type WebSearchAsk, webSearchName } from '../../core/web-search.ts';
 import { present } from '../present.ts';
-import type { FunctionTool, SearchTool, WireTool } from './tool-schema.ts';
+import type { MessagesBody } from './schema.ts';
+import type { ClientToolAsk, FunctionTool, SearchTool, WireTool } from './tool-schema.ts';
 
 /** The tools of a request as a model sees them, and what it says of its web search where it has one. */
 export interface ReadTools {
@@ -11,7 +12,8 @@ export interface ReadTools {
   readonly webSearch?: WebSearchAsk;
 }
 
-const isSearch = (tool: WireTool): tool is SearchTool => !('input_schema' in tool);
+const isClientTool = (tool: WireTool): tool is ClientToolAsk => 'known' in tool;
+const isSearch = (tool: WireTool): tool is SearchTool => !('input_schema' in tool) && !isClientTool(tool);
 
 function domainsOf({ allowed_domains: allowed, blocked_domains: blocked }: SearchTool): SearchDomains | undefined {
   if (allowed?.length) return { kind: 'allowed', names: allowed };
@@ -28,19 +30,56 @@ function readSearch(tool: SearchTool): WebSearchAsk {
   };
 }
 
-function readFunction({ name, description, input_schema: parameters, strict }: FunctionTool): Tool {
+function readClientTool({ known, display_width_px: width, display_height_px: height }: ClientToolAsk): Tool {
+  const { name, description, schema: parameters } = known;
+  const screen = width && height ? ` The screen has ${width} by ${height} pixels.` : '';
+  return { name, description: description + screen, parameters };
+}
+
+function readFunction(tool: FunctionTool | ClientToolAsk): Tool {
+  if (isClientTool(tool)) return readClientTool(tool);
+  const { name, description, input_schema: parameters, strict } = tool;
   return { name, parameters, ...present({ description, strict }) };
+}
+
+/** Names that the conversation has brought up: a search of the client's found them, or the model has called them. */
+function namedIn(messages: MessagesBody['messages']): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const { content } of messages) {
+    if (typeof content === 'string') continue;
+    for (const block of content) {
+      if (block.type === 'tool_use') names.add(block.name);
+      if (block.type !== 'tool_result' || typeof block.content === 'string') continue;
+      for (const part of block.content ?? []) if (part.type === 'tool_reference') names.add(part.tool_name);
+    }
+  }
+  return names;
+}
+
+/**
+ * The tools that a model is shown: all but those that wait to be found. One that nothing in the conversation has named yet is left
+ * out, which keeps the prompt short; the client's own tool search brings it in.
+ */
+function shown(body: Pick<MessagesBody, 'tools' | 'messages' | 'tool_choice'>): readonly WireTool[] {
+  const tools = body.tools ?? [];
+  const waits = (tool: WireTool): boolean => 'defer_loading' in tool && tool.defer_loading === true;
+  if (!tools.some(waits)) return tools;
+  const forced = body.tool_choice?.type === 'tool' ? body.tool_choice.name : undefined;
+  const named = namedIn(body.messages);
+  return tools.filter((tool) => !waits(tool) || named.has(tool.name) || tool.name === forced);
 }
 
 /**
  * Reads the tools. The search becomes a function tool in its place. Throws `web_search_name_reserved` when the caller has a
  * function of that name besides (service specification §7.2).
  */
-export function readTools(wire: readonly WireTool[], citing: Citing): ReadTools {
-  const searches = wire.filter(isSearch).map(readSearch);
+export function readTools(body: Pick<MessagesBody, 'tools' | 'messages' | 'tool_choice'>, citing: Citing): ReadTools {
+  const all = body.tools ?? [];
+  const searches = all.filter(isSearch).map(readSearch);
   const [webSearch] = searches;
+  const wire = shown(body);
   if (webSearch === undefined) return { tools: wire.flatMap((tool) => (isSearch(tool) ? [] : [readFunction(tool)])) };
-  const named = wire.findIndex((tool) => !isSearch(tool) && tool.name === webSearchName);
+  const named = all.findIndex((tool) => !isSearch(tool) && tool.name === webSearchName);
   if (named !== -1) {
     throw new Failure(
       'web_search_name_reserved',

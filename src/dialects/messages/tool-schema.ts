@@ -4,13 +4,29 @@ import { webSearchName } from '../../core/web-search.ts';
 import { listOf } from '../first-fault.ts';
 import { isObject } from '../json.ts';
 import { jsonObject } from '../json-object.ts';
+import { type ClientTool, clientToolOf } from './client-tools.ts';
+
+/** A tool that is kept from the model until a reference in the conversation names it. */
+const deferring = { defer_loading: z.boolean().nullish() };
 
 const functionTool = z.object({
+  ...deferring,
   type: z.literal('custom').nullish(),
   name: z.string().regex(/^[\w.:-]{1,128}$/, 'expected 1 to 128 letters, digits, or any of _ - . :'),
   description: z.string().nullish(),
   input_schema: jsonObject,
   strict: z.boolean().nullish(),
+});
+
+const side = z.int().min(1).max(100_000);
+
+/** A tool that the client runs, known by its type (client-tools.ts). */
+const clientTool = z.object({
+  ...deferring,
+  type: z.string(),
+  name: z.string().min(1),
+  display_width_px: side.nullish(),
+  display_height_px: side.nullish(),
 });
 
 const sites = listOf(
@@ -46,12 +62,38 @@ const searchTool = z
     message: 'expected either allowed_domains or blocked_domains, not both',
   });
 
-const isSearch = (value: unknown): boolean =>
-  isObject(value) && typeof value['type'] === 'string' && /^web_search_\d{8}$/.test(value['type']);
+const typeOf = (value: unknown): string | undefined =>
+  isObject(value) && typeof value['type'] === 'string' ? value['type'] : undefined;
+
+/** A tool by its type, where that is not a function of the caller's own. */
+function readTyped(type: string, value: unknown) {
+  if (/^web_search_\d{8}$/.test(type)) return searchTool.safeParse(value);
+  const known = clientToolOf(type);
+  if (known !== undefined) {
+    const wanted = z.literal(known.name, `expected ${known.name} with type ${type}`);
+    return clientTool
+      .extend({ name: wanted })
+      .transform((tool) => ({ ...tool, known }))
+      .safeParse(value);
+  }
+  return undefined;
+}
+
+/** Why a type is refused. */
+const refusalOf = (type: string): string =>
+  /_\d{8}$|^mcp_toolset$/.test(type)
+    ? `${type} is a tool that the service would run, and it is not offered here`
+    : 'expected custom, web_search_<date>, or a tool that the client runs: bash, text_editor, memory or computer with its date';
 
 /** A tool, read as what its type says: in a union the faults of one kind would hide behind those of the other. */
-export const tool = z.unknown().transform((value, context): FunctionTool | SearchTool => {
-  const read = isSearch(value) ? searchTool.safeParse(value) : functionTool.safeParse(value);
+export const tool = z.unknown().transform((value, context): FunctionTool | SearchTool | ClientToolAsk => {
+  const type = typeOf(value);
+  const isOwn = type === undefined || type === 'custom';
+  const read = isOwn ? functionTool.safeParse(value) : readTyped(type, value);
+  if (read === undefined) {
+    context.addIssue({ code: 'custom', path: ['type'], message: refusalOf(type ?? '') });
+    return z.NEVER;
+  }
   if (read.success) return read.data;
   // oxlint-disable-next-line typescript/consistent-type-assertions -- a finished issue is a raw one with its message
   context.issues.push(...(read.error.issues as unknown as z.core.$ZodRawIssue[]));
@@ -60,4 +102,5 @@ export const tool = z.unknown().transform((value, context): FunctionTool | Searc
 
 export type FunctionTool = z.infer<typeof functionTool>;
 export type SearchTool = z.infer<typeof searchTool>;
+export type ClientToolAsk = z.infer<typeof clientTool> & { readonly known: ClientTool };
 export type WireTool = z.infer<typeof tool>;

@@ -1,0 +1,89 @@
+import type { MessageForm } from '../core/capability.ts';
+import type { Content, ImagePart, Message, TextPart } from '../core/request.ts';
+
+const parts = (content: Content): readonly (TextPart | ImagePart)[] =>
+  typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+
+/** Text parts alone behave like a string, on engines that take only strings too (service specification §2.2). */
+function contentOf(all: readonly (TextPart | ImagePart)[]): Content {
+  return all.every((part) => part.type === 'text') ? all.map((part) => part.text).join('') : all;
+}
+
+const textOf = (content: Content): string =>
+  parts(content)
+    .map((part) => (part.type === 'text' ? part.text : ''))
+    .join('');
+
+/** An image that a tool brought, in words. The caller's own have none: a model that takes no images refuses those. */
+function describeImages(message: Message): Message {
+  if (message.role !== 'user' || typeof message.content === 'string') return message;
+  const described = message.content.map((part): TextPart | ImagePart =>
+    part.type === 'image' && part.alternative !== undefined ? { type: 'text', text: part.alternative } : part,
+  );
+  return { ...message, content: contentOf(described) };
+}
+
+/** How a system message reads as part of a user's turn: between tags that name what it is. */
+const asUserText = (text: string): string => `<system-message>\n${text}\n</system-message>`;
+
+const paragraphs = (...contents: readonly Content[]): Content =>
+  contentOf(contents.flatMap((content, at) => (at === 0 ? parts(content) : [...parts('\n\n'), ...parts(content)])));
+
+/**
+ * The conversation for a chat template that takes one system message, at the beginning. Leading system messages are joined, a
+ * paragraph each. Each later one becomes part of a user's turn: of the one before it, else of the one after it, else a turn of
+ * its own, since many such templates refuse two turns of a user in a row, too. Results of tools stay right behind their calls.
+ */
+function leadWithSystem(messages: readonly Message[]): readonly Message[] {
+  const first = messages.findIndex(({ role }) => role !== 'system');
+  const leading = messages.slice(0, first === -1 ? messages.length : first);
+  const arranged: Message[] = [];
+  const opening = leading[0];
+  if (opening?.role === 'system') {
+    const texts = leading.map(({ content = '' }) => textOf(content));
+    arranged.push(leading.length === 1 ? opening : { ...opening, content: texts.join('\n\n') });
+  }
+  /** What later system messages say, until a user's turn can hold it. */
+  let waiting: string[] = [];
+  const takeWaiting = (): Content => {
+    const texts = waiting;
+    waiting = [];
+    return texts.join('\n\n');
+  };
+  for (const message of messages.slice(leading.length)) {
+    const last = arranged.at(-1);
+    switch (message.role) {
+      case 'system': {
+        const text = textOf(message.content);
+        if (text === '') break;
+        if (last?.role === 'user' && waiting.length === 0) {
+          arranged[arranged.length - 1] = { ...last, content: paragraphs(last.content, asUserText(text)) };
+        } else waiting.push(asUserText(text));
+        break;
+      }
+      case 'user':
+        arranged.push(
+          waiting.length === 0 ? message : { ...message, content: paragraphs(takeWaiting(), message.content) },
+        );
+        break;
+      case 'assistant':
+        if (waiting.length > 0) arranged.push({ role: 'user', content: takeWaiting() });
+        arranged.push(message);
+        break;
+      case 'tool':
+        arranged.push(message);
+        break;
+    }
+  }
+  if (waiting.length > 0) arranged.push({ role: 'user', content: takeWaiting() });
+  return arranged;
+}
+
+/** The conversation as a model can take it. Pure: engines and the tokenizer are given the same. */
+export function arrangeMessages(
+  messages: readonly Message[],
+  { systemMessages, images }: MessageForm,
+): readonly Message[] {
+  const seen = images === 'described' ? messages.map(describeImages) : messages;
+  return systemMessages === 'Leading' ? leadWithSystem(seen) : seen;
+}

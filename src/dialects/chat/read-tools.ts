@@ -1,0 +1,89 @@
+import { Failure } from '../../core/failure.ts';
+import type { CallForm, Tool, ToolChoice } from '../../core/request.ts';
+import { present } from '../present.ts';
+import type { ChatBody } from './schema.ts';
+
+type WireTool = NonNullable<ChatBody['tools']>[number];
+type NamedTool = { readonly type: 'function'; readonly function: { readonly name: string } } | NamedCustomTool;
+type NamedCustomTool = { readonly type: 'custom'; readonly custom: { readonly name: string } };
+
+/** The one argument of a tool that takes free text, as an engine sees it. */
+export const customInput = 'input';
+
+const nameOf = (tool: NamedTool): string => (tool.type === 'function' ? tool.function.name : tool.custom.name);
+
+function readTool(tool: WireTool): Tool {
+  if (tool.type === 'function') {
+    const { name, description, parameters, strict } = tool.function;
+    return { name, ...present({ description, parameters, strict }) };
+  }
+  // No engine has tools that take free text: it becomes the one argument of a function.
+  const { name, description } = tool.custom;
+  const properties = { [customInput]: { type: 'string', description: 'The text that the tool takes.' } };
+  return {
+    ...{ name, ...present({ description }) },
+    parameters: { type: 'object', properties, required: [customInput], additionalProperties: false },
+  };
+}
+
+/** What a request says of tools, in either of the format's forms. */
+export interface ReadTools {
+  readonly tools: readonly Tool[];
+  readonly toolChoice?: ToolChoice;
+  readonly callForm?: CallForm;
+}
+
+function readChoice(choice: NonNullable<ChatBody['tool_choice']>, tools: readonly Tool[]): ToolChoice | undefined {
+  if (typeof choice === 'string') {
+    if (choice === 'required' && tools.length === 0) {
+      throw new Failure('invalid_request', 'tool_choice: "required" needs at least one entry in tools');
+    }
+    return tools.length === 0 ? undefined : choice;
+  }
+  if (choice.type === 'allowed_tools') return choice.allowed_tools.mode;
+  const name = nameOf(choice);
+  if (!tools.some((tool) => tool.name === name)) {
+    throw new Failure('invalid_request', `tool_choice.${choice.type}.name: expected the name of one of the tools`);
+  }
+  return { name };
+}
+
+/** Of the tools those that a call is allowed to. Throws `invalid_request` for a name that none of them has. */
+function allowedOf(tools: readonly Tool[], choice: ChatBody['tool_choice']): readonly Tool[] {
+  if (typeof choice !== 'object' || choice?.type !== 'allowed_tools') return tools;
+  const allowed = choice.allowed_tools.tools.map(nameOf);
+  const unknown = allowed.findIndex((name) => !tools.some((tool) => tool.name === name));
+  if (unknown !== -1) {
+    const field = `tool_choice.allowed_tools.tools[${unknown}]`;
+    throw new Failure('invalid_request', `${field}: expected the name of one of the tools`);
+  }
+  return tools.filter(({ name }) => allowed.includes(name));
+}
+
+/** The first form of tools: `functions`, and `function_call` to choose among them. */
+function readFunctions({ functions, function_call: choice }: ChatBody): ReadTools {
+  const tools = (functions ?? []).map(({ name, description, parameters, strict }) => ({
+    ...{ name, ...present({ description, parameters, strict }) },
+  }));
+  if (tools.length === 0) return { tools };
+  const callForm: CallForm = { customTools: [], functionCall: true };
+  if (choice === undefined || choice === null) return { tools, callForm };
+  if (typeof choice === 'object' && !tools.some(({ name }) => name === choice.name)) {
+    throw new Failure('invalid_request', 'function_call.name: expected the name of one of the functions');
+  }
+  return { tools, callForm, toolChoice: choice };
+}
+
+/** Reads the tools of a body. Throws `invalid_request` with the path of the first field at fault. */
+export function readTools(body: ChatBody): ReadTools {
+  const wire = body.tools ?? [];
+  if (wire.length === 0 && (body.functions?.length ?? 0) > 0) return readFunctions(body);
+  const choice = body.tool_choice;
+  const tools = allowedOf(wire.map(readTool), choice);
+  const customTools = wire.flatMap((tool) => (tool.type === 'custom' ? [tool.custom.name] : []));
+  return {
+    tools,
+    ...(choice === undefined || choice === null ? {} : present({ toolChoice: readChoice(choice, tools) })),
+    ...(customTools.length === 0 ? {} : { callForm: { customTools, functionCall: false } }),
+  };
+}
