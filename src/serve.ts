@@ -45,6 +45,7 @@ import { createAffinity } from './routing/affinity.ts';
 import { createHealth } from './routing/health.ts';
 import { openCatalogSource } from './serve/catalog-source.ts';
 import type { Replica } from './serve/replica.ts';
+import { createAnswerLengths } from './settlement/answer-lengths.ts';
 import { createModelPerformance } from './telemetry/model-performance.ts';
 import { sealFiles } from './seal-files.ts';
 import { settingsFrom } from './serve/settings-from.ts';
@@ -144,6 +145,7 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     clock: systemClock,
     hasRoute: ({ routes }) => routes.some(health.isServing),
   });
+  const answerLengths = createAnswerLengths();
   const loadTokenizers = ({ models }: Snapshot): void => {
     for (const { id, tokenizer } of models.values()) {
       if (tokenizer === undefined) continue;
@@ -171,6 +173,7 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     onSwap: (snapshot) => {
       health.retain(routesOf(snapshot));
       measured.retain(snapshot.models);
+      answerLengths.retain(snapshot.models);
       loadTokenizers(snapshot);
       replica?.changed();
       log.info({ version: snapshot.version, models: snapshot.models.size }, 'catalog changed');
@@ -223,6 +226,7 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     upstream: egress,
     health,
     affinity: createAffinity({ secret: randomUUID() }),
+    answerLengths,
     hedges: createHedgeBudget(),
     structures,
     ...(search === undefined ? {} : { search }),

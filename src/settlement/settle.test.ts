@@ -134,7 +134,7 @@ describe('what a request has cost so far', () => {
 
   it('is known at once, by an estimate of the prompt, and then told no more often than every 100 ms', () => {
     const { costs, run } = told();
-    const prompt = run.settlement.costSoFar();
+    const prompt = run.settlement.expectedCost();
     expect(prompt).toBeGreaterThan(0n);
     for (let chunk = 0; chunk < 1000; chunk += 1) {
       run.clock.advance(1);
