@@ -70,6 +70,31 @@ it.each<[Shortage, boolean]>([
   expect(asked).toEqual([7n, { balance: 1_000_000_000_000n, budget: 3n }]);
 });
 
+it.each([
+  [
+    'something is left and reserved',
+    { balance: 1n, spent: 4n },
+    'balance',
+    /requests under way .* balance of this workspace/,
+  ],
+  ['nothing is left', { balance: 0n, spent: 4n }, 'balance', /balance of this workspace is used up/],
+  [
+    'something is left of a budget and reserved',
+    { balance: 1n, spent: 4n },
+    'budget',
+    /requests under way .* budget of this key/,
+  ],
+  ['nothing is left of a budget', { balance: 1n, spent: 5n }, 'budget', /budget of this key is used up/],
+] as const)('a refusal says why when %s', async (_, { balance, spent }, short, message) => {
+  const known = { ...credential, spent, workspace: { ...credential.workspace, balance } };
+  const caller = { credential: known, latest: () => known };
+  const refused = admit(caller, { admit: () => ({ kind: 'refused', by: short, rate }) });
+  await expect(refused).rejects.toThrow(message);
+  const slot: Slot = { reserve: () => short, adjust: () => undefined, release: () => undefined };
+  const admitted = await admit(caller, { admit: () => ({ kind: 'admitted', rate, slot }) });
+  await expect(admitted.reserve(7n)).rejects.toThrow(message);
+});
+
 it('what is left when it ends is read again where it may be out of date, and is not known where that fails', async () => {
   const found: unknown[] = [];
   const release: Slot['release'] = async (left) => void found.push(await left?.());
