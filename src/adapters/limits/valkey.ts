@@ -129,7 +129,10 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
       ...{ rate: ask.rate / replicas, burst: share(ask.burst), maxInFlight: share(ask.maxInFlight) },
       funds: shareOf(ask.funds, replicas),
     });
-    return { ...verdict, rate: { ...verdict.rate, limit: ask.rate } };
+    const rate = { ...verdict.rate, limit: ask.rate };
+    return verdict.kind === 'refused'
+      ? { ...verdict, rate }
+      : { ...verdict, rate, slot: sharedSlot(ask, verdict.slot) };
   }
 
   async function admitShared(ask: LimitsAsk): Promise<Verdict> {
