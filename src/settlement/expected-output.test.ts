@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Usage } from '../core/usage.ts';
-import { expectOutput, expectUsage, largestPrior, leastExpected, lengthOf, uncappedPrior } from './expected-output.ts';
+import { expectOutput, expectUsage, leastExpected, lengthOf, priors } from './expected-output.ts';
 
-const model = { id: 'demo/tiny', contextLength: 131_072 };
+const model = { id: 'demo/tiny', contextLength: 131_072, reasoning: { mode: 'Optional', efforts: [] } } as const;
 type Asked = Parameters<typeof expectOutput>[0];
 const asked = (fields: Partial<Asked> = {}): Asked => ({ sampling: {}, ...fields });
 /** A model that has shown nothing, and one that has shown the length of its answers. */
@@ -11,10 +11,12 @@ const showing = (tokens: number) => ({ p90: () => tokens });
 
 describe('the output to be expected of a request', () => {
   it.each<[string, Asked, { readonly p90: (id: string, prior: number) => number }, number]>([
-    ['no cap, of an untried model', asked(), untried, uncappedPrior],
+    ['no cap, of an untried model', asked(), untried, priors.reasoning],
+    ['no reasoning', asked({ reasoning: { enabled: false } }), untried, priors.plain],
+    ['some reasoning', asked({ reasoning: { enabled: true } }), untried, priors.reasoning],
     ['a small cap, of an untried model', asked({ maxOutputTokens: 700 }), untried, 700],
     ['a large cap, of an untried model', asked({ maxOutputTokens: 9_000 }), untried, 9_000],
-    ['an agent’s cap, of an untried model', asked({ maxOutputTokens: 64_000 }), untried, largestPrior],
+    ['an agent’s cap, of an untried model', asked({ maxOutputTokens: 64_000 }), untried, priors.mostOfCap],
     ['no cap', asked(), showing(900), 900],
     ['a cap above the p90', asked({ maxOutputTokens: 64_000 }), showing(900), 900],
     ['a cap below the p90', asked({ maxOutputTokens: 100 }), showing(900), 100],
@@ -26,6 +28,11 @@ describe('the output to be expected of a request', () => {
   ])('with %s', (_, request, lengths, tokens) => {
     expect(expectOutput(request, model, lengths)).toBe(tokens);
   });
+});
+
+it('a model that does not reason is expected to answer as one that was asked not to', () => {
+  const plain = { ...model, reasoning: { mode: 'None', efforts: [] } } as const;
+  expect(expectOutput(asked(), plain, untried)).toBe(priors.plain);
 });
 
 describe('what a request is expected to use', () => {

@@ -4,28 +4,33 @@ import type { Usage } from '../core/usage.ts';
 import type { AnswerLength, AnswerLengths } from './answer-lengths.ts';
 
 /**
- * Output that is assumed of a model which has not shown how long its answers are, tokens: of a request without a cap, and
- * the most that a cap is believed. Agents send caps of 32,000 or 64,000 with every request and use a fraction.
+ * Output that is assumed of a model which has not shown how long its answers are, tokens: of a request without a cap, by
+ * whether it reasons before it answers; and the most that a cap is believed, since agents send caps of 32,000 or 64,000
+ * with every request and use a fraction.
  */
-export const uncappedPrior = 4_096;
-export const largestPrior = 16_384;
+export const priors = { plain: 1_024, reasoning: 4_096, mostOfCap: 16_384 };
 /** A model that has only ever answered in a word may be asked for a paragraph. */
 export const leastExpected = 256;
 
 /** What of a request decides how much output is to be expected of it. */
-type Asked = Pick<PreparedRequest['request'], 'maxOutputTokens' | 'sampling' | 'webSearch'>;
+type Asked = Pick<PreparedRequest['request'], 'maxOutputTokens' | 'reasoning' | 'sampling' | 'webSearch'>;
+
+/** What is assumed of a request to a model that nobody knows. Reasoning is on unless it is refused. */
+function priorOf({ maxOutputTokens, reasoning }: Asked, model: Pick<Model, 'reasoning'>): number {
+  if (maxOutputTokens !== undefined) return Math.min(maxOutputTokens, priors.mostOfCap);
+  return model.reasoning.mode === 'None' || reasoning?.enabled === false ? priors.plain : priors.reasoning;
+}
 
 const choicesOf = ({ sampling }: Pick<Asked, 'sampling'>): number => sampling.n ?? 1;
 
 /** Output tokens to be expected of a request, over all its choices: the smaller of its cap and the p90 of its model's answers. */
 export function expectOutput(
   asked: Asked,
-  { id, contextLength }: Pick<Model, 'id' | 'contextLength'>,
+  model: Pick<Model, 'id' | 'contextLength' | 'reasoning'>,
   lengths: Pick<AnswerLengths, 'p90'>,
 ): number {
-  const cap = Math.min(asked.maxOutputTokens ?? contextLength, contextLength);
-  const prior = Math.min(asked.maxOutputTokens ?? uncappedPrior, largestPrior);
-  return choicesOf(asked) * Math.min(cap, Math.max(leastExpected, lengths.p90(id, prior)));
+  const cap = Math.min(asked.maxOutputTokens ?? Infinity, model.contextLength);
+  return choicesOf(asked) * Math.min(cap, Math.max(leastExpected, lengths.p90(model.id, priorOf(asked, model))));
 }
 
 /**

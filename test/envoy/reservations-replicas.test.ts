@@ -3,7 +3,6 @@ import { type Caller, http1Caller } from '../support/caller.ts';
 import { dearAsk, type DearBursts, dearBursts, dearManifest } from '../support/dear-bursts.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 import { type Replicas, startReplicas } from '../support/replicas.ts';
-import { runWeir } from '../support/run-weir.ts';
 import { type SpawnedEngine, spawnDemoEngine } from '../support/spawn-demo-engine.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
 import { backendManifest } from '../support/weir.ts';
@@ -30,15 +29,10 @@ beforeAll(async () => {
       const answer = await caller.ask(body, { headers: { authorization: `Bearer ${key}` } });
       return { status: answer.status, text: answer.text() };
     },
-    weir: async (...args) => {
-      const { code, stdout, stderr } = await runWeir([...args, '--json'], { env });
-      expect([code, stderr]).toEqual([0, '']);
-      return JSON.parse(stdout) as unknown;
-    },
+    env,
   });
 });
-// Each of the three has been told of all three.
-beforeEach(() => expect.poll(() => sum('weir_replicas'), { timeout: 15_000 }).toBe(9));
+beforeEach(untilShared);
 afterAll(async () => {
   await caller.close();
   await replicas.close();
@@ -49,6 +43,11 @@ afterAll(async () => {
 async function sum(metric: string): Promise<number> {
   const each = await Promise.all(replicas.all.map((replica) => replica.metric(metric)));
   return each.reduce((one, other) => one + other, 0);
+}
+
+/** Resolves when each of the three has been told of all three. */
+async function untilShared(): Promise<void> {
+  await expect.poll(() => sum('weir_replicas'), { timeout: 15_000 }).toBe(9);
 }
 
 /** Each replica learns for itself: so many lessons give each of them enough. */

@@ -48,6 +48,10 @@ async function dispatch64(ask: LimitsAsk, reserved: bigint): Promise<readonly Sl
   return (await Promise.all(all)).flat();
 }
 
+async function releaseAll(slots: readonly Slot[]): Promise<void> {
+  await Promise.all(slots.map(async (slot) => slot.release()));
+}
+
 it.each<[string, (credit: bigint) => LimitsAsk['funds']]>([
   ['balance', (credit) => ({ balance: credit })],
   ['budget', (credit) => ({ balance: 1_000n * cost, budget: credit })],
@@ -60,7 +64,7 @@ it.each<[string, (credit: bigint) => LimitsAsk['funds']]>([
     // A decision without the server is each replica's own, from its share: it may be one answer more.
     expect(slots.length).toBeLessThanOrEqual(3 + late() - before);
     expect(slots.length).toBeGreaterThanOrEqual(1);
-    await Promise.all(slots.map((slot) => slot.release()));
+    await releaseAll(slots);
     expect(await replicas[run % 3]?.verdict(ask)).toBe('admitted');
   }
 });
@@ -69,7 +73,7 @@ it('of 64 requests at once whose output nobody expects, all are dispatched', asy
   await startAll(3);
   const slots = await dispatch64(freshAsk({ funds: { balance: 3n * cost } }), 1n);
   expect(slots).toHaveLength(64);
-  await Promise.all(slots.map((slot) => slot.release()));
+  await releaseAll(slots);
 });
 
 it('a caller who asks one after the other, on whichever replica, is never refused for what its last request had reserved', async () => {
@@ -88,7 +92,7 @@ it('a workspace with more than all its reservations is not refused, and the serv
   const slots = await dispatch64(ask, cost);
   expect(slots).toHaveLength(64);
   expect(slots[0]?.reserve(cost, ask.funds)).toBeUndefined();
-  await Promise.all(slots.map((slot) => slot.release()));
+  await releaseAll(slots);
 });
 
 it('without the server each replica reserves from its share of what is left', async () => {
@@ -105,15 +109,17 @@ it('without the server each replica reserves from its share of what is left', as
 });
 
 it('while the server hangs each replica reserves from its share of what is left', async () => {
-  const all = await startAll(2);
+  const [one, two] = await startAll(2);
+  if (one === undefined || two === undefined) throw new Error('two were started');
   const ask = freshAsk({ funds: { balance: 6n * cost } });
-  const slots = await Promise.all(Array.from({ length: 20 }, (_, index) => all[index % 2]?.slot(ask)));
+  const slots: Slot[] = [];
+  for (let pair = 0; pair < 10; pair += 1) slots.push(await one.slot(ask), await two.slot(ask));
   valkey.freeze();
   try {
-    const verdicts = await Promise.all(slots.map((slot) => slot?.reserve(cost, ask.funds)));
+    const verdicts = await Promise.all(slots.map(async (slot) => slot.reserve(cost, ask.funds)));
     expect(verdicts.filter((short) => short === undefined)).toHaveLength(6);
   } finally {
     valkey.thaw();
   }
-  await Promise.all(slots.map((slot) => slot?.release()));
+  await releaseAll(slots);
 });

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { formatUsd, maxBalance, type Money, parseUsd } from '../../src/core/money.ts';
+import { runWeir } from './run-weir.ts';
 import { modelManifest } from './weir.ts';
 
 /** What a burst came to. */
@@ -40,13 +41,20 @@ export const dearAsk = (model: string, words = 300): object => ({
 
 const atOnce = 64;
 
-/** Bursts of dear requests against a gateway. `weir` runs a command on its accounts and gives what it prints. */
+/** Bursts of dear requests against a gateway; `flags` and `env` tell the commands where its accounts are. */
 export function dearBursts(gateway: {
   readonly ask: (key: string, body: object) => Promise<Answer>;
-  readonly weir: (...args: readonly string[]) => Promise<unknown>;
+  readonly flags?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
 }): DearBursts {
-  const { ask, weir } = gateway;
+  const { ask, flags = [], env = {} } = gateway;
   let workspaces = 0;
+
+  async function weir(...args: readonly string[]): Promise<unknown> {
+    const { code, stdout, stderr } = await runWeir([...args, '--json', ...flags], { env });
+    expect([code, stderr]).toEqual([0, '']);
+    return JSON.parse(stdout);
+  }
 
   async function newWorkspace(credit: Money): Promise<{ readonly name: string; readonly key: string }> {
     const name = `burst-${(workspaces += 1)}`;
