@@ -84,6 +84,6 @@ test('without the expected output many pass on every replica: long answers of a 
   const long = dearAsk('test/terse', 3_000);
   const price = await bursts.priceOf(long);
   const { passed, balance } = await bursts.burst(3n * price, long);
-  expect(passed).toBeGreaterThan(20);
+  expect(passed).toBeGreaterThan(10);
   expect(balance).toBe((3n - BigInt(passed)) * price);
 }, 120_000);

@@ -36,7 +36,7 @@ export function dearManifest(id: string, backend: string): string {
 /** A request for an answer of some 300 tokens, not one of which comes before all of a burst have been admitted or refused. */
 export const dearAsk = (model: string, words = 300): object => ({
   ...{ model, reasoning_effort: 'none' },
-  messages: [{ role: 'user', content: `Tell. [[demo {"words": ${words}, "firstTokenDelayMs": 1500}]]` }],
+  messages: [{ role: 'user', content: `Tell. [[demo {"words": ${words}, "firstTokenDelayMs": 2000}]]` }],
 });
 
 const atOnce = 64;

@@ -169,16 +169,20 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
   function sharedSlot(ask: LimitsAsk, local: LocalSlot): Slot {
     let reserved: Money = 0n;
     let isOpen = true;
-    const isAlone = (funds: Funds): boolean => !link.isUp() || isPlenty(ask, { cost: reserved, funds });
+    /** A request that was refused has reserved nothing: its place is given back without waiting. */
+    const keep = (cost: Money, short: Shortage | undefined): Shortage | undefined => {
+      if (short === undefined) reserved = cost;
+      return short;
+    };
     const releaseAndTell = async (left: Funds | undefined): Promise<void> => {
       local.release(() => left);
       if (link.isUp()) await link.inTime(tell());
     };
     return {
       reserve: (cost, funds) => {
-        reserved = cost;
-        if (!link.isUp()) return reserveAlone({ local, cost, funds });
-        return isAlone(funds) ? local.reserve(cost, funds) : reserveShared(ask, { local, cost, funds });
+        if (!link.isUp()) return keep(cost, reserveAlone({ local, cost, funds }));
+        if (isPlenty(ask, { cost, funds })) return keep(cost, local.reserve(cost, funds));
+        return reserveShared(ask, { local, cost, funds }).then((short) => keep(cost, short));
       },
       adjust: (cost) => {
         reserved = cost;
@@ -189,7 +193,9 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
         isOpen = false;
         const left = find?.();
         // Whoever reads the accounts again in a second need not know sooner.
-        if (isAlone(ask.funds)) return local.release(() => (left instanceof Promise ? undefined : left));
+        if (!link.isUp() || isPlenty(ask, { cost: reserved, funds: ask.funds })) {
+          return local.release(() => (left instanceof Promise ? undefined : left));
+        }
         // The caller's next request may meet another replica, where what was reserved for this one must not refuse it.
         return left instanceof Promise ? left.then(releaseAndTell) : releaseAndTell(left);
       },
