@@ -19,6 +19,7 @@ import { createPipeline } from './pipeline.ts';
 import { createAffinity } from './routing/affinity.ts';
 import { neverSeen } from './routing/standing.ts';
 import { prepareHere } from './prepare.ts';
+import { createAnswerLengths } from './settlement/answer-lengths.ts';
 
 const idleMs = 1000;
 const keepAliveMs = 15_000;
@@ -94,6 +95,7 @@ function begin(options: BeginOptions = {}) {
       load: idleLoad,
       health: { ...steadyHealth(), ...neverSeen },
       affinity: createAffinity({ secret: 'x' }),
+      answerLengths: createAnswerLengths(),
       hedges: createHedgeBudget(),
       structures: { check: () => Promise.resolve({ kind: 'sound' }) },
       random: () => 0,

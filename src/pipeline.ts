@@ -36,6 +36,7 @@ import type { PrefixAffinity } from './routing/affinity.ts';
 import { checkContext } from './routing/context.ts';
 import { makePlan } from './routing/plan.ts';
 import type { RoutingView } from './routing/standing.ts';
+import type { AnswerLengths } from './settlement/answer-lengths.ts';
 import type { TokenCounters } from './settlement/exact-meter.ts';
 import { createSettlement, type Settlement } from './settlement/settle.ts';
 
@@ -50,6 +51,7 @@ export interface PipelineOptions extends AuthenticateOptions, EngineOptions {
   readonly tokenizers: Tokenizers;
   readonly health: Health & RoutingView;
   readonly affinity: PrefixAffinity;
+  readonly answerLengths: AnswerLengths;
   /** Absent: the web is not searched, and nothing that was found can be sent back. */
   readonly search?: WebSearch;
   /** A number from 0 up to 1. */
@@ -92,7 +94,7 @@ interface Work extends Caller {
 }
 
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const { store, snapshots, tokenizers, health, affinity, telemetry, clock, newId } = options;
+  const { store, snapshots, tokenizers, health, affinity, answerLengths, telemetry, clock, newId } = options;
   let inFlight = 0;
 
   async function complete(exchange: Exchange, asking: Asking): Promise<void> {
@@ -132,10 +134,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const counted = counters === undefined ? {} : { counters };
       const { search } = options;
       const searching = search === undefined ? {} : { searchPrice: search.price };
-      const { accrue } = caller.admitted;
-      const facts = { ...caller, surface, head, prepared, plan, accrue };
+      const { adjust: accrue } = caller.admitted;
+      const facts = { ...caller, surface, head, prepared, plan, accrue, answerLengths };
       const settlement = createSettlement({ ...facts, ...counted, ...searching, store, telemetry, clock });
-      await caller.admitted.spend(settlement.costSoFar());
+      await caller.admitted.reserve(settlement.expectedCost());
       await serve({ ...caller, exchange, prepared, plan, settlement, counters });
     } finally {
       prepared.release();

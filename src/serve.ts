@@ -46,6 +46,7 @@ import { createAffinity } from './routing/affinity.ts';
 import { createHealth } from './routing/health.ts';
 import { openCatalogSource } from './serve/catalog-source.ts';
 import type { Replica } from './serve/replica.ts';
+import { createAnswerLengths } from './settlement/answer-lengths.ts';
 import { createModelPerformance } from './telemetry/model-performance.ts';
 import { sealFiles } from './seal-files.ts';
 import { settingsFrom } from './serve/settings-from.ts';
@@ -161,6 +162,7 @@ async function serve(settings: Settings, { output, stopped, fatal }: Surrounding
     clock: systemClock,
     hasRoute: ({ routes }) => routes.some(health.isServing),
   });
+  const answerLengths = createAnswerLengths();
   const loadTokenizers = ({ models }: Snapshot): void => {
     for (const { id, tokenizer } of models.values()) {
       if (tokenizer === undefined) continue;
@@ -188,6 +190,7 @@ async function serve(settings: Settings, { output, stopped, fatal }: Surrounding
     onSwap: (snapshot) => {
       health.retain(routesOf(snapshot));
       measured.retain(snapshot.models);
+      answerLengths.retain(snapshot.models);
       loadTokenizers(snapshot);
       replica?.changed();
       log.info({ version: snapshot.version, models: snapshot.models.size }, 'catalog changed');
@@ -241,6 +244,7 @@ async function serve(settings: Settings, { output, stopped, fatal }: Surrounding
     upstream: egress,
     health,
     affinity: createAffinity({ secret: randomUUID() }),
+    answerLengths,
     hedges: createHedgeBudget(),
     structures,
     ...(search === undefined ? {} : { search }),

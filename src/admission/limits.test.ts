@@ -17,13 +17,13 @@ it.each<[string, (verdict: Verdict) => Verdict | Promise<Verdict>]>([
   ['later', (verdict) => Promise.resolve(verdict)],
 ])('a request that is admitted %s holds a place and knows the headers of its answer', async (_, given) => {
   const asked: LimitsAsk[] = [];
-  const accrued: bigint[] = [];
+  const reserved: bigint[] = [];
   const left: unknown[] = [];
   const limits: Limits = {
     admit: (ask) => {
       asked.push(ask);
       const slot: Slot = {
-        ...{ spend: () => undefined, accrue: (cost) => accrued.push(cost) },
+        ...{ reserve: () => undefined, adjust: (cost) => reserved.push(cost) },
         release: (now) => void left.push(now?.()),
       };
       return given({ kind: 'admitted', rate, slot });
@@ -31,9 +31,9 @@ it.each<[string, (verdict: Verdict) => Verdict | Promise<Verdict>]>([
   };
   const admitted = await admit({ credential, latest: () => ({ ...credential, spent: 2n }) }, limits);
   expect(admitted.headers).toEqual(headers);
-  admitted.accrue(3n);
+  admitted.adjust(3n);
   await admitted.release();
-  expect({ accrued, left }).toEqual({ accrued: [3n], left: [{ balance: 1_000_000_000_000n, budget: 3n }] });
+  expect({ reserved, left }).toEqual({ reserved: [3n], left: [{ balance: 1_000_000_000_000n, budget: 3n }] });
   expect(asked).toEqual([
     {
       ...{ keyId: 'key-1', workspaceId: 'ws-1', rate: 100, burst: 200, maxInFlight: 256 },
@@ -58,22 +58,47 @@ it.each<[Shortage, boolean]>([
   ['budget', true],
 ])('a request that finds its %s used up when it is about to be dispatched is refused then', async (short, isLate) => {
   const asked: unknown[] = [];
-  const spend: Slot['spend'] = (cost, funds) => {
+  const reserve: Slot['reserve'] = (cost, funds) => {
     asked.push(cost, funds);
     return isLate ? Promise.resolve(short) : short;
   };
-  const slot: Slot = { spend, accrue: () => undefined, release: () => undefined };
+  const slot: Slot = { reserve, adjust: () => undefined, release: () => undefined };
   // Something was settled since it was admitted.
   const latest = () => ({ ...credential, spent: 2n });
   const admitted = await admit({ credential, latest }, { admit: () => ({ kind: 'admitted', rate, slot }) });
-  await expect(admitted.spend(7n)).rejects.toMatchObject({ code: 'insufficient_funds' });
+  await expect(admitted.reserve(7n)).rejects.toMatchObject({ code: 'insufficient_funds' });
   expect(asked).toEqual([7n, { balance: 1_000_000_000_000n, budget: 3n }]);
+});
+
+it.each([
+  [
+    'something is left and reserved',
+    { balance: 1n, spent: 4n },
+    'balance',
+    /requests under way .* balance of this workspace/,
+  ],
+  ['nothing is left', { balance: 0n, spent: 4n }, 'balance', /balance of this workspace is used up/],
+  [
+    'something is left of a budget and reserved',
+    { balance: 1n, spent: 4n },
+    'budget',
+    /requests under way .* budget of this key/,
+  ],
+  ['nothing is left of a budget', { balance: 1n, spent: 5n }, 'budget', /budget of this key is used up/],
+] as const)('a refusal says why when %s', async (_, { balance, spent }, short, message) => {
+  const known = { ...credential, spent, workspace: { ...credential.workspace, balance } };
+  const caller = { credential: known, latest: () => known };
+  const refused = admit(caller, { admit: () => ({ kind: 'refused', by: short, rate }) });
+  await expect(refused).rejects.toThrow(message);
+  const slot: Slot = { reserve: () => short, adjust: () => undefined, release: () => undefined };
+  const admitted = await admit(caller, { admit: () => ({ kind: 'admitted', rate, slot }) });
+  await expect(admitted.reserve(7n)).rejects.toThrow(message);
 });
 
 it('what is left when it ends is read again where it may be out of date, and is not known where that fails', async () => {
   const found: unknown[] = [];
   const release: Slot['release'] = async (left) => void found.push(await left?.());
-  const slot: Slot = { spend: () => undefined, accrue: () => undefined, release };
+  const slot: Slot = { reserve: () => undefined, adjust: () => undefined, release };
   const limits: Limits = { admit: () => ({ kind: 'admitted', rate, slot }) };
   const again = await admit({ credential, latest: () => Promise.resolve({ ...credential, spent: 4n }) }, limits);
   await again.release();

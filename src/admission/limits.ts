@@ -11,10 +11,10 @@ import { fundsOf } from './budget.ts';
 export interface Admitted {
   /** For its answer, if that is a success (service specification §8). */
   readonly headers: Headers;
-  /** Takes what it costs from its dispatch on. Throws `insufficient_funds` when those under way leave nothing by now. */
-  readonly spend: (cost: Money) => Promise<void>;
-  /** Tells what it has cost so far, all in all. */
-  readonly accrue: Slot['accrue'];
+  /** Reserves what it is expected to cost. Throws `insufficient_funds` when those under way leave nothing by now. */
+  readonly reserve: (cost: Money) => Promise<void>;
+  /** Changes the reservation to what it is expected to cost by now. */
+  readonly adjust: Slot['adjust'];
   /** Call on every exit, once it is settled; calls after the first do nothing. Resolves when its place is free. */
   readonly release: () => void | Promise<void>;
 }
@@ -30,7 +30,7 @@ function rateHeaders({ limit, remaining, resetSeconds }: RateStanding): Headers 
 /** Nobody knows when a request under way will end: the least that a client may be asked to wait. */
 const placeSeconds = 1;
 
-function refusal(by: LimitName, rate: RateStanding): Failure {
+function refusal(by: LimitName, rate: RateStanding, funds: Funds): Failure {
   const headers = rateHeaders(rate);
   switch (by) {
     case 'rate':
@@ -45,17 +45,27 @@ function refusal(by: LimitName, rate: RateStanding): Failure {
       });
     case 'balance':
     case 'budget':
-      return refusalOfMoney(by);
+      return refusalOfMoney(by, funds);
   }
 }
 
-function refusalOfMoney(by: Shortage): Failure {
-  switch (by) {
-    case 'balance':
-      return new Failure('insufficient_funds', 'The balance of this workspace is used up. Top it up to go on.');
-    case 'budget':
-      return new Failure('insufficient_funds', 'The budget of this key is used up for its current period.');
-  }
+const shortages: Readonly<Record<Shortage, { readonly usedUp: string; readonly reserved: string }>> = {
+  balance: {
+    usedUp: 'The balance of this workspace is used up. Top it up to go on.',
+    reserved:
+      'The requests under way are expected to use up the balance of this workspace. Top it up, or wait until some have ended.',
+  },
+  budget: {
+    usedUp: 'The budget of this key is used up for its current period.',
+    reserved:
+      'The requests under way are expected to use up the budget of this key. Raise it, or wait until some have ended.',
+  },
+};
+
+/** Says whether the money is spent, or some is left and reserved: then waiting helps, too. */
+function refusalOfMoney(by: Shortage, funds: Funds): Failure {
+  const isLeft = (funds[by] ?? 0n) > 0n;
+  return new Failure('insufficient_funds', isLeft ? shortages[by].reserved : shortages[by].usedUp);
 }
 
 function askOf(credential: Credential): LimitsAsk {
@@ -74,7 +84,7 @@ export async function admit({ credential, latest }: Authenticated, limits: Limit
   const asked = limits.admit(askOf(credential));
   // A verdict from memory is not made to wait for the next turn.
   const verdict = asked instanceof Promise ? await asked : asked;
-  if (verdict.kind === 'refused') throw refusal(verdict.by, verdict.rate);
+  if (verdict.kind === 'refused') throw refusal(verdict.by, verdict.rate, fundsOf(credential));
   const { rate, slot } = verdict;
   const fundsNow = (known: Credential | undefined): Funds | undefined => known && fundsOf(known);
   const left: FindFunds = () => {
@@ -83,11 +93,12 @@ export async function admit({ credential, latest }: Authenticated, limits: Limit
   };
   return {
     headers: rateHeaders(rate),
-    spend: async (cost) => {
-      const short = await slot.spend(cost, (await left()) ?? fundsOf(credential));
-      if (short !== undefined) throw refusalOfMoney(short);
+    reserve: async (cost) => {
+      const funds = (await left()) ?? fundsOf(credential);
+      const short = await slot.reserve(cost, funds);
+      if (short !== undefined) throw refusalOfMoney(short, funds);
     },
-    accrue: slot.accrue,
+    adjust: slot.adjust,
     release: () => slot.release(left),
   };
 }

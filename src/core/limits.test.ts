@@ -5,7 +5,7 @@ const ask: LimitsAsk = {
   ...{ keyId: 'key-1', workspaceId: 'ws-1', rate: 10, burst: 2, maxInFlight: 4 },
   funds: { balance: 100n, budget: 50n },
 };
-const idle: UnderWay = { fullInMs: 0, inFlight: 0, accrued: 0n, keyAccrued: 0n };
+const idle: UnderWay = { fullInMs: 0, inFlight: 0, reserved: 0n, keyReserved: 0n };
 const unlimited = { balance: 100n };
 
 it.each<[string, Partial<LimitsAsk>, Partial<UnderWay>, ReturnType<typeof refusedBy>]>([
@@ -16,15 +16,15 @@ it.each<[string, Partial<LimitsAsk>, Partial<UnderWay>, ReturnType<typeof refuse
   ['the last place', {}, { inFlight: 3 }, undefined],
   ['no place', {}, { inFlight: 4 }, 'concurrency'],
   ['more under way than a limit that was lowered', {}, { inFlight: 9 }, 'concurrency'],
-  ['a balance that is not used up yet', {}, { accrued: 99n }, undefined],
-  ['a balance that those under way use up', {}, { accrued: 100n }, 'balance'],
+  ['a balance that is not used up yet', {}, { reserved: 99n }, undefined],
+  ['a balance that those under way use up', {}, { reserved: 100n }, 'balance'],
   ['no balance', { funds: { balance: 0n } }, {}, 'balance'],
   ['a balance below nothing', { funds: { balance: -1n } }, {}, 'balance'],
   ['the last unit of a balance', { funds: { balance: 1n } }, {}, undefined],
-  ['a budget that is not used up yet', {}, { keyAccrued: 49n }, undefined],
-  ['a budget that those under way use up', {}, { keyAccrued: 50n }, 'budget'],
+  ['a budget that is not used up yet', {}, { keyReserved: 49n }, undefined],
+  ['a budget that those under way use up', {}, { keyReserved: 50n }, 'budget'],
   ['a budget that is overspent', { funds: { balance: 100n, budget: -1n } }, {}, 'budget'],
-  ['no budget at all', { funds: unlimited }, { keyAccrued: 99n }, undefined],
+  ['no budget at all', { funds: unlimited }, { keyReserved: 99n }, undefined],
   ['neither token nor place', {}, { fullInMs: 200, inFlight: 4 }, 'rate'],
   ['neither place nor money', { funds: { balance: 0n } }, { inFlight: 4 }, 'concurrency'],
   ['neither balance nor budget', { funds: { balance: 0n, budget: 0n } }, {}, 'balance'],

@@ -24,11 +24,11 @@ export interface LimitsAsk {
 export interface UnderWay {
   /** Time until the key's bucket is full, milliseconds. */
   readonly fullInMs: number;
-  /** Requests of the workspace under way, and what they have cost so far. */
+  /** Requests of the workspace under way, and what is reserved for them: what they are expected to cost by their end. */
   readonly inFlight: number;
-  readonly accrued: Money;
-  /** What the key's requests under way have cost so far. */
-  readonly keyAccrued: Money;
+  readonly reserved: Money;
+  /** What is reserved for the key's requests under way. */
+  readonly keyReserved: Money;
 }
 
 /** What money may be short of. */
@@ -42,29 +42,32 @@ export function refusedBy(ask: LimitsAsk, load: UnderWay): LimitName | undefined
   return shortOf(ask.funds, load);
 }
 
-/** What those under way leave nothing of; undefined when there is something left of both. */
+/**
+ * What the reservations leave nothing of; undefined when there is something left of both. It need not be enough for one
+ * request more: what is overspent is then the last answer at most, and what the others cost beyond what was expected.
+ */
 export function shortOf(
   { balance, budget }: Funds,
-  { accrued, keyAccrued }: Pick<UnderWay, 'accrued' | 'keyAccrued'>,
+  { reserved, keyReserved }: Pick<UnderWay, 'reserved' | 'keyReserved'>,
 ): Shortage | undefined {
-  if (balance <= accrued) return 'balance';
-  return budget !== undefined && budget <= keyAccrued ? 'budget' : undefined;
+  if (balance <= reserved) return 'balance';
+  return budget !== undefined && budget <= keyReserved ? 'budget' : undefined;
 }
 
 /** The place of an admitted request among those under way. */
 export interface Slot {
   /**
-   * Takes what the request costs as soon as it is dispatched, its prompt, if those under way leave anything of the funds by
-   * now; gives what there is nothing left of, and has taken nothing then. Requests that were admitted side by side, before
-   * anybody knew what they cost, pass here one after the other.
+   * Reserves what the request is expected to cost, right before its dispatch, if the reservations of others leave anything
+   * of the funds by now; gives what there is nothing left of, and has reserved nothing then. Requests that were admitted
+   * side by side, before anybody knew what they cost, pass here one after the other.
    */
-  readonly spend: (cost: Money, funds: Funds) => Shortage | undefined | Promise<Shortage | undefined>;
-  /** Tells what the request has cost so far, all in all. Cheap, but not meant for every chunk. */
-  readonly accrue: (cost: Money) => void;
+  readonly reserve: (cost: Money, funds: Funds) => Shortage | undefined | Promise<Shortage | undefined>;
+  /** Changes the reservation to what the request is expected to cost by now. Cheap, but not meant for every chunk. */
+  readonly adjust: (cost: Money) => void;
   /**
-   * Gives the place back, once: further calls do nothing. `left` finds what may be spent now that the request is
-   * settled; asked only where other replicas need to hear of it before they read it for themselves. Where that is worth
-   * waiting for, the place is given back when it resolves.
+   * Gives the place and the reservation back, once: further calls do nothing. `left` finds what may be spent now that the
+   * request is settled; asked only where other replicas need to hear of it before they read it for themselves. Where that
+   * is worth waiting for, the place is free on all replicas when it resolves.
    */
   readonly release: (left?: FindFunds) => void | Promise<void>;
 }

@@ -6,6 +6,7 @@ import { modelOf, routeOf, targetOf } from '../../test/support/route-of.ts';
 import { uncounted } from '../../test/support/uncounted.ts';
 import type { Outcome } from '../core/account.ts';
 import { prepareHere } from '../prepare.ts';
+import { type AnswerLengths, createAnswerLengths } from './answer-lengths.ts';
 import { createSettlement } from './settle.ts';
 
 const canary = 'CANARY-of-the-prompt';
@@ -14,13 +15,16 @@ interface BeginOptions {
   readonly failure?: Error;
   readonly headers?: Readonly<Record<string, string>>;
   readonly accrue?: (cost: bigint) => void;
+  readonly answerLengths?: AnswerLengths;
+  /** Fields of the request. */
+  readonly fields?: object;
 }
 
 function begin(options: BeginOptions = {}) {
   const store = createFakeStore(options.failure === undefined ? {} : { failure: options.failure });
   const clock = createFakeClock();
   const told: Outcome[] = [];
-  const body = { model: 'demo/tiny', user: canary, messages: [{ role: 'user', content: canary }] };
+  const body = { model: 'demo/tiny', user: canary, messages: [{ role: 'user', content: canary }], ...options.fields };
   const route = routeOf('a');
   const settlement = createSettlement({
     ...{ store, clock, requestId: 'chatcmpl-1', surface: 'chat', credential: credentialOf() },
@@ -37,6 +41,7 @@ function begin(options: BeginOptions = {}) {
     plan: { model: modelOf([route]), routes: [{ route, target: targetOf('a') }] },
     ...{ startedAt: clock.now(), begun: clock.elapsed() },
     ...(options.accrue === undefined ? {} : { accrue: options.accrue }),
+    ...(options.answerLengths === undefined ? {} : { answerLengths: options.answerLengths }),
   });
   return { store, clock, told, settlement, route };
 }
@@ -125,7 +130,7 @@ describe('settlement', () => {
   });
 });
 
-describe('what a request has cost so far', () => {
+describe('what a request without an expected output is reserved at', () => {
   const word = { type: 'text-delta', choice: 0, text: 'a', deltas: 1 } as const;
   const told = (): { readonly costs: bigint[]; readonly run: ReturnType<typeof begin> } => {
     const costs: bigint[] = [];
@@ -134,7 +139,7 @@ describe('what a request has cost so far', () => {
 
   it('is known at once, by an estimate of the prompt, and then told no more often than every 100 ms', () => {
     const { costs, run } = told();
-    const prompt = run.settlement.costSoFar();
+    const prompt = run.settlement.expectedCost();
     expect(prompt).toBeGreaterThan(0n);
     for (let chunk = 0; chunk < 1000; chunk += 1) {
       run.clock.advance(1);
@@ -148,5 +153,45 @@ describe('what a request has cost so far', () => {
     run.clock.advance(100);
     run.settlement.take([word, { type: 'usage', usage: { promptTokens: 12, completionTokens: 7, cachedTokens: 4 } }]);
     expect(costs.at(-1)).toBe(8n * 150_000n + 4n * 30_000n + 7n * 600_000n);
+  });
+});
+
+describe('what a request is expected to cost', () => {
+  const word = { type: 'text-delta', choice: 0, text: 'a', deltas: 1 } as const;
+  const usage = (completionTokens: number) =>
+    ({ type: 'usage', usage: { promptTokens: 12, completionTokens } }) as const;
+  const prompt = 12n * 150_000n;
+
+  it('has the expected output in it from the start, stays so while that is delivered, and grows beyond it', () => {
+    const costs: bigint[] = [];
+    const answerLengths = createAnswerLengths();
+    const run = begin({ accrue: (cost) => costs.push(cost), answerLengths, fields: { max_tokens: 3 } });
+    const estimate = run.settlement.expectedCost();
+    expect(estimate).toBeGreaterThan(3n * 600_000n);
+    for (const tokens of [1, 2, 3, 4, 5]) {
+      run.clock.advance(100);
+      run.settlement.take([word, usage(tokens)]);
+    }
+    expect(costs).toEqual([3n, 3n, 3n, 4n, 5n].map((tokens) => prompt + tokens * 600_000n));
+  });
+
+  it('is learned from the answers of its model, as far as they went', async () => {
+    const answerLengths = createAnswerLengths();
+    const learned = (): number => answerLengths.p90('demo/tiny', 4_096);
+    for (let answer = 0; answer < 50; answer += 1) {
+      const capped = begin({ answerLengths, fields: { max_tokens: 30 } });
+      capped.settlement.take([usage(30)]);
+      await capped.settlement.settle('completed', { attempts: 1 });
+      await begin({ answerLengths }).settlement.settle('failed', { attempts: 1 });
+    }
+    expect(learned()).toBeGreaterThanOrEqual(4_096);
+    for (let answer = 0; answer < 950; answer += 1) {
+      const { settlement } = begin({ answerLengths });
+      settlement.take([usage(700)]);
+      await settlement.settle('completed', { attempts: 1 });
+    }
+    expect(learned()).toBeGreaterThanOrEqual(700);
+    expect(learned()).toBeLessThanOrEqual(770);
+    expect(begin({ answerLengths }).settlement.expectedCost()).toBeGreaterThan(700n * 600_000n);
   });
 });

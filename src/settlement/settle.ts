@@ -10,7 +10,9 @@ import type { PreparedRequest } from '../core/prepared.ts';
 import type { Store } from '../core/store.ts';
 import type { Telemetry } from '../core/telemetry.ts';
 import { type Bill, costOf } from '../core/usage.ts';
+import type { AnswerLengths } from './answer-lengths.ts';
 import { createExactMeter, type TokenCounters } from './exact-meter.ts';
+import { expectOutput, expectUsage, lengthOf } from './expected-output.ts';
 import { createOutputWatch } from './output-timing.ts';
 import { createReasoningSplit } from './reasoning-split.ts';
 
@@ -28,7 +30,9 @@ export interface SettlementOptions {
   readonly counters?: TokenCounters;
   /** What a search of the web costs. */
   readonly searchPrice?: Money;
-  /** Told what the request has cost so far while output is delivered, now and then. */
+  /** How long the answers of models are. Absent: no output is expected before it is delivered. */
+  readonly answerLengths?: AnswerLengths;
+  /** Told what the request is expected to cost by its end while output is delivered, now and then. */
   readonly accrue?: (cost: Money) => void;
   /** When the request came: wall clock and monotonic, milliseconds. */
   readonly startedAt: number;
@@ -37,8 +41,11 @@ export interface SettlementOptions {
 
 /** The account of one request, from its dispatch to its row in the ledger. */
 export interface Settlement {
-  /** What would be billed if it were dispatched and its caller left at once: an estimate, before an engine has counted. */
-  readonly costSoFar: () => Money;
+  /**
+   * What the request is expected to cost by its end, for its reservation: what it has cost so far and the output still to
+   * be expected. An estimate, before an engine has counted; less than the bill only where the answer is a surprise.
+   */
+  readonly expectedCost: () => Money;
   /** Counts what is delivered. */
   readonly take: (events: readonly RelayedEvent[]) => void;
   /** Writes the record and gives the bill. Resolves when it is durable. Call once, on every exit. */
@@ -58,12 +65,12 @@ function correlationId(head: RequestHead): string {
   return /^[\w.:-]{1,64}$/.test(text) ? text : '';
 }
 
-/** Least time between two words on what a request has cost so far, milliseconds: a chunk costs less than the sum does. */
+/** Least time between two words on what a request is expected to cost, milliseconds: a chunk costs less than the sum does. */
 const accrueEveryMs = 100;
 
 export function createSettlement(options: SettlementOptions): Settlement {
   const { store, telemetry, clock, requestId, surface, head, credential, prepared, plan, startedAt, begun } = options;
-  const { searchPrice } = options;
+  const { searchPrice, answerLengths } = options;
   const prices = searchPrice === undefined ? plan.model.prices : { ...plan.model.prices, webSearch: searchPrice };
   const meter = createExactMeter(prepared.shape.bodyBytes, options.counters);
   const { stream, includeUsage } = prepared.request;
@@ -74,17 +81,18 @@ export function createSettlement(options: SettlementOptions): Settlement {
   const watch = createOutputWatch();
   let firstTokenMs: number | undefined;
   let accruedAtMs = 0;
+  const expectedOutput = answerLengths === undefined ? 0 : expectOutput(prepared.request, plan.model, answerLengths);
 
   /** Before an engine has counted, the prompt is an estimate; it is never more than the model can read. */
-  function costSoFar(): Money {
-    const usage = meter.soFar();
+  function expectedCost(): Money {
+    const usage = expectUsage(meter.soFar(), prepared.request, expectedOutput);
     // With searches the model reads several prompts.
     const most = prepared.request.webSearch === undefined ? plan.model.contextLength : Infinity;
     return costOf({ ...usage, promptTokens: Math.min(usage.promptTokens, most) }, prices);
   }
 
   return {
-    costSoFar,
+    expectedCost,
     take: (events) => {
       const elapsedMs = clock.elapsed() - begun;
       firstTokenMs ??= Math.round(elapsedMs);
@@ -93,7 +101,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
       split?.take(events);
       if (elapsedMs < accruedAtMs + accrueEveryMs) return;
       accruedAtMs = elapsedMs;
-      accrue(costSoFar());
+      accrue(expectedCost());
     },
     settle: async (kind, { attempts, route, refusedFor }) => {
       const { usage: metered, countedBy } = await meter.bill(attempts === 0 ? 'not-dispatched' : kind);
@@ -117,6 +125,8 @@ export function createSettlement(options: SettlementOptions): Settlement {
         ...(refusedFor === undefined ? {} : { refusedFor }),
       };
       telemetry.outcome(outcome);
+      const length = lengthOf(prepared.request, outcome);
+      if (length !== undefined) answerLengths?.learn(plan.model.id, length);
       await store.settle(outcome);
       return { usage, cost };
     },

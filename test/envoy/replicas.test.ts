@@ -124,12 +124,12 @@ test('of 64 requests at once on a budget for one, one passes and one more at mos
   console.log(`${passed} of 64 passed on a budget for one; ${alone} decisions were taken without Valkey`);
 });
 
-test('what answers cost while they run stands against the budget on every replica', async () => {
+test('what is reserved for an answer while it runs stands against the budget on every replica', async () => {
   const account = await newAccount('running', { key: [...roomy, '--budget', '0.0001', '--period', 'day'] });
   const open = caller.open(slow, { headers: as(account) });
   const answer = await open.answer;
   expect(answer.status).toBe(200);
-  // Some 160 tokens use it up, on whichever replica the answer runs; nothing is settled yet.
+  // The output expected of it uses it up, on whichever replica the answer runs; nothing is settled yet.
   await expect
     .poll(async () => new Set(statuses(await Promise.all(Array.from({ length: 6 }, () => ask(account, quick))))), {
       ...{ timeout: 20_000, interval: 200 },

@@ -138,10 +138,10 @@ describe('money under way', () => {
     const ask = freshAsk({ funds: { balance: 100n, budget: 60n } });
     const other = { ...ask, keyId: `${ask.keyId}-b`, funds: { balance: 100n } };
     const slot = await one.slot(ask);
-    slot.accrue(60n);
+    slot.adjust(60n);
     await expect.poll(() => two.verdict(ask)).toBe('budget');
     expect(await two.verdict(other)).toBe('admitted');
-    slot.accrue(100n);
+    slot.adjust(100n);
     await expect.poll(() => two.verdict(other)).toBe('balance');
     await slot.release();
     await expect.poll(() => two.verdict(ask)).toBe('admitted');
@@ -151,7 +151,7 @@ describe('money under way', () => {
     const all = [await start(), await start(), await start()];
     const ask = freshAsk({ maxInFlight: 64, funds: { balance: 1_000n, budget: 60n } });
     const slots = await Promise.all(times(63, (index) => all[index % 3]!.slot(ask)));
-    const verdicts = await Promise.all(slots.map(async (slot) => slot.spend(40n, ask.funds)));
+    const verdicts = await Promise.all(slots.map(async (slot) => slot.reserve(40n, ask.funds)));
     expect(verdicts.filter((short) => short === undefined)).toHaveLength(2);
     expect(new Set(verdicts)).toEqual(new Set([undefined, 'budget']));
     const keys = (): Promise<readonly string[]> => valkey.ask((client) => client.hvals(`weir:key:${ask.keyId}`));
@@ -166,12 +166,12 @@ describe('money under way', () => {
     const [one, two] = [await start(), await start()];
     const ask = freshAsk({ maxInFlight: 4, funds: { balance: 100n } });
     const slots = [await one.slot(ask), await two.slot(ask), await one.slot(ask)];
-    expect(await slots[0]!.spend(60n, ask.funds)).toBeUndefined();
-    expect(await slots[1]!.spend(60n, ask.funds)).toBeUndefined();
-    expect(await slots[2]!.spend(60n, ask.funds)).toBe('balance');
+    expect(await slots[0]!.reserve(60n, ask.funds)).toBeUndefined();
+    expect(await slots[1]!.reserve(60n, ask.funds)).toBeUndefined();
+    expect(await slots[2]!.reserve(60n, ask.funds)).toBe('balance');
     const plenty = { balance: 1_000_000n };
     const rich = await one.slot({ ...ask, funds: plenty });
-    expect(rich.spend(60n, plenty)).toBeUndefined();
+    expect(rich.reserve(60n, plenty)).toBeUndefined();
     for (const slot of [...slots, rich]) await slot.release();
   });
 
@@ -179,7 +179,7 @@ describe('money under way', () => {
     const [one, two] = [await start(), await start()];
     const ask = freshAsk({ funds: { balance: 100n, budget: 60n } });
     const slot = await one.slot(ask);
-    slot.accrue(60n);
+    slot.adjust(60n);
     await slot.release(() => ({ balance: 40n, budget: 0n }));
     await expect.poll(() => two.verdict(ask)).toBe('budget');
     const settledAt = performance.now();
@@ -191,7 +191,7 @@ describe('money under way', () => {
     const [one, two] = [await start(), await start()];
     const ask = freshAsk({ maxInFlight: 2, funds: { balance: 100n } });
     const slot = await one.slot(ask);
-    await slot.spend(90n, ask.funds);
+    await slot.reserve(90n, ask.funds);
     const read = Promise.withResolvers<Funds>();
     const released = slot.release(() => read.promise);
     const again = slot.release();
@@ -206,7 +206,7 @@ describe('money under way', () => {
     });
     const rich = freshAsk({ funds: { balance: 1_000_000_000n } });
     const other = await one.slot(rich);
-    await other.spend(90n, rich.funds);
+    await other.reserve(90n, rich.funds);
     // Nobody is made to wait for what makes no difference.
     expect(other.release(() => new Promise(() => undefined))).toBeUndefined();
   });
@@ -226,9 +226,9 @@ describe('money under way', () => {
     const huge = 8_999_999_999_999_999_999n;
     const ask = freshAsk({ funds: { balance: huge } });
     const slot = await replica.slot(ask);
-    slot.accrue(huge - 1_000_000n);
+    slot.adjust(huge - 1_000_000n);
     expect(await replica.verdict(ask)).toBe('admitted');
-    slot.accrue(huge);
+    slot.adjust(huge);
     expect(await replica.verdict(ask)).toBe('balance');
   });
 });

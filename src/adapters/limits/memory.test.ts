@@ -90,12 +90,12 @@ describe('money under way', () => {
   it('stands against the budget of its key and the balance of its workspace until it is settled', () => {
     const { slot, refusal } = begin();
     const running = slot(ask);
-    running.accrue(59n);
+    running.adjust(59n);
     expect(refusal(ask)).toBeUndefined();
-    running.accrue(60n);
+    running.adjust(60n);
     expect(refusal(ask)).toBe('budget');
     expect(refusal(sameWorkspace)).toBeUndefined();
-    running.accrue(100n);
+    running.adjust(100n);
     expect(refusal(sameWorkspace)).toBe('balance');
     running.release();
     expect(refusal(ask)).toBeUndefined();
@@ -105,23 +105,23 @@ describe('money under way', () => {
   it('adds up over requests, and a late word of one that has ended changes nothing', () => {
     const { slot, refusal } = begin();
     const [first, second] = [slot(ask), slot(ask)];
-    first.accrue(30n);
-    second.accrue(30n);
+    first.adjust(30n);
+    second.adjust(30n);
     expect(refusal(ask)).toBe('budget');
     first.release();
-    first.accrue(1_000n);
+    first.adjust(1_000n);
     expect(refusal(ask)).toBeUndefined();
   });
 
   it('lets requests that were admitted side by side pass one after the other, until nothing is left', () => {
     const { slot, refusal } = begin();
     const slots = Array.from({ length: 64 }, () => slot(ask));
-    const passed = slots.filter((each) => each.spend(40n, ask.funds) === undefined);
+    const passed = slots.filter((each) => each.reserve(40n, ask.funds) === undefined);
     // The budget is 60: the second is the one that passes it.
     expect(passed).toHaveLength(2);
-    expect(slots[5]?.spend(40n, ask.funds)).toBe('budget');
+    expect(slots[5]?.reserve(40n, ask.funds)).toBe('budget');
     const others = [slot(sameWorkspace), slot(sameWorkspace)];
-    expect(others.map((each) => each.spend(20n, sameWorkspace.funds))).toEqual([undefined, 'balance']);
+    expect(others.map((each) => each.reserve(20n, sameWorkspace.funds))).toEqual([undefined, 'balance']);
     for (const each of [...passed, ...others]) each.release();
     expect(refusal(ask)).toBeUndefined();
   });

@@ -16,8 +16,8 @@ export function createMemoryLimits(clock: Clock, tallies: Tallies = createTallie
   return {
     admit: (ask) => {
       const fullInMs = buckets.fullInMs(ask.keyId, ask);
-      const { inFlight, accrued } = tallies.ofWorkspace(ask.workspaceId);
-      const by = refusedBy(ask, { fullInMs, inFlight, accrued, keyAccrued: tallies.ofKey(ask.keyId).accrued });
+      const { inFlight, reserved } = tallies.ofWorkspace(ask.workspaceId);
+      const by = refusedBy(ask, { fullInMs, inFlight, reserved, keyReserved: tallies.ofKey(ask.keyId).reserved });
       if (by !== undefined) return { kind: 'refused', by, rate: standingOf(fullInMs, ask) };
       const rate = standingOf(buckets.take(ask.keyId, ask), ask);
       return { kind: 'admitted', rate, slot: tallies.open(ask) };

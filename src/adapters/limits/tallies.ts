@@ -1,14 +1,14 @@
 import { type FindFunds, type Funds, type LimitsAsk, shortOf, type Shortage, type Slot } from '../../core/limits.ts';
 import type { Money } from '../../core/money.ts';
 
-/** Requests of a workspace or of a key under way in this process, and what they have cost so far. */
+/** Requests of a workspace or of a key under way in this process, and what is reserved for them. */
 export interface Tally {
   readonly inFlight: number;
-  readonly accrued: Money;
+  readonly reserved: Money;
 }
 
 /** What of a tally has changed. */
-export type TallyChange = 'released' | 'accrued';
+export type TallyChange = 'released' | 'adjusted';
 
 export interface Tallies {
   readonly ofWorkspace: (id: string) => Tally;
@@ -23,11 +23,11 @@ export interface Tallies {
 
 /** A place that nobody else has to be asked about. */
 export interface LocalSlot extends Slot {
-  readonly spend: (cost: Money, funds: Funds) => Shortage | undefined;
+  readonly reserve: (cost: Money, funds: Funds) => Shortage | undefined;
   readonly release: (left?: FindFunds) => void;
 }
 
-const nothing: Tally = { inFlight: 0, accrued: 0n };
+const nothing: Tally = { inFlight: 0, reserved: 0n };
 
 /** Counts what is under way. Whoever has none is forgotten. */
 export function createTallies(
@@ -36,9 +36,9 @@ export function createTallies(
   const workspaces = new Map<string, Tally>();
   const keys = new Map<string, Tally>();
 
-  function add(to: Map<string, Tally>, id: string, { inFlight, accrued }: Tally): void {
+  function add(to: Map<string, Tally>, id: string, { inFlight, reserved }: Tally): void {
     const before = to.get(id) ?? nothing;
-    const after = { inFlight: before.inFlight + inFlight, accrued: before.accrued + accrued };
+    const after = { inFlight: before.inFlight + inFlight, reserved: before.reserved + reserved };
     if (after.inFlight === 0) to.delete(id);
     else to.set(id, after);
   }
@@ -51,31 +51,31 @@ export function createTallies(
     workspaces: () => workspaces.keys(),
     keys: () => keys.keys(),
     open: (ask) => {
-      let cost: Money = 0n;
+      let held: Money = 0n;
       let isOpen = true;
       const change = (by: Tally): void => {
         add(workspaces, ask.workspaceId, by);
         add(keys, ask.keyId, by);
       };
-      change({ inFlight: 1, accrued: 0n });
-      const accrue = (now: Money): void => {
-        if (!isOpen || now === cost) return;
-        change({ inFlight: 0, accrued: now - cost });
-        cost = now;
-        onChange(ask, 'accrued', undefined);
+      change({ inFlight: 1, reserved: 0n });
+      const adjust = (cost: Money): void => {
+        if (!isOpen || cost === held) return;
+        change({ inFlight: 0, reserved: cost - held });
+        held = cost;
+        onChange(ask, 'adjusted', undefined);
       };
       return {
-        accrue,
-        spend: (now, funds) => {
-          const [{ accrued }, { accrued: keyAccrued }] = [ofWorkspace(ask.workspaceId), ofKey(ask.keyId)];
-          const short = shortOf(funds, { accrued, keyAccrued });
-          if (short === undefined) accrue(now);
+        adjust,
+        reserve: (cost, funds) => {
+          const [{ reserved }, { reserved: keyReserved }] = [ofWorkspace(ask.workspaceId), ofKey(ask.keyId)];
+          const short = shortOf(funds, { reserved, keyReserved });
+          if (short === undefined) adjust(cost);
           return short;
         },
         release: (left) => {
           if (!isOpen) return;
           isOpen = false;
-          change({ inFlight: -1, accrued: -cost });
+          change({ inFlight: -1, reserved: -held });
           onChange(ask, 'released', left);
         },
       };

@@ -22,7 +22,7 @@ end
 `;
 
 /**
- * A hash says what is under way of a workspace or a key: \`n:REPLICA\` requests that have cost \`a:REPLICA\` so far, and
+ * A hash says what is under way of a workspace or a key: \`n:REPLICA\` requests for which \`a:REPLICA\` is reserved, and
  * what was \`left\` to spend \`at\` the last settlement. It outlives the longest silence of a request, and no more.
  */
 const keepMs = 86_400_000;
@@ -35,7 +35,7 @@ const underWay = `
 local function under_way(hash, replica, replicas, now)
   local fields = redis.call('HGETALL', hash)
   local alive = {[replica] = true}
-  local places, accrued, left, at = 0, 0, math.huge, 0
+  local places, reserved, left, at = 0, 0, math.huge, 0
   for i = 1, #fields, 2 do
     local kind, name, value = string.sub(fields[i], 1, 2), string.sub(fields[i], 3), tonumber(fields[i + 1])
     if fields[i] == 'left' then left = value
@@ -44,11 +44,11 @@ local function under_way(hash, replica, replicas, now)
       if alive[name] == nil then alive[name] = tonumber(redis.call('ZSCORE', replicas, name) or 0) > now end
       if not alive[name] then redis.call('HDEL', hash, fields[i])
       elseif kind == 'n:' then places = places + value
-      else accrued = accrued + value end
+      else reserved = reserved + value end
     end
   end
   if at <= now - ${freshMs} then left = math.huge end
-  return places, accrued, left
+  return places, reserved, left
 end
 `;
 
@@ -75,12 +75,12 @@ end
 local function answer(verdict) return {verdict, string.format('%.17g', full_in)} end
 
 if burst - full_in * rate / 1000 + 1e-4 < 1 then return answer('rate') end
-local places, accrued, left = under_way(KEYS[2], replica, KEYS[4], now)
+local places, reserved, left = under_way(KEYS[2], replica, KEYS[4], now)
 if places >= most then return answer('concurrency') end
-if math.min(tonumber(ARGV[5]), left) <= accrued then return answer('balance') end
+if math.min(tonumber(ARGV[5]), left) <= reserved then return answer('balance') end
 if ARGV[6] ~= '' then
-  local _, key_accrued, key_left = under_way(KEYS[3], replica, KEYS[4], now)
-  if math.min(tonumber(ARGV[6]), key_left) <= key_accrued then return answer('budget') end
+  local _, key_reserved, key_left = under_way(KEYS[3], replica, KEYS[4], now)
+  if math.min(tonumber(ARGV[6]), key_left) <= key_reserved then return answer('budget') end
 end
 
 full_in = full_in + 1000 / rate
@@ -91,19 +91,19 @@ return answer('admitted')
 `);
 
 /**
- * Takes the cost of a request that is about to be dispatched, or says what there is nothing left of and takes nothing. The
- * same decision as \`shortOf\` of core/limits.ts, over all replicas.
+ * Reserves the expected cost of a request that is about to be dispatched, or says what there is nothing left of and
+ * reserves nothing. The same decision as \`shortOf\` of core/limits.ts, over all replicas.
  *
  * KEYS: workspace, key, replicas.
- * ARGV: replica, balance, budget or empty, cost so far of the workspace's and of the key's other requests here, cost.
+ * ARGV: replica, balance, budget or empty, reserved for the workspace's and for the key's other requests here, cost.
  */
-export const spendScript = script(`${clock}${underWay}
+export const reserveScript = script(`${clock}${underWay}
 local replica, now = ARGV[1], time('')
-local function short(hash, so_far, funds)
-  redis.call('HSET', hash, 'a:' .. replica, so_far)
+local function short(hash, others, funds)
+  redis.call('HSET', hash, 'a:' .. replica, others)
   redis.call('PEXPIRE', hash, ${keepMs})
-  local _, accrued, left = under_way(hash, replica, KEYS[3], now)
-  return math.min(tonumber(funds), left) <= accrued
+  local _, reserved, left = under_way(hash, replica, KEYS[3], now)
+  return math.min(tonumber(funds), left) <= reserved
 end
 
 if short(KEYS[1], ARGV[4], ARGV[2]) then return 'balance' end
@@ -118,16 +118,16 @@ return 'taken'
 /**
  * Takes a replica's word on what it has under way of a workspace or a key.
  *
- * KEYS: the hash. ARGV: replica, requests more or less, cost so far, what is left to spend or empty.
+ * KEYS: the hash. ARGV: replica, requests more or less, reserved, what is left to spend or empty.
  * Of two words on what is left within a second the lower one holds: they may come in the wrong order.
  */
 export const tellScript = script(`${clock}
-local hash, replica, more, accrued, left = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local hash, replica, more, reserved, left = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 if more ~= 0 and redis.call('HINCRBY', hash, 'n:' .. replica, more) <= 0 then
   redis.call('HDEL', hash, 'n:' .. replica)
 end
-if accrued == '0' then redis.call('HDEL', hash, 'a:' .. replica)
-else redis.call('HSET', hash, 'a:' .. replica, accrued) end
+if reserved == '0' then redis.call('HDEL', hash, 'a:' .. replica)
+else redis.call('HSET', hash, 'a:' .. replica, reserved) end
 if left ~= '' then
   local now = time('')
   local known = redis.call('HMGET', hash, 'left', 'at')
@@ -188,5 +188,5 @@ return messages
 `);
 
 export const scripts: readonly Script[] = [
-  ...[admitScript, spendScript, tellScript, heartbeatScript, failureScript, blockedScript],
+  ...[admitScript, reserveScript, tellScript, heartbeatScript, failureScript, blockedScript],
 ];

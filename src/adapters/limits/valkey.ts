@@ -4,7 +4,7 @@ import { standingOf } from '../../core/token-bucket.ts';
 import { createMemoryLimits } from './memory.ts';
 import { createTallies, type LocalSlot, type TallyChange } from './tallies.ts';
 import { createValkeyLink, replicasKey, type ValkeyLink, type ValkeyLinkOptions } from './valkey-link.ts';
-import { admitScript, spendScript, tellScript } from './valkey-scripts.ts';
+import { admitScript, reserveScript, tellScript } from './valkey-scripts.ts';
 
 export interface ValkeyLimits extends Limits {
   readonly link: ValkeyLink;
@@ -16,7 +16,7 @@ export interface ValkeyLimitsOptions extends Omit<ValkeyLinkOptions, 'onUp'> {
   readonly timeMs?: () => number;
 }
 
-/** Cost that grows is told this often; requests that end are told at once. */
+/** Reservations that grow are told this often; requests that end are told at once. */
 const tellEveryMs = 100;
 
 const refusals: ReadonlySet<unknown> = new Set<LimitName>(['rate', 'concurrency', 'balance', 'budget']);
@@ -24,14 +24,20 @@ const isRefusal = (verdict: unknown): verdict is LimitName => refusals.has(verdi
 
 const isShortage = (verdict: unknown): verdict is Shortage => verdict === 'balance' || verdict === 'budget';
 
-/** Whether requests like this one, as many as there may be, cannot spend what is left. */
-function isPlenty({ maxInFlight }: LimitsAsk, { cost, funds }: Omit<Spending, 'local'>): boolean {
+/** Whether requests like this one, as many as there may be, are not expected to spend what is left. */
+function isPlenty({ maxInFlight }: LimitsAsk, { cost, funds }: Omit<Reservation, 'local'>): boolean {
   const most = cost * BigInt(maxInFlight);
   return most < funds.balance && (funds.budget === undefined || most < funds.budget);
 }
 
-/** A request that is about to cost something. */
-interface Spending {
+/** What one of several replicas may spend that do not know of each other's reservations; never nothing of something. */
+function shareOf({ balance, budget }: Funds, replicas: number): Funds {
+  const divided = (funds: Money): Money => (funds <= 0n ? funds : (funds - 1n) / BigInt(replicas) + 1n);
+  return { balance: divided(balance), ...(budget !== undefined && { budget: divided(budget) }) };
+}
+
+/** A request that is about to be dispatched. */
+interface Reservation {
   readonly local: LocalSlot;
   readonly cost: Money;
   readonly funds: Funds;
@@ -82,29 +88,37 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
   function tellWithin(change: TallyChange): void {
     if (change === 'released' && telling !== 'soon') {
       telling = 'soon';
-      setImmediate(tell);
+      setImmediate(tellNow);
     } else if (telling === 'not') {
       telling = 'later';
-      clock.after(tellEveryMs, tell);
+      clock.after(tellEveryMs, tellNow);
     }
   }
 
-  function tell(): void {
+  /** Resolves when the server has heard all of it. Rejects when it may not have. */
+  function tell(): Promise<unknown> {
     telling = 'not';
-    if (!link.isUp()) return;
-    const say = (kind: 'ws' | 'key', id: string, more: number, accrued: bigint, left: string): void => {
-      const told = link.run(tellScript, [`weir:${kind}:${id}`], [link.name(), String(more), String(accrued), left]);
+    if (!link.isUp()) return Promise.resolve();
+    const words: Promise<unknown>[] = [];
+    const say = (kind: 'ws' | 'key', id: string, more: number, reserved: bigint, left: string): void => {
+      const told = link.run(tellScript, [`weir:${kind}:${id}`], [link.name(), String(more), String(reserved), left]);
       told.catch(link.drop);
+      words.push(told);
     };
     for (const [id, { left }] of workspaces) {
-      const { inFlight, accrued } = tallies.ofWorkspace(id);
-      say('ws', id, inFlight - (counted.get(id) ?? 0), accrued, left);
+      const { inFlight, reserved } = tallies.ofWorkspace(id);
+      say('ws', id, inFlight - (counted.get(id) ?? 0), reserved, left);
       if (inFlight === 0) counted.delete(id);
       else counted.set(id, inFlight);
     }
-    for (const [id, { left }] of keys) say('key', id, 0, tallies.ofKey(id).accrued, left);
+    for (const [id, { left }] of keys) say('key', id, 0, tallies.ofKey(id).reserved, left);
     workspaces.clear();
     keys.clear();
+    return Promise.all(words);
+  }
+
+  function tellNow(): void {
+    tell().catch(link.drop);
   }
 
   function admitHere(ask: LimitsAsk): Verdict {
@@ -113,14 +127,18 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
     const verdict = here.admit({
       ...ask,
       ...{ rate: ask.rate / replicas, burst: share(ask.burst), maxInFlight: share(ask.maxInFlight) },
+      funds: shareOf(ask.funds, replicas),
     });
-    return { ...verdict, rate: { ...verdict.rate, limit: ask.rate } };
+    const rate = { ...verdict.rate, limit: ask.rate };
+    return verdict.kind === 'refused'
+      ? { ...verdict, rate }
+      : { ...verdict, rate, slot: sharedSlot(ask, verdict.slot) };
   }
 
   async function admitShared(ask: LimitsAsk): Promise<Verdict> {
     const { keyId, workspaceId, rate, burst, maxInFlight, funds } = ask;
     // The server has to know of what has ended before it counts.
-    if (workspaces.has(workspaceId)) tell();
+    if (workspaces.has(workspaceId)) tellNow();
     const name = link.name();
     const reply = link.run(
       admitScript,
@@ -149,49 +167,63 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
 
   /** Others are asked, and waited for, only where what is left may be too little for all. */
   function sharedSlot(ask: LimitsAsk, local: LocalSlot): Slot {
-    let soFar: Money = 0n;
+    let reserved: Money = 0n;
     let isOpen = true;
-    const isAlone = (funds: Funds): boolean => !link.isUp() || isPlenty(ask, { cost: soFar, funds });
+    /** A request that was refused has reserved nothing: its place is given back without waiting. */
+    const keep = (cost: Money, short: Shortage | undefined): Shortage | undefined => {
+      if (short === undefined) reserved = cost;
+      return short;
+    };
+    const releaseAndTell = async (left: Funds | undefined): Promise<void> => {
+      local.release(() => left);
+      if (link.isUp()) await link.inTime(tell());
+    };
     return {
-      spend: (cost, funds) => {
-        soFar = cost;
-        return isAlone(funds) ? local.spend(cost, funds) : spendShared(ask, { local, cost, funds });
+      reserve: (cost, funds) => {
+        if (!link.isUp()) return keep(cost, reserveAlone({ local, cost, funds }));
+        if (isPlenty(ask, { cost, funds })) return keep(cost, local.reserve(cost, funds));
+        return reserveShared(ask, { local, cost, funds }).then((short) => keep(cost, short));
       },
-      accrue: (cost) => {
-        soFar = cost;
-        local.accrue(cost);
+      adjust: (cost) => {
+        reserved = cost;
+        local.adjust(cost);
       },
       release: (find) => {
         if (!isOpen) return undefined;
         isOpen = false;
         const left = find?.();
-        if (!(left instanceof Promise)) return local.release(() => left);
         // Whoever reads the accounts again in a second need not know sooner.
-        if (isAlone(ask.funds)) return local.release();
-        return left.then((funds) => local.release(() => funds));
+        if (!link.isUp() || isPlenty(ask, { cost: reserved, funds: ask.funds })) {
+          return local.release(() => (left instanceof Promise ? undefined : left));
+        }
+        // The caller's next request may meet another replica, where what was reserved for this one must not refuse it.
+        return left instanceof Promise ? left.then(releaseAndTell) : releaseAndTell(left);
       },
     };
   }
 
-  async function spendShared(ask: LimitsAsk, { local, cost, funds }: Spending): Promise<Shortage | undefined> {
+  function reserveAlone({ local, cost, funds }: Reservation): Shortage | undefined {
+    return local.reserve(cost, shareOf(funds, link.replicas()));
+  }
+
+  async function reserveShared(ask: LimitsAsk, { local, cost, funds }: Reservation): Promise<Shortage | undefined> {
     const { keyId, workspaceId } = ask;
-    const others = [tallies.ofWorkspace(workspaceId).accrued, tallies.ofKey(keyId).accrued];
+    const others = [tallies.ofWorkspace(workspaceId).reserved, tallies.ofKey(keyId).reserved];
     // Before the server is asked: whatever it is told afterwards has this cost in it.
-    const short = local.spend(cost, funds);
+    const short = local.reserve(cost, funds);
     if (short !== undefined) return short;
     const reply = link.run(
-      spendScript,
+      reserveScript,
       [`weir:ws:${workspaceId}`, `weir:key:${keyId}`, replicasKey],
       [link.name(), funds.balance, funds.budget ?? '', ...others, cost].map(String),
     );
     const answer = await link.inTime(reply);
     const verdict = answer.kind === 'reply' ? answer.value : undefined;
-    if (!isShortage(verdict)) {
-      if (verdict !== 'taken') reply.catch(link.drop);
-      return undefined;
-    }
-    local.accrue(0n);
-    return verdict;
+    if (verdict === 'taken') return undefined;
+    local.adjust(0n);
+    if (isShortage(verdict)) return verdict;
+    reply.catch(link.drop);
+    return reserveAlone({ local, cost, funds });
   }
 
   /** The server counts one more. If that was under a name of the past, or came too late, it is told how many there are. */
@@ -206,7 +238,7 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
     counted.clear();
     for (const id of tallies.workspaces()) owe(workspaces, id, undefined);
     for (const id of tallies.keys()) owe(keys, id, undefined);
-    tell();
+    tellNow();
   }
 
   return { admit: (ask) => (link.isUp() ? admitShared(ask) : admitHere(ask)), link };

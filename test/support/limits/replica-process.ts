@@ -7,6 +7,6 @@ const replica = startReplica(url);
 await replica.up();
 for (let place = 0; place < Number(places); place += 1) {
   const slot = await replica.slot(rateAsk({ maxInFlight: Number(places) }));
-  slot.accrue(10n);
+  slot.adjust(10n);
 }
 process.stdout.write('taken\n');
