@@ -18,7 +18,11 @@ beforeEach(() => {
   uploads = createUploads({ clock, limits, refused: (bound) => bounds.push(bound) });
 });
 
-const open = (workspaceId = 'w', address = '203.0.113.1') => uploads.open({ workspaceId, address }, headers);
+/** An account that is told of as much memory as has arrived. */
+function open(workspaceId = 'w', address: string | null = '203.0.113.1') {
+  const upload = uploads.open({ workspaceId, address: address ?? undefined }, headers);
+  return { ...upload, hold: (bytes: number) => upload.hold(bytes, bytes) };
+}
 
 /** An upload that has brought so many bytes and waits for more, with what it ends with. */
 function arriving(bytes: number, workspaceId?: string, address?: string) {
@@ -59,6 +63,11 @@ describe('the memory of uploads', () => {
     expect(uploads.bytes()).toBe(0);
     upload.hold(10 * MiB);
     expect(uploads.bytes()).toBe(0);
+  });
+
+  it('is what a body takes of it, where that is more than has arrived', () => {
+    uploads.open({ workspaceId: 'w', address: undefined }, headers).hold(MiB + 1, 2 * MiB);
+    expect(uploads.bytes()).toBe(2 * MiB);
   });
 
   it('of 130 uploads with a byte each is 8 MiB, and another workspace’s large one passes beside them', () => {
@@ -108,7 +117,7 @@ describe('the memory of uploads', () => {
   });
 
   it('without an address is held against workspace and total alone', () => {
-    for (const workspaceId of ['a', 'b']) uploads.open({ workspaceId, address: undefined }, headers).hold(14 * MiB);
+    for (const workspace of ['a', 'b']) open(workspace, null).hold(14 * MiB);
     expect(bounds).toEqual([]);
   });
 });

@@ -151,9 +151,9 @@ export function createUploads({ clock, limits, refused }: UploadsOptions): Uploa
           waiting.set(arriving.id, arriving);
           arm();
         },
-        hold: (bytes) => {
-          hold(bytes);
-          if (arriving !== undefined) arriving.bytes = bytes;
+        hold: (arrivedBytes, memoryBytes) => {
+          hold(memoryBytes);
+          if (arriving !== undefined) arriving.bytes = arrivedBytes;
         },
         complete,
         close: () => {

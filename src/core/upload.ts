@@ -7,8 +7,8 @@ export const uploadStepBytes = 64 * 1024;
 export interface Upload {
   /** Waits for its bytes from now on. `expire` is called at most once, when they stay away for too long. */
   readonly begin: (expire: (failure: Failure) => void) => void;
-  /** So many bytes will be held in all. Throws the refusal when that is more than a bound allows. */
-  readonly hold: (bytes: number) => void;
+  /** So many bytes have arrived in all, which will take so much memory. Throws the refusal when that is more than a bound allows. */
+  readonly hold: (arrivedBytes: number, memoryBytes: number) => void;
   /** All has arrived: its time no longer counts, its memory does. */
   readonly complete: () => void;
   /** Nothing of it is held any more. Further calls do nothing. */

@@ -70,7 +70,7 @@ export function createFakeExchange(options: FakeExchangeOptions = {}): FakeExcha
           aborted.promise.catch(reject);
         });
       }
-      upload?.hold(body.length);
+      upload?.hold(body.length, body.length);
       upload?.complete();
       const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body;
       if (bytes.length > limitBytes) throw new Failure('body_too_large', `Request body is over ${limitBytes} bytes.`);

@@ -1,18 +1,21 @@
 import { uploadStepBytes } from '../../core/upload.ts';
 
-/** A body up to this size lies in plain memory that doubles. Beyond it, moving what has come costs more than pages do. */
-const largestPlainBytes = 128 * 1024;
+/** A body up to this size lies in plain memory that doubles: pages that others have used cost less than fresh ones. */
+const largestPlainBytes = 2 * 1024 * 1024;
 const smallestBytes = 4 * 1024;
 
-/** Address space for a large body, more than any may have. It takes no memory before bytes come. */
+/** Address space for a larger body, more than any may have. It takes no memory before bytes come. */
 const reservedBytes = 64 * 1024 * 1024;
 
 /** Puts a request body together from the pieces it arrives in. Memory follows what has arrived, whatever was declared. */
 export interface BodyCollector {
+  /** Bytes received. */
   readonly bytes: () => number;
-  /** Adds a piece. One that is not the last is copied: it is a view of all that the socket read with it. */
+  /** Memory that the body will take when it has so many bytes. */
+  readonly memoryFor: (bytes: number) => number;
+  /** Adds a piece. One that is not the whole body is copied: it is a view of all that the socket read with it. */
   readonly add: (piece: Buffer, isLast: boolean) => void;
-  /** The whole body. Nothing may be added afterwards. */
+  /** The whole body, in memory of its own unless it came in one piece. Nothing may be added afterwards. */
   readonly take: () => Uint8Array;
   /** Frees the memory now, and not when garbage is next collected. Nothing may be added afterwards. */
   readonly discard: () => void;
@@ -20,9 +23,10 @@ export interface BodyCollector {
 
 /**
  * Collects a body. A large one lies in an ArrayBuffer that is resized in place, page by page: pieces that are kept and joined
- * in the end cost the collector of garbage a third of the event loop's time (measured with ten bodies of 32 MiB).
+ * in the end cost the collector of garbage a third of the event loop's time (measured with ten bodies of 32 MiB). The declared
+ * length only keeps the last step from being longer than the body.
  */
-export function createBodyCollector(): BodyCollector {
+export function createBodyCollector(declaredBytes = Infinity): BodyCollector {
   let memory = new ArrayBuffer(0);
   /** All of `memory`; follows its length where it can be resized. */
   let view = new Uint8Array(memory);
@@ -30,20 +34,24 @@ export function createBodyCollector(): BodyCollector {
   /** A body that came in one piece. */
   let whole: Buffer | undefined;
 
-  function growTo(needed: number): void {
-    if (needed <= memory.byteLength) return;
-    if (needed <= largestPlainBytes) {
-      // Frees the memory it moves out of at once.
-      memory = memory.transfer(Math.max(smallestBytes, 2 ** Math.ceil(Math.log2(needed))));
-      view = new Uint8Array(memory);
-      return;
-    }
-    const size = Math.ceil(needed / uploadStepBytes) * uploadStepBytes;
+  function memoryFor(bytes: number): number {
+    if (bytes <= memory.byteLength) return memory.byteLength;
+    if (bytes > largestPlainBytes) return Math.ceil(bytes / uploadStepBytes) * uploadStepBytes;
+    const doubled = Math.max(smallestBytes, 2 ** Math.ceil(Math.log2(bytes)));
+    return declaredBytes >= bytes ? Math.min(doubled, declaredBytes) : doubled;
+  }
+
+  function growTo(bytes: number): void {
+    if (bytes <= memory.byteLength) return;
+    const size = memoryFor(bytes);
     if (memory.resizable) {
       memory.resize(size);
       return;
     }
-    const larger = new ArrayBuffer(size, { maxByteLength: reservedBytes });
+    const isLarge = size > largestPlainBytes;
+    const larger = isLarge
+      ? new ArrayBuffer(size, { maxByteLength: reservedBytes })
+      : Buffer.allocUnsafeSlow(size).buffer;
     const all = new Uint8Array(larger);
     all.set(view.subarray(0, received));
     free();
@@ -52,12 +60,13 @@ export function createBodyCollector(): BodyCollector {
   }
 
   function free(): void {
-    // A detached buffer has no memory any more.
+    // A buffer that is moved out of has no memory any more.
     if (!memory.detached) memory.transferToFixedLength(0);
   }
 
   return {
     bytes: () => received,
+    memoryFor,
     add: (piece, isLast) => {
       if (received === 0 && isLast) whole = piece;
       else {
@@ -68,8 +77,8 @@ export function createBodyCollector(): BodyCollector {
     },
     take: () => {
       if (whole !== undefined) return whole;
-      if (!memory.resizable) return view.subarray(0, received);
-      memory.resize(received);
+      if (memory.resizable) memory.resize(received);
+      else if (memory.byteLength > received) view = new Uint8Array(memory.transfer(received));
       return view;
     },
     discard: () => {

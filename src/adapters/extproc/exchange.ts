@@ -25,7 +25,7 @@ export class ExtProcExchange implements Exchange {
   readonly #call: Call;
   readonly #abort = new AbortController();
   /** What has come of the body, until somebody has it, or nobody will. */
-  #collector: BodyCollector | undefined = createBodyCollector();
+  #collector: BodyCollector | undefined;
   #received: boolean;
   #waiter: BodyWaiter | undefined;
   #state: 'open' | 'started' | 'over' = 'open';
@@ -40,6 +40,8 @@ export class ExtProcExchange implements Exchange {
     this.#call = call;
     this.#received = options.endOfStream;
     this.#openDelivery = options.openDelivery;
+    const declared = headers.get('content-length');
+    this.#collector = createBodyCollector(declared === undefined ? undefined : Number(declared));
     const address = headers.get('x-weir-client-address');
     this.head = {
       method: headers.get(':method') ?? '',
@@ -64,7 +66,7 @@ export class ExtProcExchange implements Exchange {
     this.#received ||= endOfStream;
     const waiter = this.#waiter;
     // Before somebody waits, no more comes than the stream's first window.
-    if (waiter !== undefined && !this.#mayHold(collector.bytes() + piece.length, waiter)) return;
+    if (waiter !== undefined && !this.#mayHold(collector.bytes() + piece.length, waiter, collector)) return;
     collector.add(piece, endOfStream);
     if (waiter !== undefined && this.#received) this.#deliver(waiter, collector);
   }
@@ -76,7 +78,7 @@ export class ExtProcExchange implements Exchange {
     return new Promise((resolve, reject) => {
       const waiter = { limitBytes, upload, resolve, reject };
       this.#waiter = waiter;
-      if (!this.#mayHold(collector.bytes(), waiter)) return;
+      if (!this.#mayHold(collector.bytes(), waiter, collector)) return;
       if (this.#received) {
         this.#deliver(waiter, collector);
         return;
@@ -87,10 +89,10 @@ export class ExtProcExchange implements Exchange {
   }
 
   /** Whether the body may have so many bytes by now; refuses it when not. */
-  #mayHold(bytes: number, waiter: BodyWaiter): boolean {
+  #mayHold(bytes: number, waiter: BodyWaiter, collector: BodyCollector): boolean {
     try {
       if (bytes > waiter.limitBytes) throw tooLarge(waiter.limitBytes);
-      waiter.upload?.hold(bytes);
+      waiter.upload?.hold(bytes, collector.memoryFor(bytes));
       return true;
     } catch (error) {
       this.#refuseBody(waiter, error);
