@@ -117,15 +117,30 @@ describe('a connection', () => {
 
   it('gives a stream no more than its first window until somebody takes the body, or the call has ended', async () => {
     const { send, sent, calls } = await greeted();
-    const piece = Buffer.alloc(16_384);
-    piece.writeUInt32BE(4 * 1024 * 1024, 1);
+    const body = message('x'.repeat(16_379));
     send(headers(1), headers(3));
-    for (const stream of [1, 3]) for (let count = 0; count < 4; count += 1) send(data(stream, piece));
+    for (const stream of [1, 3]) for (let count = 0; count < 4; count += 1) send(data(stream, body));
     expect(await sent()).toEqual([]);
     calls[0]?.takeMore();
     expect(await sent()).toEqual(['windowUpdate 1 00040000']);
     calls[1]?.end();
     expect(await sent()).toContain('windowUpdate 3 00040000');
+  });
+
+  it('takes a first message that is larger than the first window', async () => {
+    const { send, sent, log } = await greeted();
+    const large = message('x'.repeat(400_000));
+    send(headers(1));
+    let window = 65_536;
+    for (let at = 0; at < large.length;) {
+      const length = Math.min(16_384, window, large.length - at);
+      expect(length).toBeGreaterThan(0);
+      send(data(1, large.subarray(at, at + length)));
+      at += length;
+      window -= length;
+      for (const line of await sent()) window += Number.parseInt(/^windowUpdate 1 (.*)/.exec(line)?.[1] ?? '', 16);
+    }
+    expect(log).toEqual(['x'.repeat(400_000)]);
   });
 
   it.each<readonly [string, readonly Buffer[], number]>([

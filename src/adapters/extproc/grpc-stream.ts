@@ -64,6 +64,7 @@ export class GrpcStream implements Call {
   #consumed = 0;
   #ownWindow = firstWindowBytes;
   #takesMore = false;
+  #hasMessage = false;
   readonly #shared: Shared;
   readonly #handler: CallHandler;
   readonly #reader;
@@ -85,7 +86,10 @@ export class GrpcStream implements Call {
     this.window = window;
     this.#shared = options.shared;
     this.#handler = options.open(this);
-    this.#reader = createMessageReader(this.#handler.message);
+    this.#reader = createMessageReader((message) => {
+      this.#hasMessage = true;
+      this.#handler.message(message);
+    });
   }
 
   write(message: Buffer): boolean {
@@ -128,7 +132,10 @@ export class GrpcStream implements Call {
 
   /** Gives back what was consumed, once it is half of a window. The first time the window becomes its full size. */
   #giveWindow(): void {
-    if (!this.#takesMore || this.#peerEnded || this.#consumed < this.#ownWindow / 2) return;
+    // A first message that is larger than the window could never be answered.
+    const isStuck = !this.#hasMessage && this.#consumed >= this.#ownWindow;
+    const isDue = this.#takesMore && this.#consumed >= this.#ownWindow / 2;
+    if (this.#peerEnded || !(isDue || isStuck)) return;
     this.#shared.outbox.put(windowUpdate(this.id, this.#consumed + streamWindowBytes - this.#ownWindow));
     this.#ownWindow = streamWindowBytes;
     this.#consumed = 0;
