@@ -11,6 +11,7 @@ import { createMemoryLimits } from './adapters/limits/memory.ts';
 import { createAddressGate } from './admission/address-gate.ts';
 import { createHedgeBudget } from './dispatch/hedge-budget.ts';
 import { overloadLimits } from './admission/overload.ts';
+import { createUploads, uploadLimits, type UploadLimits } from './admission/uploads.ts';
 import { createSnapshots } from './catalog/snapshots.ts';
 import type { Credential, Outcome } from './core/account.ts';
 import type { Failure } from './core/failure.ts';
@@ -54,6 +55,7 @@ const idleLoad = {
 };
 
 interface BeginOptions {
+  readonly uploadLimits?: UploadLimits;
   readonly credential?: Credential;
   readonly settleFailure?: Error;
   readonly idleMs?: number;
@@ -67,10 +69,16 @@ function begin(options: BeginOptions = {}) {
   });
   const clock = createFakeClock();
   const limits = createMemoryLimits(clock);
+  const uploads = createUploads({
+    clock,
+    limits: options.uploadLimits ?? uploadLimits(1024 ** 3),
+    refused: (bound) => bounds.push(bound),
+  });
   const upstream = createFakeUpstream();
   const refusals: Failure[] = [];
   const told: Outcome[] = [];
   const faults: string[] = [];
+  const bounds: string[] = [];
   let released = 0;
   let ids = 0;
   const snapshots = createSnapshots(
@@ -87,6 +95,7 @@ function begin(options: BeginOptions = {}) {
       clock,
       limits,
       gate: createAddressGate({ clock }),
+      uploads,
       upstream,
       snapshots,
       tokenizers: noTokenizers,
@@ -121,7 +130,20 @@ function begin(options: BeginOptions = {}) {
     pipeline.handle(exchange);
     return exchange;
   };
-  return { store, clock, upstream, refusals, told, faults, pipeline, snapshots, released: () => released, send };
+  return {
+    store,
+    clock,
+    upstream,
+    refusals,
+    told,
+    faults,
+    pipeline,
+    snapshots,
+    uploads,
+    bounds,
+    released: () => released,
+    send,
+  };
 }
 
 type Run = ReturnType<typeof begin>;
@@ -740,6 +762,33 @@ describe('limits (service specification §8)', () => {
       await next.answered;
       expect(next.status()).toBe(400);
     }
+  });
+
+  it('of uploads refuse with what 429 tells, and every exit gives the memory back', async () => {
+    const uploadLimits = { workspaceBytes: 128 * 1024, addressBytes: 128 * 1024, totalBytes: 1024 ** 2 };
+    const prepared = Promise.withResolvers<PreparedRequest>();
+    const run = begin({ uploadLimits, prepare: () => prepared.promise });
+    const waiting = [run.send(), run.send({ body: undefined })];
+    await settle();
+    const refused = run.send();
+    await refused.answered;
+    expect([refused.status(), header(refused, 'retry-after'), ...limitHeaders(refused)]).toEqual([
+      ...[429, '1', '100', '197', '1'],
+    ]);
+    expect(bodyOf(refused)).toEqual({ error: { type: 'service_error', message: expect.any(String) as string } });
+    // One body waits to be read, the other one to arrive.
+    expect([run.uploads.bytes(), run.uploads.arriving(), run.bounds]).toEqual([128 * 1024, 1, ['workspace']]);
+    prepared.reject(new Error('no JSON'));
+    await waiting[0]?.answered;
+    expect(run.uploads.bytes()).toBe(64 * 1024);
+    run.clock.advance(21_000);
+    await waiting[1]?.answered;
+    expect([waiting[1]?.status(), waiting[1] && bodyOf(waiting[1])]).toEqual([
+      400,
+      { error: { type: 'invalid_request_error', message: 'The request body did not arrive in time.' } },
+    ]);
+    expect(run.uploads.bytes()).toBe(0);
+    await expectClean(run, 0);
   });
 
   it('of money count what is under way, until it is settled', async () => {

@@ -6,6 +6,7 @@ import { checkDeclaredSize, maxBodyBytes } from './admission/body-size.ts';
 import { checkLoad, type LoadGuard } from './admission/overload.ts';
 import { throughGate } from './admission/gate.ts';
 import { type Admitted, admit } from './admission/limits.ts';
+import type { UploadLedger } from './admission/uploads.ts';
 import { answerWithSearch, checkSearch, takesRounds, type WebSearch } from './answer-with-search.ts';
 import { askEngines, type EngineOptions } from './ask-engines.ts';
 import { attemptsFailed } from './attempts-failed.ts';
@@ -44,6 +45,7 @@ export interface PipelineOptions extends AuthenticateOptions, EngineOptions {
   readonly store: Store;
   readonly gate: AddressGate;
   readonly limits: Limits;
+  readonly uploads: Pick<UploadLedger, 'open'>;
   readonly snapshots: Snapshots;
   /** The body of `GET /v1/models`. */
   readonly modelList: () => string;
@@ -120,8 +122,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     if (!store.canSettle())
       throw new Failure('overloaded', 'The service cannot keep its accounts right now. Retry later.');
     checkDeclaredSize(head);
-    const { surface } = caller.dialect;
-    const prepared = await options.prepare(await exchange.body(maxBodyBytes), surface);
+    const prepared = await readPrompt(exchange, caller);
     const { snapshot, release } = snapshots.lease();
     try {
       checkSearch(prepared.request, options.search);
@@ -135,6 +136,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const { search } = options;
       const searching = search === undefined ? {} : { searchPrice: search.price };
       const { adjust: accrue } = caller.admitted;
+      const { surface } = caller.dialect;
       const facts = { ...caller, surface, head, prepared, plan, accrue, answerLengths };
       const settlement = createSettlement({ ...facts, ...counted, ...searching, store, telemetry, clock });
       await caller.admitted.reserve(settlement.expectedCost());
@@ -142,6 +144,17 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     } finally {
       prepared.release();
       release();
+    }
+  }
+
+  /** Takes the body in and reads it. What it holds of the memory for uploads is given back once it has been read. */
+  async function readPrompt(exchange: Exchange, { dialect, credential, admitted }: Caller): Promise<PreparedRequest> {
+    const owner = { workspaceId: credential.workspace.id, address: exchange.head.address };
+    const upload = options.uploads.open(owner, admitted.headers);
+    try {
+      return await options.prepare(await exchange.body(maxBodyBytes, upload), dialect.surface);
+    } finally {
+      upload.close();
     }
   }
 

@@ -31,7 +31,9 @@ import { openSeal } from './adapters/seal/open-seal.ts';
 import { openSearch } from './adapters/search/open-search.ts';
 import { startPrepareWorker } from './adapters/worker/prepare-in-worker.ts';
 import { nextOpening, openingStepMs } from './admission/edge-opening.ts';
-import { overloadLimits } from './admission/overload.ts';
+import { memoryShareToShed, overloadLimits, shedShare } from './admission/overload.ts';
+import { createShedWatch } from './admission/shed-watch.ts';
+import { createUploads, uploadLimits } from './admission/uploads.ts';
 import { blockMs, createAddressGate, tolerated, windowMs } from './admission/address-gate.ts';
 import type { Route, Snapshot } from './core/catalog.ts';
 import { messageOf } from './core/message-of.ts';
@@ -133,7 +135,7 @@ async function serve(settings: Settings, { output, stopped, fatal }: Surrounding
   });
   await clusterFile.prepare();
   const memoryBytes = memoryLimitBytes();
-  const load = createProcessLoad({ memoryLimitBytes: memoryBytes });
+  const load = createProcessLoad({ memoryLimitBytes: memoryBytes, collectFromShare: memoryShareToShed });
   const valve = createEdgeValve({
     ...{ admin: envoyAdmin, clock: systemClock, stepMs: openingStepMs },
     next: (opening) => nextOpening(opening, load.current()),
@@ -222,13 +224,21 @@ async function serve(settings: Settings, { output, stopped, fatal }: Surrounding
     inFlight: () => pipeline.inFlight(),
     streams: () => extproc.open(),
     load: load.current,
+    uploads: { arriving: () => uploads.arriving(), bytes: () => uploads.bytes() },
     edgeOpening: valve.opening,
     droppedLogRecords: output.dropped,
     standings: () =>
       [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.standing(model)]),
   });
+  const uploads = createUploads({
+    clock: systemClock,
+    limits: uploadLimits(memoryBytes),
+    refused: metrics.uploadRefused,
+  });
+  const guard = { ...load, limits: overloadLimits(memoryBytes), shed: metrics.shed };
   const pipeline: Pipeline = createPipeline({
     store,
+    uploads,
     gate,
     limits: shared ?? createMemoryLimits(systemClock),
     looksLikeKey,
@@ -252,7 +262,7 @@ async function serve(settings: Settings, { output, stopped, fatal }: Surrounding
     clock: systemClock,
     random: Math.random,
     newId: newRequestId,
-    load: { ...load, limits: overloadLimits(memoryBytes), shed: metrics.shed },
+    load: guard,
     idleMs: settings.WEIR_IDLE_SECONDS * 1000,
     keepAliveMs: settings.WEIR_KEEP_ALIVE_SECONDS * 1000,
   });
@@ -261,12 +271,19 @@ async function serve(settings: Settings, { output, stopped, fatal }: Surrounding
     handle: pipeline.handle,
     openDelivery: buffers.open,
   });
+  const shedWatch = createShedWatch({
+    clock: systemClock,
+    shedShare: () => (uploads.isFull() ? 1 : shedShare(pipeline.inFlight(), guard)),
+  });
   const ops = await startOps({
     host: settings.WEIR_OPS_HOST,
     port: settings.WEIR_OPS_PORT,
     metrics: metrics.render,
     metricsType: metrics.contentType,
-    ready: () => ready,
+    unready: () => {
+      if (!ready) return 'starting, or about to end';
+      return shedWatch.isSheddingAll() ? 'overloaded, all requests are turned away' : undefined;
+    },
   });
   replica = source.join?.({
     ...{ programming, snapshot: catalog.snapshots.current, isServing: health.isServing },
@@ -291,6 +308,8 @@ async function serve(settings: Settings, { output, stopped, fatal }: Surrounding
     clusterFile.close();
     await catalog.close();
     await valve.close();
+    shedWatch.close();
+    uploads.close();
     load.close();
     buffers.close();
     envoyAdmin.close();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Load, ShedReason } from '../core/load.ts';
-import { checkLoad, overloadLimits } from './overload.ts';
+import { checkLoad, overloadLimits, shedShare } from './overload.ts';
 
 const limits = {
   waitMs: { from: 50, to: 200 },
@@ -79,6 +79,19 @@ describe('the limits', () => {
   it('let as many requests be open as memory holds, up to 20,000', () => {
     expect(overloadLimits(256 * 1024 ** 2).openRequests).toEqual({ from: 1843, to: 2048 });
     expect(overloadLimits(64 * 1024 ** 3).openRequests).toEqual({ from: 18_000, to: 20_000 });
+  });
+});
+
+describe('the share that is shed', () => {
+  it.each([
+    [{}, 1, 0],
+    [{ memoryShare: 0.85 }, 1, 0.5],
+    [{ memoryShare: 0.85, eventLoopDelayMs: 200 }, 1, 0.75],
+    [{ memoryShare: 1.2 }, 1, 1],
+    [{ queuedForMs: 9_000, standingWaitMs: 9_000 }, 1, 0],
+    [{}, 100, 1],
+  ])('with %j and %d requests open is %d', (given, open, expected) => {
+    expect(shedShare(open, { limits, current: () => ({ ...idle, ...given }) })).toBeCloseTo(expected);
   });
 });
 

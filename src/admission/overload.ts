@@ -50,6 +50,9 @@ const bytesPerRequest = 128 * 1024;
 /** More than one process serves; beyond it only Envoy's connections grow. */
 const mostOpenRequests = 20_000;
 
+/** Share of its memory from which on a process sheds. */
+export const memoryShareToShed = 0.8;
+
 /** The limits of a process that may use so much memory. */
 export function overloadLimits(memoryLimitBytes: number): OverloadLimits {
   const open = Math.min(mostOpenRequests, Math.floor(memoryLimitBytes / bytesPerRequest));
@@ -59,7 +62,7 @@ export function overloadLimits(memoryLimitBytes: number): OverloadLimits {
     burstMs,
     // An average: 300 ms is a loop that is held up for 600 ms again and again. 2,000 requests at once hold it for that long once.
     eventLoopDelayMs: { from: 300, to: 1_000 },
-    memoryShare: { from: 0.8, to: 0.95 },
+    memoryShare: { from: memoryShareToShed, to: 0.95 },
     openRequests: { from: Math.floor(open * 0.9), to: open },
   };
 }
@@ -103,7 +106,23 @@ function shedReason(
   return isShed(arrival.waitedMs, limits.waitMs, random) ? 'queue' : undefined;
 }
 
-function isShed(value: number, { from, to }: SheddingRange, random: () => number): boolean {
-  if (value <= from) return false;
-  return value >= to || random() < (value - from) / (to - from);
+function isShed(value: number, range: SheddingRange, random: () => number): boolean {
+  const share = shareShed(value, range);
+  return share > 0 && (share === 1 || random() < share);
+}
+
+function shareShed(value: number, { from, to }: SheddingRange): number {
+  if (value <= from) return 0;
+  return value >= to ? 1 : (value - from) / (to - from);
+}
+
+/** Share of new requests that are turned away now, whatever they waited themselves. */
+export function shedShare(openRequests: number, { limits, current }: Pick<LoadGuard, 'limits' | 'current'>): number {
+  const { memoryShare, eventLoopDelayMs } = current();
+  const shares = [
+    shareShed(openRequests, limits.openRequests),
+    shareShed(memoryShare, limits.memoryShare),
+    shareShed(eventLoopDelayMs, limits.eventLoopDelayMs),
+  ];
+  return 1 - shares.reduce((pass, share) => pass * (1 - share), 1);
 }

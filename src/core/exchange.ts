@@ -1,3 +1,5 @@
+import type { Upload } from './upload.ts';
+
 export interface RequestHead {
   readonly method: string;
   /** With the query, if any. */
@@ -16,10 +18,11 @@ export interface Exchange {
   /** Aborts when the caller leaves before the answer is complete. */
   readonly signal: AbortSignal;
   /**
-   * Whole request body. Rejects with `body_too_large` as soon as more than `limitBytes` have come, and with the
-   * signal's reason when the caller leaves.
+   * Whole request body. Rejects with `body_too_large` as soon as more than `limitBytes` have come, with what the account of
+   * the upload says when it refuses what has come or ends the wait, and with the signal's reason when the caller leaves. What
+   * was held is free then.
    */
-  readonly body: (limitBytes: number) => Promise<Uint8Array>;
+  readonly body: (limitBytes: number, upload?: Upload) => Promise<Uint8Array>;
   /** Answers at once with a whole body. */
   readonly reply: (status: number, headers: Headers, body: string) => void;
   /** Starts an answer whose body follows in pieces. */

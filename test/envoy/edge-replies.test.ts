@@ -47,6 +47,21 @@ function expectNothingRevealed(answer: RawAnswer): void {
   expect(answer.text).not.toMatch(/envoy/i);
 }
 
+it('a body that takes longer than the edge waits for it is 400 in the envelope, and ends the exchange', async () => {
+  const impatient = await startEnvoy({ requestTimeout: '0.5s' });
+  let left: AbortSignal | undefined;
+  const waiting = await answerExtProc(impatient.files.extprocSocket, (exchange) => {
+    left = exchange.signal;
+    echo(exchange);
+  });
+  const answer = await sendRaw(impatient.port, `${post}content-length: 33000000\r\n\r\n{`);
+  expectEnvelope(answer, 400);
+  expect(answer.body).toContain('The request was not received in time.');
+  await expect.poll(() => left?.aborted).toBe(true);
+  await waiting.close(0);
+  await impatient.stop();
+});
+
 describe('the surface', () => {
   it.each([
     ['POST', '/v1/chat/completions'],

@@ -38,6 +38,8 @@ export async function startEnvoy(
     readonly keepClusters?: boolean;
     /** Sockets of several services, in place of the one in the run folder: each request goes to one of them by turns. */
     readonly services?: readonly string[];
+    /** In place of the time that a whole request may take to arrive. */
+    readonly requestTimeout?: string;
   } = {},
 ): Promise<TestEnvoy> {
   const binary = await findEnvoy({ env: process.env, report: () => {} });
@@ -60,7 +62,10 @@ export async function startEnvoy(
     );
     const endpoint = (path: string): string => JSON.stringify({ endpoint: { address: { pipe: { path } } } });
     const all = (options.services ?? [files.extprocSocket]).map(endpoint).join(',');
-    return rendered.replace(endpoint(files.extprocSocket), all);
+    const { requestTimeout = '600s' } = options;
+    return rendered
+      .replace(endpoint(files.extprocSocket), all)
+      .replace('"request_timeout":"600s"', `"request_timeout":"${requestTimeout}"`);
   };
   const args = envoyArguments({ bootstrapFile: files.bootstrapFile, concurrency: options.concurrency ?? 2 });
   const admin = (path: string): Promise<string> => get(files.adminSocket, path);

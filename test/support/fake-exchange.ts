@@ -63,12 +63,18 @@ export function createFakeExchange(options: FakeExchangeOptions = {}): FakeExcha
     },
     signal: controller.signal,
     answered: answered.promise,
-    body: (limitBytes) => {
-      if (body === undefined) return aborted.promise;
+    body: async (limitBytes, upload) => {
+      if (body === undefined) {
+        return new Promise((_, reject) => {
+          upload?.begin(reject);
+          aborted.promise.catch(reject);
+        });
+      }
+      upload?.hold(body.length, body.length);
+      upload?.complete();
       const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body;
-      return bytes.length > limitBytes
-        ? Promise.reject(new Failure('body_too_large', `Request body is over ${limitBytes} bytes.`))
-        : Promise.resolve(bytes);
+      if (bytes.length > limitBytes) throw new Failure('body_too_large', `Request body is over ${limitBytes} bytes.`);
+      return bytes;
     },
     reply: (code, headers, whole) => {
       if (state !== 'open') return;

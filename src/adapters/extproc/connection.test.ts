@@ -84,7 +84,7 @@ describe('a connection', () => {
     const { send, sent } = connect();
     send(preface, settings([[4, 1000]]));
     expect(await sent()).toEqual([
-      'settings 0 0003000f4240000400040000',
+      'settings 0 0003000f4240000400010000',
       `windowUpdate 0 ${(16 * 1024 * 1024 - 65_535).toString(16).padStart(8, '0')}`,
       'settings 0  +1',
     ]);
@@ -100,15 +100,47 @@ describe('a connection', () => {
   });
 
   it('gives windows back once half of them is used, of streams that are over, too', async () => {
-    const { send, sent } = await greeted();
+    const { send, sent, calls } = await greeted();
     const piece = Buffer.alloc(16_384);
     piece.writeUInt32BE(4 * 1024 * 1024, 1);
     send(headers(1));
+    calls[0]?.takeMore();
+    for (let count = 0; count < 2; count += 1) send(data(1, piece));
+    // The first one widens the window to its full size.
+    expect(await sent()).toEqual(['windowUpdate 1 00038000']);
     for (let count = 0; count < 8; count += 1) send(data(1, piece));
     expect(await sent()).toEqual(['windowUpdate 1 00020000']);
     send(frame(frameType.resetStream, 0, 1, number(8)));
-    for (let count = 0; count < 504; count += 1) send(data(1, piece));
+    for (let count = 0; count < 502; count += 1) send(data(1, piece));
     expect(await sent()).toEqual(['windowUpdate 0 00800000']);
+  });
+
+  it('gives a stream no more than its first window until somebody takes the body, or the call has ended', async () => {
+    const { send, sent, calls } = await greeted();
+    const body = message('x'.repeat(16_379));
+    send(headers(1), headers(3));
+    for (const stream of [1, 3]) for (let count = 0; count < 4; count += 1) send(data(stream, body));
+    expect(await sent()).toEqual([]);
+    calls[0]?.takeMore();
+    expect(await sent()).toEqual(['windowUpdate 1 00040000']);
+    calls[1]?.end();
+    expect(await sent()).toContain('windowUpdate 3 00040000');
+  });
+
+  it('takes a first message that is larger than the first window', async () => {
+    const { send, sent, log } = await greeted();
+    const large = message('x'.repeat(400_000));
+    send(headers(1));
+    let window = 65_536;
+    for (let at = 0; at < large.length;) {
+      const length = Math.min(16_384, window, large.length - at);
+      expect(length).toBeGreaterThan(0);
+      send(data(1, large.subarray(at, at + length)));
+      at += length;
+      window -= length;
+      for (const line of await sent()) window += Number.parseInt(/^windowUpdate 1 (.*)/.exec(line)?.[1] ?? '', 16);
+    }
+    expect(log).toEqual(['x'.repeat(400_000)]);
   });
 
   it.each<readonly [string, readonly Buffer[], number]>([

@@ -14,14 +14,10 @@ import {
   windowUpdate,
 } from './frame.ts';
 import { createFrameReader, type Frame, withoutPadding } from './frame-reader.ts';
-import { type Call, type CallHandler, GrpcStream, type Shared } from './grpc-stream.ts';
+import { type Call, type CallHandler, firstWindowBytes, GrpcStream, type Shared } from './grpc-stream.ts';
 import { createOutbox, type Sink } from './outbox.ts';
 
-/**
- * Bytes Envoy may have on the way to us: on one stream, and on all streams of a connection together. With HTTP/2's
- * 64 KiB for both, one large upload holds up every other request for seconds (measured).
- */
-const streamWindowBytes = 256 * 1024;
+/** Bytes Envoy may have on the way to us on all streams of a connection together. */
 const connectionWindowBytes = 16 * 1024 * 1024;
 
 /** More than a machine can hold; without it Envoy would stop at its own assumption. */
@@ -175,11 +171,7 @@ export function createConnection({ socket, open, finished }: ConnectionOptions):
       return;
     }
     const endStream = (flags & flag.endStream) !== 0;
-    stream.consumed += length;
-    if (stream.consumed >= streamWindowBytes / 2 && !endStream) {
-      outbox.put(windowUpdate(id, stream.consumed));
-      stream.consumed = 0;
-    }
+    stream.consume(length, endStream);
     stream.receive(withoutPadding(received));
     if (endStream) stream.halfClose();
   }
@@ -225,7 +217,7 @@ export function createConnection({ socket, open, finished }: ConnectionOptions):
   outbox.put(
     settings([
       [setting.maxConcurrentStreams, maxConcurrentStreams],
-      [setting.initialWindowSize, streamWindowBytes],
+      [setting.initialWindowSize, firstWindowBytes],
     ]),
   );
   outbox.put(windowUpdate(0, connectionWindowBytes - initialWindowBytes));

@@ -1,6 +1,7 @@
 import type { Delivery } from '../../core/delivery.ts';
 import type { Exchange, Headers, RequestHead } from '../../core/exchange.ts';
 import { Failure } from '../../core/failure.ts';
+import type { Upload } from '../../core/upload.ts';
 import { type BodyCollector, createBodyCollector } from './body-collector.ts';
 import type { Call } from './grpc-stream.ts';
 import { writeBody, writeReply, writeStart } from './wire.ts';
@@ -13,6 +14,7 @@ const callerLeft: unique symbol = Symbol('caller left');
 
 interface BodyWaiter {
   readonly limitBytes: number;
+  readonly upload: Upload | undefined;
   readonly resolve: (body: Uint8Array) => void;
   readonly reject: (reason: unknown) => void;
 }
@@ -22,8 +24,7 @@ export class ExtProcExchange implements Exchange {
   readonly head: RequestHead;
   readonly #call: Call;
   readonly #abort = new AbortController();
-  /** Until somebody wants the body, what came of it. */
-  #early: Buffer[] = [];
+  /** What has come of the body, until somebody has it, or nobody will. */
   #collector: BodyCollector | undefined;
   #received: boolean;
   #waiter: BodyWaiter | undefined;
@@ -39,6 +40,8 @@ export class ExtProcExchange implements Exchange {
     this.#call = call;
     this.#received = options.endOfStream;
     this.#openDelivery = options.openDelivery;
+    const declared = headers.get('content-length');
+    this.#collector = createBodyCollector(declared === undefined ? undefined : Number(declared));
     const address = headers.get('x-weir-client-address');
     this.head = {
       method: headers.get(':method') ?? '',
@@ -58,47 +61,67 @@ export class ExtProcExchange implements Exchange {
 
   /** A piece of the request body has come. Pieces that nobody will read are dropped, not kept. */
   receive(piece: Buffer, endOfStream: boolean): void {
-    if (this.#state === 'over') return;
+    const collector = this.#collector;
+    if (collector === undefined) return;
     this.#received ||= endOfStream;
-    if (this.#collector === undefined) {
-      this.#early.push(piece);
-    } else {
-      this.#collector.add(piece);
-      this.#deliver();
-    }
+    const waiter = this.#waiter;
+    // Before somebody waits, no more comes than the stream's first window.
+    if (waiter !== undefined && !this.#mayHold(collector.bytes() + piece.length, waiter, collector)) return;
+    collector.add(piece, endOfStream);
+    if (waiter !== undefined && this.#received) this.#deliver(waiter, collector);
   }
 
-  body(limitBytes: number): Promise<Uint8Array> {
+  body(limitBytes: number, upload?: Upload): Promise<Uint8Array> {
+    const collector = this.#collector;
     // It may have left while its key was looked up: nobody would ever end the wait.
-    if (this.#state === 'over') return Promise.reject(callerLeft);
-    const declared = this.head.header('content-length');
-    const collector = createBodyCollector(declared === undefined ? undefined : Number(declared));
-    for (const piece of this.#early) collector.add(piece);
-    this.#early = [];
+    if (collector === undefined) return Promise.reject(callerLeft);
     return new Promise((resolve, reject) => {
-      this.#collector = collector;
-      this.#waiter = { limitBytes, resolve, reject };
-      this.#deliver();
+      const waiter = { limitBytes, upload, resolve, reject };
+      this.#waiter = waiter;
+      if (!this.#mayHold(collector.bytes(), waiter, collector)) return;
+      if (this.#received) {
+        this.#deliver(waiter, collector);
+        return;
+      }
+      upload?.begin((failure) => this.#refuseBody(waiter, failure));
+      this.#call.takeMore();
     });
   }
 
-  /** Hands the body over once it is whole, or the refusal as soon as it is too large. */
-  #deliver(): void {
-    const waiter = this.#waiter;
-    const collector = this.#collector;
-    if (waiter === undefined || collector === undefined) return;
-    const isTooLarge = collector.bytes() > waiter.limitBytes;
-    if (!isTooLarge && !this.#received) return;
+  /** Whether the body may have so many bytes by now; refuses it when not. */
+  #mayHold(bytes: number, waiter: BodyWaiter, collector: BodyCollector): boolean {
+    try {
+      if (bytes > waiter.limitBytes) throw tooLarge(waiter.limitBytes);
+      waiter.upload?.hold(bytes, collector.memoryFor(bytes));
+      return true;
+    } catch (error) {
+      this.#refuseBody(waiter, error);
+      return false;
+    }
+  }
+
+  #refuseBody(waiter: BodyWaiter, reason: unknown): void {
+    this.#forgetBody();
+    waiter.reject(reason);
+  }
+
+  #deliver(waiter: BodyWaiter, collector: BodyCollector): void {
     this.#waiter = undefined;
-    if (isTooLarge) waiter.reject(tooLarge(waiter.limitBytes));
-    else waiter.resolve(collector.take());
+    this.#collector = undefined;
+    waiter.upload?.complete();
+    waiter.resolve(collector.take());
+  }
+
+  #forgetBody(): void {
+    this.#waiter = undefined;
+    this.#collector?.discard();
+    this.#collector = undefined;
   }
 
   reply(status: number, headers: Headers, body: string): void {
     if (this.#state !== 'open') return;
     this.#state = 'over';
-    this.#early = [];
-    this.#collector = undefined;
+    this.#forgetBody();
     // One message, and the only kind that Envoy takes while the request's body is still coming in.
     this.#call.write(writeReply(status, headers, body));
     this.#call.end();
@@ -139,10 +162,8 @@ export class ExtProcExchange implements Exchange {
     if (this.#state === 'over') return;
     this.#state = 'over';
     this.#delivery?.release();
-    this.#early = [];
-    this.#collector = undefined;
     const waiter = this.#waiter;
-    this.#waiter = undefined;
+    this.#forgetBody();
     this.#abort.abort(callerLeft);
     waiter?.reject(callerLeft);
     this.#call.end();

@@ -1,4 +1,4 @@
-import { errorCode, flag, frame, frameType, initialFrameBytes, resetStream } from './frame.ts';
+import { errorCode, flag, frame, frameType, initialFrameBytes, resetStream, windowUpdate } from './frame.ts';
 import { createMessageReader, messageHeadBytes } from './grpc-messages.ts';
 import { putMessageHead, type Outbox } from './outbox.ts';
 
@@ -8,6 +8,8 @@ export interface Call {
   readonly write: (message: Buffer) => boolean;
   /** Calls `run` once, as soon as there is room; at once when there is. */
   readonly onRoom: (run: () => void) => void;
+  /** From now on the peer may send more than the stream's first window. Without it, a sender whose key is unknown is held up. */
+  readonly takeMore: () => void;
   /** Ends the call well. */
   readonly end: () => void;
 }
@@ -19,6 +21,13 @@ export interface CallHandler {
   /** The caller has no more to say, or is gone. Comes once and last. */
   readonly over: () => void;
 }
+
+/**
+ * Bytes a peer may have on the way to us on one stream: until somebody takes the body, and from then on. With HTTP/2's 64 KiB
+ * for all, one large upload holds up every other request for seconds (measured).
+ */
+export const firstWindowBytes = 64 * 1024;
+const streamWindowBytes = 256 * 1024;
 
 /** What a stream shares with the others of its connection. */
 export interface Shared {
@@ -52,7 +61,10 @@ export class GrpcStream implements Call {
   /** Bytes the peer takes on this stream. */
   window: number;
   /** Bytes received for which no window was given back yet. */
-  consumed = 0;
+  #consumed = 0;
+  #ownWindow = firstWindowBytes;
+  #takesMore = false;
+  #hasMessage = false;
   readonly #shared: Shared;
   readonly #handler: CallHandler;
   readonly #reader;
@@ -74,7 +86,10 @@ export class GrpcStream implements Call {
     this.window = window;
     this.#shared = options.shared;
     this.#handler = options.open(this);
-    this.#reader = createMessageReader(this.#handler.message);
+    this.#reader = createMessageReader((message) => {
+      this.#hasMessage = true;
+      this.#handler.message(message);
+    });
   }
 
   write(message: Buffer): boolean {
@@ -100,8 +115,30 @@ export class GrpcStream implements Call {
     else this.#onRoom = run;
   }
 
+  takeMore(): void {
+    this.#takesMore = true;
+    this.#giveWindow();
+  }
+
   end(): void {
     this.#finish(succeeded);
+  }
+
+  /** Bytes of the peer's have come, padding included; more will where it has not ended its side. */
+  consume(bytes: number, endStream: boolean): void {
+    this.#consumed += bytes;
+    if (!endStream) this.#giveWindow();
+  }
+
+  /** Gives back what was consumed, once it is half of a window. The first time the window becomes its full size. */
+  #giveWindow(): void {
+    // A first message that is larger than the window could never be answered.
+    const isStuck = !this.#hasMessage && this.#consumed >= this.#ownWindow;
+    const isDue = this.#takesMore && this.#consumed >= this.#ownWindow / 2;
+    if (this.#peerEnded || !(isDue || isStuck)) return;
+    this.#shared.outbox.put(windowUpdate(this.id, this.#consumed + streamWindowBytes - this.#ownWindow));
+    this.#ownWindow = streamWindowBytes;
+    this.#consumed = 0;
   }
 
   /** The peer has sent data. */
@@ -169,6 +206,8 @@ export class GrpcStream implements Call {
     if (this.#local === 'ending' || this.#local === 'ended') return;
     this.#begin();
     this.#onRoom = undefined;
+    // A peer whose last data has no window could not end its side.
+    this.takeMore();
     if (this.#waiting.length === 0) this.#close(trailers);
     else {
       this.#local = 'ending';

@@ -6,6 +6,8 @@ import { Client, type ClientDuplexStream, credentials } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Exchange } from '../../core/exchange.ts';
+import { asFailure, Failure } from '../../core/failure.ts';
+import type { Upload } from '../../core/upload.ts';
 import { type ExtProcServer, listenExtProc } from './server.ts';
 
 // The generic codec speaks for Envoy: what it writes we must read, and it must read what we write.
@@ -362,6 +364,69 @@ describe('a caller who leaves', () => {
       await noneOpen();
     },
   );
+});
+
+describe('the account of an upload', () => {
+  /** An account that notes what it is told, and refuses more than so many bytes. */
+  function createAccount(mostBytes = Infinity) {
+    const told: string[] = [];
+    let expire: (failure: Failure) => void = () => undefined;
+    const upload: Upload = {
+      begin: (run) => {
+        told.push('begin');
+        expire = run;
+      },
+      hold: (bytes) => {
+        told.push(`hold ${bytes}`);
+        if (bytes > mostBytes) throw new Failure('rate_limited', 'Too much.');
+      },
+      complete: () => void told.push('complete'),
+      close: () => void told.push('close'),
+    };
+    return { upload, told, expire: (failure: Failure) => expire(failure) };
+  }
+  const replyWith = (exchange: Exchange, upload: Upload): void =>
+    void exchange.body(100, upload).then(
+      (body) => exchange.reply(200, [], `${body.length}`),
+      (error: unknown) => exchange.reply(asFailure(error).row.status, [], asFailure(error).message),
+    );
+
+  it('is told what is held before it is, and when all has arrived', async () => {
+    const { upload, told } = createAccount();
+    handle = (exchange) => replyWith(exchange, upload);
+    const { stream, answers, ended } = open();
+    stream.write(head());
+    stream.write(piece('abc'));
+    await eventually(() => told.includes('hold 3'), 'the first piece has come');
+    stream.write(piece('de', true));
+    await ended;
+    expect(read(answers).body).toBe('5');
+    expect(told.filter((each) => each !== 'hold 0')).toEqual(['begin', 'hold 3', 'hold 5', 'complete']);
+  });
+
+  it('ends the wait with its refusal, and nothing more is held', async () => {
+    const { upload, told } = createAccount(4);
+    handle = (exchange) => replyWith(exchange, upload);
+    const { stream, answers, ended } = open();
+    stream.write(head());
+    stream.write(piece('abc'));
+    stream.write(piece('de'));
+    stream.write(piece('fg'));
+    await ended;
+    expect([read(answers).status, read(answers).body]).toEqual([429, 'Too much.']);
+    expect(told.at(-1)).toBe('hold 5');
+  });
+
+  it('ends the wait when its time is over', async () => {
+    const { upload, told, expire } = createAccount();
+    handle = (exchange) => replyWith(exchange, upload);
+    const { stream, answers, ended } = open();
+    stream.write(head());
+    await eventually(() => told.includes('begin'), 'the body is waited for');
+    expire(new Failure('invalid_request', 'Too late.'));
+    await ended;
+    expect([read(answers).status, read(answers).body]).toEqual([400, 'Too late.']);
+  });
 });
 
 it('a caller who left before its body was asked for is not waited for', async () => {

@@ -4,6 +4,7 @@ import type { Fault } from '../../core/event.ts';
 import type { Failure } from '../../core/failure.ts';
 import type { Load, ShedReason } from '../../core/load.ts';
 import type { AttemptReason, SearchRecord } from '../../core/telemetry.ts';
+import type { UploadBound } from '../../core/upload.ts';
 import type { Standing } from '../../core/performance.ts';
 import { addSharingGauges, type SharingFigures } from './sharing-gauges.ts';
 import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
@@ -13,6 +14,8 @@ export interface Metrics {
   readonly refusal: (failure: Failure) => void;
   /** A request turned away by the service because it was too busy itself; it is a refusal, too. */
   readonly shed: (reason: ShedReason) => void;
+  /** A bound ended an upload; it is a refusal, too. */
+  readonly uploadRefused: (bound: UploadBound) => void;
   readonly attempt: (routeId: string, reason: AttemptReason) => void;
   readonly fault: (routeId: string, fault: Fault) => void;
   readonly searched: (provider: string, result: SearchRecord['result'], durationMs: number) => void;
@@ -31,6 +34,8 @@ export function createMetrics(gauges: {
   readonly inFlight: () => number;
   readonly streams: () => number;
   readonly load?: () => Load;
+  /** Request bodies that are on their way, and the bytes held by all that have not been read yet. */
+  readonly uploads?: { readonly arriving: () => number; readonly bytes: () => number };
   /** Share of new requests that Envoy lets through to the service. */
   readonly edgeOpening?: () => number;
   /** Absent: this process is the only one, and its limits need nobody else. */
@@ -63,6 +68,10 @@ export function createMetrics(gauges: {
   const sheds = new Counter({
     ...{ name: 'weir_shed_total', help: 'Requests turned away because the service itself was too busy.', registers },
     labelNames: ['reason'] as const,
+  });
+  const uploadRefusals = new Counter({
+    ...{ name: 'weir_upload_refusals_total', help: 'Request bodies refused, by the bound they passed.', registers },
+    labelNames: ['bound'] as const,
   });
   const faults = new Counter({
     ...{ name: 'weir_attempt_faults_total', help: 'Failed upstream attempts.', registers },
@@ -100,7 +109,19 @@ export function createMetrics(gauges: {
       this.set(gauges.streams());
     },
   });
-  const { standings = () => [], load, edgeOpening } = gauges;
+  const { standings = () => [], load, edgeOpening, uploads } = gauges;
+  new Gauge({
+    ...{ name: 'weir_uploads', help: 'Request bodies that have not all arrived.', registers },
+    collect() {
+      this.set(uploads?.arriving() ?? 0);
+    },
+  });
+  new Gauge({
+    ...{ name: 'weir_upload_bytes', help: 'Memory charged to request bodies until they are read.', registers },
+    collect() {
+      this.set(uploads?.bytes() ?? 0);
+    },
+  });
   new Gauge({
     ...{ name: 'weir_event_loop_delay_seconds', help: 'How long a ready thing waits for the event loop.', registers },
     collect() {
@@ -177,6 +198,7 @@ export function createMetrics(gauges: {
     },
     refusal: ({ code }) => refusals.inc({ code }),
     shed: (reason) => sheds.inc({ reason }),
+    uploadRefused: (bound) => uploadRefusals.inc({ bound }),
     attempt: (route, reason) => attempts.inc({ route, reason }),
     fault: (route, { kind }) => faults.inc({ route, kind }),
     searched: (provider, result, durationMs) => {

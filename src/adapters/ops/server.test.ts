@@ -5,7 +5,7 @@ const options = {
   port: 0,
   metrics: () => Promise.resolve('a 1\n'),
   metricsType: 'text/plain; version=0.0.4',
-  ready: () => true,
+  unready: () => undefined,
 };
 
 async function get(
@@ -18,11 +18,11 @@ async function get(
 
 describe('the ops server', () => {
   it('serves metrics, liveness and readiness, and nothing else', async () => {
-    let ready = false;
-    const ops = await startOps({ ...options, ready: () => ready });
+    let reason: string | undefined = 'for a reason';
+    const ops = await startOps({ ...options, unready: () => reason });
     expect(await get(ops.port, '/livez')).toMatchObject({ status: 200, text: 'ok\n' });
-    expect(await get(ops.port, '/readyz')).toMatchObject({ status: 503 });
-    ready = true;
+    expect(await get(ops.port, '/readyz')).toMatchObject({ status: 503, text: 'not ready: for a reason\n' });
+    reason = undefined;
     expect(await get(ops.port, '/readyz')).toMatchObject({ status: 200 });
     expect(await get(ops.port, '/metrics')).toEqual({ status: 200, text: 'a 1\n', type: 'text/plain; version=0.0.4' });
     expect(await get(ops.port, '/')).toMatchObject({ status: 404 });

@@ -12,8 +12,8 @@ export interface OpsOptions {
   readonly port: number;
   readonly metrics: () => Promise<string>;
   readonly metricsType: string;
-  /** Whether requests can be served now. */
-  readonly ready: () => boolean;
+  /** Why requests cannot be served now; undefined when they can. */
+  readonly unready: () => string | undefined;
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {
@@ -38,10 +38,12 @@ export async function startOps(options: OpsOptions): Promise<OpsServer> {
       case '/livez':
         send(response, 200, 'ok\n');
         return;
-      case '/readyz':
-        if (options.ready()) send(response, 200, 'ok\n');
-        else send(response, 503, 'not ready\n');
+      case '/readyz': {
+        const reason = options.unready();
+        if (reason === undefined) send(response, 200, 'ok\n');
+        else send(response, 503, `not ready: ${reason}\n`);
         return;
+      }
       case '/metrics':
         options.metrics().then(
           (text) => send(response, 200, text, options.metricsType),

@@ -4,12 +4,18 @@ import { createProcessLoad, type LoadSources, type ProcessLoad } from './load.ts
 let now: number;
 let memory: number;
 let tick: () => void;
+let garbage: number;
+let collections: number;
+let collectionMs: number;
 let stopped: boolean;
 let meter: ProcessLoad;
 
 beforeEach(() => {
   now = 0;
   memory = 100;
+  garbage = 0;
+  collections = 0;
+  collectionMs = 0;
   stopped = false;
   const sources: LoadSources = {
     elapsed: () => now,
@@ -19,9 +25,14 @@ beforeEach(() => {
         stopped = true;
       };
     },
-    memoryInUse: () => memory,
+    memoryInUse: () => memory + garbage,
+    collectGarbage: () => {
+      collections += 1;
+      garbage = 0;
+      now += collectionMs;
+    },
   };
-  meter = createProcessLoad({ memoryLimitBytes: 1_000, sources });
+  meter = createProcessLoad({ memoryLimitBytes: 1_000, collectFromShare: 0.8, sources });
 });
 
 /** Lets time pass with the loop free, or held up for `gapMs` again and again. */
@@ -67,6 +78,50 @@ describe('memory', () => {
     pass(260);
     expect(meter.current().memoryShare).toBe(0.3);
   });
+
+  it('that is only garbage never counts: it is collected as soon as it would, with no traffic', () => {
+    garbage = 850;
+    pass(260);
+    expect([collections, meter.current().memoryShare]).toEqual([1, 0.1]);
+  });
+
+  it('is left alone up to the share from which it matters', () => {
+    garbage = 700;
+    pass(60_000);
+    expect([collections, meter.current().memoryShare]).toEqual([0, 0.8]);
+  });
+
+  it('that is really needed is not collected more than once in 5 s, and counts', () => {
+    memory = 900;
+    pass(260);
+    expect([collections, meter.current().memoryShare]).toEqual([1, 0.9]);
+    pass(4_700);
+    expect(collections).toBe(1);
+    pass(20_000);
+    expect(collections).toBe(5);
+    memory = 300;
+    pass(260);
+    expect(meter.current().memoryShare).toBe(0.3);
+  });
+
+  it('is collected in no more than a hundredth of the time, however long that takes, and the pause is no load', () => {
+    memory = 900;
+    collectionMs = 400;
+    pass(60_000);
+    expect(collections).toBe(2);
+    expect(meter.current().eventLoopDelayMs).toBeLessThan(1);
+  });
+});
+
+it('frees a buffer that nobody needs any more in this very process', async () => {
+  const inUse = (): number => process.memoryUsage().heapUsed + process.memoryUsage().external;
+  const waste = (bytes: number): number => Buffer.alloc(bytes).length;
+  const limit = inUse() + 128 * 1024 * 1024;
+  waste(256 * 1024 * 1024);
+  const real = createProcessLoad({ memoryLimitBytes: limit, collectFromShare: 0.9 });
+  expect(real.current().memoryShare).toBeGreaterThan(1);
+  await expect.poll(() => real.current().memoryShare, { timeout: 5_000 }).toBeLessThan(0.9);
+  real.close();
 });
 
 describe('the standing wait', () => {
@@ -140,7 +195,7 @@ it('stops its timer when it is closed', () => {
 });
 
 it('measures this very process', async () => {
-  const real = createProcessLoad({ memoryLimitBytes: 1024 ** 4 });
+  const real = createProcessLoad({ memoryLimitBytes: 1024 ** 4, collectFromShare: 0.8 });
   const held = performance.now();
   while (performance.now() - held < 400);
   // The timer is overdue: it runs before one that is armed now.

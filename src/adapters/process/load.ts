@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { Load, LoadMeter } from '../../core/load.ts';
 
 export interface ProcessLoad extends LoadMeter {
@@ -10,14 +12,22 @@ export interface LoadSources {
   readonly elapsed: () => number;
   /** Runs `run` every so often until the returned function is called; keeps no process alive. */
   readonly every: (intervalMs: number, run: () => void) => () => void;
-  /** Bytes in use. */
+  /** Bytes in use, and those of garbage that is not yet collected. */
   readonly memoryInUse: () => number;
+  /** Collects all garbage, now. */
+  readonly collectGarbage: () => void;
 }
 
 const tickMs = 20;
 /** The event loop's delay is forgotten with this time constant: a second later nothing is left of it. */
 const memoryMs = 200;
 const lookAtMemoryEveryMs = 250;
+/**
+ * Garbage is collected no sooner than this after the time before, and takes a hundredth of the time at most: what is near its
+ * limit with what it needs must not be stopped again and again for nothing.
+ */
+const collectEveryMs = 5_000;
+const collectShare = 0.01;
 /** A window of waits ends after this time if it holds enough of them, and else a little later. */
 const shortWindowMs = 100;
 const longWindowMs = 500;
@@ -41,16 +51,35 @@ const processSources: LoadSources = {
     const { heapUsed, external } = process.memoryUsage();
     return heapUsed + external;
   },
+  collectGarbage: createCollector(),
 };
+
+/** V8's own full collection, which it hands out only where the flag is set when a context is made. */
+function createCollector(): () => void {
+  let collect: (() => void) | undefined;
+  return () => {
+    if (collect === undefined) {
+      setFlagsFromString('--expose-gc');
+      const found: unknown = runInNewContext('gc');
+      setFlagsFromString('--no-expose-gc');
+      collect = typeof found === 'function' ? () => void found() : () => undefined;
+    }
+    collect();
+  };
+}
 
 /** Measures this process, on a timer that ticks 50 times a second. */
 export function createProcessLoad(options: {
   readonly memoryLimitBytes: number;
+  /** From this share on memory matters: then garbage is collected, so that none of it counts. */
+  readonly collectFromShare: number;
   readonly sources?: LoadSources;
 }): ProcessLoad {
-  const { elapsed, every, memoryInUse } = options.sources ?? processSources;
+  const { elapsed, every, memoryInUse, collectGarbage } = options.sources ?? processSources;
+  const { memoryLimitBytes, collectFromShare } = options;
   let eventLoopDelayMs = 0;
-  let memoryShare = memoryInUse() / options.memoryLimitBytes;
+  let memoryShare = memoryInUse() / memoryLimitBytes;
+  let mayCollectAt = 0;
   let standingWaitMs = 0;
   let queuedForMs = 0;
   let load: Load = { eventLoopDelayMs, memoryShare, standingWaitMs, queuedForMs };
@@ -58,6 +87,21 @@ export function createProcessLoad(options: {
   let lookedAt = tickedAt;
   let windowAt = tickedAt;
   let waits: number[] = [];
+
+  /**
+   * Looks at memory. V8 may leave garbage for as long as it likes: where all requests are turned away for it, nothing is left to
+   * make V8 collect it.
+   */
+  function lookAtMemory(now: number): void {
+    memoryShare = memoryInUse() / memoryLimitBytes;
+    if (memoryShare <= collectFromShare || now < mayCollectAt) return;
+    collectGarbage();
+    const tookMs = elapsed() - now;
+    mayCollectAt = now + Math.max(collectEveryMs, tookMs / collectShare);
+    memoryShare = memoryInUse() / memoryLimitBytes;
+    // The pause is its own doing, and no sign of load.
+    tickedAt += tookMs;
+  }
 
   const stop = every(tickMs, () => {
     const now = elapsed();
@@ -69,7 +113,7 @@ export function createProcessLoad(options: {
     }
     if (now - lookedAt >= lookAtMemoryEveryMs) {
       lookedAt = now;
-      memoryShare = memoryInUse() / options.memoryLimitBytes;
+      lookAtMemory(now);
     }
     const windowMs = now - windowAt;
     if (windowMs >= longWindowMs || (windowMs >= shortWindowMs && waits.length >= enoughWaits)) {
