@@ -17,7 +17,7 @@ import { maxRounds, maxSearches, nextStep } from './search/next-step.ts';
 import { quote } from './search/quote.ts';
 import type { ReadQuery } from './search/read-query.ts';
 import { createRoundTotals } from './search/round-totals.ts';
-import { estimatePrompt } from './settlement/meter.ts';
+import { estimatePrompt } from './settlement/estimate-prompt.ts';
 
 /** The web search of a deployment. */
 export interface WebSearch {
@@ -74,10 +74,11 @@ export function answerWithSearch(
   });
   const totals = createRoundTotals({
     countText: counters?.countText,
+    contextLength: ask.plan.model.contextLength,
     countPrompt: async () => {
       const tokens = await counters?.countPrompt();
       return tokens === undefined
-        ? { tokens: estimatePrompt(prepared.shape.bodyBytes), countedBy: 'estimate' }
+        ? { tokens: estimatePrompt(prepared.shape, ask.plan.model), countedBy: 'estimate' }
         : { tokens, countedBy: 'tokenizer' };
     },
   });

@@ -10,7 +10,16 @@ describe('preparing a request', () => {
   it('reads the body and writes it for a route', () => {
     const prepared = prepareHere(encode(bodyWith(',"temperature":0.5')), { surface: 'chat', countPrompt: uncounted });
     expect(prepared).toMatchObject({
-      shape: { bodyBytes: 83, isAscii: true, messages: 1, tools: 0, toolCalls: 0, images: 0, prefixes: [] },
+      shape: {
+        bodyBytes: 83,
+        isAscii: true,
+        textTokens: 1,
+        messages: 1,
+        tools: 0,
+        toolCalls: 0,
+        images: 0,
+        prefixes: [],
+      },
       request: { modelId: 'demo/tiny' },
     });
     expect(JSON.parse(prepared.bodyFor(targetOf('a', { parameters: ['temperature'] })) as string)).toEqual({

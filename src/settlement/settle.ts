@@ -10,6 +10,7 @@ import type { PreparedRequest } from '../core/prepared.ts';
 import type { Store } from '../core/store.ts';
 import type { Telemetry } from '../core/telemetry.ts';
 import { type Bill, costOf } from '../core/usage.ts';
+import { estimatePrompt } from './estimate-prompt.ts';
 import { createExactMeter, type TokenCounters } from './exact-meter.ts';
 import { createOutputWatch } from './output-timing.ts';
 import { createReasoningSplit } from './reasoning-split.ts';
@@ -65,7 +66,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
   const { store, telemetry, clock, requestId, surface, head, credential, prepared, plan, startedAt, begun } = options;
   const { searchPrice } = options;
   const prices = searchPrice === undefined ? plan.model.prices : { ...plan.model.prices, webSearch: searchPrice };
-  const meter = createExactMeter(prepared.shape.bodyBytes, options.counters);
+  const meter = createExactMeter(estimatePrompt(prepared.shape, plan.model), options.counters);
   const { stream, includeUsage } = prepared.request;
   // Nobody would see the split of a stream without a usage chunk.
   const { counters, accrue = () => undefined } = options;
@@ -75,13 +76,8 @@ export function createSettlement(options: SettlementOptions): Settlement {
   let firstTokenMs: number | undefined;
   let accruedAtMs = 0;
 
-  /** Before an engine has counted, the prompt is an estimate; it is never more than the model can read. */
-  function costSoFar(): Money {
-    const usage = meter.soFar();
-    // With searches the model reads several prompts.
-    const most = prepared.request.webSearch === undefined ? plan.model.contextLength : Infinity;
-    return costOf({ ...usage, promptTokens: Math.min(usage.promptTokens, most) }, prices);
-  }
+  /** Before an engine has counted, the prompt is an estimate. */
+  const costSoFar = (): Money => costOf(meter.soFar(), prices);
 
   return {
     costSoFar,

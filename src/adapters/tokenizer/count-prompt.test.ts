@@ -127,6 +127,7 @@ function shapeOf(prompt: Prompt, body: string): PromptShape {
     bodyBytes: Buffer.byteLength(body),
     // oxlint-disable-next-line eslint/no-control-regex
     isAscii: /^[\x00-\x7f]*$/.test(body),
+    textTokens: 1,
     messages: prompt.messages.length,
     ...{ tools: prompt.tools.length, toolCalls: 0, images: 0, prefixes: [] },
   };
@@ -174,7 +175,16 @@ describe('bounds', () => {
 
   it('promise nothing for a template that indents tools, and something without tools', () => {
     const { bounds } = tokenizerOf('llama');
-    const shape = { bodyBytes: 100, isAscii: true, messages: 1, tools: 0, toolCalls: 0, images: 0, prefixes: [] };
+    const shape = {
+      bodyBytes: 100,
+      isAscii: true,
+      textTokens: 1,
+      messages: 1,
+      tools: 0,
+      toolCalls: 0,
+      images: 0,
+      prefixes: [],
+    };
     expect(mostTokens(shape, bounds, undefined)).toBeGreaterThan(100);
     expect(mostTokens({ ...shape, tools: 1 }, bounds, undefined)).toBeUndefined();
   });
