@@ -22,6 +22,8 @@ export const billing: Readonly<Record<Ending, BillingRow>> = {
   cancelled: { input: 'billed', output: 'delivered', searches: 'billed' },
   // `stream_interrupted`: only delivered tokens bill.
   interrupted: { input: 'free', output: 'delivered', searches: 'free' },
+  // The same, with the fault on our side: nothing beyond what was delivered.
+  'service-lost': { input: 'free', output: 'delivered', searches: 'free' },
   // `upstream_incomplete`: nothing was delivered.
   incomplete: { input: 'free', output: 'free', searches: 'free' },
   // 502 and 503. Every 4xx is refused before there is anything to settle.

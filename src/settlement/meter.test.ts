@@ -105,6 +105,13 @@ describe('what is billed (design §5)', () => {
     });
   });
 
+  it('service-lost: the same', () => {
+    expect(billed('service-lost', [text(2), usage(told)])).toMatchObject({
+      usage: { promptTokens: 0, completionTokens: 7 },
+    });
+    expect(billed('service-lost')).toMatchObject({ usage: none });
+  });
+
   it.each(['incomplete', 'failed', 'not-dispatched'] as const)('%s: nothing', (kind) => {
     expect(billed(kind, [text(3), usage(told)])).toEqual({ usage: none, countedBy: 'engine' });
   });
