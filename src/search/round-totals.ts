@@ -22,6 +22,8 @@ export interface RoundTotals {
   readonly close: () => Promise<UsageEvent>;
   /** The next round begins, its prompt longer by this text. Gives the totals with what the prompt will cost. */
   readonly open: (added: string) => Promise<UsageEvent>;
+  /** The totals without the round under way. */
+  readonly past: () => UsageEvent;
   /** Tokens of the conversation, up to the end of the latest round. */
   readonly conversation: () => number;
   /** Output tokens of the rounds that are over. */
@@ -124,6 +126,7 @@ export function createRoundTotals({ countText, contextLength, countPrompt }: Rou
       prompt = { tokens: Math.min(conversation + tokens, contextLength), countedBy };
       return withPast({ promptTokens: prompt.tokens, completionTokens: 0 }, countedBy);
     },
+    past: () => told(past.usage, past.countedBy),
     conversation: () => conversation,
     output: () => past.usage.completionTokens,
   };

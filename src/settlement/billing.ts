@@ -1,7 +1,10 @@
 import type { OutcomeKind } from '../core/account.ts';
 
-/** How a request ended, as far as the bill goes. A request that was never dispatched costs nothing, whoever gave it up. */
-export type Ending = OutcomeKind | 'not-dispatched';
+/**
+ * How a request ended, as far as the bill goes. A request that was never dispatched costs nothing, whoever gave it up; nor does
+ * one whose caller left while nothing showed that an engine had it (`unheard`).
+ */
+export type Ending = OutcomeKind | 'not-dispatched' | 'unheard';
 
 interface BillingRow {
   readonly input: 'billed' | 'free';
@@ -28,5 +31,6 @@ export const billing: Readonly<Record<Ending, BillingRow>> = {
   incomplete: { input: 'free', output: 'free', searches: 'free' },
   // 502 and 503. Every 4xx is refused before there is anything to settle.
   failed: { input: 'free', output: 'free', searches: 'free' },
+  unheard: { input: 'free', output: 'free', searches: 'free' },
   'not-dispatched': { input: 'free', output: 'free', searches: 'free' },
 };

@@ -10,6 +10,7 @@ import type { PreparedRequest } from '../core/prepared.ts';
 import type { Store } from '../core/store.ts';
 import type { Telemetry } from '../core/telemetry.ts';
 import { type Bill, costOf } from '../core/usage.ts';
+import type { Ending } from './billing.ts';
 import { estimatePrompt } from './estimate-prompt.ts';
 import { createExactMeter, type TokenCounters } from './exact-meter.ts';
 import { createOutputWatch } from './output-timing.ts';
@@ -51,6 +52,13 @@ interface SettledEnd {
   readonly attempts: number;
   readonly route?: Route;
   readonly refusedFor?: EngineError;
+  /** Of a request whose caller left: whether an engine had it. Absent: it had. */
+  readonly heard?: boolean;
+}
+
+function endingOf(kind: OutcomeKind, { attempts, heard = true }: SettledEnd): Ending {
+  if (attempts === 0) return 'not-dispatched';
+  return kind === 'cancelled' && !heard ? 'unheard' : kind;
 }
 
 /** A correlation id is the caller's own text: only a short plain one is kept. */
@@ -91,8 +99,9 @@ export function createSettlement(options: SettlementOptions): Settlement {
       accruedAtMs = elapsedMs;
       accrue(costSoFar());
     },
-    settle: async (kind, { attempts, route, refusedFor }) => {
-      const { usage: metered, countedBy } = await meter.bill(attempts === 0 ? 'not-dispatched' : kind);
+    settle: async (kind, end) => {
+      const { attempts, route, refusedFor } = end;
+      const { usage: metered, countedBy } = await meter.bill(endingOf(kind, end));
       const splits = kind === 'completed' && countedBy !== 'estimate';
       // Asked for and not made is none; not asked for is not a count.
       const searches = prepared.request.webSearch === undefined ? {} : { webSearches: 0 };

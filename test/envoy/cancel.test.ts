@@ -13,6 +13,9 @@ beforeAll(async () => {
   const backends = backendManifest('counting', engine) + backendManifest('counting-at-the-end', engine, 'llamacpp');
   const models = modelManifest('test/model', ['counting']) + modelManifest('test/late', ['counting-at-the-end']);
   weir = await startWeir({ manifests: { 'catalog.yaml': backends + models } });
+  // An engine that has answered is believed to be at work when it is silent; one that never did is not (unheard.test.ts).
+  for (const model of ['test/model', 'test/late'])
+    expect((await weir.chat(ask({ words: 1 }, { model }))).status).toBe(200);
 });
 beforeEach(() => engine.reset());
 afterAll(async () => {
