@@ -114,6 +114,7 @@ function begin(options: BeginOptions = {}) {
       attempt: () => undefined,
       unavailable: () => undefined,
       searched: () => undefined,
+      implausibleUsage: (_, route) => faults.push(`${route} implausible usage`),
       fault: (_, route, { kind }) => faults.push(`${route} ${kind}`),
     },
   });
