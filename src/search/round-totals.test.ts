@@ -38,6 +38,14 @@ describe('the usage of several rounds', () => {
     expect(totals.take([usage(14, 1)])).toEqual(usage(24, 3));
   });
 
+  it('can be told without the round under way, whose prompt no engine may have', async () => {
+    const totals = start(countWords);
+    totals.take([usage(10, 2)]);
+    await totals.close();
+    await totals.open('what was found');
+    expect(totals.past()).toEqual(usage(10, 2));
+  });
+
   it('is what the tokenizer counts where an engine says nothing, and says so from then on', async () => {
     const totals = start(countWords);
     totals.take([text('one two '), text('three', 3)]);

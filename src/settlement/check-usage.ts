@@ -3,7 +3,7 @@ import { createOutputEstimate } from '../core/estimate-tokens.ts';
 import type { AnswerEvent, ReadStep, ResponseReader } from '../core/event.ts';
 import type { Usage } from '../core/usage.ts';
 
-/** How far an engine may go over the cap, a share of it: some count the words that end a turn, or notice a few tokens late. */
+/** Tokens that an engine may go over its cap: some count what ends a turn, or notice the cap a few tokens late. */
 const overCap = (cap: number): number => Math.ceil(cap / 10);
 
 /**

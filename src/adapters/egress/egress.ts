@@ -1,4 +1,5 @@
 import type { Upstream, UpstreamCall, UpstreamListener, UpstreamStream } from '../../core/upstream.ts';
+import { ByNumber } from '../../core/by-number.ts';
 import { type Answered, Connection } from './connection.ts';
 import { requestBytes } from './request-bytes.ts';
 import type { ResponseHead } from './response-reader.ts';
@@ -91,8 +92,9 @@ export function createEgress(options: {
   /** Absent: whether a call has reached its engine is never known. */
   readonly countUpstream?: CountUpstream;
 }): Egress {
-  /** By cluster, in the order in which they were made. */
-  const inFlight = new Map<string, Set<EgressCall>>();
+  /** By cluster, and by number in the order in which they were made. */
+  const inFlight = new Map<string, ByNumber<EgressCall>>();
+  let made = 0;
   const open = new Set<Connection>();
   /** The latest used last: it is the one to use again. */
   const idle: { readonly connection: Connection; readonly since: number }[] = [];
@@ -126,10 +128,10 @@ export function createEgress(options: {
    */
   async function hasReached(
     call: EgressCall,
-    { calls, backend }: { readonly calls: ReadonlySet<EgressCall>; readonly backend: string | undefined },
+    { calls, backend }: { readonly calls: ByNumber<EgressCall>; readonly backend: string | undefined },
   ): Promise<boolean> {
     if (backend === undefined || options.countUpstream === undefined) return false;
-    const place = [...calls].indexOf(call) + 1;
+    const place = calls.values().indexOf(call) + 1;
     const later = calls.size - place;
     const counted = await options.countUpstream(backend);
     if (counted === undefined || place === 0) return false;
@@ -147,16 +149,17 @@ export function createEgress(options: {
   return {
     call: (call: UpstreamCall, listener) => {
       const { cluster } = call;
-      const calls = inFlight.get(cluster) ?? new Set();
+      const calls = inFlight.get(cluster) ?? new ByNumber();
+      const number = (made += 1);
       inFlight.set(cluster, calls);
       const started = new EgressCall(listener, {
         over: () => {
-          calls.delete(started);
+          calls.delete(number);
           if (calls.size === 0) inFlight.delete(cluster);
         },
         reached: () => hasReached(started, { calls, backend: call.backend }),
       });
-      calls.add(started);
+      calls.set(number, started);
       const pieces = requestBytes(call);
       if (closed) started.failed('EGRESS_CLOSED');
       else if (pieces === undefined) started.failed('INVALID_REQUEST');

@@ -56,7 +56,7 @@ export class ExtProcExchange implements Exchange {
   }
 
   lost(): Promise<boolean> {
-    return this.#loss.settled();
+    return this.#loss.settled(this.#state === 'over' ? 'caller-left' : 'failed');
   }
 
   started(): boolean {
