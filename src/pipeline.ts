@@ -160,6 +160,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     let wasBegun = false;
     try {
       const end = await start(work, relay, silence.sent).ended;
+      // Until it is known whether the way to the caller broke on our side, nobody knows who ended it.
       const wasLost = end.kind !== 'completed' && end.attempts > 0 && (await exchange.lost());
       wasBegun = exchange.started();
       if (end.kind === 'failed' && end.attempts === 0) {

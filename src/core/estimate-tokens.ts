@@ -3,8 +3,8 @@ import type { Content, Request } from './request.ts';
 
 /**
  * Characters that stand for one token where nobody can count, more than tokenizers need on average, so that an estimate
- * errs low: English prose has about 3.7 characters to a token once its blanks are left out, source code fewer. One of the
- * scripts that write words in a few characters has about 1.4, and half of a surrogate pair is one of these.
+ * errs low: English prose has about 3.7 characters to a token once its blanks are left out, source code fewer. Chinese and
+ * Japanese have about 1.4; a surrogate pair, such as an emoji, is two characters of that kind.
  */
 const charactersPerToken = 5;
 const ideographsPerToken = 2;
