@@ -102,7 +102,11 @@ describe('the standing of a model', () => {
 });
 
 describe('availability', () => {
-  const served: Partial<Outcome>[] = [{ kind: 'completed' }, { kind: 'cancelled', firstTokenMs: 10 }];
+  const served: Partial<Outcome>[] = [
+    { kind: 'completed' },
+    { kind: 'cancelled', firstTokenMs: 10 },
+    { kind: 'service-lost', firstTokenMs: 10 },
+  ];
   it.each(served)('counts a request that ended like %o as served', (changes) => {
     const { end, standing } = begin();
     end(20, changes);
@@ -120,6 +124,12 @@ describe('availability', () => {
     const { end, standing } = begin();
     end(20, changes);
     expect(standing().availability).toBe(0);
+  });
+
+  it('is not told anything by what the service lost before its first output', () => {
+    const { end, standing } = begin();
+    end(20, { kind: 'service-lost' });
+    expect(standing().availability).toBeUndefined();
   });
 
   it('counts a refusal for want of capacity as not served', () => {
