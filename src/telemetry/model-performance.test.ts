@@ -126,12 +126,6 @@ describe('availability', () => {
     expect(standing().availability).toBe(0);
   });
 
-  it('is not told anything by what the service lost before its first output', () => {
-    const { end, standing } = begin();
-    end(20, { kind: 'service-lost' });
-    expect(standing().availability).toBeUndefined();
-  });
-
   it('counts a refusal for want of capacity as not served', () => {
     const { performance, end, standing } = begin();
     end(15);
@@ -144,6 +138,7 @@ describe('availability', () => {
     const { firstTokenMs: _, ...unheard } = sampleOutcome({ modelId: tiny.id, kind: 'cancelled' });
     for (let count = 0; count < 100; count += 1) {
       performance.outcome(unheard);
+      performance.outcome({ ...unheard, kind: 'service-lost' });
       performance.outcome(sampleOutcome({ modelId: tiny.id, kind: 'failed', refusedFor: 'context-length' }));
     }
     expect(standing()).toEqual({ listed: true });
