@@ -17,7 +17,7 @@ import { maxRounds, maxSearches, nextStep } from './search/next-step.ts';
 import { quote } from './search/quote.ts';
 import type { ReadQuery } from './search/read-query.ts';
 import { createRoundTotals } from './search/round-totals.ts';
-import { estimatePrompt } from './settlement/meter.ts';
+import { estimatePrompt } from './settlement/estimate-prompt.ts';
 
 /** The web search of a deployment. */
 export interface WebSearch {
@@ -74,10 +74,11 @@ export function answerWithSearch(
   });
   const totals = createRoundTotals({
     countText: counters?.countText,
+    contextLength: ask.plan.model.contextLength,
     countPrompt: async () => {
       const tokens = await counters?.countPrompt();
       return tokens === undefined
-        ? { tokens: estimatePrompt(prepared.shape.bodyBytes), countedBy: 'estimate' }
+        ? { tokens: estimatePrompt(prepared.shape, ask.plan.model), countedBy: 'estimate' }
         : { tokens, countedBy: 'tokenizer' };
     },
   });
@@ -125,8 +126,8 @@ export function answerWithSearch(
       : { kind: 'interrupted', route: lastRoute, attempts };
   }
 
-  const cancelled = (): DispatchEnd => ({
-    ...{ kind: 'cancelled', attempts },
+  const cancelled = (heard: boolean): DispatchEnd => ({
+    ...{ kind: 'cancelled', attempts, heard },
     ...(lastRoute === undefined ? {} : { route: lastRoute }),
   });
 
@@ -142,7 +143,11 @@ export function answerWithSearch(
       });
       if (called === undefined) return brokenOff();
       const { end, said } = called;
-      if (end.kind === 'cancelled') return cancelled();
+      if (end.kind === 'cancelled') {
+        // The prompt of this round was counted in advance.
+        if (!end.heard && !isFirst) deliver([totals.past()]);
+        return cancelled(end.heard || !isFirst);
+      }
       if (end.kind !== 'completed') return isFirst ? { ...end, attempts } : brokenOff();
       const used = await totals.close();
       const output = request.maxOutputTokens === undefined ? undefined : request.maxOutputTokens - totals.output();
@@ -151,7 +156,7 @@ export function answerWithSearch(
       deliver([used]);
       if (step.kind === 'search') {
         const found = await searchAll(step.searches);
-        if (found === undefined) return cancelled();
+        if (found === undefined) return cancelled(true);
         turns.push(...turnsOf(said, step.searches, found));
         if (step.after.kind === 'round') {
           deliver([await totals.open(found.map(({ words }) => words).join('\n'))]);

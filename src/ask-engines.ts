@@ -15,6 +15,8 @@ import type { HedgeBudget } from './dispatch/hedge-budget.ts';
 import { type Dispatch, dispatch } from './dispatch/run.ts';
 import { upstreamCall } from './dispatch/upstream-call.ts';
 import { judgeFor } from './judge.ts';
+import { checkUsage } from './settlement/check-usage.ts';
+import { estimatePrompt } from './settlement/estimate-prompt.ts';
 import type { TokenCounters } from './settlement/exact-meter.ts';
 
 export interface EngineOptions {
@@ -68,7 +70,14 @@ export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
     callFor: (planned, resume) => upstreamCall(prepared, planned, { affinity: plan.affinity, resume, round }),
     readerFor: (planned, { contentType, ...how }) => {
       const reasoning = inlineReasoningOf(planned);
-      return readResponseAs(contentType, { ...readOptions, ...how, ...(reasoning === undefined ? {} : { reasoning }) });
+      const reading = { ...readOptions, ...how, ...(reasoning === undefined ? {} : { reasoning }) };
+      const reader = readResponseAs(contentType, reading);
+      if (reader === undefined) return undefined;
+      return checkUsage(reader, {
+        ...{ model: plan.model, cap: maxOutputTokens, choices: how.choices },
+        promptEstimate: estimatePrompt(prepared.shape, plan.model),
+        implausible: () => telemetry.implausibleUsage(requestId, planned.route.id),
+      });
     },
     continuationOf: ({ route }) => {
       const { continuation: mark, continuesReasoning = false } = capabilitiesOf(route);

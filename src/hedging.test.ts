@@ -31,7 +31,10 @@ function engines(clock: FakeClock, delayMs: (cluster: string) => number | undefi
               listener.data(new Uint8Array(1));
               listener.ended();
             });
-      return { abort: disarm, pause: () => undefined, resume: () => undefined };
+      return {
+        ...{ abort: disarm, pause: () => undefined, resume: () => undefined },
+        reached: () => Promise.resolve(false),
+      };
     },
   };
 }

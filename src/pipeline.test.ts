@@ -59,6 +59,9 @@ interface BeginOptions {
   readonly credential?: Credential;
   readonly settleFailure?: Error;
   readonly idleMs?: number;
+  /** Whether calls are on a connection, and whether their engine is usually at work by then. */
+  readonly reaches?: boolean;
+  readonly isAnswering?: boolean;
   readonly prepare?: (body: Uint8Array) => PreparedRequest | Promise<PreparedRequest>;
 }
 
@@ -74,7 +77,7 @@ function begin(options: BeginOptions = {}) {
     limits: options.uploadLimits ?? uploadLimits(1024 ** 3),
     refused: (bound) => bounds.push(bound),
   });
-  const upstream = createFakeUpstream();
+  const upstream = createFakeUpstream(options);
   const refusals: Failure[] = [];
   const told: Outcome[] = [];
   const faults: string[] = [];
@@ -102,7 +105,7 @@ function begin(options: BeginOptions = {}) {
       idleMs: options.idleMs ?? idleMs,
       keepAliveMs,
       load: idleLoad,
-      health: { ...steadyHealth(), ...neverSeen },
+      health: { ...steadyHealth({ isAnswering: () => options.isAnswering ?? false }), ...neverSeen },
       affinity: createAffinity({ secret: 'x' }),
       answerLengths: createAnswerLengths(),
       hedges: createHedgeBudget(),
@@ -122,6 +125,7 @@ function begin(options: BeginOptions = {}) {
       attempt: () => undefined,
       unavailable: () => undefined,
       searched: () => undefined,
+      implausibleUsage: (_, route) => faults.push(`${route} implausible usage`),
       fault: (_, route, { kind }) => faults.push(`${route} ${kind}`),
     },
   });
@@ -447,10 +451,8 @@ describe('a caller who leaves', () => {
     prepare: (engine: FakeCall) => void,
     billed: object,
   ])[] = [
-    ['before the first byte of a stream', askStream, () => undefined, { completionTokens: 0 }],
     ['after the head of a stream', askStream, (engine) => head(engine), { completionTokens: 0 }],
     ['in the middle of a stream', askStream, (engine) => (head(engine), engine.data(hello)), { completionTokens: 2 }],
-    ['while a whole answer is waited for', ask, () => undefined, { completionTokens: 0 }],
     [
       'while a whole answer arrives',
       ask,
@@ -474,7 +476,8 @@ describe('a caller who leaves', () => {
           kind: 'cancelled',
           attempts: 1,
           countedBy: 'estimate',
-          usage: { promptTokens: Math.ceil(text.length / 4), ...billed },
+          // Its text is `CANARY-prompt`.
+          usage: { promptTokens: 3, ...billed },
         },
       ]);
       expect({ endings: exchange.endings(), released: run.released(), refusals: run.refusals.length }).toEqual({
@@ -484,6 +487,48 @@ describe('a caller who leaves', () => {
       });
     },
   );
+
+  it.each([
+    ['whose engine has answered lately, on its connection', { reaches: true, isAnswering: true }, 3],
+    ['whose connection is not made', { reaches: false, isAnswering: true }, 0],
+    ['whose engine has shown no sign of life', { reaches: true, isAnswering: false }, 0],
+  ])('before the head of a request %s pays for what an engine had', async (_, how, promptTokens) => {
+    for (const body of [askStream, ask]) {
+      const run = begin(how);
+      const exchange = run.send({ body: JSON.stringify(body) });
+      const engine = await run.upstream.called(0);
+      exchange.leave();
+      await expectClean(run, 1);
+      expect(engine.aborted()).toBe(true);
+      expect(run.store.outcomes).toMatchObject([
+        { kind: 'cancelled', attempts: 1, usage: { promptTokens, completionTokens: 0 } },
+      ]);
+    }
+  });
+
+  it('while a whole answer is judged pays for it: an engine has made all of it', async () => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify({ ...ask, response_format: { type: 'json_object' } }) });
+    (await run.upstream.called(0)).answer('application/json', wholeJson);
+    exchange.leave();
+    await expectClean(run, 1);
+    expect(run.store.outcomes).toMatchObject([{ kind: 'cancelled', usage: { promptTokens: 3 } }]);
+  });
+
+  it('with the service’s own connection does not leave: what was delivered is billed, and no prompt', async () => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify(askStream) });
+    const engine = await run.upstream.called(0);
+    head(engine);
+    engine.data(hello);
+    exchange.lose();
+    expect(engine.aborted()).toBe(true);
+    await expectClean(run, 1);
+    expect(run.store.outcomes).toMatchObject([
+      { kind: 'service-lost', usage: { promptTokens: 0, completionTokens: 2 }, attempts: 1 },
+    ]);
+    expect(run.refusals).toEqual([]);
+  });
 
   it('while the row is written: the whole answer is billed, once', async () => {
     const run = begin();
@@ -812,7 +857,7 @@ describe('limits (service specification §8)', () => {
   });
 
   it('of money let one of 64 that come side by side on a budget for one reach an engine, and the others cost nothing', async () => {
-    const run = begin({ credential: credentialOf({ key: { budget: { limit: 1_000_000n, period: 'day' } } }) });
+    const run = begin({ credential: credentialOf({ key: { budget: { limit: 400_000n, period: 'day' } } }) });
     const exchanges = Array.from({ length: 64 }, () => run.send());
     const engine = await run.upstream.called(0);
     await Promise.all(exchanges.slice(1).map(({ answered }) => answered));

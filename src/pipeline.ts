@@ -183,19 +183,21 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     let wasBegun = false;
     try {
       const end = await start(work, relay, silence.sent).ended;
+      // Until it is known whether the way to the caller broke on our side, nobody knows who ended it.
+      const wasLost = end.kind !== 'completed' && end.attempts > 0 && (await exchange.lost());
       wasBegun = exchange.started();
       if (end.kind === 'failed' && end.attempts === 0) {
         telemetry.unavailable(plan.model.id);
         if (!wasBegun) throw attemptsFailed(end, plan);
       }
-      const bill = await settlement.settle(outcomeOf(end, work, wasBegun), end);
+      const bill = await settlement.settle(outcomeOf(end, work, { wasBegun, wasLost }), end);
       // Before the caller hears the last word: the next request must find the place free.
       await admitted.release();
       if (end.kind === 'completed') {
         relay.finish(bill);
         affinity.served(prepared.shape.prefixes, end.route);
       }
-      if (end.kind === 'failed' && !wasBegun) throw attemptsFailed(end, plan);
+      if (end.kind === 'failed' && !wasBegun && !wasLost) throw attemptsFailed(end, plan);
     } finally {
       silence.stop();
       // Whatever happened, what was begun ends in words that its client knows (service specification §7.3).
@@ -254,7 +256,15 @@ function identityOf({ requestId, startedAt, plan }: Work) {
   return { id: requestId, created: Math.floor(startedAt / 1000), model: plan.model.id };
 }
 
-/** What an end means for the bill. `wasBegun`: the caller has the status of a success already. */
-function outcomeOf(end: DispatchEnd, { prepared }: Work, wasBegun: boolean): OutcomeKind {
+interface HowItEnded {
+  /** The caller has the status of a success already. */
+  readonly wasBegun: boolean;
+  /** The way to the caller broke on our side. */
+  readonly wasLost: boolean;
+}
+
+/** What an end means for the bill. */
+function outcomeOf(end: DispatchEnd, { prepared }: Work, { wasBegun, wasLost }: HowItEnded): OutcomeKind {
+  if (wasLost) return 'service-lost';
   return end.kind === 'failed' && wasBegun && !prepared.request.stream ? 'incomplete' : end.kind;
 }

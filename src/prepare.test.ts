@@ -13,6 +13,7 @@ describe('preparing a request', () => {
       shape: {
         bodyBytes: 83,
         isAscii: true,
+        textTokens: 1,
         messages: 1,
         tools: 0,
         toolCalls: 0,

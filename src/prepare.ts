@@ -1,5 +1,6 @@
 import type { RequestTarget } from './core/capability.ts';
 import type { Surface } from './core/dialect.ts';
+import { estimatePromptText } from './core/estimate-tokens.ts';
 import { Failure } from './core/failure.ts';
 import { prefixesOf } from './core/prefixes.ts';
 import type { PreparedRequest, PromptCounting } from './core/prepared.ts';
@@ -74,7 +75,7 @@ function shapeOf(request: Request, size: Size): PromptShape {
     if (message.role === 'assistant') toolCalls += message.toolCalls?.length ?? 0;
   }
   const counts = { messages: messages.length, tools: tools.length, toolCalls, images, callerImages };
-  return { ...size, ...counts, prefixes: prefixesOf(request) };
+  return { ...size, ...counts, textTokens: estimatePromptText(request), prefixes: prefixesOf(request) };
 }
 
 /** Writes the body for an engine. Throws `invalid_request` when something in it is nested too deeply to be written. */

@@ -7,6 +7,7 @@ import { createEnvoyAdmin } from './adapters/envoy/admin.ts';
 import { createClusterFile } from './adapters/envoy/cluster-file.ts';
 import { createDownstreamBuffers } from './adapters/envoy/downstream-buffers.ts';
 import { createEdgeValve } from './adapters/envoy/edge-valve.ts';
+import { createUpstreamRequests } from './adapters/envoy/upstream-requests.ts';
 import { createProgramming } from './adapters/envoy/programming.ts';
 import { listenExtProc } from './adapters/extproc/server.ts';
 import { createMemoryLimits } from './adapters/limits/memory.ts';
@@ -142,7 +143,8 @@ async function serve(settings: Settings, { output, stopped, fatal }: Surrounding
   });
   const buffers = createDownstreamBuffers({ admin: envoyAdmin, clock: systemClock });
   const programming = createProgramming({ clusterFile, admin: envoyAdmin });
-  const egress = createEgress({ socketPath: paths.egressSocket });
+  const countUpstream = createUpstreamRequests({ admin: envoyAdmin, clock: systemClock });
+  const egress = createEgress({ socketPath: paths.egressSocket, countUpstream });
   const searching = settings.WEIR_WEB_SEARCH;
   const found =
     searching === undefined ? undefined : await openSearch(searching, { upstream: egress, clock: systemClock });

@@ -39,7 +39,8 @@ export interface Credential {
   readonly spent: Money;
 }
 
-export type OutcomeKind = 'completed' | 'cancelled' | 'interrupted' | 'incomplete' | 'failed';
+/** `service-lost`: our own Envoy, or its connection to the service, ended in the middle, with the caller still there. */
+export type OutcomeKind = 'completed' | 'cancelled' | 'interrupted' | 'incomplete' | 'failed' | 'service-lost';
 
 /** When the output of an answer was delivered, for measuring. Times are milliseconds since the request, not rounded. */
 export interface OutputTiming {

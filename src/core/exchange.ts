@@ -33,6 +33,11 @@ export interface Exchange {
   readonly onDrain: (run: () => void) => void;
   /** Sends the last piece, which may be empty. */
   readonly end: (text: string) => void;
+  /**
+   * Of an exchange that has not ended well: whether what carried it was lost, on our side, so that its caller did not leave.
+   * Takes a moment, in which a loss that has only begun shows.
+   */
+  readonly lost: () => Promise<boolean>;
   /** Whether an answer was started and has not ended. */
   readonly started: () => boolean;
 }

@@ -44,6 +44,11 @@ export interface Health {
   ) => HedgeAdvice | undefined;
   /** Whether the route has been ejected: an attempt that still waits there for its first output is better made elsewhere. */
   readonly isOut: (route: Route) => boolean;
+  /**
+   * Whether the route's engine is most likely at work on an attempt that has waited so long for its first output: it has
+   * answered lately, has not failed since, and does not take longer now than is usual for it.
+   */
+  readonly isAnswering: (route: Route, options: { readonly stream: boolean; readonly waitedMs: number }) => boolean;
   /** What the check of an answer's structure found. */
   readonly structure: (route: Route, capability: StructuralCapability, sound: boolean) => void;
 }

@@ -27,6 +27,8 @@ export interface Telemetry {
   readonly attempt: (requestId: string, routeId: string, reason: AttemptReason) => void;
   /** An attempt failed. */
   readonly fault: (requestId: string, routeId: string, fault: Fault) => void;
+  /** An engine counted what cannot be true, so that we counted in its place. */
+  readonly implausibleUsage: (requestId: string, routeId: string) => void;
   /** The web was searched. */
   readonly searched: (requestId: string, search: SearchRecord) => void;
 }

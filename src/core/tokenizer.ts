@@ -90,6 +90,8 @@ export interface PromptShape {
   readonly bodyBytes: number;
   /** Whether none of these bytes is above 127. False is always safe to say. */
   readonly isAscii: boolean;
+  /** Tokens of the text that becomes its prompt, an estimate that errs low (`estimatePromptText`). */
+  readonly textTokens: number;
   readonly messages: number;
   readonly tools: number;
   readonly toolCalls: number;

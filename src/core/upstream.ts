@@ -4,6 +4,8 @@ import type { Headers } from './exchange.ts';
 export interface UpstreamCall {
   /** Envoy cluster. */
   readonly cluster: string;
+  /** Name of the backend, under which Envoy counts what is on its way to it. Absent: nobody will ask. */
+  readonly backend?: string;
   /** Host header. */
   readonly authority: string;
   readonly path: string;
@@ -38,6 +40,11 @@ export interface UpstreamListener {
 export interface UpstreamStream {
   /** Closes the connection; nothing is reported afterwards. Harmless once the call is over. */
   readonly abort: () => void;
+  /**
+   * Whether it is on a connection to the engine, as far as anybody can tell: false also where that is not known. Asks, so it
+   * takes a moment, and is for those who are about to abort it.
+   */
+  readonly reached: () => Promise<boolean>;
   /** Stops and restarts reading: the engine feels it. */
   readonly pause: () => void;
   readonly resume: () => void;

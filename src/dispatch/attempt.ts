@@ -31,6 +31,8 @@ export interface AttemptOptions {
 /** One upstream call on one route. */
 export interface Attempt extends UpstreamStream {
   readonly route: Route;
+  /** Whether its engine has begun to answer with a success. */
+  readonly hasHead: () => boolean;
 }
 
 /** Most of an error's body that is read, bytes. */
@@ -47,7 +49,10 @@ function retryAfter(value: string | undefined): { readonly retryAfterSeconds?: n
 const maxLingerMs = 1000;
 
 /** Stands in until the call has returned: it may fail before that. */
-const notYet: UpstreamStream = { abort: () => undefined, pause: () => undefined, resume: () => undefined };
+const notYet: UpstreamStream = {
+  ...{ abort: () => undefined, pause: () => undefined, resume: () => undefined },
+  reached: () => Promise.resolve(false),
+};
 
 /** Starts an attempt. Nothing is reported after `abort`. */
 export function startAttempt(options: AttemptOptions, listener: AttemptListener): Attempt {
@@ -144,6 +149,8 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
   if (over) started.abort();
   return {
     route,
+    hasHead: () => reader !== undefined,
+    reached: started.reached,
     abort: () => {
       over = true;
       disarm();

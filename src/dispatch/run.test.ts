@@ -264,7 +264,7 @@ describe('a caller who leaves', () => {
 
   it('had left before it began: no engine is called', async () => {
     const run = begin({ aborted: true });
-    expect(await run.ended).toEqual({ kind: 'cancelled', attempts: 0 });
+    expect(await run.ended).toEqual({ kind: 'cancelled', attempts: 0, heard: false });
     expect(asked(run)).toEqual([]);
   });
 
@@ -272,7 +272,7 @@ describe('a caller who leaves', () => {
     const body = Promise.withResolvers<UpstreamCall>();
     const run = begin({ callFor: () => body.promise });
     run.leave();
-    expect(await run.ended).toEqual({ kind: 'cancelled', attempts: 0 });
+    expect(await run.ended).toEqual({ kind: 'cancelled', attempts: 0, heard: false });
     body.resolve(callTo(plannedOf('a')));
     await body.promise;
     await Promise.resolve();

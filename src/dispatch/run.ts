@@ -14,6 +14,7 @@ import type { HedgeBudget } from './hedge-budget.ts';
 import { type ContinuationAbility, type Resumption, resumeOn } from './resume.ts';
 import type { PreparedAttempt } from './prepared-attempt.ts';
 import { startStrand, type Strand, type StrandEnd } from './strand.ts';
+import { lookForEvidence } from './evidence.ts';
 import type { Join } from './join.ts';
 import { type CountText, createTokenTotals, type Share } from './token-totals.ts';
 
@@ -65,7 +66,8 @@ export type DispatchEnd =
   | { readonly kind: 'interrupted'; readonly route: Route; readonly attempts: number }
   /** None delivered. `refusedFor`: they all gave the same reason for it. No attempts: none had room. */
   | { readonly kind: 'failed'; readonly attempts: number; readonly refusedFor?: EngineError }
-  | { readonly kind: 'cancelled'; readonly attempts: number; readonly route?: Route };
+  /** `heard`: there is evidence that an engine had the request (`evidence.ts`). */
+  | { readonly kind: 'cancelled'; readonly attempts: number; readonly route?: Route; readonly heard: boolean };
 
 /** The answer being delivered: holds back and lets go of the engine with the caller's pace. */
 export interface Dispatch {
@@ -97,7 +99,7 @@ interface Broken {
  * each choice that has not ended (design §5).
  */
 export function dispatch(options: DispatchOptions): Dispatch {
-  const { plan, asked, signal } = options;
+  const { plan, asked, signal, health } = options;
   const totals = createTokenTotals(options.countText);
   // Nothing to resume with, nothing to keep.
   const kept: Delivered | undefined = asked.stream && plan.routes.length > 1 ? keepDelivered() : undefined;
@@ -119,8 +121,19 @@ export function dispatch(options: DispatchOptions): Dispatch {
     conclude();
   }
 
-  const leave = (): void =>
-    finish(() => resolve({ kind: 'cancelled', attempts, ...(delivering === undefined ? {} : { route: delivering }) }));
+  function leave(): void {
+    const cancel = (heard: boolean): void =>
+      finish(() =>
+        resolve({ kind: 'cancelled', attempts, ...(delivering === undefined ? {} : { route: delivering }), heard }),
+      );
+    if (delivering !== undefined) cancel(true);
+    else
+      lookForEvidence(
+        [...running].flatMap(({ strand }) => strand?.leave() ?? []),
+        { health, stream: asked.stream },
+        cancel,
+      );
+  }
   const crash = (error: unknown): void => {
     if (delivering === undefined) finish(() => reject(error));
     else interrupt();

@@ -48,8 +48,20 @@ export interface StrandListener {
   readonly over: (end: StrandEnd) => void;
 }
 
+/** An attempt that was under way when its caller left. */
+export interface LeftAttempt {
+  readonly planned: PlannedRoute;
+  readonly waitedMs: number;
+  /** Whether its engine has begun to answer. */
+  readonly hasHead: boolean;
+  readonly reached: () => Promise<boolean>;
+  readonly abort: () => void;
+}
+
 export interface Strand {
   readonly abort: () => void;
+  /** The same for now, but the calls themselves stay open until each of them is aborted. */
+  readonly leave: () => readonly LeftAttempt[];
   readonly pause: () => void;
   readonly resume: () => void;
 }
@@ -63,6 +75,7 @@ interface Live {
   readonly join: Join;
   readonly readerFor: PreparedAttempt['readerFor'];
   readonly why: AttemptReason;
+  readonly begunAt: number;
   attempt: Attempt | undefined;
   /** Not delivered yet. */
   held: AnswerEvent[];
@@ -182,7 +195,7 @@ export function startStrand(options: StrandOptions, listener: StrandListener): S
         return;
       }
       const { join = joinNothing, readerFor } = prepared;
-      const about = { route, planned, record, join, readerFor, why };
+      const about = { route, planned, record, join, readerFor, why, begunAt: clock.elapsed() };
       const live: Live = { ...about, attempt: undefined, held: [], tokens: undefined, isOver: false };
       lives.set(route, live);
       const call = prepared.call();
@@ -283,8 +296,23 @@ export function startStrand(options: StrandOptions, listener: StrandListener): S
     });
   }
 
+  function leave(): readonly LeftAttempt[] {
+    const left: LeftAttempt[] = [];
+    for (const live of lives.values()) {
+      const { attempt: under, planned, begunAt } = live;
+      if (under === undefined) continue;
+      // One that is over has answered, and is being judged.
+      if (!live.isOver) conclude(live, { kind: 'aborted' });
+      const waitedMs = clock.elapsed() - begunAt;
+      left.push({ planned, waitedMs, hasHead: under.hasHead(), reached: under.reached, abort: under.abort });
+    }
+    if (!isOver) stop();
+    return left;
+  }
+
   happen({ kind: 'begin' });
   return {
+    leave,
     abort: () => {
       if (!isOver) stop();
     },

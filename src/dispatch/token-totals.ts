@@ -35,6 +35,7 @@ export interface TokenTotals {
 interface Tally {
   readonly options: ShareOptions;
   reported: Usage | undefined;
+  reportedBy: CountedBy;
   /** Delivered since the last report. */
   readonly runs: CountedRuns;
   deltas: number;
@@ -96,6 +97,7 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     for (const tally of open) {
       completionTokens += addedBy(tally);
       if (tally.reported === undefined && tally.deltas > 0) source = 'estimate';
+      else source = leastExact(source, tally.reportedBy);
       const more = reasoningOf(tally);
       reasoningTokens = reasoningTokens === undefined || more === undefined ? undefined : reasoningTokens + more;
     }
@@ -110,6 +112,7 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
   function note(tally: Tally, event: AnswerEvent): void {
     if (event.type === 'usage') {
       tally.reported = event.usage;
+      tally.reportedBy = event.countedBy ?? 'engine';
       tally.runs.clear();
       tally.deltas = 0;
       takePrompt(event.usage, tally.options);
@@ -131,6 +134,7 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     const counted = isUncounted ? await countNow(tally.runs.texts()) : 0;
     isOnly = false;
     open.delete(tally);
+    countedBy = leastExact(countedBy, tally.reportedBy);
     const after = counted ?? tally.deltas;
     if (isUncounted) countedBy = leastExact(countedBy, counted === undefined ? 'estimate' : 'tokenizer');
     const more = reasoningOf(tally);
@@ -143,7 +147,7 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     usage,
     share: (options) => {
       const tally: Tally = {
-        ...{ options, reported: undefined, runs: createRuns(), deltas: 0 },
+        ...{ options, reported: undefined, reportedBy: 'engine', runs: createRuns(), deltas: 0 },
         ...{ againTokens: undefined, reasoned: false },
       };
       open.add(tally);

@@ -18,6 +18,7 @@ export function upstreamCall(
   const { backend } = route;
   const call = {
     cluster: backend.cluster.name,
+    backend: backend.cluster.backend,
     authority: backend.authority,
     path: `${backend.path}/chat/completions`,
     accept: prepared.request.stream ? 'text/event-stream' : 'application/json',

@@ -30,6 +30,7 @@ async function judge({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' 
     shape: {
       bodyBytes,
       isAscii: true,
+      textTokens: 1,
       messages: 1,
       tools: 0,
       toolCalls: 0,

@@ -25,6 +25,39 @@ describe('room', () => {
   });
 });
 
+describe('an engine that is silent', () => {
+  const wait = (waitedMs: number, stream = true) => ({ stream, waitedMs });
+
+  it('is at work while the route has answered lately, and does not take much longer than it does as a rule', () => {
+    const { health, begin, clock } = watchHealth();
+    const route = routeOf('a');
+    expect(health.isAnswering(route, wait(0))).toBe(false);
+    for (let time = 0; time < 20; time += 1) {
+      const record = begin(route);
+      clock.advance(4000);
+      record.ended(complete);
+    }
+    expect([0, 11_000, 16_000].map((ms) => health.isAnswering(route, wait(ms)))).toEqual([true, true, false]);
+    // Of whole answers nothing is known but that the engine works.
+    expect([15_000, 15_001].map((ms) => health.isAnswering(route, wait(ms, false)))).toEqual([true, false]);
+    clock.advance(600_001);
+    expect(health.isAnswering(route, wait(0))).toBe(false);
+  });
+
+  it('is not known to be at work after a failure, until it answers again', () => {
+    const { health, attempt } = watchHealth();
+    const route = routeOf('a');
+    attempt(route, complete);
+    expect(health.isAnswering(route, wait(0))).toBe(true);
+    attempt(route, { kind: 'aborted' });
+    expect(health.isAnswering(route, wait(0))).toBe(true);
+    attempt(route, failed(reset));
+    expect(health.isAnswering(route, wait(0))).toBe(false);
+    attempt(route, complete);
+    expect(health.isAnswering(route, wait(0))).toBe(true);
+  });
+});
+
 describe('the circuit of a route', () => {
   it.each<readonly [string, AttemptEnd, string]>([
     ['a reset', failed(reset), 'last'],

@@ -51,6 +51,7 @@ export function createHealth({ clock, random }: HealthOptions): LiveHealth {
     begin: (route, options) => healthOf(route).begin(elapsed(), options),
     hedge: (route, { stream, others }) =>
       hedgeAdvice(healthOf(route), { now: elapsed(), stream, others: others.map(healthOf) }),
+    isAnswering: (route, wait) => healthOf(route).isAnswering(elapsed(), wait),
     isOut: (route) => healthOf(route).isEjected(elapsed()),
     structure: (route, capability, sound) => healthOf(route).form.judged(elapsed(), capability, { sound }),
     standing: (route, ask) => healthOf(route).standing(elapsed(), ask),

@@ -13,6 +13,7 @@ const asking = (modelId: string, hasImages = false): PreparedRequest => ({
   shape: {
     bodyBytes: 0,
     isAscii: true,
+    textTokens: 1,
     messages: 1,
     tools: 0,
     toolCalls: 0,

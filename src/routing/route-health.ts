@@ -17,6 +17,8 @@ export interface RouteHealth {
   /** Ejected, and not being probed at this moment. */
   readonly isEjected: (now: number) => boolean;
   readonly probing: (now: number) => boolean;
+  /** See `Health.isAnswering`. */
+  readonly isAnswering: (now: number, wait: { readonly stream: boolean; readonly waitedMs: number }) => boolean;
   /** Whether it can take an attempt at all. */
   readonly isOut: (now: number) => boolean;
   /** Neither ejected nor cooling off: at most it is full. */
@@ -31,6 +33,11 @@ const enough = 6;
 const atOnceMs = 1000;
 /** After so long without a sign of life another request may probe too, milliseconds: this one may have been lost. */
 const probeMs = 10_000;
+/** How long an answer proves that a route's engine works, milliseconds. */
+const provesMs = 600_000;
+/** What may be usual where few answers are known, and how much longer than what is usual still is, milliseconds. */
+const leastUsualMs = { stream: 1000, whole: 5000 } as const;
+const usualFactor = 3;
 /** A lost race is half a failure: the answer would have come. */
 const beatenWeight = 0.5;
 
@@ -51,6 +58,8 @@ export function createRouteHealth(
    * timed out, Envoy fails all that wait for one together, those that came last with those that came first.
    */
   let keepsWaiting = false;
+  /** When an output last came; undefined after a failure. */
+  let answeredAt: number | undefined;
   const pace = (stream: boolean): Pace => (stream ? streams : wholes);
 
   const isServing = (now: number): boolean => !circuit.isEjected(now) && !cooling.isCool(now);
@@ -72,6 +81,7 @@ export function createRouteHealth(
     function output(at: number): number {
       if (outputAt !== undefined) return outputAt;
       outputAt = at;
+      answeredAt = at;
       keepsWaiting = false;
       if (circuit.alive(ticket)) {
         // Back, and as good as new but for one doubt: its share grows with what it gets right.
@@ -83,6 +93,7 @@ export function createRouteHealth(
     }
 
     function failed(at: number, weight: number): void {
+      answeredAt = undefined;
       keepsWaiting ||= outputAt === undefined && (weight < 1 || at - now > atOnceMs);
       success.add(at, 0, { weight });
       const trip = success.weight(at) >= enough && success.mean(at) < 0.5;
@@ -128,6 +139,12 @@ export function createRouteHealth(
     return { output: () => void output(elapsed()), ended };
   }
 
+  function isAnswering(now: number, { stream, waitedMs }: { readonly stream: boolean; readonly waitedMs: number }) {
+    if (answeredAt === undefined || now - answeredAt > provesMs) return false;
+    const least = leastUsualMs[stream ? 'stream' : 'whole'];
+    return waitedMs <= Math.max(least, pace(stream).p95(now)?.ms ?? 0) * usualFactor;
+  }
+
   function standing(now: number, { stream, capabilities }: StandingAsk): RouteStanding {
     return {
       state: stateFor(now, capabilities),
@@ -149,6 +166,17 @@ export function createRouteHealth(
   }
 
   return {
-    ...{ load, form, pace, begin, standing, isOut, isServing, isEjected: circuit.isEjected, probing: circuit.probing },
+    ...{
+      load,
+      form,
+      pace,
+      begin,
+      standing,
+      isAnswering,
+      isOut,
+      isServing,
+      isEjected: circuit.isEjected,
+      probing: circuit.probing,
+    },
   };
 }

@@ -11,7 +11,7 @@ const usage = (promptTokens: number, completionTokens: number, more: Partial<Usa
 const countWords = (words: string): Promise<number> => Promise.resolve(words.split(/\s+/).filter(Boolean).length);
 const start = (countText?: (words: string) => Promise<number | undefined>) =>
   createRoundTotals({
-    countText,
+    ...{ countText, contextLength: 1000 },
     countPrompt: () => Promise.resolve({ tokens: 7, countedBy: countText === undefined ? 'estimate' : 'tokenizer' }),
   });
 
@@ -38,6 +38,14 @@ describe('the usage of several rounds', () => {
     expect(totals.take([usage(14, 1)])).toEqual(usage(24, 3));
   });
 
+  it('can be told without the round under way, whose prompt no engine may have', async () => {
+    const totals = start(countWords);
+    totals.take([usage(10, 2)]);
+    await totals.close();
+    await totals.open('what was found');
+    expect(totals.past()).toEqual(usage(10, 2));
+  });
+
   it('is what the tokenizer counts where an engine says nothing, and says so from then on', async () => {
     const totals = start(countWords);
     totals.take([text('one two '), text('three', 3)]);
@@ -49,10 +57,17 @@ describe('the usage of several rounds', () => {
     expect(totals.take([usage(20, 1)])).toEqual({ ...usage(41, 5), countedBy: 'tokenizer' });
   });
 
+  it('takes no prompt for longer than the model can read', async () => {
+    const totals = start();
+    totals.take([usage(900, 50)]);
+    await totals.close();
+    expect(await totals.open('abcde'.repeat(80))).toEqual({ ...usage(900 + 1000, 50), countedBy: 'estimate' });
+  });
+
   it('is an estimate where nobody can count', async () => {
     const totals = start();
     totals.take([text('one two', 4)]);
     expect(await totals.close()).toEqual({ ...usage(7, 4), countedBy: 'estimate' });
-    expect(await totals.open('x'.repeat(40))).toEqual({ ...usage(7 + 11 + 10, 4), countedBy: 'estimate' });
+    expect(await totals.open('abcde'.repeat(8))).toEqual({ ...usage(7 + 11 + 8, 4), countedBy: 'estimate' });
   });
 });

@@ -1,5 +1,6 @@
 import { type CountedRuns, countRuns, createRuns } from '../core/counted-runs.ts';
-import { type AnswerEvent, deltasOf } from '../core/event.ts';
+import { createOutputEstimate, estimateTokens } from '../core/estimate-tokens.ts';
+import type { AnswerEvent } from '../core/event.ts';
 import { type CountedBy, leastExact, type Usage } from '../core/usage.ts';
 
 type UsageEvent = AnswerEvent & { readonly type: 'usage' };
@@ -21,14 +22,13 @@ export interface RoundTotals {
   readonly close: () => Promise<UsageEvent>;
   /** The next round begins, its prompt longer by this text. Gives the totals with what the prompt will cost. */
   readonly open: (added: string) => Promise<UsageEvent>;
+  /** The totals without the round under way. */
+  readonly past: () => UsageEvent;
   /** Tokens of the conversation, up to the end of the latest round. */
   readonly conversation: () => number;
   /** Output tokens of the rounds that are over. */
   readonly output: () => number;
 }
-
-/** Characters of a text per token, where nobody can count. */
-const charactersPerToken = 4;
 
 function add(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined && other === undefined ? undefined : (one ?? 0) + (other ?? 0);
@@ -47,11 +47,13 @@ function sum(one: Usage, other: Usage): Usage {
 
 export interface RoundTotalsOptions {
   readonly countText: CountText | undefined;
+  /** Most tokens a round's prompt can have. */
+  readonly contextLength: number;
   /** Counts the prompt of the first round, for when its engine does not. */
   readonly countPrompt: () => Promise<{ readonly tokens: number; readonly countedBy: CountedBy }>;
 }
 
-export function createRoundTotals({ countText, countPrompt }: RoundTotalsOptions): RoundTotals {
+export function createRoundTotals({ countText, contextLength, countPrompt }: RoundTotalsOptions): RoundTotals {
   let past: { readonly usage: Usage; readonly countedBy: CountedBy } = {
     usage: { promptTokens: 0, completionTokens: 0 },
     countedBy: 'engine',
@@ -59,7 +61,7 @@ export function createRoundTotals({ countText, countPrompt }: RoundTotalsOptions
   let reported: UsageEvent | undefined;
   /** What came after the report. */
   const runs: CountedRuns = createRuns();
-  let deltas = 0;
+  const since = createOutputEstimate();
   /** Of the round under way: counted before it began. */
   let prompt: { readonly tokens: number; readonly countedBy: CountedBy } | undefined;
   let conversation = 0;
@@ -67,7 +69,7 @@ export function createRoundTotals({ countText, countPrompt }: RoundTotalsOptions
   async function count(text: string): Promise<{ readonly tokens: number; readonly countedBy: CountedBy }> {
     const tokens = await countText?.(text);
     return tokens === undefined
-      ? { tokens: Math.ceil(text.length / charactersPerToken), countedBy: 'estimate' }
+      ? { tokens: Math.ceil(estimateTokens(text)), countedBy: 'estimate' }
       : { tokens, countedBy: 'tokenizer' };
   }
 
@@ -83,10 +85,10 @@ export function createRoundTotals({ countText, countPrompt }: RoundTotalsOptions
     if (event.type === 'usage') {
       reported = event;
       runs.clear();
-      deltas = 0;
+      since.clear();
       return;
     }
-    deltas += deltasOf(event);
+    since.take(event);
     if (countText !== undefined) runs.take(event);
   }
 
@@ -96,7 +98,7 @@ export function createRoundTotals({ countText, countPrompt }: RoundTotalsOptions
     const asked = prompt ?? (await countPrompt());
     const tokens = countText === undefined ? undefined : await countRuns(runs.texts(), countText);
     return {
-      usage: { promptTokens: asked.tokens, completionTokens: tokens ?? deltas },
+      usage: { promptTokens: asked.tokens, completionTokens: tokens ?? since.tokens() },
       countedBy: leastExact(asked.countedBy, tokens === undefined ? 'estimate' : 'tokenizer'),
     };
   }
@@ -116,14 +118,15 @@ export function createRoundTotals({ countText, countPrompt }: RoundTotalsOptions
       reported = undefined;
       prompt = undefined;
       runs.clear();
-      deltas = 0;
+      since.clear();
       return told(past.usage, past.countedBy);
     },
     open: async (added) => {
       const { tokens, countedBy } = await count(added);
-      prompt = { tokens: conversation + tokens, countedBy };
+      prompt = { tokens: Math.min(conversation + tokens, contextLength), countedBy };
       return withPast({ promptTokens: prompt.tokens, completionTokens: 0 }, countedBy);
     },
+    past: () => told(past.usage, past.countedBy),
     conversation: () => conversation,
     output: () => past.usage.completionTokens,
   };

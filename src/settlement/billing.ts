@@ -1,7 +1,10 @@
 import type { OutcomeKind } from '../core/account.ts';
 
-/** How a request ended, as far as the bill goes. A request that was never dispatched costs nothing, whoever gave it up. */
-export type Ending = OutcomeKind | 'not-dispatched';
+/**
+ * How a request ended, as far as the bill goes. A request that was never dispatched costs nothing, whoever gave it up; nor does
+ * one whose caller left while nothing showed that an engine had it (`unheard`).
+ */
+export type Ending = OutcomeKind | 'not-dispatched' | 'unheard';
 
 interface BillingRow {
   readonly input: 'billed' | 'free';
@@ -22,9 +25,12 @@ export const billing: Readonly<Record<Ending, BillingRow>> = {
   cancelled: { input: 'billed', output: 'delivered', searches: 'billed' },
   // `stream_interrupted`: only delivered tokens bill.
   interrupted: { input: 'free', output: 'delivered', searches: 'free' },
+  // The same, with the fault on our side: nothing beyond what was delivered.
+  'service-lost': { input: 'free', output: 'delivered', searches: 'free' },
   // `upstream_incomplete`: nothing was delivered.
   incomplete: { input: 'free', output: 'free', searches: 'free' },
   // 502 and 503. Every 4xx is refused before there is anything to settle.
   failed: { input: 'free', output: 'free', searches: 'free' },
+  unheard: { input: 'free', output: 'free', searches: 'free' },
   'not-dispatched': { input: 'free', output: 'free', searches: 'free' },
 };

@@ -22,8 +22,8 @@ const maxKept = 8 * 1024 * 1024;
  * A meter that lets the model's tokenizer count what no engine reported (design §5): the text delivered since the last
  * report is kept, in memory only, and counted when the bill is made.
  */
-export function createExactMeter(promptBytes: number, counters: TokenCounters | undefined): ExactMeter {
-  const meter = createMeter(promptBytes);
+export function createExactMeter(promptEstimate: number, counters: TokenCounters | undefined): ExactMeter {
+  const meter = createMeter(promptEstimate);
   if (counters === undefined) return { ...meter, bill: (ending) => Promise.resolve(meter.bill(ending)) };
   let reportedTokens: number | undefined;
   let reportedBy: CountedBy = 'engine';

@@ -3,8 +3,7 @@ import type { RelayedEvent, TextEvent } from '../core/event.ts';
 import type { Usage } from '../core/usage.ts';
 import { createMeter } from './meter.ts';
 
-/** 400 bytes: an estimate of 100 tokens. */
-const promptBytes = 400;
+const promptEstimate = 100;
 const text = (deltas = 1, type: TextEvent['type'] = 'text-delta'): RelayedEvent => ({
   type,
   choice: 0,
@@ -17,7 +16,7 @@ const refused: RelayedEvent = { type: 'finish', choice: 0, reason: 'content_filt
 const told: Usage = { promptTokens: 12, completionTokens: 7, cachedTokens: 4, reasoningTokens: 2 };
 
 function billed(kind: Parameters<ReturnType<typeof createMeter>['bill']>[0], ...pieces: readonly RelayedEvent[][]) {
-  const meter = createMeter(promptBytes);
+  const meter = createMeter(promptEstimate);
   for (const piece of pieces) meter.take(piece);
   return meter.bill(kind);
 }
@@ -53,6 +52,11 @@ describe('what is billed (design §5)', () => {
       usage: { promptTokens: 100, completionTokens: 5 },
       countedBy: 'estimate',
     });
+  });
+
+  it('completed without a report, an answer in one piece: what its text comes to, and not one token', () => {
+    const whole: RelayedEvent = { type: 'text-delta', choice: 0, text: 'several words of an answer', deltas: 1 };
+    expect(billed('completed', [whole, finish]).usage.completionTokens).toBe(4);
   });
 
   it('cancelled: the input and the output delivered, as the running usage has it', () => {
@@ -99,6 +103,13 @@ describe('what is billed (design §5)', () => {
       usage: { promptTokens: 0, completionTokens: 3 },
       countedBy: 'estimate',
     });
+  });
+
+  it('service-lost: the same', () => {
+    expect(billed('service-lost', [text(2), usage(told)])).toMatchObject({
+      usage: { promptTokens: 0, completionTokens: 7 },
+    });
+    expect(billed('service-lost')).toMatchObject({ usage: none });
   });
 
   it.each(['incomplete', 'failed', 'not-dispatched'] as const)('%s: nothing', (kind) => {

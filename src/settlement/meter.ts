@@ -1,9 +1,7 @@
-import { deltasOf, type RelayedEvent } from '../core/event.ts';
+import { createOutputEstimate } from '../core/estimate-tokens.ts';
+import type { RelayedEvent } from '../core/event.ts';
 import type { CountedBy, Usage } from '../core/usage.ts';
 import { billing, type Ending } from './billing.ts';
-
-/** Bytes of a prompt per token, for the estimate that stands in where no engine and no tokenizer counted. */
-const bytesPerToken = 4;
 
 export interface Metered {
   readonly usage: Usage;
@@ -21,27 +19,21 @@ export interface Meter {
 
 const nothing: Metered = { usage: { promptTokens: 0, completionTokens: 0 }, countedBy: 'engine' };
 
-/** Tokens of a prompt of which only the size of its request is known. */
-export function estimatePrompt(bytes: number): number {
-  return Math.ceil(bytes / bytesPerToken);
-}
-
-/** Starts a count. `promptBytes` is the size of the request, for when nothing better is told. */
-export function createMeter(promptBytes: number): Meter {
+/** Starts a count. `promptEstimate` stands for the tokens of the prompt until something better is told. */
+export function createMeter(promptEstimate: number): Meter {
   let reported: Usage | undefined;
   /** Who counted what was reported. */
   let reportedBy: CountedBy = 'engine';
-  /** The engine's own deltas delivered so far; about one token each. */
-  let deltas = 0;
-  let deltasAtReport = 0;
+  /** What was delivered since the report. */
+  const since = createOutputEstimate();
   /** Searches that brought a result; undefined while none was made. */
   let webSearches: number | undefined;
 
-  /** Output delivered: the engine's running count, and one token for each delta that came after it. */
-  const delivered = (): number => (reported?.completionTokens ?? 0) + deltas - deltasAtReport;
+  /** Output delivered: the engine's running count, and an estimate of what came after it. */
+  const delivered = (): number => (reported?.completionTokens ?? 0) + since.tokens();
 
   function input(): Pick<Usage, 'promptTokens' | 'cachedTokens'> {
-    if (reported === undefined) return { promptTokens: estimatePrompt(promptBytes) };
+    if (reported === undefined) return { promptTokens: promptEstimate };
     const { promptTokens, cachedTokens } = reported;
     return cachedTokens === undefined ? { promptTokens } : { promptTokens, cachedTokens };
   }
@@ -56,13 +48,13 @@ export function createMeter(promptBytes: number): Meter {
     soFar,
     take: (events) => {
       for (const event of events) {
-        deltas += deltasOf(event);
+        since.take(event);
         if (event.type === 'search-call') webSearches ??= 0;
         if (event.type === 'search-result' && event.result.kind === 'found') webSearches = (webSearches ?? 0) + 1;
         if (event.type !== 'usage') continue;
         reported = event.usage;
         reportedBy = event.countedBy ?? 'engine';
-        deltasAtReport = deltas;
+        since.clear();
       }
     },
     bill: (ending) => {
@@ -75,7 +67,7 @@ export function createMeter(promptBytes: number): Meter {
       const prompt = row.input === 'billed' ? input() : { promptTokens: 0 };
       return {
         usage: { ...prompt, completionTokens: delivered(), ...searches },
-        countedBy: reported === undefined || deltas !== deltasAtReport ? 'estimate' : reportedBy,
+        countedBy: reported === undefined || since.tokens() > 0 ? 'estimate' : reportedBy,
       };
     },
   };

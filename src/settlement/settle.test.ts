@@ -35,6 +35,7 @@ function begin(options: BeginOptions = {}) {
       unavailable: () => undefined,
       fault: () => undefined,
       searched: () => undefined,
+      implausibleUsage: () => undefined,
     },
     head: { method: 'POST', path: '/v1/chat/completions', header: (name) => options.headers?.[name] },
     prepared: prepareHere(new TextEncoder().encode(JSON.stringify(body)), { surface: 'chat', countPrompt: uncounted }),

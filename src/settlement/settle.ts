@@ -11,6 +11,8 @@ import type { Store } from '../core/store.ts';
 import type { Telemetry } from '../core/telemetry.ts';
 import { type Bill, costOf } from '../core/usage.ts';
 import type { AnswerLengths } from './answer-lengths.ts';
+import type { Ending } from './billing.ts';
+import { estimatePrompt } from './estimate-prompt.ts';
 import { createExactMeter, type TokenCounters } from './exact-meter.ts';
 import { expectOutput, expectUsage, lengthOf } from './expected-output.ts';
 import { createOutputWatch } from './output-timing.ts';
@@ -57,6 +59,13 @@ interface SettledEnd {
   readonly attempts: number;
   readonly route?: Route;
   readonly refusedFor?: EngineError;
+  /** Of a request whose caller left: whether an engine had it. Absent: it had. */
+  readonly heard?: boolean;
+}
+
+function endingOf(kind: OutcomeKind, { attempts, heard = true }: SettledEnd): Ending {
+  if (attempts === 0) return 'not-dispatched';
+  return kind === 'cancelled' && !heard ? 'unheard' : kind;
 }
 
 /** A correlation id is the caller's own text: only a short plain one is kept. */
@@ -72,7 +81,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
   const { store, telemetry, clock, requestId, surface, head, credential, prepared, plan, startedAt, begun } = options;
   const { searchPrice, answerLengths } = options;
   const prices = searchPrice === undefined ? plan.model.prices : { ...plan.model.prices, webSearch: searchPrice };
-  const meter = createExactMeter(prepared.shape.bodyBytes, options.counters);
+  const meter = createExactMeter(estimatePrompt(prepared.shape, plan.model), options.counters);
   const { stream, includeUsage } = prepared.request;
   // Nobody would see the split of a stream without a usage chunk.
   const { counters, accrue = () => undefined } = options;
@@ -83,13 +92,8 @@ export function createSettlement(options: SettlementOptions): Settlement {
   let accruedAtMs = 0;
   const expectedOutput = answerLengths === undefined ? 0 : expectOutput(prepared.request, plan.model, answerLengths);
 
-  /** Before an engine has counted, the prompt is an estimate; it is never more than the model can read. */
-  function expectedCost(): Money {
-    const usage = expectUsage(meter.soFar(), prepared.request, expectedOutput);
-    // With searches the model reads several prompts.
-    const most = prepared.request.webSearch === undefined ? plan.model.contextLength : Infinity;
-    return costOf({ ...usage, promptTokens: Math.min(usage.promptTokens, most) }, prices);
-  }
+  /** Before an engine has counted, the prompt is an estimate. */
+  const expectedCost = (): Money => costOf(expectUsage(meter.soFar(), prepared.request, expectedOutput), prices);
 
   return {
     expectedCost,
@@ -103,8 +107,9 @@ export function createSettlement(options: SettlementOptions): Settlement {
       accruedAtMs = elapsedMs;
       accrue(expectedCost());
     },
-    settle: async (kind, { attempts, route, refusedFor }) => {
-      const { usage: metered, countedBy } = await meter.bill(attempts === 0 ? 'not-dispatched' : kind);
+    settle: async (kind, end) => {
+      const { attempts, route, refusedFor } = end;
+      const { usage: metered, countedBy } = await meter.bill(endingOf(kind, end));
       const splits = kind === 'completed' && countedBy !== 'estimate';
       // Asked for and not made is none; not asked for is not a count.
       const searches = prepared.request.webSearch === undefined ? {} : { webSearches: 0 };

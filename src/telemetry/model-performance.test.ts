@@ -102,7 +102,11 @@ describe('the standing of a model', () => {
 });
 
 describe('availability', () => {
-  const served: Partial<Outcome>[] = [{ kind: 'completed' }, { kind: 'cancelled', firstTokenMs: 10 }];
+  const served: Partial<Outcome>[] = [
+    { kind: 'completed' },
+    { kind: 'cancelled', firstTokenMs: 10 },
+    { kind: 'service-lost', firstTokenMs: 10 },
+  ];
   it.each(served)('counts a request that ended like %o as served', (changes) => {
     const { end, standing } = begin();
     end(20, changes);
@@ -134,6 +138,7 @@ describe('availability', () => {
     const { firstTokenMs: _, ...unheard } = sampleOutcome({ modelId: tiny.id, kind: 'cancelled' });
     for (let count = 0; count < 100; count += 1) {
       performance.outcome(unheard);
+      performance.outcome({ ...unheard, kind: 'service-lost' });
       performance.outcome(sampleOutcome({ modelId: tiny.id, kind: 'failed', refusedFor: 'context-length' }));
     }
     expect(standing()).toEqual({ listed: true });

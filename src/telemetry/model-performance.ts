@@ -92,6 +92,8 @@ function wasServed({ kind, firstTokenMs, refusedFor }: Outcome): boolean | undef
     case 'completed':
       return true;
     case 'cancelled':
+    // What the service lost says no more of the model than a caller who leaves.
+    case 'service-lost':
       // Who left before the first output may have been impatient, or have waited for a model that hangs: nobody knows.
       return firstTokenMs === undefined ? undefined : true;
     case 'failed':

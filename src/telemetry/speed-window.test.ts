@@ -75,7 +75,7 @@ describe('the speed of a model', () => {
 
   it('counts what a caller who left had received, and nothing of answers that broke', () => {
     expectAbout(figure(windowOf(times(5, answer(70, 200, { kind: 'cancelled' }))))?.tokensPerSecondP50, 70);
-    for (const kind of ['interrupted', 'incomplete', 'failed'] as const) {
+    for (const kind of ['interrupted', 'incomplete', 'failed', 'service-lost'] as const) {
       expect(figure(windowOf(times(50, answer(70, 200, { kind })))), kind).toBeUndefined();
     }
   });

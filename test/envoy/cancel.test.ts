@@ -11,8 +11,14 @@ let weir: Weir;
 beforeAll(async () => {
   engine = await startDemoEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
   const backends = backendManifest('counting', engine) + backendManifest('counting-at-the-end', engine, 'llamacpp');
-  const models = modelManifest('test/model', ['counting']) + modelManifest('test/late', ['counting-at-the-end']);
+  const models =
+    modelManifest('test/model', ['counting']) +
+    modelManifest('test/late', ['counting-at-the-end']) +
+    modelManifest('test/seeing', ['counting-at-the-end'], '  inputModalities: [text, image]');
   weir = await startWeir({ manifests: { 'catalog.yaml': backends + models } });
+  // An engine that has answered is believed to be at work when it is silent; one that never did is not (unheard.test.ts).
+  for (const model of ['test/model', 'test/late', 'test/seeing'])
+    await (await weir.chat(ask({ words: 1 }, { model }))).text();
 });
 beforeEach(() => engine.reset());
 afterAll(async () => {
@@ -26,6 +32,7 @@ function ask(directives: object, fields: object = {}) {
   const content = `Tell me. [[demo ${JSON.stringify(directives)}]]`;
   return { model: 'test/model', stream: true, messages: [{ role: 'user', content }], ...fields };
 }
+const silent = 'Tell me. [[demo {"firstTokenDelayMs":600000}]]';
 const withUsage = { stream_options: { include_usage: true } };
 
 /** Runs what a caller does until it has left, and gives the rows of the ledger that came of it. */
@@ -81,6 +88,27 @@ describe.each([
       await untilLeftUpstream();
     });
     expectPromptOnly(rows);
+  });
+
+  const bulk = 'A1b2'.repeat(7_500_000);
+  const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${bulk}` } };
+  test.each([
+    ['an ignored field', { model: 'test/late', metadata: { bulk } }],
+    [
+      'an image',
+      { model: 'test/seeing', messages: [{ role: 'user', content: [{ type: 'text', text: silent }, image] }] },
+    ],
+  ])('with 30 MB of %s beside a few words pays for the words', async (what, fields) => {
+    const rows = await rowsOf(`${protocol}-${what}`, async (headers) => {
+      const body = ask({ firstTokenDelayMs: 600_000 }, fields);
+      const request = caller.open(body, { headers });
+      await engine.until(() => engine.openRequests() === 1, 30_000);
+      request.leave();
+      await untilLeftUpstream();
+    });
+    expectPromptOnly(rows);
+    // A quarter of all bytes would be $1.125.
+    expect(rows[0]?.['prompt_tokens']).toBeLessThan(50);
   });
 
   test.each([

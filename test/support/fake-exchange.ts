@@ -12,6 +12,8 @@ export interface FakeExchange extends Exchange {
   readonly endings: () => number;
   /** The caller goes away. */
   readonly leave: () => void;
+  /** The service's own connection breaks: the caller goes with it. */
+  readonly lose: () => void;
   /** The way to the caller fills up, and empties again. */
   readonly fill: () => void;
   readonly drain: () => void;
@@ -36,6 +38,7 @@ export function createFakeExchange(options: FakeExchangeOptions = {}): FakeExcha
   aborted.promise.catch(() => undefined);
   let state: 'open' | 'started' | 'over' = 'open';
   let full = false;
+  let lost = false;
   let status: number | undefined;
   let sent: Headers = [];
   let text = '';
@@ -47,6 +50,13 @@ export function createFakeExchange(options: FakeExchangeOptions = {}): FakeExcha
     beginnings += 1;
     status = code;
     sent = headers;
+  }
+
+  function leave(): void {
+    if (state === 'over') return;
+    state = 'over';
+    controller.abort();
+    aborted.reject(controller.signal.reason);
   }
 
   function finish(last: string): void {
@@ -97,17 +107,17 @@ export function createFakeExchange(options: FakeExchangeOptions = {}): FakeExcha
     onDrain: (run) => {
       onDrain.push(run);
     },
+    lost: () => Promise.resolve(lost),
     started: () => state === 'started',
     status: () => status,
     headers: () => sent,
     text: () => text,
     beginnings: () => beginnings,
     endings: () => endings,
-    leave: () => {
-      if (state === 'over') return;
-      state = 'over';
-      controller.abort();
-      aborted.reject(controller.signal.reason);
+    leave,
+    lose: () => {
+      lost = true;
+      leave();
     },
     fill: () => {
       full = true;

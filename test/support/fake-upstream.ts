@@ -25,7 +25,13 @@ export interface FakeUpstream extends Upstream {
  * Engines in the hand of a test. Ruder than the contract: it goes on talking after an abort, so that a test sees who
  * listens. With `refuses`, calls fail before `call` has returned, as undici does with one it cannot send.
  */
-export function createFakeUpstream(options: { readonly refuses?: (call: UpstreamCall) => boolean } = {}): FakeUpstream {
+export function createFakeUpstream(
+  options: {
+    readonly refuses?: (call: UpstreamCall) => boolean;
+    /** What is said of every call that somebody asks about: whether it is on a connection. */
+    readonly reaches?: boolean;
+  } = {},
+): FakeUpstream {
   const calls: FakeCall[] = [];
   const waiting = new Map<number, (call: FakeCall) => void>();
   const open = new Map<FakeCall, string>();
@@ -74,6 +80,7 @@ export function createFakeUpstream(options: { readonly refuses?: (call: Upstream
       calls.push(fake);
       if (options.refuses?.(call) === true) fake.fail('UND_ERR_INVALID_ARG');
       return {
+        reached: () => Promise.resolve(options.reaches ?? false),
         abort: () => {
           state.aborted = true;
           open.delete(fake);

@@ -20,6 +20,8 @@ let egress: Egress;
 let stop: () => Promise<void>;
 let asked: (() => Promise<Asked>) | undefined;
 let connections = 0;
+/** What Envoy counts of the calls upstream. */
+let counted: { readonly active: number; readonly pending: number } | undefined;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'weir-egress-'));
@@ -48,7 +50,8 @@ beforeEach(async () => {
     const ready = waiting.shift();
     return ready === undefined ? new Promise((resolve) => readers.push(resolve)) : Promise.resolve(ready);
   };
-  egress = createEgress({ socketPath });
+  counted = undefined;
+  egress = createEgress({ socketPath, countUpstream: () => Promise.resolve(counted) });
   stop = async () => {
     await egress.close();
     for (const socket of sockets) socket.destroy();
@@ -185,6 +188,22 @@ describe('a call to an engine', () => {
     for (const { response } of engines) response.end();
     await Promise.all(calls.map(({ until }) => until('ended')));
     expect(egress.inFlight('c-1')).toBe(0);
+  });
+});
+
+describe('whether a call is on a connection', () => {
+  it.each([
+    ['all have one', { active: 3, pending: 0 }, [true, true, true]],
+    ['the latest waits for one', { active: 2, pending: 1 }, [true, true, false]],
+    ['all wait for one', { active: 0, pending: 3 }, [false, false, false]],
+    ['Envoy has not read the latest yet', { active: 2, pending: 0 }, [true, true, false]],
+    ['Envoy says nothing', undefined, [false, false, false]],
+  ])('is told by how many wait: %s', async (_, count, expected) => {
+    const calls = [1, 2, 3].map(() => call({ backend: 'a' }));
+    counted = count;
+    expect(await Promise.all(calls.map(({ stream }) => stream.reached()))).toEqual(expected);
+    for (const { stream } of calls) stream.abort();
+    expect(await calls[0]?.stream.reached()).toBe(false);
   });
 });
 

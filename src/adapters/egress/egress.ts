@@ -1,4 +1,5 @@
 import type { Upstream, UpstreamCall, UpstreamListener, UpstreamStream } from '../../core/upstream.ts';
+import { ByNumber } from '../../core/by-number.ts';
 import { type Answered, Connection } from './connection.ts';
 import { requestBytes } from './request-bytes.ts';
 import type { ResponseHead } from './response-reader.ts';
@@ -9,17 +10,29 @@ const egressFailureHeader = 'x-weir-egress-failure';
 /** Below Envoy's own idle limit on this listener, so that we close first and never write into a closing connection. */
 const idleMs = 20_000;
 
+/** Calls upstream that wait for a connection, and that have one, by the name of their backend; undefined when unknown. */
+export type CountUpstream = (
+  backend: string,
+) => Promise<{ readonly active: number; readonly pending: number } | undefined>;
+
 /** One call, from its connection to its end. */
 class EgressCall implements Answered, UpstreamStream {
   readonly #listener: UpstreamListener;
   readonly #over: () => void;
+  readonly #reached: () => Promise<boolean>;
   #connection: Connection | undefined;
   #state: 'open' | 'over' = 'open';
 
-  constructor(listener: UpstreamListener, over: () => void) {
+  constructor(
+    listener: UpstreamListener,
+    { over, reached }: { readonly over: () => void; readonly reached: () => Promise<boolean> },
+  ) {
     this.#listener = listener;
     this.#over = over;
+    this.#reached = reached;
   }
+
+  reached = (): Promise<boolean> => this.#reached();
 
   /** Sends it. `connection` is its own until the answer has ended. */
   send(connection: Connection, pieces: readonly Uint8Array[]): void {
@@ -74,8 +87,14 @@ export interface Egress extends Upstream {
  * Calls engines through Envoy's egress listener. Envoy owns TLS, pools, health and circuit breaking; the header
  * `x-weir-cluster` names the cluster. No timeout is set here: dispatch knows when an attempt is too quiet.
  */
-export function createEgress(options: { readonly socketPath: string }): Egress {
-  const inFlight = new Map<string, number>();
+export function createEgress(options: {
+  readonly socketPath: string;
+  /** Absent: whether a call has reached its engine is never known. */
+  readonly countUpstream?: CountUpstream;
+}): Egress {
+  /** By cluster, and by number in the order in which they were made. */
+  const inFlight = new Map<string, ByNumber<EgressCall>>();
+  let made = 0;
   const open = new Set<Connection>();
   /** The latest used last: it is the one to use again. */
   const idle: { readonly connection: Connection; readonly since: number }[] = [];
@@ -103,6 +122,22 @@ export function createEgress(options: { readonly socketPath: string }): Egress {
     return connection;
   }
 
+  /**
+   * Envoy does not tell it of a single call. It gives connections in the order in which calls come, so those that wait for
+   * one are the latest: this one is not among them when as many have been made since.
+   */
+  async function hasReached(
+    call: EgressCall,
+    { calls, backend }: { readonly calls: ByNumber<EgressCall>; readonly backend: string | undefined },
+  ): Promise<boolean> {
+    if (backend === undefined || options.countUpstream === undefined) return false;
+    const place = calls.values().indexOf(call) + 1;
+    const later = calls.size - place;
+    const counted = await options.countUpstream(backend);
+    if (counted === undefined || place === 0) return false;
+    return counted.pending <= later && counted.active + counted.pending >= place;
+  }
+
   function closeIdle(): void {
     const before = performance.now() - idleMs;
     while (idle[0] !== undefined && idle[0].since < before) idle.shift()?.connection.destroy();
@@ -114,19 +149,24 @@ export function createEgress(options: { readonly socketPath: string }): Egress {
   return {
     call: (call: UpstreamCall, listener) => {
       const { cluster } = call;
-      inFlight.set(cluster, (inFlight.get(cluster) ?? 0) + 1);
-      const started = new EgressCall(listener, () => {
-        const left = (inFlight.get(cluster) ?? 1) - 1;
-        if (left === 0) inFlight.delete(cluster);
-        else inFlight.set(cluster, left);
+      const calls = inFlight.get(cluster) ?? new ByNumber();
+      const number = (made += 1);
+      inFlight.set(cluster, calls);
+      const started = new EgressCall(listener, {
+        over: () => {
+          calls.delete(number);
+          if (calls.size === 0) inFlight.delete(cluster);
+        },
+        reached: () => hasReached(started, { calls, backend: call.backend }),
       });
+      calls.set(number, started);
       const pieces = requestBytes(call);
       if (closed) started.failed('EGRESS_CLOSED');
       else if (pieces === undefined) started.failed('INVALID_REQUEST');
       else started.send(takeConnection(), pieces);
       return started;
     },
-    inFlight: (cluster) => inFlight.get(cluster) ?? 0,
+    inFlight: (cluster) => inFlight.get(cluster)?.size ?? 0,
     close: () => {
       closed = true;
       clearInterval(sweep);

@@ -29,8 +29,9 @@ const timeoutMs = 5_000;
 
 /** Speaks to Envoy's admin interface. Every call rejects when Envoy is away or answers anything but 200. */
 export function createEnvoyAdmin(options: { readonly adminSocket: string }): EnvoyAdmin {
-  // One for each that shares it in the service: the clusters file, the valve and the buffers ask one thing at a time.
-  const agent = new Agent({ keepAlive: true, maxSockets: 3 });
+  // One for each that shares it in the service: the clusters file, the valve, the buffers and the requests upstream ask one
+  // thing at a time.
+  const agent = new Agent({ keepAlive: true, maxSockets: 4 });
   const call = (method: string, path: string): Promise<string> =>
     new Promise((resolve, reject) => {
       const sent = request({ socketPath: options.adminSocket, agent, method, path, timeout: timeoutMs }, (response) => {

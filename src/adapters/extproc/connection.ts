@@ -30,6 +30,8 @@ export interface ConnectionOptions {
   readonly socket: Sink & { readonly writableNeedDrain: boolean };
   /** Makes the handler of a new call. */
   readonly open: (call: Call) => CallHandler;
+  /** The peer does not speak the protocol: every call on the connection ends now. */
+  readonly broken?: () => void;
   /** The connection is of no more use, and may be closed once what it was given has left. */
   readonly finished: () => void;
 }
@@ -50,7 +52,7 @@ export interface Connection {
  * Speaks HTTP/2 (RFC 9113) with one peer. What header blocks say is not read: every stream is the one call there is, so
  * no HPACK state is needed to understand the next.
  */
-export function createConnection({ socket, open, finished }: ConnectionOptions): Connection {
+export function createConnection({ socket, open, broken, finished }: ConnectionOptions): Connection {
   const outbox = createOutbox(socket);
   const streams = new ByNumber<GrpcStream>();
   let lastStream = 0;
@@ -82,6 +84,7 @@ export function createConnection({ socket, open, finished }: ConnectionOptions):
     phase = 'over';
     outbox.put(goAway(lastStream, code));
     outbox.flush();
+    broken?.();
     lost();
     finished();
   }

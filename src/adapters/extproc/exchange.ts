@@ -3,6 +3,7 @@ import type { Exchange, Headers, RequestHead } from '../../core/exchange.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Upload } from '../../core/upload.ts';
 import { type BodyCollector, createBodyCollector } from './body-collector.ts';
+import type { ConnectionLoss } from './connection-loss.ts';
 import type { Call } from './grpc-stream.ts';
 import { writeBody, writeReply, writeStart } from './wire.ts';
 
@@ -31,17 +32,19 @@ export class ExtProcExchange implements Exchange {
   #state: 'open' | 'started' | 'over' = 'open';
   #delivery: Delivery | undefined;
   readonly #openDelivery: OpenDelivery;
+  readonly #loss: ConnectionLoss;
 
   constructor(
     call: Call,
     headers: ReadonlyMap<string, string>,
-    options: { readonly endOfStream: boolean; readonly openDelivery: OpenDelivery },
+    options: { readonly endOfStream: boolean; readonly openDelivery: OpenDelivery; readonly loss: ConnectionLoss },
   ) {
     this.#call = call;
     this.#received = options.endOfStream;
     this.#openDelivery = options.openDelivery;
     const declared = headers.get('content-length');
     this.#collector = createBodyCollector(declared === undefined ? undefined : Number(declared));
+    this.#loss = options.loss;
     const address = headers.get('x-weir-client-address');
     this.head = {
       method: headers.get(':method') ?? '',
@@ -53,6 +56,10 @@ export class ExtProcExchange implements Exchange {
 
   get signal(): AbortSignal {
     return this.#abort.signal;
+  }
+
+  lost(): Promise<boolean> {
+    return this.#loss.settled(this.#state === 'over' ? 'caller-left' : 'failed');
   }
 
   started(): boolean {

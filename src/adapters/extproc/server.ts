@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import type { Exchange } from '../../core/exchange.ts';
+import { ConnectionLoss } from './connection-loss.ts';
 import { type Connection, createConnection } from './connection.ts';
 import { ExtProcExchange, type OpenDelivery } from './exchange.ts';
 import type { Call, CallHandler } from './grpc-stream.ts';
@@ -27,7 +28,7 @@ export async function listenExtProc(options: {
   const connections = new Map<Socket, Connection>();
 
   /** One call of `ExternalProcessor.Process`. */
-  function answerCall(call: Call): CallHandler {
+  function answerCall(call: Call, loss: ConnectionLoss): CallHandler {
     let exchange: ExtProcExchange | undefined;
     return {
       message: (bytes) => {
@@ -36,7 +37,9 @@ export async function listenExtProc(options: {
           case 'headers':
             // A second head would leave the first request without anybody to tell it that its caller has left.
             if (exchange !== undefined) return;
-            exchange = new ExtProcExchange(call, message.headers, { endOfStream: message.endOfStream, openDelivery });
+            exchange = new ExtProcExchange(call, message.headers, {
+              ...{ endOfStream: message.endOfStream, openDelivery, loss },
+            });
             handle(exchange);
             return;
           case 'body':
@@ -59,7 +62,17 @@ export async function listenExtProc(options: {
 
   // Envoy keeps one connection per worker thread and multiplexes every request over it.
   const server = createServer((socket) => {
-    const connection = createConnection({ socket, open: answerCall, finished: () => socket.destroySoon() });
+    const loss = new ConnectionLoss();
+    let isFinished = false;
+    const connection = createConnection({
+      socket,
+      open: (call) => answerCall(call, loss),
+      broken: () => loss.happened(),
+      finished: () => {
+        isFinished = true;
+        socket.destroySoon();
+      },
+    });
     connections.set(socket, connection);
     socket.on('data', connection.receive);
     socket.on('drain', connection.drained);
@@ -67,6 +80,8 @@ export async function listenExtProc(options: {
     socket.on('error', () => socket.destroy());
     socket.on('close', () => {
       connections.delete(socket);
+      // Closed after its last call, it took nobody's answer along.
+      if (!isFinished) loss.happened();
       connection.lost();
     });
   });

@@ -18,6 +18,7 @@ export interface Metrics {
   readonly uploadRefused: (bound: UploadBound) => void;
   readonly attempt: (routeId: string, reason: AttemptReason) => void;
   readonly fault: (routeId: string, fault: Fault) => void;
+  readonly implausibleUsage: (routeId: string) => void;
   readonly searched: (provider: string, result: SearchRecord['result'], durationMs: number) => void;
   readonly render: () => Promise<string>;
   readonly contentType: string;
@@ -76,6 +77,11 @@ export function createMetrics(gauges: {
   const faults = new Counter({
     ...{ name: 'weir_attempt_faults_total', help: 'Failed upstream attempts.', registers },
     labelNames: ['route', 'kind'] as const,
+  });
+  const implausible = new Counter({
+    name: 'weir_implausible_usage_total',
+    ...{ help: 'Answers whose engine counted tokens that cannot be, so that we counted.', registers },
+    labelNames: ['route'] as const,
   });
   const searches = new Counter({
     ...{ name: 'weir_web_searches_total', help: 'Searches of the web by what came of them.', registers },
@@ -201,6 +207,7 @@ export function createMetrics(gauges: {
     uploadRefused: (bound) => uploadRefusals.inc({ bound }),
     attempt: (route, reason) => attempts.inc({ route, reason }),
     fault: (route, { kind }) => faults.inc({ route, kind }),
+    implausibleUsage: (route) => implausible.inc({ route }),
     searched: (provider, result, durationMs) => {
       searches.inc({ provider, result });
       searchSeconds.observe({ provider }, durationMs / 1000);

@@ -11,6 +11,8 @@ export function createTelemetry(
   log: Logger,
   { metrics, measured }: { readonly metrics: Metrics; readonly measured: Pick<Telemetry, 'outcome' | 'unavailable'> },
 ): Telemetry {
+  /** How often each route has counted what cannot be. */
+  const implausible = new Map<string, number>();
   return {
     unavailable: measured.unavailable,
     outcome: (outcome) => {
@@ -34,6 +36,15 @@ export function createTelemetry(
     attempt: (requestId, routeId, reason) => {
       metrics.attempt(routeId, reason);
       if (reason !== 'first') log.debug({ requestId, routeId, reason }, 'another attempt');
+    },
+    implausibleUsage: (requestId, routeId) => {
+      metrics.implausibleUsage(routeId);
+      const times = (implausible.get(routeId) ?? 0) + 1;
+      implausible.set(routeId, times);
+      // An engine that counts wrong does so in every answer: the first is told, the tenth, the hundredth.
+      if (/^10*$/.test(String(times))) {
+        log.warn({ requestId, routeId, times }, 'the engine counts tokens that cannot be');
+      }
     },
     searched: (requestId, { provider, result, durationMs, detail }) => {
       metrics.searched(provider, result, durationMs);

@@ -22,7 +22,7 @@ const rowSchema = z.object({
   route_id: z.string().nullable(),
   surface: z.enum(['chat', 'messages']),
   stream: whole,
-  kind: z.enum(['completed', 'cancelled', 'interrupted', 'incomplete', 'failed']),
+  kind: z.enum(['completed', 'cancelled', 'interrupted', 'incomplete', 'failed', 'service-lost']),
   prompt_tokens: whole,
   completion_tokens: whole,
   cached_tokens: whole.nullable(),

@@ -31,7 +31,7 @@ describe('a record', () => {
       firstTokenMs: __,
       ...bare
     } = sampleOutcome({ usage: { promptTokens: 0, completionTokens: 0 } });
-    const both = [row('a'), ledgerRow(bare)];
+    const both = [row('a'), ledgerRow(bare), ledgerRow(sampleOutcome({ kind: 'service-lost' }))];
     expect(readRecords(Buffer.concat(both.map(journalRecord))).rows).toEqual(both);
   });
 

@@ -127,6 +127,7 @@ function shapeOf(prompt: Prompt, body: string): PromptShape {
     bodyBytes: Buffer.byteLength(body),
     // oxlint-disable-next-line eslint/no-control-regex
     isAscii: /^[\x00-\x7f]*$/.test(body),
+    textTokens: 1,
     messages: prompt.messages.length,
     ...{ tools: prompt.tools.length, toolCalls: 0, images: 0, callerImages: 0, prefixes: [] },
   };
@@ -177,6 +178,7 @@ describe('bounds', () => {
     const shape = {
       bodyBytes: 100,
       isAscii: true,
+      textTokens: 1,
       messages: 1,
       tools: 0,
       toolCalls: 0,

@@ -1,13 +1,18 @@
 import type { Usage } from '../../core/usage.ts';
 import { countOf, isObject, type JsonObject } from '../json.ts';
 
-/** What an engine has said of its token counts so far; what it has not said is undefined. */
+/**
+ * What an engine has said of its token counts so far; what it has not said is undefined. What it says of the prompt and the
+ * completion may be any number: whether it can be true is judged where the request is known (`checkUsage`).
+ */
 export interface UsageReport {
   readonly promptTokens?: number | undefined;
   readonly completionTokens?: number | undefined;
   readonly cachedTokens?: number | undefined;
   readonly reasoningTokens?: number | undefined;
 }
+
+const numberOf = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
 
 const detailsOf = (usage: JsonObject, name: string): JsonObject => {
   const details = usage[name];
@@ -21,10 +26,12 @@ const detailsOf = (usage: JsonObject, name: string): JsonObject => {
 export function readUsage(value: unknown): UsageReport | undefined {
   if (!isObject(value)) return undefined;
   const total = countOf(value['total_tokens']);
-  const given = { prompt: countOf(value['prompt_tokens']), completion: countOf(value['completion_tokens']) };
+  const given = { prompt: numberOf(value['prompt_tokens']), completion: numberOf(value['completion_tokens']) };
   if (given.prompt === undefined && given.completion === undefined) return undefined;
-  const rest = (known: number | undefined): number | undefined =>
-    total === undefined || known === undefined ? undefined : Math.max(0, total - known);
+  const rest = (known: number | undefined): number | undefined => {
+    const count = countOf(known);
+    return total === undefined || count === undefined ? undefined : Math.max(0, total - count);
+  };
   const promptTokens = given.prompt ?? rest(given.completion);
   const plain = given.completion ?? rest(given.prompt);
   const reasoning =
@@ -46,9 +53,9 @@ export function readUsage(value: unknown): UsageReport | undefined {
 /** llama.cpp counts in its `timings` whether usage was asked for or not; what its cache held is not in `prompt_n`. */
 function readTimings(value: unknown): UsageReport | undefined {
   if (!isObject(value)) return undefined;
-  const processed = countOf(value['prompt_n']);
+  const processed = numberOf(value['prompt_n']);
   const cachedTokens = countOf(value['cache_n']);
-  const completionTokens = countOf(value['predicted_n']);
+  const completionTokens = numberOf(value['predicted_n']);
   if (processed === undefined || completionTokens === undefined) return undefined;
   return { promptTokens: processed + (cachedTokens ?? 0), completionTokens, cachedTokens };
 }

@@ -42,6 +42,7 @@ function judged(evidence: Partial<StormEvidence> = {}): readonly string[] {
 
 const cutOff = recordOf({ end: 'cut', text: 'data: {"delta":{"content":"One' });
 const left = recordOf({ end: 'left', text: 'data: {"delta":{"content":"One' });
+const leftAtOnce = recordOf({ end: 'left', status: 0, text: '' });
 const killed = [{ replica: 0, atMs: 1_050 }];
 
 describe('the judge of a storm', () => {
@@ -49,6 +50,7 @@ describe('the judge of a storm', () => {
     expect(judged()).toEqual([]);
     expect(judged({ records: [cutOff], rows: [], kills: killed })).toEqual([]);
     expect(judged({ records: [left], rows: [rowOf({ outcome: 'cancelled' })] })).toEqual([]);
+    expect(judged({ records: [leftAtOnce], rows: [rowOf({ ...free, outcome: 'cancelled' })] })).toEqual([]);
     expect(judged({ records: [recordOf({ status: 503, text: '' })], rows: [] })).toEqual([]);
   });
 
@@ -70,6 +72,7 @@ describe('the judge of a storm', () => {
     ['cut, and nobody was killed', { records: [cutOff], kills: [{ replica: 1, atMs: 1_050 }] }],
     ['pays nothing', { records: [left], rows: [] }],
     ['its prompt is free', { records: [left], rows: [rowOf({ ...free, outcome: 'cancelled' })] }],
+    ['its prompt is billed', { records: [left], rows: [rowOf({ outcome: 'service-lost' })] }],
     ['1 pieces and pays for 0', { records: [left], rows: [rowOf({ ...free, outcome: 'interrupted' })] }],
     ['never ended', { records: [recordOf({ end: 'hung' })] }],
     ['no usage before [DONE]', { records: [recordOf({ text: 'data: [DONE]\n\n' })] }],

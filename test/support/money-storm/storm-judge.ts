@@ -113,7 +113,10 @@ function faultOfRow(
   }
 }
 
-/** Whoever leaves pays for the prompt and for what was delivered, which is no less than what arrived. */
+/**
+ * Whoever leaves pays for the prompt and for what was delivered, which is no less than what arrived. The prompt is free where
+ * nothing showed that an engine had it: then nothing can have arrived, and nothing is billed.
+ */
 function faultOfPart(
   row: LedgerRow,
   part: { readonly pieces: number; readonly request: StormRecord['request'] },
@@ -123,11 +126,14 @@ function faultOfPart(
     case 'cancelled':
       if (row['attempts'] === 0)
         return picoUsd(row['cost']) === 0n ? undefined : 'it was never dispatched, and is billed';
-      if (row['prompt_tokens'] === 0) return 'its caller left, and its prompt is free';
+      if (row['prompt_tokens'] === 0 && (tokens > 0 || part.pieces > 0 || picoUsd(row['cost']) > 0n))
+        return 'its caller left with output, and its prompt is free';
       return tokens >= part.pieces ? undefined : `its caller has ${part.pieces} pieces and pays for ${tokens} tokens`;
     case 'completed':
     case 'interrupted':
       return tokens >= part.pieces ? undefined : `its caller has ${part.pieces} pieces and pays for ${tokens} tokens`;
+    case 'service-lost':
+      return row['prompt_tokens'] === 0 ? undefined : 'the service lost it, and its prompt is billed';
     default:
       return picoUsd(row['cost']) === 0n ? undefined : 'it failed, and is billed';
   }

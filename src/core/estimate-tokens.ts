@@ -1,0 +1,86 @@
+import { deltasOf, type RelayedEvent } from './event.ts';
+import type { Content, Request } from './request.ts';
+
+/**
+ * Characters that stand for one token where nobody can count, more than tokenizers need on average, so that an estimate
+ * errs low: English prose has about 3.7 characters to a token once its blanks are left out, source code fewer. Chinese and
+ * Japanese have about 1.4; a surrogate pair, such as an emoji, is two characters of that kind.
+ */
+const charactersPerToken = 5;
+const ideographsPerToken = 2;
+
+/** First of the scripts of East Asia; surrogate pairs are above it, too. */
+const firstIdeograph = 0x2e80;
+
+/**
+ * Tokens of a text, a fraction that errs low. Blanks are free, as they mostly belong to the word that follows, and so is a
+ * character that only repeats the one before it: tokenizers have single tokens for long runs of one character.
+ */
+export function estimateTokens(text: string): number {
+  let characters = 0;
+  let ideographs = 0;
+  let last = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code !== last && code > 0x20) {
+      if (code < firstIdeograph) characters += 1;
+      else ideographs += 1;
+    }
+    last = code;
+  }
+  return characters / charactersPerToken + ideographs / ideographsPerToken;
+}
+
+function ofContent(content: Content | undefined): number {
+  if (content === undefined) return 0;
+  if (typeof content === 'string') return estimateTokens(content);
+  let sum = 0;
+  for (const part of content) if (part.type === 'text') sum += estimateTokens(part.text);
+  return sum;
+}
+
+/**
+ * Tokens of the text that an engine is sent as prompt: messages, replayed reasoning and calls, and tools. What is ignored of
+ * a body, and the bytes of images, are not in it. Reasoning counts from the last question on: chat templates leave out what
+ * stands before it.
+ */
+export function estimatePromptText({
+  messages,
+  tools,
+  toolChoice,
+}: Pick<Request, 'messages' | 'tools' | 'toolChoice'>): number {
+  let sum = toolChoice === 'none' || tools.length === 0 ? 0 : estimateTokens(JSON.stringify(tools));
+  const lastQuestion = messages.findLastIndex(({ role }) => role === 'user');
+  for (const [at, message] of messages.entries()) {
+    sum += ofContent(message.content);
+    if (message.role !== 'assistant') continue;
+    if (at > lastQuestion) sum += estimateTokens(message.reasoning ?? '');
+    for (const call of message.toolCalls ?? []) sum += estimateTokens(call.name) + estimateTokens(call.arguments);
+  }
+  return Math.ceil(sum);
+}
+
+/** Counts output that nobody else has counted. */
+export interface OutputEstimate {
+  readonly take: (event: RelayedEvent) => void;
+  /** One for each of the engine's own deltas, or what the text comes to where an engine sends much of it at once. */
+  readonly tokens: () => number;
+  readonly clear: () => void;
+}
+
+/** Starts with nothing. */
+export function createOutputEstimate(): OutputEstimate {
+  let deltas = 0;
+  let ofText = 0;
+  return {
+    tokens: () => Math.max(deltas, Math.floor(ofText)),
+    clear: () => {
+      deltas = 0;
+      ofText = 0;
+    },
+    take: (event) => {
+      deltas += deltasOf(event);
+      if ('text' in event) ofText += estimateTokens(event.text);
+    },
+  };
+}

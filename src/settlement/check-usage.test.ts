@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import type { AnswerEvent, ReadStep } from '../core/event.ts';
+import type { Usage } from '../core/usage.ts';
+import { checkUsage } from './check-usage.ts';
+
+const text = (said: string, deltas = 1): AnswerEvent => ({ type: 'text-delta', choice: 0, text: said, deltas });
+const reasoning = (said: string): AnswerEvent => ({ type: 'reasoning-delta', choice: 0, text: said, deltas: 1 });
+const finish: AnswerEvent = { type: 'finish', choice: 0, reason: 'stop' };
+const usage = (promptTokens: number, completionTokens: number, more: Partial<Usage> = {}): AnswerEvent => ({
+  type: 'usage',
+  usage: { promptTokens, completionTokens, ...more },
+});
+
+interface Case {
+  readonly steps: readonly (readonly AnswerEvent[])[];
+  readonly cap?: number;
+  readonly choices?: number;
+  readonly mode?: 'None' | 'Optional';
+}
+
+/** The last usage that is told of an answer, and how often it was said that one cannot be true. */
+function told({ steps, cap, choices = 1, mode = 'None' }: Case) {
+  let implausible = 0;
+  const left = [...steps];
+  const step = (): ReadStep => ({ events: left.shift() ?? [], state: 'open' });
+  const reader = checkUsage(
+    { push: step, end: step },
+    {
+      model: { contextLength: 1000, reasoning: { mode, efforts: [] } },
+      ...{ cap, choices, promptEstimate: 7, implausible: () => (implausible += 1) },
+    },
+  );
+  const events = steps.flatMap(
+    (_, at) => (at < steps.length - 1 ? reader.push(new Uint8Array()) : reader.end()).events,
+  );
+  const last = events.findLast((event) => event.type === 'usage');
+  return { usage: last?.usage, countedBy: last?.countedBy, implausible };
+}
+
+const three = [text('a '), text('b '), text('c')];
+const bulk = text('w '.repeat(500), 500);
+
+describe('a count that can be true', () => {
+  it.each<readonly [string, Case, Partial<Usage>]>([
+    ['zero', { steps: [[...three, finish, usage(0, 0)]] }, { promptTokens: 0, completionTokens: 0 }],
+    ['a full window', { steps: [[bulk, finish, usage(1000, 500)]] }, { promptTokens: 1000, completionTokens: 500 }],
+    ['a tenth over the cap', { steps: [[bulk, finish, usage(1, 110)]], cap: 100 }, { completionTokens: 110 }],
+    ['one over a cap of one', { steps: [[text('a'), finish, usage(1, 2)]], cap: 1 }, { completionTokens: 2 }],
+    [
+      'a cap for each choice',
+      { steps: [[bulk, finish, finish, usage(1, 200)]], cap: 100, choices: 2 },
+      { completionTokens: 200 },
+    ],
+    ['some that no text shows', { steps: [[...three, finish, usage(1, 60)]] }, { completionTokens: 60 }],
+    [
+      'reasoning that its engine keeps to itself and counts',
+      { steps: [[...three, finish, usage(1, 500, { reasoningTokens: 480 })]], mode: 'Optional' },
+      { completionTokens: 500, reasoningTokens: 480 },
+    ],
+    [
+      'reasoning that may be hidden',
+      { steps: [[...three, finish, usage(1, 500)]], mode: 'Optional' },
+      { completionTokens: 500 },
+    ],
+    ['ahead of the text while the answer runs', { steps: [[...three, usage(1, 300)]] }, { completionTokens: 300 }],
+  ])('is taken as it is: %s', (_, given, expected) => {
+    expect(told(given)).toMatchObject({ usage: expected, countedBy: undefined, implausible: 0 });
+  });
+});
+
+describe('a count that cannot be true', () => {
+  it.each<readonly [string, AnswerEvent, number, number]>([
+    ['a prompt beyond the window', usage(1001, 3), 7, 3],
+    ['a negative prompt', usage(-5, 3), 7, 3],
+    ['half a token', usage(12.5, 3), 7, 3],
+    ['1e300 tokens', usage(12, 1e300), 12, 3],
+    ['infinitely many', usage(12, Infinity), 12, 3],
+    ['more than 2^53', usage(2 ** 53, 2 ** 53), 7, 3],
+    ['a negative completion', usage(12, -1), 12, 3],
+    ['more than the window', usage(12, 1001), 12, 3],
+    ['more tokens than bytes', usage(12, 70), 12, 3],
+  ])('is ours, as an estimate: %s', (_, event, promptTokens, completionTokens) => {
+    expect(told({ steps: [[...three, finish], [event]] })).toEqual({
+      ...{ usage: { promptTokens, completionTokens }, countedBy: 'estimate', implausible: 1 },
+    });
+  });
+
+  it('is one beyond the cap and a tenth', () => {
+    expect(told({ steps: [[bulk, finish, usage(1, 111)]], cap: 100 })).toMatchObject({
+      usage: { completionTokens: 100 },
+      countedBy: 'estimate',
+    });
+  });
+
+  it('is one beyond the bytes of reasoning and text, where the reasoning was seen', () => {
+    const steps = [[reasoning('hm'), ...three, finish, usage(1, 200)]];
+    expect(told({ steps, mode: 'Optional' })).toMatchObject({ usage: { completionTokens: 4 }, countedBy: 'estimate' });
+  });
+
+  it('takes its split along, and no more of the cache than there is prompt', () => {
+    const given = { steps: [[...three, finish, usage(5000, 5000, { cachedTokens: 4000, reasoningTokens: 4900 })]] };
+    expect(told(given).usage).toEqual({ promptTokens: 7, completionTokens: 3, cachedTokens: 7 });
+  });
+
+  it('is told of once in an answer that counts as it runs', () => {
+    const steps = [
+      [text('a'), usage(2000, 1)],
+      [text('b'), usage(2000, 2)],
+      [finish, usage(2000, 2)],
+    ];
+    expect(told({ steps })).toMatchObject({ usage: { promptTokens: 7, completionTokens: 2 }, implausible: 1 });
+  });
+
+  it('counts bytes as UTF-8 does', () => {
+    const said = 'é我👍'.repeat(20);
+    const bytes = new TextEncoder().encode(said).length;
+    expect(told({ steps: [[text(said), finish, usage(1, bytes + 64)]] }).implausible).toBe(0);
+    expect(told({ steps: [[text(said), finish, usage(1, bytes + 65)]] }).implausible).toBe(1);
+  });
+});

@@ -1,0 +1,113 @@
+import type { Model } from '../core/catalog.ts';
+import { createOutputEstimate } from '../core/estimate-tokens.ts';
+import type { AnswerEvent, ReadStep, ResponseReader } from '../core/event.ts';
+import type { Usage } from '../core/usage.ts';
+
+/** Tokens that an engine may go over its cap: some count what ends a turn, or notice the cap a few tokens late. */
+const overCap = (cap: number): number => Math.ceil(cap / 10);
+
+/**
+ * Tokens of a choice, and of a call, that need not be in any text: the markup around reasoning and calls, the words that end a
+ * turn, a stop sequence.
+ */
+const unseenTokens = 64;
+
+export interface UsageBounds {
+  readonly model: Pick<Model, 'contextLength' | 'reasoning'>;
+  /** Output cap of a choice, tokens. */
+  readonly cap: number | undefined;
+  /** Choices that the engine was asked for. */
+  readonly choices: number;
+  /** What stands for the prompt where the engine's count of it cannot be true. */
+  readonly promptEstimate: number;
+  /** Told once, when an engine has counted what cannot be true. */
+  readonly implausible: () => void;
+}
+
+const isCount = (value: number | undefined): value is number =>
+  value !== undefined && Number.isSafeInteger(value) && value >= 0;
+
+/** Bytes of a text in UTF-8: no token of it stands for less than one. */
+function bytesOf(text: string): number {
+  let bytes = text.length;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    // Of a surrogate pair, each half is two bytes.
+    if (code > 0x7f) bytes += code > 0x7ff && (code < 0xd800 || code > 0xdfff) ? 2 : 1;
+  }
+  return bytes;
+}
+
+/**
+ * Holds what an engine counts in one answer against what can be true: a prompt within the window, a completion within the cap and
+ * a tenth, and no more tokens than bytes where all of the output has been seen. A count that cannot be true, and one that is
+ * no count at all, is replaced by our own, which is an estimate and says so. Money depends on it, so it errs low.
+ */
+export function checkUsage(reader: ResponseReader, bounds: UsageBounds): ResponseReader {
+  const { model, cap, choices, promptEstimate } = bounds;
+  const { contextLength } = model;
+  const capped = Math.min(cap ?? contextLength, contextLength);
+  const mostOutput = Math.min(capped + overCap(capped), contextLength) * choices;
+  const output = createOutputEstimate();
+  let bytes = 0;
+  let calls = 0;
+  let finished = 0;
+  let sawReasoning = false;
+  let isTold = false;
+
+  function note(event: AnswerEvent): void {
+    output.take(event);
+    if ('text' in event) bytes += bytesOf(event.text);
+    if (event.type === 'reasoning-delta') sawReasoning = true;
+    else if (event.type === 'finish') finished += 1;
+    else if (event.type === 'tool-start') {
+      calls += 1;
+      bytes += bytesOf(event.name);
+    }
+  }
+
+  /** Tokens that no text of the answer shows; undefined where that is not known. */
+  function hiddenTokens({ reasoningTokens }: Usage): number | undefined {
+    // While the answer runs, an engine may hold back what it has counted.
+    if (finished < choices) return undefined;
+    if (isCount(reasoningTokens)) return reasoningTokens;
+    return sawReasoning || model.reasoning.mode === 'None' ? 0 : undefined;
+  }
+
+  function isPlausibleOutput(usage: Usage): boolean {
+    const { completionTokens } = usage;
+    if (!isCount(completionTokens) || completionTokens > mostOutput) return false;
+    const hidden = hiddenTokens(usage);
+    return hidden === undefined || completionTokens - hidden <= bytes + unseenTokens * (choices + calls);
+  }
+
+  function check(event: AnswerEvent): AnswerEvent {
+    if (event.type !== 'usage') return event;
+    const { usage } = event;
+    const isPromptTrue = isCount(usage.promptTokens) && usage.promptTokens <= contextLength;
+    const isOutputTrue = isPlausibleOutput(usage);
+    if (isPromptTrue && isOutputTrue) return event;
+    if (!isTold) bounds.implausible();
+    isTold = true;
+    const promptTokens = isPromptTrue ? usage.promptTokens : promptEstimate;
+    const { cachedTokens, reasoningTokens } = usage;
+    return {
+      type: 'usage',
+      countedBy: 'estimate',
+      usage: {
+        promptTokens,
+        completionTokens: isOutputTrue ? usage.completionTokens : Math.min(output.tokens(), capped * choices),
+        ...(isCount(cachedTokens) ? { cachedTokens: Math.min(cachedTokens, promptTokens) } : {}),
+        // A part of what cannot be true says nothing.
+        ...(isOutputTrue && reasoningTokens !== undefined ? { reasoningTokens } : {}),
+      },
+    };
+  }
+
+  function checked(step: ReadStep): ReadStep {
+    for (const event of step.events) note(event);
+    return step.events.some(({ type }) => type === 'usage') ? { ...step, events: step.events.map(check) } : step;
+  }
+
+  return { push: (piece) => checked(reader.push(piece)), end: () => checked(reader.end()) };
+}

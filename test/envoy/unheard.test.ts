@@ -1,0 +1,111 @@
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type Caller, http1Caller } from '../support/caller.ts';
+import { type BlackHole, openBlackHole } from '../support/chaos/black-hole.ts';
+import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+
+/** Accepts connections, reads what comes, and never says a word. */
+interface Mute {
+  readonly port: number;
+  /** Resolves when somebody has sent something. */
+  readonly spokenTo: Promise<unknown>;
+  readonly close: () => Promise<void>;
+}
+
+async function openMute(): Promise<Mute> {
+  const sockets = new Set<Socket>();
+  const spoken = Promise.withResolvers<void>();
+  const server: Server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('data', () => spoken.resolve());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : 0,
+    spokenTo: spoken.promise,
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+let hole: BlackHole;
+let mute: Mute;
+let working: DemoEngine;
+let dying: DemoEngine;
+let weir: Weir;
+let caller: Caller;
+
+beforeAll(async () => {
+  [hole, mute] = [await openBlackHole(), await openMute()];
+  working = await startDemoEngine({ name: 'working', behaviour: { reasoning: 'never' } });
+  dying = await startDemoEngine({ name: 'dying', behaviour: { reasoning: 'never' } });
+  const engines = Object.entries({ hole, mute, working, dying });
+  const manifests = engines.map(
+    ([name, engine]) => backendManifest(name, engine) + modelManifest(`test/${name}`, [name]),
+  );
+  weir = await startWeir({ manifests: { 'catalog.yaml': manifests.join('') } });
+  caller = http1Caller(weir);
+});
+afterAll(async () => {
+  await caller.close();
+  await weir.close();
+  for (const each of [hole, mute, working]) await each.close();
+});
+
+const ask = (model: string, directives: object, stream: boolean) => ({
+  ...{ model, stream },
+  messages: [{ role: 'user', content: `Tell me. [[demo ${JSON.stringify(directives)}]]` }],
+});
+
+/** The row of a request whose caller leaves as soon as `isWaiting` has resolved. */
+async function rowOf(id: string, body: object, isWaiting: () => Promise<unknown>) {
+  const request = caller.open(body, { headers: { 'x-request-id': id } });
+  request.answer.catch(() => undefined);
+  await isWaiting();
+  request.leave();
+  await weir.settled();
+  return (await weir.ledger()).find((row) => row['correlation_id'] === id);
+}
+
+const free = { outcome: 'cancelled', attempts: 1, prompt_tokens: 0, completion_tokens: 0, cost: '0' };
+const pending = (backend: string) => async (): Promise<void> => {
+  await expect
+    .poll(() => weir.admin(`/stats?filter=^cluster.${backend}.upstream_rq_pending_active`))
+    .toMatch(/: [1-9]/);
+};
+
+test.each([true, false])('a connection that is not made yet bills nothing (stream: %s)', async (stream) => {
+  expect(await rowOf(`hole-${stream}`, ask('test/hole', {}, stream), pending('hole'))).toMatchObject(free);
+});
+
+test('a backend that takes the request and has never answered bills nothing', async () => {
+  expect(await rowOf('mute', ask('test/mute', {}, true), () => mute.spokenTo)).toMatchObject(free);
+});
+
+test('an engine that has answered and is at work is paid for its prompt, headers or not', async () => {
+  expect((await caller.ask(ask('test/working', { words: 1 }, true))).status).toBe(200);
+  for (const stream of [true, false]) {
+    const body = ask('test/working', { headersDelayMs: 60_000 }, stream);
+    const row = await rowOf(`working-${stream}`, body, () => working.until(() => working.openRequests() === 1));
+    expect(row).toMatchObject({ outcome: 'cancelled', attempts: 1, completion_tokens: 0 });
+    expect(row?.['prompt_tokens']).toBeGreaterThan(0);
+    await working.until(() => working.openRequests() === 0, 1000);
+  }
+});
+
+test('an engine that answered a moment ago, and whose host is gone now, bills nothing', async () => {
+  expect((await caller.ask(ask('test/dying', { words: 1 }, true))).status).toBe(200);
+  const { port } = dying;
+  await dying.close();
+  const swallowing = await openBlackHole(port);
+  expect(await rowOf('dying', ask('test/dying', {}, true), pending('dying'))).toMatchObject(free);
+  await swallowing.close();
+});
