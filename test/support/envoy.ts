@@ -36,6 +36,8 @@ export async function startEnvoy(
     readonly concurrency?: number;
     /** Starts with the clusters file that is there. */
     readonly keepClusters?: boolean;
+    /** The bootstrap as Envoy gets it, from the one of ours: for twins without a protection. */
+    readonly change?: (bootstrap: string) => string;
     /** Sockets of several services, in place of the one in the run folder: each request goes to one of them by turns. */
     readonly services?: readonly string[];
   } = {},
@@ -60,7 +62,8 @@ export async function startEnvoy(
     );
     const endpoint = (path: string): string => JSON.stringify({ endpoint: { address: { pipe: { path } } } });
     const all = (options.services ?? [files.extprocSocket]).map(endpoint).join(',');
-    return rendered.replace(endpoint(files.extprocSocket), all);
+    const changed = options.change?.(rendered) ?? rendered;
+    return changed.replace(endpoint(files.extprocSocket), all);
   };
   const args = envoyArguments({ bootstrapFile: files.bootstrapFile, concurrency: options.concurrency ?? 2 });
   const admin = (path: string): Promise<string> => get(files.adminSocket, path);
