@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { findEnvoy } from '../../src/adapters/process/find-envoy.ts';
 import { envoyArguments } from '../../src/envoy/arguments.ts';
 import type { BootstrapOptions } from '../../src/envoy/bootstrap-options.ts';
 import { renderBootstrap } from '../../src/envoy/bootstrap.ts';
+import { connectionsModule } from '../../src/envoy/connection-limits.ts';
 import { renderClusters } from '../../src/envoy/clusters.ts';
 import { renderEdgeCertificate } from '../../src/envoy/edge-certificate.ts';
 import { type RunFolder, runFolder } from '../../src/envoy/run-folder.ts';
@@ -47,6 +48,7 @@ export async function startEnvoy(
   const files = runFolder(folder);
   await mkdir(files.clustersFolder, { recursive: true });
   if (options.keepClusters !== true) await writeFile(files.clustersFile, JSON.stringify(renderClusters([], 'none')));
+  if (options.connections !== undefined) await copyFile(connectionsModule, files.connectionsModule);
   if (options.edge?.tls !== undefined)
     await writeFile(files.edgeCertificateFile, JSON.stringify(renderEdgeCertificate(options.edge.tls)));
   const bootstrap = (port: number): string => {
