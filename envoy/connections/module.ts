@@ -122,10 +122,11 @@ export function proxy_on_configure(context: u32, size: u32): u32 {
  */
 const buckets: u64 = 65536;
 
+/** The instance that is configured first, before any worker has one, chooses it. */
 function commonSeed(): u64 {
   const key = String.UTF8.encode('seed');
   const at = changetype<usize>(key);
-  if (getShared(at, key.byteLength, dataAt, sizeAt, versionAt) == ok && load<u32>(sizeAt) == 8) {
+  if (getShared(at, key.byteLength, dataAt, sizeAt, versionAt) == ok) {
     return load<u64>(changetype<usize>(takeResult()));
   }
   getTime(valueAt);
