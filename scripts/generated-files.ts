@@ -33,7 +33,7 @@ export const generatedFiles: readonly GeneratedFile[] = [
         edge: { address: '0.0.0.0', port: 8080 },
         ops: { address: '0.0.0.0', port: 9092 },
         trustedHops: 0,
-        connections: { perAddress: 1_000, unauthenticatedIdleSeconds: 15 },
+        connections: { perAddress: 2_500, unauthenticatedIdleSeconds: 15 },
         maxConnections: 10_000,
         heapBytes: 1024 ** 3,
       });

@@ -106,7 +106,7 @@ export const settingsSchema = z.object({
   WEIR_CONNECTIONS_PER_ADDRESS: wholeNumber(0, 1_000_000)
     .optional()
     .describe(
-      'Connections that an address, or a /64 of IPv6, may have open at Envoy; further ones are closed. 0: any number, as behind trusted proxies; default: 1000, at most a quarter of all.',
+      'Connections that an address, or a /64 of IPv6, may have open at Envoy; further ones are closed. 0: any number, as behind trusted proxies; default: 2500, at most a third of all.',
     ),
   WEIR_UNAUTHENTICATED_IDLE_SECONDS: wholeNumber(0, 620)
     .default(15)

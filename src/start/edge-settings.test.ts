@@ -9,7 +9,7 @@ test('without settings the edge is where its starter wants it, with limits for o
     host: '127.0.0.1',
     trustedHops: 0,
     maxConnections: 20_000,
-    connections: { perAddress: 1_000, unauthenticatedIdleSeconds: 15 },
+    connections: { perAddress: 2_500, unauthenticatedIdleSeconds: 15 },
   });
 });
 
@@ -33,10 +33,10 @@ test('behind proxies no peer is held to a limit of one caller', () => {
 });
 
 test.each([
-  [1_048_576, 20_000, 1_000],
-  [undefined, 20_000, 1_000],
-  [20_000, 6_581, 1_000],
-  [1_024, 256, 64],
+  [1_048_576, 20_000, 2_500],
+  [undefined, 20_000, 2_500],
+  [20_000, 6_581, 2_194],
+  [1_024, 256, 86],
   [260, 1, 1],
 ])('with %s open files there are %s connections, and %s for an address', (openFiles, maxConnections, perAddress) => {
   expect(read({}, openFiles)).toMatchObject({ maxConnections, connections: { perAddress } });

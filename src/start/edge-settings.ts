@@ -24,7 +24,8 @@ const descriptorsBesides = 256;
 /** A connection of a caller, one of the service to the egress for its request, and one to the engine. */
 const descriptorsPerConnection = 3;
 
-const connectionsPerAddress = 1_000;
+/** A load test, or a team behind one address, keeps some thousand streams; eight such addresses would hold all. */
+const connectionsPerAddress = 2_500;
 
 /**
  * Reads the settings of the edge. Throws StartRefusal on a bad one.
@@ -46,8 +47,8 @@ export function readEdgeSettings(
       trustedHops > 0
         ? undefined
         : {
-            // A few addresses must not hold all that there are.
-            perAddress: perAddress ?? Math.min(connectionsPerAddress, Math.ceil(maxConnections / 4)),
+            // Two addresses must not hold all that there are.
+            perAddress: perAddress ?? Math.min(connectionsPerAddress, Math.ceil(maxConnections / 3)),
             unauthenticatedIdleSeconds,
           },
   };

@@ -89,7 +89,7 @@ async function isServed(address: string): Promise<boolean> {
   return answer.startsWith('HTTP/1.1 200');
 }
 
-/** A tenth of what production has: 20,000 in all, 1,000 an address. */
+/** A tenth of what production may have in all; an address has a smaller part than usual. */
 const total = 2_000;
 const perAddress = 100;
 
