@@ -6,9 +6,9 @@ import { generatedFiles } from './generated-files.ts';
 const root = join(import.meta.dirname, '..');
 const checkOnly = process.argv.includes('--check');
 
-function current(file: string): string | undefined {
+function current(file: string): Buffer | undefined {
   try {
-    return readFileSync(file, 'utf8');
+    return readFileSync(file);
   } catch {
     return undefined;
   }
@@ -17,14 +17,14 @@ function current(file: string): string | undefined {
 let outdated = 0;
 for (const { path, render } of generatedFiles) {
   const file = join(root, path);
-  const text = render();
-  if (current(file) === text) continue;
+  const content = Buffer.from(render());
+  if (current(file)?.equals(content) === true) continue;
   outdated += 1;
   if (checkOnly) {
     console.error(`${path} is out of date: \`npm run generate\` writes it.`);
   } else {
     mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, text);
+    writeFileSync(file, content);
     console.log(`wrote ${path}`);
   }
 }

@@ -4,6 +4,7 @@ import { customResources } from '../src/catalog/custom-resources.ts';
 import { renderBootstrap } from '../src/envoy/bootstrap.ts';
 import { chartReadme } from './chart-readme.ts';
 import { chartSchema } from './chart-schema.ts';
+import { connectionsModule } from './connections-module.ts';
 import { customResourcesPage } from './custom-resources-page.ts';
 import { parametersPage } from './parameters-page.ts';
 
@@ -11,7 +12,7 @@ import { parametersPage } from './parameters-page.ts';
 export interface GeneratedFile {
   /** From the root of the repository. */
   readonly path: string;
-  readonly render: () => string;
+  readonly render: () => string | Uint8Array;
 }
 
 const yaml = (value: unknown, version: '1.1' | '1.2' = '1.2'): string =>
@@ -32,12 +33,14 @@ export const generatedFiles: readonly GeneratedFile[] = [
         edge: { address: '0.0.0.0', port: 8080 },
         ops: { address: '0.0.0.0', port: 9092 },
         trustedHops: 0,
+        connections: { perAddress: 2_500, unauthenticatedIdleSeconds: 15 },
         maxConnections: 10_000,
         heapBytes: 1024 ** 3,
       });
       return `${heading}# Envoy's static configuration as a container of the default size gets it; src/envoy says why.\n${yaml(bootstrap)}`;
     },
   },
+  { path: 'src/envoy/connections.wasm', render: connectionsModule },
   ...customResources.map((resource) => ({
     // Not in the chart's crds/, which Helm reads at the first installation only: templates/crds.yaml takes them from here.
     path: `charts/weir/files/crds/${resource.plural}.yaml`,

@@ -96,7 +96,23 @@ export const settingsSchema = z.object({
       'Silence towards a caller, seconds, after which the answer is begun and kept alive: with comments on a stream, with white space before JSON.',
     ),
   WEIR_DRAIN_SECONDS: wholeNumber(0, 3600).default(30).describe('Time that open requests get to end when stopping.'),
+  WEIR_EDGE_HOST: z
+    .union([z.ipv4(), z.ipv6()], 'expected an IP address, such as 0.0.0.0')
+    .optional()
+    .describe(
+      'Address that Envoy listens on for callers; default: 127.0.0.1 for `weir start`, 0.0.0.0 for `weir envoy bootstrap`.',
+    ),
   WEIR_TRUSTED_HOPS: wholeNumber(0, 100).default(0).describe('Proxies in front of Envoy that are believed.'),
+  WEIR_CONNECTIONS_PER_ADDRESS: wholeNumber(0, 1_000_000)
+    .optional()
+    .describe(
+      'Connections that an address, or a /64 of IPv6, may have open at Envoy; further ones are closed. 0: any number, as behind trusted proxies; default: 2500, at most a third of all.',
+    ),
+  WEIR_UNAUTHENTICATED_IDLE_SECONDS: wholeNumber(0, 620)
+    .default(15)
+    .describe(
+      'Time without a request, seconds, after which Envoy closes a connection of which no request was authenticated yet; 0: 620 s as for all others, as behind trusted proxies.',
+    ),
   WEIR_TLS_CERTIFICATE_FILE: z.string().optional().describe('PEM file; the edge then speaks TLS only.'),
   WEIR_TLS_KEY_FILE: z.string().optional().describe('PEM file of its key.'),
   WEIR_WEB_SEARCH: searchProvider

@@ -2,6 +2,7 @@ import { systemClock } from './adapters/process/clock.ts';
 import { envoyAdmin } from './adapters/process/envoy-admin.ts';
 import { findEnvoy } from './adapters/process/find-envoy.ts';
 import { keepLogsSmall } from './adapters/process/log-file.ts';
+import { openFilesLimit } from './adapters/process/open-files-limit.ts';
 import { claimPort, type PortClaim } from './adapters/process/ports.ts';
 import { listenForStop, type StopSignals } from './adapters/process/stop-signals.ts';
 import { tieToThisProcess } from './adapters/process/tied-command.ts';
@@ -9,6 +10,7 @@ import { messageOf } from './core/message-of.ts';
 import { listModels, prepareCatalog } from './start/catalog-folder.ts';
 import { prepareDemoAccount } from './start/demo-account.ts';
 import { drainEdge } from './start/drain.ts';
+import { localAddressOf, readEdgeSettings } from './start/edge-settings.ts';
 import { writeEnvoyFiles } from './start/envoy-files.ts';
 import { startDemoEngine, startEnvoy, startService, type Surroundings } from './start/gateway.ts';
 import { greetingLines } from './start/greeting.ts';
@@ -58,16 +60,17 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   await using stack = new AsyncDisposableStack();
   const hurry = (graceMs: number): number => (now.aborted ? hurriedGraceMs : graceMs);
 
+  const edge = readEdgeSettings(process.env, { defaultHost: '127.0.0.1', openFiles: openFilesLimit() });
   const folders = await takeFolders(data, report);
   stack.defer(folders.release);
   stack.defer(keepLogsSmall(folders.logs, systemClock));
-  const port = await takePort(options.port);
+  const port = await takePort(options.port, edge.host);
   stack.defer(port.release);
   const around: Surroundings = { data, folders, report, stop, silenceMs };
 
   let place = await findPlace(source, { data, report, signal: stop });
   const binary = await findEnvoy({ env: process.env, report, signal: stop });
-  const envoy = writeEnvoyFiles({ run: folders.run, port: port.port, env: process.env });
+  const envoy = writeEnvoyFiles({ run: folders.run, port: port.port, edge, env: process.env });
   const admin = envoyAdmin(envoy.files.adminSocket);
   const command = await tieToThisProcess({ command: binary, args: envoy.args });
   const key = options.demo
@@ -84,14 +87,14 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   if (stop.aborted) return;
   const [ports] = await Promise.all([
     startService(around, catalog, (service) => stack.defer(() => service.stop(hurry(serviceGraceMs)))),
-    startEnvoy(around, { command, files: envoy.files, admin }, (edge) =>
-      stack.defer(() => edge.stop(hurry(envoyGraceMs))),
+    startEnvoy(around, { command, files: envoy.files, admin }, (started) =>
+      stack.defer(() => started.stop(hurry(envoyGraceMs))),
     ),
   ]);
   stack.defer(() => drainEdge(admin, { now, report }));
   if (stop.aborted) return;
 
-  const baseUrl = `${envoy.scheme}://127.0.0.1:${port.port}/v1`;
+  const baseUrl = `${envoy.scheme}://${localAddressOf(edge.host)}:${port.port}/v1`;
   const models = await listedModels(baseUrl, { expectSome, signal: stop });
   if (stop.aborted) return;
   if (expectSome && models.length === 0) report('No model is listed yet: no backend answers. See the logs.');
@@ -135,8 +138,10 @@ async function findPlace(
   return { catalog: { kind: 'folder', folder }, hasModels };
 }
 
-async function takePort(wanted: number): Promise<PortClaim> {
-  const claim = await claimPort(wanted);
+async function takePort(wanted: number, host: string): Promise<PortClaim> {
+  const claim = await claimPort(wanted, host);
+  if (claim === 'no-address')
+    throw new StartRefusal(`WEIR_EDGE_HOST: this machine has no address ${host} to listen on.`);
   if (claim === 'forbidden')
     throw new StartRefusal(`Port ${wanted} may not be used by this user; choose one above 1023 with --port.`);
   if (claim !== 'taken') return claim;

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import { envoyAdmin } from '../adapters/process/envoy-admin.ts';
+import { openFilesLimit } from '../adapters/process/open-files-limit.ts';
 import { runFolder } from '../envoy/run-folder.ts';
 import { finishRequests } from '../start/drain.ts';
+import { readEdgeSettings } from '../start/edge-settings.ts';
 import { writeEnvoyFiles } from '../start/envoy-files.ts';
 import { countOption } from './option-values.ts';
 
@@ -19,7 +21,7 @@ export function envoyCommand(program: Command): void {
     .description('write the configuration with which Envoy starts into the run folder, and print where it is')
     .option('--run <dir>', 'folder that Envoy and the service share (default: WEIR_RUN, else .weir/run)')
     .option('--port <n>', 'port for callers', countOption(1), 8080)
-    .option('--address <ip>', 'address that Envoy listens on; "::" for IPv6', '0.0.0.0')
+    .option('--address <ip>', 'address that Envoy listens on; "::" for IPv6 (default: WEIR_EDGE_HOST, else 0.0.0.0)')
     .option('--ops-port <n>', 'port of /livez, /readyz and /metrics of Envoy itself (default: none)', countOption(1))
     .option(
       '--ext-proc-port <n>',
@@ -29,13 +31,15 @@ export function envoyCommand(program: Command): void {
     .option('--memory <bytes>', 'what Envoy may have, at least 64 MiB (default: by the machine)', countOption(2 ** 26))
     .addHelpText(
       'after',
-      '\nFrom the environment: WEIR_TRUSTED_HOPS, WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE, as `weir serve --help` has them.',
+      '\nFrom the environment: WEIR_EDGE_HOST, WEIR_TRUSTED_HOPS, WEIR_CONNECTIONS_PER_ADDRESS, WEIR_UNAUTHENTICATED_IDLE_SECONDS,\nWEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE, as `weir serve --help` has them. Connections are kept within `ulimit -Hn`.',
     )
     .action((options: BootstrapFlags) => {
       const { memory, opsPort, extProcPort, port, address } = options;
+      const read = readEdgeSettings(process.env, { defaultHost: '0.0.0.0', openFiles: openFilesLimit() });
+      const edge = address === undefined ? read : { ...read, host: address };
       const { files } = writeEnvoyFiles({
         run: runOf(options),
-        ...{ port, address, env: process.env },
+        ...{ port, edge, env: process.env },
         ...(opsPort === undefined ? {} : { opsPort }),
         ...(extProcPort === undefined ? {} : { extProcPort }),
         ...(memory === undefined ? {} : { heapBytes: Math.floor(memory * heapShare) }),
@@ -62,7 +66,7 @@ export function envoyCommand(program: Command): void {
 interface BootstrapFlags {
   readonly run?: string;
   readonly port: number;
-  readonly address: string;
+  readonly address?: string;
   readonly opsPort?: number;
   readonly extProcPort?: number;
   readonly memory?: number;

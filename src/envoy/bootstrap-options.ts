@@ -1,3 +1,4 @@
+import type { ConnectionLimits } from './connection-limits.ts';
 import type { EdgeCertificate } from './edge-certificate.ts';
 
 /** What an operator decides about Envoy. Everything else follows from the design. */
@@ -21,6 +22,8 @@ export interface BootstrapOptions {
   readonly flood?: { readonly perSecond: number; readonly burst: number };
   /** `GET /v1/models` per client address (service specification §8). Default 60 a minute, burst 120. */
   readonly models?: { readonly perMinute: number; readonly burst: number };
+  /** Limits of one caller's connections; none by default. With some, the module must be in the run folder before Envoy starts. */
+  readonly connections?: ConnectionLimits;
   /** Open client connections of the whole process. */
   readonly maxConnections: number;
   /** Heap at which Envoy sheds load; it starts to save memory a little below. */

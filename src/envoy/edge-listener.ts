@@ -1,4 +1,5 @@
 import type { BootstrapOptions } from './bootstrap-options.ts';
+import { connectionFilters, requestFilters } from './connection-limits.ts';
 import { edgeTls } from './edge-certificate.ts';
 import { runFolder } from './run-folder.ts';
 import { serviceCluster } from './service-cluster.ts';
@@ -24,6 +25,7 @@ const receivedHeader = 'x-weir-received';
  */
 export function edgeListener(options: BootstrapOptions): JsonObject {
   const { address, port, tls } = options.edge;
+  const files = runFolder(options.runFolder);
   return {
     name: 'edge',
     traffic_direction: 'INBOUND',
@@ -35,10 +37,13 @@ export function edgeListener(options: BootstrapOptions): JsonObject {
         ...(tls === undefined
           ? {}
           : {
-              transport_socket: edgeTls(runFolder(options.runFolder).edgeCertificateFile),
+              transport_socket: edgeTls(files.edgeCertificateFile),
               transport_socket_connect_timeout: '10s',
             }),
-        filters: [connectionManager(options)],
+        filters: [
+          ...connectionFilters(options.connections, files.connectionsModule),
+          connectionManager(options, files.connectionsModule),
+        ],
       },
     ],
   };
@@ -56,7 +61,7 @@ const deadPeers: readonly JsonObject[] = [
   { description: 'TCP_USER_TIMEOUT (ms)', level: 6, name: 18, int_value: 300_000, state: 'STATE_PREBIND' },
 ];
 
-function connectionManager(options: BootstrapOptions): JsonObject {
+function connectionManager(options: BootstrapOptions, connectionsModule: string): JsonObject {
   return extension(
     'envoy.filters.network.http_connection_manager',
     'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
@@ -72,6 +77,7 @@ function connectionManager(options: BootstrapOptions): JsonObject {
       ...timeouts,
       early_header_mutation_extensions: [dropInternalHeaders],
       http_filters: [
+        ...requestFilters(options.connections, connectionsModule),
         floodLimit(options.flood ?? { perSecond: 5_000, burst: 10_000 }),
         shedFilter,
         modelsLimitFilter(),

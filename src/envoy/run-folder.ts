@@ -10,6 +10,8 @@ export interface RunFolder {
   readonly clustersFolder: string;
   readonly clustersFile: string;
   readonly bootstrapFile: string;
+  /** The code of the limits of connections (connection-limits.ts). */
+  readonly connectionsModule: string;
   /** Where Envoy finds the edge's certificate, if it has one (edge-certificate.ts). */
   readonly edgeCertificateFile: string;
 }
@@ -37,6 +39,7 @@ export function runFolder(folder: string): RunFolder {
     clustersFolder: `${base}/clusters`,
     clustersFile: `${base}/clusters/clusters.json`,
     bootstrapFile: `${base}/bootstrap.json`,
+    connectionsModule: `${base}/connections.wasm`,
     edgeCertificateFile: `${base}/edge-certificate.json`,
   };
 }

@@ -1,12 +1,14 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import { messageOf } from '../core/message-of.ts';
 import { envoyArguments } from '../envoy/arguments.ts';
 import { renderBootstrap } from '../envoy/bootstrap.ts';
 import { renderClusters } from '../envoy/clusters.ts';
+import { connectionsModule } from '../envoy/connection-limits.ts';
 import { type EdgeCertificate, renderEdgeCertificate } from '../envoy/edge-certificate.ts';
 import { runFolder, type RunFolder } from '../envoy/run-folder.ts';
+import type { EdgeSettings } from './edge-settings.ts';
 import { StartRefusal } from './refusal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -22,21 +24,21 @@ const gibibyte = 1024 ** 3;
 export interface EnvoyFilesOptions {
   readonly run: string;
   readonly port: number;
-  /** Of the edge; default: every one of IPv4. */
-  readonly address?: string;
+  readonly edge: EdgeSettings;
   /** Where probes and Prometheus reach Envoy, if anywhere. */
   readonly opsPort?: number;
   /** Where another Envoy reaches the service, if any does. */
   readonly extProcPort?: number;
   /** What Envoy's heap may take; default: a quarter of the machine, because the service and the demo engine live on it, too. */
   readonly heapBytes?: number;
-  /** WEIR_TRUSTED_HOPS, WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE. */
+  /** WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE. */
   readonly env: Environment;
 }
 
 /** Writes what Envoy reads at its start, and says how to call it. Throws StartRefusal on a bad setting. */
 export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
-  const { run, port, address = '0.0.0.0', opsPort, extProcPort, heapBytes = quarterOfMachine(), env } = options;
+  const { run, port, edge, opsPort, extProcPort, heapBytes = quarterOfMachine(), env } = options;
+  const address = edge.host;
   const files = runFolder(run);
   const tls = readTls(env);
   const bootstrap = renderBootstrap({
@@ -44,14 +46,16 @@ export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
     edge: { address, port, ...(tls === undefined ? {} : { tls }) },
     ...(opsPort === undefined ? {} : { ops: { address, port: opsPort } }),
     ...(extProcPort === undefined ? {} : { extProc: { address, port: extProcPort } }),
-    trustedHops: readCount(env, 'WEIR_TRUSTED_HOPS') ?? 0,
-    maxConnections: 20_000,
+    trustedHops: edge.trustedHops,
+    ...(edge.connections === undefined ? {} : { connections: edge.connections }),
+    maxConnections: edge.maxConnections,
     heapBytes,
   });
   mkdirSync(files.clustersFolder, { recursive: true, mode: 0o700 });
   writeFileSync(files.bootstrapFile, JSON.stringify(bootstrap, undefined, 2), { mode: 0o600 });
   if (tls !== undefined)
     writeFileSync(files.edgeCertificateFile, JSON.stringify(renderEdgeCertificate(tls)), { mode: 0o600 });
+  copyFileSync(connectionsModule, files.connectionsModule);
   // Envoy wants the file to be there; the service replaces it as soon as it has read the catalog.
   writeFileSync(files.clustersFile, JSON.stringify(renderClusters([], 'none')), { mode: 0o600 });
   // The service does most of the work of a request, on one core per process: half of the cores are enough for Envoy.
@@ -99,11 +103,4 @@ function readPem(name: string, file: string): Buffer {
   } catch (error) {
     throw new StartRefusal(`${name}: ${file} cannot be read.`, { cause: error });
   }
-}
-
-function readCount(env: Environment, name: string): number | undefined {
-  const text = env[name] ?? '';
-  if (text === '') return undefined;
-  if (!/^\d{1,2}$/.test(text)) throw new StartRefusal(`${name}: expected a whole number from 0 to 99, got "${text}".`);
-  return Number(text);
 }

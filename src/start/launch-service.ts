@@ -14,8 +14,11 @@ const main = fileURLToPath(new URL('../main.ts', import.meta.url));
 const notForTheService = {
   WEIR_TLS_CERTIFICATE_FILE: undefined,
   WEIR_TLS_KEY_FILE: undefined,
+  WEIR_EDGE_HOST: undefined,
   WEIR_TRUSTED_HOPS: undefined,
   WEIR_WATCHDOG_SECONDS: undefined,
+  WEIR_CONNECTIONS_PER_ADDRESS: undefined,
+  WEIR_UNAUTHENTICATED_IDLE_SECONDS: undefined,
   WEIR_UPSTREAM_KEY: undefined,
 } as const;
 

@@ -54,8 +54,9 @@ Starts the gateway on this machine: Envoy, the service and, unless told otherwis
   --help                  this text
 
 Settings from the environment: ENVOY_PATH (the Envoy to use), WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE (PEM;
-callers then use https), WEIR_TRUSTED_HOPS (proxies in front), WEIR_WATCHDOG_SECONDS (a service or an Envoy that has not
-answered for so long is ended and started again; default 15, 0: never), and those of \`weir serve --help\`.`;
+callers then use https), WEIR_EDGE_HOST (address for callers, default 127.0.0.1; 0.0.0.0 lets other machines call),
+WEIR_TRUSTED_HOPS (proxies in front), WEIR_WATCHDOG_SECONDS (a service or an Envoy that has not answered for so long is
+ended and started again; default 15, 0: never), and those of \`weir serve --help\`.`;
 
 const flags = {
   manifests: { type: 'string' },

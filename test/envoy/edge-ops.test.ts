@@ -109,7 +109,7 @@ describe('weir envoy bootstrap', () => {
     const folder = await mkdtemp(join(tmpdir(), 'weir-'));
     const flags = ['--port', '8443', '--ops-port', '9099', '--address', '::', '--memory', '536870912'];
     const { code, stdout } = await runWeir(['envoy', 'bootstrap', ...flags], {
-      env: { WEIR_RUN: folder, WEIR_TRUSTED_HOPS: '2' },
+      env: { WEIR_RUN: folder, WEIR_TRUSTED_HOPS: '2', WEIR_EDGE_HOST: '127.0.0.9' },
     });
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${folder}/bootstrap.json\n` });
     const bootstrap = await readFile(join(folder, 'bootstrap.json'), 'utf8');
@@ -118,12 +118,32 @@ describe('weir envoy bootstrap', () => {
     }
     expect(bootstrap).toContain(`"max_heap_size_bytes": ${Math.floor(536_870_912 * 0.8)}`);
     expect(await readFile(join(folder, 'clusters', 'clusters.json'), 'utf8')).toContain('"resources":[]');
+    // Behind proxies nobody is held to the connections of one caller.
+    expect(bootstrap).not.toContain('weir.connections');
+    await rm(folder, { recursive: true });
+  });
+
+  it('takes address and limits from the settings, and puts what Envoy needs for them beside', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'weir-'));
+    const { code } = await runWeir(['envoy', 'bootstrap'], {
+      env: {
+        ...{ WEIR_RUN: folder, WEIR_EDGE_HOST: '127.0.0.9' },
+        ...{ WEIR_CONNECTIONS_PER_ADDRESS: '77', WEIR_UNAUTHENTICATED_IDLE_SECONDS: '5' },
+      },
+    });
+    expect(code).toBe(0);
+    const bootstrap = await readFile(join(folder, 'bootstrap.json'), 'utf8');
+    expect(bootstrap).toContain('"address": "127.0.0.9"');
+    expect(bootstrap).toContain('connections 77 5');
+    expect((await readFile(join(folder, 'connections.wasm'))).subarray(0, 4).toString('latin1')).toBe('\0asm');
     await rm(folder, { recursive: true });
   });
 
   it.each([
     [['--memory', '512Mi'], {}, "option '--memory <bytes>' argument '512Mi' is invalid. It must be a whole number"],
     [['--port', '0'], {}, "option '--port <n>' argument '0' is invalid"],
+    [[], { WEIR_EDGE_HOST: 'all' }, 'WEIR_EDGE_HOST: expected an IP address'],
+    [[], { WEIR_CONNECTIONS_PER_ADDRESS: '-1' }, 'WEIR_CONNECTIONS_PER_ADDRESS: expected a whole number'],
     [[], { WEIR_TRUSTED_HOPS: 'two' }, 'WEIR_TRUSTED_HOPS: expected a whole number from 0 to 99'],
     [[], { WEIR_TLS_KEY_FILE: '/nowhere' }, 'WEIR_TLS_CERTIFICATE_FILE: expected a PEM file'],
     [

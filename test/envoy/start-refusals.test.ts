@@ -152,3 +152,12 @@ test('a data folder that cannot be made is named', async () => {
   expect(code).toBe(1);
   expect(stderr).toContain(`The data folder ${file} cannot be used`);
 });
+
+test.each([
+  ['localhost', 'WEIR_EDGE_HOST: expected an IP address'],
+  ['203.0.113.1', 'WEIR_EDGE_HOST: this machine has no address 203.0.113.1'],
+])('an edge on %s is refused by the name of its setting', async (host, message) => {
+  const { code, stderr } = await refusal([], { WEIR_EDGE_HOST: host });
+  expect(code).toBe(1);
+  expect(stderr).toContain(message);
+});

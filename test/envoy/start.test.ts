@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { allGone, chat, newDataFolder, removeStarts, runStart, socketsIn, start } from '../support/start.ts';
@@ -30,6 +32,43 @@ test('serves the demo, prints a key and a curl that works, and Ctrl-C leaves not
   await allGone(pids, 0);
   expect(socketsIn(gateway.data)).toEqual([]);
   await expect(fetch(gateway.baseUrl)).rejects.toThrow('fetch failed');
+});
+
+test('serves this machine alone, unless WEIR_EDGE_HOST says otherwise', async () => {
+  const own = await start([]);
+  const { port } = new URL(own.baseUrl);
+  await expect(fetch(`http://127.0.0.2:${port}/healthz`)).rejects.toThrow('fetch failed');
+  await own.stop();
+  const open = await start([], { env: { WEIR_EDGE_HOST: '0.0.0.0' } });
+  expect(new URL(open.baseUrl).hostname).toBe('127.0.0.1');
+  expect((await fetch(open.baseUrl.replace('127.0.0.1', '127.0.0.2').replace('/v1', '/healthz'))).status).toBe(200);
+  await open.stop();
+  const elsewhere = await start([], { env: { WEIR_EDGE_HOST: '127.0.0.3' } });
+  expect(new URL(elsewhere.baseUrl).hostname).toBe('127.0.0.3');
+  expect((await chat(elsewhere, {})).status).toBe(200);
+});
+
+test('keeps the connection of a caller with a key, and closes that of one without', async () => {
+  const gateway = await start([], { env: { WEIR_UNAUTHENTICATED_IDLE_SECONDS: '2' } });
+  const { hostname, port } = new URL(gateway.baseUrl);
+  const ask = async (key: string) => {
+    const socket = connect(Number(port), hostname);
+    const body = JSON.stringify({ model: 'demo/chat', messages: [{ role: 'user', content: 'Hello!' }] });
+    socket.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    socket.resume();
+    return { socket, status: answer.toString().split(' ')[1] };
+  };
+  const known = await ask(gateway.key);
+  const stranger = await ask('sk-weir-wrong');
+  expect([known.status, stranger.status]).toEqual(['200', '401']);
+  await once(stranger.socket, 'close');
+  expect(known.socket.readyState).toBe('open');
+  const closed = once(known.socket, 'close');
+  known.socket.destroy();
+  await closed;
 });
 
 test('the next start on the same folder prints the same key', async () => {

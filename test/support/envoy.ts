@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { findEnvoy } from '../../src/adapters/process/find-envoy.ts';
 import { envoyArguments } from '../../src/envoy/arguments.ts';
 import type { BootstrapOptions } from '../../src/envoy/bootstrap-options.ts';
 import { renderBootstrap } from '../../src/envoy/bootstrap.ts';
+import { connectionsModule } from '../../src/envoy/connection-limits.ts';
 import { renderClusters } from '../../src/envoy/clusters.ts';
 import { renderEdgeCertificate } from '../../src/envoy/edge-certificate.ts';
 import { type RunFolder, runFolder } from '../../src/envoy/run-folder.ts';
@@ -36,6 +37,8 @@ export async function startEnvoy(
     readonly concurrency?: number;
     /** Starts with the clusters file that is there. */
     readonly keepClusters?: boolean;
+    /** The bootstrap as Envoy gets it, from the one of ours: for twins without a protection. */
+    readonly change?: (bootstrap: string) => string;
     /** Sockets of several services, in place of the one in the run folder: each request goes to one of them by turns. */
     readonly services?: readonly string[];
     /** In place of the time that a whole request may take to arrive. */
@@ -47,6 +50,7 @@ export async function startEnvoy(
   const files = runFolder(folder);
   await mkdir(files.clustersFolder, { recursive: true });
   if (options.keepClusters !== true) await writeFile(files.clustersFile, JSON.stringify(renderClusters([], 'none')));
+  if (options.connections !== undefined) await copyFile(connectionsModule, files.connectionsModule);
   if (options.edge?.tls !== undefined)
     await writeFile(files.edgeCertificateFile, JSON.stringify(renderEdgeCertificate(options.edge.tls)));
   const bootstrap = (port: number): string => {
@@ -63,7 +67,7 @@ export async function startEnvoy(
     const endpoint = (path: string): string => JSON.stringify({ endpoint: { address: { pipe: { path } } } });
     const all = (options.services ?? [files.extprocSocket]).map(endpoint).join(',');
     const { requestTimeout = '600s' } = options;
-    return rendered
+    return (options.change?.(rendered) ?? rendered)
       .replace(endpoint(files.extprocSocket), all)
       .replace('"request_timeout":"600s"', `"request_timeout":"${requestTimeout}"`);
   };

@@ -114,6 +114,8 @@ spec:
       env:
         - {name: WEIR_RUN, value: /run/weir}
         - {name: WEIR_TRUSTED_HOPS, value: {{ .Values.edge.trustedHops | quote }}}
+        - {name: WEIR_CONNECTIONS_PER_ADDRESS, value: {{ .Values.edge.connectionsPerAddress | int | quote }}}
+        - {name: WEIR_UNAUTHENTICATED_IDLE_SECONDS, value: {{ .Values.edge.unauthenticatedIdleSeconds | quote }}}
         {{- if $tls }}
         - {name: WEIR_TLS_CERTIFICATE_FILE, value: /etc/weir/tls/tls.crt}
         - {name: WEIR_TLS_KEY_FILE, value: /etc/weir/tls/tls.key}

@@ -7,29 +7,30 @@ export interface PortClaim {
 }
 
 /** Why a port cannot be had. */
-export type PortRefusal = 'taken' | 'forbidden';
+export type PortRefusal = 'taken' | 'forbidden' | 'no-address';
 
 const attempts = 20;
 
-/** Claims the port, or any free one for 0. */
-export async function claimPort(port: number): Promise<PortClaim | PortRefusal> {
-  if (port !== 0) return claimExactly(port);
+/** Claims the port for a listener on the address, or any free one for 0. */
+export async function claimPort(port: number, listener: string): Promise<PortClaim | PortRefusal> {
+  if (port !== 0) return claimExactly(port, listener);
   for (let attempt = 0; attempt < attempts; attempt += 1) {
-    const claim = await claimExactly(await freePort());
-    if (typeof claim === 'object') return claim;
+    const claim = await claimExactly(await freePort(), listener);
+    if (claim !== 'taken') return claim;
   }
   return 'taken';
 }
 
-async function claimExactly(port: number): Promise<PortClaim | PortRefusal> {
+async function claimExactly(port: number, listener: string): Promise<PortClaim | PortRefusal> {
   // Between this check and Envoy's bind another start could pass the same check, so the claim is made first.
   const claim = await claimName(port);
   if (claim === undefined) return 'taken';
   // A program on 127.0.0.1 alone leaves 0.0.0.0 free on some systems, and the other way round.
-  for (const host of ['0.0.0.0', '127.0.0.1']) {
+  for (const host of new Set([listener, '0.0.0.0', '127.0.0.1'])) {
     const code = await tryBind(port, host);
     if (code === undefined) continue;
     claim.release();
+    if (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT') return 'no-address';
     return code === 'EACCES' ? 'forbidden' : 'taken';
   }
   return { port, release: claim.release };
