@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts';
-import { type AnswerEvent, type EngineError, type Fault, isOutput } from '../core/event.ts';
+import { type AnswerEvent, type Fault, isOutput } from '../core/event.ts';
 import type { AttemptEnd, AttemptRecord, Health } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
@@ -10,6 +10,7 @@ import { type Action, decide, type Happening, newRace } from './decide.ts';
 import type { PreparedAttempt } from './prepared-attempt.ts';
 import type { HedgeBudget } from './hedge-budget.ts';
 import { createHedgeWatch } from './hedge-watch.ts';
+import { type Refusal, refusalOf } from './refusal.ts';
 import { type Join, joinNothing } from './join.ts';
 
 export interface StrandOptions {
@@ -37,8 +38,8 @@ export type StrandEnd =
   | { readonly kind: 'complete'; readonly planned: PlannedRoute }
   /** It failed after output had been delivered. */
   | { readonly kind: 'broken'; readonly planned: PlannedRoute }
-  /** No route delivered. `refusedFor`: they all gave the same reason. */
-  | { readonly kind: 'exhausted'; readonly refusedFor?: EngineError }
+  /** No route delivered. `isPartial`: not every route of the plan was asked. */
+  | ({ readonly kind: 'exhausted'; readonly isPartial: boolean } & Refusal)
   | { readonly kind: 'crashed'; readonly error: unknown };
 
 export interface StrandListener {
@@ -79,7 +80,7 @@ export function startStrand(options: StrandOptions, listener: StrandListener): S
   const { routes, stream, health, clock } = options;
   const hedging = createHedgeWatch(options);
   const lives = new Map<number, Live>();
-  const refusals = new Set<EngineError | undefined>();
+  const faults: Fault[] = [];
   const happenings: Happening[] = [];
   let race = newRace(routes.length);
   /** A whole answer that is not of the form asked for: better than none, when no route gives a better one. */
@@ -158,8 +159,7 @@ export function startStrand(options: StrandOptions, listener: StrandListener): S
           end({ kind: 'complete', planned: tolerable.planned });
           return;
         }
-        const [refusedFor, ...others] = refusals;
-        end({ kind: 'exhausted', ...(refusedFor === undefined || others.length > 0 ? {} : { refusedFor }) });
+        end({ kind: 'exhausted', isPartial: made < routes.length, ...refusalOf(faults) });
         return;
       }
     }
@@ -246,7 +246,7 @@ export function startStrand(options: StrandOptions, listener: StrandListener): S
   /** The attempt is no good: another one is to be made. */
   function pass({ route, planned }: Live, fault: Fault): void {
     lives.delete(route);
-    refusals.add(fault.engineError);
+    faults.push(fault);
     options.failed(planned, fault);
     happen({ kind: 'failed', route });
   }

@@ -112,7 +112,7 @@ describe('availability', () => {
   const not: Partial<Outcome>[] = [
     { kind: 'failed' },
     { kind: 'failed', refusedFor: 'overloaded' },
-    { kind: 'failed', refusedFor: 'bad-request' },
+    { kind: 'failed', refusedFor: 'not-found' },
     { kind: 'interrupted' },
     { kind: 'incomplete' },
   ];
@@ -137,6 +137,25 @@ describe('availability', () => {
       performance.outcome(sampleOutcome({ modelId: tiny.id, kind: 'failed', refusedFor: 'context-length' }));
     }
     expect(standing()).toEqual({ listed: true });
+  });
+});
+
+describe('a failure that may be the request’s own fault', () => {
+  const reasons = ['bad-request', 'structure', 'repeated-failure', 'disputed'] as const;
+
+  it.each(reasons)('(%s) does not count while one caller alone has it', (refusedFor) => {
+    const { end, standing } = begin();
+    end(20, { keyId: 'key_other' });
+    end(200, { keyId: 'key_one', kind: 'failed', refusedFor });
+    expect(standing()).toMatchObject({ listed: true, availability: 1 });
+  });
+
+  it.each(reasons)('(%s) counts once another caller’s requests mostly fail, too', (refusedFor) => {
+    const { end, standing } = begin();
+    end(20, { keyId: 'key_third' });
+    end(3, { keyId: 'key_other', kind: 'failed', refusedFor });
+    end(20, { keyId: 'key_one', kind: 'failed', refusedFor });
+    expect(standing()).toMatchObject({ listed: false, availability: 0.5 });
   });
 });
 
