@@ -10,6 +10,7 @@ import { steadyHealth } from '../test/support/steady-health.ts';
 import { createMemoryLimits } from './adapters/limits/memory.ts';
 import { createAddressGate } from './admission/address-gate.ts';
 import { createHedgeBudget } from './dispatch/hedge-budget.ts';
+import { createStructureRetries } from './dispatch/structure-retries.ts';
 import { overloadLimits } from './admission/overload.ts';
 import { createSnapshots } from './catalog/snapshots.ts';
 import type { Credential, Outcome } from './core/account.ts';
@@ -95,6 +96,7 @@ function begin(options: BeginOptions = {}) {
       health: { ...steadyHealth(), ...neverSeen },
       affinity: createAffinity({ secret: 'x' }),
       hedges: createHedgeBudget(),
+      structureRetries: createStructureRetries({ clock }),
       structures: { check: () => Promise.resolve({ kind: 'sound' }) },
       random: () => 0,
       newId: () => `${(ids += 1)}`,

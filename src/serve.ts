@@ -38,6 +38,7 @@ import { renderClusters } from './envoy/clusters.ts';
 import { runFolder } from './envoy/run-folder.ts';
 import { databaseLocation } from './commands/database-location.ts';
 import { createHedgeBudget } from './dispatch/hedge-budget.ts';
+import { createStructureRetries } from './dispatch/structure-retries.ts';
 import { followCatalog } from './follow-catalog.ts';
 import { createPipeline, type Pipeline } from './pipeline.ts';
 import { prepareHere } from './prepare.ts';
@@ -224,6 +225,7 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     health,
     affinity: createAffinity({ secret: randomUUID() }),
     hedges: createHedgeBudget(),
+    structureRetries: createStructureRetries({ clock: systemClock }),
     structures,
     ...(search === undefined ? {} : { search }),
     telemetry: createTelemetry(log, { metrics, measured }),

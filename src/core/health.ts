@@ -5,6 +5,17 @@ import type { Fault } from './event.ts';
 /** What a route can get wrong in form while it answers: each is judged, penalised and probed for itself. */
 export type StructuralCapability = 'tools' | StructuredFormat;
 
+/** What the check of an answer's structure found of one capability. */
+export interface StructureFinding {
+  readonly capability: StructuralCapability;
+  /** `defective`: by the route's fault. `missed`: perhaps by the request's own, which may ask for what no answer can have. */
+  readonly verdict: 'sound' | 'defective' | 'missed';
+  /** Id of the API key whose request it was. */
+  readonly caller: string;
+  /** A digest of what was asked for: requests with the same schemas have the same. */
+  readonly asked: () => number;
+}
+
 /** How an attempt ended, as far as it tells something about its route. */
 export type AttemptEnd =
   /** The answer is whole. `tokens`: output tokens, where they are known. */
@@ -45,5 +56,5 @@ export interface Health {
   /** Whether the route has been ejected: an attempt that still waits there for its first output is better made elsewhere. */
   readonly isOut: (route: Route) => boolean;
   /** What the check of an answer's structure found. */
-  readonly structure: (route: Route, capability: StructuralCapability, sound: boolean) => void;
+  readonly structure: (route: Route, finding: StructureFinding) => void;
 }

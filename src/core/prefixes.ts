@@ -88,6 +88,19 @@ function digestOf({ first, second }: Rolling): number {
   return ((high ^ (high >>> 16)) >>> 11) * 2 ** 32 + ((low ^ (low >>> 15)) >>> 0);
 }
 
+/** Characters of a piece of text that are fed at once: never more than there is room for. */
+const pieceCharacters = 16 * 1024;
+
+/** A digest of a whole text: equal ones have equal digests. Use it for preference alone, as those of `prefixesOf`. */
+export function textDigest(text: string): number {
+  const rolling: Rolling = { first: 0x243f6a88, second: 0x13198a2e, bytes: 0 };
+  for (let at = 0; at < text.length; at += pieceCharacters) {
+    feedText(rolling, marks.text, text.slice(at, at + pieceCharacters));
+    rolling.bytes = 0;
+  }
+  return digestOf(rolling);
+}
+
 /**
  * Digests of how a request's prompt begins, shortest first: its tools and leading system messages, then with each message
  * that follows, wherever that is a kilobyte at least. Equal beginnings for the same model have equal digests; different ones

@@ -4,7 +4,7 @@ import { createFakeUpstream, type FakeCall } from '../../test/support/fake-upstr
 import { modelOf, plannedOfAll } from '../../test/support/route-of.ts';
 import { steadyHealth } from '../../test/support/steady-health.ts';
 import type { Resume } from '../core/capability.ts';
-import type { AnswerEvent, ReadStep, ResponseReader } from '../core/event.ts';
+import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../core/event.ts';
 import type { AttemptEnd, Health } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
@@ -349,7 +349,12 @@ describe('a route without room', () => {
 });
 
 describe('a whole answer that is judged', () => {
-  const defect: StructuralDefect = { capability: 'json_object', detail: 'no JSON', isTolerable: false };
+  const defect: StructuralDefect = {
+    capability: 'json_object',
+    detail: 'no JSON',
+    isTolerable: false,
+    missesSchema: false,
+  };
 
   it('is retried on another route when it is malformed, and nothing of it is delivered', async () => {
     const run = begin({
@@ -371,6 +376,14 @@ describe('a whole answer that is judged', () => {
     run.says(1, '0:bad 0!').end();
     expect(await run.ended).toMatchObject({ kind: 'failed', attempts: 2 });
     expect(run.delivered).toEqual([]);
+  });
+
+  it('is not retried where no retry is left for it', async () => {
+    const mayRetry = ({ kind }: Fault): boolean => kind !== 'structure';
+    const run = begin({ asked: { stream: false }, mayRetry, judge: () => Promise.resolve(defect) });
+    run.says(0, '0:bad 0!').end();
+    expect(await run.ended).toMatchObject({ kind: 'failed', attempts: 1, refusedFor: 'structure', isPartial: true });
+    expectQuiet(run);
   });
 
   it('that somebody can make use of is relayed when no route does better', async () => {

@@ -35,6 +35,8 @@ export interface DispatchOptions {
   readonly continuationOf: (planned: PlannedRoute) => ContinuationAbility;
   /** Judges an answer that is not streamed before any of it is delivered. */
   readonly judge?: (events: readonly AnswerEvent[], planned: PlannedRoute) => Promise<StructuralDefect | undefined>;
+  /** Whether another route may be asked after this fault, before anything was delivered. Undefined: always. */
+  readonly mayRetry?: ((fault: Fault) => boolean) | undefined;
   readonly asked: {
     readonly stream: boolean;
     readonly choices: number;

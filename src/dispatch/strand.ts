@@ -20,6 +20,8 @@ export interface StrandOptions {
   readonly prepare: (planned: PlannedRoute) => PreparedAttempt | undefined;
   /** Judges a whole answer before anything of it is delivered; undefined: it is fine, or nobody can tell. */
   readonly judge?: (events: readonly AnswerEvent[], planned: PlannedRoute) => Promise<StructuralDefect | undefined>;
+  /** Whether another route may be asked after this fault. Undefined: always. */
+  readonly mayRetry?: ((fault: Fault) => boolean) | undefined;
   readonly resumes: boolean;
   readonly stream: boolean;
   readonly hedging: boolean;
@@ -248,7 +250,9 @@ export function startStrand(options: StrandOptions, listener: StrandListener): S
     lives.delete(route);
     faults.push(fault);
     options.failed(planned, fault);
-    happen({ kind: 'failed', route });
+    // What may be spent on further attempts is not asked for where there are none.
+    const isLast = race.next < routes.length && options.mayRetry?.(fault) === false;
+    happen({ kind: 'failed', route, isLast });
   }
 
   function complete(live: Live): void {
