@@ -13,6 +13,7 @@ import { chatErrors } from './dialects/chat/read-error.ts';
 import { readResponseAs } from './dialects/chat/read-response-as.ts';
 import { capabilitiesOf, inlineReasoningOf } from './dialects/engines/engines.ts';
 import type { HedgeBudget } from './dispatch/hedge-budget.ts';
+import { createRetryPolicy } from './dispatch/retry-policy.ts';
 import { type Dispatch, dispatch } from './dispatch/run.ts';
 import type { StructureRetries } from './dispatch/structure-retries.ts';
 import { upstreamCall } from './dispatch/upstream-call.ts';
@@ -64,6 +65,12 @@ export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
   });
   const newToolId = (): string => dialect.idPrefixes.toolCall + newId();
   const readOptions = { toolNames: new Set(tools.map((tool) => tool.name)), newToolId };
+  const prompt = prepared.shape.digest;
+  const policy = createRetryPolicy({
+    failedOn: health.failedOn(prompt),
+    routes: plan.routes.length,
+    spend: () => structureRetries.spend(caller),
+  });
   const running = dispatch({
     ...{ plan, upstream, clock, health, hedges, signal },
     errors: chatErrors,
@@ -83,7 +90,7 @@ export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
       return { mark, reasoning: continuesReasoning };
     },
     ...(judge === undefined || stream ? {} : { judge: (events, { route }) => judge.whole(events, route) }),
-    mayRetry: (fault) => fault.kind !== 'structure' || structureRetries.spend(caller),
+    ...{ prompt, mayRetry: policy.mayRetry },
     deliver: (events) => {
       if (stream) judge?.take(events);
       ask.deliver(events);
@@ -91,11 +98,10 @@ export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
     attempting: (route, reason) => telemetry.attempt(requestId, route.id, reason),
     failed: (route, fault) => telemetry.fault(requestId, route.id, fault),
   });
-  if (judge === undefined) return running;
   const ended = running.ended.then((end) => {
-    if (!stream) judge.close();
-    else if (end.kind === 'completed' && !end.resumed) judge.streamed(end.route);
-    return end;
+    if (!stream) judge?.close();
+    else if (end.kind === 'completed' && !end.resumed) judge?.streamed(end.route);
+    return policy.explain(end);
   });
   return { ...running, ended };
 }

@@ -1,7 +1,7 @@
 import type { RequestTarget } from './core/capability.ts';
 import type { Surface } from './core/dialect.ts';
 import { Failure } from './core/failure.ts';
-import { prefixesOf } from './core/prefixes.ts';
+import { prefixesOf, promptDigest } from './core/prefixes.ts';
 import type { PreparedRequest } from './core/prepared.ts';
 import type { Request } from './core/request.ts';
 import type { PromptShape, Tokenizers } from './core/tokenizer.ts';
@@ -67,7 +67,10 @@ function shapeOf(request: Request, size: Size): PromptShape {
     if (Array.isArray(message.content)) for (const part of message.content) if (part.type === 'image') images += 1;
     if (message.role === 'assistant') toolCalls += message.toolCalls?.length ?? 0;
   }
-  return { ...size, messages: messages.length, tools: tools.length, toolCalls, images, prefixes: prefixesOf(request) };
+  return {
+    ...{ ...size, messages: messages.length, tools: tools.length, toolCalls, images },
+    ...{ prefixes: prefixesOf(request), digest: promptDigest(request) },
+  };
 }
 
 /** Writes the body for an engine. Throws `invalid_request` when something in it is nested too deeply to be written. */

@@ -148,6 +148,11 @@ export interface Fault {
   readonly retryAfterSeconds?: number;
 }
 
+/** Whether an engine says that it failed by itself, with nothing in front of it: a prompt may have brought it to that. */
+export function isEngineFailure({ kind, engineError, status = 500 }: Fault): boolean {
+  return (kind === 'status' || kind === 'engine-error') && engineError === 'other' && status === 500;
+}
+
 /** What a reader made of one piece of an engine's answer. */
 export interface ReadStep {
   readonly events: readonly AnswerEvent[];

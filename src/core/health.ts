@@ -34,6 +34,12 @@ export interface AttemptRecord {
   readonly ended: (end: AttemptEnd) => void;
 }
 
+export interface BeginOptions {
+  readonly stream: boolean;
+  /** Digest of the prompt. Undefined: each failure counts. */
+  readonly prompt?: number | undefined;
+}
+
 /** How long to wait for an attempt's first output before another route is asked too. */
 export interface HedgeAdvice {
   readonly afterMs: number;
@@ -47,7 +53,9 @@ export interface Health {
    * Begins an attempt, counted against the route's capacity until it has ended. Undefined when the route has become full or
    * has been ejected since the plan was made, or when its one probe is already under way: take the next route.
    */
-  readonly begin: (route: Route, options: { readonly stream: boolean }) => AttemptRecord | undefined;
+  readonly begin: (route: Route, options: BeginOptions) => AttemptRecord | undefined;
+  /** On how many routes engines failed by themselves on this prompt lately, as long as no route has answered it. */
+  readonly failedOn: (prompt: number) => number;
   /** When to hedge an attempt on `route` that has `others` behind it; undefined: never (no other, or off under load). */
   readonly hedge: (
     route: Route,

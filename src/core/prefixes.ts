@@ -88,19 +88,6 @@ function digestOf({ first, second }: Rolling): number {
   return ((high ^ (high >>> 16)) >>> 11) * 2 ** 32 + ((low ^ (low >>> 15)) >>> 0);
 }
 
-/** Characters of a piece of text that are fed at once: never more than there is room for. */
-const pieceCharacters = 16 * 1024;
-
-/** A digest of a whole text: equal ones have equal digests. Use it for preference alone, as those of `prefixesOf`. */
-export function textDigest(text: string): number {
-  const rolling: Rolling = { first: 0x243f6a88, second: 0x13198a2e, bytes: 0 };
-  for (let at = 0; at < text.length; at += pieceCharacters) {
-    feedText(rolling, marks.text, text.slice(at, at + pieceCharacters));
-    rolling.bytes = 0;
-  }
-  return digestOf(rolling);
-}
-
 /**
  * Digests of how a request's prompt begins, shortest first: its tools and leading system messages, then with each message
  * that follows, wherever that is a kilobyte at least. Equal beginnings for the same model have equal digests; different ones
@@ -125,4 +112,53 @@ export function prefixesOf({ modelId, messages, tools }: Request): readonly numb
   }
   if (isLeading && rolling.bytes >= leastBytes) prefixes.push(digestOf(rolling));
   return prefixes;
+}
+
+/** Characters of a piece of text that are fed at once: never more than there is room for. */
+const pieceCharacters = 16 * 1024;
+
+const fresh = (): Rolling => ({ first: 0x243f6a88, second: 0x13198a2e, bytes: 0 });
+
+/** Feeds a whole text, however much was fed before. */
+function feedWhole(rolling: Rolling, text: string): void {
+  for (let at = 0; at < text.length; at += pieceCharacters) {
+    rolling.bytes = 0;
+    feedText(rolling, marks.text, text.slice(at, at + pieceCharacters));
+  }
+}
+
+/** A digest of a whole text: equal ones have equal digests. Use it for preference alone, as those of `prefixesOf`. */
+export function textDigest(text: string): number {
+  const rolling = fresh();
+  feedWhole(rolling, text);
+  return digestOf(rolling);
+}
+
+/** Of a longer text, the beginning and the end are looked at: a question stands before what it is about, or after it. */
+const endCharacters = 2 * pieceCharacters;
+
+function feedEnds(rolling: Rolling, text: string): void {
+  feed(rolling, text.length);
+  feedWhole(
+    rolling,
+    text.length <= 2 * endCharacters ? text : text.slice(0, endCharacters) + text.slice(-endCharacters),
+  );
+}
+
+/** A digest of a whole prompt. Equal prompts for the same model have the same one, whoever sends them and with what parameters. */
+export function promptDigest({ modelId, messages, tools }: Request): number {
+  const rolling = fresh();
+  feedWhole(rolling, modelId);
+  if (tools.length > 0) feedEnds(rolling, JSON.stringify(tools));
+  for (const message of messages) {
+    feed(rolling, roles[message.role]);
+    const { content = '' } = message;
+    for (const part of typeof content === 'string' ? [content] : content) {
+      feedEnds(rolling, typeof part === 'string' ? part : part.type === 'text' ? part.text : part.url);
+    }
+    if (message.role !== 'assistant') continue;
+    feedEnds(rolling, message.reasoning ?? '');
+    for (const call of message.toolCalls ?? []) feedEnds(rolling, call.arguments);
+  }
+  return digestOf(rolling);
 }

@@ -45,6 +45,8 @@ export interface DispatchOptions {
     /** The text has to be JSON. */
     readonly isJson: boolean;
   };
+  /** Digest of the prompt, for the health of its routes. */
+  readonly prompt?: number | undefined;
   readonly errors: ErrorReader;
   readonly upstream: Upstream;
   readonly health: Health;

@@ -24,6 +24,8 @@ export interface StrandOptions {
   readonly mayRetry?: ((fault: Fault) => boolean) | undefined;
   readonly resumes: boolean;
   readonly stream: boolean;
+  /** Digest of the prompt, for the health of its routes. */
+  readonly prompt?: number | undefined;
   readonly hedging: boolean;
   readonly errors: ErrorReader;
   readonly upstream: Upstream;
@@ -178,7 +180,8 @@ export function startStrand(options: StrandOptions, listener: StrandListener): S
     if (planned === undefined) return;
     try {
       const prepared = options.prepare(planned);
-      const record = prepared === undefined ? undefined : health.begin(planned.route, { stream });
+      const record =
+        prepared === undefined ? undefined : health.begin(planned.route, { stream, prompt: options.prompt });
       if (prepared === undefined || record === undefined) {
         happen({ kind: 'unavailable', route });
         return;

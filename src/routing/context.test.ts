@@ -27,7 +27,7 @@ async function judge({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' 
       ...{ modelId: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
       ...(cap === undefined ? {} : { maxOutputTokens: cap }),
     },
-    shape: { bodyBytes, isAscii: true, messages: 1, tools: 0, toolCalls: 0, images, prefixes: [] },
+    shape: { bodyBytes, isAscii: true, messages: 1, tools: 0, toolCalls: 0, images, prefixes: [], digest: 0 },
     bodyFor: () => '',
     countPrompt: (ask) => {
       asks.push(ask);

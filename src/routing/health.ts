@@ -2,6 +2,7 @@ import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Health } from '../core/health.ts';
 import { type BackendLoad, newLoad } from './backend-load.ts';
+import { createFailedPrompts } from './failed-prompts.ts';
 import { hedgeAdvice } from './hedge-advice.ts';
 import { createMetSchemas } from './met-schemas.ts';
 import { createRouteHealth, type RouteHealth } from './route-health.ts';
@@ -26,6 +27,7 @@ export function createHealth({ clock, random }: HealthOptions): LiveHealth {
   const elapsed = (): number => clock.elapsed();
   const known = new Map<string, RouteHealth>();
   const schemas = createMetSchemas();
+  const prompts = createFailedPrompts(random);
   /** By cluster: routes of several models may share a backend. */
   const loads = new Map<string, BackendLoad>();
 
@@ -50,7 +52,13 @@ export function createHealth({ clock, random }: HealthOptions): LiveHealth {
   }
 
   return {
-    begin: (route, options) => healthOf(route).begin(elapsed(), options),
+    begin: (route, { stream, prompt }) =>
+      healthOf(route).begin(elapsed(), {
+        stream,
+        answered: () => prompts.answered(prompt),
+        isRepeated: (now) => prompts.failed(now, { prompt, route: routeKey(route) }),
+      }),
+    failedOn: (prompt) => prompts.routes(elapsed(), prompt),
     hedge: (route, { stream, others }) =>
       hedgeAdvice(healthOf(route), { now: elapsed(), stream, others: others.map(healthOf) }),
     isOut: (route) => healthOf(route).isEjected(elapsed()),

@@ -10,7 +10,16 @@ import { neverSeen, type RoutingView, type StandingAsk } from './standing.ts';
 const noCount = () => Promise.resolve({ kind: 'unknown', reason: 'tokenizer' } as const);
 const asking = (modelId: string, hasImages = false): PreparedRequest => ({
   request: { modelId, tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
-  shape: { bodyBytes: 0, isAscii: true, messages: 1, tools: 0, toolCalls: 0, images: hasImages ? 1 : 0, prefixes: [] },
+  shape: {
+    bodyBytes: 0,
+    isAscii: true,
+    messages: 1,
+    tools: 0,
+    toolCalls: 0,
+    images: hasImages ? 1 : 0,
+    prefixes: [],
+    digest: 0,
+  },
   ...{ bodyFor: () => '', countPrompt: noCount, release: () => undefined },
 });
 const anything: StandingAsk = { stream: false, capabilities: [] };

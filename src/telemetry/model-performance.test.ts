@@ -129,19 +129,21 @@ describe('availability', () => {
     expect(standing()).toMatchObject({ listed: false, availability: 0.75 });
   });
 
-  it('counts neither a prompt that was too long nor a caller who left before the first output', () => {
+  it('counts neither a prompt that was too long, or failed before, nor a caller who left before the first output', () => {
     const { performance, standing } = begin();
     const { firstTokenMs: _, ...unheard } = sampleOutcome({ modelId: tiny.id, kind: 'cancelled' });
     for (let count = 0; count < 100; count += 1) {
       performance.outcome(unheard);
       performance.outcome(sampleOutcome({ modelId: tiny.id, kind: 'failed', refusedFor: 'context-length' }));
+      const keyId = `key_${count % 2}`;
+      performance.outcome(sampleOutcome({ modelId: tiny.id, keyId, kind: 'failed', refusedFor: 'repeated-failure' }));
     }
     expect(standing()).toEqual({ listed: true });
   });
 });
 
 describe('a failure that may be the request’s own fault', () => {
-  const reasons = ['bad-request', 'structure', 'repeated-failure', 'disputed'] as const;
+  const reasons = ['bad-request', 'structure', 'disputed'] as const;
 
   it.each(reasons)('(%s) does not count while one caller alone has it', (refusedFor) => {
     const { end, standing } = begin();

@@ -121,9 +121,11 @@ function failedFor(reason: Outcome['refusedFor']): false | 'disputed' | undefine
     case 'content-policy':
       // The engines counted a prompt that we could not, or a provider censors it: that is the caller's error.
       return undefined;
+    case 'repeated-failure':
+      // It was counted when the same prompt failed before.
+      return undefined;
     case 'bad-request':
     case 'structure':
-    case 'repeated-failure':
     case 'disputed':
       return 'disputed';
     case 'rate-limit':

@@ -4,6 +4,7 @@ import type { Health } from '../../src/core/health.ts';
 export function steadyHealth(fields: Partial<Health> = {}): Health {
   return {
     begin: () => ({ output: () => undefined, ended: () => undefined }),
+    failedOn: () => 0,
     hedge: () => undefined,
     isOut: () => false,
     structure: () => undefined,

@@ -128,7 +128,7 @@ function shapeOf(prompt: Prompt, body: string): PromptShape {
     // oxlint-disable-next-line eslint/no-control-regex
     isAscii: /^[\x00-\x7f]*$/.test(body),
     messages: prompt.messages.length,
-    ...{ tools: prompt.tools.length, toolCalls: 0, images: 0, prefixes: [] },
+    ...{ tools: prompt.tools.length, toolCalls: 0, images: 0, prefixes: [], digest: 0 },
   };
 }
 
@@ -174,7 +174,16 @@ describe('bounds', () => {
 
   it('promise nothing for a template that indents tools, and something without tools', () => {
     const { bounds } = tokenizerOf('llama');
-    const shape = { bodyBytes: 100, isAscii: true, messages: 1, tools: 0, toolCalls: 0, images: 0, prefixes: [] };
+    const shape = {
+      bodyBytes: 100,
+      isAscii: true,
+      messages: 1,
+      tools: 0,
+      toolCalls: 0,
+      images: 0,
+      prefixes: [],
+      digest: 0,
+    };
     expect(mostTokens(shape, bounds, undefined)).toBeGreaterThan(100);
     expect(mostTokens({ ...shape, tools: 1 }, bounds, undefined)).toBeUndefined();
   });
