@@ -1,12 +1,14 @@
 import type { RequestTarget } from './core/capability.ts';
 import type { Surface } from './core/dialect.ts';
 import { Failure } from './core/failure.ts';
+import type { ImageHosts } from './core/image-hosts.ts';
 import { prefixesOf, promptDigest } from './core/prefixes.ts';
 import type { PreparedRequest } from './core/prepared.ts';
 import type { Request } from './core/request.ts';
 import type { PromptShape, Tokenizers } from './core/tokenizer.ts';
 import type { SearchSeal } from './core/web-search.ts';
 import { writeRequest } from './dialects/chat/write-request.ts';
+import { checkImages } from './dialects/check-images.ts';
 import { dialects } from './dialects/dialects.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -33,6 +35,8 @@ interface ReadAs {
   readonly surface: Surface;
   /** Absent: what searches found cannot be opened here. */
   readonly seal?: SearchSeal;
+  /** From where engines may fetch images. Absent: from anywhere. */
+  readonly imageHosts?: ImageHosts;
 }
 
 type Size = Pick<PromptShape, 'bodyBytes' | 'isAscii'>;
@@ -49,10 +53,12 @@ function grown({ webSearch, sources, messages, tools }: Request, size: Size): Si
 /** Reads the bytes of a body in a surface's format. Throws `invalid_request` and the other refusals of its fields. */
 export function readBody(
   bytes: Uint8Array,
-  { surface, seal }: ReadAs,
+  { surface, seal, imageHosts = 'any' }: ReadAs,
 ): { readonly request: Request; readonly shape: PromptShape } {
   const text = decode(bytes);
-  const request = dialects[surface].readRequest(parse(text), seal);
+  const body = parse(text);
+  const request = dialects[surface].readRequest(body, seal);
+  checkImages(body, request.messages, imageHosts);
   // Every character beyond ASCII has more bytes than it has UTF-16 units.
   const size = { bodyBytes: bytes.length, isAscii: text.length === bytes.length };
   return { request, shape: shapeOf(request, grown(request, size)) };

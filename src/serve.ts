@@ -133,9 +133,11 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     ...(found === undefined ? {} : { provider: found.provider }),
   };
   const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
+  const imageHosts = settings.WEIR_IMAGE_HOSTS;
   const worker = startPrepareWorker({
     script: new URL('./prepare-worker.ts', import.meta.url),
     tokenizerRoot,
+    imageHosts,
     ...(sealing === undefined ? {} : { sealFiles: sealing }),
   });
   const tokenizers = startTokenizers({ root: tokenizerRoot });
@@ -218,7 +220,10 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     modelList: catalog.modelList,
     prepare: (body, surface) =>
       body.length <= largestBodyHere
-        ? prepareHere(body, { surface, countPrompt: tokenizers.countPrompt, ...(search && { seal: search.seal }) })
+        ? prepareHere(body, {
+            ...{ surface, imageHosts, countPrompt: tokenizers.countPrompt },
+            ...(search && { seal: search.seal }),
+          })
         : worker.prepare(body, surface),
     tokenizers,
     upstream: egress,
