@@ -21,6 +21,8 @@ interface Rolling {
   bytes: number;
 }
 
+const fresh = (): Rolling => ({ first: 0x243f6a88, second: 0x13198a2e, bytes: 0 });
+
 const encoder = new TextEncoder();
 const words = new Uint32Array(mostBytes / 4 + 1);
 const scratch = new Uint8Array(words.buffer);
@@ -94,7 +96,7 @@ function digestOf({ first, second }: Rolling): number {
  * may, too, once in a very long while, or by the will of whoever writes them: use them for preference alone.
  */
 export function prefixesOf({ modelId, messages, tools }: Request): readonly number[] {
-  const rolling: Rolling = { first: 0x243f6a88, second: 0x13198a2e, bytes: 0 };
+  const rolling = fresh();
   feedText(rolling, marks.model, modelId);
   // A model's name is no part of its prompt.
   rolling.bytes = 0;
@@ -116,8 +118,6 @@ export function prefixesOf({ modelId, messages, tools }: Request): readonly numb
 
 /** Characters of a piece of text that are fed at once: never more than there is room for. */
 const pieceCharacters = 16 * 1024;
-
-const fresh = (): Rolling => ({ first: 0x243f6a88, second: 0x13198a2e, bytes: 0 });
 
 /** Feeds a whole text, however much was fed before. */
 function feedWhole(rolling: Rolling, text: string): void {

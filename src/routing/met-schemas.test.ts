@@ -27,7 +27,7 @@ describe('a schema that a route missed', () => {
   });
 
   it('needs no digest of what is asked while nothing was missed', () => {
-    const asked = vi.fn(() => 1);
+    const asked = vi.fn<() => number>(() => 1);
     createMetSchemas().met(0, { route: 'a', asked });
     expect(asked).not.toHaveBeenCalled();
   });
