@@ -148,7 +148,7 @@ ${featureTable()}
 - No route that can call tools, or be made to call one as \`tool_choice\` demands: 400 \`tools_not_supported\`. With \`tool_choice: "none"\` no tools are needed.
 - No route for the \`response_format\` in the transport asked for, streamed or not: 400 \`response_format_not_supported\`.
 - Each part could be had, but nowhere all of them: 400 \`param_combination_not_supported\`. *Reasoning* counts when it is on, and it is on unless turned off.
-- \`developer\` messages are \`system\` messages; lists of text parts are strings; \`image_url\` parts go to models that take images only.
+- \`developer\` messages are \`system\` messages; lists of text parts are strings; \`image_url\` parts go to models that take images only, and only [from hosts that are allowed](resilience.md#images-that-engines-fetch) where the operator lists them.
 - Where an engine takes system messages at the beginning only, the leading ones are joined, and each later one becomes part of a user's turn, between \`<system-message>\` and \`</system-message>\`.
   A model with a tokenizer is known by its chat template; else the table says it.
 - \`tool_choice\` of type \`allowed_tools\` leaves the other tools out. A tool of type \`custom\` is a function with one text, and its calls come back as \`custom\`; a grammar for it is a 400, for

@@ -122,7 +122,7 @@ export function answerWithSearch(
   /** How it ends when the model cannot be called again. A whole answer of which nothing was sent has merely failed. */
   function brokenOff(): DispatchEnd {
     return lastRoute === undefined || !request.stream
-      ? { kind: 'failed', attempts }
+      ? { kind: 'failed', attempts, isPartial: true }
       : { kind: 'interrupted', route: lastRoute, attempts };
   }
 

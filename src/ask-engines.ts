@@ -1,3 +1,4 @@
+import type { Credential } from './core/account.ts';
 import type { Round } from './core/capability.ts';
 import type { Clock } from './core/clock.ts';
 import type { Dialect } from './core/dialect.ts';
@@ -12,7 +13,9 @@ import { chatErrors } from './dialects/chat/read-error.ts';
 import { readResponseAs } from './dialects/chat/read-response-as.ts';
 import { capabilitiesOf, inlineReasoningOf } from './dialects/engines/engines.ts';
 import type { HedgeBudget } from './dispatch/hedge-budget.ts';
+import { createRetryPolicy } from './dispatch/retry-policy.ts';
 import { type Dispatch, dispatch } from './dispatch/run.ts';
+import type { StructureRetries } from './dispatch/structure-retries.ts';
 import { upstreamCall } from './dispatch/upstream-call.ts';
 import { judgeFor } from './judge.ts';
 import { checkUsage } from './settlement/check-usage.ts';
@@ -23,6 +26,7 @@ export interface EngineOptions {
   readonly upstream: Upstream;
   readonly health: Health;
   readonly hedges: HedgeBudget;
+  readonly structureRetries: StructureRetries;
   readonly structures: Pick<StructureChecker, 'check'>;
   readonly telemetry: Telemetry;
   readonly clock: Clock;
@@ -36,6 +40,7 @@ export interface EngineOptions {
 export interface EngineAsk {
   readonly requestId: string;
   readonly dialect: Pick<Dialect, 'idPrefixes'>;
+  readonly credential: Pick<Credential, 'key'>;
   readonly prepared: PreparedRequest;
   readonly plan: Plan;
   readonly counters: TokenCounters | undefined;
@@ -52,12 +57,22 @@ const wholeAnswerPatience = 10;
 /** Asks the engines of a plan, and judges the structure of what they answer. */
 export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
   const { requestId, dialect, prepared, plan, counters, signal, round } = ask;
-  const { upstream, health, hedges, telemetry, clock, idleMs, newId } = options;
+  const { upstream, health, hedges, structureRetries, telemetry, clock, idleMs, newId } = options;
   const { tools, sampling, stream, responseFormat } = prepared.request;
   const maxOutputTokens = round === undefined ? prepared.request.maxOutputTokens : round.maxOutputTokens;
-  const judge = judgeFor(round === undefined ? prepared.request : { ...prepared.request, toolChoice: 'auto' }, options);
+  const caller = ask.credential.key.id;
+  const judge = judgeFor(round === undefined ? prepared.request : { ...prepared.request, toolChoice: 'auto' }, {
+    ...{ structures: options.structures, health, retries: structureRetries, caller },
+    routes: plan.routes.length,
+  });
   const newToolId = (): string => dialect.idPrefixes.toolCall + newId();
   const readOptions = { toolNames: new Set(tools.map((tool) => tool.name)), newToolId };
+  const prompt = prepared.shape.digest;
+  const policy = createRetryPolicy({
+    failedOn: health.failedOn(prompt),
+    routes: plan.routes.length,
+    spend: () => structureRetries.spend(caller),
+  });
   const running = dispatch({
     ...{ plan, upstream, clock, health, hedges, signal },
     errors: chatErrors,
@@ -84,6 +99,7 @@ export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
       return { mark, reasoning: continuesReasoning };
     },
     ...(judge === undefined || stream ? {} : { judge: (events, { route }) => judge.whole(events, route) }),
+    ...{ prompt, mayRetry: policy.mayRetry },
     deliver: (events) => {
       if (stream) judge?.take(events);
       ask.deliver(events);
@@ -91,10 +107,10 @@ export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
     attempting: (route, reason) => telemetry.attempt(requestId, route.id, reason),
     failed: (route, fault) => telemetry.fault(requestId, route.id, fault),
   });
-  if (judge === undefined || !stream) return running;
   const ended = running.ended.then((end) => {
-    if (end.kind === 'completed' && !end.resumed) judge.streamed(end.route);
-    return end;
+    if (!stream) judge?.close();
+    else if (end.kind === 'completed' && !end.resumed) judge?.streamed(end.route);
+    return policy.explain(end);
   });
   return { ...running, ended };
 }

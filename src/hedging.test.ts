@@ -86,7 +86,7 @@ async function simulate(options: {
       }),
       readerFor: readAnything,
       continuationOf: () => ({ mark: 'none', reasoning: false }),
-      errors: { needsBody: () => false, read: () => 'other' },
+      errors: { needsBody: () => false, read: () => ({ engineError: 'other' }) },
       deliver: () => {
         firstTokenMs[request] ??= clock.elapsed() - begun;
       },

@@ -10,6 +10,7 @@ import { steadyHealth } from '../test/support/steady-health.ts';
 import { createMemoryLimits } from './adapters/limits/memory.ts';
 import { createAddressGate } from './admission/address-gate.ts';
 import { createHedgeBudget } from './dispatch/hedge-budget.ts';
+import { createStructureRetries } from './dispatch/structure-retries.ts';
 import { overloadLimits } from './admission/overload.ts';
 import { createUploads, uploadLimits, type UploadLimits } from './admission/uploads.ts';
 import { createSnapshots } from './catalog/snapshots.ts';
@@ -109,6 +110,7 @@ function begin(options: BeginOptions = {}) {
       affinity: createAffinity({ secret: 'x' }),
       answerLengths: createAnswerLengths(),
       hedges: createHedgeBudget(),
+      structureRetries: createStructureRetries({ clock }),
       structures: { check: () => Promise.resolve({ kind: 'sound' }) },
       random: () => 0,
       newId: () => `${(ids += 1)}`,

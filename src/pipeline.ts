@@ -181,6 +181,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const relay = relayAnswer({ exchange, dialect, identity: identityOf(work), request, headers: admitted.headers });
     const silence = keepAlive({ clock, everyMs: options.keepAliveMs, speak: relay.keepAlive });
     let wasBegun = false;
+    let reason: Failure | undefined;
     try {
       const end = await start(work, relay, silence.sent).ended;
       // Until it is known whether the way to the caller broke on our side, nobody knows who ended it.
@@ -188,7 +189,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       wasBegun = exchange.started();
       if (end.kind === 'failed' && end.attempts === 0) {
         telemetry.unavailable(plan.model.id);
-        if (!wasBegun) throw attemptsFailed(end, plan);
+        if (!wasBegun) throw attemptsFailed(end, plan, request);
       }
       const bill = await settlement.settle(outcomeOf(end, work, { wasBegun, wasLost }), end);
       // Before the caller hears the last word: the next request must find the place free.
@@ -197,11 +198,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         relay.finish(bill);
         affinity.served(prepared.shape.prefixes, end.route);
       }
-      if (end.kind === 'failed' && !wasBegun && !wasLost) throw attemptsFailed(end, plan);
+      if (end.kind === 'failed') reason = attemptsFailed(end, plan, request);
+      if (reason !== undefined && !wasBegun && !wasLost) throw reason;
     } finally {
       silence.stop();
       // Whatever happened, what was begun ends in words that its client knows (service specification §7.3).
-      if (exchange.started()) relay.fail();
+      if (exchange.started()) relay.fail(reason);
     }
   }
 

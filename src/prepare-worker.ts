@@ -8,6 +8,7 @@ import { openSeal } from './adapters/seal/open-seal.ts';
 import { countPrompt } from './adapters/tokenizer/count-prompt.ts';
 import { createTokenizerCache } from './adapters/tokenizer/tokenizer-cache.ts';
 import { asFailure } from './core/failure.ts';
+import type { ImageHosts } from './core/image-hosts.ts';
 import type { PromptCountAsk } from './core/prepared.ts';
 import type { PrepareReply, PrepareTask } from './core/prepare-task.ts';
 import type { Request } from './core/request.ts';
@@ -22,8 +23,9 @@ const held = new Map<number, Request>();
 const encoder = new TextEncoder();
 
 // oxlint-disable-next-line typescript/consistent-type-assertions -- what prepare-in-worker.ts hands over
-const { tokenizerRoot, sealFiles } = workerData as {
+const { tokenizerRoot, imageHosts, sealFiles } = workerData as {
   readonly tokenizerRoot: string;
+  readonly imageHosts: ImageHosts;
   readonly sealFiles?: SealFiles;
 };
 const tokenizers = createTokenizerCache({ root: tokenizerRoot, now: () => Date.now() });
@@ -46,7 +48,7 @@ async function count(request: Request, ask: PromptCountAsk): Promise<PromptCount
 async function work(task: PrepareTask): Promise<PrepareReply> {
   switch (task.kind) {
     case 'read': {
-      const { request, shape } = readBody(task.bytes, { surface: task.surface, ...sealing });
+      const { request, shape } = readBody(task.bytes, { surface: task.surface, imageHosts, ...sealing });
       held.set(task.handle, request);
       const { messages: _, ...rest } = request;
       return { kind: 'read', request: rest, shape };

@@ -34,6 +34,23 @@ describe('preparing a request', () => {
     expect(prepareHere(encode(body), { surface: 'chat', countPrompt: uncounted }).shape.images).toBe(1);
   });
 
+  it('refuses an image that engines may not fetch by its field, wherever it stands', () => {
+    const image = { type: 'image', source: { type: 'url', url: 'http://10.0.0.1/x.png' } };
+    const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: [{ type: 'text', text: 'x' }, image] };
+    const call = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { url: 'http://10.0.0.1/x.png' } };
+    const messages = [
+      { role: 'user', content: 'http://10.0.0.1/x.png' },
+      { role: 'assistant', content: [call] },
+      { role: 'user', content: [result] },
+    ];
+    const body = encode(JSON.stringify({ model: 'm/x', max_tokens: 9, messages }));
+    const how = { surface: 'messages', countPrompt: uncounted } as const;
+    expect(prepareHere(body, how).shape.images).toBe(1);
+    expect(() => prepareHere(body, { ...how, imageHosts: [] })).toThrow(
+      /^messages\[2\]\.content\[0\]\.content\[1\]\.source\.url: /,
+    );
+  });
+
   it.each([
     ['nothing', ''],
     ['half of it', '{"model":"CANARY'],

@@ -2,13 +2,15 @@ import type { RequestTarget } from './core/capability.ts';
 import type { Surface } from './core/dialect.ts';
 import { estimatePromptText } from './core/estimate-tokens.ts';
 import { Failure } from './core/failure.ts';
-import { prefixesOf } from './core/prefixes.ts';
+import type { ImageHosts } from './core/image-hosts.ts';
+import { prefixesOf, promptDigest } from './core/prefixes.ts';
 import type { PreparedRequest, PromptCounting } from './core/prepared.ts';
 import type { Request } from './core/request.ts';
 import type { Prompt, PromptShape, Tokenizers } from './core/tokenizer.ts';
 import type { SearchSeal } from './core/web-search.ts';
 import { arrangeMessages } from './dialects/arrange-messages.ts';
 import { writeRequest } from './dialects/chat/write-request.ts';
+import { checkImages } from './dialects/check-images.ts';
 import { dialects } from './dialects/dialects.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -35,6 +37,8 @@ interface ReadAs {
   readonly surface: Surface;
   /** Absent: what searches found cannot be opened here. */
   readonly seal?: SearchSeal;
+  /** From where engines may fetch images. Absent: from anywhere. */
+  readonly imageHosts?: ImageHosts;
 }
 
 type Size = Pick<PromptShape, 'bodyBytes' | 'isAscii'>;
@@ -51,10 +55,12 @@ function grown({ webSearch, sources, messages, tools }: Request, size: Size): Si
 /** Reads the bytes of a body in a surface's format. Throws `invalid_request` and the other refusals of its fields. */
 export function readBody(
   bytes: Uint8Array,
-  { surface, seal }: ReadAs,
+  { surface, seal, imageHosts = 'any' }: ReadAs,
 ): { readonly request: Request; readonly shape: PromptShape } {
   const text = decode(bytes);
-  const request = dialects[surface].readRequest(parse(text), seal);
+  const body = parse(text);
+  const request = dialects[surface].readRequest(body, seal);
+  checkImages(body, request.messages, imageHosts);
   // Every character beyond ASCII has more bytes than it has UTF-16 units.
   const size = { bodyBytes: bytes.length, isAscii: text.length === bytes.length };
   return { request, shape: shapeOf(request, grown(request, size)) };
@@ -75,7 +81,8 @@ function shapeOf(request: Request, size: Size): PromptShape {
     if (message.role === 'assistant') toolCalls += message.toolCalls?.length ?? 0;
   }
   const counts = { messages: messages.length, tools: tools.length, toolCalls, images, callerImages };
-  return { ...size, ...counts, textTokens: estimatePromptText(request), prefixes: prefixesOf(request) };
+  const digests = { prefixes: prefixesOf(request), digest: promptDigest(request) };
+  return { ...size, ...counts, ...digests, textTokens: estimatePromptText(request) };
 }
 
 /** Writes the body for an engine. Throws `invalid_request` when something in it is nested too deeply to be written. */

@@ -1,7 +1,7 @@
 import type { AnswerIdentity, AskedAnswer, Dialect } from './core/dialect.ts';
 import type { RelayedEvent } from './core/event.ts';
 import type { Exchange, Headers } from './core/exchange.ts';
-import { Failure } from './core/failure.ts';
+import { Failure, type FailureCode } from './core/failure.ts';
 import type { Request } from './core/request.ts';
 import type { Bill } from './core/usage.ts';
 import { eventStreamType } from './dialects/sse.ts';
@@ -14,8 +14,11 @@ export interface Relay {
   /** Sends what says nothing, so that nobody on the way takes the silence for an end. Commits the answer to its status. */
   readonly keepAlive: () => void;
   readonly finish: (bill: Bill) => void;
-  /** Ends an answer that was begun and cannot be completed, in words that its client knows (service specification §7.3). */
-  readonly fail: () => void;
+  /**
+   * Ends an answer that was begun and cannot be completed, in words that its client knows (service specification §7.3).
+   * `reason`: what would have been answered, had nothing been sent yet.
+   */
+  readonly fail: (reason?: Failure) => void;
 }
 
 export interface RelayOptions {
@@ -36,6 +39,12 @@ export function relayAnswer(options: RelayOptions): Relay {
   return stream ? relayStream({ ...options, headers }) : relayJson({ ...options, headers });
 }
 
+/** What ends an answer that was begun: where the reason is the request's own, the words for it, and no advice to retry. */
+function ending(code: FailureCode, usual: string, reason: Failure | undefined): Failure {
+  if (reason?.row.blame !== 'caller') return new Failure(code, usual);
+  return new Failure(code, reason.message, { about: reason.about });
+}
+
 /** As server-sent events. */
 function relayStream({ exchange, dialect, identity, request, headers }: RelayOptions): Relay {
   const writer = dialect.createStreamWriter(identity, request);
@@ -51,8 +60,10 @@ function relayStream({ exchange, dialect, identity, request, headers }: RelayOpt
       exchange.write(writer.keepAlive());
     },
     finish: (bill) => exchange.end(writer.finish(bill)),
-    fail: () =>
-      exchange.end(writer.fail(new Failure('stream_interrupted', 'The answer was interrupted. It is safe to retry.'))),
+    fail: (reason) =>
+      exchange.end(
+        writer.fail(ending('stream_interrupted', 'The answer was interrupted. It is safe to retry.', reason)),
+      ),
   };
 }
 
@@ -60,8 +71,7 @@ function relayStream({ exchange, dialect, identity, request, headers }: RelayOpt
 function relayJson({ exchange, dialect, identity, request, headers }: RelayOptions): Relay {
   const writer = dialect.createJsonWriter(identity, request);
   const typed: Headers = [['content-type', 'application/json'], ...headers];
-  const incomplete = (): Failure =>
-    new Failure('upstream_incomplete', 'The answer could not be completed. Nothing is billed; it is safe to retry.');
+  const usual = 'The answer could not be completed. Nothing is billed; it is safe to retry.';
   return {
     push: (events) => {
       writer.push(events);
@@ -77,6 +87,6 @@ function relayJson({ exchange, dialect, identity, request, headers }: RelayOptio
       if (exchange.started()) exchange.end(text);
       else exchange.reply(200, typed, text);
     },
-    fail: () => exchange.end(dialect.writeError(incomplete())),
+    fail: (reason) => exchange.end(dialect.writeError(ending('upstream_incomplete', usual, reason))),
   };
 }

@@ -42,6 +42,7 @@ import { renderClusters } from './envoy/clusters.ts';
 import { runFolder } from './envoy/run-folder.ts';
 import { databaseLocation } from './commands/database-location.ts';
 import { createHedgeBudget } from './dispatch/hedge-budget.ts';
+import { createStructureRetries } from './dispatch/structure-retries.ts';
 import { followCatalog } from './follow-catalog.ts';
 import { createPipeline, type Pipeline } from './pipeline.ts';
 import { prepareHere } from './prepare.ts';
@@ -154,9 +155,11 @@ async function serve(settings: Settings, { output, stopped, fatal }: Surrounding
     ...(found === undefined ? {} : { provider: found.provider }),
   };
   const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
+  const imageHosts = settings.WEIR_IMAGE_HOSTS;
   const worker = startPrepareWorker({
     script: new URL('./prepare-worker.ts', import.meta.url),
     tokenizerRoot,
+    imageHosts,
     ...(sealing === undefined ? {} : { sealFiles: sealing }),
   });
   const tokenizers = startTokenizers({ root: tokenizerRoot });
@@ -250,7 +253,10 @@ async function serve(settings: Settings, { output, stopped, fatal }: Surrounding
     modelList: catalog.modelList,
     prepare: (body, surface) =>
       body.length <= largestBodyHere
-        ? prepareHere(body, { surface, countPrompt: tokenizers.countPrompt, ...(search && { seal: search.seal }) })
+        ? prepareHere(body, {
+            ...{ surface, imageHosts, countPrompt: tokenizers.countPrompt },
+            ...(search && { seal: search.seal }),
+          })
         : worker.prepare(body, surface),
     tokenizers,
     upstream: egress,
@@ -258,6 +264,7 @@ async function serve(settings: Settings, { output, stopped, fatal }: Surrounding
     affinity: createAffinity({ secret: randomUUID() }),
     answerLengths,
     hedges: createHedgeBudget(),
+    structureRetries: createStructureRetries({ clock: systemClock }),
     structures,
     ...(search === undefined ? {} : { search }),
     telemetry: createTelemetry(log, { metrics, measured }),

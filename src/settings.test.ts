@@ -22,6 +22,14 @@ describe('settings', () => {
     expect(readSettings({})).toMatchObject({ WEIR_WEB_SEARCH_PRICE: 0n });
   });
 
+  it('name the hosts of images', () => {
+    expect(readSettings({}).WEIR_IMAGE_HOSTS).toBe('any');
+    expect(readSettings({ WEIR_IMAGE_HOSTS: 'none' }).WEIR_IMAGE_HOSTS).toEqual([]);
+    expect(readSettings({ WEIR_IMAGE_HOSTS: '*.example.org' }).WEIR_IMAGE_HOSTS).toEqual([
+      { name: 'example.org', port: '', below: true },
+    ]);
+  });
+
   it('are read from their variables; empty means unset', () => {
     expect(readSettings({ WEIR_OPS_PORT: '0', WEIR_IDLE_SECONDS: '', WEIR_LOG_LEVEL: 'debug' })).toMatchObject({
       ...{ WEIR_OPS_PORT: 0, WEIR_IDLE_SECONDS: 120, WEIR_LOG_LEVEL: 'debug' },
@@ -47,6 +55,7 @@ describe('settings', () => {
       .concat(['searxng:http://user:secret@find.example', 'searxng:http://find.example/?q=x'])
       .map((value) => ['WEIR_WEB_SEARCH', value] as const),
     ...['free', '-1', '0.0000000000001', '11', '$1'].map((value) => ['WEIR_WEB_SEARCH_PRICE', value] as const),
+    ...['*', 'https://images.example.com', 'none,', 'a b'].map((value) => ['WEIR_IMAGE_HOSTS', value] as const),
     ['WEIR_NO_SUCH_THING', 'x'],
     ['WEIR_toString', 'x'],
   ])('refuse %s=%s by name', (name, value) => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { fieldPath } from './core/field-path.ts';
 import { parseUsd } from './core/money.ts';
+import { imageHostForms, readImageHosts, type ImageHosts } from './core/image-hosts.ts';
 import { readSearchSetting, searchForms } from './core/search-setting.ts';
 
 const wholeNumber = (least: number, most: number) =>
@@ -20,6 +21,12 @@ const searchProvider = z.string().transform((text, context) => {
   const setting = readSearchSetting(text);
   if (setting === undefined) context.addIssue({ code: 'custom', message: searchForms });
   return setting ?? z.NEVER;
+});
+
+const imageHosts = z.string().transform((text, context): ImageHosts => {
+  const hosts = readImageHosts(text);
+  if (hosts === undefined) context.addIssue({ code: 'custom', message: imageHostForms });
+  return hosts ?? z.NEVER;
 });
 
 /** Most that a search may cost, USD: what is dearer is a slip of the decimal point. */
@@ -115,6 +122,11 @@ export const settingsSchema = z.object({
     ),
   WEIR_TLS_CERTIFICATE_FILE: z.string().optional().describe('PEM file; the edge then speaks TLS only.'),
   WEIR_TLS_KEY_FILE: z.string().optional().describe('PEM file of its key.'),
+  WEIR_IMAGE_HOSTS: imageHosts
+    .default('any')
+    .describe(
+      'Hosts from which engines may fetch the images of a prompt: none, or a list such as images.example.com,*.example.org,10.0.0.5:8080; images sent as data: always go; default: any host.',
+    ),
   WEIR_WEB_SEARCH: searchProvider
     .optional()
     .describe(

@@ -1,5 +1,5 @@
 import type { Surface } from './dialect.ts';
-import type { EngineError } from './event.ts';
+import type { RefusedFor } from './event.ts';
 import type { Money } from './money.ts';
 import type { CountedBy, Usage } from './usage.ts';
 
@@ -78,6 +78,6 @@ export interface Outcome {
   readonly durationMs: number;
   /** Absent when nothing was delivered, and when several choices ran side by side: their pace is not one answer's. */
   readonly output?: OutputTiming;
-  /** Why it failed, where every route that was asked gave the same reason. */
-  readonly refusedFor?: EngineError;
+  /** Why it failed, where the routes that were asked tell. */
+  readonly refusedFor?: RefusedFor;
 }

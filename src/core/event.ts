@@ -1,3 +1,4 @@
+import type { Feature } from './capability.ts';
 import type { CountedBy, Usage } from './usage.ts';
 import type { Citation, SearchResult } from './web-search.ts';
 
@@ -106,9 +107,32 @@ export type FaultKind =
 /**
  * What an engine's own error says, in our words.
  * `context-length`: the prompt and the cap do not fit. `rate-limit`, `overloaded`: it passes. `account`: the operator's
- * key, balance or permission. `bad-request`: something in the request that our validation should have caught.
+ * key, balance or permission. `not-found`: no such model or path, so the operator's route is wrong. `bad-request`: the
+ * engine does not take the request as it is. `content-policy`: a provider does not let the prompt through.
  */
-export type EngineError = 'context-length' | 'rate-limit' | 'overloaded' | 'account' | 'bad-request' | 'other';
+export type EngineError =
+  | 'context-length'
+  | 'rate-limit'
+  | 'overloaded'
+  | 'account'
+  | 'not-found'
+  | 'bad-request'
+  | 'content-policy'
+  | 'other';
+
+/** An engine's error, with all that is kept of it: its text may quote the prompt. */
+export interface EngineErrorReading {
+  readonly engineError: EngineError;
+  /** The part of the request that it names, where it does. */
+  readonly about?: Feature | undefined;
+}
+
+/**
+ * Why no route answered a request: an engine's error that all routes gave alike; `structure`: each answered, and no answer
+ * had the structure asked for; `repeated-failure`: engines failed on the same prompt shortly before, too; `disputed`: some
+ * routes found fault with the request, the others failed.
+ */
+export type RefusedFor = EngineError | 'structure' | 'repeated-failure' | 'disputed';
 
 export interface Fault {
   readonly kind: FaultKind;
@@ -116,10 +140,17 @@ export interface Fault {
   readonly detail: string;
   /** Where the engine answered with an error. */
   readonly engineError?: EngineError;
+  /** The part of the request that the engine's error names, where it does. */
+  readonly about?: Feature | undefined;
   /** HTTP status of the engine, where there was one. */
   readonly status?: number;
   /** Whole seconds the engine asked us to stay away. */
   readonly retryAfterSeconds?: number;
+}
+
+/** Whether an engine says that it failed by itself, with nothing in front of it: a prompt may have brought it to that. */
+export function isEngineFailure({ kind, engineError, status = 500 }: Fault): boolean {
+  return (kind === 'status' || kind === 'engine-error') && engineError === 'other' && status === 500;
 }
 
 /** What a reader made of one piece of an engine's answer. */

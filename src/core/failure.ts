@@ -101,5 +101,5 @@ export function errorBody(failure: Failure, nameOf: (feature: Feature) => string
 /** Turns anything thrown into a Failure, so that unknown errors become ours in one place. */
 export function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
-  return new Failure('internal', 'The service could not handle this request. It is safe to retry.', { cause: error });
+  return new Failure('internal', 'The service could not handle this request. Retry with backoff.', { cause: error });
 }

@@ -5,6 +5,17 @@ import type { Fault } from './event.ts';
 /** What a route can get wrong in form while it answers: each is judged, penalised and probed for itself. */
 export type StructuralCapability = 'tools' | StructuredFormat;
 
+/** What the check of an answer's structure found of one capability. */
+export interface StructureFinding {
+  readonly capability: StructuralCapability;
+  /** `defective`: by the route's fault. `missed`: perhaps by the request's own, which may ask for what no answer can have. */
+  readonly verdict: 'sound' | 'defective' | 'missed';
+  /** Id of the API key whose request it was. */
+  readonly caller: string;
+  /** A digest of what was asked for: requests with the same schemas have the same. */
+  readonly asked: () => number;
+}
+
 /** How an attempt ended, as far as it tells something about its route. */
 export type AttemptEnd =
   /** The answer is whole. `tokens`: output tokens, where they are known. */
@@ -23,6 +34,12 @@ export interface AttemptRecord {
   readonly ended: (end: AttemptEnd) => void;
 }
 
+export interface BeginOptions {
+  readonly stream: boolean;
+  /** Digest of the prompt. Undefined: each failure counts. */
+  readonly prompt?: number | undefined;
+}
+
 /** How long to wait for an attempt's first output before another route is asked too. */
 export interface HedgeAdvice {
   readonly afterMs: number;
@@ -36,7 +53,9 @@ export interface Health {
    * Begins an attempt, counted against the route's capacity until it has ended. Undefined when the route has become full or
    * has been ejected since the plan was made, or when its one probe is already under way: take the next route.
    */
-  readonly begin: (route: Route, options: { readonly stream: boolean }) => AttemptRecord | undefined;
+  readonly begin: (route: Route, options: BeginOptions) => AttemptRecord | undefined;
+  /** On how many routes engines failed by themselves on this prompt lately, as long as no route has answered it. */
+  readonly failedOn: (prompt: number) => number;
   /** When to hedge an attempt on `route` that has `others` behind it; undefined: never (no other, or off under load). */
   readonly hedge: (
     route: Route,
@@ -50,5 +69,5 @@ export interface Health {
    */
   readonly isAnswering: (route: Route, options: { readonly stream: boolean; readonly waitedMs: number }) => boolean;
   /** What the check of an answer's structure found. */
-  readonly structure: (route: Route, capability: StructuralCapability, sound: boolean) => void;
+  readonly structure: (route: Route, finding: StructureFinding) => void;
 }

@@ -11,6 +11,8 @@ export interface PlannedRoute {
 export interface Plan {
   readonly model: Model;
   readonly routes: readonly [PlannedRoute, ...PlannedRoute[]];
+  /** How many further routes could serve it, but are full or ejected just now. Absent: none. */
+  readonly leftOut?: number;
   /** Name of how its prompt begins, for `UpstreamCall.affinity`; absent when that is too short to matter. */
   readonly affinity?: string;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { prefixesOf } from './prefixes.ts';
+import { prefixesOf, promptDigest, textDigest } from './prefixes.ts';
 import type { Message, Request, Tool } from './request.ts';
 
 const words = (count: number, word = 'lorem '): string => word.repeat(count);
@@ -111,5 +111,41 @@ describe('how a prompt begins', () => {
     const digests = Array.from({ length: 50_000 }, (_, index) => prefixes([system(`${index} ${long}`)])[0]);
     expect(new Set(digests).size).toBe(50_000);
     expect(digests.every((digest) => Number.isSafeInteger(digest))).toBe(true);
+  });
+});
+
+describe('a whole prompt', () => {
+  const digest = (messages: readonly Message[], more: Partial<Request> = {}): number =>
+    promptDigest({
+      ...{ modelId: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
+      ...{ messages, ...more },
+    });
+  const plain = digest([system('a'), user('b')]);
+
+  it('has the same digest with other parameters', () => {
+    expect(digest([system('a'), user('b')], { sampling: { temperature: 1 }, stream: true })).toBe(plain);
+  });
+
+  const farApart = `${'x'.repeat(200_000)}?`;
+  it.each<readonly [string, number, number]>([
+    ['other words', plain, digest([system('a'), user('c')])],
+    ['the same words by others', plain, digest([user('a'), user('b')])],
+    ['other borders', plain, digest([system('ab'), user('')])],
+    ['one message more', plain, digest([system('a'), user('b'), user('')])],
+    ['another model', plain, digest([system('a'), user('b')], { modelId: 'demo/other' })],
+    ['tools', plain, digest([system('a'), user('b')], { tools: [{ name: 'f' }] })],
+    ['another image', digest([user('a')]), digest([{ role: 'user', content: [{ type: 'image', url: 'https://a' }] }])],
+    ['another end of a long text', digest([user(farApart)]), digest([user(`${farApart.slice(0, -1)}!`)])],
+    ['another length', digest([user(farApart)]), digest([user(`x${farApart}`)])],
+  ])('has another digest with %s', (_, one, other) => {
+    expect(one).not.toBe(other);
+  });
+
+  it('of a text differs with any of its characters', () => {
+    const text = 'y'.repeat(50_000);
+    expect(textDigest(text)).toBe(textDigest(text));
+    for (const at of [0, 16_383, 16_384, 40_000, 49_999]) {
+      expect(textDigest(`${text.slice(0, at)}z${text.slice(at + 1)}`)).not.toBe(textDigest(text));
+    }
   });
 });

@@ -21,6 +21,8 @@ interface Rolling {
   bytes: number;
 }
 
+const fresh = (): Rolling => ({ first: 0x243f6a88, second: 0x13198a2e, bytes: 0 });
+
 const encoder = new TextEncoder();
 const words = new Uint32Array(mostBytes / 4 + 1);
 const scratch = new Uint8Array(words.buffer);
@@ -94,7 +96,7 @@ function digestOf({ first, second }: Rolling): number {
  * may, too, once in a very long while, or by the will of whoever writes them: use them for preference alone.
  */
 export function prefixesOf({ modelId, messages, tools }: Request): readonly number[] {
-  const rolling: Rolling = { first: 0x243f6a88, second: 0x13198a2e, bytes: 0 };
+  const rolling = fresh();
   feedText(rolling, marks.model, modelId);
   // A model's name is no part of its prompt.
   rolling.bytes = 0;
@@ -112,4 +114,51 @@ export function prefixesOf({ modelId, messages, tools }: Request): readonly numb
   }
   if (isLeading && rolling.bytes >= leastBytes) prefixes.push(digestOf(rolling));
   return prefixes;
+}
+
+/** Characters of a piece of text that are fed at once: never more than there is room for. */
+const pieceCharacters = 16 * 1024;
+
+/** Feeds a whole text, however much was fed before. */
+function feedWhole(rolling: Rolling, text: string): void {
+  for (let at = 0; at < text.length; at += pieceCharacters) {
+    rolling.bytes = 0;
+    feedText(rolling, marks.text, text.slice(at, at + pieceCharacters));
+  }
+}
+
+/** A digest of a whole text: equal ones have equal digests. Use it for preference alone, as those of `prefixesOf`. */
+export function textDigest(text: string): number {
+  const rolling = fresh();
+  feedWhole(rolling, text);
+  return digestOf(rolling);
+}
+
+/** Of a longer text, the beginning and the end are looked at: a question stands before what it is about, or after it. */
+const endCharacters = 2 * pieceCharacters;
+
+function feedEnds(rolling: Rolling, text: string): void {
+  feed(rolling, text.length);
+  feedWhole(
+    rolling,
+    text.length <= 2 * endCharacters ? text : text.slice(0, endCharacters) + text.slice(-endCharacters),
+  );
+}
+
+/** A digest of a whole prompt. Equal prompts for the same model have the same one, whoever sends them and with what parameters. */
+export function promptDigest({ modelId, messages, tools }: Request): number {
+  const rolling = fresh();
+  feedWhole(rolling, modelId);
+  if (tools.length > 0) feedEnds(rolling, JSON.stringify(tools));
+  for (const message of messages) {
+    feed(rolling, roles[message.role]);
+    const { content = '' } = message;
+    for (const part of typeof content === 'string' ? [content] : content) {
+      feedEnds(rolling, typeof part === 'string' ? part : part.type === 'text' ? part.text : part.url);
+    }
+    if (message.role !== 'assistant') continue;
+    feedEnds(rolling, message.reasoning ?? '');
+    for (const call of message.toolCalls ?? []) feedEnds(rolling, call.arguments);
+  }
+  return digestOf(rolling);
 }

@@ -39,4 +39,6 @@ export interface StructuralDefect {
    * `strict` was asked for, and what is no JSON.
    */
   readonly isTolerable: boolean;
+  /** Only the caller's schema does not allow it: that may be one that nobody can meet. */
+  readonly missesSchema: boolean;
 }

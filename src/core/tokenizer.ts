@@ -100,6 +100,8 @@ export interface PromptShape {
   readonly callerImages: number;
   /** Digests of how it begins, shortest first (`prefixesOf`): requests that share one are better served by the same engine. */
   readonly prefixes: readonly number[];
+  /** Digest of the whole of it. See `promptDigest`. */
+  readonly digest: number;
 }
 
 /**

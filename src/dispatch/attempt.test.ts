@@ -25,7 +25,9 @@ function readWords(): ResponseReader {
 /** Status 400 is explained in the body; `long` means the context. */
 const errors: ErrorReader = {
   needsBody: (status) => status === 400,
-  read: (status, body) => (body.includes('long') ? 'context-length' : status === 400 ? 'bad-request' : 'other'),
+  read: (status, body) => ({
+    engineError: body.includes('long') ? 'context-length' : status === 400 ? 'bad-request' : 'other',
+  }),
 };
 
 function begin(options: { readonly refuses?: true } = {}) {

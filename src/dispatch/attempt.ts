@@ -1,6 +1,6 @@
 import type { Route } from '../core/catalog.ts';
 import type { Clock, Disarm } from '../core/clock.ts';
-import type { AnswerEvent, EngineError, Fault, ResponseReader } from '../core/event.ts';
+import type { AnswerEvent, EngineErrorReading, Fault, ResponseReader } from '../core/event.ts';
 import type { Upstream, UpstreamCall, UpstreamStream } from '../core/upstream.ts';
 
 /** How an attempt is going, told to whoever started it. `over` comes once and last. */
@@ -13,7 +13,7 @@ export interface AttemptListener {
 export interface ErrorReader {
   /** Whether the body has more to say than the status. */
   readonly needsBody: (status: number) => boolean;
-  readonly read: (status: number, body: string) => EngineError;
+  readonly read: (status: number, body: string) => EngineErrorReading;
 }
 
 export interface AttemptOptions {
@@ -96,7 +96,7 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
       text += bytes === undefined ? decoder.decode() : decoder.decode(bytes.subarray(0, left), { stream: true });
       left -= bytes?.length ?? left;
       if (left > 0) return;
-      finish({ kind: 'status', status, detail: 'engine answered', engineError: errors.read(status, text), ...wait });
+      finish({ kind: 'status', status, detail: 'engine answered', ...errors.read(status, text), ...wait });
     };
     disarm();
     if (errors.needsBody(status)) disarm = clock.after(maxErrorMs, () => errorBody?.());

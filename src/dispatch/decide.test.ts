@@ -5,7 +5,7 @@ const start = (route: number, why: 'first' | 'failover' | 'hedge'): Action => ({
 const begin: Happening = { kind: 'begin' };
 const hedge: Happening = { kind: 'hedge' };
 const output = (route: number): Happening => ({ kind: 'output', route });
-const failed = (route: number): Happening => ({ kind: 'failed', route });
+const failed = (route: number) => ({ kind: 'failed', route }) as const;
 const unavailable = (route: number): Happening => ({ kind: 'unavailable', route });
 
 /** The actions of each happening in turn, and how things stand then. */
@@ -47,6 +47,13 @@ describe('a race for the first output', () => {
     ['waits for the slow one when no other route is left', [begin, hedge, failed(1), failed(2)], []],
     ['ends when every route has failed', [begin, failed(0), failed(1), failed(2)], [{ kind: 'exhausted' }]],
     ['ends when the slow one fails last', [begin, hedge, failed(1), failed(2), failed(0)], [{ kind: 'exhausted' }]],
+    ['ends when no further route is to be tried', [begin, { ...failed(0), isLast: true }], [{ kind: 'exhausted' }]],
+    ['waits for the slow one when no further route is to be tried', [begin, hedge, { ...failed(1), isLast: true }], []],
+    [
+      'ends with the slow one when no further route is to be tried',
+      [begin, hedge, { ...failed(1), isLast: true }, failed(0)],
+      [{ kind: 'exhausted' }],
+    ],
     ['is broken when the winner fails', [begin, output(0), failed(0)], [{ kind: 'broken', route: 0 }]],
     ['does not hedge what is being delivered', [begin, output(0), hedge], []],
     ['does not hedge when nothing is left to hedge with', [begin, hedge, hedge, hedge], []],

@@ -19,7 +19,8 @@ export type Happening =
   | { readonly kind: 'unavailable'; readonly route: number }
   /** The attempt has output to deliver: of a whole answer, all of it, checked. */
   | { readonly kind: 'output'; readonly route: number }
-  | { readonly kind: 'failed'; readonly route: number }
+  /** `isLast`: no further route is to be tried. */
+  | { readonly kind: 'failed'; readonly route: number; readonly isLast?: boolean }
   /** The newest attempt has been silent for long enough that a second one is worth its cost. */
   | { readonly kind: 'hedge' };
 
@@ -78,7 +79,9 @@ export function decide(race: Race, happening: Happening): Decision {
     case 'failed': {
       const { route } = happening;
       if (!running.includes(route)) return nothing;
-      const left: Race = { ...race, running: running.filter((other) => other !== route) };
+      const isLast = happening.kind === 'failed' && happening.isLast === true;
+      const routes = isLast ? race.next : race.routes;
+      const left: Race = { ...race, routes, running: running.filter((other) => other !== route) };
       if (winner === route) return { race: left, actions: [{ kind: 'broken', route }] };
       // One that started later is the next route already; those that started before are known to be slow.
       return left.running.some((other) => other > route) ? { race: left, actions: [] } : startNext(left, 'failover');

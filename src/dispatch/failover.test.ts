@@ -4,7 +4,7 @@ import { createFakeUpstream, type FakeCall } from '../../test/support/fake-upstr
 import { modelOf, plannedOfAll } from '../../test/support/route-of.ts';
 import { steadyHealth } from '../../test/support/steady-health.ts';
 import type { Resume } from '../core/capability.ts';
-import type { AnswerEvent, ReadStep, ResponseReader } from '../core/event.ts';
+import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../core/event.ts';
 import type { AttemptEnd, Health } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
@@ -60,7 +60,7 @@ function begin({ asked, backends = ['a', 'b', 'c'], ...given }: Given = {}) {
     plan: { model: modelOf([], { hedging: 'Auto' }), routes: plannedOfAll(backends) },
     ...{ upstream, clock, idleMs: 1000, health: steadyHealth(), hedges: createHedgeBudget() },
     signal: controller.signal,
-    errors: { needsBody: () => false, read: () => 'other' },
+    errors: { needsBody: () => false, read: () => ({ engineError: 'other' }) },
     asked: { stream: true, choices: 1, isJson: false, ...asked },
     callFor: ({ route }: PlannedRoute, resume) => {
       resumes.push(resume);
@@ -343,13 +343,18 @@ describe('a route without room', () => {
 
   it('leaves the request without any attempt when there is no other', async () => {
     const run = begin({ health: full('a', 'b', 'c') });
-    expect(await run.ended).toEqual({ kind: 'failed', attempts: 0 });
+    expect(await run.ended).toMatchObject({ kind: 'failed', attempts: 0 });
     expectQuiet(run);
   });
 });
 
 describe('a whole answer that is judged', () => {
-  const defect: StructuralDefect = { capability: 'json_object', detail: 'no JSON', isTolerable: false };
+  const defect: StructuralDefect = {
+    capability: 'json_object',
+    detail: 'no JSON',
+    isTolerable: false,
+    missesSchema: false,
+  };
 
   it('is retried on another route when it is malformed, and nothing of it is delivered', async () => {
     const run = begin({
@@ -369,8 +374,16 @@ describe('a whole answer that is judged', () => {
     run.says(0, '0:bad 0!').end();
     await run.upstream.called(1);
     run.says(1, '0:bad 0!').end();
-    expect(await run.ended).toEqual({ kind: 'failed', attempts: 2 });
+    expect(await run.ended).toMatchObject({ kind: 'failed', attempts: 2 });
     expect(run.delivered).toEqual([]);
+  });
+
+  it('is not retried where no retry is left for it', async () => {
+    const mayRetry = ({ kind }: Fault): boolean => kind !== 'structure';
+    const run = begin({ asked: { stream: false }, mayRetry, judge: () => Promise.resolve(defect) });
+    run.says(0, '0:bad 0!').end();
+    expect(await run.ended).toMatchObject({ kind: 'failed', attempts: 1, refusedFor: 'structure', isPartial: true });
+    expectQuiet(run);
   });
 
   it('that somebody can make use of is relayed when no route does better', async () => {

@@ -1,4 +1,4 @@
-import type { AnswerEvent, EngineError, Fault, ResponseReader } from '../core/event.ts';
+import type { AnswerEvent, Fault, ResponseReader } from '../core/event.ts';
 import type { Resume } from '../core/capability.ts';
 import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
@@ -13,6 +13,7 @@ import { type Delivered, keepDelivered } from './delivered.ts';
 import type { HedgeBudget } from './hedge-budget.ts';
 import { type ContinuationAbility, type Resumption, resumeOn } from './resume.ts';
 import type { PreparedAttempt } from './prepared-attempt.ts';
+import type { Refusal } from './refusal.ts';
 import { startStrand, type Strand, type StrandEnd } from './strand.ts';
 import { lookForEvidence } from './evidence.ts';
 import type { Join } from './join.ts';
@@ -35,6 +36,8 @@ export interface DispatchOptions {
   readonly continuationOf: (planned: PlannedRoute) => ContinuationAbility;
   /** Judges an answer that is not streamed before any of it is delivered. */
   readonly judge?: (events: readonly AnswerEvent[], planned: PlannedRoute) => Promise<StructuralDefect | undefined>;
+  /** Whether another route may be asked after this fault, before anything was delivered. Undefined: always. */
+  readonly mayRetry?: ((fault: Fault) => boolean) | undefined;
   readonly asked: {
     readonly stream: boolean;
     readonly choices: number;
@@ -43,6 +46,8 @@ export interface DispatchOptions {
     /** The text has to be JSON. */
     readonly isJson: boolean;
   };
+  /** Digest of the prompt, for the health of its routes. */
+  readonly prompt?: number | undefined;
   readonly errors: ErrorReader;
   readonly upstream: Upstream;
   readonly health: Health;
@@ -64,8 +69,8 @@ export type DispatchEnd =
   | { readonly kind: 'completed'; readonly route: Route; readonly attempts: number; readonly resumed: boolean }
   /** It failed after output had been delivered, and no route could go on. */
   | { readonly kind: 'interrupted'; readonly route: Route; readonly attempts: number }
-  /** None delivered. `refusedFor`: they all gave the same reason for it. No attempts: none had room. */
-  | { readonly kind: 'failed'; readonly attempts: number; readonly refusedFor?: EngineError }
+  /** None delivered, and why, as far as the routes tell. `isPartial`: some were not asked. No attempts: none had room. */
+  | ({ readonly kind: 'failed'; readonly attempts: number; readonly isPartial: boolean } & Refusal)
   /** `heard`: there is evidence that an engine had the request (`evidence.ts`). */
   | { readonly kind: 'cancelled'; readonly attempts: number; readonly route?: Route; readonly heard: boolean };
 
@@ -215,8 +220,8 @@ export function dispatch(options: DispatchOptions): Dispatch {
         return;
       case 'exhausted':
         if (delivering === undefined) {
-          const { refusedFor } = end;
-          finish(() => resolve({ kind: 'failed', attempts, ...(refusedFor === undefined ? {} : { refusedFor }) }));
+          const { isPartial, refusedFor, about } = end;
+          finish(() => resolve({ kind: 'failed', attempts, isPartial, refusedFor, about }));
         } else interrupt();
         return;
       case 'broken':

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts';
-import { type AnswerEvent, type EngineError, type Fault, isOutput } from '../core/event.ts';
+import { type AnswerEvent, type Fault, isOutput } from '../core/event.ts';
 import type { AttemptEnd, AttemptRecord, Health } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
@@ -10,6 +10,7 @@ import { type Action, decide, type Happening, newRace } from './decide.ts';
 import type { PreparedAttempt } from './prepared-attempt.ts';
 import type { HedgeBudget } from './hedge-budget.ts';
 import { createHedgeWatch } from './hedge-watch.ts';
+import { type Refusal, refusalOf } from './refusal.ts';
 import { type Join, joinNothing } from './join.ts';
 
 export interface StrandOptions {
@@ -19,8 +20,12 @@ export interface StrandOptions {
   readonly prepare: (planned: PlannedRoute) => PreparedAttempt | undefined;
   /** Judges a whole answer before anything of it is delivered; undefined: it is fine, or nobody can tell. */
   readonly judge?: (events: readonly AnswerEvent[], planned: PlannedRoute) => Promise<StructuralDefect | undefined>;
+  /** Whether another route may be asked after this fault. Undefined: always. */
+  readonly mayRetry?: ((fault: Fault) => boolean) | undefined;
   readonly resumes: boolean;
   readonly stream: boolean;
+  /** Digest of the prompt, for the health of its routes. */
+  readonly prompt?: number | undefined;
   readonly hedging: boolean;
   readonly errors: ErrorReader;
   readonly upstream: Upstream;
@@ -37,8 +42,8 @@ export type StrandEnd =
   | { readonly kind: 'complete'; readonly planned: PlannedRoute }
   /** It failed after output had been delivered. */
   | { readonly kind: 'broken'; readonly planned: PlannedRoute }
-  /** No route delivered. `refusedFor`: they all gave the same reason. */
-  | { readonly kind: 'exhausted'; readonly refusedFor?: EngineError }
+  /** No route delivered. `isPartial`: not every route of the plan was asked. */
+  | ({ readonly kind: 'exhausted'; readonly isPartial: boolean } & Refusal)
   | { readonly kind: 'crashed'; readonly error: unknown };
 
 export interface StrandListener {
@@ -92,7 +97,7 @@ export function startStrand(options: StrandOptions, listener: StrandListener): S
   const { routes, stream, health, clock } = options;
   const hedging = createHedgeWatch(options);
   const lives = new Map<number, Live>();
-  const refusals = new Set<EngineError | undefined>();
+  const faults: Fault[] = [];
   const happenings: Happening[] = [];
   let race = newRace(routes.length);
   /** A whole answer that is not of the form asked for: better than none, when no route gives a better one. */
@@ -171,8 +176,7 @@ export function startStrand(options: StrandOptions, listener: StrandListener): S
           end({ kind: 'complete', planned: tolerable.planned });
           return;
         }
-        const [refusedFor, ...others] = refusals;
-        end({ kind: 'exhausted', ...(refusedFor === undefined || others.length > 0 ? {} : { refusedFor }) });
+        end({ kind: 'exhausted', isPartial: made < routes.length, ...refusalOf(faults) });
         return;
       }
     }
@@ -189,7 +193,8 @@ export function startStrand(options: StrandOptions, listener: StrandListener): S
     if (planned === undefined) return;
     try {
       const prepared = options.prepare(planned);
-      const record = prepared === undefined ? undefined : health.begin(planned.route, { stream });
+      const record =
+        prepared === undefined ? undefined : health.begin(planned.route, { stream, prompt: options.prompt });
       if (prepared === undefined || record === undefined) {
         happen({ kind: 'unavailable', route });
         return;
@@ -259,9 +264,11 @@ export function startStrand(options: StrandOptions, listener: StrandListener): S
   /** The attempt is no good: another one is to be made. */
   function pass({ route, planned }: Live, fault: Fault): void {
     lives.delete(route);
-    refusals.add(fault.engineError);
+    faults.push(fault);
     options.failed(planned, fault);
-    happen({ kind: 'failed', route });
+    // What may be spent on further attempts is not asked for where there are none.
+    const isLast = race.next < routes.length && options.mayRetry?.(fault) === false;
+    happen({ kind: 'failed', route, isLast });
   }
 
   function complete(live: Live): void {

@@ -194,7 +194,7 @@ describe('an answer', () => {
   it('tells where a defect is, and nothing of the answer', async () => {
     expect(await judge({ tools }, [...call('go', '{"to":"secret"}'), finish('tool_calls')])).toEqual({
       judged: ['tools'],
-      defects: [{ capability: 'tools', detail: 'const at #/const', isTolerable: true }],
+      defects: [{ capability: 'tools', detail: 'const at #/const', isTolerable: true, missesSchema: true }],
     });
     expect(JSON.stringify(await judge({ tools }, [...call('secret', '{}'), finish('stop')]))).not.toContain('secret');
   });

@@ -46,7 +46,9 @@ function merge(findings: readonly Finding[]): StructureFindings {
   return {
     judged: [...new Set(told.map(({ capability }) => capability))],
     defects: told.flatMap(({ capability, verdict, isTolerable }) =>
-      verdict.kind === 'defective' ? [{ capability, detail: verdict.detail, isTolerable }] : [],
+      verdict.kind === 'defective'
+        ? [{ capability, detail: verdict.detail, isTolerable, missesSchema: verdict.missesSchema === true }]
+        : [],
     ),
   };
 }

@@ -10,6 +10,7 @@ export function blameOf({ kind, engineError, status, retryAfterSeconds }: Fault)
   switch (engineError ?? 'other') {
     case 'context-length':
     case 'bad-request':
+    case 'content-policy':
       return 'nothing';
     case 'rate-limit':
       return 'full';
@@ -17,6 +18,7 @@ export function blameOf({ kind, engineError, status, retryAfterSeconds }: Fault)
       // A 503 without a date may as well be what stands in front of a dead engine: that wants probes.
       return retryAfterSeconds !== undefined || status === 429 ? 'full' : 'broken';
     case 'account':
+    case 'not-found':
     case 'other':
       return status === 429 ? 'full' : 'broken';
   }

@@ -37,6 +37,7 @@ async function judge({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' 
       images,
       callerImages: images,
       prefixes: [],
+      digest: 0,
     },
     bodyFor: () => '',
     countPrompt: (ask) => {

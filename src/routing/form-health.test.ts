@@ -3,9 +3,12 @@ import { createFormHealth, type FormHealth } from './form-health.ts';
 
 const newForm = (): FormHealth => createFormHealth(() => 0);
 
-/** Judges one answer after another: `.` is sound, `x` defective. */
-function judge(form: FormHealth, verdicts: string, now = 0): void {
-  for (const verdict of verdicts) form.judged(now, 'json_schema', { sound: verdict === '.' });
+/** Judges one answer after another: `.` is sound, `x` defective, `?` missed its schema. */
+function judge(form: FormHealth, verdicts: string, now = 0, caller = 'one'): void {
+  for (const sign of verdicts) {
+    const verdict = sign === '.' ? 'sound' : sign === 'x' ? 'defective' : 'missed';
+    form.judged(now, { capability: 'json_schema', verdict, caller });
+  }
 }
 
 describe('the form of a route’s answers', () => {
@@ -53,6 +56,30 @@ describe('the form of a route’s answers', () => {
     form.probe(10_000, ['json_schema']);
     expect(form.stand(19_999, ['json_schema'])).toBe('out');
     expect(form.stand(20_000, ['json_schema'])).toBe('probe');
+  });
+
+  it('says nothing where one caller alone misses its schemas, however often', () => {
+    const form = newForm();
+    judge(form, '..', 0, 'other');
+    judge(form, '?'.repeat(1000));
+    expect([form.stand(0, ['json_schema']), form.soundness(0, ['json_schema'])]).toEqual(['in', 1]);
+  });
+
+  it('is at fault where the schemas of two callers are missed', () => {
+    const form = newForm();
+    judge(form, '???');
+    judge(form, '??', 0, 'other');
+    expect(form.stand(0, ['json_schema'])).toBe('in');
+    judge(form, '?');
+    expect(form.stand(0, ['json_schema'])).toBe('out');
+  });
+
+  it('is probed again at once when the probe says nothing', () => {
+    const form = newForm();
+    judge(form, 'xxx', 0, 'other');
+    form.probe(1_000_000, ['json_schema']);
+    judge(form, '?', 1_000_000);
+    expect(form.stand(1_000_000, ['json_schema'])).toBe('probe');
   });
 
   it('stays out twice as long with each probe that is defective, up to five minutes', () => {

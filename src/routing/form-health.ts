@@ -1,10 +1,12 @@
-import type { StructuralCapability } from '../core/health.ts';
+import { type CallerEvidence, createCallerEvidence } from '../core/caller-evidence.ts';
+import type { StructuralCapability, StructureFinding } from '../core/health.ts';
 import { type Circuit, createCircuit } from './circuit.ts';
 import { createDecayedMean } from './decayed-mean.ts';
 
 /** How well a route keeps to the form that is asked of it, each capability by itself. */
 export interface FormHealth {
-  readonly judged: (now: number, capability: StructuralCapability, options: { readonly sound: boolean }) => void;
+  /** A `missed` answer counts while another caller's requests mostly miss theirs, too. */
+  readonly judged: (now: number, finding: Pick<StructureFinding, 'capability' | 'verdict' | 'caller'>) => void;
   /** Whether it is in for all of these, the worst of them saying. */
   readonly stand: (now: number, capabilities: readonly StructuralCapability[]) => 'in' | 'probe' | 'out';
   /** Share of sound answers, multiplied over these. */
@@ -24,6 +26,7 @@ const enough = 10;
 interface OneForm {
   readonly circuit: Circuit;
   readonly sound: ReturnType<typeof createDecayedMean>;
+  readonly callers: CallerEvidence;
   /** Verdicts, newest first; true: defective. */
   last: readonly boolean[];
 }
@@ -42,6 +45,7 @@ export function createFormHealth(random: () => number): FormHealth {
           probeMs: 10_000,
         }),
         sound: createDecayedMean({ halfLifeMs: 300_000, mostWeight: 20 }),
+        callers: createCallerEvidence(),
         last: [],
       };
       forms.set(capability, form);
@@ -50,12 +54,19 @@ export function createFormHealth(random: () => number): FormHealth {
   }
 
   return {
-    judged: (now, capability, { sound }) => {
+    judged: (now, { capability, verdict, caller }) => {
       const form = formOf(capability);
+      const sound = verdict === 'sound';
+      const { circuit, callers } = form;
+      const ticket = circuit.unannounced();
+      if (sound) callers.served(now, caller);
+      else if (!callers.failed(now, caller) && verdict === 'missed') {
+        // It says nothing: a probe is free for the next request.
+        circuit.released(ticket);
+        return;
+      }
       form.sound.add(now, sound ? 1 : 0);
       form.last = [!sound, ...form.last].slice(0, lastFew);
-      const { circuit } = form;
-      const ticket = circuit.unannounced();
       if (!sound) {
         const share = 1 - form.sound.mean(now);
         const many = form.last.filter(Boolean).length > mostOfLastFew;

@@ -78,6 +78,26 @@ describe('the circuit of a route', () => {
     expect(health.isOut(route)).toBe(expected !== 'in');
   });
 
+  const engineFailure = failed({ kind: 'status', detail: '', status: 500, engineError: 'other' });
+
+  it('stays closed for one prompt on which the engine fails a hundred times, and opens for five prompts', () => {
+    const { attempt, state } = watchHealth();
+    const route = routeOf('a');
+    for (let time = 0; time < 100; time += 1) attempt(route, engineFailure, { prompt: 1 });
+    expect(state(route)).toBe('in');
+    for (const prompt of [2, 3, 4]) attempt(route, engineFailure, { prompt });
+    expect(state(route)).toBe('in');
+    attempt(route, engineFailure, { prompt: 5 });
+    expect(state(route)).toBe('last');
+  });
+
+  it('opens for one prompt that meets broken connections', () => {
+    const { attempt, state } = watchHealth();
+    const route = routeOf('a');
+    for (let time = 0; time < 5; time += 1) attempt(route, failed(reset), { prompt: 1 });
+    expect(state(route)).toBe('last');
+  });
+
   it('opens at a success rate of under one half', () => {
     const { attempt, state } = watchHealth();
     const route = routeOf('a');

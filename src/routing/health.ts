@@ -2,7 +2,9 @@ import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Health } from '../core/health.ts';
 import { type BackendLoad, newLoad } from './backend-load.ts';
+import { createFailedPrompts } from './failed-prompts.ts';
 import { hedgeAdvice } from './hedge-advice.ts';
+import { createMetSchemas } from './met-schemas.ts';
 import { createRouteHealth, type RouteHealth } from './route-health.ts';
 import { routeKey } from './route-key.ts';
 import type { RoutingView } from './standing.ts';
@@ -24,6 +26,8 @@ export interface LiveHealth extends Health, RoutingView {
 export function createHealth({ clock, random }: HealthOptions): LiveHealth {
   const elapsed = (): number => clock.elapsed();
   const known = new Map<string, RouteHealth>();
+  const schemas = createMetSchemas();
+  const prompts = createFailedPrompts(random);
   /** By cluster: routes of several models may share a backend. */
   const loads = new Map<string, BackendLoad>();
 
@@ -48,12 +52,25 @@ export function createHealth({ clock, random }: HealthOptions): LiveHealth {
   }
 
   return {
-    begin: (route, options) => healthOf(route).begin(elapsed(), options),
+    begin: (route, { stream, prompt }) =>
+      healthOf(route).begin(elapsed(), {
+        stream,
+        answered: () => prompts.answered(prompt),
+        isRepeated: (now) => prompts.failed(now, { prompt, route: routeKey(route) }),
+      }),
+    failedOn: (prompt) => prompts.routes(elapsed(), prompt),
     hedge: (route, { stream, others }) =>
       hedgeAdvice(healthOf(route), { now: elapsed(), stream, others: others.map(healthOf) }),
     isAnswering: (route, wait) => healthOf(route).isAnswering(elapsed(), wait),
     isOut: (route) => healthOf(route).isEjected(elapsed()),
-    structure: (route, capability, sound) => healthOf(route).form.judged(elapsed(), capability, { sound }),
+    structure: (route, finding) => {
+      const { capability, verdict, caller, asked } = finding;
+      const now = elapsed();
+      const key = routeKey(route);
+      if (verdict === 'sound') schemas.met(now, { route: key, asked });
+      const isProven = verdict !== 'sound' && schemas.missed(now, { route: key, asked });
+      healthOf(route).form.judged(now, { capability, caller, verdict: isProven ? 'defective' : verdict });
+    },
     standing: (route, ask) => healthOf(route).standing(elapsed(), ask),
     probeForm: (route, capabilities) => healthOf(route).form.probe(elapsed(), capabilities),
     isServing: (route) => healthOf(route).isServing(elapsed()),

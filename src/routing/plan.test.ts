@@ -20,6 +20,7 @@ const asking = (modelId: string, hasImages = false): PreparedRequest => ({
     images: hasImages ? 1 : 0,
     callerImages: hasImages ? 1 : 0,
     prefixes: [],
+    digest: 0,
   },
   ...{ bodyFor: () => '', countPrompt: noCount, release: () => undefined },
 });

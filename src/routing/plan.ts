@@ -48,5 +48,6 @@ export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan 
   const [first, ...others] = order(candidates, { view, ask, turn, affine: affinity?.servedBy(shape.prefixes) });
   if (first === undefined) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);
   const digest = affinity?.digest(shape.prefixes);
-  return { model, routes: [first, ...others], ...(digest === undefined ? {} : { affinity: digest }) };
+  const leftOut = candidates.length - others.length - 1;
+  return { model, routes: [first, ...others], leftOut, ...(digest === undefined ? {} : { affinity: digest }) };
 }

@@ -1,3 +1,4 @@
+import { type Fault, isEngineFailure } from '../core/event.ts';
 import type { AttemptEnd, AttemptRecord } from '../core/health.ts';
 import { type BackendLoad, isFull } from './backend-load.ts';
 import { blameOf } from './blame.ts';
@@ -8,11 +9,20 @@ import { createFormHealth, type FormHealth } from './form-health.ts';
 import { createPace, leastWeight, type Pace, present } from './pace.ts';
 import type { RouteStanding, StandingAsk } from './standing.ts';
 
+/** What an attempt on the route is told of its prompt. */
+export interface RouteAttempt {
+  readonly stream: boolean;
+  /** The prompt has an answer. */
+  readonly answered: () => void;
+  /** The engine failed on the prompt. True: it did so on this route shortly before, and that is no news. */
+  readonly isRepeated: (now: number) => boolean;
+}
+
 export interface RouteHealth {
   readonly load: BackendLoad;
   readonly form: FormHealth;
   readonly pace: (stream: boolean) => Pace;
-  readonly begin: (now: number, options: { readonly stream: boolean }) => AttemptRecord | undefined;
+  readonly begin: (now: number, options: RouteAttempt) => AttemptRecord | undefined;
   readonly standing: (now: number, ask: StandingAsk) => RouteStanding;
   /** Ejected, and not being probed at this moment. */
   readonly isEjected: (now: number) => boolean;
@@ -65,13 +75,14 @@ export function createRouteHealth(
   const isServing = (now: number): boolean => !circuit.isEjected(now) && !cooling.isCool(now);
   const isOut = (now: number): boolean => circuit.stand(now) === 'out' || cooling.isCool(now) || isFull(load);
 
-  function begin(now: number, { stream }: { readonly stream: boolean }): AttemptRecord | undefined {
+  function begin(now: number, options: RouteAttempt): AttemptRecord | undefined {
     if (isFull(load) || cooling.isCool(now)) return undefined;
     const ticket = circuit.begin(now) ?? (keepsWaiting ? undefined : circuit.insist());
-    return ticket === undefined ? undefined : record(now, { stream, ticket });
+    return ticket === undefined ? undefined : record(now, { ...options, ticket });
   }
 
-  function record(now: number, { stream, ticket }: { readonly stream: boolean; readonly ticket: CircuitTicket }) {
+  function record(now: number, options: RouteAttempt & { readonly ticket: CircuitTicket }) {
+    const { stream, ticket } = options;
     load.inFlight += 1;
     const waited = pace(stream);
     waited.began(now);
@@ -107,6 +118,7 @@ export function createRouteHealth(
       const at = elapsed();
       if (end.kind === 'complete') {
         const first = output(at);
+        options.answered();
         success.add(at, 1);
         circuit.succeeded(ticket);
         cooling.served();
@@ -119,7 +131,7 @@ export function createRouteHealth(
         failed(at, beatenWeight);
         return;
       }
-      switch (end.kind === 'aborted' ? 'nothing' : blameOf(end.fault)) {
+      switch (end.kind === 'aborted' ? 'nothing' : blame(at, end.fault)) {
         case 'nothing':
           circuit.released(ticket);
           break;
@@ -134,6 +146,11 @@ export function createRouteHealth(
         case 'broken':
           failed(at, 1);
       }
+    }
+
+    /** A prompt on which an engine fails counts once, whoever sends it how often. */
+    function blame(at: number, fault: Fault): ReturnType<typeof blameOf> {
+      return isEngineFailure(fault) && options.isRepeated(at) ? 'nothing' : blameOf(fault);
     }
 
     return { output: () => void output(elapsed()), ended };

@@ -2,7 +2,7 @@ import type { Credential, Outcome, OutcomeKind } from '../core/account.ts';
 import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Surface } from '../core/dialect.ts';
-import type { EngineError, RelayedEvent } from '../core/event.ts';
+import type { RefusedFor, RelayedEvent } from '../core/event.ts';
 import type { RequestHead } from '../core/exchange.ts';
 import type { Money } from '../core/money.ts';
 import type { Plan } from '../core/plan.ts';
@@ -58,7 +58,7 @@ export interface Settlement {
 interface SettledEnd {
   readonly attempts: number;
   readonly route?: Route;
-  readonly refusedFor?: EngineError;
+  readonly refusedFor?: RefusedFor | undefined;
   /** Of a request whose caller left: whether an engine had it. Absent: it had. */
   readonly heard?: boolean;
 }

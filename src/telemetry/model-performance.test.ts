@@ -116,7 +116,7 @@ describe('availability', () => {
   const not: Partial<Outcome>[] = [
     { kind: 'failed' },
     { kind: 'failed', refusedFor: 'overloaded' },
-    { kind: 'failed', refusedFor: 'bad-request' },
+    { kind: 'failed', refusedFor: 'not-found' },
     { kind: 'interrupted' },
     { kind: 'incomplete' },
   ];
@@ -133,15 +133,36 @@ describe('availability', () => {
     expect(standing()).toMatchObject({ listed: false, availability: 0.75 });
   });
 
-  it('counts neither a prompt that was too long nor a caller who left before the first output', () => {
+  it('counts neither a prompt that was too long, or failed before, nor a caller who left before the first output', () => {
     const { performance, standing } = begin();
     const { firstTokenMs: _, ...unheard } = sampleOutcome({ modelId: tiny.id, kind: 'cancelled' });
     for (let count = 0; count < 100; count += 1) {
       performance.outcome(unheard);
       performance.outcome({ ...unheard, kind: 'service-lost' });
       performance.outcome(sampleOutcome({ modelId: tiny.id, kind: 'failed', refusedFor: 'context-length' }));
+      const keyId = `key_${count % 2}`;
+      performance.outcome(sampleOutcome({ modelId: tiny.id, keyId, kind: 'failed', refusedFor: 'repeated-failure' }));
     }
     expect(standing()).toEqual({ listed: true });
+  });
+});
+
+describe('a failure that may be the request’s own fault', () => {
+  const reasons = ['bad-request', 'structure', 'disputed'] as const;
+
+  it.each(reasons)('(%s) does not count while one caller alone has it', (refusedFor) => {
+    const { end, standing } = begin();
+    end(20, { keyId: 'key_other' });
+    end(200, { keyId: 'key_one', kind: 'failed', refusedFor });
+    expect(standing()).toMatchObject({ listed: true, availability: 1 });
+  });
+
+  it.each(reasons)('(%s) counts once another caller’s requests mostly fail, too', (refusedFor) => {
+    const { end, standing } = begin();
+    end(20, { keyId: 'key_third' });
+    end(3, { keyId: 'key_other', kind: 'failed', refusedFor });
+    end(20, { keyId: 'key_one', kind: 'failed', refusedFor });
+    expect(standing()).toMatchObject({ listed: false, availability: 0.5 });
   });
 });
 

@@ -1,4 +1,5 @@
 import type { Outcome } from '../core/account.ts';
+import { type CallerEvidence, createCallerEvidence } from '../core/caller-evidence.ts';
 import type { Model } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Standing } from '../core/performance.ts';
@@ -27,6 +28,8 @@ interface Measured {
   readonly windowSeconds: number;
   readonly speed: SpeedWindow;
   readonly availability: Availability;
+  /** Of requests that failed for what may be their own fault. */
+  readonly callers: CallerEvidence;
   /** When a request last ended, monotonic. */
   askedAt: number;
 }
@@ -45,25 +48,35 @@ export function createModelPerformance({ clock, hasRoute }: ModelPerformanceOpti
 
   function begin(windowSeconds: number, speed = createSpeedWindow()): Measured {
     const availability = createAvailability({ clock, windowSeconds });
-    return { windowSeconds, speed, availability, askedAt: clock.elapsed() };
+    return { windowSeconds, speed, availability, callers: createCallerEvidence(), askedAt: clock.elapsed() };
   }
 
-  /** A request ended. Of those that end after their model has left the catalog nothing is kept. */
-  function ended(modelId: string, isServed: boolean | undefined, outcome?: Outcome): void {
+  /** Whether a request counts for availability or against it; undefined when it says nothing about the model. */
+  function isServed(outcome: Outcome, callers: CallerEvidence): boolean | undefined {
+    const served = wasServed(outcome);
+    const { keyId } = outcome;
+    if (served === true) callers.served(clock.elapsed(), keyId);
+    if (served !== 'disputed') return served;
+    return callers.failed(clock.elapsed(), keyId) ? false : undefined;
+  }
+
+  /** A request ended: an outcome, or it found no capacity. Of those that end after their model has left the catalog nothing is kept. */
+  function ended(modelId: string, outcome?: Outcome): void {
     const model = models.get(modelId);
     if (model === undefined) return;
     const found = measured.get(modelId) ?? begin(windowOf(model));
     measured.set(modelId, found);
     found.askedAt = clock.elapsed();
     if (outcome !== undefined) found.speed.outcome(outcome, clock.now());
-    if (isServed !== undefined) found.availability.record(isServed);
+    const served = outcome !== undefined && isServed(outcome, found.callers);
+    if (served !== undefined) found.availability.record(served);
     // For its memory: see createAvailability.
     found.availability.against(model.serviceLevel?.minAvailability);
   }
 
   return {
-    outcome: (outcome) => ended(outcome.modelId, wasServed(outcome), outcome),
-    unavailable: (modelId) => ended(modelId, false),
+    outcome: (outcome) => ended(outcome.modelId, outcome),
+    unavailable: (modelId) => ended(modelId),
     retain: (next) => {
       models = next;
       for (const [id, { windowSeconds, speed }] of measured) {
@@ -86,8 +99,8 @@ export function createModelPerformance({ clock, hasRoute }: ModelPerformanceOpti
   };
 }
 
-/** Whether a request counts for availability or against it; undefined when it says nothing about the model. */
-function wasServed({ kind, firstTokenMs, refusedFor }: Outcome): boolean | undefined {
+/** Whether a request was served; undefined when it says nothing about the model, `disputed` when the request may be at fault. */
+function wasServed({ kind, firstTokenMs, refusedFor }: Outcome): boolean | 'disputed' | undefined {
   switch (kind) {
     case 'completed':
       return true;
@@ -97,10 +110,32 @@ function wasServed({ kind, firstTokenMs, refusedFor }: Outcome): boolean | undef
       // Who left before the first output may have been impatient, or have waited for a model that hangs: nobody knows.
       return firstTokenMs === undefined ? undefined : true;
     case 'failed':
-      // The engines counted a prompt that we could not: that is the caller's error, and answered as such.
-      return refusedFor === 'context-length' ? undefined : false;
-    case 'interrupted':
     case 'incomplete':
+      return failedFor(refusedFor);
+    case 'interrupted':
+      return false;
+  }
+}
+
+function failedFor(reason: Outcome['refusedFor']): false | 'disputed' | undefined {
+  switch (reason) {
+    case 'context-length':
+    case 'content-policy':
+      // The engines counted a prompt that we could not, or a provider censors it: that is the caller's error.
+      return undefined;
+    case 'repeated-failure':
+      // It was counted when the same prompt failed before.
+      return undefined;
+    case 'bad-request':
+    case 'structure':
+    case 'disputed':
+      return 'disputed';
+    case 'rate-limit':
+    case 'overloaded':
+    case 'account':
+    case 'not-found':
+    case 'other':
+    case undefined:
       return false;
   }
 }

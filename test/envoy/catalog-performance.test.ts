@@ -46,9 +46,12 @@ async function isListed(model: string): Promise<boolean> {
 }
 const patience = { interval: 200, timeout: 15_000 };
 
-/** Asks once and reads the answer to its end; gives its status. */
+let asked = 0;
+
+/** Asks once, a question of its own: the same one again says nothing new of a failing engine. Reads the answer to its end; gives its status. */
 async function ask(model: string, directives: object = {}, fields: object = {}): Promise<number> {
-  const content = `Tell me. [[demo ${JSON.stringify({ words: 3, ...directives })}]]`;
+  asked += 1;
+  const content = `Question ${asked}: tell me. [[demo ${JSON.stringify({ words: 3, ...directives })}]]`;
   const response = await weir.chat({ model, messages: [{ role: 'user', content }], ...fields });
   await response.text();
   return response.status;

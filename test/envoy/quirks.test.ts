@@ -8,6 +8,7 @@ import type OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { refusalOf } from '../support/refusal.ts';
 import { canary, startWeir, type Weir } from '../support/weir.ts';
 
 let engine: DemoEngine;
@@ -319,12 +320,12 @@ describe('an engine’s own refusal', () => {
   });
 
   test.each(['engine', 'flat', 'detail', 'string', 'array', 'text', 'html', 'empty', 'not-json'] as const)(
-    'of a request that we should have refused is a 502, and ours to fix (%s)',
+    'of a request that we should have refused is a 400 in our words, and ours to fix (%s)',
     async (errorBody) => {
       engine.set({ status: 400, errorBody });
       const before = weir.log().length;
       const response = await weir.chat(request({ prompt: 'Hello.' }));
-      expect(response.status).toBe(502);
+      expect(await refusalOf(response)).toMatchObject({ code: undefined, field: '' });
       const told = (): string | undefined => {
         const lines = weir.log().slice(before).split('\n');
         return lines.find((text) => text.includes('attempt failed') && text.endsWith('}'));

@@ -80,7 +80,7 @@ export function createSimulation(options: SimulationOptions) {
     const shape = { bodyBytes: 0, isAscii: true, ...counts };
     return {
       request: { modelId: model.id, tools: [], sampling: {}, stream, includeUsage: false, inert: [] },
-      shape: { ...shape, prefixes: prefixesOf(number) },
+      shape: { ...shape, prefixes: prefixesOf(number), digest: number },
       bodyFor: () => '',
       countPrompt: () => Promise.resolve({ kind: 'unknown', reason: 'tokenizer' }),
       release: () => undefined,

@@ -5,6 +5,7 @@ export function steadyHealth(fields: Partial<Health> = {}): Health {
   return {
     isAnswering: () => false,
     begin: () => ({ output: () => undefined, ended: () => undefined }),
+    failedOn: () => 0,
     hedge: () => undefined,
     isOut: () => false,
     structure: () => undefined,

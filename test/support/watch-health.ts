@@ -20,8 +20,8 @@ export function sized(name: string, slots: number): Route {
 export function watchHealth() {
   const clock = createFakeClock();
   const health = createHealth({ clock, random: () => 0 });
-  const begin = (route: Route, stream = true): AttemptRecord => {
-    const record = health.begin(route, { stream });
+  const begin = (route: Route, stream = true, prompt?: number): AttemptRecord => {
+    const record = health.begin(route, { stream, prompt });
     if (record === undefined) throw new Error(`${route.id} takes none`);
     return record;
   };
@@ -33,9 +33,9 @@ export function watchHealth() {
     attempt: (
       route: Route,
       end: AttemptEnd,
-      options: { readonly firstMs?: number; readonly stream?: boolean } = {},
+      options: { readonly firstMs?: number; readonly stream?: boolean; readonly prompt?: number } = {},
     ) => {
-      const record = begin(route, options.stream);
+      const record = begin(route, options.stream, options.prompt);
       clock.advance(options.firstMs ?? 0);
       if (end.kind === 'complete') record.output();
       record.ended(end);

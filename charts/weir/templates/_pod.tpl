@@ -226,6 +226,7 @@ spec:
         - {name: WEIR_LOG_LEVEL, value: {{ .Values.settings.logLevel }}}
         - {name: WEIR_IDLE_SECONDS, value: {{ .Values.settings.idleSeconds | quote }}}
         - {name: WEIR_KEEP_ALIVE_SECONDS, value: {{ .Values.settings.keepAliveSeconds | quote }}}
+        - {name: WEIR_IMAGE_HOSTS, value: {{ .Values.settings.imageHosts | quote }}}
         - {name: WEIR_DRAIN_SECONDS, value: {{ $serviceDrainSeconds | quote }}}
         {{- with .Values.extraEnv }}
         {{- toYaml . | nindent 8 }}

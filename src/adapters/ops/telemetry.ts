@@ -18,10 +18,11 @@ export function createTelemetry(
     outcome: (outcome) => {
       metrics.outcome(outcome);
       measured.outcome(outcome);
-      const { requestId, correlationId, modelId, routeId, kind, attempts, durationMs, firstTokenMs } = outcome;
+      const { requestId, correlationId, modelId, routeId, kind, attempts, durationMs, firstTokenMs, refusedFor } =
+        outcome;
       const level = kind === 'completed' || kind === 'cancelled' ? 'debug' : 'warn';
       log[level](
-        { requestId, correlationId, modelId, routeId, kind, attempts, durationMs, firstTokenMs },
+        { requestId, correlationId, modelId, routeId, kind, attempts, durationMs, firstTokenMs, refusedFor },
         'request ended',
       );
     },
@@ -55,7 +56,8 @@ export function createTelemetry(
       metrics.fault(routeId, fault);
       const { kind, detail, status, engineError } = fault;
       // What our validation should have caught, and what the operator's account lacks, do not pass by themselves.
-      const level = engineError === 'bad-request' || engineError === 'account' ? 'error' : 'warn';
+      const level =
+        engineError === 'bad-request' || engineError === 'account' || engineError === 'not-found' ? 'error' : 'warn';
       log[level]({ requestId, routeId, fault: kind, detail, status, engineError }, 'attempt failed');
     },
   };

@@ -129,7 +129,7 @@ function shapeOf(prompt: Prompt, body: string): PromptShape {
     isAscii: /^[\x00-\x7f]*$/.test(body),
     textTokens: 1,
     messages: prompt.messages.length,
-    ...{ tools: prompt.tools.length, toolCalls: 0, images: 0, callerImages: 0, prefixes: [] },
+    ...{ tools: prompt.tools.length, toolCalls: 0, images: 0, callerImages: 0, prefixes: [], digest: 0 },
   };
 }
 
@@ -185,6 +185,7 @@ describe('bounds', () => {
       images: 0,
       callerImages: 0,
       prefixes: [],
+      digest: 0,
     };
     expect(mostTokens(shape, bounds, undefined)).toBeGreaterThan(100);
     expect(mostTokens({ ...shape, tools: 1 }, bounds, undefined)).toBeUndefined();

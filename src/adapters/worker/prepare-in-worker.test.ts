@@ -10,7 +10,7 @@ const bodyOf = (content: unknown) => ({ model: 'demo/tiny', messages: [{ role: '
 let worker: PrepareWorker;
 
 beforeEach(() => {
-  worker = startPrepareWorker({ script, tokenizerRoot });
+  worker = startPrepareWorker({ script, tokenizerRoot, imageHosts: 'any' });
 });
 
 afterEach(async () => {
@@ -102,6 +102,7 @@ describe('a worker that is gone', () => {
 
   it('when it dies refuses what it was doing, and another takes its place', async () => {
     const dying = startPrepareWorker({
+      imageHosts: 'any',
       tokenizerRoot,
       script: new URL(
         'data:text/javascript,import{parentPort}from"node:worker_threads";parentPort.on("message",()=>process.exit(1))',

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { ByNumber } from '../../core/by-number.ts';
 import type { Surface } from '../../core/dialect.ts';
 import { Failure } from '../../core/failure.ts';
+import type { ImageHosts } from '../../core/image-hosts.ts';
 import type { PreparedRequest } from '../../core/prepared.ts';
 import type { PrepareAsk, PrepareReply } from '../../core/prepare-task.ts';
 
@@ -25,6 +26,7 @@ const silenceMs = 20_000;
 export function startPrepareWorker(options: {
   readonly script: URL;
   readonly tokenizerRoot: string;
+  readonly imageHosts: ImageHosts;
   /** Where the keys are that open what searches found. */
   readonly sealFiles?: { readonly keyFile: string | undefined; readonly ownFile: string };
 }): PrepareWorker {
@@ -48,7 +50,7 @@ export function startPrepareWorker(options: {
       worker = undefined;
       for (const { reject } of waiting.values()) {
         reject(
-          new Failure('overloaded', 'The service ran out of room for this request. It is safe to retry.', { cause }),
+          new Failure('overloaded', 'The service ran out of room for this request. Retry with backoff.', { cause }),
         );
       }
       waiting.clear();

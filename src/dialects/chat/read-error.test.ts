@@ -297,7 +297,10 @@ const rows: readonly (readonly [engine: string, status: number, body: object | s
     openai('Stream options can only be defined when `stream=True`.', 'BadRequestError', 400),
     'bad-request',
   ],
-  ['vllm', 404, openai('The model `x` does not exist.', 'NotFoundError', 404), 'bad-request'],
+  ['vllm', 404, openai('The model `x` does not exist.', 'NotFoundError', 404), 'not-found'],
+  ['ollama', 404, openai('model "qwen3:8b" not found, try pulling it first', 'api_error', null), 'not-found'],
+  ['nginx', 404, '<html><h1>404 Not Found</h1></html>', 'not-found'],
+  ['nobody we know', 418, '', 'other'],
   ['sglang', 400, flat('Validation error', 'BadRequestError', 400), 'bad-request'],
   [
     'tgi',
@@ -332,13 +335,13 @@ const rows: readonly (readonly [engine: string, status: number, body: object | s
     'dashscope',
     400,
     openai('Output data may contain inappropriate content.', 'data_inspection_failed', 'data_inspection_failed'),
-    'other',
+    'content-policy',
   ],
   [
     'zai',
     400,
     { error: { code: '1301', message: 'System detected potentially unsafe or sensitive content' } },
-    'other',
+    'content-policy',
   ],
   [
     'vllm',
@@ -353,7 +356,7 @@ const rows: readonly (readonly [engine: string, status: number, body: object | s
 
 describe('an error of an engine', () => {
   it.each(rows)('of %s (%i) %j means %s', (_, status, body, meaning) => {
-    expect(readErrorBody(status, typeof body === 'string' ? body : JSON.stringify(body))).toBe(meaning);
+    expect(readErrorBody(status, typeof body === 'string' ? body : JSON.stringify(body)).engineError).toBe(meaning);
   });
 
   it.each(rows.filter(([, status, body]) => status >= 400 && typeof body !== 'string'))(
@@ -396,6 +399,21 @@ describe('an error of an engine', () => {
     expect(isError(answer)).toBe(verdict);
   });
 
+  it.each([
+    [{ error: { message: 'Invalid value', param: 'temperature', code: 400 } }, 'temperature'],
+    [
+      { error: { message: 'Invalid schema for response_format', param: 'response_format.json_schema' } },
+      'response_format',
+    ],
+    [{ detail: [{ loc: ['body', 'tools', 0, 'function'], msg: 'Field required', type: 'missing' }] }, 'tools'],
+    [{ error: { message: 'Compiling json_schema failed' } }, 'response_format'],
+    [{ error: { message: 'Stop saying that I should use tools', param: 'messages[0].content' } }, undefined],
+    [{ error: { message: 'no', param: 'x'.repeat(300) } }, undefined],
+  ])('%j names %s', (body, part) => {
+    expect(readErrorBody(400, JSON.stringify(body)).about).toBe(part);
+    expect(readErrorBody(500, JSON.stringify(body)).about).toBeUndefined();
+  });
+
   it('has a body worth waiting for when it is a 4xx that could mean several things', () => {
     const worth = Array.from({ length: 500 }, (_, index) => index + 100).filter((status) => needsErrorBody(status));
     expect(worth).toEqual(Array.from({ length: 100 }, (_, index) => index + 400).filter((status) => status !== 429));
@@ -404,11 +422,11 @@ describe('an error of an engine', () => {
   it('of any shape and size is read without harm', () => {
     fc.assert(
       fc.property(fc.integer({ min: 100, max: 599 }), fc.oneof(fc.string(), fc.json()), (status, text) => {
-        expect(typeof readErrorBody(status, text)).toBe('string');
+        expect(typeof readErrorBody(status, text).engineError).toBe('string');
       }),
     );
     const deep = '['.repeat(30_000) + ']'.repeat(30_000);
-    expect(readErrorBody(400, deep)).toBe('bad-request');
-    expect(readErrorBody(400, `{"error":${JSON.stringify('maximum '.repeat(8000))}}`)).toBe('bad-request');
+    expect(readErrorBody(400, deep).engineError).toBe('bad-request');
+    expect(readErrorBody(400, `{"error":${JSON.stringify('maximum '.repeat(8000))}}`).engineError).toBe('bad-request');
   });
 });

@@ -1,9 +1,8 @@
-import type { EngineError } from '../../core/event.ts';
+import type { Feature } from '../../core/capability.ts';
+import type { EngineError, EngineErrorReading } from '../../core/event.ts';
 import { isObject, parseJson } from '../json.ts';
 
-/** An engine's error, with all that is kept of it: its text may quote the prompt. */
-export interface ErrorReading {
-  readonly engineError: EngineError;
+export interface ErrorReading extends EngineErrorReading {
   /** HTTP status that the body of a 200 speaks of, where it does. */
   readonly status?: number;
 }
@@ -32,7 +31,7 @@ const codes: ReadonlyMap<string, EngineError> = new Map<string, EngineError>([
   ...rows('account', '1308', '1309', '1310', '1311', '1313'),
   // A provider's own censor: neither our validation nor the caller's JSON could have known.
   ...rows(
-    'other',
+    'content-policy',
     'content_filter',
     'content_policy_violation',
     'data_inspection_failed',
@@ -45,9 +44,10 @@ const codes: ReadonlyMap<string, EngineError> = new Map<string, EngineError>([
 const vagueCodes: ReadonlyMap<string, EngineError> = new Map<string, EngineError>([
   ...rows('bad-request', 'invalid_request_error', 'invalid_request', 'badrequesterror', 'badrequest', 'bad_request'),
   ...rows('bad-request', 'invalid_parameter_error', 'invalidparameter', 'validation', 'validation_error'),
-  ...rows('bad-request', 'unprocessableentityerror', 'unprocessable_entity', 'value_error', 'not_found_error'),
-  ...rows('bad-request', 'notfounderror', 'resource_not_found_error', 'model_not_found', 'requesttoolargeerror'),
-  ...rows('bad-request', '1210', '1211', '1212', '1213', '1214', '1215', '1222'),
+  ...rows('bad-request', 'unprocessableentityerror', 'unprocessable_entity', 'value_error', 'requesttoolargeerror'),
+  ...rows('bad-request', '1210', '1213', '1214', '1215'),
+  ...rows('not-found', 'not_found_error', 'notfounderror', 'resource_not_found_error', 'model_not_found'),
+  ...rows('not-found', '1211', '1212', '1222'),
   ...rows('overloaded', 'engine_overloaded', 'capacity_exceeded'),
 ]);
 
@@ -82,14 +82,50 @@ const messages: readonly (readonly [pattern: RegExp, meaning: EngineError])[] = 
   [/overload|out of capacity|at capacity|no available (?:workers?|server)|temporarily unavailable/, 'overloaded'],
   // TGI: "Model is overloaded" (above). Ollama: "server busy, please try again. maximum pending requests exceeded".
   [/server (?:is )?busy|maximum pending requests|queue (?:is )?full|loading model/, 'overloaded'],
+  // vLLM, Ollama, OpenAI: "The model `x` does not exist", "model 'x' not found".
+  [/\bmodel [`'"]?[\w./:-]+[`'"]? (?:does not exist|not found)/, 'not-found'],
   [/insufficient (?:balance|quota|credit)|in arrears|(?:invalid|incorrect|expired) api.?key|unauthorized/, 'account'],
 ];
+
+/** Statuses that say of an engine that it does not take the request as it is. Another 4xx says nothing that is known. */
+const requestStatuses: ReadonlySet<number | undefined> = new Set([400, 413, 422]);
+
+/**
+ * Parts of a request by the words for them in an error's `param` or `loc`, or, where they are unmistakable, in its message.
+ * The first that fits: a schema's error speaks of a type or a property, too.
+ */
+const parts: readonly (readonly [pattern: RegExp, part: Feature])[] = [
+  [/\bresponse_?format\b|\bjson_schema\b|\bguided_(?:json|grammar)\b|\bstructured_outputs?\b/, 'response_format'],
+  [/\btool_choice\b/, 'tool_choice'],
+  [/\bparallel_tool_calls\b/, 'parallel_tool_calls'],
+  [/\breasoning_effort\b|\benable_thinking\b/, 'reasoning'],
+  [/\btop_logprobs\b/, 'top_logprobs'],
+  [/\blogit_bias\b/, 'logit_bias'],
+  [/\bfrequency_penalty\b/, 'frequency_penalty'],
+  [/\bpresence_penalty\b/, 'presence_penalty'],
+  [/\brepetition_penalty\b/, 'repetition_penalty'],
+  [/\blogprobs\b/, 'logprobs'],
+  [/\btemperature\b/, 'temperature'],
+  [/\btop_p\b/, 'top_p'],
+  [/\btop_k\b/, 'top_k'],
+  [/\bmin_p\b/, 'min_p'],
+];
+/** Words that are ordinary English, too: they name a part in `param` and `loc` alone. */
+const plainParts: ReadonlyMap<string, Feature> = new Map([
+  ['tools', 'tools'],
+  ['stop', 'stop'],
+  ['seed', 'seed'],
+  ['n', 'n'],
+  ['reasoning', 'reasoning'],
+]);
 
 /** Statuses that speak for themselves when nothing more exact was said. */
 const statuses: ReadonlyMap<number, EngineError> = new Map([
   [401, 'account'],
   [402, 'account'],
   [403, 'account'],
+  [404, 'not-found'],
+  [405, 'not-found'],
   [408, 'other'],
   [425, 'rate-limit'],
   [429, 'rate-limit'],
@@ -108,6 +144,8 @@ export function needsErrorBody(status: number): boolean {
 interface Words {
   message: string;
   readonly names: string[];
+  /** What `param` and `loc` name. */
+  readonly places: string[];
   status: number | undefined;
 }
 
@@ -126,14 +164,26 @@ function gather(value: unknown, words: Words, depth = 0): Words {
   if (!isObject(value)) return words;
   for (const name of ['code', 'type', 'status', 'error_type', 'http_status_code', 'error_code'])
     takeName(words, value[name]);
+  // OpenAI and vLLM say `param`, FastAPI `loc`.
+  for (const place of [value['param'], value['loc']].flat()) {
+    if (typeof place === 'string' && place.length <= 256) words.places.push(...place.toLowerCase().split(/[.[\]]/));
+  }
   // FastAPI, and SGLang with it, says `detail`; its lists say `msg`.
   for (const name of ['message', 'msg', 'detail', 'error', 'errors']) gather(value[name], words, depth + 1);
   return words;
 }
 
+/** The part of the request that an error names. It is one of ours in any case: nothing of the engine's text goes on. */
+function partOf({ places, message }: Words): Feature | undefined {
+  const plain = places.map((place) => plainParts.get(place)).find((part) => part !== undefined);
+  const text = `${places.join(' ')} ${message}`;
+  return plain ?? parts.find(([pattern]) => pattern.test(text))?.[1];
+}
+
 /** Reads an engine's error that was parsed from JSON. `status` is the answer's own, where it was not a 200. */
 export function readError(value: unknown, status?: number): ErrorReading {
-  const { message, names, status: told } = gather(value, { message: '', names: [], status: undefined });
+  const words = gather(value, { message: '', names: [], places: [], status: undefined });
+  const { message, names, status: told } = words;
   const known = status ?? told;
   const named = (table: ReadonlyMap<string, EngineError>): EngineError | undefined =>
     names.map((name) => table.get(name)).find((meaning) => meaning !== undefined);
@@ -142,13 +192,15 @@ export function readError(value: unknown, status?: number): ErrorReading {
     messages.find(([pattern]) => pattern.test(message))?.[1] ??
     statuses.get(known ?? 0) ??
     named(vagueCodes) ??
-    (known !== undefined && known >= 400 && known < 500 ? 'bad-request' : 'other');
-  return { engineError, ...(told === undefined ? {} : { status: told }) };
+    (requestStatuses.has(known) ? 'bad-request' : 'other');
+  const about = engineError === 'bad-request' ? partOf(words) : undefined;
+  return { engineError, ...(about && { about }), ...(told === undefined ? {} : { status: told }) };
 }
 
 /** Reads the body of an answer that is no success: JSON in any shape, else text. */
-export function readErrorBody(status: number, text: string): EngineError {
-  return readError(parseJson(text) ?? text, status).engineError;
+export function readErrorBody(status: number, text: string): EngineErrorReading {
+  const { engineError, about } = readError(parseJson(text) ?? text, status);
+  return { engineError, about };
 }
 
 /** For dispatch: answers whose status is no success. */

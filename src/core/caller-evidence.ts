@@ -1,0 +1,65 @@
+/**
+ * Tells failures that one caller's requests bring with them from those of the thing that serves them. A failure that may be
+ * the request's own fault counts only while the requests of another caller mostly fail, too. Callers are ids of API keys.
+ */
+export interface CallerEvidence {
+  readonly served: (now: number, caller: string) => void;
+  /** Takes a failure that may be the request's own fault. True: it counts. */
+  readonly failed: (now: number, caller: string) => boolean;
+}
+
+/** What is remembered of one caller: counts that halve with time. */
+interface Counts {
+  failed: number;
+  served: number;
+  at: number;
+}
+
+/** Whoever was not seen for longest is forgotten first. */
+const mostCallers = 64;
+const halfLifeMs = 120_000;
+/** A dozen requests of a caller are the present, however many it sends. */
+const mostWeight = 12;
+/** One failure may be chance; two that were not long ago are a sign. */
+const leastFailed = 1.5;
+
+export function createCallerEvidence(): CallerEvidence {
+  const records = new Map<string, Counts>();
+
+  /** The record of a caller as of now, and the caller as the one seen last. */
+  function refresh(now: number, caller: string): Counts {
+    const record = records.get(caller) ?? { failed: 0, served: 0, at: now };
+    fade(record, now);
+    const weight = record.failed + record.served;
+    const scale = weight > mostWeight - 1 ? (mostWeight - 1) / weight : 1;
+    record.failed *= scale;
+    record.served *= scale;
+    records.delete(caller);
+    records.set(caller, record);
+    const [oldest] = records.keys();
+    if (records.size > mostCallers && oldest !== undefined) records.delete(oldest);
+    return record;
+  }
+
+  return {
+    served: (now, caller) => {
+      refresh(now, caller).served += 1;
+    },
+    failed: (now, caller) => {
+      refresh(now, caller).failed += 1;
+      for (const [other, record] of records) {
+        if (other === caller) continue;
+        fade(record, now);
+        if (record.failed >= leastFailed && record.failed > record.served) return true;
+      }
+      return false;
+    },
+  };
+}
+
+function fade(record: Counts, now: number): void {
+  const share = 2 ** ((record.at - now) / halfLifeMs);
+  record.failed *= share;
+  record.served *= share;
+  record.at = now;
+}

@@ -1,0 +1,59 @@
+/**
+ * Which image addresses may go to engines, which fetch them from where they run. `any`: all http and https addresses. A list:
+ * those of its hosts; an empty one leaves `data:` URLs alone, which nobody fetches and which always go.
+ */
+export type ImageHosts = 'any' | readonly ImageHost[];
+
+export interface ImageHost {
+  /** As `URL` writes it: lowercase, an IPv6 address in brackets. */
+  readonly name: string;
+  /** Empty for the usual port of either scheme. */
+  readonly port: string;
+  /** The hosts below this one are meant, and not the host itself. */
+  readonly below: boolean;
+}
+
+/** What the setting must look like, for whoever wrote it otherwise. */
+export const imageHostForms = 'expected none, or hosts such as images.example.com,*.example.org,10.0.0.5:8080';
+
+/**
+ * An address as it has to be written for a list of hosts: only then do all parsers agree on its host. No user, no backslash,
+ * no white space, no escapes or letters beyond ASCII in the host.
+ */
+const plainAddress = /^https?:\/\/([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:[/?#][^\s\\]*)?$/i;
+
+/** The host of an address and its port, as `URL` reads them. Undefined: parsers may differ on it. */
+function hostOf(address: string): { readonly name: string; readonly port: string } | undefined {
+  const url = plainAddress.test(address) ? URL.parse(address) : null;
+  // The dot at the end of a full name changes nothing about where it leads.
+  return url === null ? undefined : { name: url.hostname.replace(/\.$/, ''), port: url.port };
+}
+
+function readHost(text: string): ImageHost | undefined {
+  const below = text.startsWith('*.');
+  const named = below ? text.slice(2) : text;
+  // A path, a scheme or a user is no part of a host.
+  if (/[/?#@*]/.test(named)) return undefined;
+  const host = hostOf(`http://${named}`);
+  if (host === undefined || host.name === '') return undefined;
+  const isAddress = host.name.startsWith('[') || /^[\d.]+$/.test(host.name);
+  return below && isAddress ? undefined : { ...host, below };
+}
+
+/** Reads the setting. Undefined when it has none of its forms. */
+export function readImageHosts(text: string): ImageHosts | undefined {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.length === 1 && names[0]?.toLowerCase() === 'none') return [];
+  const hosts = names.map(readHost);
+  return hosts.every((host) => host !== undefined) ? hosts : undefined;
+}
+
+/** Whether an image with this address may go to an engine. */
+export function isImageAllowed(address: string, hosts: ImageHosts): boolean {
+  if (hosts === 'any' || /^data:/i.test(address)) return true;
+  const asked = hosts.length === 0 ? undefined : hostOf(address);
+  if (asked === undefined) return false;
+  return hosts.some(
+    ({ name, port, below }) => asked.port === port && (below ? asked.name.endsWith(`.${name}`) : asked.name === name),
+  );
+}
