@@ -55,7 +55,8 @@ export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
   const maxOutputTokens = round === undefined ? prepared.request.maxOutputTokens : round.maxOutputTokens;
   const judge = judgeFor(round === undefined ? prepared.request : { ...prepared.request, toolChoice: 'auto' }, options);
   const newToolId = (): string => dialect.idPrefixes.toolCall + newId();
-  const readOptions = { toolNames: new Set(tools.map((tool) => tool.name)), newToolId };
+  const { logprobs = false } = sampling;
+  const readOptions = { toolNames: new Set(tools.map((tool) => tool.name)), newToolId, logprobs };
   const running = dispatch({
     ...{ plan, upstream, clock, health, hedges, signal },
     errors: chatErrors,
