@@ -21,6 +21,7 @@ import { systemClock } from './adapters/process/clock.ts';
 import { createProcessLoad } from './adapters/process/load.ts';
 import { memoryLimitBytes } from './adapters/process/memory-limit.ts';
 import { tryLock } from './adapters/process/lock.ts';
+import { createTurnShare } from './adapters/process/turn-share.ts';
 import { newRequestId } from './adapters/process/new-request-id.ts';
 import { hashKey, looksLikeKey } from './adapters/store/new-key.ts';
 import { openStore } from './adapters/store/open-store.ts';
@@ -50,8 +51,10 @@ import { sealFiles } from './seal-files.ts';
 import { settingsFrom } from './serve/settings-from.ts';
 import type { Settings } from './settings.ts';
 
-/** Bodies up to this size are read on the event loop; reading one takes about a millisecond. */
+/** Bodies up to this size are read on the event loop; reading one takes about a millisecond, one built to do harm twenty. */
 const largestBodyHere = 128 * 1024;
+/** Reading bodies takes no more of one turn of the event loop, but for the last one. */
+const bodiesPerTurnMs = 5;
 
 /** Runs `weir serve` until it is told to stop. Resolves with the exit code. */
 export async function run(argv: readonly string[]): Promise<number> {
@@ -206,6 +209,7 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     standings: () =>
       [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.standing(model)]),
   });
+  const readInTurn = createTurnShare({ budgetMs: bodiesPerTurnMs });
   const pipeline: Pipeline = createPipeline({
     store,
     gate,
@@ -217,7 +221,9 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     modelList: catalog.modelList,
     prepare: (body, surface) =>
       body.length <= largestBodyHere
-        ? prepareHere(body, { surface, countPrompt: tokenizers.countPrompt, ...(search && { seal: search.seal }) })
+        ? readInTurn(() =>
+            prepareHere(body, { surface, countPrompt: tokenizers.countPrompt, ...(search && { seal: search.seal }) }),
+          )
         : worker.prepare(body, surface),
     tokenizers,
     upstream: egress,
