@@ -8,6 +8,7 @@ import type { PromptShape, Tokenizers } from './core/tokenizer.ts';
 import type { SearchSeal } from './core/web-search.ts';
 import { writeRequest } from './dialects/chat/write-request.ts';
 import { dialects } from './dialects/dialects.ts';
+import { createJsonBounds } from './dialects/json-bounds.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -19,7 +20,18 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
+/**
+ * Most values of a body, lists and objects included: a conversation as long as any model takes has a tenth of it. Parsing takes
+ * the square of the fields of one object, and a minute for half a million: the thread that does it serves everybody.
+ */
+const limits = { maxDepth: Infinity, maxValues: 250_000 };
+/** A shorter body cannot hold enough to do harm. */
+const harmlessLength = 128 * 1024;
+
 function parse(text: string): unknown {
+  if (text.length > harmlessLength && !createJsonBounds(limits).push(text)) {
+    throw new Failure('invalid_request', `The request body holds more than ${limits.maxValues} values.`);
+  }
   try {
     return JSON.parse(text);
   } catch {
