@@ -21,8 +21,8 @@ function decode(bytes: Uint8Array): string {
 }
 
 /**
- * Most values of a body, lists and objects included: a conversation as long as any model takes has a tenth of it. Parsing takes
- * the square of the fields of one object, and a minute for half a million: the thread that does it serves everybody.
+ * Most values of a body, lists and objects included: a conversation as long as any model takes has a tenth of it. An object of
+ * half a million fields takes a minute to be read and written: the thread that does it serves everybody.
  */
 const limits = { maxDepth: Infinity, maxValues: 250_000 };
 /** A shorter body cannot hold enough to do harm. */

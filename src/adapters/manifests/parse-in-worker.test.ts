@@ -40,6 +40,19 @@ describe('a manifest that is parsed in a thread of its own', () => {
     expect(await parsed).toBeGreaterThan(longestHoldMs);
   });
 
+  it('is read by a new thread after the last one had nothing to do for a while', async () => {
+    const script = `import { parentPort, threadId } from 'node:worker_threads';
+      parentPort.on('message', () => {
+        const problem = { where: String(threadId), field: '', message: '' };
+        parentPort.postMessage({ documents: [{ kind: 'broken', problem }], isLast: true });
+      });`;
+    const url = new URL(`data:text/javascript,${encodeURIComponent(script)}`);
+    const restless = startManifestParser({ script: url, idleMs: 1 });
+    const [first] = await restless.parse('a.yaml', 'a: 1');
+    await expect.poll(() => restless.parse('b.yaml', 'a: 1'), { interval: 20 }).not.toEqual([first]);
+    await restless.close();
+  });
+
   it('is a problem where its thread dies of it, and the next one is read', async () => {
     const script = `import { parentPort } from 'node:worker_threads';
       parentPort.on('message', ({ file }) => {

@@ -20,7 +20,7 @@ export interface ManifestParser {
 /** Longest that the thread may take for its next documents: within the limits of a document it takes a tenth of it. */
 const patienceMs = 10_000;
 /** A thread without work is ended after so long: folders change seldom. */
-const idleMs = 5_000;
+const defaultIdleMs = 5_000;
 /** No text within the limits comes near it. */
 const resourceLimits = { maxOldGenerationSizeMb: 512 };
 
@@ -28,21 +28,36 @@ const resourceLimits = { maxOldGenerationSizeMb: 512 };
  * Parses manifests in a thread of its own: parsing YAML takes seconds for a megabyte and cannot be broken off. Takes one file
  * at a time. A file that the thread cannot be done with becomes a problem.
  */
-export function startManifestParser({ script }: { readonly script: URL }): ManifestParser {
+export function startManifestParser(options: { readonly script: URL; readonly idleMs?: number }): ManifestParser {
+  const { script, idleMs = defaultIdleMs } = options;
   let worker: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
   let isClosed = false;
+
+  function forget(thread: Worker): void {
+    if (worker === thread) worker = undefined;
+  }
+
+  /** Ends the thread; another one is started when it is needed. */
+  async function rest(): Promise<void> {
+    clearTimeout(idle);
+    const ending = worker;
+    worker = undefined;
+    await ending?.terminate();
+  }
 
   function ask(task: ParseAsk): Promise<ParseReply | undefined> {
     if (worker === undefined) {
       const started = new Worker(script, { resourceLimits });
       started.unref();
+      // Whether or not anybody waits for it then.
+      started.on('error', () => undefined).on('exit', () => forget(started));
       worker = started;
     }
     const thread = worker;
     const { promise, resolve } = Promise.withResolvers<ParseReply | undefined>();
     const gone = (): void => {
-      if (worker === thread) worker = undefined;
+      forget(thread);
       resolve(undefined);
     };
     const patience = setTimeout(() => void thread.terminate(), patienceMs);
@@ -69,7 +84,7 @@ export function startManifestParser({ script }: { readonly script: URL }): Manif
       // What was handed over had to be copied: others first.
       await nextTurn();
     }
-    idle = setTimeout(() => void worker?.terminate(), idleMs).unref();
+    if (!isClosed) idle = setTimeout(() => void rest(), idleMs).unref();
     return entries;
   }
 
@@ -77,8 +92,7 @@ export function startManifestParser({ script }: { readonly script: URL }): Manif
     parse,
     close: async () => {
       isClosed = true;
-      clearTimeout(idle);
-      await worker?.terminate();
+      await rest();
     },
   };
 }
