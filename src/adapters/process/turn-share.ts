@@ -55,7 +55,6 @@ export function createTurnShare(options: {
         try {
           resolve(timed(work));
         } catch (error) {
-          // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- what the work threw
           reject(error);
         }
       });
