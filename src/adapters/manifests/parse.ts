@@ -22,7 +22,7 @@ export type ParseManifest = (file: string, text: string) => Promise<readonly Man
 
 const maxDocumentCharacters = 256 * 1024;
 /** Each document may bring a problem, and each problem is reported. */
-const maxDocuments = 5_000;
+const maxDocuments = 2_000;
 
 /**
  * Reads the text of one file, document by document: YAML, or JSON, which is YAML. Never throws; a document with a
