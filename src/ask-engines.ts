@@ -66,7 +66,8 @@ export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
     routes: plan.routes.length,
   });
   const newToolId = (): string => dialect.idPrefixes.toolCall + newId();
-  const readOptions = { toolNames: new Set(tools.map((tool) => tool.name)), newToolId };
+  const { logprobs = false } = sampling;
+  const readOptions = { toolNames: new Set(tools.map((tool) => tool.name)), newToolId, logprobs };
   const prompt = prepared.shape.digest;
   const policy = createRetryPolicy({
     failedOn: health.failedOn(prompt),

@@ -13,6 +13,7 @@ import type { PromptCountAsk } from './core/prepared.ts';
 import type { PrepareReply, PrepareTask } from './core/prepare-task.ts';
 import type { Request } from './core/request.ts';
 import type { PromptCount } from './core/tokenizer.ts';
+import { handedOver } from './hand-over.ts';
 import { promptOf, readBody, writeBody } from './prepare.ts';
 import type { SealFiles } from './seal-files.ts';
 
@@ -50,8 +51,7 @@ async function work(task: PrepareTask): Promise<PrepareReply> {
     case 'read': {
       const { request, shape } = readBody(task.bytes, { surface: task.surface, imageHosts, ...sealing });
       held.set(task.handle, request);
-      const { messages: _, ...rest } = request;
-      return { kind: 'read', request: rest, shape };
+      return { kind: 'read', request: handedOver(request), shape };
     }
     case 'write':
       return { kind: 'written', bytes: encoder.encode(writeBody(heldRequest(task.handle), task.target)) };

@@ -12,6 +12,7 @@ import { arrangeMessages } from './dialects/arrange-messages.ts';
 import { writeRequest } from './dialects/chat/write-request.ts';
 import { checkImages } from './dialects/check-images.ts';
 import { dialects } from './dialects/dialects.ts';
+import { createJsonBounds } from './dialects/json-bounds.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -23,7 +24,18 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
+/**
+ * Most values of a body, lists and objects included: a conversation as long as any model takes has a tenth of it. An object of
+ * half a million fields takes a minute to be read and written: the thread that does it serves everybody.
+ */
+const limits = { maxDepth: Infinity, maxValues: 250_000 };
+/** A shorter body cannot hold enough to do harm. */
+const harmlessLength = 128 * 1024;
+
 function parse(text: string): unknown {
+  if (text.length > harmlessLength && !createJsonBounds(limits).push(text)) {
+    throw new Failure('invalid_request', `The request body holds more than ${limits.maxValues} values.`);
+  }
   try {
     return JSON.parse(text);
   } catch {

@@ -23,6 +23,7 @@ import { createProcessLoad } from './adapters/process/load.ts';
 import { memoryLimitBytes } from './adapters/process/memory-limit.ts';
 import { tryLock } from './adapters/process/lock.ts';
 import { type LogStream, logToStandardOutput } from './adapters/process/log-stream.ts';
+import { createTurnShare } from './adapters/process/turn-share.ts';
 import { newRequestId } from './adapters/process/new-request-id.ts';
 import { hashKey, looksLikeKey } from './adapters/store/new-key.ts';
 import { openStore } from './adapters/store/open-store.ts';
@@ -56,10 +57,12 @@ import { sealFiles } from './seal-files.ts';
 import { settingsFrom } from './serve/settings-from.ts';
 import type { Settings } from './settings.ts';
 
-/** Bodies up to this size are read on the event loop; reading one takes about a millisecond. */
+/** Bodies up to this size are read on the event loop; reading one takes about a millisecond, one built to do harm twenty. */
 const largestBodyHere = 128 * 1024;
 /** How long the last records of the log are waited for. */
 const lastLogMs = 500;
+/** Reading bodies takes no more of one turn of the event loop, but for the last one. */
+const bodiesPerTurnMs = 5;
 
 /** Runs `weir serve` until it is told to stop. Resolves with the exit code. */
 export async function run(argv: readonly string[]): Promise<number> {
@@ -241,6 +244,7 @@ async function serve(settings: Settings, { output, stopped, fatal }: Surrounding
     refused: metrics.uploadRefused,
   });
   const guard = { ...load, limits: overloadLimits(memoryBytes), shed: metrics.shed };
+  const readInTurn = createTurnShare({ budgetMs: bodiesPerTurnMs });
   const pipeline: Pipeline = createPipeline({
     store,
     uploads,
@@ -253,10 +257,12 @@ async function serve(settings: Settings, { output, stopped, fatal }: Surrounding
     modelList: catalog.modelList,
     prepare: (body, surface) =>
       body.length <= largestBodyHere
-        ? prepareHere(body, {
-            ...{ surface, imageHosts, countPrompt: tokenizers.countPrompt },
-            ...(search && { seal: search.seal }),
-          })
+        ? readInTurn(() =>
+            prepareHere(body, {
+              ...{ surface, imageHosts, countPrompt: tokenizers.countPrompt },
+              ...(search && { seal: search.seal }),
+            }),
+          )
         : worker.prepare(body, surface),
     tokenizers,
     upstream: egress,

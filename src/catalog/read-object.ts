@@ -5,7 +5,7 @@ import { withoutEmptyFields } from './empty-fields.ts';
 import { expectation, type Fault, faultsOf } from './explain.ts';
 import { isFields } from './is-fields.ts';
 import { type BackendObject, backendSchema } from './kinds/backend.ts';
-import { type ModelObject, modelSchema } from './kinds/model.ts';
+import { maxRoutes, type ModelObject, modelSchema } from './kinds/model.ts';
 import { type SecretObject, secretSchema } from './kinds/secret.ts';
 
 /** An object that passed its schema, with what its author needs to find it. */
@@ -39,6 +39,15 @@ export function problemIn(object: CatalogObject, fault: Fault): CatalogProblem {
   return { where, field: fieldPath(fault.path), message: fault.message };
 }
 
+/** Most problems that one object is told of: each is looked up, written and logged. */
+const mostProblems = 100;
+
+function problemsIn(object: CatalogObject, faults: readonly Fault[]): readonly CatalogProblem[] {
+  const problems = faults.slice(0, mostProblems).map((fault) => problemIn(object, fault));
+  const left = faults.length - problems.length;
+  return left === 0 ? problems : [...problems, { where: object.where, field: '', message: `${left} more like these` }];
+}
+
 /** An object never changes, and most are the same from one snapshot to the next: each is checked once. */
 const results = new WeakMap<CatalogObject, ReadResult>();
 
@@ -55,7 +64,7 @@ function read(object: CatalogObject): ReadResult {
   const bad = (faults: readonly Fault[]): ReadResult => ({
     kind: 'bad',
     object,
-    problems: faults.map((fault) => problemIn(object, fault)),
+    problems: problemsIn(object, faults),
   });
   const { value } = object;
   if (!isFields(value))
@@ -78,7 +87,7 @@ function read(object: CatalogObject): ReadResult {
       const parsed = parseModel(value);
       if (parsed.value === undefined) return bad(parsed.faults);
       const read = { object, value: parsed.value, routeIndexes: parsed.routeIndexes };
-      return { kind, read, problems: parsed.faults.map((fault) => problemIn(object, fault)) };
+      return { kind, read, problems: problemsIn(object, parsed.faults) };
     }
     case undefined:
       return bad([{ path: ['kind'], message: `expected ${kinds.join(' or ')} with this apiVersion` }]);
@@ -106,18 +115,23 @@ interface ParsedModel {
 /** A fault inside one route costs that route only; any other fault, or no route left, costs the Model. */
 function parseModel(value: Readonly<Record<string, unknown>>): ParsedModel {
   const spec = value['spec'];
-  const routes: readonly unknown[] = isFields(spec) && Array.isArray(spec['routes']) ? spec['routes'] : [];
+  const all: readonly unknown[] = isFields(spec) && Array.isArray(spec['routes']) ? spec['routes'] : [];
+  // One more than are allowed tells as much as thousands, each of which would be judged first.
+  const routes = all.slice(0, maxRoutes + 1);
   const faults: Fault[] = [];
   let kept = [...routes.keys()];
   // Rules over several fields run on sound fields only, so that what is left of the routes may show another fault.
   for (;;) {
-    const part = isFields(spec) && faults.length > 0 ? { ...spec, routes: kept.map((index) => routes[index]) } : spec;
+    const part =
+      isFields(spec) && (faults.length > 0 || all.length > routes.length)
+        ? { ...spec, routes: kept.map((index) => routes[index]) }
+        : spec;
     const parsed = parse(modelSchema, { ...value, spec: part });
     if (parsed.ok) return { value: parsed.value, routeIndexes: kept, faults };
     const bad = new Set(parsed.faults.map(({ path }) => routeOf(path)));
     faults.push(...parsed.faults.map((fault) => ({ ...fault, path: authorsPath(fault.path, kept) })));
     kept = kept.filter((_, position) => !bad.has(position));
-    if (bad.has(undefined) || kept.length === 0) return { routeIndexes: [], faults };
+    if (bad.has(undefined) || kept.length === 0 || all.length > routes.length) return { routeIndexes: [], faults };
   }
 }
 

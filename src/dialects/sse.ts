@@ -1,8 +1,13 @@
 /** Media type of server-sent events. */
 export const eventStreamType = 'text/event-stream';
 
-/** Longest event we keep while its end has not come, in UTF-16 units. */
-const maxEventLength = 32 * 1024 * 1024;
+/** Longest event we take, in UTF-16 units: more than any model writes, in one piece. Reading it takes the event loop 20 ms. */
+const maxEventLength = 1024 * 1024;
+
+/** Most data lines of one event: engines send one. Thousands of pieces that are one text take the event loop a while to join. */
+const maxDataLines = 1_000;
+
+const tooLong = (): RangeError => new RangeError('event too long');
 
 /** Receives what a decoder finds, in order. */
 export interface SseSink {
@@ -32,6 +37,7 @@ export function createSseDecoder(sink: SseSink): SseDecoder {
   let rest = '';
   /** Data lines of the event that is not complete yet. */
   let data: string | undefined;
+  let dataLines = 0;
   /** The previous text ended in a carriage return, whose line feed may still come. */
   let afterReturn = false;
 
@@ -51,14 +57,18 @@ export function createSseDecoder(sink: SseSink): SseDecoder {
       if (lineEnd === at) {
         if (data !== undefined) sink.payload(data);
         data = undefined;
+        dataLines = 0;
       } else if (input.startsWith('data:', at)) {
         const from = input.charCodeAt(at + 5) === 0x20 ? at + 6 : at + 5;
         const line = input.slice(from, lineEnd);
         data = data === undefined ? line : `${data}\n${line}`;
+        dataLines += 1;
       } else if (lineEnd - at === 4 && input.startsWith('data', at)) {
         // A name without a colon is a field with an empty value.
         data = data === undefined ? '' : `${data}\n`;
+        dataLines += 1;
       }
+      if (dataLines > maxDataLines || (data !== undefined && data.length > maxEventLength)) throw tooLong();
       at = lineEnd + 1;
     }
     rest = at === 0 ? input : input.slice(at);
@@ -66,7 +76,7 @@ export function createSseDecoder(sink: SseSink): SseDecoder {
   }
 
   function checkLength(): void {
-    if (rest.length + (data?.length ?? 0) > maxEventLength) throw new RangeError('event too long');
+    if (rest.length + (data?.length ?? 0) > maxEventLength) throw tooLong();
   }
 
   /** Makes every line ending a line feed. The common case has no carriage return and costs one search. */

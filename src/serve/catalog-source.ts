@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { createAnnouncementsFile } from '../adapters/manifests/announcements-file.ts';
+import { startManifestParser } from '../adapters/manifests/parse-in-worker.ts';
 import { openManifests } from '../adapters/manifests/source.ts';
 import { systemClock } from '../adapters/process/clock.ts';
 import { checkObject } from '../catalog/check-object.ts';
@@ -44,14 +45,22 @@ export async function openCatalogSource(settings: Settings, options: CatalogSour
     return openKubernetes({ ...options, namespace, settings });
   }
   const { log, onChange } = options;
+  const parser = startManifestParser({ script: new URL('../manifest-worker.ts', import.meta.url) });
   const { first, close } = await openManifestCatalog({
     ...{ clock: systemClock, onChange },
     open: (changed) =>
-      openManifests({ dir: settings.WEIR_MANIFESTS, clock: systemClock, check: checkObject, onChange: changed }),
+      openManifests({
+        ...{ dir: settings.WEIR_MANIFESTS, clock: systemClock, onChange: changed },
+        ...{ check: checkObject, parse: parser.parse },
+      }),
     announcements: createAnnouncementsFile(join(settings.WEIR_DATA, 'announcements.json')),
     onAnnounced: (model, { leavesAt }) =>
       log.info({ model, leavesAt: new Date(leavesAt).toISOString() }, 'a model will leave the catalog'),
     onError: (error) => log.error({ error: messageOf(error) }, 'what was announced of the models cannot be written'),
   });
-  return { first, previous: undefined, known: Promise.resolve(), compiled: () => undefined, close };
+  const closeBoth = async (): Promise<void> => {
+    // In this order: a reading that breaks off must not be taken for what the folder holds.
+    await Promise.all([close(), parser.close()]);
+  };
+  return { first, previous: undefined, known: Promise.resolve(), compiled: () => undefined, close: closeBoth };
 }

@@ -76,6 +76,24 @@ describe('an answer', () => {
 });
 
 describe('a connection', () => {
+  it('that is always full is read once in a turn of the event loop, and others have theirs', async () => {
+    const bytes = Buffer.alloc(8 * 1024 * 1024, 'a');
+    answer = (socket) =>
+      socket.end(Buffer.concat([Buffer.from(`${ok}content-length: ${bytes.length}\r\n\r\n`), bytes]));
+    let turns = 0;
+    let isOver = false;
+    const turn = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(turn);
+    };
+    turn();
+    const turnsOfReads: number[] = [];
+    await ask(() => turnsOfReads.push(turns));
+    isOver = true;
+    expect(turnsOfReads.length).toBeGreaterThan(100);
+    expect(new Set(turnsOfReads).size).toBe(turnsOfReads.length);
+  });
+
   it('is not used again when more came than was asked for', async () => {
     answer = (socket) => socket.write(`${whole}HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n`);
     expect([await ask(), await ask()]).toEqual(['200 a ended', '200 a ended']);

@@ -45,6 +45,7 @@ export class Connection {
         buffer: readBuffer,
         callback: (size) => {
           this.#read(readBuffer.subarray(0, size));
+          if (size === readBuffer.length) this.#letOthersGo();
           return true;
         },
       },
@@ -121,6 +122,17 @@ export class Connection {
     if (used < bytes.length) this.#held = Buffer.from(bytes.subarray(used));
     if (this.#paused) this.#socket.pause();
     return undefined;
+  }
+
+  /**
+   * More is waiting than was read. The socket would be read up to 32 times before anything else has its turn: an engine that
+   * floods would hold up everybody for as long as two megabytes take.
+   */
+  #letOthersGo(): void {
+    this.#socket.pause();
+    setImmediate(() => {
+      if (!this.#paused) this.#socket.resume();
+    });
   }
 
   #finish(answered: Answered, reusable: boolean): void {

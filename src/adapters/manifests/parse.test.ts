@@ -104,6 +104,21 @@ test.each([
   expect(entries.map(({ kind }) => kind)).toEqual(['broken']);
 });
 
+test.each([
+  ['nesting', '['.repeat(100), 'f.yaml', 'expected less nesting: at most 64 levels'],
+  ['nesting on one line', '- '.repeat(100), 'f.yaml', 'expected less nesting: at most 64 levels'],
+  ['words', 'a: 1\n'.repeat(20_000), 'f.yaml', 'expected at most 40000 words, marks and lines in a document'],
+  ['values', `[${'1,'.repeat(12_000)}]`, 'f.yaml:1', 'expected at most 10000 values in a document'],
+])('says which limit a document has passed: %s', (_about, text, where, message) => {
+  expect(told(text)).toEqual([{ where, field: '', message }]);
+});
+
+test('takes so many documents of a file, and says that there are more', () => {
+  const parsed = told('---\nkind: A\n'.repeat(2001));
+  expect(parsed).toHaveLength(2001);
+  expect(parsed.at(-1)).toMatchObject({ where: 'f.yaml', message: 'expected at most 2000 documents, split the file' });
+});
+
 test('never throws, whatever the text', () => {
   const pieces = fc.constantFrom(
     'a',

@@ -1,34 +1,4 @@
-import {
-  type Document,
-  isAlias,
-  isCollection,
-  isMap,
-  isPair,
-  isScalar,
-  isSeq,
-  type Node,
-  type Pair,
-  type Range,
-  visit,
-} from 'yaml';
-
-/** Where a field stands in its file: the offset of its name, or of the nearest thing around it that is there. */
-export function offsetOf(document: Document, path: readonly PropertyKey[]): number {
-  let node: unknown = document.contents;
-  let offset = startOf(node) ?? 0;
-  for (const part of path) {
-    if (isMap(node)) {
-      const pair = node.items.find((item) => keyOf(item) === String(part));
-      if (pair === undefined) return offset;
-      offset = startOf(pair.key) ?? offset;
-      node = pair.value;
-    } else if (isSeq(node) && typeof part === 'number') {
-      node = node.items[part];
-      offset = startOf(node) ?? offset;
-    } else return offset;
-  }
-  return offset;
-}
+import { type Document, isAlias, isCollection, isPair, isScalar, type Node, type Pair, type Range, visit } from 'yaml';
 
 /** The path of the field that an offset is in, or of the last one before it: where a syntax error is felt. */
 export function pathAt(document: Document, offset: number): readonly PropertyKey[] {
@@ -64,11 +34,13 @@ export function unresolvedAlias(document: Document): number | undefined {
   return found;
 }
 
-function keyOf(pair: Pair): string {
+/** The name of a field as text. */
+export function keyOf(pair: Pair): string {
   return isScalar(pair.key) ? String(pair.key.value) : '';
 }
 
-function startOf(node: unknown): number | undefined {
+/** Offset of the first character of a node. */
+export function startOf(node: unknown): number | undefined {
   const range: Range | null | undefined = isNodeWithRange(node) ? node.range : undefined;
   return range?.[0];
 }

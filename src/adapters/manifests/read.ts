@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CatalogObject, CatalogProblem } from '../../core/catalog.ts';
-import { type ManifestEntry, parseManifest } from './parse.ts';
+import { type ManifestEntry, type ParseManifest, parseManifest } from './parse.ts';
 import { type CheckObject, type SettledFile, settleFile } from './settle-file.ts';
 import { type Walk, walk } from './walk.ts';
 
@@ -25,12 +25,17 @@ export interface Reading extends Manifests {
 }
 
 const maxFileBytes = 4 * 1024 * 1024;
-/** Parsing makes way for requests after so long. */
+/** Checking makes way for requests after so long. */
 const sliceMs = 5;
 
-/** Reads a folder once. Never throws: a missing folder or a broken file is a problem. */
+const parseHere: ParseManifest = (file, text) => Promise.resolve(parseManifest(file, text));
+
+/** Reads a folder once, for as long as it takes. Never throws: a missing folder or a broken file is a problem. */
 export async function readManifests(dir: string): Promise<Manifests> {
-  const { objects, problems } = await readFolder({ dir, walked: await walk(dir), known: new Map(), check: () => [] });
+  const { objects, problems } = await readFolder({
+    ...{ dir, walked: await walk(dir), known: new Map(), check: () => [] },
+    parse: parseHere,
+  });
   return { objects, problems };
 }
 
@@ -39,10 +44,11 @@ interface ReadFolderOptions {
   readonly walked: Walk;
   readonly known: KnownFiles;
   readonly check: CheckObject;
+  readonly parse: ParseManifest;
 }
 
 /** Reads what changed since the last reading. What cannot be read or understood keeps its last good objects. */
-export async function readFolder({ dir, walked, known, check }: ReadFolderOptions): Promise<Reading> {
+export async function readFolder({ dir, walked, known, check, parse }: ReadFolderOptions): Promise<Reading> {
   const files = new Map<string, KnownFile>();
   const problems = [...walked.problems];
   for (const path of walked.files) {
@@ -50,7 +56,10 @@ export async function readFolder({ dir, walked, known, check }: ReadFolderOption
     const read = await readText(join(dir, path));
     if (read.kind === 'gone') continue;
     if (read.kind === 'text')
-      files.set(path, before?.text === read.text ? before : await settle({ path, text: read.text, before, check }));
+      files.set(
+        path,
+        before?.text === read.text ? before : await settle({ path, text: read.text, before, check, parse }),
+      );
     else {
       const problem = { where: path, field: '', message: read.message };
       const good = before?.good ?? [];
@@ -76,28 +85,30 @@ interface SettleOptions {
   readonly text: string;
   readonly before: KnownFile | undefined;
   readonly check: CheckObject;
+  readonly parse: ParseManifest;
 }
 
-async function settle({ path, text, before, check }: SettleOptions): Promise<KnownFile> {
+async function settle({ path, text, before, check, parse }: SettleOptions): Promise<KnownFile> {
   const last = before?.good ?? [];
   // Many programs empty a file before they write it: an empty file is not yet a wish to remove what was in it.
   if (text.trim() === '' && last.length > 0) {
     const message = 'expected objects; remove the file to remove those it had';
     return { text, objects: last, good: last, problems: [{ where: path, field: '', message }] };
   }
-  return { text, ...settleFile(await parseInSlices(path, text), { last, check }) };
+  const entries = await parse(path, text);
+  await checkInSlices(entries, check);
+  return { text, ...settleFile(entries, { last, check }) };
 }
 
-async function parseInSlices(path: string, text: string): Promise<readonly ManifestEntry[]> {
-  const entries: ManifestEntry[] = [];
+/** Has each object checked, a few at a time: an object is checked once, and what was found is remembered. */
+async function checkInSlices(entries: readonly ManifestEntry[], check: CheckObject): Promise<void> {
   let began = performance.now();
-  for (const entry of parseManifest(path, text)) {
-    entries.push(entry);
+  for (const entry of entries) {
+    if (entry.kind === 'object') check(entry.object);
     if (performance.now() - began < sliceMs) continue;
     await nextTurn();
     began = performance.now();
   }
-  return entries;
 }
 
 type ReadText =

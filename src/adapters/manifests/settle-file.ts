@@ -32,7 +32,8 @@ export function settleFile(
   const kept = last.filter((object) => !names.has(nameOf(object)));
   const keptNames = new Set(kept.map(nameOf));
   const passed = bad.filter(({ object }) => isPassedOn(nameOf(object), { kept, keptNames }));
-  const held = bad.filter((entry) => !passed.includes(entry));
+  const isPassed = new Set(passed);
+  const held = bad.filter((entry) => !isPassed.has(entry));
   return {
     objects: [...good, ...kept, ...passed.map(({ object }) => object)],
     good: [...good, ...kept],

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Clock } from '../../core/clock.ts';
 import type { Manifests } from './read.ts';
+import { parseManifest } from './parse.ts';
 import { openManifests } from './source.ts';
 
 /**
@@ -55,6 +56,7 @@ async function watch(): Promise<void> {
   const source = await openManifests({
     dir,
     clock,
+    parse: (file, text) => Promise.resolve(parseManifest(file, text)),
     pollMs,
     debounceMs: 5,
     check: ({ where, value }) =>

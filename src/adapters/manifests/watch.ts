@@ -1,5 +1,6 @@
 import type { Clock, Disarm } from '../../core/clock.ts';
 import { watchFolders } from './folder-watch.ts';
+import type { ParseManifest } from './parse.ts';
 import { type KnownFiles, type Manifests, readFolder } from './read.ts';
 import type { CheckObject } from './settle-file.ts';
 import { type Walk, walk } from './walk.ts';
@@ -7,6 +8,7 @@ import { type Walk, walk } from './walk.ts';
 export interface WatchOptions {
   readonly dir: string;
   readonly clock: Clock;
+  readonly parse: ParseManifest;
   /** Called with the first reading and then with every one that differs from the last. Must not throw. */
   readonly onChange: (manifests: Manifests) => void;
   /** What makes an object broken, so that its last good version stays. Default: only what cannot be parsed is. */
@@ -32,7 +34,7 @@ const maxDelayMs = 1000;
  * ConfigMap), sub-folders, the folder itself replaced or away for a while. Never throws.
  */
 export function watchManifests(options: WatchOptions): ManifestWatch {
-  const { dir, clock, onChange, check = () => [], debounceMs = 100, pollMs = 10_000 } = options;
+  const { dir, clock, parse, onChange, check = () => [], debounceMs = 100, pollMs = 10_000 } = options;
   let known: KnownFiles = new Map();
   let last: Manifests | undefined;
   let phase: 'idle' | 'reading' | 'reading-stale' | 'closed' = 'idle';
@@ -66,7 +68,7 @@ export function watchManifests(options: WatchOptions): ManifestWatch {
 
   async function readOnce(): Promise<void> {
     const { walked, watched } = await walkWatched();
-    const { files, ...manifests } = await readFolder({ dir, walked, known, check });
+    const { files, ...manifests } = await readFolder({ dir, walked, known, check, parse });
     if (isClosed()) return;
     known = files;
     if (last === undefined || differs(last, manifests)) onChange(manifests);

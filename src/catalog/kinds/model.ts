@@ -92,11 +92,14 @@ const modalities = withRules(
   ],
 );
 
+/** Most routes of a Model. */
+export const maxRoutes = 64;
+
 /** A list that the API server merges by backend: two field managers may each own routes of their own. */
 const routes = z
   .array(route)
   .min(1)
-  .max(64)
+  .max(maxRoutes)
   .superRefine((list, context) => {
     // A route with a fault of its own is left out, and takes its backend's name with it.
     if (context.issues.length > 0) return;

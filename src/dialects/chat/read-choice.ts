@@ -13,6 +13,8 @@ export interface ReadOptions {
   readonly newToolId: (choice: number, tool: number) => string;
   /** Choices asked for: an answer is whole when each has ended. */
   readonly choices: number;
+  /** Whether the probabilities of tokens were asked for: an answer with them is many times as large. */
+  readonly logprobs?: boolean;
   /** Tags to look for in the text; absent for a route that reports its reasoning in a field, or has none. */
   readonly reasoning?: InlineReasoning;
   /**

@@ -1,4 +1,5 @@
 import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../../core/event.ts';
+import { createJsonBounds, type JsonLimits } from '../json-bounds.ts';
 import { isObject, parseJson } from '../json.ts';
 import { createSseDecoder } from '../sse.ts';
 import { type DeltaTemplate, learnTemplate } from './delta-template.ts';
@@ -6,11 +7,25 @@ import { createAnswerReader, errorInside } from './read-answer.ts';
 import type { ReadOptions } from './read-choice.ts';
 import { soleText } from './sole-text.ts';
 
-/** Largest JSON answer we hold, bytes. */
-const maxAnswerBytes = 64 * 1024 * 1024;
+/** Largest JSON answer we hold, bytes: parsing its text takes the event loop 30 ms. */
+const maxAnswerBytes = 8 * 1024 * 1024;
+/** One with the probabilities of its tokens, of which each may be 2 kB. */
+const maxAnswerBytesWithLogprobs = 64 * 1024 * 1024;
+
+/** What an engine's JSON may hold: of an answer, or of one large chunk. */
+const plainLimits: JsonLimits = { maxDepth: 128, maxValues: 50_000 };
+/** Twenty probabilities of a token are two hundred values. Who asks for them may have those of ten thousand tokens. */
+const logprobsLimits: JsonLimits = { maxDepth: 128, maxValues: 2_000_000 };
+/** A shorter chunk cannot hold enough to do harm. */
+const harmlessLength = 64 * 1024;
+
+/** Malformed lines of one stream after which it is not sound, whatever follows. */
+const maxMalformed = 64;
 
 /** Chunks in a row that may fail to fit a template before we stop learning new ones. */
 const maxMisses = 8;
+
+const tooMuch: Fault = { kind: 'too-large', detail: 'answer over the limit' };
 
 const truncated: Fault = { kind: 'truncated', detail: 'ended without a finish_reason' };
 
@@ -22,18 +37,26 @@ export function createStreamReader(options: ReadOptions): ResponseReader {
   const answer = createAnswerReader(options);
   let template: DeltaTemplate | undefined;
   let misses = 0;
+  let malformed = 0;
   let state: ReadStep['state'] = 'open';
   let events: AnswerEvent[] = [];
 
   function readChunk(payload: string): void {
+    if (payload.length > harmlessLength && !createJsonBounds(plainLimits).push(payload)) {
+      state = tooMuch;
+      return;
+    }
     const chunk = parseJson(payload);
     if (!isObject(chunk)) {
-      state = errorInside(chunk) ?? state;
+      malformed += 1;
+      const unsound: Fault | undefined =
+        malformed > maxMalformed ? { kind: 'malformed', detail: 'many lines that are no chunks' } : undefined;
+      state = errorInside(chunk) ?? unsound ?? state;
       return;
     }
     state = answer.push(chunk, events) ?? state;
     const text = soleText(chunk);
-    if (text === undefined || misses >= maxMisses) return;
+    if (text === undefined || misses >= maxMisses || payload.length > harmlessLength) return;
     template = learnTemplate(payload, text);
     misses += 1;
   }
@@ -90,15 +113,17 @@ function errorEvent(text: string): unknown {
 export function createJsonReader(options: ReadOptions): ResponseReader {
   const decoder = new TextDecoder();
   const answer = createAnswerReader(options);
+  const { logprobs = false } = options;
+  const bounds = createJsonBounds(logprobs ? logprobsLimits : plainLimits);
+  const maxBytes = logprobs ? maxAnswerBytesWithLogprobs : maxAnswerBytes;
   let text = '';
   let bytesSeen = 0;
   return {
     push: (bytes) => {
       bytesSeen += bytes.length;
-      if (bytesSeen > maxAnswerBytes) {
-        return { events: [], state: { kind: 'too-large', detail: 'answer over the limit' } };
-      }
-      text += decoder.decode(bytes, { stream: true });
+      const piece = decoder.decode(bytes, { stream: true });
+      if (bytesSeen > maxBytes || !bounds.push(piece)) return { events: [], state: tooMuch };
+      text += piece;
       return { events: [], state: 'open' };
     },
     end: () => {

@@ -1,5 +1,9 @@
 import type { AnswerEvent } from '../../core/event.ts';
 import { isObject, type JsonObject, parseJson, textOf } from '../json.ts';
+import { createJsonEnd, type JsonEnd } from '../messages/json-end.ts';
+
+/** No model calls more tools in one answer. */
+const maxCalls = 1024;
 
 /** A call as it is being put together. */
 interface Call {
@@ -10,12 +14,17 @@ interface Call {
   arguments: string;
   /** Whether `tool-start` has been sent; its name is final then. */
   started: boolean;
+  readonly end: JsonEnd;
+  /** Of the arguments, what was not yet looked at for their end. */
+  fresh: string;
+  /** Whether the arguments are an object and nothing else; undefined while their end has not come. */
+  whole: boolean | undefined;
 }
 
 export interface ToolRepair {
   /** Reads the `tool_calls` of one delta, or of a message, where each is a call of its own. */
   readonly push: (fragments: readonly unknown[], form: 'pieces' | 'whole') => readonly AnswerEvent[];
-  /** The choice has ended. Undefined when a call never got a name: such an answer is of no use. */
+  /** The choice has ended. Undefined when a call never got a name, or there are absurdly many: it is of no use then. */
   readonly end: () => readonly AnswerEvent[] | undefined;
   readonly calledTools: () => boolean;
   /** Whether there are calls and the arguments of each are whole. */
@@ -67,7 +76,18 @@ export function createToolRepair(options: {
   const byId = new Map<string, Call>();
   const byIndex = new Map<number, Call>();
 
-  const isComplete = (call: Call): boolean => call.arguments !== '' && isObject(parseJson(call.arguments));
+  let tooMany = false;
+
+  /** Each piece is looked at once, and parsed is what seems whole: parsing all at every piece would take the square of it. */
+  const isComplete = (call: Call): boolean => {
+    const { fresh } = call;
+    call.fresh = '';
+    if (call.whole === undefined) {
+      call.end.push(fresh);
+      if (call.end.isOver()) call.whole = isObject(parseJson(call.arguments));
+    } else if (fresh.trim() !== '') call.whole = false;
+    return call.whole === true;
+  };
 
   /** Whether `name` may only be the next piece of the name so far. */
   const continuesName = (call: Call, name: string): boolean => {
@@ -84,8 +104,12 @@ export function createToolRepair(options: {
   };
 
   function open(): Call {
-    const call: Call = { tool: calls.length, upstreamId: undefined, name: '', arguments: '', started: false };
+    const call: Call = {
+      ...{ tool: calls.length, upstreamId: undefined, name: '', arguments: '', started: false },
+      ...{ end: createJsonEnd(), fresh: '', whole: undefined },
+    };
     calls.push(call);
+    tooMany = calls.length > maxCalls;
     return call;
   }
 
@@ -132,6 +156,7 @@ export function createToolRepair(options: {
     for (const earlier of calls) if (earlier.tool < call.tool) start(earlier, events);
     const wasStarted = call.started;
     call.arguments += text;
+    call.fresh += text;
     if (text !== '' || nameIsFinal(call)) start(call, events);
     if (wasStarted && text !== '') events.push({ type: 'tool-delta', choice, tool: call.tool, text });
   }
@@ -139,10 +164,14 @@ export function createToolRepair(options: {
   return {
     push: (fragments, form) => {
       const events: AnswerEvent[] = [];
-      for (const fragment of fragments) if (isObject(fragment)) take(readFragment(fragment), form, events);
+      for (const fragment of fragments) {
+        if (tooMany) break;
+        if (isObject(fragment)) take(readFragment(fragment), form, events);
+      }
       return events;
     },
     end: () => {
+      if (tooMany) return undefined;
       const events: AnswerEvent[] = [];
       for (const call of calls) {
         if (call.name === '') return undefined;
@@ -153,6 +182,6 @@ export function createToolRepair(options: {
       return events;
     },
     calledTools: () => calls.length > 0,
-    isWhole: () => calls.length > 0 && calls.every((call) => call.arguments === '' || isComplete(call)),
+    isWhole: () => calls.length > 0 && !tooMany && calls.every((call) => call.arguments === '' || isComplete(call)),
   };
 }

@@ -26,10 +26,11 @@ function refuse(path: Path, seal: SearchSeal | undefined): never {
 
 /** What is forged, changed or another deployment's is refused with the path of its field. */
 export function createUnsealing(seal: SearchSeal | undefined, citing: Citing): Unsealing {
-  const opened: Source[] = [];
+  /** By their number: what is sent back ten thousand times is still one source. */
+  const opened = new Map<number, Source>();
 
   return {
-    sources: () => opened,
+    sources: () => [...opened.values()],
     resultText: ({ content }, path) => {
       if (!Array.isArray(content)) {
         const { error_code: code } = content;
@@ -39,7 +40,7 @@ export function createUnsealing(seal: SearchSeal | undefined, citing: Citing): U
         ({ encrypted_content: token }, at) =>
           seal?.openSource(token) ?? refuse([...path, 'content', at, 'encrypted_content'], seal),
       );
-      opened.push(...sources);
+      for (const source of sources) opened.set(source.number, source);
       return writeSources(sources, citing);
     },
     marksOf: (citations, path) => {

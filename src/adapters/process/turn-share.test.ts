@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest';
+import { createTurnShare } from './turn-share.ts';
+
+/** Turns that a test makes, and a clock that stands but for the work. */
+function handTurns() {
+  let now = 0;
+  let next: (() => void)[] = [];
+  return {
+    sources: { elapsed: () => now, nextTurn: (run: () => void) => void next.push(run) },
+    work: (name: string, takesMs: number, done: string[]) => () => {
+      now += takesMs;
+      done.push(name);
+      return name;
+    },
+    turn: () => {
+      const runs = next;
+      next = [];
+      for (const run of runs) run();
+    },
+  };
+}
+
+it('does work at once while the turn has something left, and the rest in later turns, in order', async () => {
+  const { sources, work, turn } = handTurns();
+  const share = createTurnShare({ budgetMs: 10, sources });
+  const done: string[] = [];
+  expect(share(work('a', 6, done))).toBe('a');
+  expect(share(work('b', 6, done))).toBe('b');
+  const later = ['c', 'd', 'e'].map((name) => share(work(name, 6, done)));
+  expect(done).toEqual(['a', 'b']);
+  turn();
+  expect(done).toEqual(['a', 'b', 'c', 'd']);
+  turn();
+  expect(done).toEqual(['a', 'b', 'c', 'd', 'e']);
+  expect(await Promise.all(later.map(async (each) => each))).toEqual(['c', 'd', 'e']);
+  turn();
+  expect(share(work('f', 1, done))).toBe('f');
+});
+
+it('hands on what the work throws, at once and later, and goes on', async () => {
+  const { sources, work, turn } = handTurns();
+  const share = createTurnShare({ budgetMs: 1, sources });
+  const fail = (): never => {
+    throw new Error('no');
+  };
+  expect(() => share(fail)).toThrow('no');
+  const done: string[] = [];
+  void share(work('a', 5, done));
+  const failed = Promise.allSettled([share(fail)]);
+  const next = share(work('b', 1, done));
+  turn();
+  expect(await failed).toMatchObject([{ status: 'rejected', reason: { message: 'no' } }]);
+  expect(await next).toBe('b');
+});

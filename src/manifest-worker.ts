@@ -1,0 +1,28 @@
+/** Parses manifests in a thread of its own, a few documents at a time: the main thread asks for the next ones. */
+import { parentPort } from 'node:worker_threads';
+import type { ParseAsk, ParseReply } from './adapters/manifests/parse-in-worker.ts';
+import { parseDocuments, type ParsedDocument } from './adapters/manifests/parse.ts';
+import { giveWay } from './adapters/process/give-way.ts';
+
+/** So many fields are handed over at a time: copying them takes the main thread a few milliseconds. */
+const fieldsAtATime = 2_000;
+
+let documents: Iterator<ParsedDocument> = [].values();
+
+function next(): ParseReply {
+  const batch: ParsedDocument[] = [];
+  for (let fields = 0; fields < fieldsAtATime;) {
+    const { done, value } = documents.next();
+    if (done === true) return { documents: batch, isLast: true };
+    batch.push(value);
+    // A problem is small, and still something.
+    fields += value.kind === 'broken' ? 10 : value.lines.size;
+  }
+  return { documents: batch, isLast: false };
+}
+
+giveWay();
+parentPort?.on('message', (ask: ParseAsk) => {
+  if (ask.kind === 'begin') documents = parseDocuments(ask.file, ask.text);
+  parentPort?.postMessage(next());
+});

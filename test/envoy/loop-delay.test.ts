@@ -1,0 +1,139 @@
+import { once } from 'node:events';
+import { rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hostileAnswers } from '../support/fuzz/hostile-answers.ts';
+import { hostileManifests } from '../support/fuzz/hostile-manifests.ts';
+import { hugeBodies } from '../support/fuzz/huge-bodies.ts';
+import { type IdleThread, longestHoldMs, mostTries, startIdleThread } from '../support/loop-delay.ts';
+import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+
+/** The histogram behind the metric ticks this often, and its delays count the interval in. */
+const intervalMs = 10;
+
+let server: Server;
+let weir: Weir;
+let idle: IdleThread;
+/** What the engine answers, and how often it was asked. */
+let answer: { readonly type: string; readonly bytes: Buffer };
+let asked = 0;
+/** Manifest files written. */
+let files = 0;
+
+const good = {
+  type: 'application/json',
+  bytes: Buffer.from('{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}'),
+};
+
+const isLarge = /million messages|30 MB/;
+
+/** A model of its own for each answer: routes that fail are left alone for a while. */
+const nameOf = (index: number): string => `hostile-${index}`;
+
+beforeAll(async () => {
+  idle = startIdleThread();
+  answer = good;
+  server = createServer((request, response) => {
+    asked += 1;
+    // The service hangs up in the middle of most.
+    response.on('error', () => undefined);
+    request.resume().on('end', () => response.writeHead(200, { 'content-type': answer.type }).end(answer.bytes));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const own = (name: string): string =>
+    backendManifest(`backend-of-test-${name}`, { port }) +
+    modelManifest(`test/${name}`, [`backend-of-test-${name}`], '  hedging: {mode: Off}');
+  weir = await startWeir({
+    unlimited: true,
+    manifests: { 'catalog.yaml': ['model', ...hostileAnswers.map((_, index) => nameOf(index))].map(own).join('') },
+  });
+  await (await weir.chat({ model: 'test/model', messages: [{ role: 'user', content: 'hi' }] })).text();
+});
+afterAll(async () => {
+  await idle.close();
+  await weir.close();
+  server.closeAllConnections();
+  server.close();
+});
+
+const longestSinceLast = async (): Promise<number> => (await weir.metric('nodejs_eventloop_lag_max_seconds')) * 1000;
+
+/**
+ * The longest that the service's own event loop was held up for while `run` was under way, milliseconds: the shortest of a
+ * few tries, because what holds it up does so each time, and less what a thread without any work had to wait for meanwhile.
+ */
+async function longestHoldOf(run: () => Promise<unknown>): Promise<number> {
+  let shortest = Infinity;
+  for (let left = mostTries; left > 0 && shortest > longestHoldMs; left -= 1) {
+    await Promise.all([longestSinceLast(), idle.longestWait()]);
+    // Asking begins the histogram anew, and it counts from its next tick.
+    await sleep(2 * intervalMs);
+    await run();
+    await sleep(2 * intervalMs);
+    const [held, waited] = await Promise.all([longestSinceLast(), idle.longestWait()]);
+    shortest = Math.min(shortest, held - intervalMs - waited);
+  }
+  return shortest;
+}
+
+describe('nothing holds the event loop of the service up', () => {
+  test.each(hostileAnswers.map((each, index) => ({ ...each, index })))(
+    'that an engine says: $name',
+    async ({ index, type, bytes }) => {
+      answer = { type, bytes: bytes() };
+      const before = asked;
+      const ask = { model: `test/${nameOf(index)}`, stream: type !== good.type };
+      const hold = await longestHoldOf(async () => {
+        // An answer that is interrupted is one of many that are right here.
+        await weir
+          .chat({ ...ask, messages: [{ role: 'user', content: 'hi' }] })
+          .then((response) => response.text())
+          .catch(() => undefined);
+      });
+      expect(asked).toBeGreaterThan(before);
+      expect(hold).toBeLessThan(longestHoldMs);
+    },
+  );
+
+  // How those of 30 MB come in is for the tests of uploads to judge.
+  test.each(hugeBodies.filter(({ name }) => !isLarge.test(name)))(
+    'that a caller says: $surface, $name',
+    async ({ surface, bytes }) => {
+      answer = good;
+      const body = bytes();
+      const path = surface === 'chat' ? 'chat/completions' : 'messages';
+      const headers = { 'content-type': 'application/json', authorization: `Bearer ${weir.key}` };
+      const hold = await longestHoldOf(async () => {
+        const response = await weir.fetch(`${weir.baseUrl}/${path}`, { method: 'POST', headers, body });
+        await response.text();
+        expect([200, 400, 502, 503]).toContain(response.status);
+      });
+      expect(hold).toBeLessThan(longestHoldMs);
+    },
+  );
+
+  test('that twenty callers say at once, each with 128 kB of tiny messages', async () => {
+    answer = good;
+    const messages = Array.from({ length: 4000 }, () => ({ role: 'user', content: '' }));
+    const body = JSON.stringify({ model: 'test/model', messages });
+    const hold = await longestHoldOf(() =>
+      Promise.all(Array.from({ length: 20 }, async () => (await weir.chat(body)).text())),
+    );
+    expect(hold).toBeLessThan(longestHoldMs);
+  });
+
+  test.each(Object.entries(hostileManifests))('that a manifest says: %s', async (_about, text) => {
+    const hold = await longestHoldOf(async () => {
+      rmSync(join(weir.manifests, `hostile-${files}.yaml`), { force: true });
+      // What is wrong with a file is told once.
+      files += 1;
+      writeFileSync(join(weir.manifests, `hostile-${files}.yaml`), text);
+      await expect.poll(weir.log).toContain(`"where":"hostile-${files}.yaml`);
+    });
+    expect(hold).toBeLessThan(longestHoldMs);
+  });
+});
