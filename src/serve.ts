@@ -24,6 +24,7 @@ import { tryLock } from './adapters/process/lock.ts';
 import { newRequestId } from './adapters/process/new-request-id.ts';
 import { hashKey, looksLikeKey } from './adapters/store/new-key.ts';
 import { openStore } from './adapters/store/open-store.ts';
+import { type FileCheck, startFileCheck } from './adapters/store/start-file-check.ts';
 import { startStructureChecker } from './adapters/structure/start-structure-checker.ts';
 import { startTokenizers } from './adapters/tokenizer/start-tokenizers.ts';
 import { openSeal } from './adapters/seal/open-seal.ts';
@@ -101,13 +102,16 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
   const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, pino.destination({ dest: 1, sync: false }));
   const paths = runFolder(settings.WEIR_RUN);
   const url = settings.WEIR_DATABASE_URL;
+  const location = databaseLocation(url === undefined ? { data: settings.WEIR_DATA } : { url });
   const store = await openStore({
-    location: databaseLocation(url === undefined ? { data: settings.WEIR_DATA } : { url }),
+    location,
     journal: join(settings.WEIR_DATA, 'journal'),
     tryLock,
     onStanding: createStandingLog(log),
+    onStray: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
   });
   void store.lost.then(fatal);
+  const fileCheck = location.kind === 'sqlite' ? checkFile(location.file, log) : undefined;
   const envoyAdmin = createEnvoyAdmin({ adminSocket: paths.adminSocket });
   const clusterFile = createClusterFile({
     ...{ admin: envoyAdmin, runFolder: paths, clock: systemClock },
@@ -195,7 +199,7 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
       ? {}
       : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() }) }),
     blockedAddresses: gate.blocked,
-    store: () => ({ ...store.standing(), waitingRows: store.waiting() }),
+    store: () => ({ ...store.standing(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
     ...(source.ageMs === undefined
       ? {}
       : { catalogAgeMs: source.ageMs, isLeading: () => replica?.isLeading() === true }),
@@ -278,9 +282,19 @@ async function serve(settings: Settings, { stopped, fatal }: Ending): Promise<()
     await tokenizers.close();
     await structures.close();
     await link?.close();
+    await fileCheck?.close();
     await store.close();
     log.flush();
   };
+}
+
+/** A damaged file ends nobody's service: what can be read and written still is, and an operator has to know. */
+function checkFile(file: string, log: Logger): FileCheck {
+  return startFileCheck(file, {
+    onDamage: (findings) =>
+      log.error({ file, findings }, 'the database file is damaged: restore a backup (docs/accounts.md)'),
+    onUnchecked: (error) => log.warn({ file, error }, 'the database file could not be checked'),
+  });
 }
 
 function shareLimits(
