@@ -98,7 +98,6 @@ const attacks = {
 
 export type AttackName = keyof typeof attacks;
 
-// oxlint-disable-next-line typescript/consistent-type-assertions -- These are the names, and nothing else.
 export const attackNames = Object.keys(attacks) as readonly AttackName[];
 
 export const startAttack = (name: AttackName, around: AttackSurroundings): Attack => attacks[name](around);

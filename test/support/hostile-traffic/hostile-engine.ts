@@ -36,7 +36,7 @@ const answers: readonly ((response: ServerResponse) => void)[] = [
   (response) => flood(response, chunk({ content: 'x' }).repeat(100)),
   ...[
     { prompt_tokens: -5, completion_tokens: 1e300, total_tokens: 3 },
-    { prompt_tokens: 9_007_199_254_740_993, completion_tokens: '12', total_tokens: null },
+    { prompt_tokens: 2 ** 53 + 2, completion_tokens: '12', total_tokens: null },
     { prompt_tokens: 2 ** 52, completion_tokens: 2 ** 52, total_tokens: 2 ** 53 },
     'lies',
   ].map((usage) => (response: ServerResponse) => void response.end(chunk({ content: 'Hello.' }) + finish(usage))),

@@ -18,6 +18,8 @@ export interface Phase {
   readonly name: string;
   readonly attacks: readonly AttackName[];
   readonly seconds: number;
+  /** Done to the gateway when the phase begins. */
+  readonly harm?: (weir: Weir) => void;
 }
 
 export interface HostilePlan {
@@ -57,7 +59,7 @@ export async function runHostileTraffic({
 }: HostilePlan): Promise<readonly PhaseFigures[]> {
   const closers: (() => Promise<unknown>)[] = [];
   try {
-    const attackers = startThread<AttackCommand>('attacks-worker.ts');
+    const attackers = startThread<AttackCommand>(new URL('./attacks-worker.ts', import.meta.url));
     closers.push(attackers.stop);
     const hostilePort = (await attackers.answer()) as number;
     const engines = await Promise.all([0, 1].map(() => spawnDemoEngine({ reasoning: 'never' })));
@@ -74,7 +76,7 @@ export async function runHostileTraffic({
     });
     closers.push(weir.close);
     const target = await targetOf(weir);
-    const neighbours = startThread<NeighbourCommand>('neighbours-worker.ts');
+    const neighbours = startThread<NeighbourCommand>(new URL('./neighbours-worker.ts', import.meta.url));
     closers.push(neighbours.stop);
     neighbours.tell({ kind: 'start', target, perSecond: neighboursPerSecond, phase: between });
     const found: Omit<PhaseFigures, 'neighbours'>[] = [];
@@ -83,6 +85,7 @@ export async function runHostileTraffic({
       report(`${phase.name}: ${phase.seconds} s`);
       neighbours.tell({ kind: 'phase', phase: phase.name });
       attackers.tell({ kind: 'attack', target, names: phase.attacks });
+      phase.harm?.(weir);
       const service = await watch(weir, phase.seconds);
       neighbours.tell({ kind: 'phase', phase: between });
       attackers.tell({ kind: 'halt' });
@@ -101,8 +104,8 @@ export async function runHostileTraffic({
 }
 
 /** A thread of this folder: what is told to it, and its next word. */
-function startThread<Command>(script: string) {
-  const worker = new Worker(new URL(`./${script}`, import.meta.url));
+function startThread<Command>(script: URL) {
+  const worker = new Worker(script);
   const ended = once(worker, 'exit');
   const failed = once(worker, 'error').then(([error]) => Promise.reject(error as Error));
   failed.catch(() => undefined);
@@ -147,12 +150,16 @@ async function watch(weir: Weir, seconds: number): Promise<ServiceFigures> {
   const until = performance.now() + seconds * 1000;
   while (performance.now() < until) {
     await pause(Math.min(1000, Math.max(0, until - performance.now())));
-    const answer = await fetch(weir.opsUrl);
-    delays.push(metricIn(await answer.text(), 'weir_event_loop_delay_seconds') * 1000);
+    // A service that is not there has no delay, and its callers tell of it.
+    const figures = await fetch(weir.opsUrl).then(
+      (answer) => answer.text(),
+      () => undefined,
+    );
+    if (figures !== undefined) delays.push(metricIn(figures, 'weir_event_loop_delay_seconds') * 1000);
   }
   return {
     eventLoopDelayP99Ms: quantile(delays, 0.99),
-    eventLoopDelayLongestMs: Math.max(...delays),
+    eventLoopDelayLongestMs: Math.max(0, ...delays),
     serviceBytes: figuresOf(weir.pid('service')).residentBytes,
     envoyBytes: figuresOf(weir.pid('envoy')).residentBytes,
   };
