@@ -1,5 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, constants, fdatasyncSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fchownSync,
+  fdatasyncSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 
@@ -93,6 +103,11 @@ export function keepMark(file: string, database: DatabaseSync): CommitCounter {
   try {
     const count = readCount(database);
     if (count !== undefined) write(count);
+    // As SQLite does with its own files: root's command must not lock the service out.
+    if (process.geteuid?.() === 0) {
+      const { uid, gid } = statSync(file);
+      fchownSync(handle, uid, gid);
+    }
     fsyncSync(handle);
     syncFolder(dirname(file));
   } catch (error) {

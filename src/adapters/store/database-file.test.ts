@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openIn, rowsIn, withAccount } from '../../../test/support/ledger-on-disk.ts';
 import { temporaryFolder } from '../../../test/support/sample-database.ts';
 import { startFileCheck } from './start-file-check.ts';
+import { verifyLedger } from './verify-ledger.ts';
 
 const pageBytes = 4_096;
 
@@ -118,6 +119,13 @@ describe('a copy', () => {
     expect(readdirSync(restored)).toEqual(['weir.db']);
     expect(statSync(join(restored, 'weir.db')).mode & 0o777).toBe(0o600);
     expect(await rowsIn(restored)).toBe(rows);
+    const copy = await openIn(restored);
+    onTestFinished(() => copy.close());
+    const { workspaces, spendingDifferences } = await verifyLedger(copy.queries);
+    expect(workspaces.map(({ balance, expected, requests }) => [balance === expected, requests])).toEqual([
+      [true, rows],
+    ]);
+    expect(spendingDifferences).toEqual([]);
   });
 
   it('never takes the place of a file, and leaves nothing behind when it cannot be made', async () => {

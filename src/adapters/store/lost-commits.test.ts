@@ -1,4 +1,13 @@
-import { copyFileSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  copyFileSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -226,6 +235,15 @@ describe('a restored backup', () => {
 });
 
 describe('a mark', () => {
+  it.runIf(process.geteuid?.() === 0)('that root makes belongs to the owner of the database', async () => {
+    const folder = temporaryFolder();
+    await (await openIn(folder)).close();
+    rmSync(path(folder, 'weir.db-mark'));
+    chownSync(path(folder, 'weir.db'), 12_345, 23_456);
+    await (await openIn(folder)).close();
+    expect(statSync(path(folder, 'weir.db-mark'))).toMatchObject({ uid: 12_345, gid: 23_456 });
+  });
+
   it('that is none is refused, and an empty one says nothing', async () => {
     const folder = await killedService();
     writeFileSync(path(folder, 'weir.db-mark'), 'notes');
