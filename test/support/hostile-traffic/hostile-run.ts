@@ -70,7 +70,8 @@ export async function runHostileTraffic({
           ...engines.map((engine, index) => backendManifest(`good-${index}`, engine)),
           backendManifest('hostile', { port: hostilePort }),
           modelManifest('test/model', ['good-0', 'good-1']).replaceAll(/weight: \d+/g, 'weight: 100'),
-          modelManifest('test/hostile', ['hostile']),
+          // Free: an engine that lies about its usage would soon use up what the other attackers spend.
+          modelManifest('test/hostile', ['hostile']).replace(/pricing: .*/, 'pricing: {prompt: "0", completion: "0"}'),
         ].join(''),
       },
     });
@@ -131,7 +132,7 @@ async function targetOf(weir: Weir): Promise<Target> {
   try {
     const keyOf = async (name: string): Promise<string> => {
       const now = Date.now();
-      await accounts.createWorkspace({ name, credit: 10n ** 15n, maxInFlight: 256, now });
+      await accounts.createWorkspace({ name, credit: 10n ** 18n, maxInFlight: 256, now });
       return (await accounts.createKey({ workspace: name, rate: 100, burst: 200, now })).text;
     };
     const neighbourKeys: string[] = [];
