@@ -283,7 +283,7 @@ describe('the command line', () => {
     const { run } = folderWithCommands();
     const { code, stdout } = await run('--help');
     expect(code).toBe(0);
-    for (const name of ['start', 'serve', 'workspace', 'key', 'usage', 'ledger', 'catalog'])
+    for (const name of ['start', 'serve', 'workspace', 'key', 'usage', 'ledger', 'backup', 'catalog'])
       expect(stdout).toContain(`  ${name} `);
     for (const args of [
       ['workspace', 'create'],

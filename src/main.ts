@@ -39,8 +39,13 @@ const groups: readonly Group[] = [
   },
   {
     name: 'ledger',
-    summary: 'check the books',
+    summary: 'check the books, and the file that they are in',
     load: { kind: 'commands', register: async () => (await import('./commands/ledger.ts')).ledgerCommand },
+  },
+  {
+    name: 'backup',
+    summary: 'copy the accounts and the ledger into a file',
+    load: { kind: 'commands', register: async () => (await import('./commands/backup.ts')).backupCommand },
   },
   {
     name: 'catalog',

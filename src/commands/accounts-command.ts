@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Accounts } from '../adapters/store/accounts.ts';
+import type { DatabaseLocation } from '../adapters/store/database-location.ts';
 import { databaseLocation } from './database-location.ts';
 
 /** What a command has to say: to a script, to a reader, and to the shell. */
@@ -27,21 +28,31 @@ export function accountsCommand<Options extends object>(
   missing: 'create' | 'refuse',
   act: (accounts: Accounts, options: Options, operands: readonly string[]) => Promise<Answer>,
 ): void {
+  databaseCommand<Options>(command, async (location, options, operands) => {
+    const { openAccounts } = await import('../adapters/store/accounts.ts');
+    const accounts = await openAccounts(location, { missing, user: 'operator' });
+    try {
+      return await act(accounts, options, operands);
+    } finally {
+      await accounts.close();
+    }
+  });
+}
+
+/** The same for a command that does not open the accounts: it is told where they are. */
+export function databaseCommand<Options extends object>(
+  command: Command,
+  act: (location: DatabaseLocation, options: Options, operands: readonly string[]) => Promise<Answer>,
+): void {
   command
     .option('--data <dir>', 'folder of the SQLite database (default: the database of WEIR_DATABASE_URL, else .weir)')
     .option('--json', 'print JSON, errors too')
     .action(async () => {
       const options = command.opts<CommonOptions & Options>();
       const location = databaseLocation({ data: options.data, url: process.env['WEIR_DATABASE_URL'] });
-      const { openAccounts } = await import('../adapters/store/accounts.ts');
-      const accounts = await openAccounts(location, { missing, user: 'operator' });
-      try {
-        const answer = await act(accounts, options, command.args);
-        process.stdout.write(`${shown(answer, options)}\n`);
-        if (answer.exitCode !== undefined) process.exitCode = answer.exitCode;
-      } finally {
-        await accounts.close();
-      }
+      const answer = await act(location, options, command.args);
+      process.stdout.write(`${shown(answer, options)}\n`);
+      if (answer.exitCode !== undefined) process.exitCode = answer.exitCode;
     });
 }
 

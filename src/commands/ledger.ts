@@ -1,30 +1,41 @@
 import type { Command } from 'commander';
 import type { SpendingDifference, WorkspaceBooks } from '../adapters/store/verify-ledger.ts';
 import { formatUsd } from '../core/money.ts';
-import { accountsCommand } from './accounts-command.ts';
+import { accountsCommand, databaseCommand } from './accounts-command.ts';
 import { textTable } from './text-table.ts';
 
 /** Adds `ledger` to the command line. */
 export function ledgerCommand(program: Command): void {
-  const group = program.command('ledger').description('check the books');
+  const group = program.command('ledger').description('check the books, and the file that they are in');
   accountsCommand(
     group
       .command('verify')
       .description(
-        'recompute every balance as credits less costs, and what counts against budgets; exit code 1 when one does not agree',
+        'check an SQLite file for damage, recompute every balance as credits less costs, and what counts against budgets; exit code 1 when something is damaged or does not agree',
       ),
     'refuse',
     async (accounts) => {
+      const damage = accounts.findDamage();
+      // What is read from a damaged file proves nothing, and may be what cannot be read.
+      if (damage !== undefined && damage.length > 0) {
+        return {
+          json: { ok: false, file: { ok: false, damage } },
+          text: `The database file is damaged; restore a backup (docs/accounts.md, "Backup and restore"):\n${damage.join('\n')}`,
+          exitCode: 1,
+        };
+      }
       const { workspaces, spendingDays, spendingDifferences } = await accounts.verifyLedger();
       const wrong = workspaces.filter((book) => !agrees(book));
       const ok = wrong.length === 0 && spendingDifferences.length === 0;
       return {
         json: {
           ok,
+          file: damage === undefined ? undefined : { ok: true, damage },
           workspaces: workspaces.map(jsonOf),
           spending: { days: spendingDays, differences: spendingDifferences.map(spendingJsonOf) },
         },
         text: [
+          ...(damage === undefined ? [] : ['The database file is sound.']),
           wrong.length === 0
             ? `The balances of ${workspaces.length} workspaces agree with the ledger.`
             : `The balances of ${wrong.length} of ${workspaces.length} workspaces do not agree with the ledger:\n${tableOf(wrong)}`,
@@ -33,6 +44,24 @@ export function ledgerCommand(program: Command): void {
             : `What counts against budgets does not agree with the ledger:\n${spendingTableOf(spendingDifferences)}`,
         ].join('\n'),
         exitCode: ok ? 0 : 1,
+      };
+    },
+  );
+  databaseCommand(
+    group
+      .command('accept-loss')
+      .description(
+        'let an SQLite ledger be used again that lost commits: sets aside, never deletes, the files that tell of it',
+      ),
+    async (location) => {
+      const { acceptLoss } = await import('../adapters/store/lost-commits.ts');
+      const accepted = location.kind === 'sqlite' ? acceptLoss(location.file, new Date()) : undefined;
+      if (accepted === undefined)
+        return { json: { lost: false, set_aside: [] }, text: 'No commit is known to be lost.' };
+      const { loss, setAside } = accepted;
+      return {
+        json: { lost: true, what: loss.what, set_aside: setAside },
+        text: [`Accepted: ${loss.what}.`, 'Set aside:', ...setAside].join('\n'),
       };
     },
   );

@@ -87,21 +87,25 @@ it('shows whether limits are shared, where there is somebody to share them with'
 it('shows how the database stands and how much waits outside of it', async () => {
   const gauges = { inFlight: () => 0, streams: () => 0 };
   const here = { database: 'here', journalBytes: 0, hasRoom: true } as const;
-  let figures: StoreFigures = { ...here, waitingRows: 7 };
+  let figures: StoreFigures = { ...here, waitingRows: 7, isDamaged: false };
   const metrics = createMetrics({ ...gauges, store: () => figures });
   expect((await metrics.render()).split('\n')).toEqual(
     expect.arrayContaining([
       ...['weir_store_database{state="here"} 1', 'weir_store_database{state="away"} 0'],
       ...['weir_store_journal_bytes 0', 'weir_store_journal_has_room 1', 'weir_store_waiting_rows 7'],
+      'weir_store_damaged 0',
     ]) as string[],
   );
-  figures = { database: 'away', journalBytes: 5_000, hasRoom: false, waitingRows: 0 };
+  figures = { database: 'away', journalBytes: 5_000, hasRoom: false, waitingRows: 0, isDamaged: true };
   expect((await metrics.render()).split('\n')).toEqual(
     expect.arrayContaining([
       ...['weir_store_database{state="here"} 0', 'weir_store_database{state="away"} 1'],
       ...['weir_store_journal_bytes 5000', 'weir_store_journal_has_room 0', 'weir_store_waiting_rows 0'],
+      'weir_store_damaged 1',
     ]) as string[],
   );
+  const onServer = createMetrics({ ...gauges, store: () => ({ ...figures, isDamaged: undefined }) });
+  expect(await onServer.render()).not.toContain('weir_store_damaged');
 });
 
 it('shows how old a catalog that is followed may be, and who tells the cluster of it', async () => {

@@ -7,6 +7,8 @@ export interface StoreFigures {
   readonly hasRoom: boolean;
   /** Rows settled but not yet durable. */
   readonly waitingRows: number;
+  /** Whether damage was found in the database file; undefined where a server keeps the data. */
+  readonly isDamaged: boolean | undefined;
 }
 
 const states = ['here', 'behind', 'away'] as const;
@@ -42,6 +44,15 @@ export function addStoreGauges(registry: Registry, figures: () => StoreFigures):
     ...{ name: 'weir_store_waiting_rows', help: 'Rows on their way to the disk.', registers },
     collect() {
       this.set(figures().waitingRows);
+    },
+  });
+  if (figures().isDamaged === undefined) return;
+  new Gauge({
+    name: 'weir_store_damaged',
+    help: '1: a check of the database file at the start found damage; restore a backup.',
+    registers,
+    collect() {
+      this.set(figures().isDamaged === true ? 1 : 0);
     },
   });
 }

@@ -1,6 +1,7 @@
 import type { DatabaseLocation } from './database-location.ts';
 import { createKey, findKey, listKeys, setKeyBudget, setKeyLimits, setKeyStatus } from './keys.ts';
 import { type OpenOptions, openDatabase } from './open-database.ts';
+import { Refusal } from './refusal.ts';
 import { listRequests, usageReport } from './usage-report.ts';
 import { verifyLedger } from './verify-ledger.ts';
 import {
@@ -12,6 +13,10 @@ import {
   setWorkspaceStatus,
 } from './workspaces.ts';
 
+const postgresBackup =
+  'PostgreSQL is backed up with its own pg_dump, which copies it as of one moment: ' +
+  'pg_dump --format=custom --file=FILE "$WEIR_DATABASE_URL" (docs/accounts.md, "Backup and restore").';
+
 /** What an operator does with accounts, keys and the ledger. */
 export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
 
@@ -21,7 +26,7 @@ export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
  * Rejects with a sentence that names the database; each call throws a `Refusal` when it cannot be done as asked.
  */
 export async function openAccounts(location: DatabaseLocation, options: OpenOptions) {
-  const { queries, announce, close } = await openDatabase(location, options);
+  const { queries, announce, file, close } = await openDatabase(location, options);
 
   /** A change, told to the services when it is made. */
   function changing<Parameters extends readonly unknown[], Result>(
@@ -51,6 +56,23 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
     usageReport: usageReport.bind(undefined, queries),
     listRequests: listRequests.bind(undefined, queries),
     verifyLedger: verifyLedger.bind(undefined, queries),
+    /** What is damaged in the file; undefined where a server keeps the data. */
+    findDamage: () => file?.findDamage(),
     close,
   };
+}
+
+/**
+ * Copies an SQLite database into a new file, beside running services too; gives the rows of its ledger. Rejects with a sentence
+ * when there is such a file, when the database cannot be copied, and for PostgreSQL, which has a program for it.
+ */
+export async function backUp(location: DatabaseLocation, path: string): Promise<{ readonly rows: number }> {
+  if (location.kind === 'postgres') throw new Refusal(postgresBackup);
+  const { openSqlite } = await import('./open-sqlite.ts');
+  const { file, close } = await openSqlite(location, { missing: 'refuse', user: 'operator' });
+  try {
+    return await file.copyTo(path);
+  } finally {
+    await close();
+  }
 }

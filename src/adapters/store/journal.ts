@@ -5,7 +5,6 @@ import {
   fsyncSync,
   ftruncateSync,
   openSync,
-  readdirSync,
   readFileSync,
   renameSync,
   statSync,
@@ -13,6 +12,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { rowFilesIn } from './journal-folder.ts';
 import { journalRecord, readRecords } from './journal-record.ts';
 import type { LedgerTable } from './schema.ts';
 
@@ -55,9 +55,7 @@ const extension = '.journal';
 /** Opens the journal of a folder, with whatever an earlier process has left in it. Throws when the folder cannot be read. */
 export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions): Journal {
   /** Oldest first: the names begin with the time. */
-  let closed: readonly string[] = readdirSync(folder)
-    .filter((name) => name.endsWith(extension))
-    .toSorted();
+  let closed: readonly string[] = rowFilesIn(folder).toSorted();
   let bytes = closed.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
   let open: { readonly name: string; readonly file: number; size: number } | undefined;
   let made = 0;

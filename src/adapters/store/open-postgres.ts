@@ -68,6 +68,7 @@ async function open(connections: PostgresConnections, { user }: OpenOptions): Pr
       if (rows[0]?.writable !== true) throw new Error('the server only reads: it is a standby');
     },
     watch: ({ changed }) => listenForChanges(connections, changed),
+    file: undefined,
     announce: async () => {
       await sql`select pg_notify(${changesChannel}, '')`.execute(queries);
     },

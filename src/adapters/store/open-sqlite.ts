@@ -3,12 +3,17 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Kysely } from 'kysely';
 import type { DatabaseLocation } from './database-location.ts';
+import { beginCount, type CommitCounter, keepMark } from './commit-mark.ts';
+import { databaseFile } from './database-file.ts';
+import { isDamage, primaryCode } from './find-damage.ts';
+import { describeLoss, findLoss } from './lost-commits.ts';
 import { migrate } from './migrate.ts';
-import { CannotOpen, type OpenDatabase, type OpenOptions, type Verdict } from './open-database.ts';
+import { CannotOpen, type DatabaseFile, type OpenDatabase, type OpenOptions, type Verdict } from './open-database.ts';
 import type { Schema } from './schema.ts';
 import { sqliteDialect } from './sqlite-dialect.ts';
 import { sqliteWrites } from './sqlite-writes.ts';
 
+type OpenSqlite = OpenDatabase & { readonly file: DatabaseFile };
 type SqliteLocation = DatabaseLocation & { readonly kind: 'sqlite' };
 
 /** How long a statement waits while another process holds the write lock: then a service's rows go to the journal. */
@@ -18,9 +23,13 @@ const pollMs = 250;
 /** Primary result codes (https://sqlite.org/rescode.html) of what is wrong with the values: CONSTRAINT, MISMATCH, TOOBIG, RANGE. */
 const refusals = new Set([19, 20, 18, 25]);
 
-/** Opens the file. Rejects with `CannotOpen`, and with a sentence that says what to do when there is none. */
-export async function openSqlite(location: SqliteLocation, options: OpenOptions): Promise<OpenDatabase> {
+/**
+ * Opens the file. Rejects with `CannotOpen`, and with a sentence that says what to do when there is no file, when it is damaged,
+ * and when it has lost commits that were durable.
+ */
+export async function openSqlite(location: SqliteLocation, options: OpenOptions): Promise<OpenSqlite> {
   const { file } = location;
+  refuseLoss(location);
   if (options.missing === 'refuse' && !existsSync(file)) {
     throw new Error(
       `There is no database at ${file}. \`weir workspace create NAME\` makes one; --data names its folder.`,
@@ -30,16 +39,40 @@ export async function openSqlite(location: SqliteLocation, options: OpenOptions)
     if (options.missing === 'create') createPrivately(file);
     return await open(file, lockWaitMs[options.user]);
   } catch (cause) {
-    throw new CannotOpen(location, cause, 'refused');
+    throw new CannotOpen(location, advised(cause), 'refused');
   }
 }
 
-async function open(file: string, waitMs: number): Promise<OpenDatabase> {
+/** Before anything else: to open a database is to change it, and SQLite deletes a WAL that it finds beside an empty file. */
+function refuseLoss(location: SqliteLocation): void {
+  const { file } = location;
+  let loss: ReturnType<typeof findLoss>;
+  try {
+    loss = findLoss(file);
+  } catch (cause) {
+    throw new CannotOpen(location, advised(cause), 'refused');
+  }
+  if (loss !== undefined) throw new CannotOpen(location, new Error(describeLoss(file, loss)), 'refused');
+}
+
+/** Adds to an error what can be done about it. */
+function advised(cause: unknown): unknown {
+  if (!(cause instanceof Error && isDamage(cause))) return cause;
+  const advice =
+    'Restore a backup, or save what can be read with SQLite\'s `.recover` (docs/accounts.md, "Backup and restore")';
+  return new Error(`${cause.message}. ${advice}`, { cause });
+}
+
+async function open(file: string, waitMs: number): Promise<OpenSqlite> {
   const database = new DatabaseSync(file, { timeout: lockWaitMs.operator, enableForeignKeyConstraints: true });
+  let counter: CommitCounter | undefined;
   try {
     // FULL: a commit is on the disk before it is acknowledged, through a power cut too (https://sqlite.org/pragma.html#pragma_synchronous).
-    database.exec('pragma journal_mode = wal; pragma synchronous = full;');
-    const queries = new Kysely<Schema>({ dialect: sqliteDialect(database) });
+    database.exec('pragma synchronous = full');
+    beginCount(database);
+    database.exec('pragma journal_mode = wal');
+    counter = keepMark(file, database);
+    const queries = new Kysely<Schema>({ dialect: sqliteDialect(database, counter) });
     await migrate(queries);
     // A change of the tables may take others longer than a statement waits.
     const wait = (ms: number) => database.exec(`pragma busy_timeout = ${ms}`);
@@ -58,9 +91,11 @@ async function open(file: string, waitMs: number): Promise<OpenDatabase> {
       },
       watch: ({ changed, confirmed }) => watch(database, { changed, confirmed }),
       announce: async () => {}, // `data_version` tells.
+      file: databaseFile(database),
       close: () => queries.destroy(),
     };
   } catch (error) {
+    counter?.close();
     database.close();
     throw error;
   }
@@ -69,10 +104,7 @@ async function open(file: string, waitMs: number): Promise<OpenDatabase> {
 function judge(error: unknown): Verdict {
   // Not a number, past 64 bits: it was never asked of the database.
   if (error instanceof RangeError || error instanceof TypeError || error instanceof SyntaxError) return 'refused';
-  // The low byte of an extended result code is the primary one.
-  if (error instanceof Error && 'errcode' in error)
-    return refusals.has(Number(error.errcode) & 0xff) ? 'refused' : 'away';
-  return 'away';
+  return error instanceof Error && refusals.has(primaryCode(error) ?? 0) ? 'refused' : 'away';
 }
 
 /** Our own commits do not change the version, those of every other connection do (https://sqlite.org/pragma.html#pragma_data_version). */

@@ -41,6 +41,8 @@ export interface StoreOptions {
   readonly journalBytes?: number;
   /** Told of every change: the database is away or back, the journal grows or shrinks, something went wrong. */
   readonly onStanding?: (standing: StoreStanding) => void;
+  /** Told of each path in the journal's folder that Weir has not made; it is left alone. */
+  readonly onStray?: (path: string) => void;
 }
 
 export interface OpenStore extends Store {
@@ -62,6 +64,7 @@ export interface OpenStore extends Store {
 export async function openStore(options: StoreOptions): Promise<OpenStore> {
   const { location, journalBytes = usualJournalBytes } = options;
   const journal = takeJournalFolder(options.journal, options.tryLock);
+  for (const path of journal.strays) options.onStray?.(path);
   const workerData: StoreWorkerData = { location, journalFolder: journal.folder, journalBytes };
   const worker = new Worker(new URL('./store-worker.ts', import.meta.url), { workerData, name: 'weir-store' });
   const post = (request: StoreRequest) => worker.postMessage(request);

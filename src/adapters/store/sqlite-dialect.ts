@@ -9,6 +9,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
+import type { CommitCounter } from './commit-mark.ts';
 
 /** Statements kept compiled. Batches of different sizes are different statements, so there is a limit. */
 const keptStatements = 200;
@@ -18,10 +19,13 @@ interface Prepared {
   readonly returnsRows: boolean;
 }
 
-/** Kysely over one open `node:sqlite` database. Whoever opened the database closes it through Kysely's `destroy`. */
-export function sqliteDialect(database: DatabaseSync): Dialect {
+/**
+ * Kysely over one open `node:sqlite` database. Whoever opened the database closes it, and the counter of its commits, through
+ * Kysely's `destroy`.
+ */
+export function sqliteDialect(database: DatabaseSync, counter?: CommitCounter): Dialect {
   return {
-    createDriver: () => sqliteDriver(database),
+    createDriver: () => sqliteDriver(database, counter),
     createAdapter: () => new TransactionalSqliteAdapter(),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     createIntrospector: (kysely) => new SqliteIntrospector(kysely),
@@ -35,23 +39,32 @@ class TransactionalSqliteAdapter extends SqliteAdapter {
   }
 }
 
-function sqliteDriver(database: DatabaseSync): Driver {
+function sqliteDriver(database: DatabaseSync, counter: CommitCounter | undefined): Driver {
   const connection = sqliteConnection(database);
-  const run = (sql: string) => async () => database.exec(sql);
+  let writes = false;
   return {
     init: async () => {},
     acquireConnection: async () => connection,
     releaseConnection: async () => {},
     // A writer takes the write lock at once and waits for it. A transaction that reads first and writes later
     // cannot wait: when another process wrote in between it fails on the spot (https://sqlite.org/isolation.html).
-    beginTransaction: async (_, settings) =>
-      database.exec(settings.accessMode === 'read only' ? 'begin deferred' : 'begin immediate'),
-    commitTransaction: run('commit'),
+    beginTransaction: async (_, settings) => {
+      writes = settings.accessMode !== 'read only';
+      database.exec(writes ? 'begin immediate' : 'begin deferred');
+    },
+    commitTransaction: async () => {
+      if (writes) counter?.count();
+      database.exec('commit');
+      if (writes) counter?.committed();
+    },
     rollbackTransaction: async () => {
       // A full disk makes SQLite roll back by itself; a second rollback would hide the reason.
       if (database.isTransaction) database.exec('rollback');
     },
-    destroy: async () => database.close(),
+    destroy: async () => {
+      counter?.close();
+      database.close();
+    },
   };
 }
 

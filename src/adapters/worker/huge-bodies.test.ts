@@ -10,6 +10,7 @@ let worker: PrepareWorker;
 beforeAll(() => {
   worker = startPrepareWorker({
     script: new URL('../../prepare-worker.ts', import.meta.url),
+    imageHosts: 'any',
     tokenizerRoot: fileURLToPath(new URL('../../../test/golden/tokens', import.meta.url)),
   });
 });

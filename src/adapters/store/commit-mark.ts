@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fchownSync,
+  fdatasyncSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+
+/**
+ * How many transactions a database has committed. SQLite does not notice that its write-ahead log was removed, cut or damaged:
+ * it opens with fewer commits, and its own checks say "ok". So every transaction counts itself in a table, and once it is
+ * durable the count is written to a small file beside the database, the mark: a database with fewer has lost some.
+ */
+export interface CommitCount {
+  /** Which history of commits is counted: a restored copy begins another one. */
+  readonly lineage: string;
+  readonly commits: bigint;
+}
+
+/** `unreadable`: there is a mark, and not one that Weir has written. */
+export type Mark = CommitCount | 'unreadable' | undefined;
+
+export const markPath = (file: string): string => `${file}-mark`;
+
+// One length for every count: a mark is overwritten in place, and never a mixture of two.
+const pattern = /^weir-commits ([0-9a-f-]{36}) (\d{20})\n$/;
+const textOf = ({ lineage, commits }: CommitCount): string =>
+  `weir-commits ${lineage} ${String(commits).padStart(20, '0')}\n`;
+
+/** What the mark beside a database says; undefined when there is none, or nothing is in it yet. */
+export function readMark(file: string): Mark {
+  let text: string;
+  try {
+    text = readFileSync(markPath(file), 'latin1');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+  if (text === '') return undefined;
+  const [, lineage, commits] = pattern.exec(text) ?? [];
+  return lineage === undefined || commits === undefined ? 'unreadable' : { lineage, commits: BigInt(commits) };
+}
+
+/** The count in a database; undefined in one of a version that did not count, and in an empty one. */
+export function readCount(database: DatabaseSync): CommitCount | undefined {
+  const table = database.prepare("select 1 from sqlite_master where type = 'table' and name = 'commit_count'").get();
+  if (table === undefined) return undefined;
+  return countOf(database.prepare('select lineage, commits from commit_count', { readBigInts: true }).get());
+}
+
+/**
+ * Makes a database count its commits. One that is not in WAL mode has just been made, or is a copy that was put here (every
+ * database that was open before is in WAL mode): it begins a lineage of its own, and does so before there is any WAL to lose.
+ */
+export function beginCount(database: DatabaseSync): void {
+  if (isInWalMode(database) && readCount(database) !== undefined) return;
+  database.exec('begin immediate');
+  try {
+    database.exec(
+      `create table if not exists commit_count (
+        id integer primary key check (id = 1), lineage text not null, commits integer not null
+      )`,
+    );
+    // Another process may have been faster.
+    if (readCount(database) === undefined) {
+      database.prepare('insert into commit_count values (1, ?, 0)').run(randomUUID());
+    } else if (!isInWalMode(database)) database.prepare('update commit_count set lineage = ?').run(randomUUID());
+    database.exec('commit');
+  } catch (error) {
+    if (database.isTransaction) database.exec('rollback');
+    throw error;
+  }
+}
+
+/** Counts the commits of one connection. */
+export interface CommitCounter {
+  /** Counts the transaction that is about to commit, as a part of it. */
+  readonly count: () => void;
+  /** The transaction that was counted is durable. */
+  readonly committed: () => void;
+  readonly close: () => void;
+}
+
+/**
+ * Keeps the mark of an open database. Nothing but a durable count is ever written to it, so whenever the process is killed
+ * the mark says at most what the database has. It is not synced with each commit: it then survives the death of the process,
+ * and after a power cut it may lag behind.
+ */
+export function keepMark(file: string, database: DatabaseSync): CommitCounter {
+  const handle = openSync(markPath(file), constants.O_RDWR | constants.O_CREAT, 0o600);
+  const counting = database.prepare('update commit_count set commits = commits + 1 returning lineage, commits', {
+    readBigInts: true,
+  });
+  let counted: CommitCount | undefined;
+  const write = (count: CommitCount): void => void writeSync(handle, textOf(count), 0, 'latin1');
+  try {
+    const count = readCount(database);
+    if (count !== undefined) write(count);
+    // As SQLite does with its own files: root's command must not lock the service out.
+    if (process.geteuid?.() === 0) {
+      const { uid, gid } = statSync(file);
+      fchownSync(handle, uid, gid);
+    }
+    fsyncSync(handle);
+    syncFolder(dirname(file));
+  } catch (error) {
+    closeSync(handle);
+    throw error;
+  }
+  return {
+    count: () => {
+      counted = countOf(counting.get());
+    },
+    committed: () => {
+      if (counted === undefined) return;
+      try {
+        write(counted);
+      } catch {
+        // The rows are durable, and nobody may be told otherwise: a mark that lags behind only proves less.
+      }
+      counted = undefined;
+    },
+    close: () => {
+      try {
+        fdatasyncSync(handle);
+      } catch {
+        // As above.
+      } finally {
+        closeSync(handle);
+      }
+    },
+  };
+}
+
+function isInWalMode(database: DatabaseSync): boolean {
+  return database.prepare('pragma journal_mode').get()?.['journal_mode'] === 'wal';
+}
+
+function countOf(row: Record<string, unknown> | undefined): CommitCount | undefined {
+  const lineage = row?.['lineage'];
+  const commits = row?.['commits'];
+  return typeof lineage === 'string' && typeof commits === 'bigint' ? { lineage, commits } : undefined;
+}
+
+/** A new name is as lasting as the folder that holds it. */
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}

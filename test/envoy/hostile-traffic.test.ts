@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { type AttackName, attackNames } from '../support/hostile-traffic/attacks.ts';
+import { runHostileTraffic } from '../support/hostile-traffic/hostile-run.ts';
+import { failuresIn, reportOf } from '../support/hostile-traffic/report.ts';
+
+test(
+  'neighbours of one attacker of each kind see no failure, and see one when the service dies',
+  { timeout: 300_000 },
+  async () => {
+    const phases = await runHostileTraffic({
+      phases: [
+        { name: 'quiet', attacks: [], seconds: 20 },
+        { name: 'attacked', attacks: attackNames, seconds: 45 },
+        // Who sees no failure here would see none at all.
+        { name: 'killed', attacks: [], seconds: 6, harm: (weir) => process.kill(weir.pid('service'), 'SIGKILL') },
+      ],
+      neighboursPerSecond: 12,
+      report: () => undefined,
+    });
+    const [quiet, attacked, killed] = phases;
+    if (quiet === undefined || attacked === undefined || killed === undefined) throw new Error('a phase is missing');
+    const report = reportOf(phases);
+    expect(quiet.neighbours.requests, report).toBeGreaterThan(100);
+    expect([failuresIn(quiet), failuresIn(attacked)], report).toEqual([0, 0]);
+    // Twice the quiet one is what `npm run hostile` asks of a machine of its own; here other tests may be at work.
+    expect(attacked.neighbours.p99Ms, report).toBeLessThan(Math.max(5 * quiet.neighbours.p99Ms, 5_000));
+    expect(failuresIn(killed), report).toBeGreaterThan(0);
+    for (const name of Object.keys(attacked.attackers)) {
+      expect(
+        Object.values(attacked.attackers[name] ?? {}).reduce((sum, count) => sum + count, 0),
+        name,
+      ).toBeGreaterThan(0);
+    }
+  },
+);
