@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type AttackName, attackNames } from '../support/hostile-traffic/attacks.ts';
+import { attackNames } from '../support/hostile-traffic/attacks.ts';
 import { runHostileTraffic } from '../support/hostile-traffic/hostile-run.ts';
 import { failuresIn, reportOf } from '../support/hostile-traffic/report.ts';
 
