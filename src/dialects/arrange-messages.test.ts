@@ -55,6 +55,12 @@ describe('for a template that takes one leading system message', () => {
   });
 });
 
+test('a hundred thousand of them are put in their places at once', () => {
+  const later = Array.from({ length: 100_000 }, () => system('s'));
+  const [turn] = leading([user('a'), ...later]);
+  expect(turn?.content).toHaveLength('a'.length + later.length * `\n\n${wrapped('s')}`.length);
+});
+
 test('for any other template nothing is moved', () => {
   const messages = [system('a'), system('b'), user('c'), system('d')];
   expect(arrangeMessages(messages, { systemMessages: 'Anywhere', images: 'sent' })).toEqual(messages);

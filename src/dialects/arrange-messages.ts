@@ -26,7 +26,9 @@ function describeImages(message: Message): Message {
 /** How a system message reads as part of a user's turn: between tags that name what it is. */
 const asUserText = (text: string): string => `<system-message>\n${text}\n</system-message>`;
 
-const paragraphs = (...contents: readonly Content[]): Content =>
+type UserTurn = Extract<Message, { role: 'user' }>;
+
+const paragraphs = (contents: readonly Content[]): Content =>
   contentOf(contents.flatMap((content, at) => (at === 0 ? parts(content) : [...parts('\n\n'), ...parts(content)])));
 
 /**
@@ -43,39 +45,50 @@ function leadWithSystem(messages: readonly Message[]): readonly Message[] {
     const texts = leading.map(({ content = '' }) => textOf(content));
     arranged.push(leading.length === 1 ? opening : { ...opening, content: texts.join('\n\n') });
   }
-  /** What later system messages say, until a user's turn can hold it. */
+  /** The user's turn that came last, and the later system messages that become part of it. */
+  let open: { readonly turn: UserTurn; readonly texts: string[] } | undefined;
+  /** What later system messages say until a user's turn can hold it. */
   let waiting: string[] = [];
-  const takeWaiting = (): Content => {
+
+  function close(): void {
+    if (open === undefined) return;
+    const { turn, texts } = open;
+    arranged.push(texts.length === 0 ? turn : { ...turn, content: paragraphs([turn.content, ...texts]) });
+    open = undefined;
+  }
+  function takeWaiting(): readonly string[] {
     const texts = waiting;
     waiting = [];
-    return texts.join('\n\n');
-  };
+    return texts;
+  }
+
   for (const message of messages.slice(leading.length)) {
-    const last = arranged.at(-1);
     switch (message.role) {
       case 'system': {
         const text = textOf(message.content);
-        if (text === '') break;
-        if (last?.role === 'user' && waiting.length === 0) {
-          arranged[arranged.length - 1] = { ...last, content: paragraphs(last.content, asUserText(text)) };
-        } else waiting.push(asUserText(text));
+        if (text !== '') (open?.texts ?? waiting).push(asUserText(text));
         break;
       }
-      case 'user':
-        arranged.push(
-          waiting.length === 0 ? message : { ...message, content: paragraphs(takeWaiting(), message.content) },
-        );
+      case 'user': {
+        close();
+        const before = takeWaiting();
+        const turn = before.length === 0 ? message : { ...message, content: paragraphs([...before, message.content]) };
+        open = { turn, texts: [] };
         break;
+      }
       case 'assistant':
-        if (waiting.length > 0) arranged.push({ role: 'user', content: takeWaiting() });
+        close();
+        if (waiting.length > 0) arranged.push({ role: 'user', content: paragraphs(takeWaiting()) });
         arranged.push(message);
         break;
       case 'tool':
+        close();
         arranged.push(message);
         break;
     }
   }
-  if (waiting.length > 0) arranged.push({ role: 'user', content: takeWaiting() });
+  close();
+  if (waiting.length > 0) arranged.push({ role: 'user', content: paragraphs(waiting) });
   return arranged;
 }
 

@@ -27,17 +27,20 @@ function readTurn({ role, content }: WireMessage, at: number, unsealing: Unseali
 const partsOf = (content: Content): Exclude<Content, string> =>
   typeof content === 'string' ? [{ type: 'text', text: content }] : content;
 
-/** Two turns of the same role are one, a paragraph each: this format says so, and chat templates refuse them. */
-function merged(one: Message, other: Message): Message | undefined {
-  if (one.role === 'user' && other.role === 'user') {
-    const parts = [...partsOf(one.content), { type: 'text', text: '\n\n' } as const, ...partsOf(other.content)];
-    return { role: 'user', content: contentOf(parts) };
-  }
-  if (one.role !== 'assistant' || other.role !== 'assistant') return undefined;
-  const contents = [one.content, other.content].flatMap((content) => (content === undefined ? [] : [content]));
+type UserTurn = Extract<Message, { role: 'user' }>;
+type AssistantTurn = Extract<Message, { role: 'assistant' }>;
+
+function joinUserTurns(turns: readonly UserTurn[]): Message {
+  const between = { type: 'text', text: '\n\n' } as const;
+  const parts = turns.flatMap(({ content }, at) => (at === 0 ? partsOf(content) : [between, ...partsOf(content)]));
+  return { role: 'user', content: contentOf(parts) };
+}
+
+function joinAssistantTurns(turns: readonly AssistantTurn[]): Message {
+  const contents = turns.flatMap(({ content }) => (content === undefined ? [] : [content]));
   const texts = contents.map((content) => (typeof content === 'string' ? content : '')).filter((text) => text !== '');
-  const reasoning = joined([one.reasoning ?? '', other.reasoning ?? '']);
-  const toolCalls = [...(one.toolCalls ?? []), ...(other.toolCalls ?? [])];
+  const reasoning = joined(turns.map((turn) => turn.reasoning ?? ''));
+  const toolCalls = turns.flatMap((turn) => turn.toolCalls ?? []);
   return {
     role: 'assistant',
     ...(contents.length === 0 ? {} : { content: texts.join('\n\n') }),
@@ -46,17 +49,38 @@ function merged(one: Message, other: Message): Message | undefined {
   };
 }
 
+/**
+ * Turns of the same role that follow each other are one, a paragraph each: this format says so, and chat templates refuse them.
+ * They are joined all at once: joined one by one, fifty thousand of them would take seconds.
+ */
+function joinTurns(messages: readonly Message[]): readonly Message[] {
+  const read: Message[] = [];
+  for (let at = 0; at < messages.length;) {
+    const turns = messages.slice(at, runEnd(messages, at));
+    at += turns.length;
+    const [first] = turns;
+    if (first === undefined || turns.length === 1) read.push(...turns);
+    else if (first.role === 'user') read.push(joinUserTurns(turns.filter((turn) => turn.role === 'user')));
+    else if (first.role === 'assistant')
+      read.push(joinAssistantTurns(turns.filter((turn) => turn.role === 'assistant')));
+    else read.push(...turns);
+  }
+  return read;
+}
+
+/** Where the turns of one role that begin at `from` end. */
+function runEnd(messages: readonly Message[], from: number): number {
+  const role = messages[from]?.role;
+  let end = from + 1;
+  while (end < messages.length && messages[end]?.role === role) end += 1;
+  return end;
+}
+
 /** The conversation of a body, its system text first. */
 export function readMessages(
   { system, messages }: Pick<MessagesBody, 'system' | 'messages'>,
   unsealing: Unsealing,
 ): readonly Message[] {
-  const read: Message[] = system === undefined || system === null ? [] : [systemTurn(system)];
-  for (const message of messages.flatMap((turn, at) => readTurn(turn, at, unsealing))) {
-    const last = read.at(-1);
-    const whole = last === undefined ? undefined : merged(last, message);
-    if (whole === undefined) read.push(message);
-    else read[read.length - 1] = whole;
-  }
-  return read;
+  const first = system === undefined || system === null ? [] : [systemTurn(system)];
+  return [...first, ...joinTurns(messages.flatMap((turn, at) => readTurn(turn, at, unsealing)))];
 }
