@@ -1,4 +1,5 @@
 import type { Feature } from './core/capability.ts';
+import { contextOverflow } from './core/context-overflow.ts';
 import { Failure } from './core/failure.ts';
 import type { Plan } from './core/plan.ts';
 import type { Request } from './core/request.ts';
@@ -28,10 +29,7 @@ export function attemptsFailed(end: DispatchEnd, { model, leftOut = 0 }: Plan, r
   switch (end.refusedFor) {
     case 'context-length':
       // Where no tokenizer counted the prompt, the engines' word on its length is the verdict.
-      return new Failure(
-        'context_length_exceeded',
-        'The prompt and the output cap together exceed the context window.',
-      );
+      return contextOverflow(model);
     case 'bad-request': {
       if (!isLastWord) return retry;
       const about = end.about !== undefined && hasPart(request, end.about) ? [end.about] : [];

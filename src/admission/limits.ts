@@ -34,15 +34,23 @@ function refusal(by: LimitName, rate: RateStanding, funds: Funds): Failure {
   const headers = rateHeaders(rate);
   switch (by) {
     case 'rate':
-      return new Failure('rate_limited', `This key may make ${rate.limit} requests a second. Wait and retry.`, {
-        retryAfterSeconds: rate.nextSeconds,
-        headers,
-      });
+      return new Failure(
+        'rate_limited',
+        `Rate limit exceeded: this key may make ${rate.limit} requests a second. Wait and retry.`,
+        {
+          retryAfterSeconds: rate.nextSeconds,
+          headers,
+        },
+      );
     case 'concurrency':
-      return new Failure('rate_limited', 'This workspace has too many requests under way. Wait and retry.', {
-        retryAfterSeconds: placeSeconds,
-        headers,
-      });
+      return new Failure(
+        'rate_limited',
+        'Rate limit exceeded: this workspace has too many requests under way. Wait and retry.',
+        {
+          retryAfterSeconds: placeSeconds,
+          headers,
+        },
+      );
     case 'balance':
     case 'budget':
       return refusalOfMoney(by, funds);
@@ -51,12 +59,12 @@ function refusal(by: LimitName, rate: RateStanding, funds: Funds): Failure {
 
 const shortages: Readonly<Record<Shortage, { readonly usedUp: string; readonly reserved: string }>> = {
   balance: {
-    usedUp: 'The balance of this workspace is used up. Top it up to go on.',
+    usedUp: 'Credit balance is too low: the balance of this workspace is used up. Top it up to go on.',
     reserved:
       'The requests under way are expected to use up the balance of this workspace. Top it up, or wait until some have ended.',
   },
   budget: {
-    usedUp: 'The budget of this key is used up for its current period.',
+    usedUp: 'Quota exceeded: the budget of this key is used up for its current period.',
     reserved:
       'The requests under way are expected to use up the budget of this key. Raise it, or wait until some have ended.',
   },

@@ -90,7 +90,7 @@ export function checkLoad({ head, startedAt, openRequests }: Arrival, options: C
   const reason = shedReason({ waitedMs: waited, openRequests }, options);
   if (reason === undefined) return;
   options.shed(reason);
-  throw new Failure('overloaded', 'The service is at its limit right now. It is safe to retry.');
+  throw new Failure('overloaded', 'The service is overloaded right now. It is safe to retry.');
 }
 
 function shedReason(

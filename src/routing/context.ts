@@ -1,5 +1,5 @@
 import type { Model } from '../core/catalog.ts';
-import { Failure } from '../core/failure.ts';
+import { contextOverflow } from '../core/context-overflow.ts';
 import type { PreparedRequest, PromptCounting } from '../core/prepared.ts';
 import { mostTokens, type Tokenizers } from '../core/tokenizer.ts';
 
@@ -10,12 +10,6 @@ export interface ContextOptions {
   readonly counting: PromptCounting | undefined;
 }
 
-const tooLong = (model: Model): Failure =>
-  new Failure(
-    'context_length_exceeded',
-    `messages: the prompt and the output cap exceed the context window of ${model.contextLength} tokens`,
-  );
-
 /**
  * Refuses a prompt that does not fit the model's window together with the output cap (service specification §4.1.3).
  * Most requests are let through by their size alone; the others are counted exactly. A model without a tokenizer, or
@@ -25,11 +19,11 @@ export async function checkContext(prepared: PreparedRequest, options: ContextOp
   const { model, tokenizers, counting } = options;
   // Without a cap the rest of the window is the output's, and it needs room for one token.
   const limit = model.contextLength - (prepared.request.maxOutputTokens ?? 1);
-  if (limit < 1) throw tooLong(model);
+  if (limit < 1) throw contextOverflow(model);
   if (counting === undefined) return;
   const bounds = tokenizers.boundsOf(counting.tokenizerPath);
   const most = bounds === undefined ? undefined : mostTokens(prepared.shape, bounds, counting.tokensPerImage);
   if (most !== undefined && most <= limit) return;
   const count = await prepared.countPrompt({ ...counting, want: 'verdict', limit });
-  if (count.kind === 'over') throw tooLong(model);
+  if (count.kind === 'over') throw contextOverflow(model);
 }
