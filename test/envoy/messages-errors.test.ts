@@ -82,9 +82,9 @@ describe('each error is the class that the official client knows', () => {
     ['a field of the wrong type', { temperature: 'hot' }, 'temperature: ', undefined],
     ['no cap', { max_tokens: undefined }, 'max_tokens: ', undefined],
     [
-      'a document',
-      { messages: [{ role: 'user', content: [{ type: 'document' }] }] },
-      'messages[0].content[0].type: documents',
+      'a PDF document',
+      { messages: [{ role: 'user', content: [{ type: 'document', source: { type: 'base64' } }] }] },
+      'messages[0].content[0].source.type: only documents whose text',
       undefined,
     ],
     ['an unknown model', { model: 'no/such' }, 'model: ', 'model_not_found'],
