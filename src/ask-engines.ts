@@ -18,6 +18,7 @@ import { type Dispatch, dispatch } from './dispatch/run.ts';
 import type { StructureRetries } from './dispatch/structure-retries.ts';
 import { upstreamCall } from './dispatch/upstream-call.ts';
 import { judgeFor } from './judge.ts';
+import { leadingPlan, type SystemPlacement } from './routing/system-placement.ts';
 import { checkUsage } from './settlement/check-usage.ts';
 import { estimatePrompt } from './settlement/estimate-prompt.ts';
 import type { TokenCounters } from './settlement/exact-meter.ts';
@@ -28,6 +29,7 @@ export interface EngineOptions {
   readonly hedges: HedgeBudget;
   readonly structureRetries: StructureRetries;
   readonly structures: Pick<StructureChecker, 'check'>;
+  readonly placement: SystemPlacement;
   readonly telemetry: Telemetry;
   readonly clock: Clock;
   /** Letters and digits that nobody can guess. */
@@ -54,8 +56,36 @@ export interface EngineAsk {
 /** A whole answer says nothing until it is complete: its silence proves less than a stream's, by this factor. */
 const wholeAnswerPatience = 10;
 
-/** Asks the engines of a plan, and judges the structure of what they answer. */
+/**
+ * Asks the engines of a plan. Where all of them refuse a request that has system messages in the middle, they are asked once more,
+ * with leading ones only.
+ */
 export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
+  let running = askOnce(ask, options);
+  let isPaused = false;
+  const ended = running.ended.then((end) => {
+    if (end.kind !== 'failed' || end.refusedFor !== 'bad-request' || !ask.prepared.shape.hasLaterSystem) return end;
+    const plan = leadingPlan(ask.plan);
+    if (plan === undefined || ask.signal.aborted) return end;
+    running = askOnce({ ...ask, plan }, options);
+    if (isPaused) running.pause();
+    return running.ended.then((second) => ({ ...second, attempts: end.attempts + second.attempts }));
+  });
+  return {
+    ended,
+    pause: () => {
+      isPaused = true;
+      running.pause();
+    },
+    resume: () => {
+      isPaused = false;
+      running.resume();
+    },
+  };
+}
+
+/** Asks the engines of a plan, and judges the structure of what they answer. */
+function askOnce(ask: EngineAsk, options: EngineOptions): Dispatch {
   const { requestId, dialect, prepared, plan, counters, signal, round } = ask;
   const { upstream, health, hedges, structureRetries, telemetry, clock, idleMs, newId } = options;
   const { tools, sampling, stream, responseFormat } = prepared.request;
@@ -106,7 +136,12 @@ export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
       ask.deliver(events);
     },
     attempting: (route, reason) => telemetry.attempt(requestId, route.id, reason),
-    failed: (route, fault) => telemetry.fault(requestId, route.id, fault),
+    failed: (route, fault) => {
+      telemetry.fault(requestId, route.id, fault);
+      const sent = plan.routes.find((planned) => planned.route === route)?.target.form?.systemMessages;
+      if (fault.engineError !== 'bad-request' || sent === 'Leading' || !prepared.shape.hasLaterSystem) return;
+      options.placement.refused(route);
+    },
   });
   const ended = running.ended.then((end) => {
     if (!stream) judge?.close();

@@ -20,6 +20,7 @@ import type { PreparedRequest } from './core/prepared.ts';
 import { createPipeline } from './pipeline.ts';
 import { createAffinity } from './routing/affinity.ts';
 import { neverSeen } from './routing/standing.ts';
+import { createSystemPlacement } from './routing/system-placement.ts';
 import { prepareHere } from './prepare.ts';
 import { createAnswerLengths } from './settlement/answer-lengths.ts';
 
@@ -86,7 +87,11 @@ function begin(options: BeginOptions = {}) {
   let released = 0;
   let ids = 0;
   const snapshots = createSnapshots(
-    snapshotOf([modelOf([routeOf('a'), routeOf('b')]), modelOf([], { id: 'demo/empty' })]),
+    snapshotOf([
+      modelOf([routeOf('a'), routeOf('b')]),
+      modelOf([], { id: 'demo/empty' }),
+      modelOf([routeOf('c', { capabilities: { systemMessages: 'Anywhere' } })], { id: 'demo/anywhere' }),
+    ]),
     () => undefined,
   );
   const countRelease = (prepared: PreparedRequest): PreparedRequest => ({
@@ -111,6 +116,7 @@ function begin(options: BeginOptions = {}) {
       answerLengths: createAnswerLengths(),
       hedges: createHedgeBudget(),
       structureRetries: createStructureRetries({ clock }),
+      placement: createSystemPlacement(),
       structures: { check: () => Promise.resolve({ kind: 'sound' }) },
       random: () => 0,
       newId: () => `${(ids += 1)}`,
@@ -391,6 +397,63 @@ describe('when every attempt fails', () => {
     ]);
     expect(run.faults).toEqual(['tiny@a connect', 'tiny@b status']);
     await expectClean(run, 1);
+  });
+});
+
+describe('an engine that refuses system messages in the middle', () => {
+  const messages = [
+    { role: 'user', content: 'a' },
+    { role: 'system', content: 'b' },
+  ];
+  const request = { body: JSON.stringify({ model: 'demo/anywhere', messages }) };
+  const leading = [{ role: 'user', content: 'a\n\n<system-message>\nb\n</system-message>' }];
+  const sentTo = (engine: FakeCall): unknown =>
+    (JSON.parse(String(engine.call.body)) as { messages: unknown }).messages;
+  const refuse = (engine: FakeCall): void => {
+    engine.head(400, { 'content-type': 'application/json' });
+    engine.data('{"error": {"message": "System message must be at the beginning.", "code": 400}}');
+    engine.end();
+  };
+  const answer = '{"choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]}';
+
+  it('is asked once more with leading ones, and remembered', async () => {
+    const run = begin();
+    const first = run.send(request);
+    const refusing = await run.upstream.called(0);
+    expect(sentTo(refusing)).toEqual(messages);
+    refuse(refusing);
+    const second = await run.upstream.called(1);
+    expect(sentTo(second)).toEqual(leading);
+    second.answer('application/json', answer);
+    await first.answered;
+    expect(first.status()).toBe(200);
+    expect(run.store.outcomes).toMatchObject([{ kind: 'completed', attempts: 2 }]);
+
+    const next = run.send(request);
+    const third = await run.upstream.called(2);
+    expect(sentTo(third)).toEqual(leading);
+    third.answer('application/json', answer);
+    await next.answered;
+    expect(run.upstream.calls).toHaveLength(3);
+    await expectClean(run, 2);
+  });
+
+  it('is asked no third time: what it refuses in that form, too, is the caller’s', async () => {
+    const run = begin();
+    const exchange = run.send(request);
+    refuse(await run.upstream.called(0));
+    refuse(await run.upstream.called(1));
+    await exchange.answered;
+    expect(exchange.status()).toBe(400);
+    expect(run.upstream.calls).toHaveLength(2);
+  });
+
+  it('is not asked twice for a request without one', async () => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify({ ...ask, model: 'demo/anywhere' }) });
+    refuse(await run.upstream.called(0));
+    await exchange.answered;
+    expect([exchange.status(), run.upstream.calls.length]).toEqual([400, 1]);
   });
 });
 
@@ -725,7 +788,7 @@ it('keeps the snapshot of a request while it runs, and lets go of it at the end'
   const exchange = run.send();
   const engine = await run.upstream.called(0);
   run.snapshots.swap(snapshotOf([], 'two'));
-  expect(run.snapshots.clustersInUse().map(({ name }) => name)).toEqual(['cluster-a', 'cluster-b']);
+  expect(run.snapshots.clustersInUse().map(({ name }) => name)).toEqual(['cluster-a', 'cluster-b', 'cluster-c']);
   engine.fail('ECONNREFUSED');
   (await run.upstream.called(1)).answer('application/json', wholeJson);
   await exchange.answered;

@@ -167,6 +167,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         health,
         affinity,
         boundsOf: tokenizers.boundsOf,
+        placement: options.placement,
       });
     } catch (error) {
       if (asFailure(error).code === 'no_capacity') telemetry.unavailable(prepared.request.modelId);

@@ -19,6 +19,7 @@ describe('preparing a request', () => {
         toolCalls: 0,
         images: 0,
         callerImages: 0,
+        hasLaterSystem: false,
         prefixes: [],
       },
       request: { modelId: 'demo/tiny' },

@@ -92,9 +92,10 @@ function shapeOf(request: Request, size: Size): PromptShape {
     }
     if (message.role === 'assistant') toolCalls += message.toolCalls?.length ?? 0;
   }
+  const hasLaterSystem = messages.some(({ role }, at) => role === 'system' && at > 0);
   const counts = { messages: messages.length, tools: tools.length, toolCalls, images, callerImages };
   const digests = { prefixes: prefixesOf(request), digest: promptDigest(request) };
-  return { ...size, ...counts, ...digests, textTokens: estimatePromptText(request) };
+  return { ...size, ...counts, ...digests, hasLaterSystem, textTokens: estimatePromptText(request) };
 }
 
 /** Writes the body for an engine. Throws `invalid_request` when something in it is nested too deeply to be written. */

@@ -96,7 +96,9 @@ export interface PromptShape {
   readonly tools: number;
   readonly toolCalls: number;
   readonly images: number;
-  /** Those of them that the caller himself shows, not one of his tools. */
+  /** Whether a system message stands behind another message: not every engine takes it there. */
+  readonly hasLaterSystem: boolean;
+  /** Those of the images that the caller himself shows, not one of his tools. */
   readonly callerImages: number;
   /** Digests of how it begins, shortest first (`prefixesOf`): requests that share one are better served by the same engine. */
   readonly prefixes: readonly number[];

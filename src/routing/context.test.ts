@@ -36,6 +36,7 @@ async function judge({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' 
       toolCalls: 0,
       images,
       callerImages: images,
+      hasLaterSystem: false,
       prefixes: [],
       digest: 0,
     },

@@ -29,14 +29,14 @@ function conflictOf(
 
 /**
  * The routes of a model that can serve this exact request, transport included. Throws the refusal that names what no
- * route can do, or `param_combination_not_supported` when each part of it can be had, but nowhere all of them. `learned` is
- * where the model's own chat template takes system messages, where it could be read.
+ * route can do, or `param_combination_not_supported` when each part of it can be had, but nowhere all of them. `placementOf`
+ * is where a route takes system messages, where more is known than the engine's table says.
  */
 export function eligibleRoutes(
   asked: Asked,
   model: Model,
   capabilitiesOf: (route: Route) => Capabilities,
-  learned?: SystemMessages,
+  placementOf: (route: Route) => SystemMessages | undefined = () => undefined,
 ): readonly Candidate[] {
   const needs = needsOf(asked);
   const { maxOutputTokens } = asked;
@@ -67,7 +67,7 @@ export function eligibleRoutes(
       ...(withholdsTools(asked, capabilities) ? { withholdsTools: true } : {}),
       ...(reasoning === undefined ? {} : { reasoning }),
       form: {
-        systemMessages: route.capabilities.systemMessages ?? learned ?? capabilities.systemMessages,
+        systemMessages: placementOf(route) ?? capabilities.systemMessages,
         images: model.inputModalities.includes('image') ? 'sent' : 'described',
       },
     };

@@ -19,6 +19,7 @@ const asking = (modelId: string, hasImages = false): PreparedRequest => ({
     toolCalls: 0,
     images: hasImages ? 1 : 0,
     callerImages: hasImages ? 1 : 0,
+    hasLaterSystem: false,
     prefixes: [],
     digest: 0,
   },

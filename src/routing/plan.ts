@@ -1,4 +1,4 @@
-import type { Capabilities } from '../core/capability.ts';
+import type { Capabilities, SystemMessages } from '../core/capability.ts';
 import type { Model, Route, Snapshot } from '../core/catalog.ts';
 import { Failure } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
@@ -8,6 +8,7 @@ import type { PrefixAffinity } from './affinity.ts';
 import { eligibleRoutes } from './eligible.ts';
 import { formsNeeded } from './forms-needed.ts';
 import { order } from './order.ts';
+import type { SystemPlacement } from './system-placement.ts';
 import { neverSeen, type RoutingView } from './standing.ts';
 
 export interface PlanOptions {
@@ -21,6 +22,8 @@ export interface PlanOptions {
   readonly affinity?: Pick<PrefixAffinity, 'digest' | 'servedBy'>;
   /** What is known of a model's tokenizer, by its path. Absent: nothing is. */
   readonly boundsOf?: Tokenizers['boundsOf'];
+  /** Absent: no engine has shown anything. */
+  readonly placement?: Pick<SystemPlacement, 'of'>;
 }
 
 /** Finds the model a request names. Throws `model_not_found`. */
@@ -36,14 +39,16 @@ function findModel(snapshot: Snapshot, modelId: string): Model {
  * it are full or ejected, it is `no_capacity` at once, and nothing waits.
  */
 export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan {
-  const { snapshot, capabilitiesOf, turn, health: view = neverSeen, affinity, boundsOf } = options;
+  const { snapshot, capabilitiesOf, turn, health: view = neverSeen, affinity, boundsOf, placement } = options;
   const { request, shape } = prepared;
   const model = findModel(snapshot, request.modelId);
   if (!model.inputModalities.includes('image') && shape.callerImages > 0) {
     throw new Failure('modality_not_supported', `messages: ${model.id} takes no image parts`);
   }
   const template = model.tokenizer === undefined ? undefined : boundsOf?.(model.tokenizer.path);
-  const candidates = eligibleRoutes(request, model, capabilitiesOf, template?.systemMessages);
+  const placementOf = (route: Route): SystemMessages | undefined =>
+    placement?.of(route) ?? route.capabilities.systemMessages ?? template?.systemMessages;
+  const candidates = eligibleRoutes(request, model, capabilitiesOf, placementOf);
   const ask = { stream: request.stream, capabilities: formsNeeded(request) };
   const [first, ...others] = order(candidates, { view, ask, turn, affine: affinity?.servedBy(shape.prefixes) });
   if (first === undefined) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);

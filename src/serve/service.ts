@@ -49,6 +49,7 @@ import { createPipeline, type Pipeline } from '../pipeline.ts';
 import { prepareHere } from '../prepare.ts';
 import { createAffinity } from '../routing/affinity.ts';
 import { createHealth } from '../routing/health.ts';
+import { createSystemPlacement } from '../routing/system-placement.ts';
 import { openCatalogSource } from './catalog-source.ts';
 import type { Replica } from './replica.ts';
 import { createAnswerLengths } from '../settlement/answer-lengths.ts';
@@ -228,6 +229,7 @@ export async function startService(
     answerLengths,
     hedges: createHedgeBudget(),
     structureRetries: createStructureRetries({ clock: systemClock }),
+    placement: createSystemPlacement(),
     structures,
     ...(search === undefined ? {} : { search }),
     telemetry: createTelemetry(log, { metrics, measured }),

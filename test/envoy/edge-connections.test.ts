@@ -119,7 +119,7 @@ describe('all connections that there are, opened from two addresses', () => {
     await expect.poll(() => held.filter(({ isOpen }) => isOpen()).length).toBe(2 * perAddress);
     expect(refused).toBe(0);
     expect(await isServed('127.0.0.10')).toBe(true);
-    expect(await stat('wasmcustom.weir_connections_refused')).toBe(total - 2 * perAddress);
+    await expect.poll(() => stat('wasmcustom.weir_connections_refused')).toBe(total - 2 * perAddress);
 
     await Promise.all(held.map(({ socket }) => end(socket)));
     await expect.poll(openAtEnvoy).toBe(0);
@@ -174,7 +174,7 @@ describe('a connection of which no request was authenticated', () => {
     const second = known.heard();
     known.socket.write(chat('authorization: key\r\n'));
     expect(await second).toContain('200 OK');
-    expect(await stat('wasmcustom.weir_connections_closed_idle')).toBe(others.length + 1);
+    await expect.poll(() => stat('wasmcustom.weir_connections_closed_idle')).toBe(others.length + 1);
   });
 
   it('is told apart on HTTP/2, too', async () => {
@@ -208,7 +208,7 @@ describe('a connection of which no request was authenticated', () => {
     await service.close(0);
     const held = Array.from({ length: 5 }, () => from('127.0.0.8'));
     await Promise.all(held.map(({ closed }) => closed));
-    expect(await stat('wasmcustom.weir_connections_refused')).toBe(2);
+    await expect.poll(() => stat('wasmcustom.weir_connections_refused')).toBe(2);
     const caller = from('127.0.0.10', health);
     expect(await caller.heard()).toContain('503');
   });

@@ -76,7 +76,15 @@ export function createSimulation(options: SimulationOptions) {
   const exponential = (mean: number): number => -mean * Math.log(1 - chance.next());
 
   function prepared(number: number): PreparedRequest {
-    const counts = { textTokens: 1, messages: 1, tools: 0, toolCalls: 0, images: 0, callerImages: 0 };
+    const counts = {
+      textTokens: 1,
+      messages: 1,
+      tools: 0,
+      toolCalls: 0,
+      images: 0,
+      callerImages: 0,
+      hasLaterSystem: false,
+    };
     const shape = { bodyBytes: 0, isAscii: true, ...counts };
     return {
       request: { modelId: model.id, tools: [], sampling: {}, stream, includeUsage: false, inert: [] },

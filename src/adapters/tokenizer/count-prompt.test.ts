@@ -129,7 +129,15 @@ function shapeOf(prompt: Prompt, body: string): PromptShape {
     isAscii: /^[\x00-\x7f]*$/.test(body),
     textTokens: 1,
     messages: prompt.messages.length,
-    ...{ tools: prompt.tools.length, toolCalls: 0, images: 0, callerImages: 0, prefixes: [], digest: 0 },
+    ...{
+      tools: prompt.tools.length,
+      toolCalls: 0,
+      images: 0,
+      callerImages: 0,
+      hasLaterSystem: false,
+      prefixes: [],
+      digest: 0,
+    },
   };
 }
 
@@ -184,6 +192,7 @@ describe('bounds', () => {
       toolCalls: 0,
       images: 0,
       callerImages: 0,
+      hasLaterSystem: false,
       prefixes: [],
       digest: 0,
     };
