@@ -20,6 +20,8 @@ beforeAll(async () => {
   engine = await startDemoEngine({ name: 'alpha' });
   weir = await startWeir({
     engines: [engine],
+    // The bystander asks without a pause.
+    unlimited: true,
     env: {
       WEIR_TRUSTED_HOPS: '1',
       NODE_OPTIONS: `--max-old-space-size=${heapMiB} --import=${import.meta.resolve('../support/hold-memory.ts')}`,
