@@ -24,9 +24,10 @@ const held = new Map<number, Request>();
 const encoder = new TextEncoder();
 
 // oxlint-disable-next-line typescript/consistent-type-assertions -- what prepare-in-worker.ts hands over
-const { tokenizerRoot, imageHosts, sealFiles } = workerData as {
+const { tokenizerRoot, imageHosts, keepsBillingLines, sealFiles } = workerData as {
   readonly tokenizerRoot: string;
   readonly imageHosts: ImageHosts;
+  readonly keepsBillingLines: boolean;
   readonly sealFiles?: SealFiles;
 };
 const tokenizers = createTokenizerCache({ root: tokenizerRoot, now: () => Date.now() });
@@ -49,7 +50,10 @@ async function count(request: Request, ask: PromptCountAsk): Promise<PromptCount
 async function work(task: PrepareTask): Promise<PrepareReply> {
   switch (task.kind) {
     case 'read': {
-      const { request, shape } = readBody(task.bytes, { surface: task.surface, imageHosts, ...sealing });
+      const { request, shape } = readBody(task.bytes, {
+        ...{ surface: task.surface, imageHosts, keepsBillingLines },
+        ...sealing,
+      });
       held.set(task.handle, request);
       return { kind: 'read', request: handedOver(request), shape };
     }

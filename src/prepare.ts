@@ -51,6 +51,7 @@ interface ReadAs {
   readonly seal?: SearchSeal;
   /** From where engines may fetch images. Absent: from anywhere. */
   readonly imageHosts?: ImageHosts;
+  readonly keepsBillingLines?: boolean;
 }
 
 type Size = Pick<PromptShape, 'bodyBytes' | 'isAscii'>;
@@ -67,11 +68,11 @@ function grown({ webSearch, sources, messages, tools }: Request, size: Size): Si
 /** Reads the bytes of a body in a surface's format. Throws `invalid_request` and the other refusals of its fields. */
 export function readBody(
   bytes: Uint8Array,
-  { surface, seal, imageHosts = 'any' }: ReadAs,
+  { surface, seal, imageHosts = 'any', keepsBillingLines }: ReadAs,
 ): { readonly request: Request; readonly shape: PromptShape } {
   const text = decode(bytes);
   const body = parse(text);
-  const request = dialects[surface].readRequest(body, seal);
+  const request = dialects[surface].readRequest(body, { seal, keepsBillingLines });
   checkImages(body, request.messages, imageHosts);
   // Every character beyond ASCII has more bytes than it has UTF-16 units.
   const size = { bodyBytes: bytes.length, isAscii: text.length === bytes.length };

@@ -142,6 +142,12 @@ export const settingsSchema = z.object({
     .describe(
       'Keys that seal what searches found, 32 random bytes in base64 or hex on each line: the first one seals, all of them open; default: one that is made in the data folder, for a single replica.',
     ),
+  WEIR_BILLING_LINES: z
+    .enum(['drop', 'keep'])
+    .default('drop')
+    .describe(
+      'What becomes of the billing line that coding agents put before their system text: it differs from session to session, and would keep engines from sharing the beginnings of prompts.',
+    ),
   WEIR_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('Least level that is logged.'),
 });
 

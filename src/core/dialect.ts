@@ -41,6 +41,14 @@ export interface JsonWriter {
   readonly finish: (bill: Bill) => string;
 }
 
+/** How a deployment reads requests. */
+export interface ReadOptions {
+  /** Opens what searches found. Absent: that cannot be sent back here. */
+  readonly seal?: SearchSeal | undefined;
+  /** Lines of clients' own accounting stay in the prompt. */
+  readonly keepsBillingLines?: boolean | undefined;
+}
+
 /** A wire format towards callers: reads their requests and writes their answers. */
 export interface Dialect {
   readonly surface: Surface;
@@ -50,8 +58,8 @@ export interface Dialect {
   readonly keyHeaders: readonly [KeyHeader, ...KeyHeader[]];
   /** Header in which its clients read the id of a request, besides `x-request-id`. */
   readonly requestIdHeader?: 'request-id';
-  /** Reads a parsed body; `seal` opens what searches found, where this deployment can. Throws `invalid_request` with the path of the first field at fault, and the other refusals of its fields. */
-  readonly readRequest: (body: unknown, seal?: SearchSeal) => Request;
+  /** Reads a parsed body. Throws `invalid_request` with the path of the first field at fault, and the other refusals of its fields. */
+  readonly readRequest: (body: unknown, options?: ReadOptions) => Request;
   readonly createStreamWriter: (identity: AnswerIdentity, asked: AskedAnswer) => StreamWriter;
   readonly createJsonWriter: (identity: AnswerIdentity, asked: AskedAnswer) => JsonWriter;
   /** The envelope of a failure before the answer (service specification §2.5). */

@@ -116,11 +116,11 @@ export async function startService(
     ...(found === undefined ? {} : { provider: found.provider }),
   };
   const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
-  const imageHosts = settings.WEIR_IMAGE_HOSTS;
+  const reading = { imageHosts: settings.WEIR_IMAGE_HOSTS, keepsBillingLines: settings.WEIR_BILLING_LINES === 'keep' };
   const worker = startPrepareWorker({
     script: new URL('../prepare-worker.ts', import.meta.url),
     tokenizerRoot,
-    imageHosts,
+    ...reading,
     ...(sealing === undefined ? {} : { sealFiles: sealing }),
   });
   const tokenizers = startTokenizers({ root: tokenizerRoot });
@@ -217,7 +217,7 @@ export async function startService(
       body.length <= largestBodyHere
         ? readInTurn(() =>
             prepareHere(body, {
-              ...{ surface, imageHosts, countPrompt: tokenizers.countPrompt },
+              ...{ surface, ...reading, countPrompt: tokenizers.countPrompt },
               ...(search && { seal: search.seal }),
             }),
           )

@@ -11,6 +11,7 @@ beforeAll(() => {
   worker = startPrepareWorker({
     script: new URL('../../prepare-worker.ts', import.meta.url),
     imageHosts: 'any',
+    keepsBillingLines: false,
     tokenizerRoot: fileURLToPath(new URL('../../../test/golden/tokens', import.meta.url)),
   });
 });

@@ -10,7 +10,7 @@ const bodyOf = (content: unknown) => ({ model: 'demo/tiny', messages: [{ role: '
 let worker: PrepareWorker;
 
 beforeEach(() => {
-  worker = startPrepareWorker({ script, tokenizerRoot, imageHosts: 'any' });
+  worker = startPrepareWorker({ script, tokenizerRoot, imageHosts: 'any', keepsBillingLines: false });
 });
 
 afterEach(async () => {
@@ -103,6 +103,7 @@ describe('a worker that is gone', () => {
   it('when it dies refuses what it was doing, and another takes its place', async () => {
     const dying = startPrepareWorker({
       imageHosts: 'any',
+      keepsBillingLines: false,
       tokenizerRoot,
       script: new URL(
         'data:text/javascript,import{parentPort}from"node:worker_threads";parentPort.on("message",()=>process.exit(1))',

@@ -27,6 +27,7 @@ export function startPrepareWorker(options: {
   readonly script: URL;
   readonly tokenizerRoot: string;
   readonly imageHosts: ImageHosts;
+  readonly keepsBillingLines: boolean;
   /** Where the keys are that open what searches found. */
   readonly sealFiles?: { readonly keyFile: string | undefined; readonly ownFile: string };
 }): PrepareWorker {

@@ -42,7 +42,7 @@ const failed = (id: string, code: string) => ({
 function read(content: readonly unknown[], more: object = {}) {
   const user = { role: 'user', content: 'hi' };
   const messages = [user, { role: 'assistant', content }, user];
-  return readRequest({ model: 'a/b', max_tokens: 9, messages, ...more }, seal);
+  return readRequest({ model: 'a/b', max_tokens: 9, messages, ...more }, { seal });
 }
 const turn = (content: readonly unknown[], more: object = {}) => read(content, more).messages.slice(1, -1);
 

@@ -1,9 +1,10 @@
+import type { ReadOptions } from '../../core/dialect.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Request, ResponseFormat, Sampling, Tool, ToolChoice } from '../../core/request.ts';
-import type { SearchSeal } from '../../core/web-search.ts';
 import { describeIssue } from '../describe-issue.ts';
 import { readModelId } from '../model-id.ts';
 import { present } from '../present.ts';
+import { dropBillingLine } from './billing-line.ts';
 import { inertFields } from './inert-fields.ts';
 import { readMessages } from './read-messages.ts';
 import { readReasoning } from './read-reasoning.ts';
@@ -51,7 +52,7 @@ function readSampling(body: MessagesBody): Sampling {
  * field at fault, or `variant_not_supported`, `web_search_name_reserved` and, where what searches found is sent back without `seal`,
  * `web_search_unavailable`. `metadata` is dropped: an end user's id goes nowhere.
  */
-export function readRequest(value: unknown, seal?: SearchSeal): Request {
+export function readRequest(value: unknown, { seal, keepsBillingLines = false }: ReadOptions = {}): Request {
   const parsed = messagesBody.safeParse(value);
   if (!parsed.success) throw new Failure('invalid_request', describeIssue(parsed.error));
   const body = parsed.data;
@@ -59,7 +60,7 @@ export function readRequest(value: unknown, seal?: SearchSeal): Request {
   const citing = format.responseFormat === undefined ? 'marks' : 'none';
   const { tools, webSearch } = readTools(body, citing);
   const unsealing = createUnsealing(seal, citing);
-  const messages = readMessages(body, unsealing);
+  const messages = readMessages(keepsBillingLines ? body : dropBillingLine(body), unsealing);
   const sources = unsealing.sources();
   return {
     modelId: readModelId(body.model),
