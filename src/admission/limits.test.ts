@@ -43,8 +43,14 @@ it.each<[string, (verdict: Verdict) => Verdict | Promise<Verdict>]>([
 });
 
 it.each<[LimitName, object]>([
-  ['rate', { code: 'rate_limited', retryAfterSeconds: 3, headers }],
-  ['concurrency', { code: 'rate_limited', retryAfterSeconds: 1, headers }],
+  [
+    'rate',
+    { code: 'rate_limited', message: expect.stringMatching(/^Rate limit exceeded: /), retryAfterSeconds: 3, headers },
+  ],
+  [
+    'concurrency',
+    { code: 'rate_limited', message: expect.stringMatching(/^Rate limit exceeded: /), retryAfterSeconds: 1, headers },
+  ],
   ['balance', { code: 'insufficient_funds', retryAfterSeconds: undefined, headers: [] }],
   ['budget', { code: 'insufficient_funds', retryAfterSeconds: undefined, headers: [] }],
 ])('a refusal by %s is told as the contract says', async (by, told) => {
@@ -77,14 +83,24 @@ it.each([
     'balance',
     /requests under way .* balance of this workspace/,
   ],
-  ['nothing is left', { balance: 0n, spent: 4n }, 'balance', /balance of this workspace is used up/],
+  [
+    'nothing is left',
+    { balance: 0n, spent: 4n },
+    'balance',
+    /^Credit balance is too low: the balance of this workspace is used up/,
+  ],
   [
     'something is left of a budget and reserved',
     { balance: 1n, spent: 4n },
     'budget',
     /requests under way .* budget of this key/,
   ],
-  ['nothing is left of a budget', { balance: 1n, spent: 5n }, 'budget', /budget of this key is used up/],
+  [
+    'nothing is left of a budget',
+    { balance: 1n, spent: 5n },
+    'budget',
+    /^Quota exceeded: the budget of this key is used up/,
+  ],
 ] as const)('a refusal says why when %s', async (_, { balance, spent }, short, message) => {
   const known = { ...credential, spent, workspace: { ...credential.workspace, balance } };
   const caller = { credential: known, latest: () => known };
