@@ -60,7 +60,7 @@ interface Outcome {
 
 /** Sends requests at a steady pace to two routes by turns. */
 async function simulate(options: {
-  readonly hedging: 'Off' | 'Auto';
+  readonly hedging: 'Disabled' | 'Auto';
   readonly requests: number;
   readonly delayMs: (cluster: string) => number | undefined;
 }): Promise<Outcome> {
@@ -108,13 +108,13 @@ async function simulate(options: {
 }
 
 describe('hedging, over engines with a heavy tail', () => {
-  const run = (hedging: 'Off' | 'Auto') => {
+  const run = (hedging: 'Disabled' | 'Auto') => {
     const chance = chanceFrom(20_261_121);
     return simulate({ hedging, requests: 6000, delayMs: () => heavyTail(chance) });
   };
 
   it('at least halves the 99th percentile of the time to the first token for at most a tenth more attempts', async () => {
-    const [off, auto] = await Promise.all([run('Off'), run('Auto')]);
+    const [off, auto] = await Promise.all([run('Disabled'), run('Auto')]);
     expect(off.attempts).toEqual({ first: 6000, failover: 0, hedge: 0, resume: 0 });
     expect(off.failed + auto.failed).toBe(0);
     expect(auto.attempts.hedge).toBeGreaterThan(0);

@@ -57,7 +57,7 @@ function hostOf(host: string): string {
 /** RFC 9110 §7.2: the port is left out when it is the scheme's own. An IPv6 address stands in brackets. */
 function authorityOf(cluster: Cluster): string {
   const host = cluster.host.includes(':') ? `[${cluster.host}]` : cluster.host;
-  const ownPort = cluster.tls.mode === 'Off' ? 80 : 443;
+  const ownPort = cluster.tls.mode === 'Disabled' ? 80 : 443;
   return cluster.port === ownPort ? host : `${host}:${cluster.port}`;
 }
 
@@ -76,7 +76,7 @@ function readToken(reference: SecretRef, secrets: Secrets): { readonly text: str
 
 function compileTls({ tls, endpoint }: BackendSpec, secrets: Secrets): Cluster['tls'] | Fault {
   const serverName = hostOf(tls.serverName ?? endpoint.host);
-  if (tls.mode === 'Off') return { mode: 'Off' };
+  if (tls.mode === 'Disabled' || tls.mode === 'Off') return { mode: 'Disabled' };
   if (tls.mode === 'System') return { mode: 'System', serverName };
   const path = ['spec', 'tls', 'caSecretRef'];
   if (tls.caSecretRef === undefined) return { path, message: 'required with tls.mode Custom' };

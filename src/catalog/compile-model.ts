@@ -94,7 +94,7 @@ function assemble(spec: ModelSpec, prices: Prices, routes: readonly Route[]): Mo
         ...(tokenizer.tokensPerImage !== undefined && { tokensPerImage: tokenizer.tokensPerImage }),
       },
     }),
-    hedging: spec.hedging.mode,
+    hedging: spec.hedging.mode === 'Auto' ? 'Auto' : 'Disabled',
     ...(serviceLevel && {
       serviceLevel: {
         minAvailability: Number(serviceLevel.minAvailability),

@@ -33,7 +33,7 @@ test('compiles a model with everything it says, prices exact', () => {
     reasoning: { mode: 'Optional', efforts: ['low', 'max', 'low'] },
     tokenizer: { path: 'qwen3-8b' },
     serviceLevel: { minAvailability: '0.99' },
-    hedging: { mode: 'Off' },
+    hedging: { mode: 'Disabled' },
     routes: [
       {
         backend: 'vllm-a',
@@ -53,7 +53,7 @@ test('compiles a model with everything it says, prices exact', () => {
     prices: { prompt: 150_000n, completion: 600_000n, inputCacheRead: 30_000n },
     reasoning: { mode: 'Optional', efforts: ['low', 'max'] },
     tokenizer: { path: 'qwen3-8b' },
-    hedging: 'Off',
+    hedging: 'Disabled',
     serviceLevel: { minAvailability: 0.99, windowSeconds: 900 },
     routes: [
       {
@@ -275,4 +275,14 @@ describe('the version', () => {
   test('changes with a credential', () => {
     expect(withToken('one')).not.toBe(withToken('two'));
   });
+});
+
+test('takes "Off", the earlier spelling of Disabled, for what it meant', () => {
+  const { snapshot, problems } = compile([
+    backend('vllm-a', { tls: { mode: 'Off' } }),
+    model('qwen3-8b', { hedging: { mode: 'Off' } }),
+  ]);
+  expect(problems).toEqual([]);
+  expect(snapshot.models.get('qwen/qwen3-8b')?.hedging).toBe('Disabled');
+  expect(snapshot.clusters.map(({ tls }) => tls)).toEqual([{ mode: 'Disabled' }]);
 });

@@ -58,7 +58,7 @@ export function expectation(issue: z.core.$ZodRawIssue): string {
 
 /** YAML 1.1 reads an unquoted Off as false: the accident is common enough to be named. */
 function wasOff(issue: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidValue>): string {
-  return issue.input === false && issue.values.includes('Off') ? '; write "Off" in quotes' : '';
+  return issue.input === false && issue.values.includes('Off') ? '; write Disabled' : '';
 }
 
 /**

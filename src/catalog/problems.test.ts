@@ -86,7 +86,7 @@ const rows: readonly Row[] = [
     'Off read as false',
     backend('b', { tls: { mode: false } }),
     'spec.tls.mode',
-    'expected one of "Off", "System", "Custom"; write "Off" in quotes',
+    'expected one of "Disabled", "System", "Custom", "Off"; write Disabled',
   ],
   [
     'Custom without authorities',

@@ -35,7 +35,7 @@ export interface Cluster {
   readonly host: string;
   readonly port: number;
   readonly tls:
-    | { readonly mode: 'Off' }
+    | { readonly mode: 'Disabled' }
     | { readonly mode: 'System'; readonly serverName: string }
     | { readonly mode: 'Custom'; readonly serverName: string; readonly ca: string };
   readonly healthCheck?: { readonly path: string; readonly intervalSeconds: number };
@@ -107,7 +107,7 @@ export interface Model {
     /** Tokens an image adds to what the template writes for it. */
     readonly tokensPerImage?: number;
   };
-  readonly hedging: 'Off' | 'Auto';
+  readonly hedging: 'Disabled' | 'Auto';
   readonly serviceLevel?: { readonly minAvailability: number; readonly windowSeconds: number };
   readonly routes: readonly Route[];
 }

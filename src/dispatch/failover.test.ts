@@ -318,7 +318,7 @@ describe('a hedge', () => {
   });
 
   it('is never made where the model does without', () => {
-    const plan = { model: modelOf([], { hedging: 'Off' }), routes: plannedOfAll(['a', 'b']) };
+    const plan = { model: modelOf([], { hedging: 'Disabled' }), routes: plannedOfAll(['a', 'b']) };
     const run = begin({ plan, health: advising(), idleMs: 100_000 });
     run.clock.advance(50_000);
     expect(run.upstream.calls).toHaveLength(1);

@@ -183,7 +183,7 @@ export function dispatch(options: DispatchOptions): Dispatch {
       {
         ...options,
         ...{ routes: own.routes, prepare, stream: asked.stream },
-        hedging: plan.model.hedging !== 'Off',
+        hedging: plan.model.hedging !== 'Disabled',
         resumes: broken !== undefined,
         attempting: ({ route }, reason) => {
           attempts += 1;

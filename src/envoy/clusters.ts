@@ -41,7 +41,7 @@ function renderCluster(cluster: Cluster, authorities: string): JsonObject {
     ...limits(cluster),
     ...health(cluster),
     ...protocol(cluster),
-    ...(cluster.tls.mode === 'Off' ? {} : { transport_socket: upstreamTls(cluster.tls, authorities) }),
+    ...(cluster.tls.mode === 'Disabled' ? {} : { transport_socket: upstreamTls(cluster.tls, authorities) }),
   };
 }
 
@@ -133,7 +133,7 @@ function protocol(cluster: Cluster): JsonObject {
         {
           // Python's usual servers close an idle connection after 5 s: be first, or a request meets a closing one.
           common_http_protocol_options: { idle_timeout: '4s' },
-          ...(cluster.tls.mode === 'Off'
+          ...(cluster.tls.mode === 'Disabled'
             ? { explicit_http_config: { http_protocol_options: {} } }
             : { auto_config: { http_protocol_options: {}, http2_protocol_options: http2 } }),
         },
@@ -142,7 +142,7 @@ function protocol(cluster: Cluster): JsonObject {
   };
 }
 
-function upstreamTls(tls: Exclude<Cluster['tls'], { readonly mode: 'Off' }>, authorities: string): JsonObject {
+function upstreamTls(tls: Exclude<Cluster['tls'], { readonly mode: 'Disabled' }>, authorities: string): JsonObject {
   const address = isAddress(tls.serverName);
   return extension('envoy.transport_sockets.tls', 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext', {
     // RFC 6066 §3: an address is never a server name.

@@ -50,7 +50,7 @@ async function backendObject({ engine, base }: Upstream, hasKey: boolean): Promi
     spec: {
       engine,
       endpoint: { host: await reachableHost(base.hostname, port), port, path },
-      tls: { mode: isTls ? 'System' : 'Off' },
+      tls: { mode: isTls ? 'System' : 'Disabled' },
       ...(hasKey ? { credentials: { secretRef: { name, key: 'token' } } } : {}),
     },
   };

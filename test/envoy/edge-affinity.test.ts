@@ -99,7 +99,7 @@ async function addCluster(more: Partial<Cluster> = {}): Promise<void> {
   round += 1;
   cluster = `pool-${round}`;
   await clusterFile.apply([
-    { name: cluster, backend: cluster, host: 'engines.example', port, tls: { mode: 'Off' }, ...more },
+    { name: cluster, backend: cluster, host: 'engines.example', port, tls: { mode: 'Disabled' }, ...more },
   ]);
   await expect.poll(() => usable()).toEqual(addresses);
 }

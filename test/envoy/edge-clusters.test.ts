@@ -34,7 +34,7 @@ const cluster = (name: string, more: Partial<Cluster> = {}): Cluster => ({
   backend: `backend-of-${name}`,
   host: '127.0.0.1',
   port: 9,
-  tls: { mode: 'Off' },
+  tls: { mode: 'Disabled' },
   ...more,
 });
 const broken = cluster('broken', { tls: { mode: 'Custom', serverName: 'x', ca: 'no certificate' } });

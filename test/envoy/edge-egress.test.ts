@@ -38,7 +38,7 @@ beforeAll(async () => {
     render: renderClusters,
   });
   const cluster = (name: string, port: number) =>
-    ({ name, backend: name, host: '127.0.0.1', port, tls: { mode: 'Off' } }) as const;
+    ({ name, backend: name, host: '127.0.0.1', port, tls: { mode: 'Disabled' } }) as const;
   const gone = createServer().listen(0, '127.0.0.1');
   await once(gone, 'listening');
   const closedPort = (gone.address() as AddressInfo).port;

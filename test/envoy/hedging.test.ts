@@ -20,7 +20,7 @@ const slackMs = 1000;
 beforeAll(async () => {
   slow = await startDemoEngine({ name: 'slow', behaviour: { reasoning: 'never' } });
   quick = await startDemoEngine({ name: 'quick', behaviour: { reasoning: 'never' } });
-  const off = '  hedging: {mode: Off}';
+  const off = '  hedging: {mode: Disabled}';
   const manifests = [
     ...[backendManifest('slow', slow), backendManifest('quick', quick)],
     // The slow one is always the first to be asked.

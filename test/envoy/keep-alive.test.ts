@@ -17,7 +17,7 @@ beforeAll(async () => {
   const backends = backendManifest('only', engine) + backendManifest('spare', spare);
   const models = [
     modelManifest('test/model', ['only']),
-    modelManifest('test/two', ['only', 'spare'], '  hedging: {mode: Off}'),
+    modelManifest('test/two', ['only', 'spare'], '  hedging: {mode: Disabled}'),
   ];
   weir = await startWeir({
     engines: [engine, spare],

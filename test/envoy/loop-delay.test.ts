@@ -44,7 +44,7 @@ beforeAll(async () => {
   const { port } = server.address() as AddressInfo;
   const own = (name: string): string =>
     backendManifest(`backend-of-test-${name}`, { port }) +
-    modelManifest(`test/${name}`, [`backend-of-test-${name}`], '  hedging: {mode: Off}');
+    modelManifest(`test/${name}`, [`backend-of-test-${name}`], '  hedging: {mode: Disabled}');
   weir = await startWeir({
     unlimited: true,
     manifests: { 'catalog.yaml': ['model', ...hostileAnswers.map((_, index) => nameOf(index))].map(own).join('') },

@@ -21,7 +21,7 @@ let weir: Weir;
 beforeAll(async () => {
   engines = await Promise.all(['alpha', 'beta', 'gamma'].map((name) => startDemoEngine({ name, behaviour })));
   const backends = engines.map((_, at) => `backend-${at}`);
-  const more = '  hedging: {mode: Off}\n  serviceLevel: {minAvailability: "0.9", windowSeconds: 600}';
+  const more = '  hedging: {mode: Disabled}\n  serviceLevel: {minAvailability: "0.9", windowSeconds: 600}';
   const manifests = [
     ...engines.map((engine, at) => backendManifest(backends[at] ?? '', engine)),
     // A million times heavier than the others: the first one serves as long as nothing is held against it.

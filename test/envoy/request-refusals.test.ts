@@ -17,9 +17,9 @@ beforeAll(async () => {
   );
   const manifests = [
     ...[backendManifest('first', first), backendManifest('second', second), limited],
-    modelManifest('test/alone', ['first'], '  hedging: {mode: Off}'),
-    modelManifest('test/two', ['first', 'second'], '  hedging: {mode: Off}'),
-    modelManifest('test/full', ['first', 'one-at-once'], '  hedging: {mode: Off}'),
+    modelManifest('test/alone', ['first'], '  hedging: {mode: Disabled}'),
+    modelManifest('test/two', ['first', 'second'], '  hedging: {mode: Disabled}'),
+    modelManifest('test/full', ['first', 'one-at-once'], '  hedging: {mode: Disabled}'),
   ];
   weir = await startWeir({
     ...{ engines, manifests: { 'catalog.yaml': manifests.join('') }, unlimited: true },

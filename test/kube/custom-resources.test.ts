@@ -88,7 +88,7 @@ describe('defaults', () => {
     );
     await applyAs('author', object('Model', 'plain', goodModelSpec));
     expect((await kubeRequest(kubernetes, 'GET', pathOf('backends', 'plain'))).body).toMatchObject({
-      spec: { endpoint: { path: '/v1' }, tls: { mode: 'Off' }, healthCheck: { intervalSeconds: 5 } },
+      spec: { endpoint: { path: '/v1' }, tls: { mode: 'Disabled' }, healthCheck: { intervalSeconds: 5 } },
     });
     expect((await kubeRequest(kubernetes, 'GET', pathOf('models', 'plain'))).body).toMatchObject({
       spec: {

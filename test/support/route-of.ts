@@ -9,7 +9,7 @@ export function routeOf(backend: string, fields: Partial<Route> = {}): Route {
     backend,
     host: `${backend}.svc`,
     port: 8000,
-    tls: { mode: 'Off' },
+    tls: { mode: 'Disabled' },
   } as const;
   return {
     id: `tiny@${backend}`,
@@ -32,7 +32,7 @@ export function modelOf(routes: readonly Route[], fields: Partial<Model> = {}): 
     inputModalities: ['text'],
     prices: tinyPrices,
     reasoning: { mode: 'None', efforts: [] },
-    hedging: 'Off',
+    hedging: 'Disabled',
     routes,
     ...fields,
   };

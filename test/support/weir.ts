@@ -112,7 +112,7 @@ function usualManifests(engines: readonly DemoEngine[]): Readonly<Record<string,
   const names = engines.map((_, index) => `backend-of-test-${index}`);
   const backends = engines.map((engine, index) => backendManifest(names[index] ?? '', engine)).join('');
   // A machine that is busy for a moment would make for a second request now and then, and requests are counted.
-  return { 'catalog.yaml': backends + modelManifest('test/model', names, '  hedging: {mode: Off}') };
+  return { 'catalog.yaml': backends + modelManifest('test/model', names, '  hedging: {mode: Disabled}') };
 }
 
 /** Collects what is printed. `ready` resolves with the `ready` line; it rejects with everything when the process ends before. */

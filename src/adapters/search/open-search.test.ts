@@ -12,7 +12,7 @@ it('has Envoy reach an instance as its URL says', async () => {
   const cluster = async (url: string) =>
     (await openSearch({ provider: 'searxng', url: new URL(url) }, options)).cluster;
   expect(await cluster('http://searxng.search.svc:8080/')).toMatchObject({
-    ...{ backend: 'web_search', host: 'searxng.search.svc', port: 8080, tls: { mode: 'Off' } },
+    ...{ backend: 'web_search', host: 'searxng.search.svc', port: 8080, tls: { mode: 'Disabled' } },
     name: expect.stringMatching(/^web_search-[0-9a-f]{24}$/),
   });
   expect(await cluster('http://find.example')).toMatchObject({ port: 80 });

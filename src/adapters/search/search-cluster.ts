@@ -12,7 +12,7 @@ export function searchCluster(url: URL): Cluster {
     backend: statName,
     host,
     port: url.port === '' ? (isPlain ? 80 : 443) : Number(url.port),
-    tls: isPlain ? ({ mode: 'Off' } as const) : ({ mode: 'System', serverName: host } as const),
+    tls: isPlain ? ({ mode: 'Disabled' } as const) : ({ mode: 'System', serverName: host } as const),
   };
   const digest = createHash('sha256').update(JSON.stringify(content)).digest('hex').slice(0, 24);
   return { name: `${statName}-${digest}`, ...content };

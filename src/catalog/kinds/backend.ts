@@ -27,12 +27,12 @@ const endpoint = fields({
 
 const tlsFields = fields({
   mode: z
-    .enum(['Off', 'System', 'Custom'])
-    .default('Off')
+    .enum(['Disabled', 'System', 'Custom', 'Off'])
+    .default('Disabled')
     .meta({
       description:
-        'Off: plain HTTP. System: TLS, verified against the system’s authorities. Custom: TLS, verified against caSecretRef. ' +
-        'Default Off. In files for kubectl write "Off" in quotes, YAML 1.1 reads it as false.',
+        'Disabled: plain HTTP. System: TLS, verified against the system’s authorities. Custom: TLS, verified against caSecretRef. ' +
+        'Default Disabled. "Off" is its earlier spelling, which kubectl reads as false where it has no quotes.',
       example: 'System',
     }),
   caSecretRef: secretRef.optional().meta({
@@ -56,8 +56,8 @@ const tls = withRules(tlsFields, [
   },
   {
     ...{ field: ['serverName'], reason: 'Forbidden', message: 'expected only with tls.mode System or Custom' },
-    holds: ({ mode, serverName }) => mode !== 'Off' || serverName === undefined,
-    cel: "self.mode != 'Off' || !has(self.serverName)",
+    holds: ({ mode, serverName }) => (mode !== 'Disabled' && mode !== 'Off') || serverName === undefined,
+    cel: "!(self.mode in ['Disabled', 'Off']) || !has(self.serverName)",
   },
 ]);
 

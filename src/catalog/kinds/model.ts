@@ -151,12 +151,12 @@ const modelFields = fields({
     .meta({ description: 'When the model is listed. Default: whenever it can be served.' }),
   hedging: fields({
     mode: z
-      .enum(['Off', 'Auto'])
+      .enum(['Disabled', 'Auto', 'Off'])
       .default('Auto')
       .meta({
         description:
           'Auto starts a second attempt after the route’s p95 time to first token. Default Auto. ' +
-          'In files for kubectl write "Off" in quotes, YAML 1.1 reads it as false.',
+          '"Off" is the earlier spelling of Disabled, which kubectl reads as false where it has no quotes.',
         example: 'Auto',
       }),
   })
