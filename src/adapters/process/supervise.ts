@@ -68,7 +68,7 @@ export function supervise(options: SuperviseOptions): Supervised {
         report(`${name} does not answer any more; ending it.`);
         child.kill();
       };
-      stopWatching = watchAnswers({ ask: isAnswering, silenceMs, onSilent, clock });
+      stopWatching = watchAnswers({ ask: isAnswering, isUp, silenceMs, onSilent, clock });
     }
     const ending = await child.ended;
     over.abort();

@@ -11,12 +11,14 @@ const settle = async (): Promise<void> => {
 function setUp(behaviour: 'answers' | 'refuses' | 'hangs' = 'answers') {
   const clock = createFakeClock();
   const state = { behaviour, asked: 0, silent: 0 };
+  const { promise: isUp, resolve: comeUp } = Promise.withResolvers<void>();
   const disarm = watchAnswers({
     ask: () => {
       state.asked += 1;
       if (state.behaviour === 'hangs') return new Promise(() => undefined);
       return Promise.resolve(state.behaviour === 'answers');
     },
+    isUp,
     silenceMs: 15_000,
     onSilent: () => {
       state.silent += 1;
@@ -31,7 +33,7 @@ function setUp(behaviour: 'answers' | 'refuses' | 'hangs' = 'answers') {
       await settle();
     }
   };
-  return { clock, state, disarm, pass };
+  return { clock, state, disarm, pass, comeUp };
 }
 
 describe('the watchdog', () => {
@@ -78,12 +80,23 @@ describe('the watchdog', () => {
     expect(state.silent).toBe(1);
   });
 
+  it('counts the silence of a program that is up, though it has answered nothing yet', async () => {
+    const { state, pass, comeUp } = setUp('hangs');
+    await pass(10);
+    comeUp();
+    await pass(14);
+    expect(state.silent).toBe(0);
+    await pass(1);
+    expect(state.silent).toBe(1);
+  });
+
   it('does not count what it comes late itself, as on a machine that was suspended', async () => {
     const clock = createFakeClock();
     let silent = 0;
     const due: (() => void)[] = [];
     watchAnswers({
       ask: () => Promise.resolve(true),
+      isUp: Promise.resolve(),
       silenceMs: 15_000,
       onSilent: () => {
         silent += 1;
