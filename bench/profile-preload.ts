@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { join } from 'node:path';
 import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads';
@@ -41,6 +41,11 @@ function listen(place: string): void {
     process.on('SIGUSR2', () => {
       channel.postMessage('toggle');
       toggle();
+    });
+    // A thread that has ended is not waited for.
+    process.on('worker', (worker) => {
+      const ready = join(place, `${process.pid}-${worker.threadId}.ready`);
+      worker.once('exit', () => rmSync(ready, { force: true }));
     });
   } else {
     channel.onmessage = toggle;

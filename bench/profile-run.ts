@@ -50,7 +50,9 @@ export async function profileScenario({ pool, target, scenario, folder }: Profil
   const signal = (): void => {
     for (const pid of pids) process.kill(pid, 'SIGUSR2');
   };
-  const expected = listening.filter((thread) => pids.includes(thread.pid)).length;
+  // A thread may end meanwhile, as those do that are only needed now and then.
+  const expected = async (): Promise<number> =>
+    (await threadsWith(folder, 'ready')).filter((thread) => pids.includes(thread.pid)).length;
   signal();
   await filesAppear(folder, 'started', expected);
   const sample = await takeSample({ pool, target, scenario, round: 0 });
@@ -83,10 +85,15 @@ async function threadsWith(folder: string, extension: string): Promise<readonly 
   });
 }
 
-async function filesAppear(folder: string, extension: string, count: number): Promise<readonly Thread[]> {
+async function filesAppear(
+  folder: string,
+  extension: string,
+  expected: () => Promise<number>,
+): Promise<readonly Thread[]> {
   const deadline = performance.now() + fileTimeoutMs;
   for (;;) {
     const found = await threadsWith(folder, extension);
+    const count = await expected();
     if (found.length >= count) return found;
     if (performance.now() > deadline)
       throw new Error(`${found.length} of ${count} threads answered the profiler's signal`);

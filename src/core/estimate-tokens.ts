@@ -17,19 +17,38 @@ const firstIdeograph = 0x2e80;
  * character that only repeats the one before it: tokenizers have single tokens for long runs of one character.
  */
 export function estimateTokens(text: string): number {
+  const size: TextSize = { tokens: 0, bytes: 0 };
+  addSize(size, text);
+  return size.tokens;
+}
+
+/** What texts come to: tokens, a fraction that errs low, and bytes in UTF-8. */
+interface TextSize {
+  tokens: number;
+  bytes: number;
+}
+
+/** Adds a text's size, in one pass. */
+function addSize(size: TextSize, text: string): void {
   let characters = 0;
   let ideographs = 0;
+  let beyondAscii = 0;
   let last = 0;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
+    if (code > 0x7f) beyondAscii += extraBytes(code);
     if (code !== last && code > 0x20) {
       if (code < firstIdeograph) characters += 1;
       else ideographs += 1;
     }
     last = code;
   }
-  return characters / charactersPerToken + ideographs / ideographsPerToken;
+  size.tokens += characters / charactersPerToken + ideographs / ideographsPerToken;
+  size.bytes += text.length + beyondAscii;
 }
+
+/** Bytes of a UTF-16 unit beyond ASCII, less the one that is counted anyway. Of a surrogate pair, each half is two bytes. */
+const extraBytes = (code: number): number => (code > 0x7ff && (code < 0xd800 || code > 0xdfff) ? 2 : 1);
 
 function ofContent(content: Content | undefined): number {
   if (content === undefined) return 0;
@@ -65,22 +84,27 @@ export interface OutputEstimate {
   readonly take: (event: RelayedEvent) => void;
   /** One for each of the engine's own deltas, or what the text comes to where an engine sends much of it at once. */
   readonly tokens: () => number;
+  /** Bytes of the text and of the names of calls, in UTF-8: no token of them stands for less than one. */
+  readonly bytes: () => number;
   readonly clear: () => void;
 }
 
 /** Starts with nothing. */
 export function createOutputEstimate(): OutputEstimate {
   let deltas = 0;
-  let ofText = 0;
+  let ofText: TextSize = { tokens: 0, bytes: 0 };
+  const ofNames: TextSize = { tokens: 0, bytes: 0 };
   return {
-    tokens: () => Math.max(deltas, Math.floor(ofText)),
+    tokens: () => Math.max(deltas, Math.floor(ofText.tokens)),
+    bytes: () => ofText.bytes + ofNames.bytes,
     clear: () => {
       deltas = 0;
-      ofText = 0;
+      ofText = { tokens: 0, bytes: 0 };
     },
     take: (event) => {
       deltas += deltasOf(event);
-      if ('text' in event) ofText += estimateTokens(event.text);
+      if ('text' in event) addSize(ofText, event.text);
+      if (event.type === 'tool-start') addSize(ofNames, event.name);
     },
   };
 }

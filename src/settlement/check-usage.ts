@@ -27,17 +27,6 @@ export interface UsageBounds {
 const isCount = (value: number | undefined): value is number =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0;
 
-/** Bytes of a text in UTF-8: no token of it stands for less than one. */
-function bytesOf(text: string): number {
-  let bytes = text.length;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    // Of a surrogate pair, each half is two bytes.
-    if (code > 0x7f) bytes += code > 0x7ff && (code < 0xd800 || code > 0xdfff) ? 2 : 1;
-  }
-  return bytes;
-}
-
 /**
  * Holds what an engine counts in one answer against what can be true: a prompt within the window, a completion within the cap and
  * a tenth, and no more tokens than bytes where all of the output has been seen. A count that cannot be true, and one that is
@@ -49,7 +38,6 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
   const capped = Math.min(cap ?? contextLength, contextLength);
   const mostOutput = Math.min(capped + overCap(capped), contextLength) * choices;
   const output = createOutputEstimate();
-  let bytes = 0;
   let calls = 0;
   let finished = 0;
   let sawReasoning = false;
@@ -57,13 +45,9 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
 
   function note(event: AnswerEvent): void {
     output.take(event);
-    if ('text' in event) bytes += bytesOf(event.text);
     if (event.type === 'reasoning-delta') sawReasoning = true;
     else if (event.type === 'finish') finished += 1;
-    else if (event.type === 'tool-start') {
-      calls += 1;
-      bytes += bytesOf(event.name);
-    }
+    else if (event.type === 'tool-start') calls += 1;
   }
 
   /** Tokens that no text of the answer shows; undefined where that is not known. */
@@ -78,7 +62,7 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
     const { completionTokens } = usage;
     if (!isCount(completionTokens) || completionTokens > mostOutput) return false;
     const hidden = hiddenTokens(usage);
-    return hidden === undefined || completionTokens - hidden <= bytes + unseenTokens * (choices + calls);
+    return hidden === undefined || completionTokens - hidden <= output.bytes() + unseenTokens * (choices + calls);
   }
 
   function check(event: AnswerEvent): AnswerEvent {

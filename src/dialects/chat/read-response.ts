@@ -118,12 +118,22 @@ export function createJsonReader(options: ReadOptions): ResponseReader {
   const maxBytes = logprobs ? maxAnswerBytesWithLogprobs : maxAnswerBytes;
   let text = '';
   let bytesSeen = 0;
+  /** So much of the text has been looked at; nothing while it is too short to be of harm. */
+  let looked = 0;
+
+  function isWithinBounds(): boolean {
+    if (bytesSeen > maxBytes) return false;
+    if (text.length <= harmlessLength) return true;
+    const from = looked;
+    looked = text.length;
+    return bounds.push(text.slice(from));
+  }
+
   return {
     push: (bytes) => {
       bytesSeen += bytes.length;
-      const piece = decoder.decode(bytes, { stream: true });
-      if (bytesSeen > maxBytes || !bounds.push(piece)) return { events: [], state: tooMuch };
-      text += piece;
+      text += decoder.decode(bytes, { stream: true });
+      if (!isWithinBounds()) return { events: [], state: tooMuch };
       return { events: [], state: 'open' };
     },
     end: () => {
