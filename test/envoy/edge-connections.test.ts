@@ -204,7 +204,7 @@ describe('a connection of which no request was authenticated', () => {
   });
 
   it('is closed while the service is away, and callers from other addresses get their answer from Envoy', async () => {
-    await start({ connections: { perAddress: 3, unauthenticatedIdleSeconds: 1 } });
+    await start({ connections: { perAddress: 3, unauthenticatedIdleSeconds: 3 } });
     await service.close(0);
     const held = Array.from({ length: 5 }, () => from('127.0.0.8'));
     await Promise.all(held.map(({ closed }) => closed));
