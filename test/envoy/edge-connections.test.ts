@@ -89,6 +89,14 @@ async function isServed(address: string): Promise<boolean> {
   return answer.startsWith('HTTP/1.1 200');
 }
 
+/** The very first count of an address may miss one that comes at the same moment on another worker (decision 0025). */
+async function begin(address: string): Promise<void> {
+  const first = from(address);
+  await once(first.socket, 'connect');
+  await end(first.socket);
+  await expect.poll(openAtEnvoy).toBe(0);
+}
+
 /** A tenth of what production may have in all; an address has a smaller part than usual. */
 const total = 2_000;
 const perAddress = 100;
@@ -113,7 +121,8 @@ describe('all connections that there are, opened from two addresses', () => {
   it('leave everybody else served, and what they took is given back', async () => {
     await start({ maxConnections: total, connections: { perAddress, unauthenticatedIdleSeconds: 0 } });
     expect(await isServed('127.0.0.10')).toBe(true);
-    await expect.poll(openAtEnvoy).toBe(0);
+    await begin('127.0.0.8');
+    await begin('127.0.0.9');
     const before = figuresOf(envoy.pid);
     const { held, refused } = await attack();
     await expect.poll(() => held.filter(({ isOpen }) => isOpen()).length).toBe(2 * perAddress);
@@ -140,7 +149,6 @@ describe('all connections that there are, opened from two addresses', () => {
       return isServed('127.0.0.10');
     };
     await expect.poll(isStillServed).toBe(false);
-    expect(await isServed('127.0.0.10')).toBe(false);
   });
 });
 
@@ -206,6 +214,7 @@ describe('a connection of which no request was authenticated', () => {
   it('is closed while the service is away, and callers from other addresses get their answer from Envoy', async () => {
     await start({ connections: { perAddress: 3, unauthenticatedIdleSeconds: 3 } });
     await service.close(0);
+    await begin('127.0.0.8');
     const held = Array.from({ length: 5 }, () => from('127.0.0.8'));
     await Promise.all(held.map(({ closed }) => closed));
     await expect.poll(() => stat('wasmcustom.weir_connections_refused')).toBe(2);
@@ -224,6 +233,7 @@ describe('with TLS', () => {
       connections: { perAddress: 3, unauthenticatedIdleSeconds: 2 },
     });
     const ca = await readFile(certificateFile);
+    await begin('127.0.0.1');
     const secure = Array.from({ length: 5 }, () => hold(connectTls({ host: '127.0.0.1', port: envoy.port, ca })));
     const handshakes = await Promise.all(
       secure.map(({ socket, closed }) =>
