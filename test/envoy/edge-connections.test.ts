@@ -84,7 +84,8 @@ const chat = (key: string): string =>
 /** Whether a caller who comes from the address now is served. */
 async function isServed(address: string): Promise<boolean> {
   const caller = from(address, health);
-  const answer = await Promise.race([caller.heard(), caller.closed.then(() => 'closed')]);
+  // A connection that is refused may be reset, which is an error to who listens.
+  const answer = await Promise.race([caller.heard(), caller.closed.then(() => 'closed')]).catch(() => 'reset');
   await end(caller.socket);
   return answer.startsWith('HTTP/1.1 200');
 }
