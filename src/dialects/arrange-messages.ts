@@ -1,24 +1,12 @@
 import type { MessageForm } from '../core/capability.ts';
-import type { Content, ImagePart, Message, TextPart } from '../core/request.ts';
-
-const parts = (content: Content): readonly (TextPart | ImagePart)[] =>
-  typeof content === 'string' ? [{ type: 'text', text: content }] : content;
-
-/** Text parts alone behave like a string, on engines that take only strings too (service specification §2.2). */
-function contentOf(all: readonly (TextPart | ImagePart)[]): Content {
-  return all.every((part) => part.type === 'text') ? all.map((part) => part.text).join('') : all;
-}
-
-const textOf = (content: Content): string =>
-  parts(content)
-    .map((part) => (part.type === 'text' ? part.text : ''))
-    .join('');
+import type { Message } from '../core/request.ts';
+import { contentOf, type Part, paragraphs, textOf, textPart } from './content.ts';
 
 /** An image that a tool brought, in words. The caller's own have none: a model that takes no images refuses those. */
 function describeImages(message: Message): Message {
   if (message.role !== 'user' || typeof message.content === 'string') return message;
-  const described = message.content.map((part): TextPart | ImagePart =>
-    part.type === 'image' && part.alternative !== undefined ? { type: 'text', text: part.alternative } : part,
+  const described = message.content.map((part): Part =>
+    part.type === 'image' && part.alternative !== undefined ? textPart(part.alternative) : part,
   );
   return { ...message, content: contentOf(described) };
 }
@@ -28,15 +16,14 @@ const asUserText = (text: string): string => `<system-message>\n${text}\n</syste
 
 type UserTurn = Extract<Message, { role: 'user' }>;
 
-const paragraphs = (contents: readonly Content[]): Content =>
-  contentOf(contents.flatMap((content, at) => (at === 0 ? parts(content) : [...parts('\n\n'), ...parts(content)])));
-
 /**
  * The conversation for a chat template that takes one system message, at the beginning. Leading system messages are joined, a
  * paragraph each. Each later one becomes part of a user's turn: of the one before it, else of the one after it, else a turn of
  * its own, since many such templates refuse two turns of a user in a row, too. Results of tools stay right behind their calls.
  */
 function leadWithSystem(messages: readonly Message[]): readonly Message[] {
+  // As a rule there is nothing to arrange, and this stands on the way of every request.
+  if (!messages.some(({ role }, at) => role === 'system' && at > 0)) return messages;
   const first = messages.findIndex(({ role }) => role !== 'system');
   const leading = messages.slice(0, first === -1 ? messages.length : first);
   const arranged: Message[] = [];

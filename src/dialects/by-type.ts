@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { passOn } from './first-fault.ts';
 import { isObject } from './json.ts';
 
 type Schemas = Readonly<Record<string, z.ZodType>>;
@@ -37,8 +38,7 @@ export function byType<S extends Schemas, R extends z.ZodType = z.ZodNever>(sche
     }
     const read = schema.safeParse(value);
     if (read.success) return read.data;
-    // oxlint-disable-next-line typescript/consistent-type-assertions -- a finished issue is a raw one with its message
-    context.issues.push(...(read.error.issues as unknown as z.core.$ZodRawIssue[]));
+    passOn(read.error, context);
     return z.NEVER;
   });
 }

@@ -12,13 +12,16 @@ function readOne<T extends z.ZodType>(schema: T, reading: Reading<z.output<T>>):
   const { key, value, context, keep } = reading;
   const read = schema.safeParse(value);
   if (read.success) keep(read.data);
-  else {
-    for (const issue of read.error.issues) {
-      // oxlint-disable-next-line typescript/consistent-type-assertions -- a finished issue is a raw one with its message
-      context.issues.push({ ...issue, path: [key, ...issue.path] } as z.core.$ZodRawIssue);
-    }
-  }
+  else passOn(read.error, context, [key]);
   return read.success;
+}
+
+/** Reports the faults that another schema has found, under a path. */
+export function passOn(error: z.ZodError, context: z.core.$RefinementCtx, under: readonly PropertyKey[] = []): void {
+  for (const issue of error.issues) {
+    // oxlint-disable-next-line typescript/consistent-type-assertions -- a finished issue is a raw one with its message
+    context.issues.push({ ...issue, path: [...under, ...issue.path] } as z.core.$ZodRawIssue);
+  }
 }
 
 /**

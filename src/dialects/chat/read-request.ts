@@ -1,5 +1,6 @@
 import { Failure } from '../../core/failure.ts';
 import type { Content, Message, Request, ResponseFormat, Sampling, ToolCall } from '../../core/request.ts';
+import { contentOf } from '../content.ts';
 import { describeIssue } from '../describe-issue.ts';
 import { readModelId } from '../model-id.ts';
 import { present } from '../present.ts';
@@ -30,8 +31,7 @@ function readContent(content: WireContent): Content {
       }
     }
   });
-  // Service specification §2.2: text parts behave like a string, on engines that take only strings too.
-  return parts.every((part) => part.type === 'text') ? parts.map((part) => part.text).join('') : parts;
+  return contentOf(parts);
 }
 
 type WireCall = NonNullable<Extract<ChatMessage, { role: 'assistant' }>['tool_calls']>[number];

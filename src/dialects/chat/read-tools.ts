@@ -4,6 +4,7 @@ import { present } from '../present.ts';
 import type { ChatBody } from './schema.ts';
 
 type WireTool = NonNullable<ChatBody['tools']>[number];
+type WireFunction = NonNullable<ChatBody['functions']>[number];
 type NamedTool = { readonly type: 'function'; readonly function: { readonly name: string } } | NamedCustomTool;
 type NamedCustomTool = { readonly type: 'custom'; readonly custom: { readonly name: string } };
 
@@ -12,11 +13,12 @@ export const customInput = 'input';
 
 const nameOf = (tool: NamedTool): string => (tool.type === 'function' ? tool.function.name : tool.custom.name);
 
+function readFunction({ name, description, parameters, strict }: WireFunction): Tool {
+  return { name, ...present({ description, parameters, strict }) };
+}
+
 function readTool(tool: WireTool): Tool {
-  if (tool.type === 'function') {
-    const { name, description, parameters, strict } = tool.function;
-    return { name, ...present({ description, parameters, strict }) };
-  }
+  if (tool.type === 'function') return readFunction(tool.function);
   // No engine has tools that take free text: it becomes the one argument of a function.
   const { name, description } = tool.custom;
   const properties = { [customInput]: { type: 'string', description: 'The text that the tool takes.' } };
@@ -62,9 +64,7 @@ function allowedOf(tools: readonly Tool[], choice: ChatBody['tool_choice']): rea
 
 /** The first form of tools: `functions`, and `function_call` to choose among them. */
 function readFunctions({ functions, function_call: choice }: ChatBody): ReadTools {
-  const tools = (functions ?? []).map(({ name, description, parameters, strict }) => ({
-    ...{ name, ...present({ description, parameters, strict }) },
-  }));
+  const tools = (functions ?? []).map(readFunction);
   if (tools.length === 0) return { tools };
   const callForm: CallForm = { customTools: [], functionCall: true };
   if (choice === undefined || choice === null) return { tools, callForm };

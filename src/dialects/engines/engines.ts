@@ -35,7 +35,7 @@ export function capabilitiesOf(route: Route): Capabilities {
   if (before !== undefined) return before;
   const table = engines[route.backend.engine].capabilities;
   const { tools, streamedTools, responseFormats, streamedResponseFormats } = route.capabilities;
-  const { parameters, reasoning, conflicts, toolChoice, inlineReasoning, systemMessages } = route.capabilities;
+  const { parameters, reasoning, conflicts, toolChoice, inlineReasoning } = route.capabilities;
   const result: Capabilities = {
     ...table,
     tools: { json: tools ?? table.tools.json, stream: streamedTools ?? tools ?? table.tools.stream },
@@ -48,7 +48,6 @@ export function capabilitiesOf(route: Route): Capabilities {
     ...(conflicts === undefined ? {} : { conflicts }),
     reasoning: { ...table.reasoning, ...reasoning },
     ...(inlineReasoning === undefined ? {} : { inlineReasoning }),
-    systemMessages: systemMessages ?? table.systemMessages,
     continuation: continuationOf(route.capabilities, table.continuation),
   };
   known.set(route, result);

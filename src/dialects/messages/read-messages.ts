@@ -1,6 +1,7 @@
-import type { Content, Message } from '../../core/request.ts';
+import type { Message } from '../../core/request.ts';
+import { paragraphs } from '../content.ts';
 import { readAssistantTurn } from './read-assistant-turn.ts';
-import { contentOf, readUserTurn } from './read-user-turn.ts';
+import { readUserTurn } from './read-user-turn.ts';
 import type { MessagesBody, WireMessage } from './schema.ts';
 import type { Unsealing } from './unseal.ts';
 
@@ -24,17 +25,7 @@ function readTurn({ role, content }: WireMessage, at: number, unsealing: Unseali
   }
 }
 
-const partsOf = (content: Content): Exclude<Content, string> =>
-  typeof content === 'string' ? [{ type: 'text', text: content }] : content;
-
-type UserTurn = Extract<Message, { role: 'user' }>;
 type AssistantTurn = Extract<Message, { role: 'assistant' }>;
-
-function joinUserTurns(turns: readonly UserTurn[]): Message {
-  const between = { type: 'text', text: '\n\n' } as const;
-  const parts = turns.flatMap(({ content }, at) => (at === 0 ? partsOf(content) : [between, ...partsOf(content)]));
-  return { role: 'user', content: contentOf(parts) };
-}
 
 function joinAssistantTurns(turns: readonly AssistantTurn[]): Message {
   const contents = turns.flatMap(({ content }) => (content === undefined ? [] : [content]));
@@ -60,8 +51,10 @@ function joinTurns(messages: readonly Message[]): readonly Message[] {
     at += turns.length;
     const [first] = turns;
     if (first === undefined || turns.length === 1) read.push(...turns);
-    else if (first.role === 'user') read.push(joinUserTurns(turns.filter((turn) => turn.role === 'user')));
-    else if (first.role === 'assistant')
+    else if (first.role === 'user') {
+      const said = turns.filter((turn) => turn.role === 'user');
+      read.push({ role: 'user', content: paragraphs(said.map(({ content }) => content)) });
+    } else if (first.role === 'assistant')
       read.push(joinAssistantTurns(turns.filter((turn) => turn.role === 'assistant')));
     else read.push(...turns);
   }

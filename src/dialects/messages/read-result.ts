@@ -1,9 +1,6 @@
 import type { ImagePart, Message, TextPart } from '../../core/request.ts';
+import { type Part, textPart } from '../content.ts';
 import type { DocumentBlock, ImageBlock, ResultBlock, SearchFindingBlock, ToolResultBlock } from './content-blocks.ts';
-
-export type Part = TextPart | ImagePart;
-
-const textPart = (text: string): TextPart => ({ type: 'text', text });
 
 export function readImage({ source }: ImageBlock): ImagePart {
   switch (source.type) {

@@ -1,11 +1,7 @@
-import type { Content, Message } from '../../core/request.ts';
+import type { Message } from '../../core/request.ts';
+import { contentOf, type Part, textPart } from '../content.ts';
 import type { UserBlock } from './content-blocks.ts';
-import { type Part, readDocument, readFinding, readImage, readResult } from './read-result.ts';
-
-/** Text parts alone behave like a string, on engines that take only strings too (service specification §2.2). */
-export function contentOf(parts: readonly Part[]): Content {
-  return parts.every((part) => part.type === 'text') ? parts.map((part) => part.text).join('') : parts;
-}
+import { readDocument, readFinding, readImage, readResult } from './read-result.ts';
 
 /**
  * Reads the blocks of a user's turn: the answers of tools first, as engines want them right after the calls, then the images among
@@ -18,7 +14,7 @@ export function readUserTurn(blocks: readonly UserBlock[]): readonly Message[] {
   for (const block of blocks) {
     switch (block.type) {
       case 'text':
-        said.push({ type: 'text', text: block.text });
+        said.push(textPart(block.text));
         break;
       case 'image':
         said.push(readImage(block));

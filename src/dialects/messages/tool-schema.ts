@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isSite } from '../../core/search-domains.ts';
 import { webSearchName } from '../../core/web-search.ts';
-import { listOf } from '../first-fault.ts';
+import { listOf, passOn } from '../first-fault.ts';
 import { isObject } from '../json.ts';
 import { jsonObject } from '../json-object.ts';
 import { type ClientTool, clientToolOf } from './client-tools.ts';
@@ -95,8 +95,7 @@ export const tool = z.unknown().transform((value, context): FunctionTool | Searc
     return z.NEVER;
   }
   if (read.success) return read.data;
-  // oxlint-disable-next-line typescript/consistent-type-assertions -- a finished issue is a raw one with its message
-  context.issues.push(...(read.error.issues as unknown as z.core.$ZodRawIssue[]));
+  passOn(read.error, context);
   return z.NEVER;
 });
 
