@@ -89,22 +89,42 @@ export interface OutputEstimate {
   readonly clear: () => void;
 }
 
-/** Starts with nothing. */
+/** Most characters that are kept until somebody asks for their size. */
+const mostUncounted = 16 * 1024;
+
+/** Starts with nothing. Texts are looked at when somebody asks: most are forgotten before, because their engine counts them. */
 export function createOutputEstimate(): OutputEstimate {
   let deltas = 0;
+  let uncounted: string[] = [];
+  let uncountedCharacters = 0;
   let ofText: TextSize = { tokens: 0, bytes: 0 };
   const ofNames: TextSize = { tokens: 0, bytes: 0 };
+
+  function forget(): void {
+    uncounted = [];
+    uncountedCharacters = 0;
+  }
+  function counted(): TextSize {
+    for (const text of uncounted) addSize(ofText, text);
+    if (uncounted.length > 0) forget();
+    return ofText;
+  }
+
   return {
-    tokens: () => Math.max(deltas, Math.floor(ofText.tokens)),
-    bytes: () => ofText.bytes + ofNames.bytes,
+    tokens: () => Math.max(deltas, Math.floor(counted().tokens)),
+    bytes: () => counted().bytes + ofNames.bytes,
     clear: () => {
       deltas = 0;
       ofText = { tokens: 0, bytes: 0 };
+      forget();
     },
     take: (event) => {
       deltas += deltasOf(event);
-      if ('text' in event) addSize(ofText, event.text);
       if (event.type === 'tool-start') addSize(ofNames, event.name);
+      if (!('text' in event) || event.text === '') return;
+      uncounted.push(event.text);
+      uncountedCharacters += event.text.length;
+      if (uncountedCharacters > mostUncounted) counted();
     },
   };
 }
