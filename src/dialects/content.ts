@@ -4,8 +4,7 @@ export type Part = TextPart | ImagePart;
 
 export const textPart = (text: string): TextPart => ({ type: 'text', text });
 
-export const partsOf = (content: Content): readonly Part[] =>
-  typeof content === 'string' ? [textPart(content)] : content;
+const partsOf = (content: Content): readonly Part[] => (typeof content === 'string' ? [textPart(content)] : content);
 
 /** Text parts alone behave like a string, on engines that take only strings too (service specification §2.2). */
 export function contentOf(parts: readonly Part[]): Content {

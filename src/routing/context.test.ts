@@ -1,3 +1,4 @@
+import { promptShape } from '../../test/support/prompt-shape.ts';
 import { describe, expect, it } from 'vitest';
 import { modelOf } from '../../test/support/route-of.ts';
 import { noTokenizers } from '../../test/support/uncounted.ts';
@@ -27,19 +28,7 @@ async function judge({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' 
       ...{ modelId: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
       ...(cap === undefined ? {} : { maxOutputTokens: cap }),
     },
-    shape: {
-      bodyBytes,
-      isAscii: true,
-      textTokens: 1,
-      messages: 1,
-      tools: 0,
-      toolCalls: 0,
-      images,
-      callerImages: images,
-      hasLaterSystem: false,
-      prefixes: [],
-      digest: 0,
-    },
+    shape: promptShape({ bodyBytes, images, callerImages: images }),
     bodyFor: () => '',
     countPrompt: (ask) => {
       asks.push(ask);

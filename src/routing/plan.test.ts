@@ -1,3 +1,4 @@
+import { promptShape } from '../../test/support/prompt-shape.ts';
 import { describe, expect, it } from 'vitest';
 import { modelOf, routeOf, snapshotOf } from '../../test/support/route-of.ts';
 import type { Model } from '../core/catalog.ts';
@@ -10,19 +11,7 @@ import { neverSeen, type RoutingView, type StandingAsk } from './standing.ts';
 const noCount = () => Promise.resolve({ kind: 'unknown', reason: 'tokenizer' } as const);
 const asking = (modelId: string, hasImages = false): PreparedRequest => ({
   request: { modelId, tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
-  shape: {
-    bodyBytes: 0,
-    isAscii: true,
-    textTokens: 1,
-    messages: 1,
-    tools: 0,
-    toolCalls: 0,
-    images: hasImages ? 1 : 0,
-    callerImages: hasImages ? 1 : 0,
-    hasLaterSystem: false,
-    prefixes: [],
-    digest: 0,
-  },
+  shape: promptShape({ images: hasImages ? 1 : 0, callerImages: hasImages ? 1 : 0 }),
   ...{ bodyFor: () => '', countPrompt: noCount, release: () => undefined },
 });
 const anything: StandingAsk = { stream: false, capabilities: [] };

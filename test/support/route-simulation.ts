@@ -1,6 +1,7 @@
 import type { Model, Route } from '../../src/core/catalog.ts';
 import type { Fault } from '../../src/core/event.ts';
 import type { PreparedRequest } from '../../src/core/prepared.ts';
+import { promptShape } from './prompt-shape.ts';
 import { capabilitiesOf } from '../../src/dialects/engines/engines.ts';
 import { createAffinity } from '../../src/routing/affinity.ts';
 import { createHealth } from '../../src/routing/health.ts';
@@ -76,19 +77,9 @@ export function createSimulation(options: SimulationOptions) {
   const exponential = (mean: number): number => -mean * Math.log(1 - chance.next());
 
   function prepared(number: number): PreparedRequest {
-    const counts = {
-      textTokens: 1,
-      messages: 1,
-      tools: 0,
-      toolCalls: 0,
-      images: 0,
-      callerImages: 0,
-      hasLaterSystem: false,
-    };
-    const shape = { bodyBytes: 0, isAscii: true, ...counts };
     return {
       request: { modelId: model.id, tools: [], sampling: {}, stream, includeUsage: false, inert: [] },
-      shape: { ...shape, prefixes: prefixesOf(number), digest: number },
+      shape: promptShape({ prefixes: prefixesOf(number), digest: number }),
       bodyFor: () => '',
       countPrompt: () => Promise.resolve({ kind: 'unknown', reason: 'tokenizer' }),
       release: () => undefined,

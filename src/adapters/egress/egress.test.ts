@@ -20,7 +20,7 @@ let egress: Egress;
 let stop: () => Promise<void>;
 let asked: (() => Promise<Asked>) | undefined;
 let connections = 0;
-/** What Envoy counts of the calls upstream. */
+/** Calls upstream as Envoy counts them. */
 let counted: { readonly active: number; readonly pending: number } | undefined;
 
 beforeEach(async () => {

@@ -28,7 +28,7 @@ export function createUpstreamRequests(options: {
 
   function look(): ReturnType<EnvoyAdmin['statsLike']> {
     if (next !== undefined) return next;
-    // What is under way was perhaps counted before this request was sent.
+    // A look that is under way may have counted before this request was sent.
     const looking = latest.then(() => {
       next = undefined;
       return admin.statsLike(gauges.source);

@@ -74,7 +74,7 @@ describe('the memory of a body', () => {
     const collectors = Array.from({ length: 130 }, () => createBodyCollector(33_000_000));
     for (const collector of collectors) collector.add(Buffer.from('{'), false);
     expect(external() - before).toBeLessThan(MiB);
-    // What was done with the declared length before.
+    // The declared length was allocated at once before.
     const declared = Array.from({ length: 4 }, () => Buffer.allocUnsafeSlow(33_000_000));
     expect(external() - before).toBeGreaterThan(declared.length * 31 * MiB);
   });

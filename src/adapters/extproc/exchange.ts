@@ -25,7 +25,7 @@ export class ExtProcExchange implements Exchange {
   readonly head: RequestHead;
   readonly #call: Call;
   readonly #abort = new AbortController();
-  /** What has come of the body, until somebody has it, or nobody will. */
+  /** Collects the body until it is handed over; undefined from then on, and once nobody will want it. */
   #collector: BodyCollector | undefined;
   #received: boolean;
   #waiter: BodyWaiter | undefined;

@@ -30,7 +30,7 @@ function isPlenty({ maxInFlight }: LimitsAsk, { cost, funds }: Omit<Reservation,
   return most < funds.balance && (funds.budget === undefined || most < funds.budget);
 }
 
-/** What one of several replicas may spend that do not know of each other's reservations; never nothing of something. */
+/** A replica's share of the funds, for replicas that do not know of each other's reservations. A share of something is never nothing. */
 function shareOf({ balance, budget }: Funds, replicas: number): Funds {
   const divided = (funds: Money): Money => (funds <= 0n ? funds : (funds - 1n) / BigInt(replicas) + 1n);
   return { balance: divided(balance), ...(budget !== undefined && { budget: divided(budget) }) };

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { entryOf, type ManifestEntry, type ParsedDocument, type ParseManifest } from './parse.ts';
 
-/** What the thread is asked: to begin with a file, or for the next documents of it. */
+/** A question to the thread: begin with a file, or give the next documents of it. */
 export type ParseAsk =
   | { readonly kind: 'begin'; readonly file: string; readonly text: string }
   | { readonly kind: 'more' };
@@ -81,7 +81,7 @@ export function startManifestParser(options: { readonly script: URL; readonly id
       }
       entries.push(...reply.documents.map(entryOf));
       if (reply.isLast) break;
-      // What was handed over had to be copied: others first.
+      // Copying the documents from the thread took time of this turn: others go first now.
       await nextTurn();
     }
     if (!isClosed) idle = setTimeout(() => void rest(), idleMs).unref();

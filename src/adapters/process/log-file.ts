@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import type { Clock, Disarm } from '../../core/clock.ts';
 
-/** What a log may hold, and what is kept of it from before, as `<path>.1`: together twice this much on the disk. */
+/** Largest size of a log, and of its older part, `<path>.1`: a program has twice as much on the disk. */
 const rotateBytes = 16 * 1024 * 1024;
 const rotatePeriodMs = 1_000;
 const copyBytes = 1024 * 1024;

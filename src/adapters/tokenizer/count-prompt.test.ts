@@ -1,3 +1,4 @@
+import { promptShape } from '../../../test/support/prompt-shape.ts';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -123,22 +124,10 @@ const anyPrompt: fc.Arbitrary<Prompt> = fc.record({
 });
 
 function shapeOf(prompt: Prompt, body: string): PromptShape {
-  return {
-    bodyBytes: Buffer.byteLength(body),
-    // oxlint-disable-next-line eslint/no-control-regex
-    isAscii: /^[\x00-\x7f]*$/.test(body),
-    textTokens: 1,
-    messages: prompt.messages.length,
-    ...{
-      tools: prompt.tools.length,
-      toolCalls: 0,
-      images: 0,
-      callerImages: 0,
-      hasLaterSystem: false,
-      prefixes: [],
-      digest: 0,
-    },
-  };
+  // oxlint-disable-next-line eslint/no-control-regex
+  const isAscii = /^[\x00-\x7f]*$/.test(body);
+  const { messages, tools } = prompt;
+  return promptShape({ bodyBytes: Buffer.byteLength(body), isAscii, messages: messages.length, tools: tools.length });
 }
 
 const escaped = (body: string): string =>
@@ -183,19 +172,7 @@ describe('bounds', () => {
 
   it('promise nothing for a template that indents tools, and something without tools', () => {
     const { bounds } = tokenizerOf('llama');
-    const shape = {
-      bodyBytes: 100,
-      isAscii: true,
-      textTokens: 1,
-      messages: 1,
-      tools: 0,
-      toolCalls: 0,
-      images: 0,
-      callerImages: 0,
-      hasLaterSystem: false,
-      prefixes: [],
-      digest: 0,
-    };
+    const shape = promptShape({ bodyBytes: 100 });
     expect(mostTokens(shape, bounds, undefined)).toBeGreaterThan(100);
     expect(mostTokens({ ...shape, tools: 1 }, bounds, undefined)).toBeUndefined();
   });

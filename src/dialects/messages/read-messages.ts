@@ -69,11 +69,30 @@ function runEnd(messages: readonly Message[], from: number): number {
   return end;
 }
 
+type SystemText = MessagesBody['system'];
+
+/** What a coding agent writes at the very beginning of its system text, for the accounts of its own vendor. */
+const billingLine = /^x-[a-z-]+-billing-header:[^\n]*(?:\n+|$)/i;
+
+/**
+ * Leaves out the billing line of a coding agent. It says nothing to a model, and it differs from session to session: with it in
+ * front, no two sessions would share the beginning of their prompts, and no engine could take one from its cache.
+ */
+function withoutBillingLine(system: SystemText): SystemText {
+  if (typeof system === 'string') return billingLine.test(system) ? system.replace(billingLine, '') || null : system;
+  const [first, ...others] = system ?? [];
+  if (first === undefined || !billingLine.test(first.text)) return system;
+  const text = first.text.replace(billingLine, '');
+  const rest = text === '' ? others : [{ ...first, text }, ...others];
+  return rest.length === 0 ? null : rest;
+}
+
 /** The conversation of a body, its system text first. */
 export function readMessages(
   { system, messages }: Pick<MessagesBody, 'system' | 'messages'>,
-  unsealing: Unsealing,
+  { unsealing, keepsBillingLines }: { readonly unsealing: Unsealing; readonly keepsBillingLines: boolean },
 ): readonly Message[] {
-  const first = system === undefined || system === null ? [] : [systemTurn(system)];
+  const text = keepsBillingLines ? system : withoutBillingLine(system);
+  const first = text === undefined || text === null ? [] : [systemTurn(text)];
   return [...first, ...joinTurns(messages.flatMap((turn, at) => readTurn(turn, at, unsealing)))];
 }

@@ -4,7 +4,6 @@ import type { Request, ResponseFormat, Sampling, Tool, ToolChoice } from '../../
 import { describeIssue } from '../describe-issue.ts';
 import { readModelId } from '../model-id.ts';
 import { present } from '../present.ts';
-import { dropBillingLine } from './billing-line.ts';
 import { inertFields } from './inert-fields.ts';
 import { readMessages } from './read-messages.ts';
 import { readReasoning } from './read-reasoning.ts';
@@ -60,7 +59,7 @@ export function readRequest(value: unknown, { seal, keepsBillingLines = false }:
   const citing = format.responseFormat === undefined ? 'marks' : 'none';
   const { tools, webSearch } = readTools(body, citing);
   const unsealing = createUnsealing(seal, citing);
-  const messages = readMessages(keepsBillingLines ? body : dropBillingLine(body), unsealing);
+  const messages = readMessages(body, { unsealing, keepsBillingLines });
   const sources = unsealing.sources();
   return {
     modelId: readModelId(body.model),

@@ -1,0 +1,10 @@
+import type { PromptShape } from '../../src/core/tokenizer.ts';
+
+/** The shape of a prompt of one short message, with nothing in it but what a test says. */
+export function promptShape(fields: Partial<PromptShape> = {}): PromptShape {
+  return {
+    ...{ bodyBytes: 0, isAscii: true, textTokens: 1, messages: 1, tools: 0, toolCalls: 0 },
+    ...{ images: 0, callerImages: 0, hasLaterSystem: false, prefixes: [], digest: 0 },
+    ...fields,
+  };
+}
