@@ -19,8 +19,14 @@ afterEach(async () => {
 });
 afterAll(() => valkey.close());
 
-async function startAll(count: number): Promise<readonly Replica[]> {
-  replicas = Array.from({ length: count }, () => startReplica(valkey.url));
+/** Replicas that wait for the server as long as it takes: on a busy machine, too, each decision is the server's. */
+const patient = { patienceMs: 30_000 };
+
+async function startAll(
+  count: number,
+  options: Parameters<typeof startReplica>[1] = patient,
+): Promise<readonly Replica[]> {
+  replicas = Array.from({ length: count }, () => startReplica(valkey.url, options));
   await Promise.all(replicas.map((replica) => replica.up()));
   const known = (): readonly number[] => replicas.map(({ limits }) => limits.link.replicas());
   await expect.poll(known, { timeout: 10_000 }).toEqual(replicas.map(() => count));
@@ -33,7 +39,6 @@ function freshAsk(fields: Partial<LimitsAsk>): LimitsAsk {
   return rateAsk({ keyId: `key-of-${asks}`, workspaceId: `ws-of-${asks}`, maxInFlight: 256, ...fields });
 }
 
-const late = (): number => replicas.reduce((sum, { limits }) => sum + limits.link.late(), 0);
 const cost = 1_000_000n;
 
 /** Asks 64 times at once, over all replicas by turns. Gives the places of those that may be dispatched. */
@@ -59,10 +64,8 @@ it.each<[string, (credit: bigint) => LimitsAsk['funds']]>([
   await startAll(3);
   for (let run = 0; run < 20; run += 1) {
     const ask = freshAsk({ funds: funds(3n * cost) });
-    const before = late();
     const slots = await dispatch64(ask, cost);
-    // A decision without the server is each replica's own, from its share: it may be one answer more.
-    expect(slots.length).toBeLessThanOrEqual(3 + late() - before);
+    expect(slots.length).toBeLessThanOrEqual(3);
     expect(slots.length).toBeGreaterThanOrEqual(1);
     await releaseAll(slots);
     expect(await replicas[run % 3]?.verdict(ask)).toBe('admitted');
@@ -109,7 +112,7 @@ it('without the server each replica reserves from its share of what is left', as
 });
 
 it('while the server hangs each replica reserves from its share of what is left', async () => {
-  const [one, two] = await startAll(2);
+  const [one, two] = await startAll(2, {});
   if (one === undefined || two === undefined) throw new Error('two were started');
   const ask = freshAsk({ funds: { balance: 6n * cost } });
   const slots: Slot[] = [];

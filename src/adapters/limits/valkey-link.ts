@@ -10,6 +10,8 @@ export interface ValkeyLinkOptions {
   readonly newId: () => string;
   /** How many replicas there are, until the server has said so. Default 1. */
   readonly expectedReplicas?: number;
+  /** How long one answer is waited for, milliseconds; a request may have to wait that long in vain. Default 50. */
+  readonly patienceMs?: number;
   /** The server is asked from now on, under a new name: nothing it knew of this process counts any more. */
   readonly onUp: () => void;
   readonly onDown: () => void;
@@ -43,8 +45,6 @@ export interface ValkeyLink {
   readonly close: () => Promise<void>;
 }
 
-/** How long one answer is waited for, milliseconds; a request may have to wait that long in vain. */
-const patienceMs = 50;
 /** So many answers in a row that did not come in time, and the server is not asked any more. */
 const tolerated = 3;
 const heartbeatMs = 1_000;
@@ -53,7 +53,7 @@ const leaseMs = 3_000;
 export const replicasKey = 'weir:replicas';
 
 export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
-  const { clock, newId } = options;
+  const { clock, newId, patienceMs = 50 } = options;
   const client = new Valkey(options.url, {
     connectionName: 'weir',
     // What cannot be sent now is not sent: a limit that answers late is worse than one that is not asked.

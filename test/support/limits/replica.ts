@@ -1,5 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { createValkeyLimits, type ValkeyLimits } from '../../../src/adapters/limits/valkey.ts';
+import {
+  createValkeyLimits,
+  type ValkeyLimits,
+  type ValkeyLimitsOptions,
+} from '../../../src/adapters/limits/valkey.ts';
 import { systemClock } from '../../../src/adapters/process/clock.ts';
 import type { LimitsAsk, Slot, Verdict } from '../../../src/core/limits.ts';
 
@@ -19,7 +23,7 @@ export interface Replica {
 
 export function startReplica(
   url: string,
-  options: { readonly timeMs?: () => number; readonly expectedReplicas?: number } = {},
+  options: Pick<ValkeyLimitsOptions, 'timeMs' | 'expectedReplicas' | 'patienceMs'> = {},
 ): Replica {
   const changes: string[] = [];
   let looks: (() => void)[] = [];
