@@ -84,8 +84,8 @@ export interface OutputEstimate {
   readonly take: (event: RelayedEvent) => void;
   /** One for each of the engine's own deltas, or what the text comes to where an engine sends much of it at once. */
   readonly tokens: () => number;
-  /** Bytes of the text and of the names of calls, in UTF-8: no token of them stands for less than one. */
-  readonly bytes: () => number;
+  /** Whether the text and the names of calls have so many bytes in UTF-8: no token of them stands for less than one. */
+  readonly hasBytes: (least: number) => boolean;
   readonly clear: () => void;
 }
 
@@ -97,6 +97,7 @@ export function createOutputEstimate(): OutputEstimate {
   let deltas = 0;
   let uncounted: string[] = [];
   let uncountedCharacters = 0;
+  let characters = 0;
   let ofText: TextSize = { tokens: 0, bytes: 0 };
   const ofNames: TextSize = { tokens: 0, bytes: 0 };
 
@@ -112,9 +113,11 @@ export function createOutputEstimate(): OutputEstimate {
 
   return {
     tokens: () => Math.max(deltas, Math.floor(counted().tokens)),
-    bytes: () => counted().bytes + ofNames.bytes,
+    // A character has a byte at least: nearly always that is enough to know.
+    hasBytes: (least) => least <= characters + ofNames.bytes || least <= counted().bytes + ofNames.bytes,
     clear: () => {
       deltas = 0;
+      characters = 0;
       ofText = { tokens: 0, bytes: 0 };
       forget();
     },
@@ -123,6 +126,7 @@ export function createOutputEstimate(): OutputEstimate {
       if (event.type === 'tool-start') addSize(ofNames, event.name);
       if (!('text' in event) || event.text === '') return;
       uncounted.push(event.text);
+      characters += event.text.length;
       uncountedCharacters += event.text.length;
       if (uncountedCharacters > mostUncounted) counted();
     },

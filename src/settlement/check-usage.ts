@@ -62,7 +62,7 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
     const { completionTokens } = usage;
     if (!isCount(completionTokens) || completionTokens > mostOutput) return false;
     const hidden = hiddenTokens(usage);
-    return hidden === undefined || completionTokens - hidden <= output.bytes() + unseenTokens * (choices + calls);
+    return hidden === undefined || output.hasBytes(completionTokens - hidden - unseenTokens * (choices + calls));
   }
 
   function check(event: AnswerEvent): AnswerEvent {
