@@ -1,9 +1,9 @@
+import { hash } from 'node:crypto';
 import type { Backend, Cluster } from '../core/catalog.ts';
 import type { Fault } from './explain.ts';
 import type { BackendSpec } from './kinds/backend.ts';
 import type { SecretRef } from './kinds/secret.ts';
 import { secretValue, type Secrets } from './secret-value.ts';
-import { sha256 } from './sha256.ts';
 
 export type CompiledBackend =
   | { readonly ok: true; readonly backend: Backend }
@@ -34,7 +34,7 @@ export function compileBackend(name: string, spec: BackendSpec, secrets: Secrets
   };
   // Envoy's statistics split at dots; the readable part helps operators, the digest makes it unique.
   const cluster: Cluster = {
-    name: `${name.replaceAll('.', '_')}-${sha256(JSON.stringify(content)).slice(0, 24)}`,
+    name: `${name.replaceAll('.', '_')}-${hash('sha256', JSON.stringify(content)).slice(0, 24)}`,
     ...content,
   };
   const backend: Backend = {

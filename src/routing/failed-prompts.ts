@@ -1,4 +1,4 @@
-import { keyedDigest, type DigestKey } from './keyed-digest.ts';
+import { keyedDigest } from './keyed-digest.ts';
 
 /**
  * Prompts on which engines failed lately, and where. One that makes an engine fail is sent again, by its caller or by others:
@@ -23,7 +23,7 @@ interface Failed {
 }
 
 export function createFailedPrompts(random: () => number): FailedPrompts {
-  const key: DigestKey = [Math.floor(random() * 2 ** 32), Math.floor(random() * 2 ** 32)];
+  const key = `${random()} ${random()}`;
   const prompts = new Map<string, Failed>();
 
   function remember(digest: string): Failed {

@@ -1,5 +1,5 @@
+import { hash } from 'node:crypto';
 import { hostname } from 'node:os';
-import { sha256 } from '../catalog/sha256.ts';
 
 /** A name for this gateway among the replicas of its namespace: several may run on one machine. */
 export function replicaName(data: string): string {
@@ -8,5 +8,5 @@ export function replicaName(data: string): string {
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-+|-+$/g, '')
     .slice(0, 40);
-  return `${host === '' ? 'weir' : host}-${sha256(data).slice(0, 8)}`;
+  return `${host === '' ? 'weir' : host}-${hash('sha256', data).slice(0, 8)}`;
 }

@@ -20,9 +20,11 @@ vi.mock('node:worker_threads', async (importOriginal) => {
 it('says so when its thread ends, and leaves nobody waiting', { timeout: 60_000 }, async () => {
   const { location, ids } = await sampleDatabase();
   const store = await storeAt(location);
+  // Whoever is told to end takes no more work: what is asked from now on cannot be done before.
+  const ending = started[0]?.terminate();
   const settling = store.settle(sampleOutcome(ids)).catch((error: unknown) => error);
   const looking = Promise.resolve(store.findCredential('0'.repeat(64))).catch((error: unknown) => error);
-  await started[0]?.terminate();
+  await ending;
   expect((await store.lost).message).toContain("the store's thread ended");
   expect(await settling).toMatchObject({ code: 'internal' });
   expect(await looking).toMatchObject({ code: 'internal' });
