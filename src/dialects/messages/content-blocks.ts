@@ -104,16 +104,25 @@ const toolUse = z.object({
 const thinking = z.object({ type: z.literal('thinking'), thinking: z.string() });
 /** Only who wrote it could read it. It says nothing to an open model. */
 const redactedThinking = z.object({ type: z.literal('redacted_thinking') });
+/** Where another service has gone on with another model. It says nothing to a model. */
+const fallback = z.object({ type: z.literal('fallback') });
 
 const citedText = text.extend({ citations: citations.nullish() });
 
 const notRunHere = 'blocks of tools that this service does not run are not supported';
+const notKeptHere = 'files are not kept here: send their content as text or images';
+const notShortenedHere =
+  'conversations that another service has shortened are not supported: send the summary as text, or the turns themselves';
+const notChangedHere =
+  'the tools of a conversation are those of the request: send the ones that are to be had from now on in tools';
 
-export const systemBlocks = listOf(byType({ text }));
+export const systemBlocks = listOf(
+  byType({ text }, { refused: { tool_addition: notChangedHere, tool_removal: notChangedHere } }),
+);
 export const userBlocks = listOf(
   byType(
     { text, image, document, search_result: searchFinding, tool_result: toolResult },
-    { refused: { container_upload: 'files are not kept here: send their content as text or images' } },
+    { refused: { container_upload: notKeptHere } },
   ),
   { min: 1 },
 );
@@ -121,14 +130,15 @@ export const assistantBlocks = listOf(
   byType(
     {
       ...{ text: citedText, thinking, redacted_thinking: redactedThinking, tool_use: toolUse },
-      ...{ server_tool_use: searchCall, web_search_tool_result: searchResult },
+      ...{ server_tool_use: searchCall, web_search_tool_result: searchResult, fallback },
     },
     {
       refused: {
         ...{ mcp_tool_use: notRunHere, mcp_tool_result: notRunHere, web_fetch_tool_result: notRunHere },
         ...{ tool_search_tool_result: notRunHere, code_execution_tool_result: notRunHere },
         ...{ bash_code_execution_tool_result: notRunHere, text_editor_code_execution_tool_result: notRunHere },
-        compaction: notRunHere,
+        ...{ advisor_tool_result: notRunHere, mcp_tool_listing: notRunHere },
+        ...{ container_upload: notKeptHere, compaction: notShortenedHere },
       },
     },
   ),

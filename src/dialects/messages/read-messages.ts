@@ -15,7 +15,7 @@ const systemTurn = (content: NonNullable<MessagesBody['system']>): Message => ({
 function readTurn({ role, content }: WireMessage, at: number, unsealing: Unsealing): readonly Message[] {
   switch (role) {
     case 'system':
-      return [systemTurn(content)];
+      return content.length === 0 ? [] : [systemTurn(content)];
     case 'user':
       return typeof content === 'string' ? [{ role, content }] : readUserTurn(content);
     case 'assistant':
@@ -87,6 +87,17 @@ function withoutBillingLine(system: SystemText): SystemText {
   return rest.length === 0 ? null : rest;
 }
 
+/**
+ * The turns that a model is shown. A system turn may ask to be shown until the user's next turn only: coding agents send a reminder
+ * of this kind with every turn, and a model that saw all of them would take the oldest for the state of things.
+ */
+function shownTurns(messages: MessagesBody['messages']): ReadonlySet<WireMessage> {
+  const lastOfUser = messages.findLastIndex(({ role }) => role === 'user');
+  return new Set(
+    messages.filter((turn, at) => at > lastOfUser || turn.role !== 'system' || turn.clear_at !== 'next_user_message'),
+  );
+}
+
 /** The conversation of a body, its system text first. */
 export function readMessages(
   { system, messages }: Pick<MessagesBody, 'system' | 'messages'>,
@@ -94,5 +105,7 @@ export function readMessages(
 ): readonly Message[] {
   const text = keepsBillingLines ? system : withoutBillingLine(system);
   const first = text === undefined || text === null ? [] : [systemTurn(text)];
-  return [...first, ...joinTurns(messages.flatMap((turn, at) => readTurn(turn, at, unsealing)))];
+  const shown = shownTurns(messages);
+  const turns = messages.flatMap((turn, at) => (shown.has(turn) ? readTurn(turn, at, unsealing) : []));
+  return [...first, ...joinTurns(turns)];
 }

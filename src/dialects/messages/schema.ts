@@ -12,7 +12,15 @@ import { tool } from './tool-schema.ts';
 const message = z.discriminatedUnion('role', [
   z.object({ role: z.literal('user'), content: z.union([z.string(), userBlocks]) }),
   z.object({ role: z.literal('assistant'), content: z.union([z.string(), assistantBlocks]) }),
-  z.object({ role: z.literal('system'), content: z.union([z.string(), systemBlocks]) }),
+  z.object({
+    role: z.literal('system'),
+    // One that only changes settings of its turn has no text.
+    content: z
+      .union([z.string(), systemBlocks])
+      .nullish()
+      .transform((content) => content ?? ''),
+    clear_at: z.string().nullish().catch(null),
+  }),
 ]);
 
 const toolChoice = z.discriminatedUnion('type', [
