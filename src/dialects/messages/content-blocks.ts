@@ -3,6 +3,7 @@ import { byType } from '../by-type.ts';
 import { listOf } from '../first-fault.ts';
 import { jsonObject } from '../json-object.ts';
 import { citations, searchCall, searchResult } from './search-history.ts';
+import { tool } from './tool-schema.ts';
 
 /**
  * Blocks of a conversation (engines.md §2). Fields that are not listed, such as `cache_control`, are dropped. What no
@@ -113,12 +114,23 @@ const notRunHere = 'blocks of tools that this service does not run are not suppo
 const notKeptHere = 'files are not kept here: send their content as text or images';
 const notShortenedHere =
   'conversations that another service has shortened are not supported: send the summary as text, or the turns themselves';
-const notChangedHere =
-  'the tools of a conversation are those of the request: send the ones that are to be had from now on in tools';
+const notServedHere = 'tools of MCP servers are not run here: send them as functions';
 
-export const systemBlocks = listOf(
-  byType({ text }, { refused: { tool_addition: notChangedHere, tool_removal: notChangedHere } }),
-);
+/** The tools that a system turn adds or takes away, for the turns that follow. */
+const toolByName = z.object({ type: z.literal('tool_reference'), name: z.string().min(1) });
+const toolDefinition = z.object({ type: z.literal('tool_definition'), definition: tool });
+const notServed = { refused: { mcp_tool_reference: notServedHere, mcp_toolset_reference: notServedHere } };
+const toolAddition = z.object({
+  type: z.literal('tool_addition'),
+  tool: byType({ tool_reference: toolByName, tool_definition: toolDefinition }, notServed),
+});
+const toolRemoval = z.object({
+  type: z.literal('tool_removal'),
+  tool: byType({ tool_reference: toolByName }, notServed),
+});
+
+export const systemBlocks = listOf(byType({ text }));
+export const systemTurnBlocks = listOf(byType({ text, tool_addition: toolAddition, tool_removal: toolRemoval }));
 export const userBlocks = listOf(
   byType(
     { text, image, document, search_result: searchFinding, tool_result: toolResult },

@@ -7,15 +7,18 @@ import type { Unsealing } from './unseal.ts';
 
 const joined = (texts: readonly string[]): string => texts.join('');
 
-const systemTurn = (content: NonNullable<MessagesBody['system']>): Message => ({
-  role: 'system',
-  content: typeof content === 'string' ? content : joined(content.map(({ text }) => text)),
-});
+type SystemContent = Extract<WireMessage, { role: 'system' }>['content'];
+
+function systemTurn(content: SystemContent): Message {
+  if (typeof content === 'string') return { role: 'system', content };
+  return { role: 'system', content: joined(content.map((block) => (block.type === 'text' ? block.text : ''))) };
+}
 
 function readTurn({ role, content }: WireMessage, at: number, unsealing: Unsealing): readonly Message[] {
   switch (role) {
     case 'system':
-      return content.length === 0 ? [] : [systemTurn(content)];
+      // What it says of tools stands among the tools (read-tools.ts).
+      return [systemTurn(content)].filter((turn) => turn.content !== '');
     case 'user':
       return typeof content === 'string' ? [{ role, content }] : readUserTurn(content);
     case 'assistant':

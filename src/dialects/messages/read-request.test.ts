@@ -365,6 +365,24 @@ describe('the tools of a messages request', () => {
     expect(namesOf({ ...fields, tools: many })).toEqual(['find', 'tool_3', 'tool_7']);
   });
 
+  it('are those that system turns have left and added', () => {
+    const change = (type: string, changed: object) => ({ role: 'system', content: [{ type, tool: changed }] });
+    const byName = (name: string) => ({ type: 'tool_reference', name });
+    const defining = (name: string, more: object) => ({ type: 'tool_definition', definition: named(name, more) });
+    const tools = [named('a'), named('b'), deferred('c')];
+    const left = (...changes: readonly unknown[]) => namesOf({ ...saying(user(text('x')), ...changes), tools });
+    expect(left(change('tool_removal', byName('a')))).toEqual(['b']);
+    expect(left(change('tool_removal', byName('a')), change('tool_addition', byName('a')))).toEqual(['a', 'b']);
+    expect(left(change('tool_addition', byName('c')))).toEqual(['a', 'b', 'c']);
+    expect(left(change('tool_addition', byName('unheard-of')))).toEqual(['a', 'b']);
+    expect(left(change('tool_addition', defining('d', {})))).toEqual(['a', 'b', 'd']);
+    expect(left(change('tool_addition', defining('d', {})), change('tool_removal', byName('d')))).toEqual(['a', 'b']);
+    const again = change('tool_addition', defining('a', { description: 'Again.' }));
+    const { tools: redefined, messages } = read({ ...saying(user(text('x')), again), tools });
+    expect(redefined.find(({ name }) => name === 'a')?.description).toBe('Again.');
+    expect(messages).toEqual([{ role: 'user', content: 'x' }]);
+  });
+
   it('hold one that must be called', () => {
     expect(namesOf({ tools: many, tool_choice: { type: 'tool', name: 'tool_9' } })).toEqual(['find', 'tool_9']);
   });
@@ -468,9 +486,12 @@ describe('a messages request is refused with the path of the field at fault', ()
       'tools[0].type: tool_search_tool_bm25 is a tool that the service would run, and it is not offered here',
     ],
     [
-      'a tool that is added in the middle',
-      saying(user(text('a')), { role: 'system', content: [{ type: 'tool_addition', tool: {} }] }),
-      'messages[1].content[0].type: the tools of a conversation are those of the request',
+      'a tool of an MCP server that is added in the middle',
+      saying(user(text('a')), {
+        role: 'system',
+        content: [{ type: 'tool_addition', tool: { type: 'mcp_tool_reference' } }],
+      }),
+      'messages[1].content[0].tool.type: tools of MCP servers are not run here',
     ],
     [
       'a conversation that was shortened elsewhere',
