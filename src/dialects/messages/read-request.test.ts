@@ -203,6 +203,7 @@ describe('a conversation', () => {
             ...{ type: 'image', url: 'data:image/png;base64,iVBO' },
             alternative: '[An image (image/png) stood here. This model cannot read it.]',
           },
+          text('\n\n'),
           text('And?'),
         ],
       },

@@ -33,6 +33,7 @@ export function readUserTurn(blocks: readonly UserBlock[]): readonly Message[] {
       }
     }
   }
-  const parts = [...images, ...joinBlocks(said)];
+  const shown = images.length === 0 ? [] : [{ parts: images, isApart: true }];
+  const parts = joinBlocks([...shown, ...said]);
   return parts.length === 0 ? results : [...results, { role: 'user', content: contentOf(parts) }];
 }
