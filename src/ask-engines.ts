@@ -1,5 +1,6 @@
 import type { Credential } from './core/account.ts';
 import type { Round } from './core/capability.ts';
+import type { Route } from './core/catalog.ts';
 import type { Clock } from './core/clock.ts';
 import type { Dialect } from './core/dialect.ts';
 import type { AnswerEvent } from './core/event.ts';
@@ -14,7 +15,7 @@ import { readResponseAs } from './dialects/chat/read-response-as.ts';
 import { capabilitiesOf, inlineReasoningOf } from './dialects/engines/engines.ts';
 import type { HedgeBudget } from './dispatch/hedge-budget.ts';
 import { createRetryPolicy } from './dispatch/retry-policy.ts';
-import { type Dispatch, dispatch } from './dispatch/run.ts';
+import { type Dispatch, dispatch, type DispatchEnd } from './dispatch/run.ts';
 import type { StructureRetries } from './dispatch/structure-retries.ts';
 import { upstreamCall } from './dispatch/upstream-call.ts';
 import { judgeFor } from './judge.ts';
@@ -58,18 +59,28 @@ const wholeAnswerPatience = 10;
 
 /**
  * Asks the engines of a plan. Where all of them refuse a request that has system messages in the middle, they are asked once more,
- * with leading ones only.
+ * with leading ones only. A route that has refused them is remembered when the request has been answered all the same: what is refused
+ * in either form has another fault, and one such request would change the form of all that follow.
  */
 export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
-  let running = askOnce(ask, options);
+  const refusing = new Set<Route>();
+  const remember = (end: DispatchEnd): void => {
+    if (end.kind !== 'completed' && end.kind !== 'interrupted') return;
+    for (const route of refusing) options.placement.refused(route);
+  };
+  let running = askOnce(ask, options, refusing);
   let isPaused = false;
   const ended = running.ended.then((end) => {
+    remember(end);
     if (end.kind !== 'failed' || end.refusedFor !== 'bad-request' || !ask.prepared.shape.hasLaterSystem) return end;
     const plan = leadingPlan(ask.plan);
     if (plan === undefined || ask.signal.aborted) return end;
-    running = askOnce({ ...ask, plan }, options);
+    running = askOnce({ ...ask, plan }, options, refusing);
     if (isPaused) running.pause();
-    return running.ended.then((second) => ({ ...second, attempts: end.attempts + second.attempts }));
+    return running.ended.then((second) => {
+      remember(second);
+      return { ...second, attempts: end.attempts + second.attempts };
+    });
   });
   return {
     ended,
@@ -84,8 +95,11 @@ export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
   };
 }
 
-/** Asks the engines of a plan, and judges the structure of what they answer. */
-function askOnce(ask: EngineAsk, options: EngineOptions): Dispatch {
+/**
+ * Asks the engines of a plan, and judges the structure of what they answer. Routes that refuse the request as it is put, with system
+ * messages in the middle, are added to `refusing`.
+ */
+function askOnce(ask: EngineAsk, options: EngineOptions, refusing: Set<Route>): Dispatch {
   const { requestId, dialect, prepared, plan, counters, signal, round } = ask;
   const { upstream, health, hedges, structureRetries, telemetry, clock, idleMs, newId } = options;
   const { tools, sampling, stream, responseFormat } = prepared.request;
@@ -140,7 +154,7 @@ function askOnce(ask: EngineAsk, options: EngineOptions): Dispatch {
       telemetry.fault(requestId, route.id, fault);
       const sent = plan.routes.find((planned) => planned.route === route)?.target.form?.systemMessages;
       if (fault.engineError !== 'bad-request' || sent === 'Leading' || !prepared.shape.hasLaterSystem) return;
-      options.placement.refused(route);
+      refusing.add(route);
     },
   });
   const ended = running.ended.then((end) => {

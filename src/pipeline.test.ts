@@ -446,6 +446,9 @@ describe('an engine that refuses system messages in the middle', () => {
     await exchange.answered;
     expect(exchange.status()).toBe(400);
     expect(run.upstream.calls).toHaveLength(2);
+    // The fault was another one: the next request goes out as it is.
+    run.send(request);
+    expect(sentTo(await run.upstream.called(2))).toEqual(messages);
   });
 
   it('is not asked twice for a request without one', async () => {

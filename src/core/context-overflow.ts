@@ -9,7 +9,7 @@ import { Failure } from './failure.ts';
 export function contextOverflow({ contextLength }: Pick<Model, 'contextLength'>): Failure {
   return new Failure(
     'context_length_exceeded',
-    `messages: prompt is too long: with the output cap it exceeds the context window. This model's maximum context length is ` +
-      `${contextLength} tokens; reduce the length of the messages or the cap.`,
+    `messages: prompt is too long: with the output cap it exceeds the context window, for this model's maximum context length is ` +
+      `${contextLength} tokens: reduce the length of the messages or the cap.`,
   );
 }

@@ -244,6 +244,7 @@ test('images reach a model that sees, those of a tool, too; one that does not se
   expect(sent[3]?.['content']).toEqual([
     { type: 'text', text: 'Result of the tool call toolu_1:' },
     url,
+    { type: 'text', text: '\n\n' },
     { type: 'text', text: `${canary} And now?` },
   ]);
   await expect(client.messages.create({ model: 'test/model', max_tokens: 100, messages })).rejects.toMatchObject({

@@ -9,6 +9,8 @@ export interface ClientTool {
   readonly name: string;
   readonly description: string;
   readonly schema: JsonObject;
+  /** The same tool where the client can show a part of the screen enlarged, and says so. */
+  readonly zooming?: ClientTool;
 }
 
 const string = (description: string): JsonObject => ({ type: 'string', description });
@@ -113,6 +115,8 @@ function computer(actions: readonly string[]): ClientTool {
   };
 }
 
+const laterComputer = computer([...earlyActions, ...moreActions]);
+
 /** By type, oldest first. A later version than these is read like the last one of its family. */
 const families: Readonly<Record<string, readonly (readonly [since: string, tool: ClientTool])[]>> = {
   bash: [['00000000', bash]],
@@ -123,8 +127,8 @@ const families: Readonly<Record<string, readonly (readonly [since: string, tool:
   memory: [['00000000', memory]],
   computer: [
     ['00000000', computer(earlyActions)],
-    ['20250124', computer([...earlyActions, ...moreActions])],
-    ['20251124', computer([...earlyActions, ...moreActions, 'zoom'])],
+    ['20250124', laterComputer],
+    ['20251124', { ...laterComputer, zooming: computer([...earlyActions, ...moreActions, 'zoom']) }],
   ],
 };
 

@@ -3,6 +3,7 @@ import { byType } from '../by-type.ts';
 import { listOf } from '../first-fault.ts';
 import { jsonObject } from '../json-object.ts';
 import { citations, searchCall, searchResult } from './search-history.ts';
+import { tool } from './tool-schema.ts';
 
 /**
  * Blocks of a conversation (engines.md §2). Fields that are not listed, such as `cache_control`, are dropped. What no
@@ -104,16 +105,36 @@ const toolUse = z.object({
 const thinking = z.object({ type: z.literal('thinking'), thinking: z.string() });
 /** Only who wrote it could read it. It says nothing to an open model. */
 const redactedThinking = z.object({ type: z.literal('redacted_thinking') });
+/** Where another service has gone on with another model. It says nothing to a model. */
+const fallback = z.object({ type: z.literal('fallback') });
 
 const citedText = text.extend({ citations: citations.nullish() });
 
 const notRunHere = 'blocks of tools that this service does not run are not supported';
+const notKeptHere = 'files are not kept here: send their content as text or images';
+const notShortenedHere =
+  'conversations that another service has shortened are not supported: send the summary as text, or the turns themselves';
+const notServedHere = 'tools of MCP servers are not run here: send them as functions';
+
+/** The tools that a system turn adds or takes away, for the turns that follow. */
+const toolByName = z.object({ type: z.literal('tool_reference'), name: z.string().min(1) });
+const toolDefinition = z.object({ type: z.literal('tool_definition'), definition: tool });
+const notServed = { refused: { mcp_tool_reference: notServedHere, mcp_toolset_reference: notServedHere } };
+const toolAddition = z.object({
+  type: z.literal('tool_addition'),
+  tool: byType({ tool_reference: toolByName, tool_definition: toolDefinition }, notServed),
+});
+const toolRemoval = z.object({
+  type: z.literal('tool_removal'),
+  tool: byType({ tool_reference: toolByName }, notServed),
+});
 
 export const systemBlocks = listOf(byType({ text }));
+export const systemTurnBlocks = listOf(byType({ text, tool_addition: toolAddition, tool_removal: toolRemoval }));
 export const userBlocks = listOf(
   byType(
     { text, image, document, search_result: searchFinding, tool_result: toolResult },
-    { refused: { container_upload: 'files are not kept here: send their content as text or images' } },
+    { refused: { container_upload: notKeptHere } },
   ),
   { min: 1 },
 );
@@ -121,14 +142,15 @@ export const assistantBlocks = listOf(
   byType(
     {
       ...{ text: citedText, thinking, redacted_thinking: redactedThinking, tool_use: toolUse },
-      ...{ server_tool_use: searchCall, web_search_tool_result: searchResult },
+      ...{ server_tool_use: searchCall, web_search_tool_result: searchResult, fallback },
     },
     {
       refused: {
         ...{ mcp_tool_use: notRunHere, mcp_tool_result: notRunHere, web_fetch_tool_result: notRunHere },
         ...{ tool_search_tool_result: notRunHere, code_execution_tool_result: notRunHere },
         ...{ bash_code_execution_tool_result: notRunHere, text_editor_code_execution_tool_result: notRunHere },
-        compaction: notRunHere,
+        ...{ advisor_tool_result: notRunHere, mcp_tool_listing: notRunHere },
+        ...{ container_upload: notKeptHere, compaction: notShortenedHere },
       },
     },
   ),

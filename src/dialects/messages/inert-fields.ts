@@ -12,6 +12,11 @@ const inertNames: ReadonlySet<string> = new Set([
   'inference_geo',
   'speed',
   'fallbacks',
+  'fallback_credit_token',
+  'billing_policy',
+  'compaction',
+  'diagnostics',
+  'thread',
 ]);
 
 /** Names of the inert fields that a body holds, in the order they stand there. */

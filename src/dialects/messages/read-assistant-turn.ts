@@ -80,6 +80,7 @@ export function readAssistantTurn(
         said.results.set(block.tool_use_id, unsealing.resultText(block, here));
         break;
       case 'redacted_thinking':
+      case 'fallback':
         break;
     }
   }

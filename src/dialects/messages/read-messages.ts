@@ -7,15 +7,18 @@ import type { Unsealing } from './unseal.ts';
 
 const joined = (texts: readonly string[]): string => texts.join('');
 
-const systemTurn = (content: NonNullable<MessagesBody['system']>): Message => ({
-  role: 'system',
-  content: typeof content === 'string' ? content : joined(content.map(({ text }) => text)),
-});
+type SystemContent = Extract<WireMessage, { role: 'system' }>['content'];
+
+function systemTurn(content: SystemContent): Message {
+  if (typeof content === 'string') return { role: 'system', content };
+  return { role: 'system', content: joined(content.map((block) => (block.type === 'text' ? block.text : ''))) };
+}
 
 function readTurn({ role, content }: WireMessage, at: number, unsealing: Unsealing): readonly Message[] {
   switch (role) {
     case 'system':
-      return [systemTurn(content)];
+      // What it says of tools stands among the tools (read-tools.ts).
+      return [systemTurn(content)].filter((turn) => turn.content !== '');
     case 'user':
       return typeof content === 'string' ? [{ role, content }] : readUserTurn(content);
     case 'assistant':
@@ -87,6 +90,17 @@ function withoutBillingLine(system: SystemText): SystemText {
   return rest.length === 0 ? null : rest;
 }
 
+/**
+ * The turns that a model is shown. A system turn may ask to be shown until the user's next turn only: coding agents send a reminder
+ * of this kind with every turn, and a model that saw all of them would take the oldest for the state of things.
+ */
+function shownTurns(messages: MessagesBody['messages']): ReadonlySet<WireMessage> {
+  const lastOfUser = messages.findLastIndex(({ role }) => role === 'user');
+  return new Set(
+    messages.filter((turn, at) => at > lastOfUser || turn.role !== 'system' || turn.clear_at !== 'next_user_message'),
+  );
+}
+
 /** The conversation of a body, its system text first. */
 export function readMessages(
   { system, messages }: Pick<MessagesBody, 'system' | 'messages'>,
@@ -94,5 +108,7 @@ export function readMessages(
 ): readonly Message[] {
   const text = keepsBillingLines ? system : withoutBillingLine(system);
   const first = text === undefined || text === null ? [] : [systemTurn(text)];
-  return [...first, ...joinTurns(messages.flatMap((turn, at) => readTurn(turn, at, unsealing)))];
+  const shown = shownTurns(messages);
+  const turns = messages.flatMap((turn, at) => (shown.has(turn) ? readTurn(turn, at, unsealing) : []));
+  return [...first, ...joinTurns(turns)];
 }

@@ -17,7 +17,8 @@ const efforts: Readonly<Record<z.infer<typeof level>, ReasoningEffort>> = {
 const thinking = z.discriminatedUnion('type', [
   z.object({ type: z.literal('enabled'), budget_tokens: z.int().min(1).max(1_000_000_000).nullish() }),
   z.object({ type: z.literal('disabled') }),
-  z.object({ type: z.literal('adaptive') }),
+  // Engines cannot think between calls alone: this is thinking as the model sees fit.
+  z.object({ type: z.enum(['adaptive', 'between_tools']) }),
 ]);
 
 /** What the output is to be like: how much thought, and of what form. */

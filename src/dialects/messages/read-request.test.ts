@@ -203,6 +203,7 @@ describe('a conversation', () => {
             ...{ type: 'image', url: 'data:image/png;base64,iVBO' },
             alternative: '[An image (image/png) stood here. This model cannot read it.]',
           },
+          text('\n\n'),
           text('And?'),
         ],
       },
@@ -227,6 +228,15 @@ describe('a conversation', () => {
   ])('reads %s as text, in a user’s turn and in the result of a tool', (_, block, expected) => {
     expect(messagesOf(user(block))).toEqual([{ role: 'user', content: expected }]);
     expect(messagesOf(user(result('a', [block])))).toEqual([{ role: 'tool', toolCallId: 'a', content: expected }]);
+  });
+
+  it('sets documents and findings apart from what is said beside them', () => {
+    const notes = { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'abc' } };
+    const found = { type: 'search_result', title: 'T', source: 'https://t.example', content: [text('found')] };
+    const expected = 'Read: \n\nabc\n\nT (https://t.example)\n\nfound\n\nWhat?';
+    const blocks = [text('Read: '), notes, found, text('Wh'), text('at?')];
+    expect(messagesOf(user(...blocks))).toEqual([{ role: 'user', content: expected }]);
+    expect(messagesOf(user(result('a', blocks)))).toEqual([{ role: 'tool', toolCallId: 'a', content: expected }]);
   });
 
   it.each<readonly [string, object, string]>([
@@ -282,6 +292,31 @@ describe('a conversation', () => {
     expect(messagesOf(user(text('a')), assistant(redacted))[1]).toEqual({ role: 'assistant', content: '' });
   });
 
+  it('drops what says where another service has changed the model', () => {
+    const changed = { type: 'fallback', from: { model: 'a' }, to: { model: 'b' } };
+    expect(messagesOf(user(text('a')), assistant(changed, text('b')))[1]).toEqual({ role: 'assistant', content: 'b' });
+  });
+
+  it('shows a system text that asks for it until the user’s next turn only', () => {
+    const late = (hour: string, clear_at: unknown) => ({ role: 'system', content: `It is ${hour}.`, clear_at });
+    const turns = (clear_at: unknown) => [
+      user(text('a')),
+      late('one', clear_at),
+      assistant(text('b')),
+      user(text('c')),
+    ];
+    const seen = (clear_at: unknown) =>
+      messagesOf(...turns(clear_at), late('two', clear_at)).map(({ content }) => content);
+    expect(seen('next_user_message')).toEqual(['a', 'b', 'c', 'It is two.']);
+    for (const kept of ['never', null, 7]) expect(seen(kept)).toEqual(['a', 'It is one.', 'b', 'c', 'It is two.']);
+  });
+
+  it('leaves out a system turn without text', () => {
+    expect(messagesOf(user(text('a')), { role: 'system', output_config: { effort: 'low' } })).toEqual([
+      { role: 'user', content: 'a' },
+    ]);
+  });
+
   it('makes one turn of several of the same role', () => {
     expect(
       messagesOf(user(text('a')), { role: 'user', content: 'b' }, assistant(text('c')), assistant(call('x'))),
@@ -331,6 +366,24 @@ describe('the tools of a messages request', () => {
     expect(namesOf({ ...fields, tools: many })).toEqual(['find', 'tool_3', 'tool_7']);
   });
 
+  it('are those that system turns have left and added', () => {
+    const change = (type: string, changed: object) => ({ role: 'system', content: [{ type, tool: changed }] });
+    const byName = (name: string) => ({ type: 'tool_reference', name });
+    const defining = (name: string, more: object) => ({ type: 'tool_definition', definition: named(name, more) });
+    const tools = [named('a'), named('b'), deferred('c')];
+    const left = (...changes: readonly unknown[]) => namesOf({ ...saying(user(text('x')), ...changes), tools });
+    expect(left(change('tool_removal', byName('a')))).toEqual(['b']);
+    expect(left(change('tool_removal', byName('a')), change('tool_addition', byName('a')))).toEqual(['a', 'b']);
+    expect(left(change('tool_addition', byName('c')))).toEqual(['a', 'b', 'c']);
+    expect(left(change('tool_addition', byName('unheard-of')))).toEqual(['a', 'b']);
+    expect(left(change('tool_addition', defining('d', {})))).toEqual(['a', 'b', 'd']);
+    expect(left(change('tool_addition', defining('d', {})), change('tool_removal', byName('d')))).toEqual(['a', 'b']);
+    const again = change('tool_addition', defining('a', { description: 'Again.' }));
+    const { tools: redefined, messages } = read({ ...saying(user(text('x')), again), tools });
+    expect(redefined.find(({ name }) => name === 'a')?.description).toBe('Again.');
+    expect(messages).toEqual([{ role: 'user', content: 'x' }]);
+  });
+
   it('hold one that must be called', () => {
     expect(namesOf({ tools: many, tool_choice: { type: 'tool', name: 'tool_9' } })).toEqual(['find', 'tool_9']);
   });
@@ -367,12 +420,24 @@ describe('the tools of a messages request', () => {
     [
       'computer_20251124',
       'computer',
-      ['action', 'coordinate', 'duration', 'region', 'scroll_amount', 'scroll_direction', 'start_coordinate', 'text'],
+      ['action', 'coordinate', 'duration', 'scroll_amount', 'scroll_direction', 'start_coordinate', 'text'],
     ],
   ])('that a client runs are shown as functions: %s', (type, name, fields) => {
     const [shown] = read({ tools: [{ type, name, display_width_px: 1024, display_height_px: 768 }] }).tools;
     expect(shown?.name).toBe(name);
     expect(Object.keys(shown?.parameters?.['properties'] ?? {}).toSorted()).toEqual(fields);
+  });
+
+  it('that a client runs can zoom where the client says so', () => {
+    const zooming = (more: object) => {
+      const [shown] = read({ tools: [{ type: 'computer_20251124', name: 'computer', ...more }] }).tools;
+      return JSON.stringify(shown).includes('"zoom"');
+    };
+    expect([zooming({}), zooming({ enable_zoom: false }), zooming({ enable_zoom: true })]).toEqual([
+      false,
+      false,
+      true,
+    ]);
   });
 
   it('that see a screen are told its size', () => {
@@ -410,6 +475,29 @@ describe('a messages request is refused with the path of the field at fault', ()
       'a tool that the service would run',
       { tools: [{ type: 'code_execution_20250825', name: 'c' }] },
       'tools[0].type: code_execution_20250825 is a tool that the service would run, and it is not offered here',
+    ],
+    [
+      'a set of tools',
+      { tools: [{ type: 'computer_toolset_20260801' }] },
+      'tools[0].type: computer_toolset_20260801 is a set of tools that is not offered here: send its tools as functions',
+    ],
+    [
+      'a search for tools that the service would run',
+      { tools: [{ type: 'tool_search_tool_bm25', name: 't' }] },
+      'tools[0].type: tool_search_tool_bm25 is a tool that the service would run, and it is not offered here',
+    ],
+    [
+      'a tool of an MCP server that is added in the middle',
+      saying(user(text('a')), {
+        role: 'system',
+        content: [{ type: 'tool_addition', tool: { type: 'mcp_tool_reference' } }],
+      }),
+      'messages[1].content[0].tool.type: tools of MCP servers are not run here',
+    ],
+    [
+      'a conversation that was shortened elsewhere',
+      saying(assistant({ type: 'compaction', content: 'x' })),
+      'messages[0].content[0].type: conversations that another service has shortened are not supported',
     ],
     ['a tool of no known kind', { tools: [{ type: 'telepathy', name: 'c' }] }, 'tools[0].type: expected custom, '],
     [

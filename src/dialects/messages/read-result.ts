@@ -30,6 +30,13 @@ export function readFinding({ title, source, content }: SearchFindingBlock): Tex
   return textPart(`${title} (${source})\n\n${content.map(({ text }) => text).join('')}`);
 }
 
+/** Parts of several blocks, in their order. Documents and findings are paragraphs of their own: a question would run into them. */
+export function joinBlocks(blocks: readonly { readonly parts: readonly Part[]; readonly isApart: boolean }[]): Part[] {
+  return blocks.flatMap(({ parts, isApart }, at) =>
+    at > 0 && (isApart || blocks[at - 1]?.isApart === true) ? [textPart('\n\n'), ...parts] : parts,
+  );
+}
+
 /** What a model is told in place of something that it cannot read. */
 const notRead = (what: string): string => `[${what} stood here. This model cannot read it.]`;
 
@@ -63,6 +70,11 @@ function readBlock(block: ResultBlock): readonly Part[] {
   }
 }
 
+const readApart = (block: ResultBlock) => ({
+  parts: readBlock(block),
+  isApart: block.type === 'document' || block.type === 'search_result',
+});
+
 /** What a model reads of a failed call: engines have no field for it. */
 const failedText = (text: string): string =>
   text === '' || /^\W*error\b/i.test(text) ? text || 'Error' : `Error: ${text}`;
@@ -72,7 +84,7 @@ export function readResult({ tool_use_id: toolCallId, content, is_error: failed 
   readonly message: Message;
   readonly images: readonly Part[];
 } {
-  const parts = typeof content === 'string' ? [textPart(content)] : (content ?? []).flatMap(readBlock);
+  const parts = typeof content === 'string' ? [textPart(content)] : joinBlocks((content ?? []).map(readApart));
   const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
   const images = parts.filter((part) => part.type === 'image');
   const said = text === '' && images.length > 0 ? 'The result is shown in the next message.' : text;

@@ -56,17 +56,46 @@ function namedIn(messages: MessagesBody['messages']): ReadonlySet<string> {
   return names;
 }
 
+/** The tools of a body at the end of its conversation, and the names that system turns have brought up. */
+interface ToolsInEffect {
+  readonly tools: readonly WireTool[];
+  readonly added: ReadonlySet<string>;
+}
+
+/** Engines have one list of tools for the whole conversation: what system turns have added and taken away is done to that. */
+function toolsInEffect({ tools, messages }: Pick<MessagesBody, 'tools' | 'messages'>): ToolsInEffect {
+  const own = tools ?? [];
+  const changes = messages.flatMap(({ role, content }) =>
+    role !== 'system' || typeof content === 'string' ? [] : content.filter((block) => block.type !== 'text'),
+  );
+  if (changes.length === 0) return { tools: own, added: new Set() };
+  const defined: WireTool[] = [];
+  const added = new Set<string>();
+  const removed = new Set<string>();
+  for (const { type, tool } of changes) {
+    const name = tool.type === 'tool_definition' ? tool.definition.name : tool.name;
+    if (tool.type === 'tool_definition') defined.push(tool.definition);
+    const [into, outOf] = type === 'tool_addition' ? [added, removed] : [removed, added];
+    into.add(name);
+    outOf.delete(name);
+  }
+  // Of two definitions of one name the later one counts.
+  const latest = new Map(defined.map((tool) => [tool.name, tool]));
+  const all = [...own.filter(({ name }) => !latest.has(name)), ...latest.values()];
+  return { tools: all.filter(({ name }) => !removed.has(name)), added };
+}
+
 /**
  * The tools that a model is shown: all but those that wait to be found. One that nothing in the conversation has named yet is left
  * out, which keeps the prompt short; the client's own tool search brings it in.
  */
 function shown(body: Pick<MessagesBody, 'tools' | 'messages' | 'tool_choice'>): readonly WireTool[] {
-  const tools = body.tools ?? [];
+  const { tools, added } = toolsInEffect(body);
   const waits = (tool: WireTool): boolean => 'defer_loading' in tool && tool.defer_loading === true;
   if (!tools.some(waits)) return tools;
   const forced = body.tool_choice?.type === 'tool' ? body.tool_choice.name : undefined;
   const named = namedIn(body.messages);
-  return tools.filter((tool) => !waits(tool) || named.has(tool.name) || tool.name === forced);
+  return tools.filter((tool) => !waits(tool) || added.has(tool.name) || named.has(tool.name) || tool.name === forced);
 }
 
 /**
@@ -74,7 +103,7 @@ function shown(body: Pick<MessagesBody, 'tools' | 'messages' | 'tool_choice'>): 
  * function of that name besides (service specification §7.2).
  */
 export function readTools(body: Pick<MessagesBody, 'tools' | 'messages' | 'tool_choice'>, citing: Citing): ReadTools {
-  const all = body.tools ?? [];
+  const all = toolsInEffect(body).tools;
   const searches = all.filter(isSearch).map(readSearch);
   const [webSearch] = searches;
   const wire = shown(body);

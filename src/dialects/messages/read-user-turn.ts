@@ -1,7 +1,7 @@
 import type { Message } from '../../core/request.ts';
 import { contentOf, type Part, textPart } from '../content.ts';
 import type { UserBlock } from './content-blocks.ts';
-import { readDocument, readFinding, readImage, readResult } from './read-result.ts';
+import { joinBlocks, readDocument, readFinding, readImage, readResult } from './read-result.ts';
 
 /**
  * Reads the blocks of a user's turn: the answers of tools first, as engines want them right after the calls, then the images among
@@ -10,20 +10,20 @@ import { readDocument, readFinding, readImage, readResult } from './read-result.
 export function readUserTurn(blocks: readonly UserBlock[]): readonly Message[] {
   const results: Message[] = [];
   const images: Part[] = [];
-  const said: Part[] = [];
+  const said: { readonly parts: readonly Part[]; readonly isApart: boolean }[] = [];
   for (const block of blocks) {
     switch (block.type) {
       case 'text':
-        said.push(textPart(block.text));
+        said.push({ parts: [textPart(block.text)], isApart: false });
         break;
       case 'image':
-        said.push(readImage(block));
+        said.push({ parts: [readImage(block)], isApart: false });
         break;
       case 'document':
-        said.push(...readDocument(block));
+        said.push({ parts: readDocument(block), isApart: true });
         break;
       case 'search_result':
-        said.push(readFinding(block));
+        said.push({ parts: [readFinding(block)], isApart: true });
         break;
       case 'tool_result': {
         const read = readResult(block);
@@ -33,6 +33,7 @@ export function readUserTurn(blocks: readonly UserBlock[]): readonly Message[] {
       }
     }
   }
-  const parts = [...images, ...said];
+  const shown = images.length === 0 ? [] : [{ parts: images, isApart: true }];
+  const parts = joinBlocks([...shown, ...said]);
   return parts.length === 0 ? results : [...results, { role: 'user', content: contentOf(parts) }];
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf } from '../first-fault.ts';
 import { jsonObject } from '../json-object.ts';
-import { assistantBlocks, systemBlocks, userBlocks } from './content-blocks.ts';
+import { assistantBlocks, systemBlocks, systemTurnBlocks, userBlocks } from './content-blocks.ts';
 import { reasoningFields } from './read-reasoning.ts';
 import { tool } from './tool-schema.ts';
 
@@ -12,7 +12,15 @@ import { tool } from './tool-schema.ts';
 const message = z.discriminatedUnion('role', [
   z.object({ role: z.literal('user'), content: z.union([z.string(), userBlocks]) }),
   z.object({ role: z.literal('assistant'), content: z.union([z.string(), assistantBlocks]) }),
-  z.object({ role: z.literal('system'), content: z.union([z.string(), systemBlocks]) }),
+  z.object({
+    role: z.literal('system'),
+    // One that only changes settings of its turn has no content.
+    content: z
+      .union([z.string(), systemTurnBlocks])
+      .nullish()
+      .transform((content) => content ?? ''),
+    clear_at: z.string().nullish().catch(null),
+  }),
 ]);
 
 const toolChoice = z.discriminatedUnion('type', [

@@ -27,6 +27,7 @@ const clientTool = z.object({
   name: z.string().min(1),
   display_width_px: side.nullish(),
   display_height_px: side.nullish(),
+  enable_zoom: z.boolean().nullish(),
 });
 
 const sites = listOf(
@@ -73,17 +74,21 @@ function readTyped(type: string, value: unknown) {
     const wanted = z.literal(known.name, `expected ${known.name} with type ${type}`);
     return clientTool
       .extend({ name: wanted })
-      .transform((tool) => ({ ...tool, known }))
+      .transform((tool) => ({ ...tool, known: tool.enable_zoom === true ? (known.zooming ?? known) : known }))
       .safeParse(value);
   }
   return undefined;
 }
 
 /** Why a type is refused. */
-const refusalOf = (type: string): string =>
-  /_\d{8}$|^mcp_toolset$/.test(type)
-    ? `${type} is a tool that the service would run, and it is not offered here`
-    : 'expected custom, web_search_<date>, or a tool that the client runs: bash, text_editor, memory or computer with its date';
+function refusalOf(type: string): string {
+  // The calls of a set's tools name the set, too: no function of that name would be one of theirs.
+  if (/^[a-z]+_toolset_\d{8}$/.test(type))
+    return `${type} is a set of tools that is not offered here: send its tools as functions`;
+  if (/_\d{8}$|^mcp_toolset$|^tool_search_tool_/.test(type))
+    return `${type} is a tool that the service would run, and it is not offered here`;
+  return 'expected custom, web_search_<date>, or a tool that the client runs: bash, text_editor, memory or computer with its date';
+}
 
 /** A tool, read as what its type says: in a union the faults of one kind would hide behind those of the other. */
 export const tool = z.unknown().transform((value, context): FunctionTool | SearchTool | ClientToolAsk => {
