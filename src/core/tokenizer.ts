@@ -79,8 +79,6 @@ export interface Tokenizers {
   readonly countPrompt: (path: string, prompt: Prompt, options: PromptCountOptions) => Promise<PromptCount>;
   /** Tokens of an answer's text; undefined when it cannot be counted. Never rejects. */
   readonly countText: (path: string, text: string) => Promise<number | undefined>;
-  /** Forgets what was loaded, so that the next use reads the folders anew. */
-  readonly reload: () => void;
   readonly close: () => Promise<void>;
 }
 

@@ -6,8 +6,6 @@ const serviceMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ready'), opsPort: z.int(), adminPort: z.int().optional() }),
   /** It is about to end, for a reason the operator must read. */
   z.object({ type: z.literal('fatal'), message: z.string() }),
-  /** Something the operator should read while it goes on. */
-  z.object({ type: z.literal('notice'), message: z.string() }),
   /** The answer to `ping`. */
   z.object({ type: z.literal('alive') }),
 ]);

@@ -82,9 +82,6 @@ export function launchService(launch: ServiceLaunch): Launched {
           // What it has open may keep it alive, and while it lives nobody starts it again.
           void child.stop(lastWordsMs);
           return;
-        case 'notice':
-          launch.report(message.message);
-          return;
         case 'alive':
           onAlive(true);
           return;

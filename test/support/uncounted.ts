@@ -9,6 +9,5 @@ export const noTokenizers: Tokenizers = {
   boundsOf: () => undefined,
   countPrompt: uncounted,
   countText: () => Promise.resolve(undefined),
-  reload: () => undefined,
   close: () => Promise.resolve(),
 };

@@ -75,15 +75,6 @@ it('outlives a template that never ends', async () => {
   expect(await made.countPrompt('endless', says('a'), all)).toEqual({ kind: 'counted', tokens: 1 });
 });
 
-it('reads the folder anew after reload', async () => {
-  const made = start();
-  await made.load('chatml');
-  writeFileSync(join(root, 'chatml', 'chat_template.jinja'), 'x');
-  made.reload();
-  expect(made.boundsOf('chatml')).toBeUndefined();
-  expect(await made.countPrompt('chatml', says('a'), all)).toEqual({ kind: 'counted', tokens: 1 });
-});
-
 it('answers unknown once it is closed', async () => {
   const made = start();
   await made.close();

@@ -91,10 +91,6 @@ export function startTokenizers(options: TokenizersOptions): Tokenizers {
       const answer = await ask({ kind: 'text', path, text });
       return answer?.kind === 'text' ? answer.tokens : undefined;
     },
-    reload: () => {
-      bounds.clear();
-      worker?.postMessage({ kind: 'reload' });
-    },
     close: async () => {
       closed = true;
       await worker?.terminate();

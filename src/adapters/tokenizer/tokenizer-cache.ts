@@ -1,10 +1,9 @@
 import { type LoadedTokenizer, loadTokenizer } from './loaded-tokenizer.ts';
 
-/** Loads each folder once; a broken one stays broken until `clear`. */
+/** Loads each folder once; a broken one stays broken until the process ends. */
 export interface TokenizerCache {
   /** Rejects with a `BrokenTokenizer`. */
   readonly get: (path: string) => Promise<LoadedTokenizer>;
-  readonly clear: () => void;
 }
 
 export function createTokenizerCache(options: { readonly root: string; readonly now: () => number }): TokenizerCache {
@@ -17,6 +16,5 @@ export function createTokenizerCache(options: { readonly root: string; readonly 
       loaded.set(path, loading);
       return loading;
     },
-    clear: () => loaded.clear(),
   };
 }

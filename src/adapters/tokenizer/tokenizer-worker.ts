@@ -90,7 +90,4 @@ async function begin(task: TokenizerTask): Promise<void> {
   }
 }
 
-parentPort?.on('message', (task: TokenizerTask | { readonly kind: 'reload' }) => {
-  if (task.kind === 'reload') cache.clear();
-  else void begin(task);
-});
+parentPort?.on('message', (task: TokenizerTask) => void begin(task));
