@@ -59,6 +59,8 @@ export default defineConfig({
           include: ['test/kube/**/*.test.ts'],
           globalSetup: 'test/support/kube/for-suite.ts',
           ...withProcesses,
+          // Its files mostly wait for leases and time-outs.
+          fileParallelism: true,
         },
       },
     ],
