@@ -8,7 +8,7 @@ export function modelId(shape: AnswerShape): string {
 }
 
 /**
- * Writes a manifest folder with one backend and one priced model per shape (design §4). The backends are one
+ * Writes a manifest folder with one backend and one priced model per shape (docs/custom-resources.md). The backends are one
  * engine's process under different paths. The objects are JSON, which is YAML too.
  */
 export async function writeManifests(

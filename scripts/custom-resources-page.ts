@@ -164,7 +164,7 @@ spec:
   reasoning: {mode: Optional, efforts: [low, medium, high]}
   tokenizer: {path: qwen3-8b}
   serviceLevel: {minAvailability: "0.99"}
-  hedging: {mode: "Off"}
+  hedging: {mode: Disabled}
   routes:
   - {backend: vllm-a, upstreamModel: Qwen/Qwen3-8B}
 \`\`\``;
@@ -186,7 +186,7 @@ kubectl explain model.spec.routes     # this page, in the terminal
 
 ${example}
 
-- Write \`"Off"\` in quotes: kubectl reads YAML 1.1, in which a bare \`Off\` is false. Prices are in quotes too, so that no reader rounds them.
+- Prices are in quotes, so that no reader rounds them.
 - An unknown field is refused by kubectl as it is (\`--validate=strict\`, its default). Whoever turns that off has it dropped in silence.
 - A field with nothing behind it (\`tls:\`) is the same as none.
 - \`routes\` are merged by \`backend\` in a server-side apply: two field managers may each own routes of their own.

@@ -2,7 +2,7 @@ import type { Dialect } from './core/dialect.ts';
 import type { RequestHead } from './core/exchange.ts';
 import { dialects } from './dialects/dialects.ts';
 
-/** What a request asks for, by its method and path (service specification §4). A query makes no difference. */
+/** What a request asks for, by its method and path (docs/reference/api.md §4). A query makes no difference. */
 export interface Endpoint {
   readonly kind: 'answer' | 'models' | 'models-preflight' | 'health' | 'unknown';
   /** The format in which its caller expects an answer, an error above all. */

@@ -6,7 +6,7 @@ import type { StructuralDefect, StructureChecker } from './core/structure.ts';
 import { type StructuredAsk, structureOf, type StructureWatch } from './dispatch/structure.ts';
 import type { StructureRetries } from './dispatch/structure-retries.ts';
 
-/** Judges the structure of one request's answers, and holds a defect against the route (service specification §4.1). */
+/** Judges the structure of one request's answers, and holds a defect against the route (docs/reference/api.md §4.1). */
 export interface Judge {
   /** Judges a whole answer, before it is relayed. Undefined: it is sound, or nobody can tell. */
   readonly whole: (events: readonly AnswerEvent[], route: Route) => Promise<StructuralDefect | undefined>;

@@ -799,7 +799,7 @@ it('keeps the snapshot of a request while it runs, and lets go of it at the end'
   expect(run.snapshots.clustersInUse()).toEqual([]);
 });
 
-describe('limits (service specification §8)', () => {
+describe('limits (docs/reference/api.md §8)', () => {
   const limitHeaders = (exchange: FakeExchange): readonly (string | undefined)[] =>
     ['limit', 'remaining', 'reset'].map((name) => header(exchange, `x-ratelimit-${name}-requests`));
   const answerJson = async (run: Run, call: number): Promise<void> =>

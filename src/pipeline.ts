@@ -203,7 +203,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       if (reason !== undefined && !wasBegun && !wasLost) throw reason;
     } finally {
       silence.stop();
-      // Whatever happened, what was begun ends in words that its client knows (service specification §7.3).
+      // Whatever happened, what was begun ends in words that its client knows (docs/reference/api.md §7.3).
       if (exchange.started()) relay.fail(reason);
     }
   }

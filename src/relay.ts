@@ -15,7 +15,7 @@ export interface Relay {
   readonly keepAlive: () => void;
   readonly finish: (bill: Bill) => void;
   /**
-   * Ends an answer that was begun and cannot be completed, in words that its client knows (service specification §7.3).
+   * Ends an answer that was begun and cannot be completed, in words that its client knows (docs/reference/api.md §7.3).
    * `reason`: what would have been answered, had nothing been sent yet.
    */
   readonly fail: (reason?: Failure) => void;

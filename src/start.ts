@@ -30,7 +30,7 @@ function report(line: string): void {
 }
 
 /**
- * `weir start`: everything on this machine with one command (design §4). Resolves to the exit code when the operator
+ * `weir start`: everything on this machine with one command (docs/reference/architecture.md §7). Resolves to the exit code when the operator
  * has ended it, or when it could not start; by then every process it started is gone.
  */
 export async function run(argv: readonly string[]): Promise<number> {

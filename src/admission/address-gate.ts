@@ -2,7 +2,7 @@ import type { AddressGate } from '../core/address-gate.ts';
 import { networkOf } from '../core/address-network.ts';
 import type { Clock } from '../core/clock.ts';
 
-/** Service specification §5, rule 5: more than 30 failures within 30 s block an address for 30 s. */
+/** docs/reference/api.md §5, rule 5: more than 30 failures within 30 s block an address for 30 s. */
 export const tolerated = 30;
 export const windowMs = 30_000;
 export const blockMs = 30_000;

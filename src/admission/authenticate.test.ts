@@ -45,7 +45,7 @@ describe('a bearer credential', () => {
   });
 });
 
-describe('authentication (service specification §5)', () => {
+describe('authentication (docs/reference/api.md §5)', () => {
   it('finds the credential of a good key by its hash', async () => {
     const lookedUp: string[] = [];
     const { credential, latest } = await attempt('Bearer sk-weir-a', credentialOf(), lookedUp);

@@ -10,7 +10,7 @@ export interface AuthenticateOptions {
   readonly looksLikeKey: (text: string) => boolean;
   /** SHA-256 of a key's text, lowercase hex. */
   readonly hashKey: (text: string) => string;
-  /** Address named to suspended callers (service specification §5). */
+  /** Address named to suspended callers (docs/reference/api.md §5). */
   readonly abuseContact: string;
 }
 
@@ -54,7 +54,7 @@ export interface Authenticated {
 /**
  * Finds who calls, from the headers alone: `keyHeaders` in the order in which a key is looked for. Throws
  * `unauthenticated` for a missing, mistyped, unknown or revoked key and `suspended` for a suspended key or workspace
- * (service specification §5).
+ * (docs/reference/api.md §5).
  */
 export async function authenticate(
   head: RequestHead,

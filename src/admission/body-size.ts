@@ -1,7 +1,7 @@
 import type { RequestHead } from '../core/exchange.ts';
 import { Failure } from '../core/failure.ts';
 
-/** Largest request body, bytes: 32 MiB (service specification §4.1.3). */
+/** Largest request body, bytes: 32 MiB (docs/reference/api.md §4.1.3). */
 export const maxBodyBytes = 33_554_432;
 
 /** Refuses a body that says it is too large before any of it is read. Throws `body_too_large`. */

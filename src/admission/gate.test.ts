@@ -17,7 +17,7 @@ function begin() {
   return { clock, gate, come, fail };
 }
 
-describe('the gate of failed authentication (service specification §5, rule 5)', () => {
+describe('the gate of failed authentication (docs/reference/api.md §5, rule 5)', () => {
   it('lets 30 failures pass, and after one more nobody from that address for 30 s, not even with a valid key', async () => {
     const { clock, gate, come, fail } = begin();
     for (let count = 0; count < 30; count += 1) expect(await fail(stranger)).toBe('unauthenticated');

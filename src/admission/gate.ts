@@ -3,7 +3,7 @@ import { Failure } from '../core/failure.ts';
 
 /**
  * Lets a request come to its authentication. Throws `rate_limited` while its address is blocked, whatever its key, and
- * tells the gate when authentication fails (service specification §5, rule 5).
+ * tells the gate when authentication fails (docs/reference/api.md §5, rule 5).
  */
 export async function throughGate<Found>(
   address: string | undefined,

@@ -9,7 +9,7 @@ import { fundsOf } from './budget.ts';
 
 /** A request within its limits. It holds a place until it is released. */
 export interface Admitted {
-  /** For its answer, if that is a success (service specification §8). */
+  /** For its answer, if that is a success (docs/reference/api.md §8). */
   readonly headers: Headers;
   /** Reserves what it is expected to cost. Throws `insufficient_funds` when those under way leave nothing by now. */
   readonly reserve: (cost: Money) => Promise<void>;

@@ -81,7 +81,7 @@ export function waitedMs(head: RequestHead, now: number): number {
 
 /**
  * Turns a new request away that the service could only serve at the cost of those under way, with a 503 that is safe to send
- * again (service specification §7.1). Throws `overloaded`. Which ones is a matter of chance, so that load ebbs and does not
+ * again (docs/reference/api.md §7.1). Throws `overloaded`. Which ones is a matter of chance, so that load ebbs and does not
  * swing. Answers under way are never touched.
  */
 export function checkLoad({ head, startedAt, openRequests }: Arrival, options: CheckLoadOptions): void {

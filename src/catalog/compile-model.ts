@@ -84,7 +84,7 @@ function assemble(spec: ModelSpec, prices: Prices, routes: readonly Route[]): Mo
     ownedBy: spec.ownedBy,
     added: unixSeconds(spec.added),
     contextLength: spec.contextLength,
-    // The catalog publishes one of exactly two lists (service specification §2.1).
+    // The catalog publishes one of exactly two lists (docs/reference/api.md §2.1).
     inputModalities: spec.inputModalities.includes('image') ? ['text', 'image'] : ['text'],
     prices,
     reasoning: { mode: spec.reasoning.mode, efforts: [...new Set(spec.reasoning.efforts)] },

@@ -11,7 +11,7 @@ export interface ModelListOptions {
   readonly searchPrice?: Money;
 }
 
-/** Not a date: strict clients want the field, and it must not move (service specification §2.1). */
+/** Not a date: strict clients want the field, and it must not move (docs/reference/api.md §2.1). */
 const created = 1_700_000_000;
 
 /** The figures move with every answer. Nobody needs them fresher, and anybody may ask for the list without a key. */

@@ -1,6 +1,6 @@
 import type { Announcement } from '../core/announcement.ts';
 
-/** A model leaves the catalog with 14 days' notice (service specification §9). */
+/** A model leaves the catalog with 14 days' notice (docs/reference/api.md §9). */
 const noticeMs = 14 * 24 * 60 * 60 * 1000;
 
 /** The finalizer that keeps a deleted Model until its notice has run. */

@@ -9,7 +9,7 @@ export function dayStart(moment: number): number {
   return Math.floor(moment / dayMs) * dayMs;
 }
 
-/** First moment of the budget's period that a moment is in, UTC (design §5): of its day, its week from Monday, its month, or of all time. */
+/** First moment of the budget's period that a moment is in, UTC (docs/reference/architecture.md §4.2): of its day, its week from Monday, its month, or of all time. */
 export function periodStart(period: BudgetPeriod, moment: number): number {
   switch (period) {
     case 'day':

@@ -2,7 +2,7 @@ import type { EngineName, ReasoningEffort } from './catalog.ts';
 import type { TagSetName } from './reasoning-tags.ts';
 import type { Message, Sampling } from './request.ts';
 
-/** An optional parameter of the chat surface. Service specification §4.1. */
+/** An optional parameter of the chat surface. docs/reference/api.md §4.1. */
 export type ParameterName = keyof Sampling;
 
 export type ToolChoiceForm = 'auto' | 'none' | 'required' | 'named';
@@ -21,7 +21,7 @@ export interface MessageForm {
   readonly images: 'sent' | 'described';
 }
 
-/** How an engine is made to go on with a partial answer, as a trailing assistant message. engines.md §5. */
+/** How an engine is made to go on with a partial answer, as a trailing assistant message. docs/reference/engines.md §5. */
 export type Continuation =
   | 'none'
   /** `continue_final_message: true`, `add_generation_prompt: false`. */
@@ -35,7 +35,7 @@ export type Continuation =
   /** No mark, and the answer repeats the partial one first. */
   | 'echo';
 
-/** What an engine honours of reasoning control. Service specification §4.1.1. */
+/** What an engine honours of reasoning control. docs/reference/api.md §4.1.1. */
 export interface ReasoningControl {
   /** Whether it can be turned off. */
   readonly off: boolean;

@@ -87,7 +87,7 @@ export interface Route {
 
 export type ReasoningEffort = 'low' | 'medium' | 'high' | 'max';
 
-/** An entry of the catalog, compiled. Service specification §2.1. */
+/** An entry of the catalog, compiled. docs/reference/api.md §2.1. */
 export interface Model {
   /** Lowercase `<org>/<model>`. */
   readonly id: string;

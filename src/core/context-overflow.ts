@@ -2,7 +2,7 @@ import type { Model } from './catalog.ts';
 import { Failure } from './failure.ts';
 
 /**
- * The refusal of a prompt that does not fit the model's window together with the output cap (service specification §4.1.3).
+ * The refusal of a prompt that does not fit the model's window together with the output cap (docs/reference/api.md §4.1.3).
  * Agents shorten their conversation when they find one of a few known phrases in the message, so it holds those phrases
  * (docs/clients.md).
  */

@@ -4,7 +4,7 @@ import type { Request } from './request.ts';
 import type { Bill } from './usage.ts';
 import type { SearchSeal } from './web-search.ts';
 
-/** Where callers ask: one wire format each, over the same accounts, models and prices (service specification §1). */
+/** Where callers ask: one wire format each, over the same accounts, models and prices (docs/reference/api.md §1). */
 export type Surface = 'chat' | 'messages';
 
 /** A header in which a key may come. */
@@ -30,7 +30,7 @@ export interface StreamWriter {
   readonly keepAlive: () => string;
   /** The end of a whole answer. */
   readonly finish: (bill: Bill) => string;
-  /** The end of an interrupted answer, in words that its client knows (service specification §7.3). */
+  /** The end of an interrupted answer, in words that its client knows (docs/reference/api.md §7.3). */
   readonly fail: (failure: Failure) => string;
 }
 
@@ -62,6 +62,6 @@ export interface Dialect {
   readonly readRequest: (body: unknown, options?: ReadOptions) => Request;
   readonly createStreamWriter: (identity: AnswerIdentity, asked: AskedAnswer) => StreamWriter;
   readonly createJsonWriter: (identity: AnswerIdentity, asked: AskedAnswer) => JsonWriter;
-  /** The envelope of a failure before the answer (service specification §2.5). */
+  /** The envelope of a failure before the answer (docs/reference/api.md §2.5). */
   readonly writeError: (failure: Failure) => string;
 }

@@ -21,12 +21,12 @@ describe('the table of failures', () => {
     for (const { meaning } of documented) expect(meaning).toMatch(/\.$/);
   });
 
-  it('never answers 500 or 504 (service specification §7.1)', () => {
+  it('never answers 500 or 504 (docs/reference/api.md §7.1)', () => {
     expect(codes.map((code) => failures[code].status)).not.toEqual(expect.arrayContaining([500]));
     expect(codes.map((code) => failures[code].status)).not.toEqual(expect.arrayContaining([504]));
   });
 
-  it('shows a code exactly where the specification names one (§7.1 to §7.3)', () => {
+  it('shows a code exactly where docs/reference/api.md §7.2 and docs/reference/api.md §7.3 name one', () => {
     const named = [
       ...['model_not_found', 'variant_not_supported', 'web_search_name_reserved', 'web_search_unavailable'],
       ...['modality_not_supported', 'context_length_exceeded', 'reasoning_not_disableable', 'tools_not_supported'],

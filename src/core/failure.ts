@@ -9,7 +9,7 @@ interface FailureRow {
   readonly status: number;
   /** `error.type` of the envelope. */
   readonly type: 'invalid_request_error' | 'service_error';
-  /** Whether `error.code` is shown to the caller (service specification §7). */
+  /** Whether `error.code` is shown to the caller (docs/reference/api.md §7). */
   readonly shown: boolean;
   readonly blame: Blame;
 }
@@ -18,7 +18,7 @@ const refused = { status: 400, type: 'invalid_request_error', blame: 'caller' } 
 const limited = { type: 'service_error', shown: false, blame: 'caller' } as const;
 
 /**
- * Every way a request can fail, one row each (service specification §7).
+ * Every way a request can fail, one row each (docs/reference/api.md §7).
  * The documentation's table is compared with this one by a test.
  */
 export const failures = {
@@ -83,7 +83,7 @@ export class Failure extends Error {
   }
 }
 
-/** The error object of the envelope (service specification §2.5). */
+/** The error object of the envelope (docs/reference/api.md §2.5). */
 export interface ErrorBody {
   readonly message: string;
   readonly type: string;

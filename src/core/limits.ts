@@ -35,7 +35,7 @@ export interface UnderWay {
 export type Shortage = 'balance' | 'budget';
 export type LimitName = 'rate' | 'concurrency' | Shortage;
 
-/** The first limit that refuses a request, in the order of refusals (design §5); undefined when it is admitted. */
+/** The first limit that refuses a request, in the order of refusals (docs/reference/architecture.md §2.2); undefined when it is admitted. */
 export function refusedBy(ask: LimitsAsk, load: UnderWay): LimitName | undefined {
   if (!hasToken(load.fullInMs, ask)) return 'rate';
   if (load.inFlight >= ask.maxInFlight) return 'concurrency';

@@ -1,4 +1,4 @@
-/** What was measured of a model lately, as the catalog publishes it. Service specification §2.1. */
+/** What was measured of a model lately, as the catalog publishes it. docs/reference/api.md §2.1. */
 export interface PerformanceFigure {
   /** Median of delivered output tokens per second. */
   readonly tokensPerSecondP50: number;

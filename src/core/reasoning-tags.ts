@@ -1,5 +1,5 @@
 /**
- * How reasoning stands inside an answer's text (engines.md §3). No tag of a set may be the beginning of another tag that
+ * How reasoning stands inside an answer's text (docs/reference/engines.md §3). No tag of a set may be the beginning of another tag that
  * is looked for at the same place.
  */
 export interface TagSet {

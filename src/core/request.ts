@@ -68,7 +68,7 @@ export interface CallForm {
   readonly functionCall: boolean;
 }
 
-/** What the caller asked of reasoning. Omitted: on, at the deepest setting (service specification §4.1.1). */
+/** What the caller asked of reasoning. Omitted: on, at the deepest setting (docs/reference/api.md §4.1.1). */
 export interface ReasoningAsk {
   readonly enabled: boolean;
   readonly effort?: ReasoningEffort;

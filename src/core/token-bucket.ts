@@ -9,7 +9,7 @@ export interface BucketSize {
   readonly burst: number;
 }
 
-/** What a caller is told about its bucket (service specification §8). */
+/** What a caller is told about its bucket (docs/reference/api.md §8). */
 export interface RateStanding {
   /** Sustained requests per second. */
   readonly limit: number;

@@ -2,7 +2,7 @@ import type { Money } from './money.ts';
 
 /**
  * Token counts of one answer. Absent is not zero: a count that nobody reported is undefined.
- * Service specification §2.4.
+ * docs/reference/api.md §2.4.
  */
 export interface Usage {
   readonly promptTokens: number;

@@ -44,7 +44,7 @@ export interface SealedSource {
   readonly pageAge?: string;
 }
 
-/** Why a search brought nothing. These are part of a good answer, in the messages format's words (engines.md §2). */
+/** Why a search brought nothing. These are part of a good answer, in the messages format's words (docs/reference/engines.md §2). */
 export const searchErrors = [
   'invalid_tool_input',
   'unavailable',

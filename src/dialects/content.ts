@@ -6,7 +6,7 @@ export const textPart = (text: string): TextPart => ({ type: 'text', text });
 
 const partsOf = (content: Content): readonly Part[] => (typeof content === 'string' ? [textPart(content)] : content);
 
-/** Text parts alone behave like a string, on engines that take only strings too (service specification §2.2). */
+/** Text parts alone behave like a string, on engines that take only strings too (docs/reference/api.md §2.2). */
 export function contentOf(parts: readonly Part[]): Content {
   return parts.every((part) => part.type === 'text') ? parts.map((part) => part.text).join('') : parts;
 }

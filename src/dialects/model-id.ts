@@ -1,8 +1,8 @@
 import { Failure } from '../core/failure.ts';
 
 /**
- * Splits a model id from its suffix: `:nitro` and `:floor` mean nothing here, any other is not offered (service
- * specification §1). Throws `variant_not_supported`.
+ * Splits a model id from its suffix: `:nitro` and `:floor` mean nothing here, any other is not offered
+ * (docs/reference/api.md §1, rule 9). Throws `variant_not_supported`.
  */
 export function readModelId(text: string): string {
   const [id = '', ...suffixes] = text.toLowerCase().split(':');

@@ -16,7 +16,7 @@ function beginsAlike(one: string, other: string): boolean {
 /**
  * Joins an answer that an engine continues from its partial text. Reasoning that comes before the first text is held back:
  * with text after it, or when it begins as the delivered trace did, the engine has reasoned anew, which the caller need not see;
- * else it has filed the rest of the text in the wrong place (engines.md §5).
+ * else it has filed the rest of the text in the wrong place (docs/reference/engines.md §5).
  */
 export function continueText(seam: Seam, delivered: Pick<DeliveredChoice, 'reasoning' | 'text'>): Join {
   const held = holdPieces(seam);

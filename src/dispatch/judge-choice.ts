@@ -33,7 +33,7 @@ const defect = (detail: string): StructureVerdict => ({ kind: 'defective', detai
 
 /**
  * Whether a choice says all it had to say. One that was cut by the caller's own cap or stop sequence, filtered, or is a
- * refusal is relayed as it is (service specification §4.1, §7.4): nobody promised that half an object parses.
+ * refusal is relayed as it is (docs/reference/api.md §4.1, §7.4): nobody promised that half an object parses.
  */
 function isJudged(choice: CollectedChoice, { hasStops }: StructureWanted): boolean {
   const { finish, refused, calls, text } = choice;

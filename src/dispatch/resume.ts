@@ -31,7 +31,7 @@ export interface Resumption {
 }
 
 /**
- * How a choice that broke off is asked for again on a route (design §5, mid-stream failover); undefined when the route cannot
+ * How a choice that broke off is asked for again on a route (docs/reference/architecture.md §2.3); undefined when the route cannot
  * go on with it. `cap`: the caller's, tokens, more than have been delivered. `isJson`: the text has to be JSON.
  */
 export function resumeOn(

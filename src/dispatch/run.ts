@@ -101,7 +101,7 @@ interface Broken {
 
 /**
  * Serves a plan: tries its routes in order, hedges, and when one breaks off in the middle of a stream, has another go on with
- * each choice that has not ended (design §5).
+ * each choice that has not ended (docs/reference/architecture.md §2.3).
  */
 export function dispatch(options: DispatchOptions): Dispatch {
   const { plan, asked, signal, health } = options;

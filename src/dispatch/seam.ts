@@ -46,7 +46,7 @@ function repeatsOf(partial: string, { echoes }: { readonly echoes: boolean }): r
 
 /**
  * Joins text. Some engines repeat the partial text (`echoes`: this one is known to), some models their last words
- * (engines.md §5): both are taken off, whatever else they say is new.
+ * (docs/reference/engines.md §5): both are taken off, whatever else they say is new.
  */
 export function createTextSeam(partial: string, options: { readonly echoes: boolean }): Seam {
   const repeats = repeatsOf(partial, options);

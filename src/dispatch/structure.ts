@@ -54,7 +54,7 @@ function merge(findings: readonly Finding[]): StructureFindings {
 }
 
 /**
- * The watch over an answer's structure (service specification §4.1: response_format, tools). Undefined when the request
+ * The watch over an answer's structure (docs/reference/api.md §4.1: response_format, tools). Undefined when the request
  * asks for none.
  */
 export function structureOf(

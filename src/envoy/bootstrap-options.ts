@@ -20,7 +20,7 @@ export interface BootstrapOptions {
   readonly trustedHops: number;
   /** Requests per client address on every path. Default 5,000 a second, burst 10,000. */
   readonly flood?: { readonly perSecond: number; readonly burst: number };
-  /** `GET /v1/models` per client address (service specification §8). Default 60 a minute, burst 120. */
+  /** `GET /v1/models` per client address (docs/reference/api.md §8). Default 60 a minute, burst 120. */
   readonly models?: { readonly perMinute: number; readonly burst: number };
   /** Limits of one caller's connections; none by default. With some, the module must be in the run folder before Envoy starts. */
   readonly connections?: ConnectionLimits;

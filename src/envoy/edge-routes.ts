@@ -4,7 +4,7 @@ import type { Json, JsonObject } from './typed.ts';
 
 export const extprocFilter = 'weir.service';
 
-/** Every path and method of the surface (service specification §4). Query strings do not matter. */
+/** Every path and method of the surface (docs/reference/api.md §4). Query strings do not matter. */
 const served = [
   { method: { exact: 'POST' }, path: '/v1/chat/completions' },
   { method: { exact: 'POST' }, path: '/v1/messages' },

@@ -3,7 +3,7 @@ import { type Json, type JsonObject, typed } from './typed.ts';
 interface OwnReply {
   /** Statuses Envoy would send. */
   readonly from: readonly number[];
-  /** Status the contract has for them (service specification §7.1). */
+  /** Status the contract has for them (docs/reference/api.md §7.1). */
   readonly status: number;
   readonly type: 'invalid_request_error' | 'service_error';
   readonly message: string;
@@ -39,7 +39,7 @@ const away: OwnReply = {
   message: 'The service cannot take this request right now. It is safe to retry.',
 };
 
-/** Service specification §7.1: the one error that is not in the envelope. */
+/** docs/reference/api.md §7.1: the one error that is not in the envelope. */
 const tooLarge: JsonObject = {
   filter: statusIs('EQ', 413),
   status_code: 413,

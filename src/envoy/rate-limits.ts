@@ -26,7 +26,7 @@ export function modelsLimitFilter(): JsonObject {
   return extension(modelsFilter, localRateLimit, { stat_prefix: 'models' });
 }
 
-/** Per-route part of the catalog's limit (service specification §8). */
+/** Per-route part of the catalog's limit (docs/reference/api.md §8). */
 export function modelsLimit(limit: { readonly perMinute: number; readonly burst: number }): JsonObject {
   const divisor = greatestCommonDivisor(limit.perMinute, 60);
   return typed(localRateLimit, {

@@ -11,7 +11,7 @@ export interface ContextOptions {
 }
 
 /**
- * Refuses a prompt that does not fit the model's window together with the output cap (service specification §4.1.3).
+ * Refuses a prompt that does not fit the model's window together with the output cap (docs/reference/api.md §4.1.3).
  * Most requests are let through by their size alone; the others are counted exactly. A model without a tokenizer, or
  * whose tokenizer cannot tell, leaves it to the engine.
  */

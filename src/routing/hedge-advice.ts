@@ -24,7 +24,7 @@ export interface HedgeAsk {
 }
 
 /**
- * After how much silence a second attempt is worth its cost (design §5, "off under load"): nineteen in twenty of
+ * After how much silence a second attempt is worth its cost (docs/reference/architecture.md §2.3): nineteen in twenty of
  * this route's answers would have begun by then. Undefined where no other route has room, or all of them together are busy.
  */
 export function hedgeAdvice(health: RouteHealth, { now, stream, others }: HedgeAsk): HedgeAdvice | undefined {

@@ -14,7 +14,7 @@ export interface Need {
   readonly met: (capabilities: Capabilities) => boolean;
 }
 
-/** Parameters whose absence a caller would notice: a route that lacks one cannot serve the request (§4.1). */
+/** Parameters whose absence a caller would notice: a route that lacks one cannot serve the request (docs/reference/api.md §4.1). */
 export const demandable: readonly ParameterName[] = [
   ...(['stop', 'seed', 'n', 'logprobs', 'top_logprobs', 'logit_bias'] as const),
   ...(['frequency_penalty', 'presence_penalty', 'parallel_tool_calls'] as const),

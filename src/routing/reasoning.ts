@@ -27,7 +27,7 @@ function clamp(asked: ReasoningEffort, supported: readonly ReasoningEffort[]): R
 }
 
 /**
- * What reasoning comes to on a route (service specification §4.1.1): omitted is the deepest the route provably honours,
+ * What reasoning comes to on a route (docs/reference/api.md §4.1.1): omitted is the deepest the route provably honours,
  * a level is clamped to what it knows, a budget is its own or becomes a level. Undefined for a model that does not
  * reason: there is nothing to say. `impossible` where it would have to be off and cannot be.
  */

@@ -15,11 +15,11 @@ interface BillingRow {
 }
 
 /**
- * What is billed (service specification §1, §7.3, §7.5; design §5). Whatever else was tried, lost hedges and failed or
+ * What is billed (docs/reference/api.md §1, §7.3, §7.5; docs/reference/architecture.md §4.1). Whatever else was tried, lost hedges and failed or
  * rejected attempts, is not in the count to begin with.
  */
 export const billing: Readonly<Record<Ending, BillingRow>> = {
-  // A refusal by the model is an ordinary answer (service specification §7.4).
+  // A refusal by the model is an ordinary answer (docs/reference/api.md §7.4).
   completed: { input: 'billed', output: 'reported', searches: 'billed' },
   // Before the first byte, in mid-stream, or after the last delta but before the usage: leaving early saves nothing that was made.
   cancelled: { input: 'billed', output: 'delivered', searches: 'billed' },

@@ -19,7 +19,7 @@ export interface ExactMeter extends Pick<Meter, 'take' | 'soFar'> {
 const maxKept = 8 * 1024 * 1024;
 
 /**
- * A meter that lets the model's tokenizer count what no engine reported (design §5): the text delivered since the last
+ * A meter that lets the model's tokenizer count what no engine reported (docs/reference/architecture.md §4.1): the text delivered since the last
  * report is kept, in memory only, and counted when the bill is made.
  */
 export function createExactMeter(promptEstimate: number, counters: TokenCounters | undefined): ExactMeter {

@@ -23,7 +23,7 @@ function billed(kind: Parameters<ReturnType<typeof createMeter>['bill']>[0], ...
 
 const none = { promptTokens: 0, completionTokens: 0 };
 
-describe('what is billed (design §5)', () => {
+describe('what is billed (docs/reference/architecture.md §4.1)', () => {
   it('completed: what the engine reported', () => {
     expect(billed('completed', [text(), text(), finish, usage(told)])).toEqual({ usage: told, countedBy: 'engine' });
   });

@@ -13,7 +13,7 @@ const maxKept = 4 * 1024 * 1024;
  */
 const unseenPerChoice = 12;
 
-/** Tells how much of a completion was reasoning, where the engine does not (service specification §2.4). */
+/** Tells how much of a completion was reasoning, where the engine does not (docs/reference/api.md §2.4). */
 export interface ReasoningSplit {
   readonly take: (events: readonly RelayedEvent[]) => void;
   /** The usage with its split, where one was reported or the arithmetic comes out; else the usage as it is. */

@@ -10,7 +10,7 @@ import { parseUsd, type Money } from '../core/money.ts';
 
 const workspaceName = 'demo';
 const creditUsd = '10';
-/** Service specification §8. */
+/** docs/reference/api.md §8. */
 const limits = { rate: 100, burst: 200, maxInFlight: 256 } as const;
 
 /**

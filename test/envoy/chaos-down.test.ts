@@ -60,7 +60,7 @@ interface Told {
   readonly ms: number;
 }
 
-/** Asks once; what comes is a whole answer or the error envelope of service specification §7.1. */
+/** Asks once; what comes is a whole answer or the error envelope of docs/reference/api.md §7.1. */
 async function ask(name: ModelName, stream: boolean): Promise<Told> {
   const begun = performance.now();
   const messages = [{ role: 'user', content: 'Is anybody there? [[words=3]]' }];

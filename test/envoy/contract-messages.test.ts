@@ -160,7 +160,7 @@ describe.each([false, true])('stream: %s · fields that nobody knows', (stream) 
     const { got, response, text } = await served({ stream, ...inert, other: 1 });
     expect(response.headers.get('x-service-inert-params')).toBe(Object.keys(inert).join(', '));
     for (const name of Object.keys(inert)) expect(got).not.toHaveProperty(name);
-    // The flag of another gateway changes nothing (service specification §2.4).
+    // The flag of another gateway changes nothing (docs/reference/api.md §2.4).
     expect(text.includes('"usage"')).toBe(!stream);
   });
 

@@ -147,7 +147,7 @@ test('a failure after that is told in the words of an answer that has begun, and
   expect(json.answer.text()).toMatch(/^ +\{/);
   const envelope = { error: { code: 'upstream_incomplete', type: 'service_error', message: expect.any(String) } };
   expect(JSON.parse(json.answer.text())).toEqual(envelope);
-  // The client takes a 200 for a success, which is why callers have to look at the code (service specification §7.3).
+  // The client takes a 200 for a success, which is why callers have to look at the code (docs/reference/api.md §7.3).
   expect(jsonError).toMatchObject(envelope);
 
   const free = { prompt_tokens: 0, completion_tokens: 0, attempts: 1 };

@@ -1,4 +1,4 @@
-/** A model leaves the catalog with 14 days' notice (service specification §9), whatever kubectl is told. */
+/** A model leaves the catalog with 14 days' notice (docs/reference/api.md §9), whatever kubectl is told. */
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { makeNamespace } from '../support/kube/cluster.ts';
 import { type HurriedClock, startHurriedClock } from '../support/kube/hurried-clock.ts';

@@ -107,7 +107,7 @@ function faultOfStream({ contentType, body }: ReceivedAnswer): string | undefine
 
 /**
  * What is wrong with an answer of the chat endpoint to a caller with a good key, while the engines are well: it may be
- * a whole answer, a stream, a refusal, or a 413. Undefined when nothing is. Service specification §2.3 to §2.5, §7.
+ * a whole answer, a stream, a refusal, or a 413. Undefined when nothing is. docs/reference/api.md §2.3 to §2.5, §7.
  */
 export function faultOfAnswer(answer: ReceivedAnswer): string | undefined {
   try {

@@ -76,7 +76,7 @@ function checkUsage(usage: unknown, which: string): asserts usage is Json {
 
 /**
  * Reads a messages stream as it came, without a client library, and puts the message together. Throws when it lacks what every
- * stream of this format promises (engines.md §2): named events, one `message_start` before all else, blocks that are opened, filled
+ * stream of this format promises (docs/reference/engines.md §2): named events, one `message_start` before all else, blocks that are opened, filled
  * with deltas of their own type and closed one after the other, usage that never shrinks, one `message_delta`, `message_stop` last.
  */
 export function checkMessagesStream(stream: string): CheckedStream {

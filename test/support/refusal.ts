@@ -8,7 +8,7 @@ export interface Refusal {
   readonly code: string | undefined;
 }
 
-/** Reads a 400 in the envelope of service specification §2.5; fails the test when it is anything else. */
+/** Reads a 400 in the envelope of docs/reference/api.md §2.5; fails the test when it is anything else. */
 export async function refusalOf(response: Response): Promise<Refusal> {
   const text = await response.text();
   expect([response.status, response.headers.get('content-type')], text).toEqual([400, 'application/json']);

@@ -27,7 +27,7 @@ end
  */
 const keepMs = 86_400_000;
 
-/** How long what was left after a settlement stands in for what a replica may not have read yet (design §4: within a second). */
+/** How long what was left after a settlement stands in for what a replica may not have read yet (docs/accounts.md: within a second). */
 const freshMs = 1_000;
 
 /** Remembers, by replica, what those say that are alive; what the dead said is dropped in passing. */

@@ -11,7 +11,7 @@ const wanted = `${oldestEnvoy.major}.${oldestEnvoy.minor}`;
 
 /**
  * Resolves to the path of an Envoy this program can use: `$ENVOY_PATH`, then `envoy` on PATH when new enough, then
- * the one installed earlier under the user's cache folder, else that one is installed now (design §4).
+ * the one installed earlier under the user's cache folder, else that one is installed now (docs/reference/architecture.md §7).
  * Rejects with a message for the user that says what was tried, why it failed and what the ways out are.
  */
 export async function findEnvoy(options: {

@@ -7,7 +7,7 @@ function hasUnknownEscape(pattern: string): boolean {
 }
 
 /**
- * A schema's pattern, as JSON Schema wants it (draft 2020-12 §6.4: with Unicode), else without: `[\w-.]` and `\-` are
+ * A schema's pattern, as JSON Schema 2020-12 §6.4 wants it (with Unicode), else without: `[\w-.]` and `\-` are
  * common and harmless. Throws on what another language means: `\A` would be a plain A here, and a sound answer a defect.
  */
 export function compilePattern(pattern: string): RegExp {

@@ -12,7 +12,7 @@ const maxDetail = 160;
 const options: Options = {
   // Unknown keywords and formats are somebody else's: they say nothing to us.
   strict: false,
-  // An annotation in 2020-12 (§7.2.1), and engines do not promise it.
+  // An annotation (JSON Schema 2020-12 §7.2.1), and engines do not promise it.
   validateFormats: false,
   logger: false,
   // A property named `constructor` is missing where only the prototype has one.
@@ -45,7 +45,7 @@ const drafts = {
  */
 function compilerFor(draft: AdaptedSchema['draft'], allErrors: boolean): Ajv | Ajv2020 {
   const own = { ...options, allErrors, meta: false, validateSchema: false };
-  // Draft 7 §8.3: keywords beside a `$ref` are not looked at.
+  // JSON Schema draft 7 §8.3: keywords beside a `$ref` are not looked at.
   const made = draft === '7' ? new Ajv({ ...own, ignoreKeywordsWithRef: true }) : new Ajv2020(own);
   // Draft 4's name of `$id`: refused by the library, harmless to us.
   return made.removeKeyword('id');

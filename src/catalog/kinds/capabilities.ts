@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { fields } from './fields.ts';
 import { withRules } from './rules.ts';
 
-/** Optional parameters of the chat surface that a route may or may not honour. Service specification §4.1. */
+/** Optional parameters of the chat surface that a route may or may not honour. docs/reference/api.md §4.1. */
 export const parameterNames = [
   'temperature',
   'top_p',

@@ -169,7 +169,7 @@ const modelFields = fields({
   }),
 });
 
-/** The `spec` of a Model: an entry of the catalog. Service specification §2.1. */
+/** The `spec` of a Model: an entry of the catalog. docs/reference/api.md §2.1. */
 export const modelSpec = withRules(modelFields, [
   {
     ...{ field: ['tokenizer', 'tokensPerImage'], reason: 'Forbidden' },

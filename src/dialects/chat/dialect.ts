@@ -3,7 +3,7 @@ import { readRequest } from './read-request.ts';
 import { writeError } from './write-error.ts';
 import { createJsonWriter, createStreamWriter } from './write-response.ts';
 
-/** Chat completions: `POST /v1/chat/completions` (service specification §4.1). */
+/** Chat completions: `POST /v1/chat/completions` (docs/reference/api.md §4.1). */
 export const chat: Dialect = {
   surface: 'chat',
   idPrefixes: { request: 'chatcmpl-', toolCall: 'call_' },

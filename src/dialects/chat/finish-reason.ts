@@ -36,7 +36,7 @@ export interface ChoiceContent {
 export function readFinishReason(raw: string, content: ChoiceContent): FinishReason | undefined {
   const reason = endings.get(raw.toLowerCase());
   if (reason === undefined) return undefined;
-  // Service specification §7.4: a refusal is an ordinary answer that ends in content_filter.
+  // docs/reference/api.md §7.4: a refusal is an ordinary answer that ends in content_filter.
   if (content.refused && reason !== 'length') return 'content_filter';
   if (reason === 'stop' && content.calledTools) return 'tool_calls';
   if (reason === 'tool_calls' && !content.calledTools) return 'stop';

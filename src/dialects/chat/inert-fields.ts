@@ -1,8 +1,8 @@
 import { isObject } from '../json.ts';
 
 /**
- * Fields that other gateways act on and that we accept and ignore, so that their users can tell (service specification
- * §4.1). Any other unknown field is ignored without a word.
+ * Fields that other gateways act on and that we accept and ignore, so that their users can tell
+ * (docs/reference/api.md §4.1). Any other unknown field is ignored without a word.
  */
 export const inertNames: ReadonlySet<string> = new Set([
   'provider',

@@ -7,7 +7,7 @@ type Level = z.infer<typeof level>;
 
 const budget = z.int().min(0).max(1_000_000_000);
 
-/** Every spelling of reasoning control that is accepted (service specification §4.1.1). */
+/** Every spelling of reasoning control that is accepted (docs/reference/api.md §4.1.1). */
 export const reasoningFields = {
   reasoning_effort: level.nullish(),
   reasoning: z

@@ -89,7 +89,7 @@ function readSampling(body: ChatBody): Sampling {
 }
 
 /**
- * Reads a parsed chat completions body (service specification §2.2, §4.1) into a request.
+ * Reads a parsed chat completions body (docs/reference/api.md §2.2, §4.1) into a request.
  * Throws `invalid_request` with the path of the first field at fault, or `variant_not_supported`.
  */
 export function readRequest(value: unknown): Request {

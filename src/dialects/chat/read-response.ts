@@ -30,7 +30,7 @@ const tooMuch: Fault = { kind: 'too-large', detail: 'answer over the limit' };
 const truncated: Fault = { kind: 'truncated', detail: 'ended without a finish_reason' };
 
 /**
- * Reads a streamed chat completion (engines.md §1). One malformed line alone does not end an attempt: what follows
+ * Reads a streamed chat completion (docs/reference/engines.md §1). One malformed line alone does not end an attempt: what follows
  * tells whether the stream is sound.
  */
 export function createStreamReader(options: ReadOptions): ResponseReader {

@@ -6,7 +6,7 @@ import { mergeUsage, readUsage, usageFrom, usageOf, type UsageReport } from './r
 const totals = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
 const counted = (more: Partial<Usage> = {}): Usage => ({ promptTokens: 10, completionTokens: 5, ...more });
 
-/** The shapes of engines.md §4: a chunk or whole answer, and what it says. */
+/** The shapes of docs/reference/engines.md §4: a chunk or whole answer, and what it says. */
 const rows: readonly (readonly [
   engine: string,
   answer: Readonly<Record<string, unknown>>,

@@ -20,7 +20,7 @@ const detailsOf = (usage: JsonObject, name: string): JsonObject => {
 };
 
 /**
- * Reads an engine's usage block, in any provider's shape (engines.md §4), into one. Undefined when it holds no token
+ * Reads an engine's usage block, in any provider's shape (docs/reference/engines.md §4), into one. Undefined when it holds no token
  * counts. Reasoning is folded in where an engine leaves it out of its completion.
  */
 export function readUsage(value: unknown): UsageReport | undefined {

@@ -70,7 +70,7 @@ const without = (fragment: Fragment, ...fields: readonly string[]): Fragment =>
 
 type Bend = (call: readonly Fragment[], original: Call, index: number) => readonly Fragment[];
 
-/** How engines number their calls (engines.md §6). With ids, none of these matters. */
+/** How engines number their calls (docs/reference/engines.md §6). With ids, none of these matters. */
 const numberings: Readonly<Record<string, Bend>> = {
   right: (call) => call,
   missing: (call) => call.map((each) => without(each, 'index')),

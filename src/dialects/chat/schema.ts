@@ -6,7 +6,7 @@ import { reasoningFields } from './read-reasoning.ts';
 import { textOfDataUrl } from './text-file.ts';
 
 /**
- * The chat completions request body (service specification §4.1). Unknown keys are dropped, never an error; null means
+ * The chat completions request body (docs/reference/api.md §4.1). Unknown keys are dropped, never an error; null means
  * absent, as official clients send it. Ranges are those of the public wire format.
  */
 const count = z.int().min(1).max(1_000_000_000);

@@ -78,7 +78,7 @@ function writeSampling({ sampling }: Request, { parameters, resume }: RequestTar
   return Object.fromEntries(sent.map((name) => [engine.names?.[name] ?? name, sampling[name]]));
 }
 
-/** The partial answer as the last turn, marked the way the engine wants it (engines.md §5). */
+/** The partial answer as the last turn, marked the way the engine wants it (docs/reference/engines.md §5). */
 function writePartialTurn({ mark, text, reasoning }: PartialTurn, engine: Engine): unknown {
   const turn: Message = { role: 'assistant', content: text, ...(reasoning === undefined ? {} : { reasoning }) };
   const written = writeMessage(turn, engine);

@@ -152,7 +152,7 @@ describe('a written stream', () => {
     expect(chunks.map((chunk) => chunk.choices[0]?.delta)).toEqual([{ role: 'assistant', content: '' }, {}]);
   });
 
-  it('that breaks off ends in one chunk with the error and its finish_reason (specification §7.3)', () => {
+  it('that breaks off ends in one chunk with the error and its finish_reason (docs/reference/api.md §7.3)', () => {
     const failure = new Failure('stream_interrupted', 'It broke off.', canary);
     for (const includeUsage of [true, false]) {
       const writer = createStreamWriter(identity, { includeUsage });

@@ -6,7 +6,7 @@ import type { Bill } from '../../core/usage.ts';
 import { createCallWriter } from './write-calls.ts';
 import { fieldName } from './write-error.ts';
 
-/** Usage block as JSON text. The cost is written as the exact decimal, which a float could not carry. §2.4. */
+/** Usage block as JSON text. The cost is written as the exact decimal, which a float could not carry (docs/reference/api.md §2.4). */
 export function writeUsage({ usage, cost }: Bill): string {
   const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = usage;
   const cached = cachedTokens === undefined ? '' : `,"prompt_tokens_details":{"cached_tokens":${cachedTokens}}`;
@@ -21,7 +21,7 @@ export function writeUsage({ usage, cost }: Bill): string {
 const done = 'data: [DONE]\n\n';
 
 /**
- * Writes events as chat completion chunks (engines.md §1), in the end the usage when it was asked for, and `[DONE]`: after an
+ * Writes events as chat completion chunks (docs/reference/engines.md §1), in the end the usage when it was asked for, and `[DONE]`: after an
  * error nothing else, for clients stop reading at it. Strings that do not change are built once per
  * stream.
  */
@@ -50,7 +50,7 @@ export function createStreamWriter(
       case 'refusal-delta':
         return chunk(event.choice, `{"refusal":${JSON.stringify(event.text)}}`, logprobsOf(event));
       case 'reasoning-delta': {
-        // §4.1.1: the trace stands in both fields, identical.
+        // docs/reference/api.md §4.1.1: the trace stands in both fields, identical.
         const text = JSON.stringify(event.text);
         return chunk(event.choice, `{"reasoning_content":${text},"reasoning":${text}}`);
       }

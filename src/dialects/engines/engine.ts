@@ -3,7 +3,7 @@ import type { ResponseFormat } from '../../core/request.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** One engine: what it can do, and how its requests differ from the public wire format (engines.md §3 to §7). */
+/** One engine: what it can do, and how its requests differ from the public wire format (docs/reference/engines.md §3 to §7). */
 export interface Engine {
   readonly capabilities: Capabilities;
   /** Field that carries the output cap. */

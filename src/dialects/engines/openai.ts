@@ -8,7 +8,7 @@ import {
   usualResponseFormat,
 } from './engine.ts';
 
-/** The public wire format itself, and any server that follows it to the letter. engines.md §1. */
+/** The public wire format itself, and any server that follows it to the letter. docs/reference/engines.md §1. */
 export const openai: Engine = {
   capabilities: {
     tools: bothTransports,

@@ -9,7 +9,7 @@ import {
   usualResponseFormat,
 } from './engine.ts';
 
-/** SGLang's OpenAI-compatible server. engines.md §3 to §7. */
+/** SGLang's OpenAI-compatible server. docs/reference/engines.md §3 to §7. */
 export const sglang: Engine = {
   capabilities: {
     tools: bothTransports,

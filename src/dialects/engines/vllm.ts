@@ -9,7 +9,7 @@ import {
   usualResponseFormat,
 } from './engine.ts';
 
-/** vLLM's OpenAI-compatible server, 0.16 and newer. engines.md §3 to §7. */
+/** vLLM's OpenAI-compatible server, 0.16 and newer. docs/reference/engines.md §3 to §7. */
 export const vllm: Engine = {
   capabilities: {
     tools: bothTransports,

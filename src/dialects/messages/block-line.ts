@@ -131,7 +131,7 @@ export function createBlockLine(signatureOf: (index: number) => string): BlockLi
     take: (event) => {
       switch (event.type) {
         case 'text-delta':
-        // Service specification §7.4: what a model says in refusal is its answer.
+        // docs/reference/api.md §7.4: what a model says in refusal is its answer.
         case 'refusal-delta':
           if (event.citations === undefined) addText('text', event.text);
           else append('cited-text', '{"type":"text","text":"","citations":[]}', event.citations).waiting = event.text;

@@ -6,7 +6,7 @@ import { citations, searchCall, searchResult } from './search-history.ts';
 import { tool } from './tool-schema.ts';
 
 /**
- * Blocks of a conversation (engines.md §2). Fields that are not listed, such as `cache_control`, are dropped. What no
+ * Blocks of a conversation (docs/reference/engines.md §2). Fields that are not listed, such as `cache_control`, are dropped. What no
  * open model can take is refused by name, so that nobody thinks that it was read; inside the result of a tool it is put in words.
  */
 const text = z.object({ type: z.literal('text'), text: z.string() });

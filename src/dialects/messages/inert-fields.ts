@@ -2,7 +2,7 @@ import { isObject } from '../json.ts';
 
 /**
  * Fields of this format that ask for something which no open model and no gateway of ours has: accepted and named in
- * `x-service-inert-params` (service specification §4.1). Any other unknown field is ignored without a word.
+ * `x-service-inert-params` (docs/reference/api.md §4.1). Any other unknown field is ignored without a word.
  */
 const inertNames: ReadonlySet<string> = new Set([
   'service_tier',

@@ -34,7 +34,7 @@ function messagesOf({ texts, thoughts, calls, results }: Said): readonly Message
 }
 
 /**
- * Reads the blocks of an assistant's turn. Its thinking becomes one trace, exactly as it was written (service specification §2.2):
+ * Reads the blocks of an assistant's turn. Its thinking becomes one trace, exactly as it was written (docs/reference/api.md §2.2):
  * where text stood between two parts of it, engines have no place for that. Where the service searched in the middle of the turn,
  * it becomes what it was: several calls of the model, with the results between them.
  */

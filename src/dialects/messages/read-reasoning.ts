@@ -33,7 +33,7 @@ type ReasoningBody = z.infer<z.ZodObject<typeof reasoningFields>>;
 
 /**
  * What a body asks of reasoning; undefined when it says nothing, which means the same as on the chat surface: on, at the deepest
- * setting (service specification §4.1.1). Off comes before an effort, and a budget, too.
+ * setting (docs/reference/api.md §4.1.1). Off comes before an effort, and a budget, too.
  */
 export function readReasoning({ thinking: asked, output_config: config }: ReasoningBody): ReasoningAsk | undefined {
   if (asked?.type === 'disabled') return { enabled: false };

@@ -47,7 +47,7 @@ function readSampling(body: MessagesBody): Sampling {
 }
 
 /**
- * Reads a parsed messages body (service specification §4.3) into a request. Throws `invalid_request` with the path of the first
+ * Reads a parsed messages body (docs/reference/api.md §4.3) into a request. Throws `invalid_request` with the path of the first
  * field at fault, or `variant_not_supported`, `web_search_name_reserved` and, where what searches found is sent back without `seal`,
  * `web_search_unavailable`. `metadata` is dropped: an end user's id goes nowhere.
  */

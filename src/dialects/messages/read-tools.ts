@@ -100,7 +100,7 @@ function shown(body: Pick<MessagesBody, 'tools' | 'messages' | 'tool_choice'>): 
 
 /**
  * Reads the tools. The search becomes a function tool in its place. Throws `web_search_name_reserved` when the caller has a
- * function of that name besides (service specification §7.2).
+ * function of that name besides (docs/reference/api.md §7.2).
  */
 export function readTools(body: Pick<MessagesBody, 'tools' | 'messages' | 'tool_choice'>, citing: Citing): ReadTools {
   const all = toolsInEffect(body).tools;

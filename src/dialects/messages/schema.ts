@@ -6,7 +6,7 @@ import { reasoningFields } from './read-reasoning.ts';
 import { tool } from './tool-schema.ts';
 
 /**
- * The messages request body (service specification §4.3). Unknown keys are dropped, never an error; null means absent, as some
+ * The messages request body (docs/reference/api.md §4.3). Unknown keys are dropped, never an error; null means absent, as some
  * clients send it.
  */
 const message = z.discriminatedUnion('role', [

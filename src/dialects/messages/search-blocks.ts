@@ -4,7 +4,7 @@ import { type Citation, type SearchResult, webSearchName } from '../../core/web-
 export const writeSearchCall = (id: string): string =>
   JSON.stringify({ type: 'server_tool_use', id, name: webSearchName }).slice(0, -1);
 
-/** What a search brought, whole: an error is part of a good answer (engines.md §2). */
+/** What a search brought, whole: an error is part of a good answer (docs/reference/engines.md §2). */
 export function writeSearchResult(id: string, result: SearchResult): string {
   const content =
     result.kind === 'error'

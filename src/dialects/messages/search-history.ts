@@ -3,7 +3,7 @@ import { webSearchName } from '../../core/web-search.ts';
 import { listOf } from '../first-fault.ts';
 import { jsonObject } from '../json-object.ts';
 
-/** What a web search left in a conversation, as it is sent back (engines.md §2, "Web search blocks"). */
+/** What a web search left in a conversation, as it is sent back (docs/reference/engines.md §2, "Web search blocks"). */
 export const searchCall = z.object({
   type: z.literal('server_tool_use'),
   id: z.string().min(1),

@@ -5,7 +5,7 @@ const reasons: Readonly<Record<FinishReason, string>> = {
   stop: 'end_turn',
   length: 'max_tokens',
   tool_calls: 'tool_use',
-  // Service specification §7.4: an ordinary answer.
+  // docs/reference/api.md §7.4: an ordinary answer.
   content_filter: 'refusal',
 };
 

@@ -37,7 +37,7 @@ const sites = listOf(
 
 const place = z.string().max(255);
 
-/** The web search of any version: `web_search_20250305` and later ones ask for the same (engines.md §2). */
+/** The web search of any version: `web_search_20250305` and later ones ask for the same (docs/reference/engines.md §2). */
 const searchTool = z
   .object({
     type: z.string(),

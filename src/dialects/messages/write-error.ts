@@ -9,7 +9,7 @@ const names: Partial<Readonly<Record<Feature, string>>> = {
 };
 
 /**
- * The envelope of every error (service specification §2.5), with the `type` by which this format's clients know it, before an
+ * The envelope of every error (docs/reference/api.md §2.5), with the `type` by which this format's clients know it, before an
  * answer and inside of one.
  */
 export const writeError = (failure: Failure): string =>

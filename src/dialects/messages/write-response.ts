@@ -18,7 +18,7 @@ const head = ({ id, model }: AnswerIdentity): string =>
   `"id":${JSON.stringify(id)},"type":"message","role":"assistant","model":${JSON.stringify(model)}`;
 
 /**
- * Writes events as a messages stream (engines.md §2): `message_start`, each block in turn with its deltas, `message_delta` with
+ * Writes events as a messages stream (docs/reference/engines.md §2): `message_start`, each block in turn with its deltas, `message_delta` with
  * the totals, which overwrite those of the start, and `message_stop`.
  */
 export function createStreamWriter(identity: AnswerIdentity, { sampling }: AskedAnswer): StreamWriter {

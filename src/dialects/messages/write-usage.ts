@@ -3,7 +3,7 @@ import type { Bill, Usage } from '../../core/usage.ts';
 
 /**
  * Counts as members of a JSON object, without the braces. This format counts what was read from the cache beside the input,
- * not inside of it (engines.md §2), and has cache writes, which nobody here pays for.
+ * not inside of it (docs/reference/engines.md §2), and has cache writes, which nobody here pays for.
  */
 export function writeCounts(usage: Usage): string {
   const { promptTokens, completionTokens, cachedTokens = 0, reasoningTokens, webSearches } = usage;
@@ -15,5 +15,5 @@ export function writeCounts(usage: Usage): string {
   );
 }
 
-/** Usage block as JSON text. The cost is written as the exact decimal, which a float could not carry (§2.4). */
+/** Usage block as JSON text. The cost is written as the exact decimal, which a float could not carry (docs/reference/api.md §2.4). */
 export const writeUsage = ({ usage, cost }: Bill): string => `{${writeCounts(usage)},"cost":${formatUsd(cost)}}`;

@@ -36,7 +36,7 @@ function faultOfFields(first: AskedBody, next: AskedBody): string | undefined {
 
 /**
  * What is wrong with what the spare engine was asked, compared with the request that broke: it may differ in the partial turn at
- * its end alone (pitfalls: an added prompt changes the answer), and that turn holds what was delivered and nothing else.
+ * its end alone (an added prompt changes the answer), and that turn holds what was delivered and nothing else.
  */
 export function faultOfRequests(
   asked: { readonly broken: readonly unknown[]; readonly spare: readonly unknown[] },

@@ -1,6 +1,6 @@
 import { putTogether, type PutTogether } from '../put-together.ts';
 
-/** A stream that ended in the words of the service specification, §7.3. */
+/** A stream that ended in the words of docs/reference/api.md §7.3. */
 export interface Interrupted {
   /** What came before: with a finish reason where a choice had ended. */
   readonly choices: PutTogether['choices'];

@@ -28,7 +28,7 @@ function faultOfPartial({ choices }: Interrupted, reference: SweepReference): st
 }
 
 /**
- * What is wrong with a stream that no route could go on with (service specification §7.3). `tokensOf` counts what was delivered; the
+ * What is wrong with a stream that no route could go on with (docs/reference/api.md §7.3). `tokensOf` counts what was delivered; the
  * row bills that and no prompt.
  */
 export function faultOfInterrupted(
@@ -52,7 +52,7 @@ export function faultOfInterrupted(
   }
 }
 
-/** What is wrong with the answer when all attempts failed before any output (§7.1). */
+/** What is wrong with the answer when all attempts failed before any output (docs/reference/api.md §7.1). */
 export function faultOfFailed({ status, body, rows }: SweepAnswer): string | undefined {
   if (status !== 502) return `the status is ${status}`;
   const { error } = JSON.parse(body) as { readonly error?: Readonly<Record<string, unknown>> };

@@ -88,7 +88,7 @@ function faultOf(
   }
 }
 
-/** `interrupted` bills the output that was delivered and no more, `incomplete` nothing (service specification §7.3). */
+/** `interrupted` bills the output that was delivered and no more, `incomplete` nothing (docs/reference/api.md §7.3). */
 function faultOfRow(
   row: LedgerRow,
   answer: Exclude<StormAnswer, { readonly kind: 'refused' | 'broken-off' | 'unreadable' }>,

@@ -25,7 +25,7 @@ export interface StormOptions {
 /** A service that is started again on a busy machine, behind a database that is away, is back within this time. */
 const longestAwayMs = 60_000;
 
-/** Was turned away for now: a client comes back (service specification §7.5). */
+/** Was turned away for now: a client comes back (docs/reference/api.md §7.5). */
 const isAway = ({ status, end }: StormRecord): boolean => status === 503 || (status === 0 && end === 'cut');
 
 /** Makes all requests on so many lanes while disasters happen. Resolves to everything that was sent, those turned away included. */
