@@ -54,6 +54,10 @@ export default defineConfig({
       { test: { name: 'envoy', include: ['test/envoy/**/*.test.ts'], ...withProcesses } },
       { test: { name: 'engine', include: ['test/engine/**/*.test.ts'], ...withProcesses } },
       {
+        // The first hook that needs the clients may have to install them.
+        test: { name: 'clients', include: ['test/clients/**/*.test.ts'], ...withProcesses, hookTimeout: 900_000 },
+      },
+      {
         test: {
           name: 'kube',
           include: ['test/kube/**/*.test.ts'],

@@ -147,6 +147,23 @@ describe('what was asked for is done', () => {
     );
   });
 
+  test('a script, step by step, also where an agent adds words of its own to what the tools answered', async () => {
+    const script = [
+      { say: '', call: [{ name: 'get_time', arguments: '{}' }] },
+      { say: 'Noon.', call: [] },
+    ];
+    engine.set({ script });
+    const messages = user('What time is it?');
+    const called = messageOf((await post({ messages, tools: [time] })).json);
+    const answered = [...messages, called, { role: 'tool', tool_call_id: 'a', content: '12:00' }];
+    const reminder = { role: 'user', content: 'Remember to be brief.' };
+    expect(called).toMatchObject({ tool_calls: [{ function: { name: 'get_time' } }] });
+    expect(messageOf((await post({ messages: answered })).json)['content']).toBe('Noon.');
+    expect(messageOf((await post({ messages: [...answered, reminder] })).json)['content']).toBe('Noon.');
+    const next = [...answered, { role: 'assistant', content: 'Noon.' }, ...user('And now?')];
+    expect(messageOf((await post({ messages: next })).json)).toMatchObject({ tool_calls: [{}] });
+  });
+
   test('tools that nobody mentioned, one of them twice', async () => {
     const { json } = await post({
       messages: user('go'),

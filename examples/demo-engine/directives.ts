@@ -77,7 +77,7 @@ export const directiveGroups = {
       'Refuse: in `message.refusal` with `stop`; in the text with `content_filter`; or in the field with `content_filter`.',
     ),
     script: script(
-      'What is said and called, verbatim: the first entry in answer to a user, each later one after the tools have answered once more, the last one from then on.',
+      'What is said and called, verbatim: the first entry in answer to a user, each later one after the tools have answered once more, the last one from then on. What a user says right behind the answers of tools begins nothing new.',
     ),
     callTools: texts('Call these tools of the request, whatever the message says; a name may be repeated.'),
     toolPreamble: flag('Say something before calling tools.'),

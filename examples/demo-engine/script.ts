@@ -40,7 +40,8 @@ export function stepOf(
   steps: readonly ScriptStep[] | undefined,
   messages: readonly ChatMessage[],
 ): ScriptStep | undefined {
-  const since = messages.slice(messages.findLastIndex(({ role }) => role === 'user') + 1);
-  const answered = since.filter(({ role }) => role === 'assistant').length;
+  // Agents add reminders, and what a tool's answer cannot hold, as the user's words behind the answers of tools.
+  const asked = messages.findLastIndex(({ role }, at) => role === 'user' && messages[at - 1]?.role !== 'tool');
+  const answered = messages.slice(asked + 1).filter(({ role }) => role === 'assistant').length;
   return steps?.[Math.min(answered, steps.length - 1)];
 }

@@ -10,10 +10,15 @@ const lock = z.object({
     z.object({ dependencies: names, optionalDependencies: names, resolved: z.string().optional() }),
   ),
 });
-const { packages } = lock.parse(JSON.parse(readFileSync(join(import.meta.dirname, '../../package-lock.json'), 'utf8')));
+const lockFiles = ['package-lock.json', 'test/clients/node/package-lock.json'] as const;
+type Packages = z.infer<typeof lock>['packages'];
+
+function packagesOf(path: string): Packages {
+  return lock.parse(JSON.parse(readFileSync(join(import.meta.dirname, '../..', path), 'utf8'))).packages;
+}
 
 /** Where Node would find `name` from the package at `from`: in its own node_modules, else in those above. */
-function isListed(name: string, from: string): boolean {
+function isListed(packages: Packages, name: string, from: string): boolean {
   for (let folder = from; ; folder = folder.replace(/(^|\/)node_modules\/(@[^/]+\/)?[^/]+$/, '')) {
     if (`${folder === '' ? '' : `${folder}/`}node_modules/${name}` in packages) return true;
     if (folder === '') return false;
@@ -22,13 +27,14 @@ function isListed(name: string, from: string): boolean {
 
 // `npm install` leaves out an optional package (another platform's binary) that the registry at hand does not have, and
 // then `npm ci`, what a fresh clone runs, refuses the lock file.
-test('the lock file lists the packages of every platform', () => {
+test.each(lockFiles)('%s lists the packages of every platform', (path) => {
+  const packages = packagesOf(path);
   const missing = Object.entries(packages).flatMap(([from, { dependencies, optionalDependencies }]) =>
-    Object.keys({ ...dependencies, ...optionalDependencies }).filter((name) => !isListed(name, from)),
+    Object.keys({ ...dependencies, ...optionalDependencies }).filter((name) => !isListed(packages, name, from)),
   );
   expect(missing).toEqual([]);
 });
 
-test('the lock file names no registry', () => {
-  expect(Object.values(packages).filter(({ resolved }) => resolved !== undefined)).toEqual([]);
+test.each(lockFiles)('%s names no registry', (path) => {
+  expect(Object.values(packagesOf(path)).filter(({ resolved }) => resolved !== undefined)).toEqual([]);
 });

@@ -5,7 +5,9 @@ const names = (...wanted: readonly string[]): readonly string[] => chooseSteps(w
 
 test('no name means every step, and what waits for a long build comes last', () => {
   const all = chooseSteps([]);
-  expect(names()).toEqual(expect.arrayContaining([...names('check'), 'house', 'stores', 'envoy', 'engine', 'kube']));
+  expect(names()).toEqual(
+    expect.arrayContaining([...names('check'), 'house', 'stores', 'envoy', 'engine', 'clients', 'kube']),
+  );
   const waiting = all.map((step) => step.kind === 'suite' && step.needs !== undefined);
   expect(waiting).toEqual(waiting.toSorted((one, other) => Number(one) - Number(other)));
 });

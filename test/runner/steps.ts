@@ -22,6 +22,7 @@ const suites: readonly Step[] = [
   { kind: 'suite', name: 'stores', limitMinutes: 10 },
   { kind: 'suite', name: 'envoy', limitMinutes: 40 },
   { kind: 'suite', name: 'engine', limitMinutes: 10, needs: 'real engine' },
+  { kind: 'suite', name: 'clients', limitMinutes: 20, needs: 'real engine' },
   { kind: 'suite', name: 'kube', limitMinutes: 20, needs: 'kubernetes tools' },
 ];
 

@@ -23,17 +23,23 @@ const installMs = 10 * 60_000;
 export async function findOrInstall(wanted: PackagedProgram): Promise<string> {
   const found = find(wanted);
   if (found !== undefined) return found;
-  const command = `apt-get install -y --no-install-recommends ${wanted.package}`;
-  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) {
-    throw new Error(
-      `${wanted.program} is needed and not installed: run \`${command}\` as root, or put it on the PATH.`,
-    );
-  }
-  await install(wanted.package, command);
+  const command = installCommand(wanted.package);
+  await installDebianPackage(wanted.package, `${wanted.program} is needed and not installed`);
   const installed = find(wanted);
   if (installed !== undefined) return installed;
   throw new Error(`${wanted.program} is still not there after \`${command}\`: put it on the PATH.`);
 }
+
+/** Installs a package, given the right to do so; else throws one line that says what is `missing` and how to get it. */
+export async function installDebianPackage(name: string, missing = `${name} is needed`): Promise<void> {
+  const command = installCommand(name);
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) {
+    throw new Error(`${missing}: run \`${command}\` as root, or put it on the PATH.`);
+  }
+  await install(name, command);
+}
+
+const installCommand = (name: string): string => `apt-get install -y --no-install-recommends ${name}`;
 
 function find({ program, folders = [] }: PackagedProgram): string | undefined {
   const onPath = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');

@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Agent, type Folders, pinnedAgents } from './clients.ts';
+import { type Installation, installPinned } from './install.ts';
+import {
+  errandOf,
+  makeFolders,
+  modelNameOf,
+  openStage,
+  removeFolders,
+  runErrand,
+  seatAt,
+  type Stage,
+} from './stage.ts';
+
+const places = new Map<Agent, Folders>(pinnedAgents.map((agent) => [agent, makeFolders()]));
+
+let installed: Installation;
+let stage: Stage;
+beforeAll(async () => {
+  installed = await installPinned();
+  stage = await openStage(
+    Object.fromEntries([...places].map(([agent, place]) => [modelNameOf(agent), errandOf(agent, place)])),
+  );
+});
+afterAll(async () => {
+  await stage.close();
+  removeFolders();
+});
+
+test.each([...places].map(([agent, place]): readonly [string, Agent, Folders] => [agent.name, agent, place]))(
+  '%s writes the file that its model tells it to write',
+  async (_, agent, place) => {
+    const model = `test/${modelNameOf(agent)}`;
+    const seat = seatAt(stage.weir, { place, model, installed: installed[agent.registry] });
+    expect(await runErrand(stage.weir, agent, seat)).toBeUndefined();
+    const rows = (await stage.weir.ledger()).filter((row) => row['model'] === model);
+    expect(rows.map(({ outcome }) => outcome)).toEqual(['completed', 'completed']);
+  },
+);

@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Library, pinnedLibraries } from './clients.ts';
+import { type Installation, installPinned } from './install.ts';
+import { makeFolders, modelNameOf, openStage, removeFolders, seatAt, type Stage, talkThrough } from './stage.ts';
+
+let installed: Installation;
+let stage: Stage;
+beforeAll(async () => {
+  installed = await installPinned();
+  stage = await openStage(Object.fromEntries(pinnedLibraries.map((library) => [modelNameOf(library), { words: 12 }])));
+});
+afterAll(async () => {
+  await stage.close();
+  removeFolders();
+});
+
+const models = pinnedLibraries.map((library) => `test/${modelNameOf(library)}`);
+const text = 'You said: "What is a weir?". ';
+/** What a library of either kind brings back, beside what only the official ones tell. */
+const conversation = {
+  text: expect.stringContaining(text),
+  streamed: expect.stringContaining(text),
+  called: { harbour: expect.stringContaining('get_tide') },
+  answer: expect.stringContaining('It turns at 17:42'),
+};
+const structured = { harbour: 'What is a weir?' };
+const official = {
+  ...{ ...conversation, structured, models: expect.arrayContaining(models) },
+  requestId: expect.stringMatching(/^[\w-]{20,}$/),
+  cost: expect.any(Number),
+  errors: {
+    ...{ key: 'AuthenticationError', model: 'BadRequestError', request: 'BadRequestError', path: 'NotFoundError' },
+    engine: 'InternalServerError',
+  },
+};
+const expected: Readonly<Record<string, object>> = {
+  ...{ openai: official, anthropic: official, '@anthropic-ai/sdk': official, '@openai/agents': conversation },
+  ...{ 'langchain-openai': { ...conversation, structured }, 'langchain-anthropic': { ...conversation, structured } },
+  'pydantic-ai-slim': { ...conversation, structured },
+};
+
+const rows = pinnedLibraries.map((library): readonly [string, Library] => [
+  ...([`${library.name} (${library.registry})`, library] as const),
+]);
+test.each(rows)('%s streams and calls tools, and what it is told of errors, ids and cost holds', async (_, library) => {
+  const model = `test/${modelNameOf(library)}`;
+  const place = { place: makeFolders(), model, installed: installed[library.registry] };
+  const said = await talkThrough(stage.weir, library, seatAt(stage.weir, place));
+  expect(said).toEqual(expected[library.name]);
+  const { text: whole, streamed, requestId, cost } = said as Readonly<Record<string, unknown>>;
+  expect(streamed).toBe(whole);
+  const rows = (await stage.weir.ledger()).filter((row) => row['model'] === model);
+  expect(rows.filter(({ outcome }) => outcome === 'completed').length).toBeGreaterThanOrEqual(4);
+  const billed = rows.filter((row) => row['correlation_id'] === requestId).map((row) => Number(row['cost']));
+  expect(billed).toEqual(cost === undefined ? [] : [cost]);
+});
