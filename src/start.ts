@@ -1,5 +1,5 @@
 import { systemClock } from './adapters/process/clock.ts';
-import { envoyAdmin } from './adapters/process/envoy-admin.ts';
+import { createEnvoyAdmin } from './adapters/envoy/admin.ts';
 import { findEnvoy } from './adapters/process/find-envoy.ts';
 import { keepLogsSmall } from './adapters/process/log-file.ts';
 import { openFilesLimit } from './adapters/process/open-files-limit.ts';
@@ -71,7 +71,8 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   let place = await findPlace(source, { data, report, signal: stop });
   const binary = await findEnvoy({ env: process.env, report, signal: stop });
   const envoy = writeEnvoyFiles({ run: folders.run, port: port.port, edge, env: process.env });
-  const admin = envoyAdmin(envoy.files.adminSocket);
+  const admin = createEnvoyAdmin(envoy.files);
+  stack.defer(admin.close);
   const command = await tieToThisProcess({ command: binary, args: envoy.args });
   const key = options.demo
     ? await prepareDemoAccount({ data, database: options.database, now: systemClock.now(), report })

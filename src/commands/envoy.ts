@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { envoyAdmin } from '../adapters/process/envoy-admin.ts';
+import { createEnvoyAdmin } from '../adapters/envoy/admin.ts';
 import { openFilesLimit } from '../adapters/process/open-files-limit.ts';
 import { runFolder } from '../envoy/run-folder.ts';
 import { finishRequests } from '../start/drain.ts';
@@ -54,10 +54,12 @@ export function envoyCommand(program: Command): void {
     .option('--hold <seconds>', 'first go on serving for so long: load balancers take a while to notice', seconds, 0)
     .option('--seconds <n>', 'longest wait for open requests after that', seconds, 600)
     .action(async (options: DrainFlags) => {
-      const open = await finishRequests(envoyAdmin(runFolder(runOf(options)).adminSocket), {
+      const admin = createEnvoyAdmin(runFolder(runOf(options)));
+      const open = await finishRequests(admin, {
         holdMs: options.hold * 1000,
         patienceMs: options.seconds * 1000,
       });
+      admin.close();
       const text = open === 'away' ? 'Envoy is away.' : `${open} open request(s) are left.`;
       process.stdout.write(`${text}\n`);
     });

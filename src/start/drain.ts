@@ -1,5 +1,5 @@
 import { systemClock, pause } from '../adapters/process/clock.ts';
-import type { EnvoyAdmin } from '../adapters/process/envoy-admin.ts';
+import type { EnvoyAdmin } from '../adapters/envoy/admin.ts';
 
 const usualPatienceMs = 30_000;
 const pollMs = 50;

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { EnvoyAdmin } from '../adapters/process/envoy-admin.ts';
+import type { EnvoyAdmin } from '../adapters/envoy/admin.ts';
 import { pause, systemClock } from '../adapters/process/clock.ts';
 import { supervise, type Supervised } from '../adapters/process/supervise.ts';
 import type { Command } from '../adapters/process/tied-command.ts';

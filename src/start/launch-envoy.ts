@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { startChild } from '../adapters/process/child.ts';
 import { pause } from '../adapters/process/clock.ts';
-import type { EnvoyAdmin } from '../adapters/process/envoy-admin.ts';
+import type { EnvoyAdmin } from '../adapters/envoy/admin.ts';
 import type { Launched } from '../adapters/process/supervise.ts';
 import type { Command } from '../adapters/process/tied-command.ts';
 
@@ -21,7 +21,7 @@ export function launchEnvoy(
   for (const socket of options.sockets) rmSync(socket, { force: true });
   const child = startChild({ ...command, logPath: options.logPath });
   const watch = async (): Promise<void> => {
-    while (!options.over.aborted && !(await options.admin.isLive())) await pause(pollMs, options.over);
+    while (!options.over.aborted && !(await options.admin.isReady())) await pause(pollMs, options.over);
   };
   return { child, isUp: watch(), isAnswering: options.admin.isAnswering };
 }

@@ -148,10 +148,11 @@ it('an unhealthy backend is refused at once, and served again when its check pas
 });
 
 it('draining stops new connections at the edge and leaves the way to engines open', async () => {
-  expect(await admin.ready()).toBe(true);
+  expect(await admin.isReady()).toBe(true);
   expect((await sendRaw(envoy.port, 'GET /nope HTTP/1.1\r\nhost: x\r\n\r\n')).status).toBe(404);
+  await admin.announceEnd();
+  expect(await admin.isReady()).toBe(false);
   await admin.drain();
-  expect(await admin.ready()).toBe(false);
   expect((await sendRaw(envoy.port, 'GET /nope HTTP/1.1\r\nhost: x\r\n\r\n')).text).toBe('');
   await file.apply([cluster('a')]);
 });

@@ -1,8 +1,11 @@
 import { Agent, request } from 'node:http';
 
+/** Envoy's admin interface on its socket: https://www.envoyproxy.io/docs/envoy/v1.40.0/operations/admin */
 export interface EnvoyAdmin {
-  /** Whether Envoy is up and takes requests. False when it is away, starting or draining. */
-  readonly ready: () => Promise<boolean>;
+  /** Whether Envoy is up and takes requests. False when it is away, starting or ending. Never rejects. */
+  readonly isReady: () => Promise<boolean>;
+  /** Whether Envoy answers at all, be it that it starts or ends. Never rejects. */
+  readonly isAnswering: () => Promise<boolean>;
   /**
    * Values of the counters and gauges with exactly these names; text values as text. One that Envoy does not have is not
    * in the map. Rejects when Envoy is away.
@@ -19,7 +22,11 @@ export interface EnvoyAdmin {
   readonly setRuntime: (values: Readonly<Record<string, number>>) => Promise<void>;
   /** Takes no new connections at the edge, and asks the open ones to end with their next answer. Calls upstream go on. */
   readonly drain: () => Promise<void>;
-  /** Takes back what `drain`, or `weir envoy drain`, said of its coming end; a closed listener stays closed. */
+  /** Has Envoy say that it is about to end: `/readyz` is 503, and open connections end with their next answer. It goes on serving. */
+  readonly announceEnd: () => Promise<void>;
+  /** Requests of callers that are not finished. */
+  readonly openRequests: () => Promise<number>;
+  /** Takes back what `announceEnd` said; a closed listener stays closed. */
   readonly resume: () => Promise<void>;
   readonly close: () => void;
 }
@@ -32,32 +39,36 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
   // One for each that shares it in the service: the clusters file, the valve, the buffers and the requests upstream ask one
   // thing at a time.
   const agent = new Agent({ keepAlive: true, maxSockets: 4 });
-  const call = (method: string, path: string): Promise<string> =>
+  const ask = (method: string, path: string): Promise<{ readonly status: number | undefined; readonly body: string }> =>
     new Promise((resolve, reject) => {
       const sent = request({ socketPath: options.adminSocket, agent, method, path, timeout: timeoutMs }, (response) => {
         const pieces: Buffer[] = [];
         response.on('data', (piece: Buffer) => pieces.push(piece));
         response.on('error', reject);
-        response.on('end', () => {
-          const body = Buffer.concat(pieces).toString();
-          if (response.statusCode === 200) resolve(body);
-          else reject(new Error(`Envoy's admin interface answered ${response.statusCode} to ${method} ${path}`));
-        });
+        response.on('end', () => resolve({ status: response.statusCode, body: Buffer.concat(pieces).toString() }));
       });
       sent.on('timeout', () => sent.destroy(new Error(`Envoy's admin interface is silent on ${method} ${path}`)));
       sent.on('error', reject);
       sent.end();
     });
+  async function call(method: string, path: string): Promise<string> {
+    const { status, body } = await ask(method, path);
+    if (status !== 200) throw new Error(`Envoy's admin interface answered ${status} to ${method} ${path}`);
+    return body;
+  }
+  async function stats(names: readonly string[]): ReturnType<EnvoyAdmin['stats']> {
+    const filter = names.map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|');
+    return parseStats(await call('GET', `/stats?filter=${encodeURIComponent(`^(${filter})$`)}`));
+  }
+  const succeeds = (asked: Promise<unknown>): Promise<boolean> =>
+    asked.then(
+      () => true,
+      () => false,
+    );
   return {
-    ready: () =>
-      call('GET', '/ready').then(
-        () => true,
-        () => false,
-      ),
-    stats: async (names) => {
-      const filter = names.map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|');
-      return parseStats(await call('GET', `/stats?filter=${encodeURIComponent(`^(${filter})$`)}`));
-    },
+    isReady: () => succeeds(call('GET', '/ready')),
+    isAnswering: () => succeeds(ask('GET', '/ready')),
+    stats,
     statsLike: async (pattern) => parseStats(await call('GET', `/stats?filter=${encodeURIComponent(pattern)}`)),
     clusters: async () => {
       const dump = async (resource: string): Promise<readonly string[]> =>
@@ -72,8 +83,16 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
       await call('POST', `/runtime_modify?${query.join('&')}`);
     },
     drain: async () => {
-      await call('POST', '/healthcheck/fail');
+      // The first call tells open connections to close after their answer, the second closes the door.
+      await call('POST', '/drain_listeners?graceful&skip_exit');
       await call('POST', '/drain_listeners?inboundonly');
+    },
+    announceEnd: async () => {
+      await call('POST', '/healthcheck/fail');
+    },
+    openRequests: async () => {
+      const name = 'http.edge.downstream_rq_active';
+      return Number((await stats([name])).get(name) ?? 0);
     },
     resume: async () => {
       await call('POST', '/healthcheck/ok');
