@@ -35,6 +35,10 @@ const unknown = wanted.filter((name) => !all.some((client) => client.name === na
 if (unknown.length > 0) throw new Error(`no client is called ${unknown.join(', ')}`);
 const chosen = all.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
 
+// What runs is ended in order: after the client whose turn it is.
+const interrupted = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
+
 const places = new Map(chosen.map((client) => [client, makeFolders()]));
 
 /** What is wrong with what a conversation through a library brought back. */
@@ -73,6 +77,7 @@ const stage = await openStage(Object.fromEntries(behaviours));
 const rows: Row[] = [];
 try {
   for (const client of chosen) {
+    if (interrupted.signal.aborted) break;
     const row = await attempt(stage, client);
     rows.push(row);
     console.log(`${client.registry.padEnd(5)} ${client.name.padEnd(32)} ${row.version.padEnd(12)} ${row.result}`);
@@ -86,4 +91,4 @@ for (const { client, why } of rows.filter((row) => row.why !== '')) {
 }
 const count = (result: Result): number => rows.filter((row) => row.result === result).length;
 console.log(`\n${count('works')} work, ${count('fails')} fail, ${count('not installed')} could not be installed`);
-process.exitCode = count('fails') > 0 || count('works') === 0 ? 1 : 0;
+process.exitCode = interrupted.signal.aborted || count('fails') > 0 || count('works') === 0 ? 1 : 0;
