@@ -128,7 +128,9 @@ def dspy():
     import dspy
 
     dspy.configure(lm=dspy.LM(f"openai/{MODEL}", api_base=BASE_URL, api_key=KEY, cache=False, num_retries=0))
-    return {"text": dspy.settings.lm(QUESTION)[0]}
+    said = dspy.settings.lm(QUESTION)[0]
+    # With its reasoning, where the model tells that.
+    return {"text": said["text"] if isinstance(said, dict) else said}
 
 
 LIBRARIES = {
