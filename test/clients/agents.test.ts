@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Agent, type Folders, pinnedAgents } from './clients.ts';
+import { pinnedAgents } from './agents.ts';
+import type { Agent, Folders } from './clients.ts';
 import { type Installation, installPinned } from './install.ts';
 import {
   errandOf,

@@ -1,5 +1,3 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import type { ScriptStep } from '../../examples/demo-engine/script.ts';
 import type { Registry } from './install.ts';
 
@@ -30,15 +28,24 @@ interface Packaged {
   /** As the registry has it; also the last part of its model's id. */
   readonly name: string;
   readonly registry: Registry;
-  /** What is installed beside it. */
+  /** What is installed with it, extras of its own among that: `pydantic-ai-slim[openai]`. */
   readonly others?: readonly string[];
+}
+
+/** What an agent is sent to do. */
+export interface Errand {
+  /** Absolute. */
+  readonly path: string;
+  readonly content: string;
+  /** What the model says in the end. */
+  readonly end: string;
 }
 
 /** A program that works on files with tools of its own. */
 export interface Agent extends Packaged {
   readonly kind: 'agent';
-  /** The call by which its model writes a file; the path is absolute. */
-  readonly write: (path: string, content: string) => ScriptStep['call'][number];
+  /** What its model says and calls to write a file and to end with a sentence. */
+  readonly script: (errand: Errand) => readonly ScriptStep[];
   /** Writes what it is configured by and says how it is run, without anybody to ask. */
   readonly launch: (seat: Seat, prompt: string) => Launch;
 }
@@ -50,102 +57,11 @@ export interface Library extends Packaged {
 
 export type Client = Agent | Library;
 
-const call = (name: string, given: Readonly<Record<string, string>>): ScriptStep['call'][number] => ({
-  ...{ name, arguments: JSON.stringify(given) },
-});
-
-function configure(seat: Seat, path: string, text: string): void {
-  const file = join(seat.home, path);
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, text);
-}
-
-const nodeProgram = ({ installed }: Seat, path: string): readonly string[] => [
-  ...[process.execPath, join(installed, 'node_modules', path)],
-];
-
-/** The coding agent that speaks messages. */
-export const claudeCode: Agent = {
-  kind: 'agent',
-  name: '@anthropic-ai/claude-code',
-  registry: 'npm',
-  write: (path, content) => call('Write', { file_path: path, content }),
-  launch: (seat, prompt) => ({
-    command: [
-      ...nodeProgram(seat, '@anthropic-ai/claude-code/cli-wrapper.cjs'),
-      ...['-p', prompt, '--verbose', '--output-format', 'stream-json', '--permission-mode', 'acceptEdits'],
-    ],
-    env: {
-      ANTHROPIC_BASE_URL: seat.origin,
-      ANTHROPIC_AUTH_TOKEN: seat.key,
-      ANTHROPIC_MODEL: seat.model,
-      ANTHROPIC_DEFAULT_HAIKU_MODEL: seat.model,
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-      // A refusal of Weir's is to be seen, not tried again.
-      CLAUDE_CODE_MAX_RETRIES: '0',
-    },
-  }),
-};
-
-export const continueCli: Agent = {
-  kind: 'agent',
-  name: '@continuedev/cli',
-  registry: 'npm',
-  write: (path, content) => call('Write', { filepath: path, content }),
-  launch: (seat, prompt) => {
-    configure(
-      seat,
-      'weir.yaml',
-      `name: Weir
-version: 1.0.0
-schema: v1
-models:
-  - name: weir
-    provider: openai
-    model: ${seat.model}
-    apiBase: ${seat.origin}/v1
-    apiKey: ${seat.key}
-    contextLength: 131072
-    roles: [chat]
-    capabilities: [tool_use]
-`,
-    );
-    return {
-      command: [
-        ...nodeProgram(seat, '@continuedev/cli/dist/cn.js'),
-        ...['-p', '--auto', '--config', join(seat.home, 'weir.yaml'), prompt],
-      ],
-      env: { CONTINUE_TELEMETRY_ENABLED: '0' },
-    };
-  },
-};
-
-const pi: Agent = {
-  kind: 'agent',
-  name: '@mariozechner/pi-coding-agent',
-  registry: 'npm',
-  write: (path, content) => call('write', { path, content }),
-  launch: (seat, prompt) => {
-    const model = { id: seat.model, contextWindow: 131_072, maxTokens: 8192 };
-    const provider = { baseUrl: `${seat.origin}/v1`, api: 'openai-completions', apiKey: 'WEIR_KEY', models: [model] };
-    configure(seat, '.pi/agent/models.json', JSON.stringify({ providers: { weir: provider } }));
-    return {
-      command: [
-        ...nodeProgram(seat, '@mariozechner/pi-coding-agent/dist/cli.js'),
-        ...['-p', '--offline', '--provider', 'weir', '--model', seat.model, prompt],
-      ],
-      env: { WEIR_KEY: seat.key },
-    };
-  },
-};
-
 const library = (registry: Registry, name: string, others: readonly string[] = []): Library => ({
   ...{ kind: 'library', name, registry, others },
 });
 
-/** Those that the suite runs, at the versions that node/ and python/ pin. */
-export const pinnedAgents: readonly Agent[] = [claudeCode, continueCli, pi];
-
+/** Libraries of the suite, at the versions that node/ and python/ pin. */
 export const pinnedLibraries: readonly Library[] = [
   library('npm', 'openai'),
   library('npm', '@anthropic-ai/sdk'),
@@ -155,4 +71,25 @@ export const pinnedLibraries: readonly Library[] = [
   library('pypi', 'langchain-openai'),
   library('pypi', 'langchain-anthropic'),
   library('pypi', 'pydantic-ai-slim', ['pydantic-ai-slim[openai]']),
+];
+
+/** Libraries that are tried at their newest version only. */
+export const furtherLibraries: readonly Library[] = [
+  library('npm', '@ai-sdk/openai-compatible', ['ai']),
+  library('npm', '@ai-sdk/anthropic', ['ai']),
+  library('npm', '@langchain/openai', ['@langchain/core']),
+  library('npm', '@langchain/anthropic', ['@langchain/core']),
+  library('npm', '@mastra/core', ['zod']),
+  library('npm', '@strands-agents/sdk', ['openai', 'zod']),
+  library('npm', '@anthropic-ai/claude-agent-sdk', ['zod']),
+  library('pypi', 'openai-agents'),
+  // Its newest versions cannot be imported without the second one.
+  library('pypi', 'litellm', ['mcp']),
+  library('pypi', 'instructor'),
+  library('pypi', 'smolagents', ['smolagents[openai]']),
+  library('pypi', 'haystack-ai'),
+  library('pypi', 'strands-agents', ['strands-agents[openai]']),
+  library('pypi', 'agno', ['openai']),
+  library('pypi', 'autogen-agentchat', ['autogen-ext[openai]']),
+  library('pypi', 'dspy'),
 ];

@@ -32,9 +32,32 @@ export async function installPinned(): Promise<Installation> {
       await npm(folder, ['ci']);
     }),
     pypi: await kept('pypi', [readFileSync(requirements, 'utf8'), madeBy], async (folder) => {
+      await makeEnvironment(folder);
       await pip(folder, ['--require-hashes', '--requirement', requirements]);
     }),
   };
+}
+
+/** Installs a package and others at their newest versions into a new folder; resolves to the version of the first. */
+export async function installNewest(
+  registry: Registry,
+  folder: string,
+  [name, ...others]: readonly [string, ...string[]],
+): Promise<string> {
+  mkdirSync(folder, { recursive: true });
+  if (registry === 'npm') {
+    writeFileSync(join(folder, 'package.json'), '{"private": true}');
+    await npm(folder, ['install', name, ...others]);
+    const { version } = JSON.parse(readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8')) as {
+      readonly version: string;
+    };
+    return version;
+  }
+  await makeEnvironment(folder);
+  // One after the other: together, their resolution may try hundreds of older versions.
+  for (const wanted of [name, ...others]) await pip(folder, [wanted]);
+  const asked = `import importlib.metadata; print(importlib.metadata.version("${name}"))`;
+  return (await run(join(folder, 'bin', 'python'), ['-c', asked])).stdout.trim();
 }
 
 async function kept(name: string, pins: readonly string[], build: (folder: string) => Promise<void>): Promise<string> {
@@ -63,8 +86,11 @@ async function npm(folder: string, parameters: readonly string[]): Promise<void>
   await run('npm', [...parameters, '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: folder, timeout: limitMs });
 }
 
-async function pip(folder: string, parameters: readonly string[]): Promise<void> {
+async function makeEnvironment(folder: string): Promise<void> {
   await run(await python(), ['-m', 'venv', folder], { timeout: limitMs });
+}
+
+async function pip(folder: string, parameters: readonly string[]): Promise<void> {
   const common = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--only-binary', ':all:'];
   await run(join(folder, 'bin', 'python'), [...common, ...parameters], { timeout: limitMs });
 }

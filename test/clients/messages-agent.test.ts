@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { ScriptStep } from '../../examples/demo-engine/script.ts';
-import { claudeCode, type Seat } from './clients.ts';
+import { claudeCode } from './agents.ts';
+import type { Seat } from './clients.ts';
 import { type Installation, installPinned } from './install.ts';
 import { makeFolders, openStage, removeFolders, runClient, seatAt, type Stage } from './stage.ts';
 

@@ -110,13 +110,7 @@ const errandEnd = 'The errand is done.';
 
 /** What the model of an agent says and calls when the agent is sent on its errand. */
 export function errandOf(agent: Agent, place: Folders): BehaviourInput {
-  const call = [agent.write(errandFile(place), errandContent)];
-  return {
-    script: [
-      { say: 'I write it down.', call },
-      { say: errandEnd, call: [] },
-    ],
-  };
+  return { script: agent.script({ path: errandFile(place), content: errandContent, end: errandEnd }) };
 }
 
 /** Sends an agent to write a file. Resolves with what went wrong, undefined when nothing did. */
@@ -139,14 +133,16 @@ function readFile(path: string): string | undefined {
 
 /** Has the conversation that one of programs/ knows for a library, and resolves with the JSON that it prints. */
 export async function talkThrough(weir: Weir, library: Library, seat: Seat): Promise<unknown> {
-  const name = library.registry === 'npm' ? 'libraries.mjs' : 'libraries.py';
-  const program = join(seat.work, name);
-  cpSync(join(import.meta.dirname, 'programs', name), program);
+  cpSync(join(import.meta.dirname, 'programs'), seat.work, { recursive: true });
   // Node looks for packages beside the program that imports them.
   if (library.registry === 'npm') symlinkSync(join(seat.installed, 'node_modules'), join(seat.work, 'node_modules'));
-  const interpreter = library.registry === 'npm' ? process.execPath : join(seat.installed, 'bin', 'python');
+  const command =
+    library.registry === 'npm'
+      ? [process.execPath, 'libraries.mjs', library.name]
+      : [join(seat.installed, 'bin', 'python'), 'libraries.py', library.name];
   const env = { WEIR_ORIGIN: seat.origin, WEIR_KEY: seat.key, WEIR_MODEL: seat.model };
-  const { code, stdout, stderr } = await runClient(weir, { command: [interpreter, program, library.name], env }, seat);
+  const { code, stdout, stderr } = await runClient(weir, { command, env }, seat);
   if (code !== 0) throw new Error(`${library.name} ended with ${code}: ${stderr}${stdout}`);
-  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
+  // Some libraries print warnings behind it.
+  return JSON.parse(stdout.split('\n').findLast((line) => line.startsWith('{')) ?? '');
 }

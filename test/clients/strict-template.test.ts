@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Llama, startLlama } from '../support/llama.ts';
 import { type LedgerRow, startWeir, type Weir } from '../support/weir.ts';
-import { type Agent, claudeCode, continueCli } from './clients.ts';
+import { claudeCode, continueCli } from './agents.ts';
+import type { Agent } from './clients.ts';
 import { type Installation, installPinned } from './install.ts';
 import { makeFolders, removeFolders, runClient, seatAt } from './stage.ts';
 

@@ -133,5 +133,132 @@ async function openaiAgents() {
   return { text, streamed, answer: (await run(agent, toolQuestion)).finalOutput, called };
 }
 
-const libraries = { openai, '@anthropic-ai/sdk': anthropic, '@openai/agents': openaiAgents };
+/** A model of the AI SDK, whichever provider it comes from. */
+async function aiSdk(language) {
+  const { generateText, jsonSchema, Output, stepCountIs, streamText, tool } = await import('ai');
+  let called;
+  const tools = {
+    get_tide: tool({
+      ...{ description, inputSchema: jsonSchema(harbourSchema) },
+      execute: async (input) => tideAt((called = input)),
+    }),
+  };
+  const usual = { model: language, maxOutputTokens: 1000, maxRetries: 0 };
+  const { text } = await generateText({ ...usual, prompt: question });
+  let streamed = '';
+  for await (const piece of streamText({ ...usual, prompt: question }).textStream) streamed += piece;
+  const used = await generateText({ ...usual, prompt: toolQuestion, tools, stopWhen: stepCountIs(3) });
+  const output = Output.object({ schema: jsonSchema(harbourSchema) });
+  const formed = await generateText({ ...usual, prompt: question, output });
+  return { text, streamed, called, answer: used.text, structured: formed.output };
+}
+
+async function aiCompatible() {
+  const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
+  const weir = createOpenAICompatible({ name: 'weir', baseURL, apiKey: key, supportsStructuredOutputs: true });
+  return aiSdk(weir(model));
+}
+
+async function aiAnthropic() {
+  const { createAnthropic } = await import('@ai-sdk/anthropic');
+  return aiSdk(createAnthropic({ baseURL, apiKey: key })(model));
+}
+
+/** A chat model of LangChain, of either surface. */
+async function langchain(chat) {
+  const { tool } = await import('@langchain/core/tools');
+  let called;
+  const run = async (input) => tideAt((called = input));
+  const withTools = chat.bindTools([tool(run, { name: 'get_tide', description, schema: parameters })]);
+  const messages = [{ role: 'user', content: toolQuestion }];
+  const turn = await withTools.invoke(messages);
+  messages.push(turn);
+  for (const { id, args } of turn.tool_calls)
+    messages.push({ role: 'tool', tool_call_id: id, content: await run(args) });
+  let streamed = '';
+  for await (const piece of await chat.stream(question)) streamed += piece.text;
+  const former = chat.withStructuredOutput({ title: 'harbour', ...harbourSchema }, { method: 'jsonSchema' });
+  return {
+    ...{ text: (await chat.invoke(question)).text, streamed, called, answer: (await withTools.invoke(messages)).text },
+    structured: await former.invoke(question),
+  };
+}
+
+async function langchainOpenai() {
+  const { ChatOpenAI } = await import('@langchain/openai');
+  return langchain(new ChatOpenAI({ model, apiKey: key, maxRetries: 0, configuration: { baseURL } }));
+}
+
+async function langchainAnthropic() {
+  const { ChatAnthropic } = await import('@langchain/anthropic');
+  const usual = { model, apiKey: key, maxTokens: 1000, maxRetries: 0 };
+  return langchain(new ChatAnthropic({ ...usual, anthropicApiUrl: origin }));
+}
+
+async function mastra() {
+  const { Agent } = await import('@mastra/core/agent');
+  const { createTool } = await import('@mastra/core/tools');
+  const { z } = await import('zod');
+  let called;
+  const getTide = createTool({
+    ...{ id: 'get_tide', description, inputSchema: z.object({ harbour: z.string() }) },
+    execute: async (input) => ({ said: tideAt((called = input)) }),
+  });
+  const agent = new Agent({
+    ...{ id: 'harbour', name: 'Harbour', instructions: 'You know tides.', tools: { get_tide: getTide } },
+    model: { id: `weir/${model}`, url: baseURL, apiKey: key },
+  });
+  const { text } = await agent.generate(question);
+  let streamed = '';
+  for await (const piece of (await agent.stream(question)).textStream) streamed += piece;
+  return { text, streamed, answer: (await agent.generate(toolQuestion)).text, called };
+}
+
+async function strands() {
+  const { Agent, tool } = await import('@strands-agents/sdk');
+  const { OpenAIModel } = await import('@strands-agents/sdk/models/openai');
+  const { z } = await import('zod');
+  let called;
+  const getTide = tool({
+    ...{ name: 'get_tide', description, inputSchema: z.object({ harbour: z.string() }) },
+    callback: (input) => tideAt((called = input)),
+  });
+  const chat = () => new OpenAIModel({ api: 'chat', modelId: model, apiKey: key, clientConfig: { baseURL } });
+  const agent = () => new Agent({ model: chat(), tools: [getTide], printer: false });
+  const textOf = ({ lastMessage }) => lastMessage.content.map((block) => block.text ?? '').join('');
+  return { text: textOf(await agent().invoke(question)), answer: textOf(await agent().invoke(toolQuestion)), called };
+}
+
+async function claudeAgentSdk() {
+  const { createSdkMcpServer, query, tool } = await import('@anthropic-ai/claude-agent-sdk');
+  const { z } = await import('zod');
+  let called;
+  const run = async (input) => ({ content: [{ type: 'text', text: tideAt((called = input)) }] });
+  const tides = createSdkMcpServer({
+    name: 'tides',
+    tools: [tool('get_tide', description, { harbour: z.string() }, run)],
+  });
+  const name = 'mcp__tides__get_tide';
+  const env = { ...process.env, ANTHROPIC_BASE_URL: origin, ANTHROPIC_AUTH_TOKEN: key };
+  const ask = async (prompt) => {
+    const options = { mcpServers: { tides }, tools: [], allowedTools: [name], model, env };
+    let result;
+    for await (const message of query({ prompt, options })) if (message.type === 'result') result = message.result;
+    return result;
+  };
+  return { text: await ask(question), answer: await ask(`${toolQuestion} It is ${name}.`), called };
+}
+
+const libraries = {
+  openai,
+  '@anthropic-ai/sdk': anthropic,
+  '@openai/agents': openaiAgents,
+  '@ai-sdk/openai-compatible': aiCompatible,
+  '@ai-sdk/anthropic': aiAnthropic,
+  '@langchain/openai': langchainOpenai,
+  '@langchain/anthropic': langchainAnthropic,
+  '@mastra/core': mastra,
+  '@strands-agents/sdk': strands,
+  '@anthropic-ai/claude-agent-sdk': claudeAgentSdk,
+};
 console.log(JSON.stringify(await libraries[process.argv[2]]()));

@@ -5,32 +5,23 @@ WEIR_ORIGIN, WEIR_KEY and WEIR_MODEL say where.
 """
 
 import json
-import os
 import sys
 
-ORIGIN = os.environ["WEIR_ORIGIN"]
-BASE_URL = f"{ORIGIN}/v1"
-KEY = os.environ["WEIR_KEY"]
-MODEL = os.environ["WEIR_MODEL"]
-
-QUESTION = "What is a weir?"
-TOOL_QUESTION = "When does the tide turn at Cork? Use get_tide."
-DESCRIPTION = "When the tide turns at a harbour."
-PARAMETERS = {"type": "object", "properties": {"harbour": {"type": "string"}}, "required": ["harbour"]}
-USER = [{"role": "user", "content": QUESTION}]
-BROKEN = [{"role": "user", "content": '[[demo {"status": 500}]] What is a weir?'}]
-
-called = []
-
-
-def get_tide(harbour: str) -> str:
-    """When the tide turns at a harbour.
-
-    Args:
-        harbour: Name of the harbour.
-    """
-    called.append({"harbour": harbour})
-    return f"It turns at 17:42 at {harbour}."
+from conversation import (
+    BASE_URL,
+    BROKEN,
+    DESCRIPTION,
+    KEY,
+    MODEL,
+    ORIGIN,
+    PARAMETERS,
+    QUESTION,
+    TOOL_QUESTION,
+    USER,
+    called,
+    get_tide,
+)
+from frameworks import LIBRARIES as FRAMEWORKS
 
 
 def error_classes(**requests):
@@ -187,11 +178,12 @@ def pydantic_ai():
     }
 
 
-libraries = {
+LIBRARIES = {
+    **FRAMEWORKS,
     "openai": openai,
     "anthropic": anthropic,
     "langchain-openai": langchain_openai,
     "langchain-anthropic": langchain_anthropic,
     "pydantic-ai-slim": pydantic_ai,
 }
-print(json.dumps({**libraries[sys.argv[1]](), "called": (called or [None])[0]}))
+print(json.dumps({**LIBRARIES[sys.argv[1]](), "called": (called or [None])[0]}))
