@@ -29,7 +29,7 @@ export interface UpstreamCall {
 /** Receives what the engine answers, in this order; `failed` may come at any time and is the last. */
 export interface UpstreamListener {
   readonly head: (status: number, header: (name: string) => string | undefined) => void;
-  /** A piece of the body. The bytes are lent: they are overwritten once this returns. */
+  /** A piece of the body. The bytes are the listener's: nobody changes them afterwards. */
   readonly data: (bytes: Uint8Array) => void;
   readonly ended: () => void;
   /** The connection could not be made, was reset or cut. */
@@ -45,7 +45,7 @@ export interface UpstreamStream {
    * takes a moment, and is for those who are about to abort it.
    */
   readonly reached: () => Promise<boolean>;
-  /** Stops and restarts reading: the engine feels it. */
+  /** Stops and restarts reading: the engine feels it. What was being read still comes: one more piece, or the end. */
   readonly pause: () => void;
   readonly resume: () => void;
 }

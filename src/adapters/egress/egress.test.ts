@@ -134,6 +134,31 @@ describe('a call to an engine', () => {
     await until('ended');
   });
 
+  it('is a GET without a body or anything that speaks of one, or a POST of another type', async () => {
+    const get = call({ method: 'GET', path: '/p?q=1', body: '', headers: [['x-subscription-token', 'key']] });
+    const got = await next();
+    expect({ method: got.request.method, url: got.request.url, body: got.body }).toEqual({
+      method: 'GET',
+      url: '/p?q=1',
+      body: '',
+    });
+    expect(got.request.headers).toMatchObject({ 'x-subscription-token': 'key', accept: 'text/event-stream' });
+    for (const name of ['content-type', 'content-length', 'transfer-encoding']) {
+      expect(got.request.headers).not.toHaveProperty(name);
+    }
+    got.response.end();
+    await get.until('ended');
+    const { until } = call({ contentType: 'application/x-www-form-urlencoded', body: 'q=ü' });
+    const { request, response, body } = await next();
+    expect({ body, type: request.headers['content-type'], length: request.headers['content-length'] }).toEqual({
+      body: 'q=ü',
+      type: 'application/x-www-form-urlencoded',
+      length: '4',
+    });
+    response.end();
+    await until('ended');
+  });
+
   it('tells Envoy the digest for which the endpoint is chosen, where there is one', async () => {
     for (const [affinity, expected] of [['0123abcd', '0123abcd'] as const, [undefined, undefined] as const]) {
       const { until } = call(affinity === undefined ? {} : { affinity });
@@ -255,12 +280,23 @@ describe('a call that fails', () => {
   it.each([
     ['authority', { authority: 'a\r\nx: y' }],
     ['path', { path: '/a b\n' }],
+    ['path, which would end the first line', { path: '/p HTTP/1.1\r\nx: y' }],
     ['authorization', { authorization: 'Bearer a\nb' }],
-  ])('is reported when its %s cannot be sent, and nothing is thrown', async (_, given) => {
-    const { log, until } = call(given);
-    await until('failed');
-    expect({ log: log.length, inFlight: egress.inFlight('c-1') }).toEqual({ log: 1, inFlight: 0 });
-  });
+    ['cluster', { cluster: 'c\r\nx: y' }],
+    ['value of a header', { headers: [['x', 'a\r\nb: c']] }],
+    ['name of a header', { headers: [['x: y\r\nz', 'a']] }],
+  ] satisfies readonly (readonly [string, Partial<UpstreamCall>])[])(
+    'is reported when its %s cannot be sent, and nothing is thrown',
+    async (_, given) => {
+      const { log, until } = call(given);
+      await until('failed');
+      expect({ log, inFlight: egress.inFlight('c-1'), connections }).toEqual({
+        log: ['failed INVALID_REQUEST'],
+        inFlight: 0,
+        connections: 0,
+      });
+    },
+  );
 
   it('is reported when egress was closed', async () => {
     await egress.close();

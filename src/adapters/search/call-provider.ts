@@ -45,10 +45,10 @@ export function callProvider(
     head: (code) => {
       status = code;
     },
-    data: (lent) => {
-      bytes += lent.length;
+    data: (piece) => {
+      bytes += piece.length;
       if (bytes > maxBytes) finish({ kind: 'failed', reason: `more than ${maxBytes} bytes` });
-      else pieces.push(Uint8Array.from(lent));
+      else pieces.push(piece);
     },
     ended: () => finish({ kind: 'answered', status, body: Buffer.concat(pieces).toString('utf8') }),
     failed: (reason) => finish({ kind: 'failed', reason }),
