@@ -10,7 +10,7 @@ export interface Call {
   readonly write: (message: Buffer) => boolean;
   /** Calls `run` once, as soon as there is room; at once when there is. */
   readonly onRoom: (run: () => void) => void;
-  /** Reads what follows the head. Until then it stays with Envoy, but for what fits into the stream's window. */
+  /** Reads all of the body. Until then most of a large one stays with Envoy. */
   readonly takeMore: () => void;
   /** Ends the call well, after what was written. */
   readonly end: () => void;
@@ -24,15 +24,21 @@ export interface CallHandler {
   readonly over: () => void;
 }
 
+/**
+ * What is read of a body that nobody has asked for. The half-close of a caller who leaves stands behind the body: with most
+ * bodies it is seen at once, also while a key is looked up, and a large upload whose sender is not known yet is held up.
+ */
+const unaskedBytes = 64 * 1024;
+
 /** Has a stream answered by the handler that `open` makes, message by message. */
 export function answerStream(stream: ProcessStream, open: (call: Call) => CallHandler): void {
-  // A stream reads sixteen messages ahead of its reader: most of a MiB of an upload whose sender is not known yet.
-  let reads: 'head' | 'nothing' | 'all' = 'head';
+  // By itself a stream that is paused reads sixteen messages ahead, which is most of a MiB.
+  let mayRead = unaskedBytes;
   let isHeld = false;
   const readNext = stream._read.bind(stream);
   stream._read = (size) => {
-    if (reads === 'nothing') isHeld = true;
-    else readNext(size);
+    if (mayRead > 0) readNext(size);
+    else isHeld = true;
   };
   const handler = open({
     write: (message) => stream.writable && stream.write(message),
@@ -41,7 +47,7 @@ export function answerStream(stream: ProcessStream, open: (call: Call) => CallHa
       else run();
     },
     takeMore: () => {
-      reads = 'all';
+      mayRead = Infinity;
       if (!isHeld) return;
       isHeld = false;
       readNext(stream.readableHighWaterMark);
@@ -52,7 +58,7 @@ export function answerStream(stream: ProcessStream, open: (call: Call) => CallHa
   });
   stream.on('data', (message: ProcessingRequest) => {
     try {
-      if (reads === 'head' && message.kind === 'headers') reads = message.endOfStream ? 'all' : 'nothing';
+      if (message.kind === 'body') mayRead -= message.body.length;
       handler.message(message);
     } catch {
       // It would otherwise be an unhandled rejection, and end the process with every other call.

@@ -72,7 +72,7 @@ export class ExtProcExchange implements Exchange {
     if (collector === undefined) return;
     this.#received ||= endOfStream;
     const waiter = this.#waiter;
-    // Before somebody waits nothing is read.
+    // Before somebody waits, only a little is read.
     if (waiter !== undefined && !this.#mayHold(collector.bytes() + piece.length, waiter, collector)) return;
     collector.add(piece, endOfStream);
     if (waiter !== undefined && this.#received) this.#deliver(waiter, collector);
