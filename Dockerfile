@@ -26,6 +26,7 @@ COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json LICENSE ./
 COPY bin ./bin
 COPY src ./src
+COPY protos ./protos
 COPY examples/demo-engine ./examples/demo-engine
 # Everything above belongs to root and is never written. These two are: what must outlive the process, and what must not.
 ENV NODE_ENV=production WEIR_DATA=/var/lib/weir WEIR_RUN=/run/weir

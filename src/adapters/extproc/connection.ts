@@ -1,247 +1,111 @@
-import { ByNumber } from '../../core/by-number.ts';
-import {
-  ConnectionFault,
-  errorCode,
-  flag,
-  frame,
-  frameType,
-  goAway,
-  initialWindowBytes,
-  largestWindowBytes,
-  resetStream,
-  setting,
-  settings,
-  windowUpdate,
-} from './frame.ts';
-import { createFrameReader, type Frame, withoutPadding } from './frame-reader.ts';
-import { type Call, type CallHandler, firstWindowBytes, GrpcStream, type Shared } from './grpc-stream.ts';
-import { createOutbox, type Sink } from './outbox.ts';
+import { EventEmitter } from 'node:events';
+import type { ServerHttp2Session } from 'node:http2';
+import type { Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { Server, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js';
+import { load } from '@grpc/proto-loader';
+import type { ProcessStream } from './call.ts';
+import { ConnectionLoss } from './connection-loss.ts';
+import { readProcessingRequest } from './wire.ts';
 
-/** Bytes Envoy may have on the way to us on all streams of a connection together. */
-const connectionWindowBytes = 16 * 1024 * 1024;
+const protoFile = fileURLToPath(new URL('../../../protos/ext_proc.proto', import.meta.url));
+const serviceName = 'envoy.service.ext_proc.v3.ExternalProcessor';
 
-/** More than a machine can hold; without it Envoy would stop at its own assumption. */
-const maxConcurrentStreams = 1_000_000;
-
-/** What one header block may take in continuation frames. Envoy's are a few hundred bytes. */
-const largestBlockBytes = 64 * 1024;
-
-export interface ConnectionOptions {
-  readonly socket: Sink & { readonly writableNeedDrain: boolean };
-  /** Makes the handler of a new call. */
-  readonly open: (call: Call) => CallHandler;
-  /** The peer does not speak the protocol: every call on the connection ends now. */
-  readonly broken?: () => void;
-  /** The connection is of no more use, and may be closed once what it was given has left. */
-  readonly finished: () => void;
+/** The service that protos/ext_proc.proto defines, with the codecs of wire.ts for its messages. */
+export async function loadExternalProcessor(): Promise<ServiceDefinition> {
+  const { [serviceName]: service } = await load(protoFile);
+  if (service === undefined || 'format' in service || service['Process'] === undefined) {
+    throw new Error(`${protoFile} does not define ${serviceName}.Process`);
+  }
+  const alreadyEncoded = (message: Buffer): Buffer => message;
+  return {
+    Process: { ...service['Process'], requestDeserialize: readProcessingRequest, responseSerialize: alreadyEncoded },
+  };
 }
 
-/** The server's side of one HTTP/2 connection on which every stream is a call of the same gRPC method. */
+const serverOptions = {
+  // It counts and dates every message, for a debugging service that nobody asks here.
+  'grpc.enable_channelz': 0,
+  // More than a machine can hold; without it Envoy would stop at its own assumption.
+  'grpc.max_concurrent_streams': 1_000_000,
+};
+
+/**
+ * Envoys that are not configured by us reset the stream of every request they are done with. Node takes more than 33 of
+ * those a second for an attack, and ends the connection with all that is on it.
+ */
+const anyRate = { streamResetBurst: 2 ** 32 - 1, streamResetRate: 2 ** 32 - 1 };
+
+/**
+ * Bytes that may be on the way to us on all streams of a connection together. With HTTP/2's 64 KiB for all, the first
+ * message of a small request waits behind every large upload (measured).
+ */
+const connectionWindowBytes = 16 * 1024 * 1024;
+
+/**
+ * Serves a socket as grpc-js does, with what it has no options for. Both are settings of node:http2, and its servers are
+ * private members of grpc-js's: tests show the harm without them, and another version that keeps them elsewhere fails here.
+ */
+function inject(server: Server, socket: Socket): void {
+  const options: unknown = server['commonServerOptions'];
+  if (typeof options !== 'object' || options === null)
+    throw new Error('grpc-js keeps the options of node:http2 elsewhere');
+  Object.assign(options, anyRate);
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const http2Servers: unknown = server['http2Servers'];
+  const [http2Server]: unknown[] = http2Servers instanceof Map ? [...http2Servers.keys()] : [];
+  if (!(http2Server instanceof EventEmitter)) throw new Error('grpc-js keeps the server of node:http2 elsewhere');
+  http2Server.once('session', (session: ServerHttp2Session) => session.setLocalWindowSize(connectionWindowBytes));
+  injector.injectConnection(socket);
+}
+
+/** One connection of Envoy's, with all calls on it. */
 export interface Connection {
-  readonly receive: (bytes: Buffer) => void;
-  /** The socket has room again. */
-  readonly drained: () => void;
-  /** Takes no more streams, and is finished when the last one has ended. */
-  readonly drain: () => void;
-  /** The socket is gone: every stream ends. */
-  readonly lost: () => void;
+  /** Calls that have not ended. */
   readonly open: () => number;
+  /** Takes no more calls, and closes after the last one. */
+  readonly drain: () => void;
+  /** Closes now, with every call. */
+  readonly cut: () => void;
 }
 
 /**
- * Speaks HTTP/2 (RFC 9113) with one peer. What header blocks say is not read: every stream is the one call there is, so
- * no HPACK state is needed to understand the next.
+ * Serves the calls of one connection. Each has a gRPC server of its own, which is how a call knows its connection: grpc-js
+ * does not tell, and a call that ends together with its connection was not ended by its caller.
  */
-export function createConnection({ socket, open, broken, finished }: ConnectionOptions): Connection {
-  const outbox = createOutbox(socket);
-  const streams = new ByNumber<GrpcStream>();
-  let lastStream = 0;
-  let peerWindow = initialWindowBytes;
-  let consumed = 0;
-  /** A header block whose end has not come. */
-  let block: { readonly stream: number; readonly endStream: boolean; bytes: number } | undefined;
-  let phase: 'open' | 'draining' | 'over' = 'open';
-
-  const shared: Shared = {
-    outbox,
-    window: initialWindowBytes,
-    congested: () => socket.writableNeedDrain,
-    closed: (stream) => {
-      streams.delete(stream.id);
-      finishIfIdle();
+export function serveConnection(options: {
+  readonly socket: Socket;
+  readonly service: ServiceDefinition;
+  readonly answer: (stream: ProcessStream, loss: ConnectionLoss) => void;
+}): Connection {
+  const { answer, service, socket } = options;
+  const loss = new ConnectionLoss();
+  let open = 0;
+  let isDraining = false;
+  const server = new Server(serverOptions);
+  server.addService(service, {
+    Process: (stream: ProcessStream) => {
+      open += 1;
+      stream.once('cancelled', () => (open -= 1));
+      answer(stream, loss);
     },
-  };
-
-  function finishIfIdle(): void {
-    if (phase !== 'draining' || streams.size > 0) return;
-    phase = 'over';
-    outbox.flush();
-    finished();
-  }
-
-  function fail(code: number): void {
-    if (phase === 'over') return;
-    phase = 'over';
-    outbox.put(goAway(lastStream, code));
-    outbox.flush();
-    broken?.();
-    lost();
-    finished();
-  }
-
-  function lost(): void {
-    phase = 'over';
-    for (const stream of streams.values()) stream.reset();
-  }
-
-  function onFrame(received: Frame): void {
-    if (phase === 'over') return;
-    const { type, stream, payload } = received;
-    if (block !== undefined && type !== frameType.continuation) {
-      throw new ConnectionFault(errorCode.protocolError, 'a header block was left unfinished');
-    }
-    switch (type) {
-      case frameType.data:
-        return onData(received);
-      case frameType.headers:
-        withoutPadding(received);
-        return onHeaders(received);
-      case frameType.continuation:
-        return onContinuation(received);
-      case frameType.resetStream:
-        streams.get(stream)?.reset();
-        return undefined;
-      case frameType.settings:
-        return onSettings(received);
-      case frameType.ping:
-        if ((received.flags & flag.ack) === 0) outbox.put(frame(frameType.ping, flag.ack, 0, payload));
-        return undefined;
-      case frameType.windowUpdate:
-        return onWindowUpdate(received);
-      case frameType.pushPromise:
-        throw new ConnectionFault(errorCode.protocolError, 'a client cannot push');
-      default:
-        // PRIORITY and GOAWAY ask nothing of us; what is unknown is to be ignored (RFC 9113 §4.1).
-        return undefined;
-    }
-  }
-
-  function onHeaders({ stream, flags }: Frame): void {
-    if (stream % 2 === 0) throw new ConnectionFault(errorCode.protocolError, 'a stream that is not a client’s');
-    const endStream = (flags & flag.endStream) !== 0;
-    if ((flags & flag.endHeaders) !== 0) onBlock(stream, endStream);
-    else block = { stream, endStream, bytes: 0 };
-  }
-
-  function onContinuation({ stream, flags, payload }: Frame): void {
-    if (block?.stream !== stream) throw new ConnectionFault(errorCode.protocolError, 'a continuation of nothing');
-    block.bytes += payload.length + 1;
-    if (block.bytes > largestBlockBytes) throw new ConnectionFault(errorCode.enhanceYourCalm, 'endless headers');
-    if ((flags & flag.endHeaders) === 0) return;
-    const { endStream } = block;
-    block = undefined;
-    onBlock(stream, endStream);
-  }
-
-  function onBlock(id: number, endStream: boolean): void {
-    let stream = streams.get(id);
-    if (stream === undefined) {
-      // The trailers of a stream that we have forgotten.
-      if (id <= lastStream) return;
-      lastStream = id;
-      if (phase === 'draining') {
-        outbox.put(resetStream(id, errorCode.refusedStream));
-        return;
-      }
-      stream = new GrpcStream(id, peerWindow, { shared, open });
-      streams.set(id, stream);
-    }
-    if (endStream) stream.halfClose();
-  }
-
-  function onData(received: Frame): void {
-    const { stream: id, flags } = received;
-    // Padding takes from the windows as well (RFC 9113 §6.9.1).
-    const { length } = received.payload;
-    consumed += length;
-    if (consumed >= connectionWindowBytes / 2) {
-      outbox.put(windowUpdate(0, consumed));
-      consumed = 0;
-    }
-    const stream = streams.get(id);
-    if (stream === undefined) {
-      if (id === 0 || id > lastStream) throw new ConnectionFault(errorCode.protocolError, 'data of no stream');
-      return;
-    }
-    const endStream = (flags & flag.endStream) !== 0;
-    stream.consume(length, endStream);
-    stream.receive(withoutPadding(received));
-    if (endStream) stream.halfClose();
-  }
-
-  function onSettings({ flags, payload }: Frame): void {
-    if ((flags & flag.ack) !== 0) return;
-    if (payload.length % 6 !== 0) throw new ConnectionFault(errorCode.frameSizeError, 'settings cut short');
-    for (let at = 0; at < payload.length; at += 6) {
-      if (payload.readUInt16BE(at) !== setting.initialWindowSize) continue;
-      const value = payload.readUInt32BE(at + 2);
-      if (value > largestWindowBytes) throw new ConnectionFault(errorCode.flowControlError, 'window too large');
-      // It holds for the streams that are open, too, whose windows may become negative (RFC 9113 §6.9.2).
-      for (const stream of streams.values()) stream.window += value - peerWindow;
-      peerWindow = value;
-    }
-    outbox.put(frame(frameType.settings, flag.ack, 0, Buffer.alloc(0)));
-    pumpAll();
-  }
-
-  function onWindowUpdate({ stream: id, payload }: Frame): void {
-    if (payload.length !== 4) throw new ConnectionFault(errorCode.frameSizeError, 'a window update of another size');
-    const increment = payload.readUInt32BE(0) & largestWindowBytes;
-    if (id === 0) {
-      shared.window += increment;
-      if (increment === 0 || shared.window > largestWindowBytes) {
-        throw new ConnectionFault(errorCode.flowControlError, 'an impossible window');
-      }
-      pumpAll();
-      return;
-    }
-    const stream = streams.get(id);
-    if (stream === undefined) return;
-    stream.window += increment;
-    if (increment === 0 || stream.window > largestWindowBytes) stream.refuse(errorCode.flowControlError);
-    else stream.pump();
-  }
-
-  function pumpAll(): void {
-    for (const stream of streams.values()) stream.pump();
-  }
-
-  const reader = createFrameReader(onFrame);
-  outbox.put(
-    settings([
-      [setting.maxConcurrentStreams, maxConcurrentStreams],
-      [setting.initialWindowSize, firstWindowBytes],
-    ]),
-  );
-  outbox.put(windowUpdate(0, connectionWindowBytes - initialWindowBytes));
-
+  });
+  socket.on('close', () => {
+    // Closed after its last call, it took nobody's answer along.
+    if (!isDraining || open > 0) loss.happened();
+    server.forceShutdown();
+  });
+  inject(server, socket);
   return {
-    open: () => streams.size,
-    receive: (bytes) => {
-      try {
-        reader.push(bytes);
-      } catch (error) {
-        if (!(error instanceof ConnectionFault)) throw error;
-        fail(error.code);
-      }
-    },
-    drained: pumpAll,
+    open: () => open,
     drain: () => {
-      if (phase !== 'open') return;
-      phase = 'draining';
-      outbox.put(goAway(lastStream, errorCode.noError));
-      finishIfIdle();
+      isDraining = true;
+      server.tryShutdown(() => undefined);
     },
-    lost,
+    cut: () => {
+      // Its calls may be gone before its end is seen.
+      if (open > 0) loss.happened();
+      socket.destroy();
+    },
   };
 }

@@ -3,8 +3,8 @@ import type { Exchange, Headers, RequestHead } from '../../core/exchange.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Upload } from '../../core/upload.ts';
 import { type BodyCollector, createBodyCollector } from './body-collector.ts';
+import type { Call } from './call.ts';
 import type { ConnectionLoss } from './connection-loss.ts';
-import type { Call } from './grpc-stream.ts';
 import { writeBody, writeReply, writeStart } from './wire.ts';
 
 /** Watches an answer on its way over a client's connection, which Envoy names in `x-weir-client-connection`. */
@@ -72,7 +72,7 @@ export class ExtProcExchange implements Exchange {
     if (collector === undefined) return;
     this.#received ||= endOfStream;
     const waiter = this.#waiter;
-    // Before somebody waits, no more comes than the stream's first window.
+    // Before somebody waits, only a little is read.
     if (waiter !== undefined && !this.#mayHold(collector.bytes() + piece.length, waiter, collector)) return;
     collector.add(piece, endOfStream);
     if (waiter !== undefined && this.#received) this.#deliver(waiter, collector);

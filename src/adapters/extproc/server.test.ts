@@ -1,10 +1,13 @@
+import { once } from 'node:events';
 import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, createServer } from 'node:http2';
+import { connect as connectSocket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Client, type ClientDuplexStream, credentials } from '@grpc/grpc-js';
+import { Client, type ClientDuplexStream, credentials, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Exchange } from '../../core/exchange.ts';
 import { asFailure, Failure } from '../../core/failure.ts';
 import type { Upload } from '../../core/upload.ts';
@@ -52,7 +55,7 @@ beforeEach(async () => {
   handle = (exchange) => exchange.reply(200, [], 'ok');
   closed = false;
   server = await listen();
-  client = new Client(`unix:${socketPath}`, credentials.createInsecure());
+  client = new Client(`unix:${socketPath}`, credentials.createInsecure(), { 'grpc.max_receive_message_length': -1 });
 });
 
 afterEach(async () => {
@@ -139,6 +142,30 @@ async function eventually(holds: () => boolean, what: string): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
   }
   throw new Error(`never came to pass: ${what}`);
+}
+
+/** A connection as Envoy makes one, without a gRPC client that would hide what becomes of it. */
+function connectHttp2(path = socketPath): ClientHttp2Session {
+  const session = connect('http://extproc', { createConnection: () => connectSocket(path) });
+  session.on('error', () => undefined);
+  onTestFinished(() => session.destroy());
+  return session;
+}
+
+function openOn(session: ClientHttp2Session): ClientHttp2Stream {
+  const stream = session.request({
+    ...{ ':method': 'POST', ':path': Process.path, 'content-type': 'application/grpc', te: 'trailers' },
+  });
+  stream.on('error', () => undefined);
+  return stream;
+}
+
+/** A message with gRPC's five bytes before it. */
+function framed(message: object): Buffer {
+  const bytes = Process.requestSerialize(message);
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(bytes.length, 1);
+  return Buffer.concat([head, bytes]);
 }
 
 const noneOpen = (): Promise<void> => eventually(() => server.open() === 0, 'no stream is open');
@@ -249,6 +276,65 @@ describe('a request', () => {
     expect(streams.map(({ answers }) => read(answers).body)).toEqual(streams.map((_, index) => `body ${index}`));
     for (const { stream } of streams) stream.end();
     await noneOpen();
+  });
+});
+
+describe('a large message', () => {
+  it('may be the first one, of more bytes than the window of a stream', async () => {
+    const { stream, answers, ended } = open();
+    stream.write(head({ end_of_stream: true }, { 'x-large': 'x'.repeat(400_000) }));
+    expect(await ended).toBe('end');
+    expect(read(answers).body).toBe('ok');
+    expect(exchanges[0]?.head.header('x-large')).toHaveLength(400_000);
+    stream.end();
+  });
+
+  it('of over 4 MiB ends its stream', async () => {
+    const { stream, ended } = open();
+    stream.write(piece(Buffer.alloc(4 * 1024 * 1024)));
+    expect(await ended).toBe(`error ${status.RESOURCE_EXHAUSTED}`);
+    await noneOpen();
+  });
+
+  it('may be an answer of any size', async () => {
+    const body = 'x'.repeat(20_000_000);
+    handle = (exchange) => exchange.reply(200, [], body);
+    const { stream, answers, ended } = open();
+    stream.write(head({ end_of_stream: true }));
+    expect(await ended).toBe('end');
+    expect(read(answers).body).toBe(body);
+    stream.end();
+  });
+});
+
+describe('an upload that nobody has asked for yet', () => {
+  it('stays with its sender but for a little, holds up no other request, and comes when it is asked for', async () => {
+    const session = connectHttp2();
+    const pieces = 40;
+    const pieceBytes = 48 * 1024;
+    const asked = Promise.withResolvers<void>();
+    const bodies: number[] = [];
+    handle = (exchange) => {
+      if (exchange.head.header('x-small') !== undefined) exchange.reply(200, [], 'ok');
+      else void asked.promise.then(async () => bodies.push((await exchange.body(Infinity)).length));
+    };
+    const upload = openOn(session);
+    let gone = 0;
+    upload.write(framed(head()));
+    for (let count = 1; count <= pieces; count += 1) {
+      upload.write(framed(piece(Buffer.alloc(pieceBytes), count === pieces)), () => (gone += 1));
+    }
+    await eventually(() => exchanges.length === 1, 'the head has come');
+    const small = openOn(session);
+    small.end(framed(head({ end_of_stream: true }, { 'x-small': 'yes' })));
+    await once(small, 'response');
+    small.resume();
+    await once(small, 'end');
+    // What is read, what is in the window of the stream, and in Node's buffer of it.
+    expect(gone * pieceBytes).toBeLessThanOrEqual(256 * 1024);
+    asked.resolve();
+    await eventually(() => bodies.length === 1, 'the body has come');
+    expect(bodies).toEqual([pieces * pieceBytes]);
   });
 });
 
@@ -441,7 +527,7 @@ it('a caller who left before its body was asked for is not waited for', async ()
   await noneOpen();
 });
 
-describe('frames that make no sense', () => {
+describe('messages that make no sense', () => {
   it.each([
     ['bytes that are no message', Buffer.from([0xff, 0xff, 0xff])],
     ['a message that ends inside a field', Buffer.from([0x12, 0x05, 0x0a])],
@@ -498,6 +584,104 @@ describe('frames that make no sense', () => {
   });
 });
 
+describe('a connection', () => {
+  it('says that it takes more streams than any machine, and a window that one upload does not fill', async () => {
+    const session = connectHttp2();
+    const [settings]: unknown[] = await once(session, 'remoteSettings');
+    expect(settings).toMatchObject({ maxConcurrentStreams: 1_000_000 });
+    await eventually(() => (session.state.remoteWindowSize ?? 0) > 16_000_000, 'the window is wide');
+  });
+
+  const resets = 2_000;
+  /** Opens streams and resets each, as an Envoy does that was not told to end them gracefully. */
+  async function resetMany(session: ClientHttp2Session): Promise<void> {
+    for (let count = 0; count < resets && !session.destroyed; count += 1) {
+      const stream = openOn(session);
+      stream.write(framed(head()));
+      await new Promise((resolve) => setImmediate(resolve));
+      stream.close(constants.NGHTTP2_CANCEL);
+    }
+  }
+
+  it('bears any number of resets', async () => {
+    handle = (exchange) => exchange.start(200, []);
+    const session = connectHttp2();
+    const staying = openOn(session);
+    staying.write(framed(head({ end_of_stream: true })));
+    await eventually(() => exchanges.length === 1, 'the head has come');
+    await resetMany(session);
+    await eventually(() => server.open() === 1, 'all others have left');
+    exchanges[0]?.end('still here');
+    const [, pieces] = await Promise.all([once(staying, 'end'), staying.toArray()]);
+    expect(Buffer.concat(pieces).toString()).toContain('still here');
+  });
+
+  it('of node:http2 as it is ends when half as many streams were reset', async () => {
+    const path = join(folder, 'plain.sock');
+    const plain = createServer();
+    plain.on('stream', (stream) => stream.on('error', () => undefined));
+    plain.listen(path);
+    onTestFinished(() => void plain.close());
+    const session = connectHttp2(path);
+    const goAway = once(session, 'goaway');
+    await resetMany(session);
+    expect((await goAway)[0]).toBe(constants.NGHTTP2_INTERNAL_ERROR);
+  });
+
+  it('that is lost is what its calls ended of, and a call that is cancelled ended of itself', async () => {
+    handle = (exchange) => exchange.start(200, []);
+    const [losing, staying] = [connectHttp2(), connectHttp2()];
+    for (const session of [losing, losing, staying]) openOn(session).write(framed(head({ end_of_stream: true })));
+    const leaving = openOn(staying);
+    leaving.write(framed(head({ end_of_stream: true }, { 'x-leaves': 'yes' })));
+    await eventually(() => exchanges.length === 4, 'all heads have come');
+    const leaves = (exchange: Exchange): boolean => exchange.head.header('x-leaves') !== undefined;
+    leaving.close(constants.NGHTTP2_CANCEL);
+    losing.destroy();
+    await eventually(() => server.open() === 1, 'three are over');
+    const ended = exchanges.filter(({ signal }) => signal.aborted);
+    expect(ended.filter(leaves)).toHaveLength(1);
+    expect(await Promise.all(ended.map(async (exchange) => [leaves(exchange), await exchange.lost()]))).toEqual(
+      ended.map((exchange) => [leaves(exchange), !leaves(exchange)]),
+    );
+  });
+
+  it('on which no HTTP/2 is spoken is closed, and harms no other', async () => {
+    handle = (exchange) => exchange.start(200, []);
+    const { stream, answers, ended } = open();
+    stream.write(head({ end_of_stream: true }));
+    await eventually(() => exchanges.length === 1, 'the head has come');
+    const odd = connectSocket(socketPath);
+    odd.on('error', () => undefined);
+    odd.resume();
+    odd.write('GET / HTTP/1.1\r\n\r\n');
+    await once(odd, 'close');
+    exchanges[0]?.end('fine');
+    expect(await ended).toBe('end');
+    expect(read(answers).body).toBe('fine');
+    stream.end();
+  });
+});
+
+it('a handler that throws ends its own stream and no other', async () => {
+  handle = (exchange) => {
+    if (exchange.head.header('x-bad') !== undefined) throw new Error('CANARY');
+    exchange.reply(200, [], 'fine');
+  };
+  const bad = open();
+  bad.stream.write(head({ end_of_stream: true }, { 'x-bad': 'yes' }));
+  const good = open();
+  good.stream.write(head({ end_of_stream: true }));
+  expect(await bad.ended).toBe(`error ${status.INTERNAL}`);
+  expect(await good.ended).toBe('end');
+  expect(read(good.answers).body).toBe('fine');
+  good.stream.end();
+  await noneOpen();
+  expect(exchanges.filter(({ signal }) => signal.aborted).map(({ head: sent }) => sent.header('x-bad'))).toEqual([
+    'yes',
+  ]);
+});
+
 describe('closing', () => {
   it('waits for the streams that are open, and takes the socket away', async () => {
     handle = (exchange) => exchange.start(200, []);
@@ -509,6 +693,9 @@ describe('closing', () => {
     const closing = server.close(60_000).then(() => (over = true));
     await new Promise((resolve) => setImmediate(resolve));
     expect({ over, aborted: exchanges[0]?.signal.aborted }).toEqual({ over: false, aborted: false });
+    const late = open();
+    late.stream.write(head({ end_of_stream: true }));
+    expect(await late.ended).toBe(`error ${status.UNAVAILABLE}`);
     exchanges[0]?.end('all of it');
     expect(await ended).toBe('end');
     expect(read(answers).body).toBe('all of it');

@@ -1,11 +1,10 @@
 import { rm } from 'node:fs/promises';
-import { createServer, type Socket } from 'node:net';
+import { createServer } from 'node:net';
 import type { Exchange } from '../../core/exchange.ts';
-import { ConnectionLoss } from './connection-loss.ts';
-import { type Connection, createConnection } from './connection.ts';
+import { answerStream, type Call, type CallHandler } from './call.ts';
+import { type Connection, loadExternalProcessor, serveConnection } from './connection.ts';
+import type { ConnectionLoss } from './connection-loss.ts';
 import { ExtProcExchange, type OpenDelivery } from './exchange.ts';
-import type { Call, CallHandler } from './grpc-stream.ts';
-import { readProcessingRequest } from './wire.ts';
 
 export interface ExtProcServer {
   /** Streams open now. */
@@ -25,14 +24,14 @@ export async function listenExtProc(options: {
   readonly openDelivery: OpenDelivery;
 }): Promise<ExtProcServer> {
   const { handle, openDelivery, socketPath } = options;
-  const connections = new Map<Socket, Connection>();
+  const service = await loadExternalProcessor();
+  const connections = new Set<Connection>();
 
   /** One call of `ExternalProcessor.Process`. */
   function answerCall(call: Call, loss: ConnectionLoss): CallHandler {
     let exchange: ExtProcExchange | undefined;
     return {
-      message: (bytes) => {
-        const message = readProcessingRequest(bytes);
+      message: (message) => {
         switch (message.kind) {
           case 'headers':
             // A second head would leave the first request without anybody to tell it that its caller has left.
@@ -62,28 +61,13 @@ export async function listenExtProc(options: {
 
   // Envoy keeps one connection per worker thread and multiplexes every request over it.
   const server = createServer((socket) => {
-    const loss = new ConnectionLoss();
-    let isFinished = false;
-    const connection = createConnection({
+    const connection = serveConnection({
       socket,
-      open: (call) => answerCall(call, loss),
-      broken: () => loss.happened(),
-      finished: () => {
-        isFinished = true;
-        socket.destroySoon();
-      },
+      service,
+      answer: (stream, loss) => answerStream(stream, (call) => answerCall(call, loss)),
     });
-    connections.set(socket, connection);
-    socket.on('data', connection.receive);
-    socket.on('drain', connection.drained);
-    // The reason does not matter: `close` follows.
-    socket.on('error', () => socket.destroy());
-    socket.on('close', () => {
-      connections.delete(socket);
-      // Closed after its last call, it took nobody's answer along.
-      if (!isFinished) loss.happened();
-      connection.lost();
-    });
+    connections.add(connection);
+    socket.on('close', () => connections.delete(connection));
   });
   // A socket file left by a killed process stops the bind with EADDRINUSE.
   await rm(socketPath, { force: true });
@@ -95,17 +79,17 @@ export async function listenExtProc(options: {
     });
   });
   return {
-    open: () => [...connections.values()].reduce((sum, connection) => sum + connection.open(), 0),
+    open: () => [...connections].reduce((sum, connection) => sum + connection.open(), 0),
     close: async (graceMs) => {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(() => {
-          for (const socket of connections.keys()) socket.destroy();
+          for (const connection of connections) connection.cut();
         }, graceMs);
         server.close(() => {
           clearTimeout(timer);
           resolve();
         });
-        for (const connection of connections.values()) connection.drain();
+        for (const connection of connections) connection.drain();
       });
       await rm(socketPath, { force: true });
     },

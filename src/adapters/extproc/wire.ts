@@ -1,8 +1,9 @@
 /**
- * The protobuf bytes of the few ext_proc messages that every request and every streamed chunk goes through, written and
- * read by hand. A test compares it with what @grpc/proto-loader makes of protos/ext_proc.proto: the generic codec builds
+ * The protobuf bytes of the few ext_proc messages that every request and every streamed chunk goes through, read and written
+ * field by field. A test compares it with what @grpc/proto-loader makes of protos/ext_proc.proto: the generic codec builds
  * a tree of objects per message, which costs more than everything else we do with a chunk.
  */
+import protobuf, { type BufferReader, type Writer } from 'protobufjs/minimal.js';
 import type { Headers } from '../../core/exchange.ts';
 
 /** What Envoy sends us, reduced to what we read. */
@@ -12,248 +13,175 @@ export type ProcessingRequest =
   | { readonly kind: 'trailers' }
   | { readonly kind: 'other' };
 
-// Field numbers of protos/ext_proc.proto, as tags: number << 3 | wire type.
-const lengthDelimited = 2;
-const tag = (field: number, wireType: number): number => (field << 3) | wireType;
-const requestHeaders = tag(2, lengthDelimited);
-const requestBody = tag(4, lengthDelimited);
-const requestTrailers = tag(6, lengthDelimited);
+// The fields of protos/ext_proc.proto that we read or write, as their tags: number << 3 | wire type.
+const bytesTag = (field: number): number => (field << 3) | 2;
+const varintTag = (field: number): number => field << 3;
 
-/** A cursor over one message; `end` bounds it. */
-interface Cursor {
-  readonly bytes: Buffer;
-  at: number;
-  readonly end: number;
+const processingRequest = { requestHeaders: bytesTag(2), requestBody: bytesTag(4), requestTrailers: bytesTag(6) };
+const processingResponse = { immediateResponse: bytesTag(7), streamedImmediateResponse: bytesTag(11) };
+const httpHeaders = { headers: bytesTag(1), endOfStream: varintTag(3) };
+const httpBody = { body: bytesTag(1), endOfStream: varintTag(2) };
+const headerMap = { headers: bytesTag(1) };
+const headerValue = { key: bytesTag(1), value: bytesTag(2), rawValue: bytesTag(3) };
+const streamedImmediateResponse = { headersResponse: bytesTag(1), bodyResponse: bytesTag(2) };
+const streamedBodyResponse = { body: bytesTag(1), endOfStream: varintTag(2) };
+const immediateResponse = { status: bytesTag(1), headers: bytesTag(2), body: bytesTag(3), details: bytesTag(5) };
+const httpStatus = { code: varintTag(1) };
+const headerMutation = { setHeaders: bytesTag(1) };
+const headerValueOption = { header: bytesTag(1), appendAction: varintTag(3) };
+/** `append_action`. */
+const overwriteIfExistsOrAdd = 2;
+
+/** Reads the length of a message, and returns where the message ends. */
+const messageEnd = (reader: BufferReader): number => reader.uint32() + reader.pos;
+
+/** A field may not reach beyond its message; the reader itself only knows where all bytes end. */
+function checkEnd(reader: BufferReader, end: number): void {
+  if (reader.pos !== end) throw new Error('a field ends after its message');
 }
 
-/** No number has more than ten bytes of seven bits. */
-const longestVarint = 128 ** 10;
-
-function readVarint(cursor: Cursor): number {
-  let value = 0;
-  let scale = 1;
-  while (cursor.at < cursor.end) {
-    const byte = cursor.bytes[cursor.at++] ?? 0;
-    value += (byte & 0x7f) * scale;
-    if (byte < 0x80) return value;
-    scale *= 128;
-    if (scale > longestVarint) throw new Error('ext_proc message has a number that is too long');
-  }
-  throw new Error('ext_proc message ends inside a number');
+/** Moves past a field's bytes, and returns where they begin. They end where the reader then is. */
+function skipBytes(reader: BufferReader): number {
+  const length = reader.uint32();
+  const start = reader.pos;
+  reader.skip(length);
+  return start;
 }
 
-/** Reads a length and gives a cursor over that many bytes, moving past them. */
-function readMessage(cursor: Cursor): Cursor {
-  const length = readVarint(cursor);
-  const start = cursor.at;
-  const end = start + length;
-  if (end > cursor.end) throw new Error('ext_proc message ends inside a field');
-  cursor.at = end;
-  return { bytes: cursor.bytes, at: start, end };
-}
+/** Header values are bytes; latin1 keeps every one of them. */
+const readLatin1 = (reader: BufferReader, bytes: Buffer): string =>
+  bytes.toString('latin1', skipBytes(reader), reader.pos);
 
-function skipBytes(cursor: Cursor, length: number): void {
-  cursor.at += length;
-  if (cursor.at > cursor.end) throw new Error('ext_proc message ends inside a field');
-}
-
-function skip(cursor: Cursor, wireType: number): void {
-  switch (wireType) {
-    case 0:
-      readVarint(cursor);
-      return;
-    case 1:
-      skipBytes(cursor, 8);
-      return;
-    case lengthDelimited:
-      readMessage(cursor);
-      return;
-    case 5:
-      skipBytes(cursor, 4);
-      return;
-    default:
-      throw new Error(`ext_proc message has an unknown wire type ${wireType}`);
-  }
-}
-
-function readHeader(cursor: Cursor, into: Map<string, string>): void {
+function readHeader(reader: BufferReader, bytes: Buffer, into: Map<string, string>): void {
   let key = '';
   let value = '';
-  while (cursor.at < cursor.end) {
-    const field = readVarint(cursor);
-    if (field === 0x0a || field === 0x12 || field === 0x1a) {
-      const { bytes, at, end } = readMessage(cursor);
-      if (end === at) continue;
-      // Header values are bytes; latin1 keeps every one of them.
-      const text = bytes.toString('latin1', at, end);
-      if (field === 0x0a) key = text;
-      else value = text;
-    } else skip(cursor, field & 7);
+  const end = messageEnd(reader);
+  while (reader.pos < end) {
+    const field = reader.uint32();
+    if (field === headerValue.key) key = readLatin1(reader, bytes);
+    else if (field === headerValue.value || field === headerValue.rawValue) value = readLatin1(reader, bytes) || value;
+    else reader.skipType(field & 7);
   }
+  checkEnd(reader, end);
   // The first value wins: a caller cannot override what stands before.
   if (!into.has(key)) into.set(key, value);
 }
 
-function readHeaders(cursor: Cursor): ProcessingRequest {
+function readHeaderMap(reader: BufferReader, bytes: Buffer, into: Map<string, string>): void {
+  const end = messageEnd(reader);
+  while (reader.pos < end) {
+    const field = reader.uint32();
+    if (field === headerMap.headers) readHeader(reader, bytes, into);
+    else reader.skipType(field & 7);
+  }
+  checkEnd(reader, end);
+}
+
+function readHeaders(reader: BufferReader, bytes: Buffer): ProcessingRequest {
   const headers = new Map<string, string>();
   let endOfStream = false;
-  while (cursor.at < cursor.end) {
-    const field = readVarint(cursor);
-    if (field === 0x0a) {
-      const map = readMessage(cursor);
-      while (map.at < map.end) {
-        const entry = readVarint(map);
-        if (entry === 0x0a) readHeader(readMessage(map), headers);
-        else skip(map, entry & 7);
-      }
-    } else if (field === 0x18) endOfStream = readVarint(cursor) !== 0;
-    else skip(cursor, field & 7);
+  const end = messageEnd(reader);
+  while (reader.pos < end) {
+    const field = reader.uint32();
+    if (field === httpHeaders.headers) readHeaderMap(reader, bytes, headers);
+    else if (field === httpHeaders.endOfStream) endOfStream = reader.bool();
+    else reader.skipType(field & 7);
   }
+  checkEnd(reader, end);
   return { kind: 'headers', headers, endOfStream };
 }
 
-function readBody(cursor: Cursor): ProcessingRequest {
-  let body: Buffer = cursor.bytes.subarray(0, 0);
+function readBody(reader: BufferReader, bytes: Buffer): ProcessingRequest {
+  let body = bytes.subarray(0, 0);
   let endOfStream = false;
-  while (cursor.at < cursor.end) {
-    const field = readVarint(cursor);
-    if (field === 0x0a) {
-      const piece = readMessage(cursor);
-      body = cursor.bytes.subarray(piece.at, piece.end);
-    } else if (field === 0x10) endOfStream = readVarint(cursor) !== 0;
-    else skip(cursor, field & 7);
+  const end = messageEnd(reader);
+  while (reader.pos < end) {
+    const field = reader.uint32();
+    if (field === httpBody.body) body = bytes.subarray(skipBytes(reader), reader.pos);
+    else if (field === httpBody.endOfStream) endOfStream = reader.bool();
+    else reader.skipType(field & 7);
   }
+  checkEnd(reader, end);
   return { kind: 'body', body, endOfStream };
 }
 
 /** Reads one ProcessingRequest. Throws when the bytes are not one. */
 export function readProcessingRequest(bytes: Buffer): ProcessingRequest {
-  const cursor: Cursor = { bytes, at: 0, end: bytes.length };
+  const reader = new protobuf.BufferReader(bytes);
   let request: ProcessingRequest = { kind: 'other' };
-  while (cursor.at < cursor.end) {
-    const field = readVarint(cursor);
-    if (field === requestHeaders) request = readHeaders(readMessage(cursor));
-    else if (field === requestBody) request = readBody(readMessage(cursor));
-    else if (field === requestTrailers) {
-      readMessage(cursor);
-      request = { kind: 'trailers' };
-    } else skip(cursor, field & 7);
+  try {
+    while (reader.pos < reader.len) {
+      const field = reader.uint32();
+      if (field === processingRequest.requestHeaders) request = readHeaders(reader, bytes);
+      else if (field === processingRequest.requestBody) request = readBody(reader, bytes);
+      else {
+        if (field === processingRequest.requestTrailers) request = { kind: 'trailers' };
+        reader.skipType(field & 7);
+      }
+    }
+  } catch (cause) {
+    throw new Error('ext_proc message cannot be read', { cause });
   }
   return request;
 }
 
-function varintLength(value: number): number {
-  let length = 1;
-  for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) length += 1;
-  return length;
+/** What was written, which lies in a Buffer wherever there is one: only the declared type does not say so. */
+function finish(writer: Writer): Buffer {
+  const bytes: Uint8Array = writer.finish();
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes);
 }
 
-function writeVarint(into: Buffer, at: number, value: number): number {
-  let rest = value;
-  let position = at;
-  while (rest >= 128) {
-    into[position++] = (rest % 128) | 0x80;
-    rest = Math.floor(rest / 128);
-  }
-  into[position++] = rest;
-  return position;
-}
-
-const fieldLength = (content: number): number => 1 + varintLength(content) + content;
-
-/** ProcessingResponse: immediate_response is field 7, streamed_immediate_response field 11, both length-delimited. */
-const immediateResponse = tag(7, lengthDelimited);
-const streamedImmediateResponse = tag(11, lengthDelimited);
-
-/** A buffer being filled from the front. */
-interface Sink {
-  readonly bytes: Buffer;
-  at: number;
-}
-
-function putLength(sink: Sink, field: number, length: number): void {
-  sink.at = writeVarint(sink.bytes, writeVarint(sink.bytes, sink.at, field), length);
-}
-
-function putText(sink: Sink, field: number, text: string, length: number): void {
-  putLength(sink, field, length);
-  sink.at += sink.bytes.write(text, sink.at);
-}
-
-function putFlag(sink: Sink, field: number): void {
-  sink.bytes[sink.at++] = field;
-  sink.bytes[sink.at++] = 1;
-}
-
-/** HeaderValue{key = 1, raw_value = 3}, for each header. */
-function headerSizes(headers: Headers): readonly number[] {
-  return headers.map(([name, value]) => fieldLength(Buffer.byteLength(name)) + fieldLength(Buffer.byteLength(value)));
-}
-
-function putHeader(sink: Sink, [name, value]: Headers[number]): void {
-  putText(sink, 0x0a, name, Buffer.byteLength(name));
-  putText(sink, 0x1a, value, Buffer.byteLength(value));
+function writeHeader(writer: Writer, [name, value]: Headers[number]): void {
+  writer.uint32(headerValue.key).string(name).uint32(headerValue.rawValue).string(value);
 }
 
 /** Encodes the start of an answer that comes in pieces: `:status` and the headers. */
 export function writeStart(status: number, headers: Headers): Buffer {
-  const all: Headers = [[':status', String(status)], ...headers];
-  const sizes = headerSizes(all);
-  const mapLength = sizes.reduce((sum, size) => sum + fieldLength(size), 0);
-  const headersLength = fieldLength(mapLength);
-  const responseLength = fieldLength(headersLength);
-  const sink: Sink = { bytes: Buffer.allocUnsafe(fieldLength(responseLength)), at: 0 };
-  putLength(sink, streamedImmediateResponse, responseLength);
-  putLength(sink, 0x0a, headersLength);
-  putLength(sink, 0x0a, mapLength);
-  all.forEach((header, index) => {
-    putLength(sink, 0x0a, sizes[index] ?? 0);
-    putHeader(sink, header);
-  });
-  return sink.bytes;
+  const writer = new protobuf.BufferWriter();
+  writer.uint32(processingResponse.streamedImmediateResponse).fork();
+  writer.uint32(streamedImmediateResponse.headersResponse).fork();
+  writer.uint32(httpHeaders.headers).fork();
+  writer.uint32(headerMap.headers).fork();
+  writeHeader(writer, [':status', String(status)]);
+  writer.ldelim();
+  for (const header of headers) {
+    writer.uint32(headerMap.headers).fork();
+    writeHeader(writer, header);
+    writer.ldelim();
+  }
+  writer.ldelim().ldelim().ldelim();
+  return finish(writer);
 }
 
 /** Encodes a piece of the answer's body. */
 export function writeBody(text: string, endOfStream: boolean): Buffer {
-  const length = Buffer.byteLength(text);
-  const bodyLength = (length === 0 ? 0 : fieldLength(length)) + (endOfStream ? 2 : 0);
-  const responseLength = fieldLength(bodyLength);
-  const sink: Sink = { bytes: Buffer.allocUnsafe(fieldLength(responseLength)), at: 0 };
-  putLength(sink, streamedImmediateResponse, responseLength);
-  putLength(sink, 0x12, bodyLength);
-  if (length > 0) putText(sink, 0x0a, text, length);
-  if (endOfStream) putFlag(sink, 0x10);
-  return sink.bytes;
+  const writer = new protobuf.BufferWriter();
+  writer.uint32(processingResponse.streamedImmediateResponse).fork();
+  writer.uint32(streamedImmediateResponse.bodyResponse).fork();
+  if (text !== '') writer.uint32(streamedBodyResponse.body).string(text);
+  if (endOfStream) writer.uint32(streamedBodyResponse.endOfStream).bool(true);
+  writer.ldelim().ldelim();
+  return finish(writer);
 }
 
 /** `ImmediateResponse.details` of a whole answer: Envoy's own replies have others, and are put into the envelope by it. */
 const ownDetails = 'weir';
 
-/** Encodes a whole answer in one message. HeaderValueOption{header = 1, append_action = 3: OVERWRITE_IF_EXISTS_OR_ADD}. */
+/** Encodes a whole answer in one message. */
 export function writeReply(status: number, headers: Headers, body: string): Buffer {
-  const sizes = headerSizes(headers);
-  const optionSizes = sizes.map((size) => fieldLength(size) + 2);
-  const headersLength = optionSizes.reduce((sum, size) => sum + fieldLength(size), 0);
-  const statusLength = 1 + varintLength(status);
-  const length = Buffer.byteLength(body);
-  const replyLength =
-    fieldLength(statusLength) +
-    fieldLength(headersLength) +
-    (length === 0 ? 0 : fieldLength(length)) +
-    fieldLength(ownDetails.length);
-  const sink: Sink = { bytes: Buffer.allocUnsafe(fieldLength(replyLength)), at: 0 };
-  putLength(sink, immediateResponse, replyLength);
-  putLength(sink, 0x0a, statusLength);
-  putLength(sink, 0x08, status);
-  putLength(sink, 0x12, headersLength);
-  headers.forEach((header, index) => {
-    putLength(sink, 0x0a, optionSizes[index] ?? 0);
-    putLength(sink, 0x0a, sizes[index] ?? 0);
-    putHeader(sink, header);
-    sink.bytes[sink.at++] = 0x18;
-    sink.bytes[sink.at++] = 2;
-  });
-  if (length > 0) putText(sink, 0x1a, body, length);
-  putText(sink, 0x2a, ownDetails, ownDetails.length);
-  return sink.bytes;
+  const writer = new protobuf.BufferWriter();
+  writer.uint32(processingResponse.immediateResponse).fork();
+  writer.uint32(immediateResponse.status).fork().uint32(httpStatus.code).uint32(status).ldelim();
+  writer.uint32(immediateResponse.headers).fork();
+  for (const header of headers) {
+    writer.uint32(headerMutation.setHeaders).fork();
+    writer.uint32(headerValueOption.header).fork();
+    writeHeader(writer, header);
+    writer.ldelim();
+    writer.uint32(headerValueOption.appendAction).uint32(overwriteIfExistsOrAdd).ldelim();
+  }
+  writer.ldelim();
+  if (body !== '') writer.uint32(immediateResponse.body).string(body);
+  writer.uint32(immediateResponse.details).string(ownDetails).ldelim();
+  return finish(writer);
 }
