@@ -17,7 +17,7 @@ const withProcesses = {
 const onBothDatabases = [
   ...['durability', 'find-credentials', 'keys', 'migrate', 'open-store', 'settle-batch', 'settle-or-explain'],
   ...['usage-report', 'verify-ledger', 'workspaces', 'outage'],
-].map((name) => `src/adapters/store/${name}.test.ts`);
+].map((name) => `src/store/${name}.test.ts`);
 
 export default defineConfig({
   test: {

@@ -12,7 +12,7 @@ export interface CpuProfile {
 /** Time spent in one function itself, callees excluded. */
 export interface ProfileLine {
   readonly name: string;
-  /** `src/adapters/egress/egress.ts:41`, `undici lib/dispatcher/client-h1.js:620`, `node:internal/http2/core:3100`. */
+  /** `src/egress/egress.ts:41`, `undici lib/dispatcher/client-h1.js:620`, `node:internal/http2/core:3100`. */
   readonly place: string;
   /** Of the time the thread was busy. */
   readonly share: number;

@@ -15,47 +15,47 @@ const groups: readonly Group[] = [
   {
     name: 'start',
     summary: 'bring up everything here: Envoy, the service and, unless told otherwise, a demo',
-    load: { kind: 'program', run: async () => (await import('./start.ts')).run },
+    load: { kind: 'program', run: async () => (await import('./cli/start/start.ts')).run },
   },
   {
     name: 'serve',
     summary: 'run the service beside an Envoy',
-    load: { kind: 'program', run: async () => (await import('./serve.ts')).run },
+    load: { kind: 'program', run: async () => (await import('./cli/serve/serve.ts')).run },
   },
   {
     name: 'workspace',
     summary: 'make workspaces, fill and suspend them',
-    load: { kind: 'commands', register: async () => (await import('./commands/workspace.ts')).workspaceCommand },
+    load: { kind: 'commands', register: async () => (await import('./cli/commands/workspace.ts')).workspaceCommand },
   },
   {
     name: 'key',
     summary: 'make keys, limit, suspend and revoke them',
-    load: { kind: 'commands', register: async () => (await import('./commands/key.ts')).keyCommand },
+    load: { kind: 'commands', register: async () => (await import('./cli/commands/key.ts')).keyCommand },
   },
   {
     name: 'usage',
     summary: 'what was used and what it cost, from the ledger',
-    load: { kind: 'commands', register: async () => (await import('./commands/usage.ts')).usageCommand },
+    load: { kind: 'commands', register: async () => (await import('./cli/commands/usage.ts')).usageCommand },
   },
   {
     name: 'ledger',
     summary: 'check the books, and the file that they are in',
-    load: { kind: 'commands', register: async () => (await import('./commands/ledger.ts')).ledgerCommand },
+    load: { kind: 'commands', register: async () => (await import('./cli/commands/ledger.ts')).ledgerCommand },
   },
   {
     name: 'backup',
     summary: 'copy the accounts and the ledger into a file',
-    load: { kind: 'commands', register: async () => (await import('./commands/backup.ts')).backupCommand },
+    load: { kind: 'commands', register: async () => (await import('./cli/commands/backup.ts')).backupCommand },
   },
   {
     name: 'catalog',
     summary: 'check a folder of manifests',
-    load: { kind: 'commands', register: async () => (await import('./commands/catalog.ts')).catalogCommand },
+    load: { kind: 'commands', register: async () => (await import('./cli/commands/catalog.ts')).catalogCommand },
   },
   {
     name: 'envoy',
     summary: 'what the Envoy beside `serve` needs at its start and at its end',
-    load: { kind: 'commands', register: async () => (await import('./commands/envoy.ts')).envoyCommand },
+    load: { kind: 'commands', register: async () => (await import('./cli/commands/envoy.ts')).envoyCommand },
   },
 ];
 

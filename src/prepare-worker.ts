@@ -3,19 +3,19 @@
  * the request, and the bytes for an engine when it asks for them.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { giveWay } from './adapters/process/give-way.ts';
-import { openSeal } from './adapters/seal/open-seal.ts';
-import { countPrompt } from './adapters/tokenizer/count-prompt.ts';
-import { createTokenizerCache } from './adapters/tokenizer/tokenizer-cache.ts';
+import { giveWay } from './process/give-way.ts';
+import { openSeal } from './web-search/seal/open-seal.ts';
+import { countPrompt } from './tokenizer/count-prompt.ts';
+import { createTokenizerCache } from './tokenizer/tokenizer-cache.ts';
 import { asFailure } from './core/failure.ts';
 import type { ImageHosts } from './core/image-hosts.ts';
 import type { PromptCountAsk } from './core/prepared.ts';
 import type { PrepareReply, PrepareTask } from './core/prepare-task.ts';
 import type { Request } from './core/request.ts';
 import type { PromptCount } from './core/tokenizer.ts';
-import { handedOver } from './hand-over.ts';
-import { promptOf, readBody, writeBody } from './prepare.ts';
-import type { SealFiles } from './seal-files.ts';
+import { handedOver } from './request/hand-over.ts';
+import { promptOf, readBody, writeBody } from './request/prepare.ts';
+import type { SealFiles } from './cli/serve/seal-files.ts';
 
 /** Most time one count may take, milliseconds. */
 const allowanceMs = 2_500;

@@ -1,6 +1,6 @@
 import type { Backend, Route } from '../core/catalog.ts';
 import { clusterMark, type ReplicaView, type Unreachable } from '../core/replica.ts';
-import type { BackendConditionType } from './kinds/status.ts';
+import type { BackendConditionType } from './resources/status.ts';
 import { faultsText, replicaNames, type Statement } from './statement.ts';
 import type { Verdict } from './verdict.ts';
 

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { Backend, Cluster } from '../core/catalog.ts';
 import type { Fault } from './explain.ts';
-import type { BackendSpec } from './kinds/backend.ts';
-import type { SecretRef } from './kinds/secret.ts';
+import type { BackendSpec } from './resources/backend.ts';
+import type { SecretRef } from './resources/secret.ts';
 import { secretValue, type Secrets } from './secret-value.ts';
 
 export type CompiledBackend =

@@ -2,8 +2,8 @@ import type { Backend, CapabilityOverrides, Model, Route } from '../core/catalog
 import { parseUsd } from '../core/money.ts';
 import type { Prices } from '../core/usage.ts';
 import type { Fault } from './explain.ts';
-import { unixSeconds } from './kinds/instant.ts';
-import type { ModelSpec, RouteSpec } from './kinds/model.ts';
+import { unixSeconds } from './resources/instant.ts';
+import type { ModelSpec, RouteSpec } from './resources/model.ts';
 
 export interface CompiledModel {
   /** Absent when no route is left to serve it. */

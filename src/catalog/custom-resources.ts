@@ -1,7 +1,7 @@
 import type * as z from 'zod';
-import { backendSpec } from './kinds/backend.ts';
-import { modelSpec } from './kinds/model.ts';
-import { type BackendConditionType, backendStatus, type ModelConditionType, modelStatus } from './kinds/status.ts';
+import { backendSpec } from './resources/backend.ts';
+import { modelSpec } from './resources/model.ts';
+import { type BackendConditionType, backendStatus, type ModelConditionType, modelStatus } from './resources/status.ts';
 
 /** A column of `kubectl get`. */
 export interface PrinterColumn {

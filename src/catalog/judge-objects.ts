@@ -4,7 +4,7 @@ import type { ReplicaView } from '../core/replica.ts';
 import { backendConditions } from './backend-conditions.ts';
 import type { Compilation } from './compile.ts';
 import { isFields } from './is-fields.ts';
-import type { Condition } from './kinds/status.ts';
+import type { Condition } from './resources/status.ts';
 import { modelConditions } from './model-conditions.ts';
 import { noticeFor } from './model-notice.ts';
 import type { Notice } from './notice.ts';

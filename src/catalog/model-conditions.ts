@@ -2,7 +2,7 @@ import type { Model, Route } from '../core/catalog.ts';
 import { formatUsd } from '../core/money.ts';
 import type { ReplicaView } from '../core/replica.ts';
 import { hasBackend, unreachableReasons } from './backend-conditions.ts';
-import type { ModelConditionType } from './kinds/status.ts';
+import type { ModelConditionType } from './resources/status.ts';
 import type { Notice } from './notice.ts';
 import { faultsText, instantText, replicaNames, type Statement } from './statement.ts';
 import type { JudgedProblem, Verdict } from './verdict.ts';

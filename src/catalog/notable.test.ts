@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Condition } from './kinds/status.ts';
+import type { Condition } from './resources/status.ts';
 import { laggardOf, notableOf } from './notable.ts';
 
 function condition(type: string, status: Condition['status'], reason: string, message = ''): Condition {

@@ -1,4 +1,4 @@
-import type { Condition } from './kinds/status.ts';
+import type { Condition } from './resources/status.ts';
 
 /** Something about an object that a person should notice. */
 export interface Notable {

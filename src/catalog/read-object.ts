@@ -4,9 +4,9 @@ import { fieldPath } from '../core/field-path.ts';
 import { withoutEmptyFields } from './empty-fields.ts';
 import { expectation, type Fault, faultsOf } from './explain.ts';
 import { isFields } from './is-fields.ts';
-import { type BackendObject, backendSchema } from './kinds/backend.ts';
-import { maxRoutes, type ModelObject, modelSchema } from './kinds/model.ts';
-import { type SecretObject, secretSchema } from './kinds/secret.ts';
+import { type BackendObject, backendSchema } from './resources/backend.ts';
+import { maxRoutes, type ModelObject, modelSchema } from './resources/model.ts';
+import { type SecretObject, secretSchema } from './resources/secret.ts';
 
 /** An object that passed its schema, with what its author needs to find it. */
 export interface Read<Value> {

@@ -1,4 +1,4 @@
-import type { SecretObject, SecretRef } from './kinds/secret.ts';
+import type { SecretObject, SecretRef } from './resources/secret.ts';
 
 export type Secrets = ReadonlyMap<string, SecretObject>;
 

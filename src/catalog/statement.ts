@@ -1,4 +1,4 @@
-import { type Condition, maxMessageLength } from './kinds/status.ts';
+import { type Condition, maxMessageLength } from './resources/status.ts';
 import type { JudgedProblem } from './verdict.ts';
 
 /** What a condition says, without since when. */

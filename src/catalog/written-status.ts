@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Condition } from './kinds/status.ts';
+import type { Condition } from './resources/status.ts';
 
 /** The status of an object as somebody wrote it, as far as it is understood. */
 export interface WrittenStatus {

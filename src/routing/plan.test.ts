@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { modelOf, routeOf, snapshotOf } from '../../test/support/route-of.ts';
 import type { Model } from '../core/catalog.ts';
 import type { PreparedRequest } from '../core/prepared.ts';
-import { capabilitiesOf } from '../dialects/engines/engines.ts';
+import { capabilitiesOf } from '../engines/engines.ts';
 import { createAffinity } from './affinity.ts';
 import { makePlan } from './plan.ts';
 import { neverSeen, type RoutingView, type StandingAsk } from './standing.ts';

@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { takeLock } from '../../src/adapters/process/lock.ts';
+import { takeLock } from '../../src/process/lock.ts';
 import { findOrInstall, installDebianPackage } from '../support/debian-package.ts';
 
 export type Registry = 'npm' | 'pypi';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTokenizers } from '../../src/adapters/tokenizer/start-tokenizers.ts';
+import { startTokenizers } from '../../src/tokenizer/start-tokenizers.ts';
 import type { Tokenizers } from '../../src/core/tokenizer.ts';
 import { type Llama, startLlama } from '../support/llama.ts';
 import { startWeir } from '../support/weir.ts';

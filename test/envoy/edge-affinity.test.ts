@@ -3,11 +3,11 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/adapters/envoy/admin.ts';
-import { type ClusterFile, createClusterFile } from '../../src/adapters/envoy/cluster-file.ts';
-import { systemClock } from '../../src/adapters/process/clock.ts';
+import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
+import { type ClusterFile, createClusterFile } from '../../src/envoy/runtime/cluster-file.ts';
+import { systemClock } from '../../src/process/clock.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
-import { renderClusters } from '../../src/envoy/clusters.ts';
+import { renderClusters } from '../../src/envoy/config/clusters.ts';
 import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
 import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
 

@@ -5,12 +5,12 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/adapters/envoy/admin.ts';
-import { type ClusterFile, ClustersRejected, createClusterFile } from '../../src/adapters/envoy/cluster-file.ts';
-import { systemClock } from '../../src/adapters/process/clock.ts';
+import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
+import { type ClusterFile, ClustersRejected, createClusterFile } from '../../src/envoy/runtime/cluster-file.ts';
+import { systemClock } from '../../src/process/clock.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
-import { renderClusters } from '../../src/envoy/clusters.ts';
-import { runFolder } from '../../src/envoy/run-folder.ts';
+import { renderClusters } from '../../src/envoy/config/clusters.ts';
+import { runFolder } from '../../src/envoy/config/run-folder.ts';
 import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
 import { sendRaw } from '../support/raw-http.ts';
 

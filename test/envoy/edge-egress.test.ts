@@ -5,11 +5,11 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/adapters/envoy/admin.ts';
-import { createClusterFile } from '../../src/adapters/envoy/cluster-file.ts';
-import { systemClock } from '../../src/adapters/process/clock.ts';
+import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
+import { createClusterFile } from '../../src/envoy/runtime/cluster-file.ts';
+import { systemClock } from '../../src/process/clock.ts';
 import { messageOf } from '../../src/core/message-of.ts';
-import { renderClusters } from '../../src/envoy/clusters.ts';
+import { renderClusters } from '../../src/envoy/config/clusters.ts';
 import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
 
 let envoy: TestEnvoy;

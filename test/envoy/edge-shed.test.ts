@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/adapters/envoy/admin.ts';
-import { createEdgeValve, type EdgeValve } from '../../src/adapters/envoy/edge-valve.ts';
-import type { ExtProcServer } from '../../src/adapters/extproc/server.ts';
-import { systemClock } from '../../src/adapters/process/clock.ts';
+import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
+import { createEdgeValve, type EdgeValve } from '../../src/envoy/runtime/edge-valve.ts';
+import type { ExtProcServer } from '../../src/extproc/server.ts';
+import { systemClock } from '../../src/process/clock.ts';
 import { waitedMs } from '../../src/admission/overload.ts';
 import type { RequestHead } from '../../src/core/exchange.ts';
 import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';

@@ -9,7 +9,7 @@ import { errorBody, Failure } from '../../src/core/failure.ts';
 import { readRequest } from '../../src/dialects/chat/read-request.ts';
 import { fieldName } from '../../src/dialects/chat/write-error.ts';
 import { writeRequest } from '../../src/dialects/chat/write-request.ts';
-import { capabilitiesOf } from '../../src/dialects/engines/engines.ts';
+import { capabilitiesOf } from '../../src/engines/engines.ts';
 import { eligibleRoutes } from '../../src/routing/eligible.ts';
 import { modelOf, routeOf } from '../support/route-of.ts';
 import { openGoldenFolder } from './golden-files.ts';

@@ -2,8 +2,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { createKubeClient, type KubeClient } from '../../src/adapters/kube/client.ts';
-import { findAccess } from '../../src/adapters/kube/access.ts';
+import { createKubeClient, type KubeClient } from '../../src/kubernetes/client.ts';
+import { findAccess } from '../../src/kubernetes/access.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
 import { makeNamespace } from '../support/kube/cluster.ts';
 import { startTestReplica } from '../support/kube/replica.ts';

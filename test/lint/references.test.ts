@@ -10,7 +10,7 @@ const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 describe('what the repository refers to', () => {
   it('is there: documents, their sections and rules, decisions, links', () => {
     const files = writtenFiles(root);
-    expect(files).toEqual(expect.arrayContaining(['README.md', 'src/pipeline.ts', 'docs/reference/api.md']));
+    expect(files).toEqual(expect.arrayContaining(['README.md', 'src/request/pipeline.ts', 'docs/reference/api.md']));
     expect(files.flatMap((path) => danglingReferences(path, root).map((what) => `${path}: ${what}`))).toEqual([]);
   });
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { shareBlocks } from '../../src/adapters/limits/shared-blocks.ts';
-import { systemClock } from '../../src/adapters/process/clock.ts';
+import { shareBlocks } from '../../src/rate-limits/shared-blocks.ts';
+import { systemClock } from '../../src/process/clock.ts';
 import {
   blockMs,
   createAddressGate,

@@ -1,4 +1,4 @@
-import { type ExtProcServer, listenExtProc } from '../../src/adapters/extproc/server.ts';
+import { type ExtProcServer, listenExtProc } from '../../src/extproc/server.ts';
 import type { Delivery } from '../../src/core/delivery.ts';
 import type { Exchange } from '../../src/core/exchange.ts';
 

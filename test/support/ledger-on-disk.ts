@@ -1,10 +1,10 @@
 import { copyFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { openDatabase } from '../../src/adapters/store/open-database.ts';
-import { ledgerRow } from '../../src/adapters/store/ledger-row.ts';
-import { settleBatch } from '../../src/adapters/store/settle-batch.ts';
-import { createKey } from '../../src/adapters/store/keys.ts';
-import { createWorkspace } from '../../src/adapters/store/workspaces.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
+import { ledgerRow } from '../../src/store/ledger-row.ts';
+import { settleBatch } from '../../src/store/settle-batch.ts';
+import { createKey } from '../../src/store/keys.ts';
+import { createWorkspace } from '../../src/store/workspaces.ts';
 import { sampleNow, temporaryFolder } from './sample-database.ts';
 import { sampleOutcome } from './sample-outcome.ts';
 

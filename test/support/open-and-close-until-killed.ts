@@ -2,11 +2,11 @@
 // row is durable and the folder's name once its ledger is closed.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ledgerRow } from '../../src/adapters/store/ledger-row.ts';
-import { openDatabase } from '../../src/adapters/store/open-database.ts';
-import { settleBatch } from '../../src/adapters/store/settle-batch.ts';
-import { createKey } from '../../src/adapters/store/keys.ts';
-import { createWorkspace } from '../../src/adapters/store/workspaces.ts';
+import { ledgerRow } from '../../src/store/ledger-row.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
+import { settleBatch } from '../../src/store/settle-batch.ts';
+import { createKey } from '../../src/store/keys.ts';
+import { createWorkspace } from '../../src/store/workspaces.ts';
 import { sampleOutcome } from './sample-outcome.ts';
 
 const [root = '', name = ''] = process.argv.slice(2);

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { inject, onTestFinished } from 'vitest';
-import type { DatabaseLocation } from '../../src/adapters/store/database-location.ts';
-import { createKey, type KeyRecord } from '../../src/adapters/store/keys.ts';
-import { ledgerRow } from '../../src/adapters/store/ledger-row.ts';
-import { openDatabase } from '../../src/adapters/store/open-database.ts';
-import { settleBatch } from '../../src/adapters/store/settle-batch.ts';
-import { createWorkspace } from '../../src/adapters/store/workspaces.ts';
+import type { DatabaseLocation } from '../../src/store/database-location.ts';
+import { createKey, type KeyRecord } from '../../src/store/keys.ts';
+import { ledgerRow } from '../../src/store/ledger-row.ts';
+import { openDatabase } from '../../src/store/open-database.ts';
+import { settleBatch } from '../../src/store/settle-batch.ts';
+import { createWorkspace } from '../../src/store/workspaces.ts';
 import type { Outcome, Workspace } from '../../src/core/account.ts';
 import { parseUsd } from '../../src/core/money.ts';
 

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Client } from 'pg';
 import { onTestFinished } from 'vitest';
-import { tryLock } from '../../src/adapters/process/lock.ts';
-import type { DatabaseLocation } from '../../src/adapters/store/database-location.ts';
-import { type OpenStore, openStore, type StoreOptions } from '../../src/adapters/store/open-store.ts';
+import { tryLock } from '../../src/process/lock.ts';
+import type { DatabaseLocation } from '../../src/store/database-location.ts';
+import { type OpenStore, openStore, type StoreOptions } from '../../src/store/open-store.ts';
 import { temporaryFolder } from './sample-database.ts';
 
 /** A store on a database, with a journal in a folder of its own. Closed when the test is over, if the test has not. */

@@ -1,6 +1,6 @@
 import type { AnswerEvent } from '../../core/event.ts';
 import { isObject, type JsonObject, parseJson, textOf } from '../json.ts';
-import { createJsonEnd, type JsonEnd } from '../messages/json-end.ts';
+import { createJsonEnd, type JsonEnd } from '../json-end.ts';
 
 /** No model calls more tools in one answer. */
 const maxCalls = 1024;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { modelOf, routeOf } from '../../../test/support/route-of.ts';
 import type { CapabilityOverrides, EngineName } from '../../core/catalog.ts';
 import { eligibleRoutes } from '../../routing/eligible.ts';
-import { capabilitiesOf } from '../engines/engines.ts';
+import { capabilitiesOf } from '../../engines/engines.ts';
 import { readRequest } from './read-request.ts';
 import { writeRequest } from './write-request.ts';
 

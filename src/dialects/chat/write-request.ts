@@ -1,9 +1,9 @@
 import type { PartialTurn, RequestTarget, Round } from '../../core/capability.ts';
 import type { Content, Message, Request } from '../../core/request.ts';
 import { webSearchName } from '../../core/web-search.ts';
-import type { Engine, Fields } from '../engines/engine.ts';
+import type { Engine, Fields } from '../../engines/engine.ts';
 import { arrangeMessages } from '../arrange-messages.ts';
-import { engines } from '../engines/engines.ts';
+import { engines } from '../../engines/engines.ts';
 
 function writeContent(content: Content): unknown {
   if (typeof content === 'string') return content;

@@ -1,7 +1,7 @@
 import type { RelayedEvent } from '../../core/event.ts';
 import type { Citation } from '../../core/web-search.ts';
 import { frame } from './frame.ts';
-import { createJsonEnd, type JsonEnd } from './json-end.ts';
+import { createJsonEnd, type JsonEnd } from '../json-end.ts';
 import { writeCitation, writeSearchCall, writeSearchResult } from './search-blocks.ts';
 
 type BlockKind = 'text' | 'cited-text' | 'thinking' | 'tool_use' | 'search-call' | 'search-result';

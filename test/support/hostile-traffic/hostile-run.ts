@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { openAccounts } from '../../../src/adapters/store/accounts.ts';
+import { openAccounts } from '../../../src/store/accounts.ts';
 import { metricIn } from '../metric-in.ts';
 import { figuresOf } from '../process-figures.ts';
 import { quantile } from '../quantile.ts';

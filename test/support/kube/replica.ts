@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import type { EnvoyClusters } from '../../../src/adapters/envoy/programming.ts';
+import type { EnvoyClusters } from '../../../src/envoy/runtime/programming.ts';
 import type { Cluster, Model, Route, Snapshot } from '../../../src/core/catalog.ts';
 import type { Clock } from '../../../src/core/clock.ts';
-import { followCatalog } from '../../../src/follow-catalog.ts';
-import { openKubernetes } from '../../../src/serve/kubernetes.ts';
+import { followCatalog } from '../../../src/cli/serve/follow-catalog.ts';
+import { openKubernetes } from '../../../src/cli/serve/kubernetes.ts';
 import { readSettings } from '../../../src/settings.ts';
 
 /** Stands in for Envoy where a test wants it to refuse, to lag or to find an engine ill. */

@@ -1,10 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import {
-  createValkeyLimits,
-  type ValkeyLimits,
-  type ValkeyLimitsOptions,
-} from '../../../src/adapters/limits/valkey.ts';
-import { systemClock } from '../../../src/adapters/process/clock.ts';
+import { createValkeyLimits, type ValkeyLimits, type ValkeyLimitsOptions } from '../../../src/rate-limits/valkey.ts';
+import { systemClock } from '../../../src/process/clock.ts';
 import type { LimitsAsk, Slot, Verdict } from '../../../src/core/limits.ts';
 
 /** The limits of one replica of the service. */

@@ -1,0 +1,62 @@
+import type { Command } from 'commander';
+import type { Accounts } from '../../store/accounts.ts';
+import type { DatabaseLocation } from '../../store/database-location.ts';
+import { databaseLocation } from './database-location.ts';
+
+/** What a command has to say: to a script, to a reader, and to the shell. */
+export interface Answer {
+  readonly json: unknown;
+  readonly text: string;
+  /** For a spreadsheet, where the command has `--csv`. */
+  readonly csv?: string;
+  readonly exitCode?: number;
+}
+
+interface CommonOptions {
+  readonly data?: string;
+  readonly json?: true;
+  readonly csv?: true;
+}
+
+/**
+ * Gives a command the options that all commands on the accounts share, and its action: open the accounts, do the one thing,
+ * close them, print the answer. Only `create` makes a missing SQLite file. The store is loaded when it is needed, so that
+ * `--help` answers at once.
+ */
+export function accountsCommand<Options extends object>(
+  command: Command,
+  missing: 'create' | 'refuse',
+  act: (accounts: Accounts, options: Options, operands: readonly string[]) => Promise<Answer>,
+): void {
+  databaseCommand<Options>(command, async (location, options, operands) => {
+    const { openAccounts } = await import('../../store/accounts.ts');
+    const accounts = await openAccounts(location, { missing, user: 'operator' });
+    try {
+      return await act(accounts, options, operands);
+    } finally {
+      await accounts.close();
+    }
+  });
+}
+
+/** The same for a command that does not open the accounts: it is told where they are. */
+export function databaseCommand<Options extends object>(
+  command: Command,
+  act: (location: DatabaseLocation, options: Options, operands: readonly string[]) => Promise<Answer>,
+): void {
+  command
+    .option('--data <dir>', 'folder of the SQLite database (default: the database of WEIR_DATABASE_URL, else .weir)')
+    .option('--json', 'print JSON, errors too')
+    .action(async () => {
+      const options = command.opts<CommonOptions & Options>();
+      const location = databaseLocation({ data: options.data, url: process.env['WEIR_DATABASE_URL'] });
+      const answer = await act(location, options, command.args);
+      process.stdout.write(`${shown(answer, options)}\n`);
+      if (answer.exitCode !== undefined) process.exitCode = answer.exitCode;
+    });
+}
+
+function shown({ json, csv, text }: Answer, options: CommonOptions): string {
+  if (options.json) return JSON.stringify(json);
+  return (options.csv ? csv : undefined) ?? text;
+}

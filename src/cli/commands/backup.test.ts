@@ -1,0 +1,120 @@
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import { asIfKilled } from '../../../test/support/ledger-on-disk.ts';
+import { runWeir } from '../../../test/support/run-weir.ts';
+import { temporaryFolder } from '../../../test/support/sample-database.ts';
+import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
+import { storeAt } from '../../../test/support/sample-store.ts';
+
+// Each command is a process of its own, and this machine may be busy with other tests.
+vi.setConfig({ testTimeout: 60_000 });
+
+async function json<Shape>(...args: readonly string[]): Promise<Shape> {
+  const { code, stdout, stderr } = await runWeir([...args, '--json']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout) as Shape;
+}
+
+/** A service that settles, with its data folder. */
+async function runningService() {
+  const data = temporaryFolder();
+  const { id: workspaceId } = await json<{ id: string }>(
+    'workspace',
+    'create',
+    'acme',
+    '--credit',
+    '1',
+    '--data',
+    data,
+  );
+  const { id: keyId } = await json<{ id: string }>('key', 'create', '--workspace', 'acme', '--data', data);
+  const store = await storeAt({ kind: 'sqlite', file: join(data, 'weir.db') });
+  const settle = (requestId: string) => store.settle(sampleOutcome({ workspaceId, keyId, requestId, cost: 1_000n }));
+  return { data, store, settle };
+}
+
+describe('weir backup', () => {
+  it('copies what a busy service has settled, and the copy is a whole ledger elsewhere', async () => {
+    const { data, settle } = await runningService();
+    const before = Array.from({ length: 100 }, (_, number) => `before-${number}`);
+    await Promise.all(before.map(settle));
+    let copying = true;
+    const load = (async () => {
+      for (let number = 0; copying; number += 1) await settle(`during-${number}`);
+    })();
+    const elsewhere = temporaryFolder();
+    const file = join(elsewhere, 'weir.db');
+    const printed = await json<{ rows: number; file: string }>('backup', file, '--data', data);
+    copying = false;
+    await load;
+    expect(printed).toEqual({ rows: expect.any(Number) as number, file });
+    expect(readdirSync(elsewhere)).toEqual(['weir.db']);
+
+    const rows = await json<{ id: string }[]>('usage', '--requests', '--limit', '10000', '--data', elsewhere);
+    expect(rows).toHaveLength(printed.rows);
+    expect(rows.map(({ id }) => id)).toEqual(expect.arrayContaining(before));
+    expect(await json('ledger', 'verify', '--data', elsewhere)).toMatchObject({
+      ok: true,
+      file: { ok: true, damage: [] },
+      workspaces: [{ name: 'acme', ok: true, requests: printed.rows }],
+    });
+  });
+
+  it('refuses a name that is taken, and PostgreSQL with its own program named', async () => {
+    const { data } = await runningService();
+    const taken = join(temporaryFolder(), 'taken');
+    writeFileSync(taken, 'precious');
+    expect(await runWeir(['backup', taken, '--data', data])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`There is a file ${taken} already`) as string,
+    });
+    expect(readFileSync(taken, 'utf8')).toBe('precious');
+    const env = { WEIR_DATABASE_URL: 'postgres://u:secret@127.0.0.1:1/d' };
+    const refused = await runWeir(['backup', 'copy.db'], { env });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('pg_dump --format=custom') as string });
+    expect(refused.stderr).not.toContain('secret');
+  });
+});
+
+describe('weir ledger', () => {
+  it('verify ends with 1 when the file is damaged, and says where', async () => {
+    const { data, store, settle } = await runningService();
+    await Promise.all(Array.from({ length: 300 }, (_, number) => settle(`r-${number}`)));
+    await store.close();
+    const file = join(data, 'weir.db');
+    const bytes = readFileSync(file);
+    bytes.fill(0xff, bytes.length - 4_096, bytes.length - 4_088);
+    writeFileSync(file, bytes);
+    const { code, stdout } = await runWeir(['ledger', 'verify', '--json', '--data', data]);
+    expect(code).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ ok: false, file: { ok: false, damage: [expect.any(String)] } });
+    expect((await runWeir(['ledger', 'verify', '--data', data])).stdout).toContain('restore a backup');
+  });
+
+  it('accept-loss is what a refusal names, and lets a ledger be used that lost its WAL', async () => {
+    const { data, settle } = await runningService();
+    await settle('a');
+    const killed = asIfKilled(data);
+    rmSync(join(killed, 'weir.db-wal'));
+    const refused = await runWeir(['workspace', 'list', '--data', killed]);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('lost, cut or replaced') as string });
+    const [, command = ''] = /run `weir (.*?)`/.exec(refused.stderr) ?? [];
+    expect(command).toBe(`ledger accept-loss --data ${killed}`);
+
+    const accepted = await json<{ lost: boolean; set_aside: string[] }>(...command.split(' '));
+    expect(accepted).toMatchObject({ lost: true, set_aside: [expect.stringContaining('weir.db-mark.set-aside-')] });
+    expect(await json('ledger', 'verify', '--data', killed)).toMatchObject({ ok: true });
+    expect(await json(...command.split(' '))).toEqual({ lost: false, set_aside: [] });
+  });
+
+  it('accept-loss changes nothing of a ledger that has lost nothing', async () => {
+    const { data, settle } = await runningService();
+    await settle('a');
+    const copy = join(temporaryFolder(), 'data');
+    mkdirSync(copy);
+    for (const name of readdirSync(data)) copyFileSync(join(data, name), join(copy, name));
+    expect(await json('ledger', 'accept-loss', '--data', copy)).toEqual({ lost: false, set_aside: [] });
+    expect(await json('usage', '--requests', '--data', copy)).toMatchObject([{ id: 'a' }]);
+  });
+});

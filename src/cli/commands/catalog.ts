@@ -1,0 +1,57 @@
+import type { Command } from 'commander';
+import type { CatalogProblem, Snapshot } from '../../core/catalog.ts';
+import { checkManifests } from './check-manifests.ts';
+
+/** Adds `weir catalog check DIR [--json]`: exit code 1 when there is any problem. */
+export function catalogCommand(program: Command): void {
+  const catalog = program.command('catalog').description('look after the model catalog');
+  catalog
+    .command('check')
+    .description('check a folder of manifests: every problem by file, line and field')
+    .argument('<dir>', 'folder with Backend, Model and Secret manifests (*.yaml, *.yml, *.json)')
+    .option('--json', 'print JSON')
+    .action(async (dir: string, options: { readonly json?: true }) => {
+      const { snapshot, problems } = await checkManifests(dir);
+      const text = options.json ? jsonReport(snapshot, problems) : textReport(snapshot, problems);
+      process.stdout.write(`${text}\n`);
+      if (problems.length > 0) process.exitCode = 1;
+    });
+}
+
+/** One line for people: `where: field: message`, without the field when the problem is the whole document. */
+export function problemLine({ where, field, message }: CatalogProblem): string {
+  return [where, field, message].filter((part) => part !== '').join(': ');
+}
+
+function textReport(snapshot: Snapshot, problems: readonly CatalogProblem[]): string {
+  if (problems.length > 0) {
+    return [...problems.map(problemLine), counted(problems.length, 'problem')].join('\n');
+  }
+  const models = [...snapshot.models.values()].map(
+    (model) => `${model.id}  ${model.routes.map((route) => route.backend.name).join(', ')}`,
+  );
+  const { models: modelCount, backends, routes } = counts(snapshot);
+  return [
+    ...models,
+    `${counted(modelCount, 'model')}, ${counted(backends, 'backend')}, ${counted(routes, 'route')}: good`,
+  ].join('\n');
+}
+
+function jsonReport(snapshot: Snapshot, problems: readonly CatalogProblem[]): string {
+  return JSON.stringify({ ...counts(snapshot), problems });
+}
+
+interface Counts {
+  readonly models: number;
+  readonly backends: number;
+  readonly routes: number;
+}
+
+function counts(snapshot: Snapshot): Counts {
+  const routes = [...snapshot.models.values()].reduce((sum, model) => sum + model.routes.length, 0);
+  return { models: snapshot.models.size, backends: snapshot.clusters.length, routes };
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

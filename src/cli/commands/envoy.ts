@@ -1,0 +1,88 @@
+import type { Command } from 'commander';
+import { createEnvoyAdmin } from '../../envoy/runtime/admin.ts';
+import { openFilesLimit } from '../../process/open-files-limit.ts';
+import { runFolder } from '../../envoy/config/run-folder.ts';
+import { finishRequests } from '../start/drain.ts';
+import { readEdgeSettings } from '../start/edge-settings.ts';
+import { writeEnvoyFiles } from '../start/envoy-files.ts';
+import { countOption } from './option-values.ts';
+
+/** Of what Envoy may have, its heap: the rest is for threads, code and what the allocator has not given back. */
+const heapShare = 0.8;
+
+/** Adds `weir envoy`: for whoever runs Envoy and `weir serve` side by side without `weir start`, such as a pod. */
+export function envoyCommand(program: Command): void {
+  const group = program
+    .command('envoy')
+    .description('what the Envoy beside `weir serve` needs at its start and its end');
+
+  group
+    .command('bootstrap')
+    .description('write the configuration with which Envoy starts into the run folder, and print where it is')
+    .option('--run <dir>', 'folder that Envoy and the service share (default: WEIR_RUN, else .weir/run)')
+    .option('--port <n>', 'port for callers', countOption(1), 8080)
+    .option('--address <ip>', 'address that Envoy listens on; "::" for IPv6 (default: WEIR_EDGE_HOST, else 0.0.0.0)')
+    .option('--ops-port <n>', 'port of /livez, /readyz and /metrics of Envoy itself (default: none)', countOption(1))
+    .option(
+      '--ext-proc-port <n>',
+      'port on which the Envoy of a gateway reaches the service (default: none)',
+      countOption(1),
+    )
+    .option('--memory <bytes>', 'what Envoy may have, at least 64 MiB (default: by the machine)', countOption(2 ** 26))
+    .addHelpText(
+      'after',
+      '\nFrom the environment: WEIR_EDGE_HOST, WEIR_TRUSTED_HOPS, WEIR_CONNECTIONS_PER_ADDRESS, WEIR_UNAUTHENTICATED_IDLE_SECONDS,\nWEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE, as `weir serve --help` has them. Connections are kept within `ulimit -Hn`.',
+    )
+    .action((options: BootstrapFlags) => {
+      const { memory, opsPort, extProcPort, port, address } = options;
+      const read = readEdgeSettings(process.env, { defaultHost: '0.0.0.0', openFiles: openFilesLimit() });
+      const edge = address === undefined ? read : { ...read, host: address };
+      const { files } = writeEnvoyFiles({
+        run: runOf(options),
+        ...{ port, edge, env: process.env },
+        ...(opsPort === undefined ? {} : { opsPort }),
+        ...(extProcPort === undefined ? {} : { extProcPort }),
+        ...(memory === undefined ? {} : { heapBytes: Math.floor(memory * heapShare) }),
+      });
+      process.stdout.write(`${files.bootstrapFile}\n`);
+    });
+
+  group
+    .command('drain')
+    .description('have Envoy say that it is about to end, and wait until the requests of callers are finished')
+    .option('--run <dir>', 'folder that Envoy and the service share (default: WEIR_RUN, else .weir/run)')
+    .option('--hold <seconds>', 'first go on serving for so long: load balancers take a while to notice', seconds, 0)
+    .option('--seconds <n>', 'longest wait for open requests after that', seconds, 600)
+    .action(async (options: DrainFlags) => {
+      const admin = createEnvoyAdmin(runFolder(runOf(options)));
+      const open = await finishRequests(admin, {
+        holdMs: options.hold * 1000,
+        patienceMs: options.seconds * 1000,
+      });
+      admin.close();
+      const text = open === 'away' ? 'Envoy is away.' : `${open} open request(s) are left.`;
+      process.stdout.write(`${text}\n`);
+    });
+}
+
+interface BootstrapFlags {
+  readonly run?: string;
+  readonly port: number;
+  readonly address?: string;
+  readonly opsPort?: number;
+  readonly extProcPort?: number;
+  readonly memory?: number;
+}
+
+interface DrainFlags {
+  readonly run?: string;
+  readonly hold: number;
+  readonly seconds: number;
+}
+
+const seconds = countOption(0);
+
+function runOf({ run }: { readonly run?: string }): string {
+  const set = process.env['WEIR_RUN'] ?? '';
+  return run ?? (set === '' ? '.weir/run' : set);
+}

@@ -1,0 +1,193 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Accounts } from '../../store/accounts.ts';
+import type { LedgerFilter, UsageDimension, UsageLine } from '../../store/usage-report.ts';
+import type { Outcome } from '../../core/account.ts';
+import { formatUsd } from '../../core/money.ts';
+import { type Answer, accountsCommand } from './accounts-command.ts';
+import { csvTable } from './csv-table.ts';
+import { countOption, momentOption } from './option-values.ts';
+import { textTable } from './text-table.ts';
+
+const dimensions = ['workspace', 'key', 'model', 'day'] as const satisfies readonly UsageDimension[];
+
+interface UsageOptions {
+  readonly by: readonly UsageDimension[];
+  readonly workspace?: string;
+  readonly key?: string;
+  readonly model?: string;
+  readonly since?: number;
+  readonly until?: number;
+  readonly requests?: true;
+  readonly limit: number;
+}
+
+/** Adds `usage` to the command line: what the ledger holds, summed or row by row. */
+export function usageCommand(program: Command): void {
+  const command = program
+    .command('usage')
+    .description('what was used and what it cost, from the ledger')
+    .addOption(
+      new Option('--by <dimensions>', 'what to sum by')
+        .argParser(dimensionsOption)
+        .default(dimensions, dimensions.join(',')),
+    )
+    .option('--workspace <workspace>', 'only this workspace, by name or id')
+    .option('--key <id>', 'only this key')
+    .option('--model <id>', 'only this model')
+    .option('--since <when>', 'only requests started at or after this UTC day or moment', momentOption)
+    .option('--until <when>', 'only requests started before this UTC day or moment', momentOption)
+    .option('--requests', 'list the requests, newest first, instead of summing them')
+    .option('--limit <n>', 'at most this many requests', countOption(1), 100)
+    .option('--csv', 'print comma-separated values, with the fields of --json');
+  accountsCommand<UsageOptions>(command, 'refuse', async (accounts, options) => {
+    const filter = await filterOf(accounts, options);
+    return options.requests
+      ? listAnswer(await accounts.listRequests(filter, options.limit), accounts)
+      : reportAnswer(await accounts.usageReport(filter, options.by), options.by);
+  });
+}
+
+function dimensionsOption(text: string): readonly UsageDimension[] {
+  return text.split(',').map((name) => {
+    const dimension = dimensions.find((known) => known === name.trim());
+    if (dimension === undefined)
+      throw new InvalidArgumentError(`It must be any of ${dimensions.join(', ')}, with commas.`);
+    return dimension;
+  });
+}
+
+/** A workspace or key that does not exist is refused: an empty report would hide a mistyped name. */
+async function filterOf(accounts: Accounts, options: UsageOptions): Promise<LedgerFilter> {
+  const { workspace, key, model, since, until } = options;
+  return {
+    workspaceId: workspace === undefined ? undefined : (await accounts.findWorkspace(workspace)).id,
+    keyId: key === undefined ? undefined : (await accounts.findKey(key)).id,
+    modelId: model?.toLowerCase(),
+    since,
+    until,
+  };
+}
+
+function reportAnswer(lines: readonly UsageLine[], by: readonly UsageDimension[]): Answer {
+  const rows = lines.map(
+    ({ requests, promptTokens, completionTokens, cachedTokens, reasoningTokens, webSearches, cost, ...group }) => ({
+      ...group,
+      requests,
+      prompt_tokens: promptTokens,
+      completion_tokens: completionTokens,
+      cached_tokens: cachedTokens,
+      reasoning_tokens: reasoningTokens,
+      web_searches: webSearches,
+      cost: formatUsd(cost),
+    }),
+  );
+  const counts = [
+    'requests',
+    'prompt_tokens',
+    'completion_tokens',
+    'cached_tokens',
+    'reasoning_tokens',
+    'web_searches',
+    'cost',
+  ] as const;
+  const columns = [...by, ...counts];
+  return {
+    json: rows,
+    csv: csvTable(
+      columns,
+      rows.map((row) => columns.map((column) => row[column] ?? null)),
+    ),
+    text: textTable(
+      [
+        ...by.map((name) => name.toUpperCase()),
+        '#REQUESTS',
+        '#PROMPT',
+        '#CACHED',
+        '#COMPLETION',
+        '#REASONING',
+        '#COST USD',
+      ],
+      lines.map((line) => [
+        ...by.map((name) => line[name] ?? ''),
+        ...[line.requests, line.promptTokens, line.cachedTokens, line.completionTokens, line.reasoningTokens].map(
+          String,
+        ),
+        formatUsd(line.cost),
+      ]),
+    ),
+  };
+}
+
+async function listAnswer(outcomes: readonly Outcome[], accounts: Accounts): Promise<Answer> {
+  const names = new Map((await accounts.listWorkspaces()).map(({ id, name }) => [id, name]));
+  const rows = outcomes.map((outcome) => rowOf(outcome, names.get(outcome.workspaceId) ?? outcome.workspaceId));
+  return {
+    json: rows,
+    csv: csvTable(
+      rowColumns,
+      rows.map((row) => rowColumns.map((column) => row[column])),
+    ),
+    text: textTable(
+      [
+        'STARTED',
+        'REQUEST',
+        'WORKSPACE',
+        'KEY',
+        'MODEL',
+        'OUTCOME',
+        '#PROMPT',
+        '#COMPLETION',
+        'COUNTED BY',
+        '#MS',
+        '#COST USD',
+      ],
+      rows.map((row) => [
+        row.started_at,
+        row.id,
+        row.workspace,
+        row.key,
+        row.model,
+        row.outcome,
+        `${row.prompt_tokens}`,
+        `${row.completion_tokens}`,
+        row.counted_by,
+        `${row.duration_ms}`,
+        row.cost,
+      ]),
+    ),
+  };
+}
+
+const rowColumns = [
+  ...(['id', 'correlation_id', 'workspace', 'key', 'model', 'route', 'surface', 'stream', 'outcome'] as const),
+  ...(['prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'estimated', 'counted_by'] as const),
+  ...(['web_searches', 'cost', 'attempts', 'started_at', 'first_token_ms', 'duration_ms'] as const),
+] as const satisfies readonly (keyof ReturnType<typeof rowOf>)[];
+
+/** Null where a count or time was never known, which is not zero. */
+function rowOf(outcome: Outcome, workspace: string) {
+  const { usage } = outcome;
+  return {
+    id: outcome.requestId,
+    correlation_id: outcome.correlationId,
+    workspace,
+    key: outcome.keyId,
+    model: outcome.modelId,
+    route: outcome.routeId ?? null,
+    surface: outcome.surface,
+    stream: outcome.stream,
+    outcome: outcome.kind,
+    prompt_tokens: usage.promptTokens,
+    completion_tokens: usage.completionTokens,
+    cached_tokens: usage.cachedTokens ?? null,
+    reasoning_tokens: usage.reasoningTokens ?? null,
+    estimated: outcome.countedBy === 'estimate',
+    counted_by: outcome.countedBy,
+    web_searches: usage.webSearches ?? null,
+    cost: formatUsd(outcome.cost),
+    attempts: outcome.attempts,
+    started_at: new Date(outcome.startedAt).toISOString(),
+    first_token_ms: outcome.firstTokenMs ?? null,
+    duration_ms: outcome.durationMs,
+  };
+}

@@ -1,0 +1,84 @@
+import { type Command, Option } from 'commander';
+import type { AccountStatus, Workspace } from '../../core/account.ts';
+import { formatUsd, type Money } from '../../core/money.ts';
+import { type Answer, accountsCommand } from './accounts-command.ts';
+import { countOption, usdOption } from './option-values.ts';
+import { textTable } from './text-table.ts';
+
+/** Adds `workspace` to the command line: who pays, and how much is left. */
+export function workspaceCommand(program: Command): void {
+  const group = program.command('workspace').description('make workspaces, fill and suspend them');
+
+  accountsCommand<{ readonly credit: Money; readonly maxInFlight: number }>(
+    group
+      .command('create')
+      .description('make a workspace')
+      .argument('<name>', 'unique: letters, digits, ".", "_" and "-", at most 64')
+      .addOption(new Option('--credit <usd>', 'its first credit').argParser(usdOption).default(0n, '0'))
+      .option('--max-in-flight <n>', 'requests it may have in flight at once', countOption(1), 256),
+    'create',
+    async (accounts, { credit, maxInFlight }, [name = '']) =>
+      answer(await accounts.createWorkspace({ name, credit, maxInFlight, now: Date.now() })),
+  );
+
+  accountsCommand(group.command('list').description('list all workspaces'), 'refuse', async (accounts) => {
+    const workspaces = await accounts.listWorkspaces();
+    return { json: workspaces.map(jsonOf), text: tableOf(workspaces) };
+  });
+
+  accountsCommand(
+    group
+      .command('credit')
+      .description('add to the balance of a workspace')
+      .argument('<workspace>', 'name or id')
+      .argument('<usd>', 'amount to add, such as 25 or 0.5', usdOption),
+    'refuse',
+    async (accounts, _, [workspace = '', usd = '']) =>
+      answer(await accounts.creditWorkspace(workspace, { amount: usdOption(usd), now: Date.now() })),
+  );
+
+  accountsCommand<{ readonly maxInFlight: number }>(
+    group
+      .command('limits')
+      .description('change how many requests of a workspace may be in flight at once')
+      .argument('<workspace>', 'name or id')
+      .requiredOption('--max-in-flight <n>', 'requests it may have in flight at once', countOption(1)),
+    'refuse',
+    async (accounts, { maxInFlight }, [workspace = '']) =>
+      answer(await accounts.setWorkspaceLimits(workspace, { maxInFlight })),
+  );
+
+  const statuses = [
+    ['suspend', 'suspended', 'refuse all requests of a workspace until it is resumed'],
+    ['resume', 'active', 'take the suspension of a workspace back'],
+  ] as const satisfies readonly (readonly [string, AccountStatus, string])[];
+  for (const [name, status, description] of statuses) {
+    accountsCommand(
+      group.command(name).description(description).argument('<workspace>', 'name or id'),
+      'refuse',
+      async (accounts, _, [workspace = '']) => answer(await accounts.setWorkspaceStatus(workspace, status)),
+    );
+  }
+}
+
+function answer(workspace: Workspace): Answer {
+  return { json: jsonOf(workspace), text: tableOf([workspace]) };
+}
+
+/** The form that scripts rely on. */
+function jsonOf({ id, name, status, balance }: Workspace) {
+  return { id, name, status, balance: formatUsd(balance) };
+}
+
+function tableOf(workspaces: readonly Workspace[]): string {
+  return textTable(
+    ['NAME', 'ID', 'STATUS', '#BALANCE USD', '#MAX IN FLIGHT'],
+    workspaces.map(({ name, id, status, balance, maxInFlight }) => [
+      name,
+      id,
+      status,
+      formatUsd(balance),
+      `${maxInFlight}`,
+    ]),
+  );
+}

@@ -1,0 +1,129 @@
+/** Follows the catalog: objects become a snapshot, Envoy gets its clusters, and only then do requests see it. */
+import { compile, type Compilation } from '../../catalog/compile.ts';
+import { createModelList } from '../../catalog/list.ts';
+import { createSnapshots, type Snapshots, unionOfClusters } from '../../catalog/snapshots.ts';
+import type { CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../../core/catalog.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Money } from '../../core/money.ts';
+import type { Standing } from '../../core/performance.ts';
+
+/** What a source of catalog objects says at one moment. */
+export interface CatalogReading {
+  readonly objects: readonly CatalogObject[];
+  readonly problems: readonly CatalogProblem[];
+}
+
+export interface Listing {
+  readonly clock: Pick<Clock, 'elapsed'>;
+  /** How a model stands: whether it is listed, and with what figures. */
+  readonly standing: (model: Model) => Standing;
+  /** What a search of the web costs; absent where there is none. */
+  readonly searchPrice?: Money;
+}
+
+export interface FollowOptions {
+  readonly first: CatalogReading;
+  /** What was served before the first reading, of which an object that has turned bad keeps serving. */
+  readonly previous?: Snapshot;
+  /** What the list follows besides the catalog. Default: every model is listed, without figures. */
+  readonly listing?: Listing;
+  /** Gives Envoy a set of clusters and resolves when it has them; rejects when it refuses some or is away. */
+  readonly applyClusters: (clusters: readonly Cluster[]) => Promise<void>;
+  readonly onProblems: (problems: readonly CatalogProblem[]) => void;
+  /** What was made of a reading, whether or not anything served has changed by it; the first one included. */
+  readonly onCompiled?: (compilation: Compilation) => void;
+  readonly onSwap: (snapshot: Snapshot) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface Catalog {
+  readonly snapshots: Snapshots;
+  /** The body of `GET /v1/models`. */
+  readonly modelList: () => string;
+  /** Takes a later reading. Readings are worked off one after the other. */
+  readonly change: (reading: CatalogReading) => void;
+  /** Resolves when Envoy has the clusters of the first reading. */
+  readonly programmed: Promise<void>;
+  /** Resolves when the readings taken so far have been worked off. */
+  readonly idle: () => Promise<void>;
+  /** Stops following. Resolves when nothing is under way any more. */
+  readonly close: () => Promise<void>;
+}
+
+const everything: Listing = { clock: { elapsed: () => 0 }, standing: () => ({ listed: true }) };
+
+export function followCatalog(options: FollowOptions): Catalog {
+  const { onProblems, onError } = options;
+  const compiled = compile(options.first.objects, options.previous);
+  onProblems([...options.first.problems, ...compiled.problems]);
+  options.onCompiled?.(compiled);
+  const snapshots = createSnapshots(compiled.snapshot, () => queue(dropUnused));
+  let closed = false;
+  let waiting = 0;
+  /** Names of the clusters that Envoy is known to have, all of them and no others. */
+  let inEnvoy: string | undefined;
+  let work = Promise.resolve();
+
+  function queue(run: () => Promise<void>): void {
+    waiting += 1;
+    work = work.then(async () => {
+      waiting -= 1;
+      if (!closed) await run().catch(onError);
+    });
+  }
+
+  /**
+   * A cluster that Envoy refuses must not hold up the others. An Envoy that is away is waited for, unless the next
+   * change overtakes this one.
+   */
+  async function apply(clusters: readonly Cluster[]): Promise<void> {
+    const names = JSON.stringify(clusters.map(({ name }) => name).sort());
+    if (names === inEnvoy) return;
+    inEnvoy = undefined;
+    for (let isSettled = false; !isSettled;) {
+      isSettled = await options.applyClusters(clusters).then(
+        () => {
+          inEnvoy = names;
+          return true;
+        },
+        (error: unknown) => {
+          onError(error);
+          const away = error instanceof Error && error.name === 'EnvoyAway';
+          return !away || closed || waiting > 0;
+        },
+      );
+    }
+  }
+
+  const dropUnused = (): Promise<void> => apply(snapshots.clustersInUse());
+
+  /** New clusters first, then the requests that use them, then away with the clusters that nobody uses. */
+  async function swap(snapshot: Snapshot): Promise<void> {
+    await apply(unionOfClusters([snapshots.clustersInUse(), snapshot.clusters]));
+    snapshots.swap(snapshot);
+    options.onSwap(snapshot);
+    await dropUnused();
+  }
+
+  const programmed = new Promise<void>((resolve) => {
+    queue(() => apply(compiled.snapshot.clusters).then(resolve));
+  });
+  return {
+    snapshots,
+    modelList: createModelList({ ...(options.listing ?? everything), snapshot: snapshots.current }),
+    programmed,
+    change: (reading) =>
+      queue(async () => {
+        const compilation = compile(reading.objects, snapshots.current());
+        const { snapshot, problems } = compilation;
+        onProblems([...reading.problems, ...problems]);
+        options.onCompiled?.(compilation);
+        if (snapshot.version !== snapshots.current().version) await swap(snapshot);
+      }),
+    idle: () => work,
+    close: async () => {
+      closed = true;
+      await work;
+    },
+  };
+}

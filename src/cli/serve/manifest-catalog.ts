@@ -1,0 +1,88 @@
+/** The catalog of a manifest folder: what it declares, but for the models whose notice has run. */
+import { isFields } from '../../catalog/is-fields.ts';
+import { noticeOfManifest } from '../../catalog/model-notice.ts';
+import type { Notice } from '../../catalog/notice.ts';
+import { isSameList, stayingAt } from '../../catalog/staying.ts';
+import type { Announcement } from '../../core/announcement.ts';
+import type { CatalogObject } from '../../core/catalog.ts';
+import type { Clock, Disarm } from '../../core/clock.ts';
+import type { CatalogReading } from './follow-catalog.ts';
+
+/** What was announced, by the name of the Model. */
+export type Announcements = ReadonlyMap<string, Announcement>;
+
+export interface ManifestCatalogOptions {
+  /** Begins to follow the folder. Resolves with what it holds at first; `onChange` has the later readings. */
+  readonly open: (onChange: (reading: CatalogReading) => void) => Promise<FollowedFolder>;
+  /** Files have no status: what was announced is remembered beside the data. */
+  readonly announcements: {
+    readonly load: () => Promise<Announcements>;
+    readonly save: (announcements: Announcements) => Promise<void>;
+  };
+  readonly clock: Clock;
+  /** Has every reading of which something served may have changed, but the first one. */
+  readonly onChange: (reading: CatalogReading) => void;
+  /** A Model will leave. Called once for each date that it declares. */
+  readonly onAnnounced: (name: string, notice: Notice) => void;
+  /** What was announced cannot be written. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** A folder that is being followed, and what it held when it was opened. */
+export interface FollowedFolder {
+  readonly first: CatalogReading;
+  readonly close: () => Promise<void>;
+}
+
+export async function openManifestCatalog(options: ManifestCatalogOptions): Promise<FollowedFolder> {
+  const { clock, announcements, onAnnounced, onError } = options;
+  let announced = await announcements.load();
+  let saving = Promise.resolve();
+  let disarm: Disarm = () => undefined;
+
+  /** Less what has left by now; looks again when the next one leaves. */
+  function look(reading: CatalogReading): CatalogReading {
+    const now = clock.now();
+    const notices = new Map<string, Notice>();
+    const leavesAtOf = (object: CatalogObject): number | undefined => {
+      const name = nameOf(object);
+      const notice = noticeOfManifest(object, announced.get(name), now);
+      if (notice !== undefined) notices.set(name, notice);
+      return notice?.leavesAt;
+    };
+    const { items: objects, lookAgainMs } = stayingAt(reading.objects, { now, leavesAtOf });
+    announce(notices);
+    disarm();
+    disarm = clock.after(lookAgainMs, () => {
+      const next = look(reading);
+      if (!isSameList(objects, next.objects)) options.onChange(next);
+    });
+    return { objects, problems: reading.problems };
+  }
+
+  function announce(notices: ReadonlyMap<string, Notice>): void {
+    const fresh = [...notices].filter(
+      ([name, { announcedAt, announcedFor }]) =>
+        announced.get(name)?.announcedAt !== announcedAt || announced.get(name)?.announcedFor !== announcedFor,
+    );
+    if (fresh.length === 0 && announced.size === notices.size) return;
+    announced = notices;
+    for (const [name, notice] of fresh) onAnnounced(name, notice);
+    saving = saving.then(() => announcements.save(notices)).catch(onError);
+  }
+
+  const folder = await options.open((reading) => options.onChange(look(reading)));
+  return {
+    first: look(folder.first),
+    close: async () => {
+      await folder.close();
+      disarm();
+      await saving;
+    },
+  };
+}
+
+function nameOf({ value }: CatalogObject): string {
+  const metadata = isFields(value) && isFields(value['metadata']) ? value['metadata'] : {};
+  return String(metadata['name']);
+}

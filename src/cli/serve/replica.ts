@@ -1,0 +1,128 @@
+import type { Logger } from 'pino';
+import type { Programming } from '../../envoy/runtime/programming.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isRefusal, sentenceOf } from '../../kubernetes/api-error.ts';
+import { startElector } from '../../kubernetes/elector.ts';
+import { createEvents } from '../../kubernetes/events.ts';
+import { createObjectWriter } from '../../kubernetes/object-writer.ts';
+import { createReplicaLeases } from '../../kubernetes/replica-leases.ts';
+import type { Clock, Disarm } from '../../core/clock.ts';
+import type { Model, Route, Snapshot } from '../../core/catalog.ts';
+import type { ReplicaView } from '../../core/replica.ts';
+import { startController } from './controller.ts';
+import type { Judged } from './kube-catalog.ts';
+import { isSameView, replicaView } from './replica-view.ts';
+
+/** What a replica can say of itself. */
+export interface ReplicaParts {
+  readonly snapshot: () => Snapshot;
+  readonly programming: Pick<Programming, 'look' | 'refused'>;
+  readonly isServing: (route: Route) => boolean;
+  readonly isListed: (model: Model) => boolean;
+}
+
+export interface ReplicaOptions extends ReplicaParts {
+  readonly client: KubeClient;
+  readonly namespace: string;
+  /** Name of its pod. */
+  readonly name: string;
+  /** Of this process, and of no other one ever. */
+  readonly identity: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly judged: () => Judged | undefined;
+}
+
+/** One of the replicas that follow a namespace. */
+export interface Replica {
+  /** What is served, or what it is made of, has changed. */
+  readonly changed: () => void;
+  readonly isLeading: () => boolean;
+  /** Leaves the others, and lets one of them lead at once. An API server that does not answer is not waited for. */
+  readonly close: () => Promise<void>;
+}
+
+const lookEveryMs = 2_000;
+const closeMs = 5_000;
+
+/** Leaves word of what this replica sees, and writes the status of the objects while it leads. */
+export function joinReplicas(options: ReplicaOptions): Replica {
+  const { name, clock, log, programming } = options;
+  const fault =
+    (what: string) =>
+    (error: unknown): void =>
+      log.warn({ error: sentenceOf(error) }, what);
+  let view: ReplicaView | undefined;
+  let disarm: Disarm = () => undefined;
+  let looking: Promise<void> | undefined;
+  let closed = false;
+
+  const leases = createReplicaLeases({ ...options, onError: fault('the other replicas cannot be told of this one') });
+  const events = createEvents({ ...options, instance: name, onError: fault('an event could not be written') });
+  const write = createObjectWriter(options.client, options.namespace);
+  const elector = startElector({
+    ...options,
+    onChange: (isLeading) => {
+      log.info({ name }, isLeading ? 'this replica writes the status of objects now' : 'another replica may write now');
+      controller.changed();
+    },
+    onError: fault('the election of a replica is stuck'),
+  });
+  const controller = startController({
+    ...{ clock, judged: options.judged, isLeading: elector.isLeading },
+    replicas: async () => (view === undefined ? [] : [view, ...(await leases.others())]),
+    writeStatus: write.status,
+    writeFinalizers: write.finalizers,
+    tell: events.tell,
+    isGoneOrChanged: (error) => isRefusal(error, 404, 409),
+    onError: fault('the status of an object could not be written'),
+  });
+
+  async function lookOnce(): Promise<void> {
+    const envoy = await programming.look();
+    const { isServing, isListed } = options;
+    const refused = programming.refused();
+    const next = replicaView({ name, snapshot: options.snapshot(), envoy, refused, isServing, isListed });
+    if (view === undefined || !isSameView(view, next)) {
+      view = next;
+      controller.changed();
+    }
+    await leases.publish(view);
+  }
+
+  function look(): void {
+    disarm();
+    looking ??= lookOnce()
+      .catch(fault('what this replica sees could not be told'))
+      .finally(() => {
+        looking = undefined;
+        if (!closed) disarm = clock.after(lookEveryMs, look);
+      });
+  }
+
+  look();
+  return {
+    changed: () => {
+      if (closed) return;
+      look();
+      controller.changed();
+    },
+    isLeading: elector.isLeading,
+    close: async () => {
+      closed = true;
+      disarm();
+      const late = Promise.withResolvers<void>();
+      const disarmLate = clock.after(closeMs, late.resolve);
+      await Promise.race([leave(), late.promise]);
+      disarmLate();
+    },
+  };
+
+  async function leave(): Promise<void> {
+    await looking;
+    await controller.close();
+    await events.close();
+    await Promise.all([elector.close(), leases.close()]);
+  }
+}

@@ -1,0 +1,23 @@
+import type { Settings } from '../../settings.ts';
+
+export interface SealFiles {
+  readonly keyFile: string | undefined;
+  /** Where a key is made and kept when no file was named. */
+  readonly ownFile: string;
+}
+
+/**
+ * Where the keys are that seal what searches find; undefined where nothing is sealed and nothing can be opened. Throws when
+ * several replicas would each make a key of their own.
+ */
+export function sealFiles(settings: Settings): SealFiles | undefined {
+  const keyFile = settings.WEIR_SEAL_KEY_FILE;
+  if (settings.WEIR_WEB_SEARCH === undefined && keyFile === undefined) return undefined;
+  const isShared = settings.WEIR_VALKEY_URL !== undefined || settings.WEIR_DATABASE_URL?.startsWith('postgres');
+  if (keyFile === undefined && isShared) {
+    throw new Error(
+      'WEIR_SEAL_KEY_FILE: needed for web search with a shared database or Valkey: what one replica seals, the others must open',
+    );
+  }
+  return { keyFile, ownFile: `${settings.WEIR_DATA}/seal.key` };
+}

@@ -1,0 +1,56 @@
+import { type LogStream, logToStandardOutput } from '../../process/log-stream.ts';
+import { messageOf } from '../../core/message-of.ts';
+import { startService } from './service.ts';
+import { settingsFrom } from './settings-from.ts';
+
+/** How long the last records of the log are waited for. */
+const lastLogMs = 500;
+
+/** Runs `weir serve` until it is told to stop. Resolves with the exit code. */
+export async function run(argv: readonly string[]): Promise<number> {
+  const stop = Promise.withResolvers<number>();
+  // Where nobody reads what is printed, nobody misses it.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  let output: LogStream | undefined;
+  let code: number;
+  try {
+    const settings = settingsFrom(argv);
+    if (settings === undefined) return 0;
+    // Before anything else: the first process of a container does not end by a signal that it has not asked for.
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(0));
+    // The supervisor is gone: nobody would ever stop us.
+    process.once('disconnect', () => stop.resolve(0));
+    // The supervisor asks whether this process still gets to its work.
+    process.on('message', (message) => {
+      if (message === 'ping') announce({ type: 'alive' });
+    });
+    output = logToStandardOutput();
+    const close = await startService(settings, {
+      output,
+      announce,
+      stopped: stop.promise,
+      fatal: (error) => {
+        announce({ type: 'fatal', message: error.message });
+        stop.resolve(1);
+      },
+    });
+    code = await stop.promise;
+    await close();
+    // An open channel would keep the process.
+    if (process.connected) process.disconnect?.();
+  } catch (error) {
+    const message = messageOf(error);
+    announce({ type: 'fatal', message });
+    process.stderr.write(`weir serve: ${message}\n`);
+    code = 1;
+  }
+  // A write that nobody takes would keep the process.
+  if ((await output?.close(lastLogMs)) === false) process.exit(code);
+  return code;
+}
+
+/** Tells the supervisor, where there is one. */
+function announce(message: Readonly<Record<string, unknown>>): void {
+  // One that is gone is told nothing, and that is no error.
+  process.send?.(message, undefined, undefined, () => undefined);
+}

@@ -1,0 +1,319 @@
+/** The service: the only place that constructs. Starts in the order of what needs what, stops in the reverse. */
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { type Logger, pino } from 'pino';
+import { createEgress } from '../../egress/egress.ts';
+import { createEnvoyAdmin } from '../../envoy/runtime/admin.ts';
+import { createClusterFile } from '../../envoy/runtime/cluster-file.ts';
+import { createDownstreamBuffers } from '../../envoy/runtime/downstream-buffers.ts';
+import { createEdgeValve } from '../../envoy/runtime/edge-valve.ts';
+import { createUpstreamRequests } from '../../envoy/runtime/upstream-requests.ts';
+import { createProgramming } from '../../envoy/runtime/programming.ts';
+import { listenExtProc } from '../../extproc/server.ts';
+import { createMemoryLimits } from '../../rate-limits/memory.ts';
+import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
+import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.ts';
+import { createMetrics } from '../../telemetry/ops/metrics.ts';
+import { startOps } from '../../telemetry/ops/server.ts';
+import { createProblemLog } from '../../telemetry/ops/problem-log.ts';
+import { createStandingLog } from '../../telemetry/ops/standing-log.ts';
+import { createTelemetry } from '../../telemetry/ops/telemetry.ts';
+import { systemClock } from '../../process/clock.ts';
+import { createProcessLoad } from '../../process/load.ts';
+import { memoryLimitBytes } from '../../process/memory-limit.ts';
+import { tryLock } from '../../process/lock.ts';
+import type { LogStream } from '../../process/log-stream.ts';
+import { createTurnShare } from '../../process/turn-share.ts';
+import { newRequestId } from '../../process/new-request-id.ts';
+import { hashKey, looksLikeKey } from '../../store/new-key.ts';
+import { openStore } from '../../store/open-store.ts';
+import { type FileCheck, startFileCheck } from '../../store/start-file-check.ts';
+import { startStructureChecker } from '../../structured-output/start-structure-checker.ts';
+import { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
+import { openSeal } from '../../web-search/seal/open-seal.ts';
+import { openSearch } from '../../web-search/providers/open-search.ts';
+import { startPrepareWorker } from '../../process/prepare-in-worker.ts';
+import { nextOpening, openingStepMs } from '../../admission/edge-opening.ts';
+import { memoryShareToShed, overloadLimits, shedShare } from '../../admission/overload.ts';
+import { createShedWatch } from '../../admission/shed-watch.ts';
+import { createUploads, uploadLimits } from '../../admission/uploads.ts';
+import { blockMs, createAddressGate, tolerated, windowMs } from '../../admission/address-gate.ts';
+import type { Route, Snapshot } from '../../core/catalog.ts';
+import { renderClusters } from '../../envoy/config/clusters.ts';
+import { runFolder } from '../../envoy/config/run-folder.ts';
+import { databaseLocation } from '../commands/database-location.ts';
+import { createHedgeBudget } from '../../dispatch/hedge-budget.ts';
+import { createStructureRetries } from '../../dispatch/structure-retries.ts';
+import { followCatalog } from './follow-catalog.ts';
+import { createPipeline, type Pipeline } from '../../request/pipeline.ts';
+import { prepareHere } from '../../request/prepare.ts';
+import { createAffinity } from '../../routing/affinity.ts';
+import { createHealth } from '../../routing/health.ts';
+import { createSystemPlacement } from '../../routing/system-placement.ts';
+import { openCatalogSource } from './catalog-source.ts';
+import type { Replica } from './replica.ts';
+import { createAnswerLengths } from '../../metering/answer-lengths.ts';
+import { createModelPerformance } from '../../telemetry/model-performance.ts';
+import { sealFiles } from './seal-files.ts';
+import type { Settings } from '../../settings.ts';
+
+/** Bodies up to this size are read on the event loop; reading one takes about a millisecond, one built to do harm twenty. */
+const largestBodyHere = 128 * 1024;
+/** Reading bodies takes no more of one turn of the event loop, but for the last one. */
+const bodiesPerTurnMs = 5;
+
+const routesOf = ({ models }: Snapshot): readonly Route[] => [...models.values()].flatMap(({ routes }) => routes);
+
+export interface Surroundings {
+  readonly output: LogStream;
+  /** Resolves when the service is to end. */
+  readonly stopped: Promise<unknown>;
+  readonly fatal: (error: Error) => void;
+  /** Tells the supervisor, where there is one. */
+  readonly announce: (message: Readonly<Record<string, unknown>>) => void;
+}
+
+/** Starts everything. Resolves, once requests can be served or it is to end before that, with what stops it again. */
+export async function startService(
+  settings: Settings,
+  { output, stopped, fatal, announce }: Surroundings,
+): Promise<() => Promise<void>> {
+  const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, output);
+  const paths = runFolder(settings.WEIR_RUN);
+  const url = settings.WEIR_DATABASE_URL;
+  const location = databaseLocation(url === undefined ? { data: settings.WEIR_DATA } : { url });
+  const store = await openStore({
+    location,
+    journal: join(settings.WEIR_DATA, 'journal'),
+    tryLock,
+    onStanding: createStandingLog(log),
+    onStray: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
+  });
+  void store.lost.then(fatal);
+  const fileCheck = location.kind === 'sqlite' ? checkFile(location.file, log) : undefined;
+  const envoyAdmin = createEnvoyAdmin({ adminSocket: paths.adminSocket });
+  const clusterFile = createClusterFile({
+    ...{ admin: envoyAdmin, runFolder: paths, clock: systemClock },
+    render: renderClusters,
+  });
+  await clusterFile.prepare();
+  const memoryBytes = memoryLimitBytes();
+  const load = createProcessLoad({ memoryLimitBytes: memoryBytes, collectFromShare: memoryShareToShed });
+  const valve = createEdgeValve({
+    ...{ admin: envoyAdmin, clock: systemClock, stepMs: openingStepMs },
+    next: (opening) => nextOpening(opening, load.current()),
+  });
+  const buffers = createDownstreamBuffers({ admin: envoyAdmin, clock: systemClock });
+  const programming = createProgramming({ clusterFile, admin: envoyAdmin });
+  const countUpstream = createUpstreamRequests({ admin: envoyAdmin, clock: systemClock });
+  const egress = createEgress({ socketPath: paths.egressSocket, countUpstream });
+  const searching = settings.WEIR_WEB_SEARCH;
+  const found =
+    searching === undefined ? undefined : await openSearch(searching, { upstream: egress, clock: systemClock });
+  const sealing = sealFiles(settings);
+  const search = sealing && {
+    ...{ seal: openSeal({ ...sealing, elapsed: systemClock.elapsed }), price: settings.WEIR_WEB_SEARCH_PRICE },
+    ...(found === undefined ? {} : { provider: found.provider }),
+  };
+  const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
+  const reading = { imageHosts: settings.WEIR_IMAGE_HOSTS, keepsBillingLines: settings.WEIR_BILLING_LINES === 'keep' };
+  const worker = startPrepareWorker({
+    script: new URL('../../prepare-worker.ts', import.meta.url),
+    tokenizerRoot,
+    ...reading,
+    ...(sealing === undefined ? {} : { sealFiles: sealing }),
+  });
+  const tokenizers = startTokenizers({ root: tokenizerRoot });
+  const structures = startStructureChecker();
+  const health = createHealth({ clock: systemClock, random: Math.random });
+  const measured = createModelPerformance({
+    clock: systemClock,
+    hasRoute: ({ routes }) => routes.some(health.isServing),
+  });
+  const answerLengths = createAnswerLengths();
+  const loadTokenizers = ({ models }: Snapshot): void => {
+    for (const { id, tokenizer } of models.values()) {
+      if (tokenizer === undefined) continue;
+      void tokenizers.load(tokenizer.path).then((load) => {
+        if (load.kind === 'broken') log.warn({ model: id, ...load.problem }, 'tokenizer problem');
+      });
+    }
+  };
+
+  let replica: Replica | undefined = undefined;
+  const source = await openCatalogSource(settings, { log, onChange: (reading) => catalog.change(reading) });
+  const catalog = followCatalog({
+    first: source.first,
+    ...(source.previous === undefined ? {} : { previous: source.previous }),
+    onCompiled: (compilation) => {
+      source.compiled(compilation);
+      replica?.changed();
+    },
+    listing: {
+      ...{ clock: systemClock, standing: measured.standing },
+      ...(found === undefined ? {} : { searchPrice: settings.WEIR_WEB_SEARCH_PRICE }),
+    },
+    applyClusters: (clusters) => programming.apply(found === undefined ? clusters : [...clusters, found.cluster]),
+    onProblems: createProblemLog(log),
+    onSwap: (snapshot) => {
+      health.retain(routesOf(snapshot));
+      measured.retain(snapshot.models);
+      answerLengths.retain(snapshot.models);
+      loadTokenizers(snapshot);
+      replica?.changed();
+      log.info({ version: snapshot.version, models: snapshot.models.size }, 'catalog changed');
+    },
+    onError: (error) => log.error({ error: String(error) }, 'Envoy does not have the catalog yet'),
+  });
+
+  loadTokenizers(catalog.snapshots.current());
+  measured.retain(catalog.snapshots.current().models);
+
+  const valkeyUrl = settings.WEIR_VALKEY_URL;
+  const shared =
+    valkeyUrl === undefined ? undefined : shareLimits(valkeyUrl, { expectedReplicas: settings.WEIR_REPLICAS, log });
+  const link = shared?.link;
+  let tellOthers = (_: string): void => undefined;
+  const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers(network) });
+  if (link !== undefined) tellOthers = shareBlocks({ link, tolerated, windowMs, blockMs, block: gate.block });
+
+  let ready = false;
+  const metrics = createMetrics({
+    ...(link === undefined
+      ? {}
+      : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() }) }),
+    blockedAddresses: gate.blocked,
+    store: () => ({ ...store.standing(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
+    ...(source.ageMs === undefined
+      ? {}
+      : { catalogAgeMs: source.ageMs, isLeading: () => replica?.isLeading() === true }),
+    inFlight: () => pipeline.inFlight(),
+    streams: () => extproc.open(),
+    load: load.current,
+    uploads: { arriving: () => uploads.arriving(), bytes: () => uploads.bytes() },
+    edgeOpening: valve.opening,
+    droppedLogRecords: output.dropped,
+    standings: () =>
+      [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.standing(model)]),
+  });
+  const uploads = createUploads({
+    clock: systemClock,
+    limits: uploadLimits(memoryBytes),
+    refused: metrics.uploadRefused,
+  });
+  const guard = { ...load, limits: overloadLimits(memoryBytes), shed: metrics.shed };
+  const readInTurn = createTurnShare({ budgetMs: bodiesPerTurnMs });
+  const pipeline: Pipeline = createPipeline({
+    store,
+    uploads,
+    gate,
+    limits: shared ?? createMemoryLimits(systemClock),
+    looksLikeKey,
+    hashKey,
+    abuseContact: settings.WEIR_ABUSE_CONTACT,
+    snapshots: catalog.snapshots,
+    modelList: catalog.modelList,
+    prepare: (body, surface) =>
+      body.length <= largestBodyHere
+        ? readInTurn(() =>
+            prepareHere(body, {
+              ...{ surface, ...reading, countPrompt: tokenizers.countPrompt },
+              ...(search && { seal: search.seal }),
+            }),
+          )
+        : worker.prepare(body, surface),
+    tokenizers,
+    upstream: egress,
+    health,
+    affinity: createAffinity({ secret: randomUUID() }),
+    answerLengths,
+    hedges: createHedgeBudget(),
+    structureRetries: createStructureRetries({ clock: systemClock }),
+    placement: createSystemPlacement(),
+    structures,
+    ...(search === undefined ? {} : { search }),
+    telemetry: createTelemetry(log, { metrics, measured }),
+    clock: systemClock,
+    random: Math.random,
+    newId: newRequestId,
+    load: guard,
+    idleMs: settings.WEIR_IDLE_SECONDS * 1000,
+    keepAliveMs: settings.WEIR_KEEP_ALIVE_SECONDS * 1000,
+  });
+  const extproc = await listenExtProc({
+    socketPath: paths.extprocSocket,
+    handle: pipeline.handle,
+    openDelivery: buffers.open,
+  });
+  const shedWatch = createShedWatch({
+    clock: systemClock,
+    shedShare: () => (uploads.isFull() ? 1 : shedShare(pipeline.inFlight(), guard)),
+  });
+  const ops = await startOps({
+    host: settings.WEIR_OPS_HOST,
+    port: settings.WEIR_OPS_PORT,
+    metrics: metrics.render,
+    metricsType: metrics.contentType,
+    unready: () => {
+      if (!ready) return 'starting, or about to end';
+      return shedWatch.isSheddingAll() ? 'overloaded, all requests are turned away' : undefined;
+    },
+  });
+  replica = source.join?.({
+    ...{ programming, snapshot: catalog.snapshots.current, isServing: health.isServing },
+    isListed: (model) => measured.standing(model).listed,
+  });
+  const programmed = Promise.all([catalog.programmed, source.known]).then(() => catalog.idle());
+  const first = await Promise.race([programmed.then(() => 'programmed' as const), stopped]);
+  if (first === 'programmed') {
+    // A process before us may have told Envoy that it was about to end, and was only started again.
+    await envoyAdmin.resume().catch(() => undefined);
+    ready = true;
+    announce({ type: 'ready', opsPort: ops.port });
+    log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
+  }
+
+  return async () => {
+    ready = false;
+    // Another one takes over its part while it still drains.
+    await Promise.all([replica?.close(), extproc.close(settings.WEIR_DRAIN_SECONDS * 1000)]);
+    await source.close();
+    // Envoy may be away: nobody waits for its word any more.
+    clusterFile.close();
+    await catalog.close();
+    await valve.close();
+    shedWatch.close();
+    uploads.close();
+    load.close();
+    buffers.close();
+    envoyAdmin.close();
+    await ops.close();
+    await egress.close();
+    await worker.close();
+    await tokenizers.close();
+    await structures.close();
+    await link?.close();
+    await fileCheck?.close();
+    await store.close();
+  };
+}
+
+/** A damaged file ends nobody's service: what can be read and written still is, and an operator has to know. */
+function checkFile(file: string, log: Logger): FileCheck {
+  return startFileCheck(file, {
+    onDamage: (findings) =>
+      log.error({ file, findings }, 'the database file is damaged: restore a backup (docs/accounts.md)'),
+    onUnchecked: (error) => log.warn({ file, error }, 'the database file could not be checked'),
+  });
+}
+
+function shareLimits(
+  url: string,
+  { expectedReplicas, log }: { readonly expectedReplicas: number; readonly log: Logger },
+): ValkeyLimits {
+  return createValkeyLimits({
+    ...{ url, clock: systemClock, newId: randomUUID, expectedReplicas },
+    onUp: () => log.info('limits are shared by all replicas'),
+    onDown: () => log.warn('Valkey is away: each replica keeps to its share of the limits'),
+  });
+}

@@ -1,0 +1,89 @@
+import { Pool } from 'undici';
+import type { Upstream, UpstreamCall } from '../core/upstream.ts';
+import { ByNumber } from '../core/by-number.ts';
+import { EgressCall } from './egress-call.ts';
+
+/** Below Envoy's own idle limit on this listener, so that we close first and never write into a closing connection. */
+const idleMs = 20_000;
+
+/** Envoy refuses an engine's head over 60 KiB, and counts otherwise than we do. */
+const largestHeadBytes = 128 * 1024;
+
+/** Calls upstream that wait for a connection, and that have one, by the name of their backend; undefined when unknown. */
+export type CountUpstream = (
+  backend: string,
+) => Promise<{ readonly active: number; readonly pending: number } | undefined>;
+
+export interface Egress extends Upstream {
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Calls engines through Envoy's egress listener. Envoy owns TLS, pools, health and circuit breaking; the header
+ * `x-weir-cluster` names the cluster. No timeout is set here: dispatch knows when an attempt is too quiet.
+ */
+export function createEgress(options: {
+  readonly socketPath: string;
+  /** Absent: whether a call has reached its engine is never known. */
+  readonly countUpstream?: CountUpstream;
+}): Egress {
+  /** By cluster, and by number in the order in which they were made. */
+  const inFlight = new Map<string, ByNumber<EgressCall>>();
+  let made = 0;
+  // Each call has a connection of its own, and there is no limit to how many there are at once. An origin is needed only in
+  // name: each call says its own host.
+  const pool = new Pool('http://egress', {
+    ...{ socketPath: options.socketPath, pipelining: 1, allowH2: false, maxHeaderSize: largestHeadBytes },
+    ...{ connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 },
+    ...{ keepAliveTimeout: idleMs, keepAliveMaxTimeout: idleMs },
+  });
+
+  /**
+   * Envoy does not tell it of a single call. It gives connections in the order in which calls come, so those that wait for
+   * one are the latest: this one is not among them when as many have been made since.
+   */
+  async function hasReached(
+    call: EgressCall,
+    { calls, backend }: { readonly calls: ByNumber<EgressCall>; readonly backend: string | undefined },
+  ): Promise<boolean> {
+    if (backend === undefined || options.countUpstream === undefined) return false;
+    const place = calls.values().indexOf(call) + 1;
+    const later = calls.size - place;
+    const counted = await options.countUpstream(backend);
+    if (counted === undefined || place === 0) return false;
+    return counted.pending <= later && counted.active + counted.pending >= place;
+  }
+
+  return {
+    call: (call: UpstreamCall, listener) => {
+      const { cluster } = call;
+      const calls = inFlight.get(cluster) ?? new ByNumber();
+      const number = (made += 1);
+      inFlight.set(cluster, calls);
+      const started = new EgressCall(listener, {
+        over: () => {
+          calls.delete(number);
+          if (calls.size === 0) inFlight.delete(cluster);
+        },
+        reached: () => hasReached(started, { calls, backend: call.backend }),
+      });
+      calls.set(number, started);
+      const { path, method = 'POST', body } = call;
+      pool.dispatch({ path, method, headers: requestHeaders(call), body: method === 'GET' ? null : body }, started);
+      return started;
+    },
+    inFlight: (cluster) => inFlight.get(cluster)?.size ?? 0,
+    close: () => pool.destroy(Object.assign(new Error('egress is closed'), { code: 'EGRESS_CLOSED' })),
+  };
+}
+
+/** Names and values in turn. What cannot stand in a head fails the call. */
+function requestHeaders(call: UpstreamCall): string[] {
+  const { authority, cluster, accept, authorization, affinity, headers = [] } = call;
+  const list = ['host', authority, 'x-weir-cluster', cluster, 'accept', accept, 'user-agent', 'weir'];
+  if (call.method !== 'GET') list.push('content-type', call.contentType ?? 'application/json');
+  if (affinity !== undefined) list.push('x-weir-affinity', affinity);
+  if (authorization !== undefined) list.push('authorization', authorization);
+  for (const [name, value] of headers) list.push(name, value);
+  return list;
+}

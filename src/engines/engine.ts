@@ -1,0 +1,80 @@
+import type { Capabilities, ParameterName, ReasoningSetting } from '../core/capability.ts';
+import type { ResponseFormat } from '../core/request.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** One engine: what it can do, and how its requests differ from the public wire format (docs/reference/engines.md §3 to §7). */
+export interface Engine {
+  readonly capabilities: Capabilities;
+  /** Field that carries the output cap. */
+  readonly capField: 'max_tokens' | 'max_completion_tokens';
+  /** Field in which a replayed assistant message carries its reasoning; `none` where the engine refuses or ignores it. */
+  readonly reasoningField: 'reasoning_content' | 'reasoning' | 'none';
+  /** How usage is asked for on a stream: with `stream_options`, with running totals too, or not at all. */
+  readonly streamUsage: 'include' | 'continuous' | 'always';
+  /** Parameters that go by another name here. */
+  readonly names?: Readonly<Partial<Record<ParameterName, string>>>;
+  /** Takes no name in tool_choice: a named tool is asked for as the only one there is, and required. */
+  readonly namedToolAlone?: true;
+  /** Whether `strict` on a tool is understood. */
+  readonly strictTools: boolean;
+  readonly writeReasoning: (setting: ReasoningSetting) => Fields;
+  readonly writeResponseFormat: (format: StructuredResponseFormat) => Fields;
+  /** Whatever else a request needs here. */
+  readonly extra?: (request: { readonly stream: boolean; readonly sendsTools: boolean }) => Fields;
+}
+
+export type StructuredResponseFormat = Exclude<ResponseFormat, { readonly type: 'text' }>;
+
+/**
+ * The public wire format: `{type: 'json_object'}` or `{type: 'json_schema', json_schema: {name, schema, strict}}`. A caller
+ * may leave the schema out, but engines refuse that: any object will do then, and there is nothing to be strict about.
+ */
+export function usualResponseFormat(format: StructuredResponseFormat): Fields {
+  if (format.type === 'json_object') return { response_format: { type: 'json_object' } };
+  const { type, schema, strict, ...named } = format;
+  const wanted =
+    schema === undefined ? { schema: { type: 'object' } } : { schema, ...(strict === undefined ? {} : { strict }) };
+  return { response_format: { type, json_schema: { ...named, ...wanted } } };
+}
+
+/** `reasoning_effort`, with `none` for off. */
+export function byEffort(setting: ReasoningSetting): Fields {
+  if (!setting.enabled) return { reasoning_effort: 'none' };
+  return setting.effort === undefined ? {} : { reasoning_effort: setting.effort };
+}
+
+/** `thinking: {type}`, and `reasoning_effort` beside it. */
+export function byThinking(setting: ReasoningSetting): Fields {
+  if (!setting.enabled) return { thinking: { type: 'disabled' } };
+  const effort = setting.effort === undefined ? {} : { reasoning_effort: setting.effort };
+  return { thinking: { type: 'enabled' }, ...effort };
+}
+
+/**
+ * Arguments of the chat template. Models name the switch differently, and a template takes no notice of the other name.
+ */
+export function byTemplate(setting: ReasoningSetting): Fields {
+  const kwargs = { enable_thinking: setting.enabled, thinking: setting.enabled };
+  if (!setting.enabled) return { chat_template_kwargs: kwargs };
+  const effort = setting.effort === undefined ? {} : { reasoning_effort: setting.effort };
+  return { chat_template_kwargs: kwargs, ...effort };
+}
+
+/** What every engine of the public wire format takes. */
+export const usualParameters: readonly ParameterName[] = ['temperature', 'top_p', 'stop'];
+
+/** What engines of open models take besides: all of the public format's, and their own sampling. */
+export const openModelParameters: readonly ParameterName[] = [
+  ...usualParameters,
+  ...(['seed', 'n', 'logprobs', 'top_logprobs', 'logit_bias', 'frequency_penalty', 'presence_penalty'] as const),
+  ...(['parallel_tool_calls', 'top_k', 'min_p', 'repetition_penalty'] as const),
+];
+
+const bothFormats = ['json_object', 'json_schema'] as const;
+
+export const everyFormat: Capabilities['responseFormats'] = { json: bothFormats, stream: bothFormats };
+export const objectFormat: Capabilities['responseFormats'] = { json: ['json_object'], stream: ['json_object'] };
+export const everyToolChoice: Capabilities['toolChoice'] = ['auto', 'none', 'required', 'named'];
+export const bothTransports: Capabilities['tools'] = { json: true, stream: true };
+export const everyEffort: Capabilities['reasoning']['efforts'] = ['low', 'medium', 'high', 'max'];

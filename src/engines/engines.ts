@@ -1,0 +1,66 @@
+import type { Capabilities, Continuation } from '../core/capability.ts';
+import type { CapabilityOverrides, EngineName, Route } from '../core/catalog.ts';
+import type { PlannedRoute } from '../core/plan.ts';
+import { type InlineReasoning, tagSets } from '../core/reasoning-tags.ts';
+import { dashscope } from './dashscope.ts';
+import { deepseek } from './deepseek.ts';
+import type { Engine } from './engine.ts';
+import { fireworks } from './fireworks.ts';
+import { llamacpp } from './llamacpp.ts';
+import { moonshot } from './moonshot.ts';
+import { ollama } from './ollama.ts';
+import { openai } from './openai.ts';
+import { sglang } from './sglang.ts';
+import { tgi } from './tgi.ts';
+import { together } from './together.ts';
+import { vllm } from './vllm.ts';
+import { zai } from './zai.ts';
+
+export const engines: Readonly<Record<EngineName, Engine>> = {
+  ...{ openai, vllm, sglang, llamacpp, ollama, tgi },
+  ...{ deepseek, dashscope, moonshot, zai, fireworks, together },
+};
+
+function continuationOf(given: CapabilityOverrides, table: Continuation): Continuation {
+  if (given.continuation === false) return 'none';
+  if (given.continuationMark !== undefined) return given.continuationMark;
+  return given.continuation === true && table === 'none' ? 'trailing' : table;
+}
+
+const known = new WeakMap<Route, Capabilities>();
+
+/** What a route can do: its engine's table, with what the operator knows better. */
+export function capabilitiesOf(route: Route): Capabilities {
+  const before = known.get(route);
+  if (before !== undefined) return before;
+  const table = engines[route.backend.engine].capabilities;
+  const { tools, streamedTools, responseFormats, streamedResponseFormats } = route.capabilities;
+  const { parameters, reasoning, conflicts, toolChoice, inlineReasoning } = route.capabilities;
+  const result: Capabilities = {
+    ...table,
+    tools: { json: tools ?? table.tools.json, stream: streamedTools ?? tools ?? table.tools.stream },
+    responseFormats: {
+      json: responseFormats ?? table.responseFormats.json,
+      stream: streamedResponseFormats ?? responseFormats ?? table.responseFormats.stream,
+    },
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+    ...(parameters === undefined ? {} : { parameters }),
+    ...(conflicts === undefined ? {} : { conflicts }),
+    reasoning: { ...table.reasoning, ...reasoning },
+    ...(inlineReasoning === undefined ? {} : { inlineReasoning }),
+    continuation: continuationOf(route.capabilities, table.continuation),
+  };
+  known.set(route, result);
+  return result;
+}
+
+/** How to look for reasoning in a route's text; undefined where there is none to be found. */
+export function inlineReasoningOf({ route, target }: PlannedRoute): InlineReasoning | undefined {
+  const inline = capabilitiesOf(route).inlineReasoning;
+  if (inline === undefined || inline.tags.length === 0) return undefined;
+  return {
+    tags: inline.tags.map((name) => tagSets[name]),
+    // Told not to reason, the template closes what it opens: the answer begins at once.
+    implicitOpen: inline.implicitOpen && target.reasoning?.enabled !== false,
+  };
+}

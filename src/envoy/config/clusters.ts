@@ -1,0 +1,169 @@
+import type { Cluster } from '../../core/catalog.ts';
+import { affineBalancing, affineBound } from './affinity.ts';
+import { unlimited } from './service-cluster.ts';
+import { extension, typed } from './typed.ts';
+import type { JsonObject } from './typed.ts';
+
+/** Debian's and Alpine's bundle of public authorities. */
+const systemAuthorities = '/etc/ssl/certs/ca-certificates.crt';
+
+/**
+ * Every backend's cluster as one file for Envoy's clusters discovery. Envoy takes the set whole: what is not in it goes.
+ * The version is what Envoy reports back once it has read the file.
+ */
+export function renderClusters(
+  clusters: readonly Cluster[],
+  version: string,
+  options: { readonly systemAuthoritiesFile?: string } = {},
+): JsonObject {
+  return {
+    version_info: version,
+    resources: clusters.map((cluster) =>
+      typed(
+        'envoy.config.cluster.v3.Cluster',
+        renderCluster(cluster, options.systemAuthoritiesFile ?? systemAuthorities),
+      ),
+    ),
+  };
+}
+
+function renderCluster(cluster: Cluster, authorities: string): JsonObject {
+  return {
+    name: cluster.name,
+    // Operators' metrics go by the backend's name; the cluster's own changes with its content.
+    alt_stat_name: cluster.backend,
+    connect_timeout: '5s',
+    ...addressing(cluster),
+    per_connection_buffer_limit_bytes: 256 * 1024,
+    upstream_connection_options: {
+      tcp_keepalive: { keepalive_probes: 3, keepalive_time: 30, keepalive_interval: 10 },
+    },
+    ...limits(cluster),
+    ...health(cluster),
+    ...protocol(cluster),
+    ...(cluster.tls.mode === 'Disabled' ? {} : { transport_socket: upstreamTls(cluster.tls, authorities) }),
+  };
+}
+
+function addressing({ name, host, port }: Cluster): JsonObject {
+  return {
+    ...(isAddress(host)
+      ? { type: 'STATIC' }
+      : {
+          // Strict DNS under its new name: every address is an endpoint, and the set follows the answers.
+          cluster_type: extension('envoy.clusters.dns', 'envoy.extensions.clusters.dns.v3.DnsCluster', {
+            dns_lookup_family: 'V4_PREFERRED',
+            dns_refresh_rate: '5s',
+            dns_failure_refresh_rate: { base_interval: '1s', max_interval: '10s' },
+            all_addresses_in_single_endpoint: false,
+          }),
+          ...affineBalancing,
+        }),
+    load_assignment: {
+      cluster_name: name,
+      endpoints: [
+        { lb_endpoints: [{ endpoint: { address: { socket_address: { address: bare(host), port_value: port } } } }] },
+      ],
+    },
+  };
+}
+
+function limits(cluster: Cluster): JsonObject {
+  return {
+    circuit_breakers: {
+      thresholds: [
+        {
+          max_connections: unlimited,
+          max_pending_requests: unlimited,
+          max_requests: cluster.maxConcurrentRequests ?? unlimited,
+          max_retries: isAddress(cluster.host) ? 0 : unlimited,
+        },
+      ],
+    },
+    outlier_detection: {
+      // What an engine answers is judged by the service, which knows what was asked. Here only its absence counts.
+      split_external_local_origin_errors: true,
+      consecutive_local_origin_failure: 5,
+      enforcing_local_origin_success_rate: 0,
+      enforcing_consecutive_5xx: 0,
+      enforcing_consecutive_gateway_failure: 0,
+      enforcing_success_rate: 0,
+      base_ejection_time: '5s',
+      max_ejection_time: '30s',
+      // Never the last endpoint: a lone one that fails should say so by itself.
+      max_ejection_percent: 50,
+      always_eject_one_host: false,
+    },
+  };
+}
+
+function health({ host, healthCheck }: Cluster): JsonObject {
+  // No panic: an endpoint that failed its check is not tried, so that the next route is tried at once.
+  const common = {
+    common_lb_config: { healthy_panic_threshold: { value: 0 }, ...(isAddress(host) ? {} : affineBound) },
+  };
+  if (healthCheck === undefined) return common;
+  const interval = `${healthCheck.intervalSeconds}s`;
+  return {
+    ...common,
+    health_checks: [
+      {
+        timeout: `${Math.min(healthCheck.intervalSeconds, 3)}s`,
+        interval,
+        // Envoy's default is a minute for a backend without traffic, which is the one that waits to be used again.
+        no_traffic_interval: interval,
+        unhealthy_threshold: 2,
+        healthy_threshold: 1,
+        http_health_check: { path: healthCheck.path },
+      },
+    ],
+  };
+}
+
+function protocol(cluster: Cluster): JsonObject {
+  const http2 = {
+    initial_stream_window_size: 256 * 1024,
+    initial_connection_window_size: 16 * 1024 * 1024,
+    connection_keepalive: { interval: '30s', timeout: '10s' },
+  };
+  return {
+    typed_extension_protocol_options: {
+      'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': typed(
+        'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
+        {
+          // Python's usual servers close an idle connection after 5 s: be first, or a request meets a closing one.
+          common_http_protocol_options: { idle_timeout: '4s' },
+          ...(cluster.tls.mode === 'Disabled'
+            ? { explicit_http_config: { http_protocol_options: {} } }
+            : { auto_config: { http_protocol_options: {}, http2_protocol_options: http2 } }),
+        },
+      ),
+    },
+  };
+}
+
+function upstreamTls(tls: Exclude<Cluster['tls'], { readonly mode: 'Disabled' }>, authorities: string): JsonObject {
+  const address = isAddress(tls.serverName);
+  return extension('envoy.transport_sockets.tls', 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext', {
+    // RFC 6066 §3: an address is never a server name.
+    ...(address ? {} : { sni: tls.serverName }),
+    common_tls_context: {
+      tls_params: { tls_minimum_protocol_version: 'TLSv1_2' },
+      validation_context: {
+        trusted_ca: tls.mode === 'Custom' ? { inline_string: tls.ca } : { filename: authorities },
+        match_typed_subject_alt_names: [
+          { san_type: address ? 'IP_ADDRESS' : 'DNS', matcher: { exact: bare(tls.serverName) } },
+        ],
+      },
+    },
+  });
+}
+
+/** IPv6 as URLs write it. */
+function bare(host: string): string {
+  return host.replace(/^\[(.*)\]$/, '$1');
+}
+
+function isAddress(host: string): boolean {
+  return /^\d{1,3}(\.\d{1,3}){3}$/.test(host) || bare(host).includes(':');
+}

@@ -1,0 +1,111 @@
+import { EventEmitter } from 'node:events';
+import type { ServerHttp2Session } from 'node:http2';
+import type { Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { Server, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js';
+import { load } from '@grpc/proto-loader';
+import type { ProcessStream } from './call.ts';
+import { ConnectionLoss } from './connection-loss.ts';
+import { readProcessingRequest } from './wire.ts';
+
+const protoFile = fileURLToPath(new URL('../../protos/ext_proc.proto', import.meta.url));
+const serviceName = 'envoy.service.ext_proc.v3.ExternalProcessor';
+
+/** The service that protos/ext_proc.proto defines, with the codecs of wire.ts for its messages. */
+export async function loadExternalProcessor(): Promise<ServiceDefinition> {
+  const { [serviceName]: service } = await load(protoFile);
+  if (service === undefined || 'format' in service || service['Process'] === undefined) {
+    throw new Error(`${protoFile} does not define ${serviceName}.Process`);
+  }
+  const alreadyEncoded = (message: Buffer): Buffer => message;
+  return {
+    Process: { ...service['Process'], requestDeserialize: readProcessingRequest, responseSerialize: alreadyEncoded },
+  };
+}
+
+const serverOptions = {
+  // It counts and dates every message, for a debugging service that nobody asks here.
+  'grpc.enable_channelz': 0,
+  // More than a machine can hold; without it Envoy would stop at its own assumption.
+  'grpc.max_concurrent_streams': 1_000_000,
+};
+
+/**
+ * Envoys that are not configured by us reset the stream of every request they are done with. Node takes more than 33 of
+ * those a second for an attack, and ends the connection with all that is on it.
+ */
+const anyRate = { streamResetBurst: 2 ** 32 - 1, streamResetRate: 2 ** 32 - 1 };
+
+/**
+ * Bytes that may be on the way to us on all streams of a connection together. With HTTP/2's 64 KiB for all, the first
+ * message of a small request waits behind every large upload (measured).
+ */
+const connectionWindowBytes = 16 * 1024 * 1024;
+
+/**
+ * Serves a socket as grpc-js does, with what it has no options for. Both are settings of node:http2, and its servers are
+ * private members of grpc-js's: tests show the harm without them, and another version that keeps them elsewhere fails here.
+ */
+function inject(server: Server, socket: Socket): void {
+  const options: unknown = server['commonServerOptions'];
+  if (typeof options !== 'object' || options === null)
+    throw new Error('grpc-js keeps the options of node:http2 elsewhere');
+  Object.assign(options, anyRate);
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const http2Servers: unknown = server['http2Servers'];
+  const [http2Server]: unknown[] = http2Servers instanceof Map ? [...http2Servers.keys()] : [];
+  if (!(http2Server instanceof EventEmitter)) throw new Error('grpc-js keeps the server of node:http2 elsewhere');
+  http2Server.once('session', (session: ServerHttp2Session) => session.setLocalWindowSize(connectionWindowBytes));
+  injector.injectConnection(socket);
+}
+
+/** One connection of Envoy's, with all calls on it. */
+export interface Connection {
+  /** Calls that have not ended. */
+  readonly open: () => number;
+  /** Takes no more calls, and closes after the last one. */
+  readonly drain: () => void;
+  /** Closes now, with every call. */
+  readonly cut: () => void;
+}
+
+/**
+ * Serves the calls of one connection. Each has a gRPC server of its own, which is how a call knows its connection: grpc-js
+ * does not tell, and a call that ends together with its connection was not ended by its caller.
+ */
+export function serveConnection(options: {
+  readonly socket: Socket;
+  readonly service: ServiceDefinition;
+  readonly answer: (stream: ProcessStream, loss: ConnectionLoss) => void;
+}): Connection {
+  const { answer, service, socket } = options;
+  const loss = new ConnectionLoss();
+  let open = 0;
+  let isDraining = false;
+  const server = new Server(serverOptions);
+  server.addService(service, {
+    Process: (stream: ProcessStream) => {
+      open += 1;
+      stream.once('cancelled', () => (open -= 1));
+      answer(stream, loss);
+    },
+  });
+  socket.on('close', () => {
+    // Closed after its last call, it took nobody's answer along.
+    if (!isDraining || open > 0) loss.happened();
+    server.forceShutdown();
+  });
+  inject(server, socket);
+  return {
+    open: () => open,
+    drain: () => {
+      isDraining = true;
+      server.tryShutdown(() => undefined);
+    },
+    cut: () => {
+      // Its calls may be gone before its end is seen.
+      if (open > 0) loss.happened();
+      socket.destroy();
+    },
+  };
+}

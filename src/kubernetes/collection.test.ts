@@ -1,0 +1,137 @@
+import { expect, it } from 'vitest';
+import { createFakeClock } from '../../test/support/fake-clock.ts';
+import { ApiError } from './api-error.ts';
+import type { KubeClient } from './client.ts';
+import { followCollection } from './collection.ts';
+
+interface Watching {
+  readonly path: string;
+  readonly say: (type: string, name: string, version: number) => void;
+  readonly fail: (error?: Error) => void;
+}
+
+/** An API server of which a test says every word. */
+function begin(lists: readonly (object | Error)[]) {
+  const clock = createFakeClock();
+  const asked: string[] = [];
+  let left = [...lists];
+  const waiting: ((watching: Watching) => void)[] = [];
+  const client: KubeClient = {
+    call: (_, path) => {
+      asked.push(path);
+      const [next = new Error('nothing left'), ...rest] = left;
+      left = rest;
+      return next instanceof Error ? Promise.reject(next) : Promise.resolve(next);
+    },
+    watch: (path, { signal, onOpen, onLine }) =>
+      new Promise((resolve, reject) => {
+        signal.addEventListener('abort', () => resolve());
+        onOpen();
+        const say: Watching['say'] = (type, name, version) => {
+          const metadata = { name, resourceVersion: String(version) };
+          onLine(JSON.stringify({ type, object: type === 'ERROR' ? { code: version, message: name } : { metadata } }));
+        };
+        const fail = (error?: Error): void => (error === undefined ? resolve() : reject(error));
+        for (const tell of waiting.splice(0)) tell({ path, say, fail });
+      }),
+    close: () => undefined,
+  };
+  let changes = 0;
+  const collection = followCollection<string>({
+    ...{ client, clock, path: '/things', random: () => 0 },
+    read: (raw, known) => {
+      const { metadata } = raw as { readonly metadata: { readonly name: string; readonly resourceVersion: string } };
+      const before = known.get(metadata.name);
+      return { name: metadata.name, item: before ?? metadata.name };
+    },
+    onChange: () => void (changes += 1),
+  });
+  const watched = (): Promise<Watching> => new Promise((resolve) => waiting.push(resolve));
+  return { clock, collection, asked, watched, names: () => [...collection.items().keys()], changes: () => changes };
+}
+
+const listOf = (version: number, names: readonly string[], next?: string) => ({
+  metadata: { resourceVersion: String(version), ...(next === undefined ? {} : { continue: next }) },
+  items: names.map((name) => ({ metadata: { name, resourceVersion: String(version) } })),
+});
+/** Lets what was resolved run. */
+const settled = async (): Promise<void> => {
+  for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+};
+
+it('lists in pages and watches from where the list ended', async () => {
+  const { collection, asked, watched, names } = begin([listOf(5, ['a'], 'more'), listOf(5, ['b'])]);
+  const { path } = await watched();
+  expect(names()).toEqual(['a', 'b']);
+  expect(asked[1]).toContain('continue=more');
+  expect(path).toMatch(/resourceVersion=5&/);
+  expect(path).toContain('allowWatchBookmarks=true');
+  expect(collection.trouble()).toBeUndefined();
+  await collection.close();
+});
+
+it('takes a watch that is cut up where the last word of it was, a bookmark included', async () => {
+  const { clock, collection, asked, watched, names } = begin([listOf(5, ['a'])]);
+  const first = await watched();
+  first.say('ADDED', 'b', 6);
+  first.say('DELETED', 'a', 7);
+  first.say('BOOKMARK', '', 20);
+  expect(names()).toEqual(['b']);
+  clock.advance(2_000);
+  const second = watched();
+  first.fail(new Error('cut'));
+  await settled();
+  expect(collection.trouble()).toEqual(new Error('cut'));
+  expect(collection.inStepAt()).toBe(clock.now());
+  clock.advance(250);
+  expect((await second).path).toMatch(/resourceVersion=20&/);
+  expect(collection.trouble()).toBeUndefined();
+  expect(asked).toHaveLength(1);
+  await collection.close();
+});
+
+it.each([
+  ['in the watch', (watching: Watching) => watching.say('ERROR', 'too old', 410)],
+  ['in place of it', (watching: Watching) => watching.fail(new ApiError(410, { reason: 'Expired', message: '' }))],
+])('lists anew when the server has forgotten where it was, told %s', async (_, tell) => {
+  const { clock, collection, asked, watched, names } = begin([listOf(5, ['a', 'gone']), listOf(90, ['a', 'new'])]);
+  const first = await watched();
+  clock.advance(2_000);
+  const second = watched();
+  tell(first);
+  expect((await second).path).toMatch(/resourceVersion=90&/);
+  expect(names()).toEqual(['a', 'new']);
+  expect(asked).toHaveLength(2);
+  await collection.close();
+});
+
+it('asks ever more seldom while the server is away, and at once says so', async () => {
+  const { clock, collection, asked } = begin([]);
+  await settled();
+  const askedAt: number[] = [];
+  for (let ms = 0; ms < 20_000; ms += 25) {
+    const before = asked.length;
+    clock.advance(25);
+    await settled();
+    if (asked.length > before) askedAt.push(clock.elapsed());
+  }
+  const pauses = askedAt.map((at, index) => at - (askedAt[index - 1] ?? 0));
+  // Half of 250 ms, 500 ms, … up to 5 s: the other half is chance.
+  expect(pauses.slice(0, 8)).toEqual([125, 250, 500, 1000, 2000, 2500, 2500, 2500]);
+  expect(collection.trouble()).toEqual(new Error('nothing left'));
+  expect(collection.isListed()).toBe(false);
+  expect(collection.inStepAt()).toBeUndefined();
+  await collection.close();
+});
+
+it('does not tell of a word that changes nothing', async () => {
+  const { collection, watched, changes } = begin([listOf(5, ['a'])]);
+  const watching = await watched();
+  const before = changes();
+  watching.say('MODIFIED', 'a', 6);
+  watching.say('BOOKMARK', '', 7);
+  expect(changes()).toBe(before);
+  watching.say('ADDED', 'b', 8);
+  expect(changes()).toBe(before + 1);
+  await collection.close();
+});

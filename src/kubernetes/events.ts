@@ -1,0 +1,117 @@
+import type { Clock } from '../core/clock.ts';
+import type { KubeObject } from '../core/kube-object.ts';
+import { type BucketSize, hasToken, takeToken } from '../core/token-bucket.ts';
+import type { KubeClient } from './client.ts';
+import { microTime } from './leases.ts';
+
+/** Something about an object that a person should notice. */
+export interface EventNote {
+  readonly severity: 'Normal' | 'Warning';
+  readonly reason: string;
+  readonly action: string;
+  readonly note: string;
+}
+
+export interface EventsOptions {
+  readonly client: KubeClient;
+  readonly namespace: string;
+  /** Name of this replica's pod. */
+  readonly instance: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface Events {
+  /** Takes note, sooner or later or, in a flood, not at all. */
+  readonly tell: (object: KubeObject, event: EventNote) => void;
+  /** Resolves when what was told has been sent, or cannot be. */
+  readonly close: () => Promise<void>;
+}
+
+interface Told {
+  readonly name: string;
+  count: number;
+  lastAt: number;
+}
+
+/** What happens again within this time is one event with a count. */
+const sameMs = 10 * 60_000;
+const mostKnown = 5_000;
+const mostWaiting = 500;
+/** One object that goes back and forth must not drown the others, and all together not the API server. */
+const perObject: BucketSize = { rate: 1 / 30, burst: 10 };
+const inAll: BucketSize = { rate: 5, burst: 100 };
+/** The API server refuses more. */
+const longestNote = 1024;
+
+/** Writes `events.k8s.io/v1` Events, which `kubectl describe` shows with their object. */
+export function createEvents(options: EventsOptions): Events {
+  const { client, namespace, instance, clock, random, onError } = options;
+  const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
+  const told = new Map<string, Told>();
+  const buckets = new Map<string, number>();
+  const waiting: (() => Promise<unknown>)[] = [];
+  let allFullAt = 0;
+  let sending: Promise<void> | undefined;
+
+  /** Takes a token of the object's bucket and of the common one, or none of either. */
+  function isAllowed(uid: string): boolean {
+    const now = clock.elapsed();
+    const own = Math.max(0, (buckets.get(uid) ?? 0) - now);
+    const all = Math.max(0, allFullAt - now);
+    if (!hasToken(own, perObject) || !hasToken(all, inAll)) return false;
+    if (buckets.size > mostKnown) for (const [key, fullAt] of buckets) if (fullAt < now) buckets.delete(key);
+    buckets.set(uid, now + takeToken(own, perObject));
+    allFullAt = now + takeToken(all, inAll);
+    return true;
+  }
+
+  async function send(): Promise<void> {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next().catch(onError);
+    sending = undefined;
+  }
+
+  function create(object: KubeObject, { severity, reason, action, note }: EventNote): Told {
+    const now = clock.now();
+    // As Kubernetes' own recorder names them: when, and something that no other has.
+    const suffix = `${now.toString(16)}${Math.floor(random() * 0xffff_ffff).toString(16)}`;
+    const name = `${object.name.slice(0, 200)}.${suffix}`;
+    const { kind, uid, resourceVersion } = object;
+    const regarding = { apiVersion: 'weir.dev/v1alpha1', kind, namespace, name: object.name, uid, resourceVersion };
+    const body = {
+      ...{ apiVersion: 'events.k8s.io/v1', kind: 'Event', metadata: { name, namespace } },
+      ...{ regarding, reason, action, note, type: severity, eventTime: microTime(now) },
+      ...{ reportingController: 'weir.dev/controller', reportingInstance: instance },
+    };
+    waiting.push(() => client.call('POST', path, { body }));
+    return { name, count: 1, lastAt: now };
+  }
+
+  function repeat(event: Told): void {
+    event.count += 1;
+    event.lastAt = clock.now();
+    const { name, count, lastAt } = event;
+    const body = { series: { count, lastObservedTime: microTime(lastAt) } };
+    waiting.push(() => client.call('PATCH', `${path}/${name}`, { patch: 'merge-patch+json', body }));
+  }
+
+  return {
+    tell: (object, event) => {
+      if (waiting.length >= mostWaiting || !isAllowed(object.uid)) return;
+      const note = event.note.length <= longestNote ? event.note : `${event.note.slice(0, longestNote - 1)}…`;
+      const key = JSON.stringify([object.uid, event.reason, note]);
+      const before = told.get(key);
+      if (before !== undefined && clock.now() - before.lastAt < sameMs) repeat(before);
+      else {
+        if (told.size >= mostKnown) told.clear();
+        told.set(key, create(object, { ...event, note: note === '' ? event.reason : note }));
+      }
+      sending ??= send();
+    },
+    close: async () => {
+      waiting.splice(mostWaiting / 10);
+      await sending;
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import { open, readFile, rename } from 'node:fs/promises';
+import * as z from 'zod';
+import type { Announcement } from '../core/announcement.ts';
+
+/** Remembers over a restart what was announced of the models of a manifest folder. */
+export interface AnnouncementsFile {
+  /** By the name of the Model; empty when nothing was, or nothing that can be read. */
+  readonly load: () => Promise<ReadonlyMap<string, Announcement>>;
+  /** Replaces it whole. Rejects when it cannot be written. */
+  readonly save: (announcements: ReadonlyMap<string, Announcement>) => Promise<void>;
+}
+
+const fileBody = z.object({
+  version: z.literal(1),
+  models: z.array(z.object({ name: z.string(), announcedAt: z.number(), announcedFor: z.number().optional() })),
+});
+
+export function createAnnouncementsFile(file: string): AnnouncementsFile {
+  return {
+    load: async () => {
+      try {
+        const { models } = fileBody.parse(JSON.parse(await readFile(file, 'utf8')));
+        return new Map(models.map(({ name, ...announced }) => [name, announced]));
+      } catch {
+        // What is not known to be announced is announced anew: nobody loses days by that.
+        return new Map();
+      }
+    },
+    save: async (announcements) => {
+      const models = [...announcements].map(([name, { announcedAt, announcedFor }]) => ({
+        name,
+        announcedAt,
+        announcedFor,
+      }));
+      const draft = `${file}.draft`;
+      const handle = await open(draft, 'w');
+      try {
+        await handle.writeFile(JSON.stringify({ version: 1, models }));
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      await rename(draft, file);
+    },
+  };
+}

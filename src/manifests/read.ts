@@ -1,0 +1,131 @@
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
+import { type ManifestEntry, type ParseManifest, parseManifest } from './parse.ts';
+import { type CheckObject, type SettledFile, settleFile } from './settle-file.ts';
+import { type Walk, walk } from './walk.ts';
+
+export interface Manifests {
+  /** Every object of the folder, files in the order of their paths. */
+  readonly objects: readonly CatalogObject[];
+  /** What is wrong with files; what is wrong with objects is for the catalog to find. */
+  readonly problems: readonly CatalogProblem[];
+}
+
+/** One file as it was last read. */
+export interface KnownFile extends SettledFile {
+  /** Undefined when it could not be read. */
+  readonly text: string | undefined;
+}
+export type KnownFiles = ReadonlyMap<string, KnownFile>;
+
+export interface Reading extends Manifests {
+  readonly files: KnownFiles;
+}
+
+const maxFileBytes = 4 * 1024 * 1024;
+/** Checking makes way for requests after so long. */
+const sliceMs = 5;
+
+const parseHere: ParseManifest = (file, text) => Promise.resolve(parseManifest(file, text));
+
+/** Reads a folder once, for as long as it takes. Never throws: a missing folder or a broken file is a problem. */
+export async function readManifests(dir: string): Promise<Manifests> {
+  const { objects, problems } = await readFolder({
+    ...{ dir, walked: await walk(dir), known: new Map(), check: () => [] },
+    parse: parseHere,
+  });
+  return { objects, problems };
+}
+
+interface ReadFolderOptions {
+  readonly dir: string;
+  readonly walked: Walk;
+  readonly known: KnownFiles;
+  readonly check: CheckObject;
+  readonly parse: ParseManifest;
+}
+
+/** Reads what changed since the last reading. What cannot be read or understood keeps its last good objects. */
+export async function readFolder({ dir, walked, known, check, parse }: ReadFolderOptions): Promise<Reading> {
+  const files = new Map<string, KnownFile>();
+  const problems = [...walked.problems];
+  for (const path of walked.files) {
+    const before = known.get(path);
+    const read = await readText(join(dir, path));
+    if (read.kind === 'gone') continue;
+    if (read.kind === 'text')
+      files.set(
+        path,
+        before?.text === read.text ? before : await settle({ path, text: read.text, before, check, parse }),
+      );
+    else {
+      const problem = { where: path, field: '', message: read.message };
+      const good = before?.good ?? [];
+      files.set(path, { text: undefined, objects: good, good, problems: [problem] });
+    }
+  }
+  for (const [path, file] of known) {
+    const isHidden =
+      !walked.found || walked.unreadable.some((hidden) => path === hidden || path.startsWith(`${hidden}/`));
+    if (isHidden && !files.has(path)) files.set(path, file);
+  }
+  const ordered = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
+  const all = [...ordered.values()];
+  return {
+    files: ordered,
+    objects: all.flatMap(({ objects }) => objects),
+    problems: [...problems, ...all.flatMap((file) => file.problems)],
+  };
+}
+
+interface SettleOptions {
+  readonly path: string;
+  readonly text: string;
+  readonly before: KnownFile | undefined;
+  readonly check: CheckObject;
+  readonly parse: ParseManifest;
+}
+
+async function settle({ path, text, before, check, parse }: SettleOptions): Promise<KnownFile> {
+  const last = before?.good ?? [];
+  // Many programs empty a file before they write it: an empty file is not yet a wish to remove what was in it.
+  if (text.trim() === '' && last.length > 0) {
+    const message = 'expected objects; remove the file to remove those it had';
+    return { text, objects: last, good: last, problems: [{ where: path, field: '', message }] };
+  }
+  const entries = await parse(path, text);
+  await checkInSlices(entries, check);
+  return { text, ...settleFile(entries, { last, check }) };
+}
+
+/** Has each object checked, a few at a time: an object is checked once, and what was found is remembered. */
+async function checkInSlices(entries: readonly ManifestEntry[], check: CheckObject): Promise<void> {
+  let began = performance.now();
+  for (const entry of entries) {
+    if (entry.kind === 'object') check(entry.object);
+    if (performance.now() - began < sliceMs) continue;
+    await nextTurn();
+    began = performance.now();
+  }
+}
+
+type ReadText =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'unreadable'; readonly message: string };
+
+async function readText(path: string): Promise<ReadText> {
+  try {
+    await using file = await open(path);
+    const { size } = await file.stat();
+    if (size > maxFileBytes)
+      return { kind: 'unreadable', message: `expected at most ${maxFileBytes} bytes, split the file` };
+    return { kind: 'text', text: new TextDecoder('utf-8', { fatal: true }).decode(await file.readFile()) };
+  } catch (error) {
+    if (error instanceof TypeError) return { kind: 'unreadable', message: 'expected text in UTF-8' };
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return { kind: 'gone' };
+    return { kind: 'unreadable', message: 'expected something readable: check its permissions' };
+  }
+}

@@ -1,0 +1,115 @@
+import type { Clock, Disarm } from '../core/clock.ts';
+import { watchFolders } from './folder-watch.ts';
+import type { ParseManifest } from './parse.ts';
+import { type KnownFiles, type Manifests, readFolder } from './read.ts';
+import type { CheckObject } from './settle-file.ts';
+import { type Walk, walk } from './walk.ts';
+
+export interface WatchOptions {
+  readonly dir: string;
+  readonly clock: Clock;
+  readonly parse: ParseManifest;
+  /** Called with the first reading and then with every one that differs from the last. Must not throw. */
+  readonly onChange: (manifests: Manifests) => void;
+  /** What makes an object broken, so that its last good version stays. Default: only what cannot be parsed is. */
+  readonly check?: CheckObject;
+  /** Quiet time after a change before the folder is read. */
+  readonly debounceMs?: number;
+  /** The folder is read this often without any sign too: network file systems and links into other folders give none. */
+  readonly pollMs?: number;
+}
+
+export interface ManifestWatch {
+  /** Resolves when nothing is left open; onChange is not called any more. */
+  readonly close: () => Promise<void>;
+}
+
+/** Without working watches the folder is read this often. */
+const deafPollMs = 2000;
+/** A folder that never comes to rest is read at least this often. */
+const maxDelayMs = 1000;
+
+/**
+ * Reads a manifest folder and follows it until closed: files written in place or renamed over, links swapped (a mounted
+ * ConfigMap), sub-folders, the folder itself replaced or away for a while. Never throws.
+ */
+export function watchManifests(options: WatchOptions): ManifestWatch {
+  const { dir, clock, parse, onChange, check = () => [], debounceMs = 100, pollMs = 10_000 } = options;
+  let known: KnownFiles = new Map();
+  let last: Manifests | undefined;
+  let phase: 'idle' | 'reading' | 'reading-stale' | 'closed' = 'idle';
+  let firstEventAt: number | undefined;
+  let disarm: Disarm = () => undefined;
+  let running = Promise.resolve();
+  const folders = watchFolders(dir, noticed);
+
+  function noticed(): void {
+    if (phase === 'closed') return;
+    if (phase !== 'idle') {
+      phase = 'reading-stale';
+      return;
+    }
+    firstEventAt ??= clock.elapsed();
+    const left = firstEventAt + maxDelayMs - clock.elapsed();
+    arm(Math.max(0, Math.min(debounceMs, left)));
+  }
+
+  function arm(delayMs: number): void {
+    disarm();
+    disarm = clock.after(delayMs, begin);
+  }
+
+  function begin(): void {
+    disarm();
+    firstEventAt = undefined;
+    phase = 'reading';
+    running = readOnce();
+  }
+
+  async function readOnce(): Promise<void> {
+    const { walked, watched } = await walkWatched();
+    const { files, ...manifests } = await readFolder({ dir, walked, known, check, parse });
+    if (isClosed()) return;
+    known = files;
+    if (last === undefined || differs(last, manifests)) onChange(manifests);
+    last = manifests;
+    if (isClosed()) return;
+    const isStale = phase === 'reading-stale';
+    phase = 'idle';
+    arm(watched ? pollMs : Math.min(pollMs, deafPollMs));
+    if (isStale) noticed();
+  }
+
+  /** Watches first and lists again, so that nothing made in between goes unseen. */
+  async function walkWatched(): Promise<{ readonly walked: Walk; readonly watched: boolean }> {
+    const before = await walk(dir);
+    if (isClosed()) return { walked: before, watched: false };
+    const watched = folders.renew(before.places);
+    const walked = await walk(dir);
+    if (walked.places.join('\n') !== before.places.join('\n') && phase === 'reading') phase = 'reading-stale';
+    return { walked, watched };
+  }
+
+  function isClosed(): boolean {
+    return phase === 'closed';
+  }
+
+  begin();
+  return {
+    close: async () => {
+      phase = 'closed';
+      disarm();
+      folders.close();
+      await running;
+    },
+  };
+}
+
+/** Objects of a file that did not change are the same objects. */
+function differs(a: Manifests, b: Manifests): boolean {
+  return (
+    a.objects.length !== b.objects.length ||
+    a.objects.some((object, index) => object !== b.objects[index]) ||
+    JSON.stringify(a.problems) !== JSON.stringify(b.problems)
+  );
+}

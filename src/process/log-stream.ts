@@ -1,0 +1,193 @@
+import { fstatSync, write, writeSync } from 'node:fs';
+import { pino } from 'pino';
+import type { Clock, Disarm } from '../core/clock.ts';
+import { systemClock } from './clock.ts';
+
+/** Where the bytes of a log go. */
+export interface LogSink {
+  /** Writes as much as it can and calls back once, later: with how many bytes those were, or with the reason there were none. */
+  readonly write: (bytes: Buffer, done: (error: NodeJS.ErrnoException | undefined, written: number) => void) => void;
+  /** A last attempt while the process exits. Never waits and never throws. */
+  readonly writeNow: (bytes: Buffer) => void;
+}
+
+/** A destination for pino that nobody ever waits for: records that cannot be written are dropped and counted. */
+export interface LogStream {
+  /** Takes one record, which ends with a newline. */
+  readonly write: (record: string) => void;
+  /** Records dropped so far. */
+  readonly dropped: () => number;
+  /**
+   * Writes what is left, for `patienceMs` at most. Resolves to false when a write is still under way then: it keeps the
+   * process alive, which has to be ended by `process.exit`.
+   */
+  readonly close: (patienceMs: number) => Promise<boolean>;
+  /** Hands what is left to the sink's last attempt. */
+  readonly writeNow: () => void;
+}
+
+export interface LogStreamOptions {
+  readonly sink: LogSink;
+  readonly clock: Clock;
+  /** The record that tells, once writing works again, how many were dropped. */
+  readonly notice: (dropped: number) => string;
+  /** How much may wait while a write is under way. */
+  readonly maxBytes?: number;
+}
+
+const usualMaxBytes = 1024 * 1024;
+/** After a failed write, how long until the next one: a full disk is asked once a second, not once a record. */
+const retryMs = 1_000;
+/** After a write for which there was no room at the moment (EAGAIN). */
+const busyMs = 100;
+
+/**
+ * In place of pino's own destination (sonic-boom 4.2), which throws the error of a full disk as an uncaught one, repeats that
+ * write in a busy loop at the exit this leads to, and has no bound on what waits (docs/decisions/0026).
+ */
+export function createLogStream(options: LogStreamOptions): LogStream {
+  const { sink, clock, notice, maxBytes = usualMaxBytes } = options;
+  let state: 'idle' | 'writing' | 'pausing' | 'closed' = 'idle';
+  let waiting: string[] = [];
+  let waitingBytes = 0;
+  let dropped = 0;
+  /** How many of the dropped ones the log has told of. */
+  let told = 0;
+  /** A record was cut off in its middle. */
+  let isTorn = false;
+  let disarm: Disarm = () => undefined;
+  let onIdle: () => void = () => undefined;
+
+  const takeWaiting = (): Buffer => {
+    const bytes = Buffer.from(waiting.join(''));
+    waiting = [];
+    waitingBytes = 0;
+    return bytes;
+  };
+
+  const after = (delayMs: number, run: () => void): void => {
+    if (state === 'closed') return;
+    state = 'pausing';
+    onIdle();
+    disarm = clock.after(delayMs, run);
+  };
+
+  /** Writes records, or (`tells` above 0) the notice of so many dropped ones. */
+  const put = (bytes: Buffer, tells: number): void => {
+    state = 'writing';
+    sink.write(bytes, (error, written) => {
+      if (state === 'closed') return;
+      if (error === undefined && written > 0) {
+        isTorn = bytes[written - 1] !== newline;
+        if (written < bytes.length) {
+          put(bytes.subarray(written), tells);
+          return;
+        }
+        told += tells;
+        next();
+      } else if (error === undefined || error.code === 'EAGAIN' || error.code === 'EBUSY') {
+        after(busyMs, () => put(bytes, tells));
+      } else {
+        // What came in the meantime would not fare better; kept, it would be old when there is room again.
+        dropped += (tells > 0 ? 0 : countRecords(bytes)) + waiting.length;
+        takeWaiting();
+        after(retryMs, next);
+      }
+    });
+  };
+
+  const next = (): void => {
+    const missing = dropped - told;
+    if (missing > 0) put(Buffer.from(`${isTorn ? '\n' : ''}${notice(missing)}`), missing);
+    else if (waiting.length > 0) put(takeWaiting(), 0);
+    else {
+      state = 'idle';
+      onIdle();
+    }
+  };
+
+  return {
+    write: (record) => {
+      if (state === 'closed' || waitingBytes + record.length > maxBytes) {
+        dropped += 1;
+        return;
+      }
+      waiting.push(record);
+      waitingBytes += record.length;
+      if (state === 'idle') next();
+    },
+    dropped: () => dropped,
+    close: async (patienceMs) => {
+      if (state === 'writing') {
+        await new Promise<void>((resolve) => {
+          const giveUp = clock.after(patienceMs, resolve);
+          onIdle = () => {
+            giveUp();
+            resolve();
+          };
+        });
+      }
+      disarm();
+      const isOut = state !== 'writing';
+      dropped += waiting.length;
+      takeWaiting();
+      state = 'closed';
+      return isOut;
+    },
+    writeNow: () => {
+      if (state !== 'closed' && waiting.length > 0) sink.writeNow(takeWaiting());
+    },
+  };
+}
+
+const newline = 0x0a;
+
+/** Records that end within these bytes. */
+function countRecords(bytes: Buffer): number {
+  let count = 0;
+  for (let at = bytes.indexOf(newline); at !== -1; at = bytes.indexOf(newline, at + 1)) count += 1;
+  return count;
+}
+
+/** The log of a service, on standard output. What is left of it when the process exits early is written then. */
+export function logToStandardOutput(): LogStream {
+  const stream = createLogStream({
+    ...{ sink: standardOutput(), clock: systemClock },
+    notice: (dropped) => {
+      const msg = 'records of this log were dropped: they could not be written';
+      return `${JSON.stringify({ level: pino.levels.values['warn'], time: systemClock.now(), dropped, msg })}\n`;
+    },
+  });
+  process.once('exit', stream.writeNow);
+  return stream;
+}
+
+/**
+ * Standard output as a sink. A file is written to by Node's threads. A pipe or a socket must not be: its write would hold a
+ * thread, and the end of the process, until somebody reads; as a stream Node has set it not to block.
+ */
+function standardOutput(): LogSink {
+  const facts = fstatSync(1);
+  if (facts.isFIFO() || facts.isSocket()) return streamSink(process.stdout);
+  return {
+    write: (bytes, done) => write(1, bytes, (error, written) => done(error ?? undefined, written)),
+    writeNow: (bytes) => {
+      // A terminal may be stopped by Ctrl-S.
+      if (!facts.isFile()) return;
+      try {
+        writeSync(1, bytes);
+      } catch {
+        // There is nobody left to tell.
+      }
+    },
+  };
+}
+
+function streamSink(stream: NodeJS.WritableStream): LogSink {
+  // Each write is told of its error; without a listener a reader that has gone would end the process.
+  stream.on('error', () => undefined);
+  return {
+    write: (bytes, done) => stream.write(bytes, (error) => done(error ?? undefined, error ? 0 : bytes.length)),
+    writeNow: (bytes) => stream.write(bytes),
+  };
+}

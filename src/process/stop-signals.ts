@@ -1,0 +1,53 @@
+import type { Disarm } from '../core/clock.ts';
+import { systemClock } from './clock.ts';
+
+/** How the operator asks a long-running command to end. */
+export interface StopSignals {
+  /** Aborted by the first request to end: finish what is open. */
+  readonly drain: AbortSignal;
+  /** Aborted by the second: end now. */
+  readonly now: AbortSignal;
+  readonly dispose: () => void;
+}
+
+/** npm, the shell and the wrapper each pass the same Ctrl-C on, so one keystroke can arrive several times. */
+const sameKeystrokeMs = 1_000;
+
+const parentPollMs = 500;
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/**
+ * Listens for Ctrl-C, SIGTERM and SIGHUP, and for the death of the parent: of one that gave us a channel, and of npm,
+ * whose shell may take a signal for itself and leave us behind.
+ */
+export function listenForStop(env: Readonly<Record<string, string | undefined>>): StopSignals {
+  const drain = new AbortController();
+  const now = new AbortController();
+  let firstAt = 0;
+  const onSignal = (): void => {
+    if (!drain.signal.aborted) {
+      firstAt = systemClock.elapsed();
+      drain.abort();
+    } else if (systemClock.elapsed() - firstAt >= sameKeystrokeMs) now.abort();
+  };
+  const onOrphaned = (): void => drain.abort();
+  const parent = process.ppid;
+  let disarm: Disarm = () => undefined;
+  const watchParent = (): void => {
+    if (process.ppid === parent) disarm = systemClock.after(parentPollMs, watchParent);
+    else onOrphaned();
+  };
+  for (const signal of signals) process.on(signal, onSignal);
+  if (process.connected) process.once('disconnect', onOrphaned);
+  if (env['npm_lifecycle_event'] !== undefined) watchParent();
+  return {
+    drain: drain.signal,
+    now: now.signal,
+    dispose: () => {
+      disarm();
+      for (const signal of signals) process.off(signal, onSignal);
+      process.off('disconnect', onOrphaned);
+    },
+  };
+}

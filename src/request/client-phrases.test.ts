@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { credentialOf } from '../../test/support/credential-of.ts';
+import { admit } from '../admission/limits.ts';
+import { checkLoad, overloadLimits } from '../admission/overload.ts';
+import { contextOverflow } from '../core/context-overflow.ts';
+import { asFailure, type Failure } from '../core/failure.ts';
+import type { LimitName } from '../core/limits.ts';
+import { chat } from '../dialects/chat/dialect.ts';
+import { messages } from '../dialects/messages/dialect.ts';
+
+/**
+ * How agents and libraries find out what happened: each in its own words, as their sources have them. Some look at the
+ * message, some at the whole body.
+ */
+const lookFor: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
+  overflow: {
+    'Claude Code': /prompt is too long/i,
+    opencode: /prompt is too long|exceeds the context window|reduce the length of the messages/i,
+    'Kilo Code': /exceeds the context window/i,
+    pi: /maximum context length is \d+ tokens/i,
+    Cline: /\bcontext\s*(?:length|window|limit)\b/i,
+    'Roo Code': /maximum.*tokens/i,
+    'Qwen Code': /\bmaximum context length\b/i,
+    Continue: /reduce the length of the messages/,
+    Goose: /context length/i,
+    LiteLLM: /this model's maximum context length is/i,
+    aider: /this model's maximum context length is/i,
+    OpenHands: /prompt is too long/i,
+    LangChain: /prompt is too long.*context_length_exceeded/,
+  },
+  rate: { Cline: /rate limit/i, LiteLLM: /rate[\s_-]*limit/i, pi: /rate.?limit/i },
+  balance: { 'Claude Code': /credit balance is too low/i },
+  budget: { Cline: /quota exceeded/i },
+  overload: { pi: /overloaded/i, Continue: /overloaded/i },
+};
+
+/** What the same clients must not take an overflow for: they would wait and send it again, and again. */
+const mistakes: Readonly<Record<string, RegExp>> = {
+  Cline: /rate[\s_-]?limit|per[\s_-]?minute\b/i,
+  LiteLLM: /rate[\s_-]*limit|\b429\b/i,
+  'Qwen Code': /deadline exceeded|timed? ?out/i,
+};
+
+const rate = { limit: 100, remaining: 0, resetSeconds: 2, nextSeconds: 1 };
+
+async function refusedBy(by: LimitName): Promise<Failure> {
+  const credential = credentialOf({ key: { budget: { limit: 5n, period: 'day' } } });
+  const spent = { ...credential, spent: 5n, workspace: { ...credential.workspace, balance: 0n } };
+  const refused = admit({ credential: spent, latest: () => spent }, { admit: () => ({ kind: 'refused', by, rate }) });
+  return refused.then(() => expect.unreachable(), asFailure);
+}
+
+/** The refusal of a service that has as many requests under way as it can bear. */
+function shedNow(): Failure {
+  const head = { method: 'POST', path: '/', header: () => undefined };
+  const idle = { eventLoopDelayMs: 0, memoryShare: 0, standingWaitMs: 0, queuedForMs: 0 };
+  try {
+    checkLoad(
+      { head, startedAt: 0, openRequests: 1_000_000 },
+      {
+        ...{ limits: overloadLimits(1024 ** 3), random: () => 0, shed: () => undefined },
+        ...{ current: () => idle, arrived: () => undefined },
+      },
+    );
+  } catch (error) {
+    return asFailure(error);
+  }
+  return expect.unreachable();
+}
+
+const failures: Readonly<Record<string, () => Failure | Promise<Failure>>> = {
+  overflow: () => contextOverflow({ contextLength: 8192 }),
+  rate: () => refusedBy('rate'),
+  balance: () => refusedBy('balance'),
+  budget: () => refusedBy('budget'),
+  overload: shedNow,
+};
+
+/** The rows of docs/clients.md, by what happened. */
+const [, section = ''] = readFileSync(new URL('../../docs/clients.md', import.meta.url), 'utf8').split(
+  '## Phrases that clients look for',
+);
+const rows = [...section.matchAll(/^\| ([a-z].+?) \| (\d{3}).*? \| (`.+?) \| (.+) \|$/gm)].map(
+  ([, what = '', status = '', phrases = '', clients = '']) => ({
+    ...{ what, status: Number(status), clients: clients.split(', ') },
+    phrases: [...phrases.matchAll(/`([^`]+)`/g)].map(([, phrase = '']) => new RegExp(phrase.replace(' N ', ' \\d+ '))),
+  }),
+);
+const whatOf: Readonly<Record<string, string>> = {
+  overflow: 'the prompt does not fit',
+  rate: 'a rate or concurrency limit',
+  balance: 'the balance is used up',
+  budget: 'the budget of the key is used up',
+  overload: 'the service is at its limit',
+};
+
+describe.each(Object.keys(lookFor))('what clients look for: %s', (kind) => {
+  const row = rows.find(({ what }) => what === whatOf[kind]);
+
+  it('is what docs/clients.md says, with the clients that do', () => {
+    expect(row?.clients.toSorted()).toEqual(Object.keys(lookFor[kind] ?? {}).toSorted());
+  });
+
+  it.each([chat, messages].map((dialect) => [dialect.surface, dialect] as const))(
+    'is found on %s',
+    async (_, dialect) => {
+      const failure = (await failures[kind]?.()) ?? expect.unreachable();
+      const body = dialect.writeError(failure);
+      const { message } = (JSON.parse(body) as { readonly error: { readonly message: string } }).error;
+      expect(failure.row.status).toBe(row?.status);
+      expect(row?.phrases.length).toBeGreaterThan(0);
+      for (const phrase of row?.phrases ?? []) expect(message).toMatch(phrase);
+      for (const [client, pattern] of Object.entries(lookFor[kind] ?? {})) expect(body, client).toMatch(pattern);
+      if (kind !== 'overflow') return;
+      // One sentence: some clients show or look at the first alone.
+      expect(message.match(/\.(?:\s|$)/g)).toHaveLength(1);
+      for (const [client, pattern] of Object.entries(mistakes)) expect(body, client).not.toMatch(pattern);
+    },
+  );
+});
+
+it('every row of docs/clients.md is one of these', () => {
+  expect(rows.map(({ what }) => what)).toEqual(Object.values(whatOf));
+});

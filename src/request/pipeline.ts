@@ -1,0 +1,273 @@
+/**
+ * One request's life. Read this first: every stage is a line of `serve`, and this file alone joins the stages.
+ */
+import { authenticate, type AuthenticateOptions } from '../admission/authenticate.ts';
+import { checkDeclaredSize, maxBodyBytes } from '../admission/body-size.ts';
+import { checkLoad, type LoadGuard } from '../admission/overload.ts';
+import { throughGate } from '../admission/gate.ts';
+import { type Admitted, admit } from '../admission/limits.ts';
+import type { UploadLedger } from '../admission/uploads.ts';
+import { answerWithSearch, checkSearch, takesRounds, type WebSearch } from './answer-with-search.ts';
+import { askEngines, type EngineOptions } from './ask-engines.ts';
+import { attemptsFailed } from './attempts-failed.ts';
+import type { Snapshots } from '../catalog/snapshots.ts';
+import type { Credential, OutcomeKind } from '../core/account.ts';
+import type { AddressGate } from '../core/address-gate.ts';
+import type { Snapshot } from '../core/catalog.ts';
+import type { Dialect, Surface } from '../core/dialect.ts';
+import type { RelayedEvent } from '../core/event.ts';
+import type { Exchange } from '../core/exchange.ts';
+import { asFailure, Failure } from '../core/failure.ts';
+import type { Health } from '../core/health.ts';
+import type { Limits } from '../core/limits.ts';
+import type { Plan } from '../core/plan.ts';
+import { type PreparedRequest, promptCounting } from '../core/prepared.ts';
+import type { Store } from '../core/store.ts';
+import type { Tokenizers } from '../core/tokenizer.ts';
+import { capabilitiesOf } from '../engines/engines.ts';
+import { templateArguments } from '../engines/template-arguments.ts';
+import type { Dispatch, DispatchEnd } from '../dispatch/run.ts';
+import { endpointOf } from './endpoint.ts';
+import { keepAlive } from './keep-alive.ts';
+import { countersFor } from './prompt-counters.ts';
+import { replyFailure } from './reply-failure.ts';
+import { replyFixed } from './reply-fixed.ts';
+import { type Relay, relayAnswer } from './relay.ts';
+import type { PrefixAffinity } from '../routing/affinity.ts';
+import { checkContext } from '../routing/context.ts';
+import { makePlan } from '../routing/plan.ts';
+import type { RoutingView } from '../routing/standing.ts';
+import type { AnswerLengths } from '../metering/answer-lengths.ts';
+import type { TokenCounters } from '../metering/exact-meter.ts';
+import { createSettlement, type Settlement } from '../metering/settle.ts';
+
+export interface PipelineOptions extends AuthenticateOptions, EngineOptions {
+  readonly store: Store;
+  readonly gate: AddressGate;
+  readonly limits: Limits;
+  readonly uploads: Pick<UploadLedger, 'open'>;
+  readonly snapshots: Snapshots;
+  /** The body of `GET /v1/models`. */
+  readonly modelList: () => string;
+  readonly prepare: (body: Uint8Array, surface: Surface) => PreparedRequest | Promise<PreparedRequest>;
+  readonly tokenizers: Tokenizers;
+  readonly health: Health & RoutingView;
+  readonly affinity: PrefixAffinity;
+  readonly answerLengths: AnswerLengths;
+  /** Absent: the web is not searched, and nothing that was found can be sent back. */
+  readonly search?: WebSearch;
+  /** A number from 0 up to 1. */
+  readonly random: () => number;
+  /** How busy the service is, and how busy it may be. */
+  readonly load: LoadGuard;
+  /** Longest silence towards a caller, milliseconds. */
+  readonly keepAliveMs: number;
+}
+
+export interface Pipeline {
+  /** Answers one exchange. Never throws: every failure is an answer. */
+  readonly handle: (exchange: Exchange) => void;
+  /** Requests under way, their settlement included. */
+  readonly inFlight: () => number;
+}
+
+/** Which request it is, and the format that its caller speaks. */
+interface Asking {
+  readonly requestId: string;
+  readonly dialect: Dialect;
+}
+
+/** Who asked, when, and what that takes. */
+interface Caller extends Asking {
+  /** Wall clock and monotonic, milliseconds. */
+  readonly startedAt: number;
+  readonly begun: number;
+  readonly credential: Credential;
+  readonly admitted: Admitted;
+}
+
+/** A request that passed every check and is being answered. */
+interface Work extends Caller {
+  readonly exchange: Exchange;
+  readonly prepared: PreparedRequest;
+  readonly plan: Plan;
+  readonly settlement: Settlement;
+  readonly counters: TokenCounters | undefined;
+}
+
+export function createPipeline(options: PipelineOptions): Pipeline {
+  const { store, snapshots, tokenizers, health, affinity, answerLengths, telemetry, clock, newId } = options;
+  let inFlight = 0;
+
+  async function complete(exchange: Exchange, asking: Asking): Promise<void> {
+    const { head } = exchange;
+    const { keyHeaders } = asking.dialect;
+    const begin = { ...asking, startedAt: clock.now(), begun: clock.elapsed() };
+    checkLoad(
+      { head, startedAt: begin.startedAt, openRequests: inFlight },
+      { ...options.load, random: options.random },
+    );
+    const caller = await throughGate(head.address, options.gate, () => authenticate(head, keyHeaders, options));
+    const admitted = await admit(caller, options.limits);
+    try {
+      await completeAdmitted(exchange, { ...begin, credential: caller.credential, admitted });
+    } finally {
+      await admitted.release();
+    }
+  }
+
+  async function completeAdmitted(exchange: Exchange, caller: Caller): Promise<void> {
+    const { head } = exchange;
+    // Nobody could write its bill down.
+    if (!store.canSettle())
+      throw new Failure('overloaded', 'The service cannot keep its accounts right now. Retry later.');
+    checkDeclaredSize(head);
+    const prepared = await readPrompt(exchange, caller);
+    const { snapshot, release } = snapshots.lease();
+    try {
+      checkSearch(prepared.request, options.search);
+      const plan = planFor(prepared, snapshot);
+      const { model, routes } = plan;
+      const { target } = routes[0];
+      const counting = promptCounting(model, { templateArguments: templateArguments(target), form: target.form });
+      await checkContext(prepared, { model, tokenizers, counting });
+      const counters = countersFor(prepared, { model, tokenizers, counting });
+      const counted = counters === undefined ? {} : { counters };
+      const { search } = options;
+      const searching = search === undefined ? {} : { searchPrice: search.price };
+      const { adjust: accrue } = caller.admitted;
+      const { surface } = caller.dialect;
+      const facts = { ...caller, surface, head, prepared, plan, accrue, answerLengths };
+      const settlement = createSettlement({ ...facts, ...counted, ...searching, store, telemetry, clock });
+      await caller.admitted.reserve(settlement.expectedCost());
+      await serve({ ...caller, exchange, prepared, plan, settlement, counters });
+    } finally {
+      prepared.release();
+      release();
+    }
+  }
+
+  /** Takes the body in and reads it. What it holds of the memory for uploads is given back once it has been read. */
+  async function readPrompt(exchange: Exchange, { dialect, credential, admitted }: Caller): Promise<PreparedRequest> {
+    const owner = { workspaceId: credential.workspace.id, address: exchange.head.address };
+    const upload = options.uploads.open(owner, admitted.headers);
+    try {
+      return await options.prepare(await exchange.body(maxBodyBytes, upload), dialect.surface);
+    } finally {
+      upload.close();
+    }
+  }
+
+  function planFor(prepared: PreparedRequest, snapshot: Snapshot): Plan {
+    try {
+      return makePlan(prepared, {
+        snapshot,
+        capabilitiesOf,
+        turn: options.random(),
+        health,
+        affinity,
+        boundsOf: tokenizers.boundsOf,
+        placement: options.placement,
+      });
+    } catch (error) {
+      if (asFailure(error).code === 'no_capacity') telemetry.unavailable(prepared.request.modelId);
+      throw error;
+    }
+  }
+
+  /** Dispatches a request, relays its answer, and settles the bill before the answer's last words. */
+  async function serve(work: Work): Promise<void> {
+    const { exchange, dialect, admitted, prepared, plan, settlement } = work;
+    const { request } = prepared;
+    const relay = relayAnswer({ exchange, dialect, identity: identityOf(work), request, headers: admitted.headers });
+    const silence = keepAlive({ clock, everyMs: options.keepAliveMs, speak: relay.keepAlive });
+    let wasBegun = false;
+    let reason: Failure | undefined;
+    try {
+      const end = await start(work, relay, silence.sent).ended;
+      // Until it is known whether the way to the caller broke on our side, nobody knows who ended it.
+      const wasLost = end.kind !== 'completed' && end.attempts > 0 && (await exchange.lost());
+      wasBegun = exchange.started();
+      if (end.kind === 'failed' && end.attempts === 0) {
+        telemetry.unavailable(plan.model.id);
+        if (!wasBegun) throw attemptsFailed(end, plan, request);
+      }
+      const bill = await settlement.settle(outcomeOf(end, work, { wasBegun, wasLost }), end);
+      // Before the caller hears the last word: the next request must find the place free.
+      await admitted.release();
+      if (end.kind === 'completed') {
+        relay.finish(bill);
+        affinity.served(prepared.shape.prefixes, end.route);
+      }
+      if (end.kind === 'failed') reason = attemptsFailed(end, plan, request);
+      if (reason !== undefined && !wasBegun && !wasLost) throw reason;
+    } finally {
+      silence.stop();
+      // Whatever happened, what was begun ends in words that its client knows (docs/reference/api.md §7.3).
+      if (exchange.started()) relay.fail(reason);
+    }
+  }
+
+  function start(work: Work, relay: Relay, sent: () => void): Dispatch {
+    const { exchange, settlement } = work;
+    const deliver = (events: readonly RelayedEvent[]): void => {
+      sent();
+      settlement.take(events);
+      if (relay.push(events)) return;
+      running.pause();
+      exchange.onDrain(running.resume);
+    };
+    const { search } = options;
+    const ask = { ...work, signal: exchange.signal, deliver };
+    const running =
+      search !== undefined && takesRounds(work.prepared.request)
+        ? answerWithSearch(ask, { ...options, search })
+        : askEngines(ask, options);
+    return running;
+  }
+
+  function refuse(exchange: Exchange, { requestId, dialect }: Asking, error: unknown): void {
+    // The caller left before the request was complete: nobody is there to be told, and nobody is to blame.
+    if (exchange.signal.aborted && error === exchange.signal.reason) return;
+    const failure = asFailure(error);
+    telemetry.refusal(requestId, failure);
+    replyFailure(exchange, failure, dialect);
+  }
+
+  return {
+    inFlight: () => inFlight,
+    handle: (exchange) => {
+      const { kind, dialect } = endpointOf(exchange.head);
+      const asking: Asking = { requestId: dialect.idPrefixes.request + newId(), dialect };
+      if (kind === 'answer') {
+        inFlight += 1;
+        void complete(exchange, asking)
+          .catch((error: unknown) => refuse(exchange, asking, error))
+          .finally(() => (inFlight -= 1));
+        return;
+      }
+      try {
+        replyFixed(exchange, kind, options.modelList);
+      } catch (error) {
+        refuse(exchange, asking, error);
+      }
+    },
+  };
+}
+
+function identityOf({ requestId, startedAt, plan }: Work) {
+  return { id: requestId, created: Math.floor(startedAt / 1000), model: plan.model.id };
+}
+
+interface HowItEnded {
+  /** The caller has the status of a success already. */
+  readonly wasBegun: boolean;
+  /** The way to the caller broke on our side. */
+  readonly wasLost: boolean;
+}
+
+/** What an end means for the bill. */
+function outcomeOf(end: DispatchEnd, { prepared }: Work, { wasBegun, wasLost }: HowItEnded): OutcomeKind {
+  if (wasLost) return 'service-lost';
+  return end.kind === 'failed' && wasBegun && !prepared.request.stream ? 'incomplete' : end.kind;
+}

@@ -1,0 +1,136 @@
+import type { RequestTarget } from '../core/capability.ts';
+import type { Surface } from '../core/dialect.ts';
+import { estimatePromptText } from '../core/estimate-tokens.ts';
+import { Failure } from '../core/failure.ts';
+import type { ImageHosts } from '../core/image-hosts.ts';
+import { prefixesOf, promptDigest } from '../core/prefixes.ts';
+import type { PreparedRequest, PromptCounting } from '../core/prepared.ts';
+import type { Request } from '../core/request.ts';
+import type { Prompt, PromptShape, Tokenizers } from '../core/tokenizer.ts';
+import type { SearchSeal } from '../core/web-search.ts';
+import { arrangeMessages } from '../dialects/arrange-messages.ts';
+import { writeRequest } from '../dialects/chat/write-request.ts';
+import { checkImages } from '../dialects/check-images.ts';
+import { dialects } from '../dialects/dialects.ts';
+import { createJsonBounds } from '../dialects/json-bounds.ts';
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes);
+  } catch (cause) {
+    throw new Failure('invalid_request', 'The request body is not valid UTF-8.', { cause });
+  }
+}
+
+/**
+ * Most values of a body, lists and objects included: a conversation as long as any model takes has a tenth of it. An object of
+ * half a million fields takes a minute to be read and written: the thread that does it serves everybody.
+ */
+const limits = { maxDepth: Infinity, maxValues: 250_000 };
+/** A shorter body cannot hold enough to do harm. */
+const harmlessLength = 128 * 1024;
+
+function parse(text: string): unknown {
+  if (text.length > harmlessLength && !createJsonBounds(limits).push(text)) {
+    throw new Failure('invalid_request', `The request body holds more than ${limits.maxValues} values.`);
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the body, so it goes nowhere.
+    throw new Failure('invalid_request', 'The request body is not valid JSON.');
+  }
+}
+
+/** How the bytes of a body are to be read. */
+interface ReadAs {
+  readonly surface: Surface;
+  /** Absent: what searches found cannot be opened here. */
+  readonly seal?: SearchSeal;
+  /** From where engines may fetch images. Absent: from anywhere. */
+  readonly imageHosts?: ImageHosts;
+  readonly keepsBillingLines?: boolean;
+}
+
+type Size = Pick<PromptShape, 'bodyBytes' | 'isAscii'>;
+
+const encoder = new TextEncoder();
+
+/** The size of a body with what the service itself writes into the prompt: its search tool, and what is unsealed. */
+function grown({ webSearch, sources, messages, tools }: Request, size: Size): Size {
+  if (webSearch === undefined && sources === undefined) return size;
+  const bodyBytes = encoder.encode(JSON.stringify([messages, tools])).length;
+  return { bodyBytes: Math.max(size.bodyBytes, bodyBytes), isAscii: false };
+}
+
+/** Reads the bytes of a body in a surface's format. Throws `invalid_request` and the other refusals of its fields. */
+export function readBody(
+  bytes: Uint8Array,
+  { surface, seal, imageHosts = 'any', keepsBillingLines }: ReadAs,
+): { readonly request: Request; readonly shape: PromptShape } {
+  const text = decode(bytes);
+  const body = parse(text);
+  const request = dialects[surface].readRequest(body, { seal, keepsBillingLines });
+  checkImages(body, request.messages, imageHosts);
+  // Every character beyond ASCII has more bytes than it has UTF-16 units.
+  const size = { bodyBytes: bytes.length, isAscii: text.length === bytes.length };
+  return { request, shape: shapeOf(request, grown(request, size)) };
+}
+
+/** What is known of its prompt. */
+function shapeOf(request: Request, size: Size): PromptShape {
+  const { messages, tools } = request;
+  let images = 0;
+  let callerImages = 0;
+  let toolCalls = 0;
+  for (const message of messages) {
+    for (const part of Array.isArray(message.content) ? message.content : []) {
+      if (part.type !== 'image') continue;
+      images += 1;
+      if (part.alternative === undefined) callerImages += 1;
+    }
+    if (message.role === 'assistant') toolCalls += message.toolCalls?.length ?? 0;
+  }
+  const hasLaterSystem = messages.some(({ role }, at) => role === 'system' && at > 0);
+  const counts = { messages: messages.length, tools: tools.length, toolCalls, images, callerImages };
+  const digests = { prefixes: prefixesOf(request), digest: promptDigest(request) };
+  return { ...size, ...counts, ...digests, hasLaterSystem, textTokens: estimatePromptText(request) };
+}
+
+/** Writes the body for an engine. Throws `invalid_request` when something in it is nested too deeply to be written. */
+export function writeBody(request: Request, target: RequestTarget): string {
+  try {
+    return writeRequest(request, target);
+  } catch (cause) {
+    if (cause instanceof RangeError) {
+      throw new Failure('invalid_request', 'The request body is nested too deeply.', { cause });
+    }
+    throw cause;
+  }
+}
+
+/** What of a request its prompt is made of, for an engine that is told this. */
+export function promptOf(
+  { messages, tools }: Pick<Request, 'messages' | 'tools'>,
+  { templateArguments, form }: Pick<PromptCounting, 'templateArguments' | 'form'>,
+): Prompt {
+  return { messages: form === undefined ? messages : arrangeMessages(messages, form), tools, templateArguments };
+}
+
+/** Reads a body here and now. For small ones: a large one is read in a worker, so that it holds up nobody else. */
+export function prepareHere(
+  bytes: Uint8Array,
+  { countPrompt, ...how }: ReadAs & { readonly countPrompt: Tokenizers['countPrompt'] },
+): PreparedRequest {
+  const { request, shape } = readBody(bytes, how);
+  return {
+    request,
+    shape,
+    bodyFor: (target) => writeBody(request, target),
+    countPrompt: ({ tokenizerPath, templateArguments, form, ...options }) =>
+      countPrompt(tokenizerPath, promptOf(request, { templateArguments, form }), options),
+    release: () => undefined,
+  };
+}

@@ -1,0 +1,92 @@
+import type { AnswerIdentity, AskedAnswer, Dialect } from '../core/dialect.ts';
+import type { RelayedEvent } from '../core/event.ts';
+import type { Exchange, Headers } from '../core/exchange.ts';
+import { Failure, type FailureCode } from '../core/failure.ts';
+import type { Request } from '../core/request.ts';
+import type { Bill } from '../core/usage.ts';
+import { eventStreamType } from '../dialects/sse.ts';
+import { requestIdHeaders } from './request-id.ts';
+
+/** How an answer reaches its caller: as a stream, or whole. */
+export interface Relay {
+  /** False: the way to the caller is full. More is welcome after the exchange's `onDrain`. */
+  readonly push: (events: readonly RelayedEvent[]) => boolean;
+  /** Sends what says nothing, so that nobody on the way takes the silence for an end. Commits the answer to its status. */
+  readonly keepAlive: () => void;
+  readonly finish: (bill: Bill) => void;
+  /**
+   * Ends an answer that was begun and cannot be completed, in words that its client knows (docs/reference/api.md §7.3).
+   * `reason`: what would have been answered, had nothing been sent yet.
+   */
+  readonly fail: (reason?: Failure) => void;
+}
+
+export interface RelayOptions {
+  readonly exchange: Exchange;
+  readonly dialect: Dialect;
+  readonly identity: AnswerIdentity;
+  readonly request: AskedAnswer & Pick<Request, 'stream' | 'inert'>;
+  /** What the answer's head says besides. */
+  readonly headers: Headers;
+}
+
+/** Relays an answer in the way its request asks for. */
+export function relayAnswer(options: RelayOptions): Relay {
+  const { stream, inert } = options.request;
+  const named: Headers = inert.length === 0 ? [] : [['x-service-inert-params', inert.join(', ')]];
+  const id = requestIdHeaders(options.dialect, options.exchange.head);
+  const headers: Headers = [['cache-control', 'no-store'], ...id, ...options.headers, ...named];
+  return stream ? relayStream({ ...options, headers }) : relayJson({ ...options, headers });
+}
+
+/** What ends an answer that was begun: where the reason is the request's own, the words for it, and no advice to retry. */
+function ending(code: FailureCode, usual: string, reason: Failure | undefined): Failure {
+  if (reason?.row.blame !== 'caller') return new Failure(code, usual);
+  return new Failure(code, reason.message, { about: reason.about });
+}
+
+/** As server-sent events. */
+function relayStream({ exchange, dialect, identity, request, headers }: RelayOptions): Relay {
+  const writer = dialect.createStreamWriter(identity, request);
+  const typed: Headers = [['content-type', `${eventStreamType}; charset=utf-8`], ...headers];
+  return {
+    push: (events) => {
+      exchange.start(200, typed);
+      const text = writer.push(events);
+      return text === '' || exchange.write(text);
+    },
+    keepAlive: () => {
+      exchange.start(200, typed);
+      exchange.write(writer.keepAlive());
+    },
+    finish: (bill) => exchange.end(writer.finish(bill)),
+    fail: (reason) =>
+      exchange.end(
+        writer.fail(ending('stream_interrupted', 'The answer was interrupted. It is safe to retry.', reason)),
+      ),
+  };
+}
+
+/** As one JSON object. */
+function relayJson({ exchange, dialect, identity, request, headers }: RelayOptions): Relay {
+  const writer = dialect.createJsonWriter(identity, request);
+  const typed: Headers = [['content-type', 'application/json'], ...headers];
+  const usual = 'The answer could not be completed. Nothing is billed; it is safe to retry.';
+  return {
+    push: (events) => {
+      writer.push(events);
+      return true;
+    },
+    keepAlive: () => {
+      exchange.start(200, typed);
+      // White space may stand before any JSON value (RFC 8259 §2).
+      exchange.write(' ');
+    },
+    finish: (bill) => {
+      const text = writer.finish(bill);
+      if (exchange.started()) exchange.end(text);
+      else exchange.reply(200, typed, text);
+    },
+    fail: (reason) => exchange.end(dialect.writeError(ending('upstream_incomplete', usual, reason))),
+  };
+}

@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest';
+import { sampleDatabase, sampleNow } from '../../test/support/sample-database.ts';
+import { sampleOutcome } from '../../test/support/sample-outcome.ts';
+import { findCredentials } from './find-credentials.ts';
+import { createKey, findKey, listKeys, setKeyBudget, setKeyLimits, setKeyStatus } from './keys.ts';
+import { hashKey } from './new-key.ts';
+import { createWorkspace } from './workspaces.ts';
+
+const wanted = { rate: 100, burst: 200, now: sampleNow };
+const budget = { limit: 5_000_000_000_001n, period: 'month' } as const;
+
+describe('keys', () => {
+  it('are found by the hash of their text, with who pays', async () => {
+    const { queries, workspace, key, text } = await sampleDatabase();
+    const hash = hashKey(text);
+    const found = await findCredentials(queries, [hash, hashKey('sk-weir-other')], sampleNow);
+    const credential = found.get(hash);
+    expect(credential?.workspace).toEqual(workspace);
+    expect(credential?.key).toEqual({ id: key.id, workspaceId: workspace.id, status: 'active', rate: 100, burst: 200 });
+    expect(credential?.spent).toBe(0n);
+    expect([...found.keys()]).toEqual([hash]);
+  });
+
+  it('belong to a workspace that exists', async () => {
+    const { queries } = await sampleDatabase();
+    await expect(createKey(queries, { ...wanted, workspace: 'nobody' })).rejects.toThrow('no workspace named "nobody"');
+    expect(await listKeys(queries)).toHaveLength(1);
+  });
+
+  it('are listed for all or for one workspace', async () => {
+    const { queries, workspace, key } = await sampleDatabase();
+    const other = await createWorkspace(queries, { name: 'other', credit: 0n, maxInFlight: 1, now: sampleNow });
+    const { key: second } = await createKey(queries, { ...wanted, workspace: other.id, now: sampleNow + 1 });
+    expect(await listKeys(queries)).toEqual([key, second]);
+    expect(await listKeys(queries, workspace)).toEqual([key]);
+    expect(second.workspaceName).toBe('other');
+  });
+
+  it('carry a budget from the start, or later, or no more', async () => {
+    const { queries } = await sampleDatabase();
+    const { key } = await createKey(queries, { ...wanted, workspace: 'acme', budget });
+    expect((await findKey(queries, key.id)).budget).toEqual(budget);
+    expect((await setKeyBudget(queries, key.id, { limit: 0n, period: 'total' })).budget).toEqual({
+      limit: 0n,
+      period: 'total',
+    });
+    expect((await findKey(queries, key.id)).budget).toEqual({ limit: 0n, period: 'total' });
+    expect(await setKeyBudget(queries, key.id, undefined)).not.toHaveProperty('budget');
+    expect(await findKey(queries, key.id)).not.toHaveProperty('budget');
+  });
+
+  it('are given other limits, one of them or both', async () => {
+    const { queries, key } = await sampleDatabase();
+    expect(await setKeyLimits(queries, key.id, { rate: 500 })).toEqual({ ...key, rate: 500, burst: 200 });
+    await setKeyLimits(queries, key.id, { burst: 7 });
+    await setKeyLimits(queries, key.id, { rate: 3, burst: 9 });
+    expect(await findKey(queries, key.id)).toEqual({ ...key, rate: 3, burst: 9 });
+  });
+
+  it('are suspended and resumed', async () => {
+    const { queries, key } = await sampleDatabase();
+    for (const status of ['suspended', 'active'] as const) {
+      await setKeyStatus(queries, key.id, status);
+      expect((await findKey(queries, key.id)).status).toBe(status);
+    }
+  });
+
+  it('stay revoked', async () => {
+    const { queries, key } = await sampleDatabase();
+    await setKeyStatus(queries, key.id, 'revoked');
+    for (const status of ['active', 'suspended'] as const) {
+      await expect(setKeyStatus(queries, key.id, status)).rejects.toThrow('that is final');
+    }
+    expect((await setKeyStatus(queries, key.id, 'revoked')).status).toBe('revoked');
+    expect((await findKey(queries, key.id)).status).toBe('revoked');
+  });
+
+  it('say when they were last used', async () => {
+    const { queries, key, ids, settle } = await sampleDatabase();
+    expect(await findKey(queries, key.id)).not.toHaveProperty('lastUsedAt');
+    for (const startedAt of [sampleNow + 5, sampleNow + 90_000_000, sampleNow + 9]) {
+      await settle([sampleOutcome({ ...ids, requestId: `r${startedAt}`, startedAt, cost: 0n })]);
+    }
+    expect(await findKey(queries, key.id)).toMatchObject({ lastUsedAt: sampleNow + 90_000_000 });
+    expect(await listKeys(queries)).toMatchObject([{ lastUsedAt: sampleNow + 90_000_000 }]);
+  });
+
+  it('are refused by an id that does not exist', async () => {
+    const { queries } = await sampleDatabase();
+    await expect(setKeyStatus(queries, 'key_1', 'revoked')).rejects.toThrow('There is no key with the id "key_1".');
+    await expect(setKeyBudget(queries, 'key_1', budget)).rejects.toThrow('There is no key');
+    await expect(setKeyLimits(queries, 'key_1', { rate: 1 })).rejects.toThrow('There is no key');
+  });
+});

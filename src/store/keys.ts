@@ -1,0 +1,147 @@
+import type { Kysely, Selectable } from 'kysely';
+import type { Key, KeyStatus, Workspace } from '../core/account.ts';
+import { newId } from './new-id.ts';
+import { newKey } from './new-key.ts';
+import { Refusal } from './refusal.ts';
+import type { Schema } from './schema.ts';
+import { findWorkspace } from './workspaces.ts';
+
+type Budget = NonNullable<Key['budget']>;
+
+/** A key as an operator sees it: never its text, which nobody has kept. */
+export interface KeyRecord extends Key {
+  readonly workspaceName: string;
+  readonly createdAt: number;
+  /** When the last request that was settled with it had started; absent when there was none. */
+  readonly lastUsedAt?: number;
+}
+
+export interface NewKey {
+  /** Name or id of the workspace that pays. */
+  readonly workspace: string;
+  readonly budget?: Budget | undefined;
+  readonly rate: number;
+  readonly burst: number;
+  readonly now: number;
+}
+
+/** Makes a key. The text in the answer exists nowhere else: it is shown once. Refuses when there is no such workspace. */
+export async function createKey(
+  queries: Kysely<Schema>,
+  wanted: NewKey,
+): Promise<{ readonly key: KeyRecord; readonly text: string }> {
+  const { text, hash } = newKey();
+  return queries.transaction().execute(async (transaction) => {
+    const workspace = await findWorkspace(transaction, wanted.workspace);
+    const row = {
+      id: newId('key'),
+      hash,
+      workspace_id: workspace.id,
+      status: 'active',
+      ...budgetColumns(wanted.budget),
+      rate: BigInt(wanted.rate),
+      burst: BigInt(wanted.burst),
+      created_at: BigInt(wanted.now),
+    } as const;
+    await transaction.insertInto('keys').values(row).execute();
+    return { key: recordOf({ ...row, workspace_name: workspace.name, last_used_at: null }), text };
+  });
+}
+
+/** All keys, or those of one workspace, oldest first. */
+export async function listKeys(queries: Kysely<Schema>, workspace?: Workspace): Promise<readonly KeyRecord[]> {
+  let query = records(queries).orderBy('keys.created_at').orderBy('keys.id');
+  if (workspace) query = query.where('keys.workspace_id', '=', workspace.id);
+  return (await query.execute()).map(recordOf);
+}
+
+/** Finds a key by its id; refuses when there is none. */
+export async function findKey(queries: Kysely<Schema>, id: string): Promise<KeyRecord> {
+  const row = await records(queries).where('keys.id', '=', id).executeTakeFirst();
+  if (!row) throw new Refusal(`There is no key with the id "${id}". \`weir key list\` shows them all.`);
+  return recordOf(row);
+}
+
+function records(queries: Kysely<Schema>) {
+  return queries
+    .selectFrom('keys')
+    .innerJoin('workspaces', 'workspaces.id', 'keys.workspace_id')
+    .selectAll('keys')
+    .select('workspaces.name as workspace_name')
+    .select((row) =>
+      row
+        .selectFrom('spending')
+        .whereRef('spending.key_id', '=', 'keys.id')
+        .select((days) => days.fn.max('spending.last_used_at').as('last'))
+        .as('last_used_at'),
+    );
+}
+
+/** Suspends, resumes or revokes a key. A revoked key stays revoked; asking twice changes nothing more. */
+export async function setKeyStatus(queries: Kysely<Schema>, id: string, status: KeyStatus): Promise<KeyRecord> {
+  return queries.transaction().execute(async (transaction) => {
+    const key = await findKey(transaction, id);
+    // Under the condition, so that nobody who revokes it at this moment is overruled.
+    let update = transaction.updateTable('keys').set({ status }).where('id', '=', id);
+    if (status !== 'revoked') update = update.where('status', '<>', 'revoked');
+    if ((await update.executeTakeFirst()).numUpdatedRows === 0n) {
+      throw new Refusal(`The key "${id}" was revoked, and that is final. \`weir key create\` makes a new one.`);
+    }
+    return { ...key, status };
+  });
+}
+
+/** Sets the budget of a key, or takes it away. */
+export async function setKeyBudget(
+  queries: Kysely<Schema>,
+  id: string,
+  budget: Budget | undefined,
+): Promise<KeyRecord> {
+  return queries.transaction().execute(async (transaction) => {
+    const { budget: _, ...key } = await findKey(transaction, id);
+    await transaction.updateTable('keys').set(budgetColumns(budget)).where('id', '=', id).execute();
+    return { ...key, ...(budget && { budget }) };
+  });
+}
+
+/** Changes how many requests a key may make, as far as told; from then on its bucket is one of the new size. */
+export async function setKeyLimits(
+  queries: Kysely<Schema>,
+  id: string,
+  limits: { readonly rate?: number; readonly burst?: number },
+): Promise<KeyRecord> {
+  return queries.transaction().execute(async (transaction) => {
+    const { rate, burst } = { ...(await findKey(transaction, id)), ...limits };
+    const columns = { rate: BigInt(rate), burst: BigInt(burst) };
+    await transaction.updateTable('keys').set(columns).where('id', '=', id).execute();
+    return findKey(transaction, id);
+  });
+}
+
+export function keyOf(row: Selectable<Schema['keys']>): Key {
+  const { id, status, budget_limit: limit, budget_period: period } = row;
+  return {
+    id,
+    workspaceId: row.workspace_id,
+    status,
+    rate: Number(row.rate),
+    burst: Number(row.burst),
+    ...(limit !== null && period !== null && { budget: { limit, period } }),
+  };
+}
+
+function recordOf(
+  row: Selectable<Schema['keys']> & { readonly workspace_name: string; readonly last_used_at: bigint | null },
+): KeyRecord {
+  const { workspace_name: workspaceName, last_used_at: lastUsedAt } = row;
+  return {
+    ...keyOf(row),
+    workspaceName,
+    createdAt: Number(row.created_at),
+    ...(lastUsedAt !== null && { lastUsedAt: Number(lastUsedAt) }),
+  };
+}
+
+function budgetColumns(budget: Budget | undefined): Pick<Schema['keys'], 'budget_limit' | 'budget_period'> {
+  return { budget_limit: budget?.limit ?? null, budget_period: budget?.period ?? null };
+}

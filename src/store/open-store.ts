@@ -1,0 +1,209 @@
+import { Worker } from 'node:worker_threads';
+import type { Credential } from '../core/account.ts';
+import { Failure } from '../core/failure.ts';
+import type { Store } from '../core/store.ts';
+import { createCredentialCache, type Moment, type Remembered } from './credential-cache.ts';
+import type { DatabaseLocation } from './database-location.ts';
+import { takeJournalFolder, type TryLock } from './journal-folder.ts';
+import { createLookUps } from './look-ups.ts';
+import { createSettleQueue } from './settle-queue.ts';
+import type { StoreReply, StoreRequest, StoreStanding, StoreWorkerData } from './worker-message.ts';
+
+const rememberedKeys = 50_000;
+/** Rows that may wait for the disk: some seconds of a busy service, about 10 MB. */
+const maxWaitingRows = 10_000;
+const maxBatch = 1_000;
+/**
+ * Least time between two commits, for each row of the earlier one and at most. A commit costs ten times what a row in it does,
+ * so a busy service shares them; a row that comes alone is hardly held back.
+ */
+const commitPauseMs = { perRow: 1, most: 4 };
+/** About half a million rows. */
+const usualJournalBytes = 256 * 1024 * 1024;
+
+/**
+ * How long what was read is good for. SQLite says several times a second whether anything has changed. PostgreSQL says so too, if
+ * nothing is in between; so that a change is in force within a second whatever is, what is in use is read again before it is old.
+ */
+const goodForMs = { sqlite: 5_000, postgres: 800 } as const;
+const readAgainEveryMs = 300;
+const readAgainAtMost = 5_000;
+/** How long a key that was known goes on working while the database is away: as long as an operator may be unable to suspend it. */
+const awayForMs = 30 * 60_000;
+
+export interface StoreOptions {
+  readonly location: DatabaseLocation;
+  /** Folder of the journal, which must outlive the process; several processes may share it. */
+  readonly journal: string;
+  /** A lock on a file that goes with its process. */
+  readonly tryLock: TryLock;
+  /** Most that the journal may hold; from four fifths of it on new requests are to be refused. */
+  readonly journalBytes?: number;
+  /** Told of every change: the database is away or back, the journal grows or shrinks, something went wrong. */
+  readonly onStanding?: (standing: StoreStanding) => void;
+  /** Told of each path in the journal's folder that Weir has not made; it is left alone. */
+  readonly onStray?: (path: string) => void;
+}
+
+export interface OpenStore extends Store {
+  /** Rows settled but not yet durable, for a gauge. */
+  readonly waiting: () => number;
+  /** How it fares, for gauges and readiness. */
+  readonly standing: () => StoreStanding;
+  /** Resolves, with the reason, if the store ends before `close`: nothing more can be settled and the process should end. */
+  readonly lost: Promise<Error>;
+  /** Makes durable what waits, then closes everything. Nothing may be settled or looked up after it. */
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Opens the accounts and the ledger for a service, in a thread of their own; a missing SQLite file is made. A PostgreSQL server
+ * that does not answer is waited for: the store is open, and its standing says `away`. Rejects with a sentence that names the
+ * database when it cannot be opened, now or ever, and when there is no folder for the journal.
+ */
+export async function openStore(options: StoreOptions): Promise<OpenStore> {
+  const { location, journalBytes = usualJournalBytes } = options;
+  const journal = takeJournalFolder(options.journal, options.tryLock);
+  for (const path of journal.strays) options.onStray?.(path);
+  const workerData: StoreWorkerData = { location, journalFolder: journal.folder, journalBytes };
+  const worker = new Worker(new URL('./store-worker.ts', import.meta.url), { workerData, name: 'weir-store' });
+  const post = (request: StoreRequest) => worker.postMessage(request);
+  const cache = createCredentialCache(rememberedKeys);
+  const lookUps = createLookUps((hash) => post({ kind: 'find', hashes: [hash] }));
+  const ready = Promise.withResolvers<void>();
+  const lost = Promise.withResolvers<Error>();
+  const ended = Promise.withResolvers<void>();
+  let phase: 'open' | 'closing' = 'open';
+  let standing: StoreStanding = { database: 'behind', journalBytes: 0, hasRoom: true };
+  let mayCommitAt = 0;
+  const queue = createSettleQueue({
+    send: (outcomes) => {
+      mayCommitAt = performance.now() + Math.min(outcomes.length * commitPauseMs.perRow, commitPauseMs.most);
+      post({ kind: 'settle', outcomes });
+    },
+    defer: (run) => {
+      const leftMs = mayCommitAt - performance.now();
+      if (leftMs > 0) setTimeout(run, leftMs);
+      else setImmediate(run);
+    },
+    maxWaiting: maxWaitingRows,
+    maxBatch,
+  });
+
+  worker.on('message', (reply: StoreReply) => {
+    switch (reply.kind) {
+      case 'ready':
+        ready.resolve();
+        break;
+      case 'unusable':
+        stop(new Error(reply.message));
+        if (phase === 'open') post({ kind: 'close' });
+        phase = 'closing';
+        break;
+      // Before the waiting requests go on: whoever reads the balance next must see it less this cost.
+      case 'settled':
+        for (const [workspaceId, balance] of reply.balances) cache.setBalance(workspaceId, balance);
+        for (const spending of reply.spendings) cache.spend(spending, moment());
+        queue.acknowledge(reply.faults);
+        break;
+      case 'journaled':
+        for (const [workspaceId, cost] of reply.costs) cache.charge(workspaceId, cost);
+        for (const spending of reply.spendings) cache.spend(spending, moment());
+        queue.acknowledge(reply.faults);
+        break;
+      case 'found':
+        for (const [hash, credential] of reply.found) {
+          cache.put(hash, credential, moment());
+          lookUps.answer(hash, credential);
+        }
+        break;
+      case 'not-searched':
+        for (const hash of reply.hashes) notSearched(hash, unavailable(new Error(reply.message)));
+        break;
+      case 'changed':
+        cache.doubt();
+        break;
+      case 'confirmed':
+        cache.confirm(performance.now());
+        break;
+      case 'standing':
+        standing = reply.standing;
+        options.onStanding?.(standing);
+        break;
+    }
+  });
+  worker.on('error', (error) => stop(error instanceof Error ? error : new Error(String(error))));
+  worker.on('exit', (code) => {
+    stop(new Error(`the store's thread ended with code ${code}`));
+    clearInterval(readAgain);
+    journal.release();
+    ended.resolve();
+  });
+
+  function stop(reason: Error): void {
+    const failure = unavailable(reason);
+    queue.fail(failure);
+    lookUps.refuseAll(failure);
+    ready.reject(reason);
+    if (phase === 'open') lost.resolve(reason);
+  }
+
+  /** While the database is away, what was known is good for longer. Of a key that nobody knew, nobody can say now. */
+  function notSearched(hash: string, failure: Failure): void {
+    const known = cache.get(hash, moment());
+    if (known?.credential !== undefined && isWithin(known, awayForMs)) lookUps.answer(hash, known.credential);
+    else lookUps.refuse(hash, failure);
+  }
+
+  function lookUp(hash: string): Promise<Credential | undefined> {
+    return phase === 'open' ? lookUps.ask(hash) : Promise.reject(unavailable(new Error('the store is closed')));
+  }
+
+  const readAgain = setInterval(() => {
+    if (location.kind !== 'postgres' || standing.database !== 'here' || phase !== 'open') return;
+    const hashes = cache.takeUsed(readAgainAtMost);
+    if (hashes.length > 0) post({ kind: 'find', hashes });
+  }, readAgainEveryMs);
+
+  try {
+    await ready.promise;
+  } catch (error) {
+    await ended.promise;
+    throw error;
+  }
+  return {
+    findCredential: (keyHash) => {
+      const known = cache.get(keyHash, moment());
+      if (known === undefined) return lookUp(keyHash);
+      if (!known.isDoubted && isWithin(known, goodForMs[location.kind])) return known.credential;
+      // Away is known already: to ask would only take a message there and back.
+      if (standing.database !== 'here' && known.credential !== undefined && isWithin(known, awayForMs)) {
+        return known.credential;
+      }
+      return lookUp(keyHash);
+    },
+    settle: queue.add,
+    canSettle: () => phase === 'open' && standing.hasRoom && queue.size() < maxWaitingRows / 2,
+    waiting: queue.size,
+    standing: () => standing,
+    lost: lost.promise,
+    close: async () => {
+      await queue.drained();
+      if (phase === 'open') post({ kind: 'close' });
+      phase = 'closing';
+      await ended.promise;
+    },
+  };
+}
+
+function moment(): Moment {
+  return { now: Date.now(), elapsed: performance.now() };
+}
+
+function isWithin({ confirmedAt }: Remembered, ms: number): boolean {
+  return performance.now() - confirmedAt < ms;
+}
+
+function unavailable(cause: Error): Failure {
+  return new Failure('internal', 'The service could not reach its accounts. It is safe to retry.', { cause });
+}

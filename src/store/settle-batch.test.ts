@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { sampleDatabase } from '../../test/support/sample-database.ts';
+import { sampleOutcome } from '../../test/support/sample-outcome.ts';
+import { parseUsd } from '../core/money.ts';
+import { listRequests } from './usage-report.ts';
+import { createWorkspace, findWorkspace } from './workspaces.ts';
+
+const tenUsd = parseUsd('10') ?? 0n;
+
+describe('settleBatch', () => {
+  it('keeps every field of an outcome, and knows absent from zero', async () => {
+    const { queries, ids, settle } = await sampleDatabase();
+    const full = sampleOutcome({ ...ids, requestId: 'full' });
+    const { routeId: _, firstTokenMs: __, ...rest } = full;
+    const bare = {
+      ...rest,
+      requestId: 'bare',
+      stream: false,
+      countedBy: 'estimate' as const,
+      usage: { promptTokens: 0, completionTokens: 0 },
+    };
+    const zero = {
+      ...full,
+      requestId: 'zero',
+      usage: { promptTokens: 1, completionTokens: 1, cachedTokens: 0, reasoningTokens: 0 },
+    };
+    await settle([full, bare, zero]);
+    const rows = await listRequests(queries, {}, 10);
+    expect(new Map(rows.map((row) => [row.requestId, row]))).toEqual(
+      new Map([
+        ['full', full],
+        ['bare', bare],
+        ['zero', zero],
+      ]),
+    );
+  });
+
+  it('takes exactly what was spent, whatever the amounts', async () => {
+    const { queries, ids, settle } = await sampleDatabase();
+    let [spent, count] = [0n, 0];
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.bigInt({ min: 0n, max: 10n ** 12n }), { maxLength: 20 }), async (costs) => {
+        await settle(costs.map((cost) => sampleOutcome({ ...ids, requestId: `r${(count += 1)}`, cost })));
+        spent += costs.reduce((sum, cost) => sum + cost, 0n);
+        expect((await findWorkspace(queries, 'acme')).balance).toBe(tenUsd - spent);
+      }),
+    );
+  });
+
+  it('answers with the balances as they are afterwards, of those who paid', async () => {
+    const { queries, ids, settle } = await sampleDatabase();
+    const other = await createWorkspace(queries, { name: 'other', credit: 5n, maxInFlight: 1, now: 0 });
+    const { balances } = await settle([
+      sampleOutcome({ ...ids, requestId: 'a', cost: 1n }),
+      sampleOutcome({ ...ids, requestId: 'b', cost: 2n, workspaceId: other.id }),
+      sampleOutcome({ ...ids, requestId: 'c', cost: 4n }),
+    ]);
+    expect(new Map(balances)).toEqual(
+      new Map([
+        [ids.workspaceId, tenUsd - 5n],
+        [other.id, 3n],
+      ]),
+    );
+  });
+
+  it('takes money once per request id: repeated later, and within one batch', async () => {
+    const { queries, ids, settle } = await sampleDatabase();
+    const outcome = sampleOutcome({ ...ids, cost: 7n });
+    await settle([outcome, outcome, { ...outcome, cost: 1_000n }]);
+    expect(await settle([outcome])).toEqual({ balances: [], spendings: [] });
+    expect((await findWorkspace(queries, 'acme')).balance).toBe(tenUsd - 7n);
+    expect(await listRequests(queries, {}, 10)).toEqual([outcome]);
+  });
+
+  it('lets a balance fall below zero: what ran is paid for', async () => {
+    const { queries, ids, settle } = await sampleDatabase('0');
+    await settle([sampleOutcome({ ...ids, cost: 3n })]);
+    expect((await findWorkspace(queries, 'acme')).balance).toBe(-3n);
+  });
+
+  it('writes all of a large batch', async () => {
+    const { queries, ids, settle } = await sampleDatabase();
+    const outcomes = Array.from({ length: 1_000 }, (_, index) =>
+      sampleOutcome({ ...ids, requestId: `r${index}`, cost: 1n }),
+    );
+    await settle(outcomes);
+    expect(await listRequests(queries, {}, 2_000)).toHaveLength(1_000);
+    expect((await findWorkspace(queries, 'acme')).balance).toBe(tenUsd - 1_000n);
+  });
+
+  it.each([
+    ['an unknown workspace', { workspaceId: 'ws_nobody' }, /foreign key/i],
+    ['an unknown key', { keyId: 'key_nobody' }, /foreign key/i],
+    ['a negative cost', { cost: -1n }, /check/i],
+    ['a cost past 64 bits', { cost: 2n ** 64n }, /BigInt|out of range/],
+    ['a count that is not a number', { usage: { promptTokens: Number.NaN, completionTokens: 0 } }, /BigInt/],
+  ])('keeps nothing of a batch with %s, neither rows nor costs', async (_, fault, reason) => {
+    const { queries, ids, settle } = await sampleDatabase();
+    const good = sampleOutcome({ ...ids, requestId: 'good' });
+    const both = [good, sampleOutcome({ ...ids, requestId: 'bad', ...fault })];
+    await expect((async () => settle(both))()).rejects.toThrow(reason);
+    expect(await listRequests(queries, {}, 10)).toEqual([]);
+    expect((await findWorkspace(queries, 'acme')).balance).toBe(tenUsd);
+  });
+});

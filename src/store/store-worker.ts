@@ -1,0 +1,40 @@
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { messageOf } from '../core/message-of.ts';
+import { openJournal } from './journal.ts';
+import { openDatabase } from './open-database.ts';
+import { createLane } from './store-lane.ts';
+import type { StoreReply, StoreRequest, StoreWorkerData } from './worker-message.ts';
+
+const segmentBytes = 4 * 1024 * 1024;
+/** Where requests under way still find room when new ones are refused. */
+const fullShare = 0.8;
+
+/**
+ * The store's thread: SQLite's calls and the journal's wait for the disk, and here nobody else waits with them.
+ * `openStore` starts it.
+ */
+async function run(port: MessagePort, { location, journalFolder, journalBytes }: StoreWorkerData): Promise<void> {
+  const reply = (message: StoreReply) => port.postMessage(message);
+  try {
+    const journal = openJournal({ folder: journalFolder, maxBytes: journalBytes, segmentBytes });
+    const lane = createLane({
+      location,
+      open: () => openDatabase(location, { missing: 'create', user: 'service' }),
+      journal,
+      fullBytes: journalBytes * fullShare,
+      reply,
+    });
+    port.on('message', (request: StoreRequest) => {
+      if (request.kind === 'close') void lane.close().finally(() => port.close());
+      else lane.take(request);
+    });
+    await lane.start();
+    reply({ kind: 'ready' });
+  } catch (error) {
+    reply({ kind: 'unusable', message: messageOf(error) });
+    port.close();
+  }
+}
+
+// oxlint-disable-next-line typescript/consistent-type-assertions -- `openStore`, which starts this thread, is typed to give exactly this.
+if (parentPort) await run(parentPort, workerData as StoreWorkerData);

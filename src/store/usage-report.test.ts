@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import { databaseKind, sampleDatabase, sampleNow } from '../../test/support/sample-database.ts';
+import { sampleOutcome } from '../../test/support/sample-outcome.ts';
+import { maxBalance } from '../core/money.ts';
+import { createKey } from './keys.ts';
+import { type LedgerFilter, listRequests, usageReport } from './usage-report.ts';
+import { createWorkspace } from './workspaces.ts';
+
+const day = 86_400_000;
+
+/** Two workspaces, two models, two days; every cost a different power of two, so that a sum tells what is in it. */
+async function twoByTwoByTwo() {
+  const { queries, ids, settle } = await sampleDatabase();
+  const other = await createWorkspace(queries, { name: 'other', credit: 0n, maxInFlight: 1, now: sampleNow });
+  const { key } = await createKey(queries, { workspace: 'other', rate: 1, burst: 1, now: sampleNow });
+  const owners = [ids, { workspaceId: other.id, keyId: key.id }];
+  const outcomes = Array.from({ length: 8 }, (_, index) =>
+    sampleOutcome({
+      ...owners[index & 1],
+      requestId: `r${index}`,
+      modelId: index & 2 ? 'b/b' : 'a/a',
+      startedAt: sampleNow + (index & 4 ? day : 0) + index,
+      cost: 1n << BigInt(index),
+    }),
+  );
+  await settle(outcomes);
+  return { queries, ids, otherIds: { workspaceId: other.id, keyId: key.id } };
+}
+
+describe('usageReport', () => {
+  it('sums all when no dimension is asked for', async () => {
+    const { queries } = await twoByTwoByTwo();
+    expect(await usageReport(queries, {}, [])).toEqual([
+      {
+        ...{ requests: 8, promptTokens: 960, completionTokens: 240, cachedTokens: 80, reasoningTokens: 40 },
+        ...{ webSearches: 0, cost: 255n },
+      },
+    ]);
+  });
+
+  it('sums searches of the web, and tells none made from none asked for', async () => {
+    const { queries, ids, settle } = await sampleDatabase();
+    const tokens = { promptTokens: 1, completionTokens: 1 };
+    const outcomes = [{ ...tokens, webSearches: 3 }, { ...tokens, webSearches: 0 }, tokens].map((usage, index) =>
+      sampleOutcome({ ...ids, requestId: `r${index}`, usage, startedAt: sampleNow - index }),
+    );
+    await settle(outcomes);
+    expect(await usageReport(queries, {}, [])).toMatchObject([{ requests: 3, webSearches: 3 }]);
+    expect((await listRequests(queries, {}, 9)).map(({ usage }) => usage)).toEqual(outcomes.map(({ usage }) => usage));
+  });
+
+  it('sums along each dimension, in order', async () => {
+    const { queries, ids, otherIds } = await twoByTwoByTwo();
+    const costs = async (dimension: 'workspace' | 'key' | 'model' | 'day') =>
+      (await usageReport(queries, {}, [dimension])).map((line) => [line[dimension], line.cost]);
+    expect(await costs('workspace')).toEqual([
+      ['acme', 0b01010101n],
+      ['other', 0b10101010n],
+    ]);
+    expect(new Map((await costs('key')) as [string, bigint][])).toEqual(
+      new Map([
+        [ids.keyId, 0b01010101n],
+        [otherIds.keyId, 0b10101010n],
+      ]),
+    );
+    expect(await costs('model')).toEqual([
+      ['a/a', 0b00110011n],
+      ['b/b', 0b11001100n],
+    ]);
+    expect(await costs('day')).toEqual([
+      ['2026-07-01', 0b00001111n],
+      ['2026-07-02', 0b11110000n],
+    ]);
+  });
+
+  it('sums along several dimensions at once', async () => {
+    const { queries } = await twoByTwoByTwo();
+    const lines = await usageReport(queries, {}, ['model', 'day']);
+    expect(lines.map(({ model, day: of, cost }) => [model, of, cost])).toEqual([
+      ['a/a', '2026-07-01', 0b00000011n],
+      ['a/a', '2026-07-02', 0b00110000n],
+      ['b/b', '2026-07-01', 0b00001100n],
+      ['b/b', '2026-07-02', 0b11000000n],
+    ]);
+  });
+
+  it.each<[string, (ids: { workspaceId: string; keyId: string }) => LedgerFilter, bigint]>([
+    ['a workspace', ({ workspaceId }) => ({ workspaceId }), 0b01010101n],
+    ['a key', ({ keyId }) => ({ keyId }), 0b01010101n],
+    ['a model', () => ({ modelId: 'b/b' }), 0b11001100n],
+    ['from a moment on, that moment included', () => ({ since: sampleNow + 2 }), 0b11111100n],
+    ['up to a moment, that moment excluded', () => ({ until: sampleNow + 2 }), 0b00000011n],
+    [
+      'all of these',
+      ({ workspaceId }) => ({ workspaceId, modelId: 'a/a', since: sampleNow + day, until: sampleNow + 2 * day }),
+      0b00010000n,
+    ],
+  ])('restricts to %s', async (_, filterOf, cost) => {
+    const { queries, ids } = await twoByTwoByTwo();
+    const filter = filterOf(ids);
+    expect((await usageReport(queries, filter, []))[0]?.cost).toBe(cost);
+    const listed = await listRequests(queries, filter, 100);
+    expect(listed.reduce((sum, row) => sum + row.cost, 0n)).toBe(cost);
+  });
+
+  it('is exact past 64 bits, where a plain sum overflows', async () => {
+    const { queries, ids, settle } = await sampleDatabase();
+    await queries.updateTable('workspaces').set({ balance: maxBalance }).execute();
+    const most = { ...ids, cost: 4_499_999_999_999_999_999n };
+    for (const days of [0, 1, 2, 3]) {
+      await settle([sampleOutcome({ ...most, requestId: `r${days}`, startedAt: sampleNow + days * day })]);
+    }
+    expect((await usageReport(queries, {}, []))[0]?.cost).toBe(4n * most.cost);
+    const plain = queries.selectFrom('ledger').select(({ fn }) => fn.sum<bigint>('cost').as('sum'));
+    // SQLite refuses; PostgreSQL answers with a type of its own, which is no bigint any more.
+    const sum = await plain.executeTakeFirstOrThrow().catch((error: unknown) => error);
+    expect(sum).toMatchObject(
+      databaseKind === 'sqlite' ? { message: 'integer overflow' } : { sum: String(4n * most.cost) },
+    );
+  });
+});
+
+describe('listRequests', () => {
+  it('lists the newest first, as many as asked for', async () => {
+    const { queries } = await twoByTwoByTwo();
+    const rows = await listRequests(queries, {}, 3);
+    expect(rows.map(({ requestId }) => requestId)).toEqual(['r7', 'r6', 'r5']);
+  });
+});

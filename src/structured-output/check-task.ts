@@ -1,0 +1,12 @@
+import type { StructureVerdict } from '../core/structure.ts';
+
+/** What the main thread asks of a thread that checks: one at a time. */
+export interface CheckTask {
+  readonly text: string;
+  /** The schema as JSON text: it is its own key in the thread's cache. */
+  readonly schema?: string;
+  readonly top: 'object' | 'any';
+}
+
+/** `ready`: the thread has loaded what it needs, and its time counts from here. */
+export type CheckReply = 'ready' | StructureVerdict;

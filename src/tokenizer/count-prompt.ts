@@ -1,0 +1,78 @@
+import type { Prompt, PromptCount, PromptCountOptions } from '../core/tokenizer.ts';
+import type { LoadedTokenizer } from './loaded-tokenizer.ts';
+
+/** A count under way, done in steps so that a long prompt can wait for short ones in between. */
+export interface PromptCounting {
+  /** Counts until it is done, or until `stop` says to pause; then it gives undefined and may be called again. */
+  readonly step: (stop: () => boolean) => PromptCount | undefined;
+}
+
+function imagesOf({ messages }: Prompt): number {
+  return messages.reduce(
+    (sum, { content }) =>
+      typeof content === 'object' ? sum + content.filter(({ type }) => type === 'image').length : sum,
+    0,
+  );
+}
+
+const settled = (count: PromptCount): PromptCounting => ({ step: () => count });
+
+/**
+ * Begins to count a prompt: renders it with the model's template, tries what its size alone can tell, and only then
+ * looks at its words. Pure but for the template's clock; never throws.
+ */
+export function beginPromptCount(
+  tokenizer: LoadedTokenizer,
+  prompt: Prompt,
+  options: PromptCountOptions,
+): PromptCounting {
+  const { want, limit, tokensPerImage } = options;
+  const images = imagesOf(prompt);
+  if (images > 0 && tokensPerImage === undefined) return settled({ kind: 'unknown', reason: 'tokenizer' });
+  const beside = images * (tokensPerImage ?? 0);
+  let text: string;
+  try {
+    text = tokenizer.render(prompt);
+  } catch {
+    return settled({ kind: 'unknown', reason: 'template' });
+  }
+  const { tokensPerByte } = tokenizer.counter.sizes;
+  // One more: a blank that the tokenizer puts before the whole.
+  const atMost =
+    tokensPerByte === undefined ? Number.POSITIVE_INFINITY : Buffer.byteLength(text) * tokensPerByte + 1 + beside;
+  if (want === 'verdict' && atMost <= limit) return settled({ kind: 'within', atMost: Math.ceil(atMost) });
+
+  const counting = tokenizer.counter.begin(text, limit - beside);
+  return {
+    step: (stop) => {
+      const count = counting.step(stop);
+      switch (count?.kind) {
+        case undefined:
+          return undefined;
+        case 'counted':
+          return { kind: 'counted', tokens: count.tokens + beside };
+        case 'over':
+          return { kind: 'over', atLeast: count.atLeast + beside };
+        case 'unknown':
+          return { kind: 'unknown', reason: 'time' };
+      }
+    },
+  };
+}
+
+export interface Allowance {
+  readonly milliseconds: number;
+  /** Monotonic milliseconds. */
+  readonly elapsed: () => number;
+}
+
+/** Counts a prompt here and now, for who has a thread to spare. Gives `unknown` once the allowance is used up. */
+export function countPrompt(
+  tokenizer: LoadedTokenizer,
+  prompt: Prompt,
+  { milliseconds, elapsed, ...options }: PromptCountOptions & Allowance,
+): PromptCount {
+  const end = elapsed() + milliseconds;
+  const counting = beginPromptCount(tokenizer, prompt, options);
+  return counting.step(() => elapsed() >= end) ?? { kind: 'unknown', reason: 'time' };
+}

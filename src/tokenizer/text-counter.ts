@@ -1,0 +1,104 @@
+import { fewestTokens } from '../core/tokenizer.ts';
+import { compileSections, type SectionSplitter } from './added-tokens.ts';
+import { compileByteBound } from './byte-bound.ts';
+import { compileBytePairs, WordTooLong } from './byte-pairs.ts';
+import { compileNormalizer } from './normalizer.ts';
+import { compilePreTokenizer, isByteLevel } from './pre-tokenizer.ts';
+import { compileSafeCuts } from './safe-cuts.ts';
+import type { AddedTokenFile, TokenizerFile } from './tokenizer-file.ts';
+import { measureTokens, type TokenSizes } from './token-sizes.ts';
+
+export type TextCount =
+  | { readonly kind: 'counted'; readonly tokens: number }
+  | { readonly kind: 'over'; readonly atLeast: number }
+  | { readonly kind: 'unknown' };
+
+/** A count under way. It is done in steps so that a long text can wait for short ones in between. */
+export interface TextCounting {
+  /** Counts until it is done or `stop` says to pause, which it is asked every few hundred words. */
+  readonly step: (stop: () => boolean) => TextCount | undefined;
+}
+
+export interface TextCounter {
+  /** Tokens of `text`, no special tokens added; given up as `over` once they are certain to be more than `limit`. */
+  readonly begin: (text: string, limit: number) => TextCounting;
+  readonly sizes: TokenSizes;
+}
+
+const wordsPerCheck = 256;
+const unitsPerCheck = 16_384;
+
+/** Makes a counter of what was read from a tokenizer folder. Throws a `FieldFault` when it cannot count exactly. */
+export function compileTextCounter(file: TokenizerFile, extraTokens: readonly AddedTokenFile[]): TextCounter {
+  const byteLevel = isByteLevel(file.pre_tokenizer);
+  const normalize = compileNormalizer(file.normalizer);
+  const preTokenize = compilePreTokenizer(file.pre_tokenizer);
+  const cut = byteLevel ? (text: string) => [text] : compileSafeCuts(file.model);
+  const { count } = compileBytePairs(file.model, byteLevel);
+
+  // The same token may be in both files; the one read last wins (transformers, `added_tokens_decoder`).
+  const added = new Map([...file.added_tokens, ...extraTokens].map((token) => [token.content, token]));
+  const sizes = measureTokens(file, [...added.values()]);
+  const isNormalized = (token: AddedTokenFile): boolean => token.normalized ?? !token.special;
+  const written = compileSections(new Map([...added].filter(([, token]) => !isNormalized(token))));
+  const normalized: SectionSplitter = compileSections(
+    new Map([...added.values()].filter(isNormalized).map((token) => [normalize(token.content), token] as const)),
+  );
+
+  const byteBound = compileByteBound(file.model, byteLevel);
+  const leastOf = (word: string): number => (Number.isFinite(sizes.longestTokenBytes) ? byteBound(word) : 0);
+
+  function* wordsOf(text: string): Generator<string | undefined> {
+    for (const section of written(text)) {
+      if (section.kind === 'token') {
+        yield undefined;
+        continue;
+      }
+      for (const piece of normalized(normalize(section.text))) {
+        if (piece.kind === 'token') {
+          yield undefined;
+          continue;
+        }
+        for (const word of preTokenize(piece.text, section.at + piece.at === 0)) yield* cut(word);
+      }
+    }
+  }
+
+  function begin(text: string, limit: number): TextCounting {
+    const least = fewestTokens(Buffer.byteLength(text), sizes.longestTextBytes);
+    if (least > limit) return { step: () => ({ kind: 'over', atLeast: least }) };
+    const words = wordsOf(text);
+    let tokens = 0;
+    let wordUnits = 0;
+    return {
+      step: (stop) => {
+        for (let seen = 1; ; seen += 1) {
+          const { done, value } = words.next();
+          if (done === true) return tokens > limit ? { kind: 'over', atLeast: tokens } : { kind: 'counted', tokens };
+          if (value === undefined) {
+            tokens += 1;
+          } else {
+            // A token stands for no more UTF-16 units than bytes, so a long word that is too much need not be merged.
+            const least = tokens + fewestTokens(value.length, sizes.longestTokenBytes);
+            if (least > limit) return { kind: 'over', atLeast: least };
+            wordUnits += value.length;
+            try {
+              tokens += count(value);
+            } catch (error) {
+              if (!(error instanceof WordTooLong)) throw error;
+              const atLeast = tokens + leastOf(value);
+              return atLeast > limit ? { kind: 'over', atLeast } : { kind: 'unknown' };
+            }
+          }
+          if (tokens > limit) return { kind: 'over', atLeast: tokens };
+          if (seen % wordsPerCheck === 0 || wordUnits > unitsPerCheck) {
+            wordUnits = 0;
+            if (stop()) return undefined;
+          }
+        }
+      },
+    };
+  }
+
+  return { begin, sizes };
+}
