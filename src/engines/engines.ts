@@ -2,19 +2,9 @@ import type { Capabilities, Continuation } from '../core/capability.ts';
 import type { CapabilityOverrides, EngineName, Route } from '../core/catalog.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import { type InlineReasoning, tagSets } from '../core/reasoning-tags.ts';
-import { dashscope } from './dashscope.ts';
-import { deepseek } from './deepseek.ts';
+import { dashscope, deepseek, fireworks, moonshot, openai, together, zai } from './hosted.ts';
 import type { Engine } from './engine.ts';
-import { fireworks } from './fireworks.ts';
-import { llamacpp } from './llamacpp.ts';
-import { moonshot } from './moonshot.ts';
-import { ollama } from './ollama.ts';
-import { openai } from './openai.ts';
-import { sglang } from './sglang.ts';
-import { tgi } from './tgi.ts';
-import { together } from './together.ts';
-import { vllm } from './vllm.ts';
-import { zai } from './zai.ts';
+import { llamacpp, ollama, sglang, tgi, vllm } from './self-hosted.ts';
 
 export const engines: Readonly<Record<EngineName, Engine>> = {
   ...{ openai, vllm, sglang, llamacpp, ollama, tgi },

@@ -3,7 +3,7 @@ import { modelOf, routeOf } from '../../test/support/route-of.ts';
 import type { Capabilities } from '../core/capability.ts';
 import type { Route } from '../core/catalog.ts';
 import type { Failure } from '../core/failure.ts';
-import { vllm } from '../engines/vllm.ts';
+import { vllm } from '../engines/self-hosted.ts';
 import { eligibleRoutes } from './eligible.ts';
 import type { Asked } from './needs.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { llamacpp } from '../../src/engines/llamacpp.ts';
+import { llamacpp } from '../../src/engines/self-hosted.ts';
 import { type Llama, startLlama } from '../support/llama.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
 

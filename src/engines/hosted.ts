@@ -1,0 +1,188 @@
+import {
+  bothTransports,
+  byEffort,
+  byThinking,
+  type Engine,
+  everyFormat,
+  everyToolChoice,
+  objectFormat,
+  openModelParameters,
+  usualParameters,
+  usualResponseFormat,
+} from './engine.ts';
+
+/** The public wire format itself, and any server that follows it to the letter. docs/reference/engines.md §1. */
+export const openai: Engine = {
+  capabilities: {
+    tools: bothTransports,
+    toolChoice: everyToolChoice,
+    responseFormats: everyFormat,
+    parameters: [
+      ...usualParameters,
+      ...(['seed', 'n', 'logprobs', 'top_logprobs', 'logit_bias'] as const),
+      ...(['frequency_penalty', 'presence_penalty', 'parallel_tool_calls'] as const),
+    ],
+    conflicts: [],
+    reasoning: { off: true, efforts: ['low', 'medium', 'high'], budget: false },
+    systemMessages: 'Anywhere',
+    continuation: 'none',
+  },
+  capField: 'max_completion_tokens',
+  reasoningField: 'none',
+  streamUsage: 'include',
+  strictTools: true,
+  writeReasoning: byEffort,
+  writeResponseFormat: usualResponseFormat,
+};
+
+/** DeepSeek's own API. Its continuation is on another base path (`/beta`), so a route must say that it is there. */
+export const deepseek: Engine = {
+  capabilities: {
+    tools: bothTransports,
+    toolChoice: everyToolChoice,
+    responseFormats: objectFormat,
+    parameters: [...usualParameters, 'logprobs', 'top_logprobs', 'frequency_penalty', 'presence_penalty'],
+    conflicts: [['logprobs', 'reasoning']],
+    reasoning: { off: true, efforts: ['low', 'high', 'max'], budget: false },
+    systemMessages: 'Anywhere',
+    continuation: 'none',
+  },
+  capField: 'max_tokens',
+  reasoningField: 'reasoning_content',
+  streamUsage: 'include',
+  strictTools: false,
+  writeReasoning: byThinking,
+  writeResponseFormat: usualResponseFormat,
+};
+
+/** Alibaba's DashScope in its compatible mode. It continues listed models only, and never while they think. */
+export const dashscope: Engine = {
+  capabilities: {
+    tools: bothTransports,
+    toolChoice: ['auto', 'none', 'named'],
+    responseFormats: objectFormat,
+    parameters: [
+      ...usualParameters,
+      ...(['seed', 'n', 'logprobs', 'top_logprobs', 'presence_penalty', 'parallel_tool_calls'] as const),
+      ...(['top_k', 'repetition_penalty'] as const),
+    ],
+    conflicts: [
+      ['response_format', 'reasoning'],
+      ['n', 'tools'],
+      ['tool_choice', 'reasoning'],
+    ],
+    reasoning: { off: true, efforts: [], budget: true },
+    systemMessages: 'Anywhere',
+    continuation: 'none',
+  },
+  capField: 'max_tokens',
+  reasoningField: 'reasoning_content',
+  streamUsage: 'include',
+  strictTools: false,
+  writeReasoning: (setting) => ({
+    enable_thinking: setting.enabled,
+    ...(setting.enabled && setting.budgetTokens !== undefined ? { thinking_budget: setting.budgetTokens } : {}),
+  }),
+  writeResponseFormat: usualResponseFormat,
+};
+
+/** Moonshot's API. Sampling is fixed on its models: what is sent is refused, so none of it is. */
+export const moonshot: Engine = {
+  capabilities: {
+    tools: bothTransports,
+    toolChoice: ['auto', 'none'],
+    responseFormats: everyFormat,
+    parameters: ['stop'],
+    conflicts: [],
+    reasoning: { off: true, efforts: ['low', 'high', 'max'], budget: false },
+    systemMessages: 'Anywhere',
+    continuation: 'partial',
+  },
+  capField: 'max_completion_tokens',
+  reasoningField: 'reasoning_content',
+  streamUsage: 'include',
+  strictTools: false,
+  writeReasoning: byThinking,
+  writeResponseFormat: (format) => {
+    if (format.type !== 'json_schema' || format.schema === undefined) return usualResponseFormat(format);
+    // `$schema` breaks the request on some of its models.
+    const { $schema: _, ...schema } = format.schema;
+    return usualResponseFormat({ ...format, schema });
+  },
+};
+
+/** Z.ai's GLM API. It refuses stream_options and sends usage at the end of every stream. */
+export const zai: Engine = {
+  capabilities: {
+    tools: bothTransports,
+    toolChoice: ['auto'],
+    responseFormats: objectFormat,
+    parameters: usualParameters,
+    conflicts: [],
+    reasoning: { off: true, efforts: ['low', 'high', 'max'], budget: false },
+    systemMessages: 'Anywhere',
+    continuation: 'none',
+  },
+  capField: 'max_tokens',
+  reasoningField: 'reasoning_content',
+  streamUsage: 'always',
+  strictTools: false,
+  writeReasoning: byThinking,
+  writeResponseFormat: usualResponseFormat,
+  // Without it a call's arguments come as one chunk, after minutes of silence.
+  extra: ({ stream, sendsTools }) => (stream && sendsTools ? { tool_stream: true } : {}),
+};
+
+/** Fireworks. It takes a level or a budget, never both, and refuses `reasoning` on replayed messages. */
+export const fireworks: Engine = {
+  capabilities: {
+    tools: bothTransports,
+    toolChoice: everyToolChoice,
+    responseFormats: everyFormat,
+    parameters: openModelParameters,
+    conflicts: [],
+    reasoning: { off: true, efforts: ['low', 'medium', 'high'], budget: true },
+    systemMessages: 'Anywhere',
+    continuation: 'none',
+  },
+  capField: 'max_tokens',
+  reasoningField: 'reasoning_content',
+  streamUsage: 'include',
+  strictTools: true,
+  writeReasoning: (setting) => {
+    if (!setting.enabled) return { reasoning_effort: 'none' };
+    if (setting.budgetTokens !== undefined) {
+      // Its least budget.
+      return { thinking: { type: 'enabled', budget_tokens: Math.max(1024, setting.budgetTokens) } };
+    }
+    return setting.effort === undefined ? {} : { reasoning_effort: setting.effort };
+  },
+  writeResponseFormat: usualResponseFormat,
+};
+
+/** Together. Which of its models takes which reasoning control differs: a route overrides what it knows. */
+export const together: Engine = {
+  capabilities: {
+    tools: bothTransports,
+    toolChoice: everyToolChoice,
+    responseFormats: everyFormat,
+    parameters: [
+      ...usualParameters,
+      ...(['seed', 'n', 'logit_bias', 'frequency_penalty', 'presence_penalty'] as const),
+      ...(['top_k', 'min_p', 'repetition_penalty'] as const),
+    ],
+    conflicts: [],
+    reasoning: { off: true, efforts: ['low', 'medium', 'high'], budget: false },
+    systemMessages: 'Anywhere',
+    continuation: 'none',
+  },
+  capField: 'max_tokens',
+  reasoningField: 'none',
+  streamUsage: 'include',
+  strictTools: false,
+  writeReasoning: (setting) => ({
+    reasoning: { enabled: setting.enabled },
+    ...(setting.enabled && setting.effort !== undefined ? { reasoning_effort: setting.effort } : {}),
+  }),
+  writeResponseFormat: usualResponseFormat,
+};
