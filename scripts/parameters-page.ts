@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { capabilities, parameterNames } from '../src/catalog/resources/capabilities.ts';
 import type { ParameterName, ReasoningSetting } from '../src/core/capability.ts';
 import { engineNames } from '../src/core/catalog.ts';
-import { inertNames } from '../src/dialects/chat/inert-fields.ts';
+import { inertNames } from '../src/dialects/chat/read-request.ts';
 import { chatBody } from '../src/dialects/chat/schema.ts';
 import { engines } from '../src/engines/engines.ts';
 import { demandable } from '../src/routing/needs.ts';

@@ -2,12 +2,44 @@ import type { Backend, CatalogObject, CatalogProblem, Cluster, Model, Snapshot }
 import { compileBackend, type CompiledBackend, secretsOf } from './compile-backend.ts';
 import { type BackendsInSight, type CompiledModel, compileModel } from './compile-model.ts';
 import { isFields } from './is-fields.ts';
-import { keepModel, previousBackends } from './keep.ts';
-import { problemIn, type ReadResult, readObject } from './read-object.ts';
+import { problemIn, readObject, type ReadResult } from './read-object.ts';
 import { createRemembered } from './remember.ts';
-import { versionOf } from './snapshot-version.ts';
 import { unique } from './unique.ts';
 import type { JudgedProblem, ProblemCause, Verdict, Verdicts } from './verdict.ts';
+import { hash } from 'node:crypto';
+
+/** The backends that the previous snapshot's routes used, by name. */
+function previousBackends(previous: Snapshot | undefined): ReadonlyMap<string, Backend> {
+  const routes = [...(previous?.models.values() ?? [])].flatMap((model) => model.routes);
+  return new Map(routes.map(({ backend }) => [backend.name, backend]));
+}
+
+/**
+ * The last good version of a Model that has turned bad, on the backends as they are now. Undefined when there was none,
+ * or when every backend it was served by is gone: a removed Backend must not go on serving.
+ */
+function keepModel(last: Model | undefined, usable: ReadonlyMap<string, Backend>): Model | undefined {
+  const routes = (last?.routes ?? []).flatMap((route) => {
+    const backend = usable.get(route.backend.name);
+    return backend ? [{ ...route, backend }] : [];
+  });
+  return last && routes.length > 0 ? { ...last, routes } : undefined;
+}
+
+const digestOnce = createRemembered<Model, string>();
+
+/** Changes whenever anything changes that a request or Envoy could notice, credentials included. */
+function versionOf(models: ReadonlyMap<string, Model>, clusters: readonly Cluster[]): string {
+  const parts = [...models.values()].map((model) =>
+    digestOnce(model, [], () => hash('sha256', textOf(model)).slice(0, 32)),
+  );
+  // A cluster's name is a digest of its content.
+  return hash('sha256', [...parts, ...clusters.map(({ name }) => name)].join('\n')).slice(0, 32);
+}
+
+function textOf(model: Model): string {
+  return JSON.stringify(model, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+}
 
 export interface Compilation {
   readonly snapshot: Snapshot;

@@ -1,10 +1,20 @@
-import type { Capabilities, Continuation } from '../core/capability.ts';
+import type { Capabilities, Continuation, RequestTarget } from '../core/capability.ts';
 import type { CapabilityOverrides, EngineName, Route } from '../core/catalog.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import { type InlineReasoning, tagSets } from '../core/reasoning-tags.ts';
 import { dashscope, deepseek, fireworks, moonshot, openai, together, zai } from './hosted.ts';
 import type { Engine } from './engine.ts';
 import { llamacpp, ollama, sglang, tgi, vllm } from './self-hosted.ts';
+
+/** What a request makes the engine hand its chat template, for who renders the same template. */
+export function templateArguments({ engine, reasoning }: RequestTarget): Readonly<Record<string, unknown>> {
+  if (reasoning === undefined) return {};
+  const { chat_template_kwargs: named, reasoning_effort: effort } = engines[engine].writeReasoning(reasoning);
+  return {
+    ...(typeof named === 'object' ? named : {}),
+    ...(effort === undefined ? {} : { reasoning_effort: effort }),
+  };
+}
 
 export const engines: Readonly<Record<EngineName, Engine>> = {
   ...{ openai, vllm, sglang, llamacpp, ollama, tgi },

@@ -1,8 +1,36 @@
 import * as z from 'zod';
-import type { Clock } from '../core/clock.ts';
+import { type Clock, waitFor } from '../core/clock.ts';
 import { isRefusal } from './api-error.ts';
 import type { KubeClient } from './client.ts';
-import { createBackOff } from './back-off.ts';
+
+export interface BackOff {
+  /** Waits longer with every call, with jitter, so that replicas don't come back together. Resolves early when stopped. */
+  readonly wait: () => Promise<void>;
+  /** It went well again. */
+  readonly reset: () => void;
+}
+
+const leastMs = 250;
+const mostMs = 5_000;
+
+function createBackOff(options: {
+  readonly clock: Pick<Clock, 'after'>;
+  readonly random: () => number;
+  readonly signal: AbortSignal;
+}): BackOff {
+  const { clock, random, signal } = options;
+  let failures = 0;
+  return {
+    wait: () => {
+      const delayMs = Math.min(mostMs, leastMs * 2 ** failures) * (0.5 + random() / 2);
+      failures += 1;
+      return waitFor(delayMs, { clock, signal });
+    },
+    reset: () => {
+      failures = 0;
+    },
+  };
+}
 
 export interface CollectionOptions<Item> {
   readonly client: KubeClient;

@@ -6,10 +6,21 @@ import type { PreparedRequest } from '../core/prepared.ts';
 import type { Tokenizers } from '../core/tokenizer.ts';
 import type { PrefixAffinity } from './affinity.ts';
 import { eligibleRoutes } from './eligible.ts';
-import { formsNeeded } from './forms-needed.ts';
 import { order } from './order.ts';
 import type { SystemPlacement } from './system-placement.ts';
 import { neverSeen, type RoutingView } from './standing.ts';
+import type { StructuralCapability } from '../core/health.ts';
+import type { Asked } from './needs.ts';
+
+const none: readonly StructuralCapability[] = [];
+
+/** What a request needs a route to get right in form. */
+function formsNeeded({ tools, toolChoice, responseFormat }: Asked): readonly StructuralCapability[] {
+  const calls = tools.length > 0 && toolChoice !== 'none';
+  const format = responseFormat === undefined || responseFormat.type === 'text' ? undefined : responseFormat.type;
+  if (!calls) return format === undefined ? none : [format];
+  return format === undefined ? ['tools'] : ['tools', format];
+}
 
 export interface PlanOptions {
   readonly snapshot: Snapshot;

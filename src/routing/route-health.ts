@@ -1,13 +1,68 @@
 import { type Fault, isEngineFailure } from '../core/event.ts';
 import type { AttemptEnd, AttemptRecord } from '../core/health.ts';
 import { type BackendLoad, isFull } from './backend-load.ts';
-import { blameOf } from './blame.ts';
 import { type CircuitTicket, createCircuit } from './circuit.ts';
-import { createCooling } from './cooling.ts';
 import { createDecayedMean } from './decayed-mean.ts';
 import { createFormHealth, type FormHealth } from './form-health.ts';
 import { createPace, leastWeight, type Pace, present } from './pace.ts';
 import type { RouteStanding, StandingAsk } from './standing.ts';
+
+/**
+ * What a fault says about its route. `nothing`: any route would have answered so, or the route's form is at fault and is
+ * judged by itself. `full`: it has had enough for now. `broken`: a failure.
+ */
+function blameOf({ kind, engineError, status, retryAfterSeconds }: Fault): 'nothing' | 'full' | 'broken' {
+  // Not of the right form, or not going on where another broke off: the engine answered, and how is for others to judge.
+  if (kind === 'structure' || kind === 'disjoint') return 'nothing';
+  switch (engineError ?? 'other') {
+    case 'context-length':
+    case 'bad-request':
+    case 'content-policy':
+      return 'nothing';
+    case 'rate-limit':
+      return 'full';
+    case 'overloaded':
+      // A 503 without a date may as well be what stands in front of a dead engine: that wants probes.
+      return retryAfterSeconds !== undefined || status === 429 ? 'full' : 'broken';
+    case 'account':
+    case 'not-found':
+    case 'other':
+      return status === 429 ? 'full' : 'broken';
+  }
+}
+
+/** Stays away from a route that said it has had enough, for as long as it asked. It comes back by itself, without a probe. */
+export interface Cooling {
+  readonly isCool: (now: number) => boolean;
+  readonly refused: (
+    now: number,
+    attempt: { readonly begunAt: number; readonly retryAfterSeconds: number | undefined },
+  ) => void;
+  readonly served: () => void;
+}
+
+/** Longest that an engine's own word keeps us away: some name the end of the day. */
+const mostAskedMs = 60_000;
+/** Where it names no time: the first refusal, and the most after several in a row. */
+const firstMs = 500;
+const mostMs = 10_000;
+
+function createCooling(): Cooling {
+  let until = -Infinity;
+  let refusals = 0;
+  return {
+    isCool: (now) => now < until,
+    refused: (now, { begunAt, retryAfterSeconds = 0 }) => {
+      // Those that were under way together were refused together: that is one refusal.
+      if (begunAt >= until) refusals += 1;
+      const ownMs = Math.min(mostMs, firstMs * 2 ** (refusals - 1));
+      until = Math.max(until, now + (retryAfterSeconds > 0 ? Math.min(mostAskedMs, retryAfterSeconds * 1000) : ownMs));
+    },
+    served: () => {
+      refusals = 0;
+    },
+  };
+}
 
 /** What an attempt on the route is told of its prompt. */
 export interface RouteAttempt {

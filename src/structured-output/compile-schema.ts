@@ -1,7 +1,27 @@
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { adaptSchema, type AdaptedSchema, isObject, type JsonObject } from './adapt-schema.ts';
-import { compilePattern } from './compile-pattern.ts';
+import { type AdaptedSchema, adaptSchema, isObject, type JsonObject } from './adapt-schema.ts';
+
+/** Letters that mean something after a backslash where the `u` flag does not watch over them. */
+const knownEscapes = /[^a-zA-Z]|[bBcdDfknrsStuvwWx]/;
+
+function hasUnknownEscape(pattern: string): boolean {
+  for (const [, escaped = ''] of pattern.matchAll(/\\(.)/gs)) if (!knownEscapes.test(escaped)) return true;
+  return false;
+}
+
+/**
+ * A schema's pattern, as JSON Schema 2020-12 §6.4 wants it (with Unicode), else without: `[\w-.]` and `\-` are
+ * common and harmless. Throws on what another language means: `\A` would be a plain A here, and a sound answer a defect.
+ */
+function compilePattern(pattern: string): RegExp {
+  try {
+    return new RegExp(pattern, 'u');
+  } catch (error) {
+    if (hasUnknownEscape(pattern)) throw error;
+    return new RegExp(pattern);
+  }
+}
 
 /** Says what is wrong with a value: a keyword and its place in the schema, nothing of the value. Undefined: nothing. */
 export type Validator = (value: unknown) => string | undefined;

@@ -1,9 +1,72 @@
 import { Environment, Interpreter, parse, tokenize } from '@huggingface/jinja';
 import type { Prompt } from '../core/tokenizer.ts';
-import { placeNumbers } from './place-numbers.ts';
-import { pythonDate } from './python-date.ts';
 import { applyPythonRules, pythonFunctions } from './python-rules.ts';
 import { writeMessages, writeTools } from './template-messages.ts';
+import { PythonNumber } from './python-number.ts';
+
+interface RuntimeValue {
+  readonly value: unknown;
+}
+
+const isRuntimeValue = (value: unknown): value is RuntimeValue =>
+  typeof value === 'object' && value !== null && 'value' in value;
+
+/** The package makes objects of what it does not know, so a float of its own is made and given the other number. */
+function floatOf(number: PythonNumber): unknown {
+  const float: unknown = new Environment().set('number', 0.5);
+  if (isRuntimeValue(float)) Reflect.set(float, 'value', number);
+  return float;
+}
+
+/**
+ * Puts the `PythonNumber`s of `source` into the values that the Jinja package made of it. Looks at both side by side; texts
+ * are not copied.
+ */
+function placeNumbers(made: unknown, source: unknown): void {
+  if (!isRuntimeValue(made) || typeof source !== 'object' || source === null) return;
+  const { value } = made;
+  if (Array.isArray(value) && Array.isArray(source)) {
+    source.forEach((part: unknown, index) => {
+      if (part instanceof PythonNumber) value[index] = floatOf(part);
+      else placeNumbers(value[index], part);
+    });
+  } else if (value instanceof Map) {
+    for (const [key, part] of Object.entries(source)) {
+      if (part instanceof PythonNumber) value.set(key, floatOf(part));
+      else placeNumbers(value.get(key), part);
+    }
+  }
+}
+
+const months = 'January February March April May June July August September October November December'.split(' ');
+const days = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ');
+
+const two = (value: number): string => String(value).padStart(2, '0');
+
+/** Python's `strftime` in UTC, which is the time zone of engines in containers, for the codes that templates use. */
+function pythonDate(now: number, format: string): string {
+  const date = new Date(now);
+  const month = months[date.getUTCMonth()] ?? '';
+  const day = days[date.getUTCDay()] ?? '';
+  const hour = date.getUTCHours();
+  const codes: Readonly<Record<string, string>> = {
+    Y: String(date.getUTCFullYear()),
+    y: two(date.getUTCFullYear() % 100),
+    m: two(date.getUTCMonth() + 1),
+    d: two(date.getUTCDate()),
+    B: month,
+    b: month.slice(0, 3),
+    A: day,
+    a: day.slice(0, 3),
+    H: two(hour),
+    I: two(hour % 12 === 0 ? 12 : hour % 12),
+    p: hour < 12 ? 'AM' : 'PM',
+    M: two(date.getUTCMinutes()),
+    S: two(date.getUTCSeconds()),
+    '%': '%',
+  };
+  return format.replaceAll(/%(.)/gu, (whole, code: string) => codes[code] ?? whole);
+}
 
 /** Writes a prompt's text, the beginning of the answer included. Throws whatever the template throws. */
 export type ChatTemplate = (prompt: Prompt) => string;

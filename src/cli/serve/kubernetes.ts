@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { findAccess } from '../../kubernetes/access.ts';
 import { createKubeClient } from '../../kubernetes/client.ts';
-import { followCluster } from '../../kubernetes/follow-cluster.ts';
+import { followCluster, type Trouble } from '../../kubernetes/follow-cluster.ts';
 import { createKeptCatalog } from '../../kubernetes/kept-catalog.ts';
 import { systemClock } from '../../process/clock.ts';
 import { referredSecrets } from '../../catalog/referred-secrets.ts';
@@ -11,8 +11,26 @@ import type { Clock } from '../../core/clock.ts';
 import { openKubeCatalog } from './kube-catalog.ts';
 import type { Settings } from '../../settings.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
-import { createTroubleLog } from './trouble-log.ts';
 import { joinReplicas } from './replica.ts';
+import type { Logger } from 'pino';
+
+/** Logs why the catalog is not followed, each reason once until it is followed again, and that it is. */
+function createTroubleLog(
+  log: Pick<Logger, 'info' | 'warn'>,
+  namespace: string,
+): (troubles: readonly Trouble[]) => void {
+  const told = new Set<string>();
+  return (troubles) => {
+    const news = troubles.filter(({ of, reason }) => !told.has(`${of} ${reason}`));
+    for (const { of, reason } of news) told.add(`${of} ${reason}`);
+    for (const [reason, group] of Map.groupBy(news, (trouble) => trouble.reason)) {
+      log.warn({ namespace, of: group.map(({ of }) => of), reason }, 'the catalog is not followed');
+    }
+    if (troubles.length > 0) return;
+    told.clear();
+    log.info({ namespace }, 'the catalog is in step with the API server');
+  };
+}
 
 export interface KubernetesOptions extends CatalogSourceOptions {
   readonly namespace: string;

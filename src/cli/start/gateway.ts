@@ -1,14 +1,36 @@
 import { join } from 'node:path';
 import type { EnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { pause, systemClock } from '../../process/clock.ts';
-import { supervise, type Supervised } from '../../process/supervise.ts';
+import { type Launched, supervise, type Supervised } from '../../process/supervise.ts';
 import type { Command } from '../../process/tied-command.ts';
 import type { RunFolder } from '../../envoy/config/run-folder.ts';
 import { copyDemoManifests, launchDemoEngine } from './demo-engine.ts';
-import { launchEnvoy } from './launch-envoy.ts';
 import { type CatalogPlace, launchService, type ServicePorts } from './launch-service.ts';
 import type { OwnFolders } from './own-folders.ts';
 import { StartRefusal } from './refusal.ts';
+import { rmSync } from 'node:fs';
+import { startChild } from '../../process/child.ts';
+
+const pollMs = 30;
+
+/** Starts Envoy. `isUp` resolves when it is live: its listeners accept. */
+function launchEnvoy(
+  command: Command,
+  options: {
+    readonly logPath: string;
+    readonly admin: EnvoyAdmin;
+    /** Sockets that Envoy binds; what a killed one left of them is removed first. */
+    readonly sockets: readonly string[];
+    readonly over: AbortSignal;
+  },
+): Launched {
+  for (const socket of options.sockets) rmSync(socket, { force: true });
+  const child = startChild({ ...command, logPath: options.logPath });
+  const watch = async (): Promise<void> => {
+    while (!options.over.aborted && !(await options.admin.isReady())) await pause(pollMs, options.over);
+  };
+  return { child, isUp: watch(), isAnswering: options.admin.isAnswering };
+}
 
 /** What every part of the gateway is started with. */
 export interface Surroundings {

@@ -1,9 +1,36 @@
 import { fileURLToPath } from 'node:url';
 import { startChild } from '../../process/child.ts';
 import type { Launched } from '../../process/supervise.ts';
-import { readServiceMessage } from './launch-message.ts';
 import { nodeFlags } from './node-flags.ts';
-import { replicaName } from './replica-name.ts';
+import * as z from 'zod';
+import { hash } from 'node:crypto';
+import { hostname } from 'node:os';
+
+/** What the service tells whoever started it, over the channel it was given. */
+const serviceMessage = z.discriminatedUnion('type', [
+  /** It serves: ext_proc listens and Envoy has confirmed the first clusters. */
+  z.object({ type: z.literal('ready'), opsPort: z.int(), adminPort: z.int().optional() }),
+  /** It is about to end, for a reason the operator must read. */
+  z.object({ type: z.literal('fatal'), message: z.string() }),
+  /** The answer to `ping`. */
+  z.object({ type: z.literal('alive') }),
+]);
+export type ServiceMessage = z.output<typeof serviceMessage>;
+
+/** Reads a message; undefined when it is none of ours. */
+function readServiceMessage(message: unknown): ServiceMessage | undefined {
+  return serviceMessage.safeParse(message).data;
+}
+
+/** A name for this gateway among the replicas of its namespace: several may run on one machine. */
+function replicaName(data: string): string {
+  const host = hostname()
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, 40);
+  return `${host === '' ? 'weir' : host}-${hash('sha256', data).slice(0, 8)}`;
+}
 
 /** How long a service that gave up may take to close what it has open. */
 const lastWordsMs = 2_000;

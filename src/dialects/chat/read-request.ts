@@ -4,11 +4,40 @@ import { contentOf } from '../content.ts';
 import { describeIssue } from '../describe-issue.ts';
 import { readModelId } from '../model-id.ts';
 import { present } from '../present.ts';
-import { type ChatBody, type ChatMessage, chatBody } from './schema.ts';
-import { inertFields } from './inert-fields.ts';
+import { type ChatBody, chatBody, type ChatMessage } from './schema.ts';
 import { readReasoning } from './read-reasoning.ts';
 import { customInput, readTools } from './read-tools.ts';
 import { textOfDataUrl } from './text-file.ts';
+import { isObject } from '../json.ts';
+
+/**
+ * Fields that other gateways act on and that we accept and ignore, so that their users can tell
+ * (docs/reference/api.md §4.1). Any other unknown field is ignored without a word.
+ */
+export const inertNames: ReadonlySet<string> = new Set([
+  'provider',
+  'models',
+  'transforms',
+  'route',
+  'plugins',
+  'usage',
+  'preset',
+  'prediction',
+  'modalities',
+  'audio',
+  'store',
+  'metadata',
+  'service_tier',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'verbosity',
+  'web_search_options',
+]);
+
+/** Names of the inert fields that a body holds, in the order they stand there. */
+function inertFields(body: unknown): readonly string[] {
+  return isObject(body) ? Object.keys(body).filter((name) => inertNames.has(name)) : [];
+}
 
 type WireContent = NonNullable<ChatMessage['content']>;
 

@@ -4,12 +4,36 @@ import type { Request, ResponseFormat, Sampling, Tool, ToolChoice } from '../../
 import { describeIssue } from '../describe-issue.ts';
 import { readModelId } from '../model-id.ts';
 import { present } from '../present.ts';
-import { inertFields } from './inert-fields.ts';
 import { readMessages } from './read-messages.ts';
 import { readReasoning } from './read-reasoning.ts';
 import { readTools } from './read-tools.ts';
 import { type MessagesBody, messagesBody } from './schema.ts';
 import { createUnsealing } from './unseal.ts';
+import { isObject } from '../json.ts';
+
+/**
+ * Fields of this format that ask for something which no open model and no gateway of ours has: accepted and named in
+ * `x-service-inert-params` (docs/reference/api.md §4.1). Any other unknown field is ignored without a word.
+ */
+const inertNames: ReadonlySet<string> = new Set([
+  'service_tier',
+  'container',
+  'context_management',
+  'mcp_servers',
+  'inference_geo',
+  'speed',
+  'fallbacks',
+  'fallback_credit_token',
+  'billing_policy',
+  'compaction',
+  'diagnostics',
+  'thread',
+]);
+
+/** Names of the inert fields that a body holds, in the order they stand there. */
+function inertFields(body: unknown): readonly string[] {
+  return isObject(body) ? Object.keys(body).filter((name) => inertNames.has(name)) : [];
+}
 
 function readToolChoice(body: MessagesBody, tools: readonly Tool[]): { readonly toolChoice?: ToolChoice } {
   const choice = body.tool_choice;

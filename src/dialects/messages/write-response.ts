@@ -1,15 +1,68 @@
 import type { AnswerIdentity, AskedAnswer, JsonWriter, StreamWriter } from '../../core/dialect.ts';
-import type { AnswerEvent, RelayedEvent } from '../../core/event.ts';
-import type { Usage } from '../../core/usage.ts';
+import type { AnswerEvent, FinishReason, RelayedEvent } from '../../core/event.ts';
+import type { Bill, Usage } from '../../core/usage.ts';
 import type { Citation } from '../../core/web-search.ts';
 import { isObject, parseJson } from '../json.ts';
 import { createBlockLine } from './block-line.ts';
 import { frame } from './frame.ts';
 import { writeCitation, writeSearchCall, writeSearchResult } from './search-blocks.ts';
-import { signatureOf } from './signature.ts';
-import { stopReasonOf } from './stop-reason.ts';
 import { writeError } from './write-error.ts';
-import { writeCounts, writeUsage } from './write-usage.ts';
+import type { Sampling } from '../../core/request.ts';
+import { formatUsd } from '../../core/money.ts';
+
+/**
+ * What stands where another vendor proves that a trace is its own. Clients want one and send it back; open models need no
+ * proof, so any is accepted and this one proves nothing: it is base64 of the answer's id and the block's place in it.
+ */
+const signatureOf = ({ id }: AnswerIdentity, block: number): string => btoa(`weir:${id}:${block}`);
+
+const reasons: Readonly<Record<FinishReason, string>> = {
+  stop: 'end_turn',
+  length: 'max_tokens',
+  tool_calls: 'tool_use',
+  // docs/reference/api.md §7.4: an ordinary answer.
+  content_filter: 'refusal',
+};
+
+/** How an answer ended, in this format's words. */
+export interface StopReason {
+  readonly stop_reason: string;
+  readonly stop_sequence: string | null;
+}
+
+type Ending = AnswerEvent & { readonly type: 'finish' };
+
+/**
+ * Why an answer ended. That it stopped at one of the caller's sequences is only known where the engine says which one: others
+ * end a turn alike.
+ */
+function stopReasonOf(
+  { reason, stopSequence }: Pick<Ending, 'reason' | 'stopSequence'>,
+  stop: Sampling['stop'],
+): StopReason {
+  const asked = typeof stop === 'string' ? [stop] : (stop ?? []);
+  // A sequence that belongs to the model is nothing that its caller knows.
+  return stopSequence !== undefined && reason === 'stop' && asked.includes(stopSequence)
+    ? { stop_reason: 'stop_sequence', stop_sequence: stopSequence }
+    : { stop_reason: reasons[reason], stop_sequence: null };
+}
+
+/**
+ * Counts as members of a JSON object, without the braces. This format counts what was read from the cache beside the input,
+ * not inside of it (docs/reference/engines.md §2), and has cache writes, which nobody here pays for.
+ */
+function writeCounts(usage: Usage): string {
+  const { promptTokens, completionTokens, cachedTokens = 0, reasoningTokens, webSearches } = usage;
+  const split = reasoningTokens === undefined ? '' : `,"output_tokens_details":{"thinking_tokens":${reasoningTokens}}`;
+  const searches = webSearches === undefined ? '' : `,"server_tool_use":{"web_search_requests":${webSearches}}`;
+  return (
+    `"input_tokens":${promptTokens - cachedTokens},"cache_creation_input_tokens":0,` +
+    `"cache_read_input_tokens":${cachedTokens},"output_tokens":${completionTokens}${split}${searches}`
+  );
+}
+
+/** Usage block as JSON text. The cost is written as the exact decimal, which a float could not carry (docs/reference/api.md §2.4). */
+const writeUsage = ({ usage, cost }: Bill): string => `{${writeCounts(usage)},"cost":${formatUsd(cost)}}`;
 
 type Finish = Pick<AnswerEvent & { readonly type: 'finish' }, 'reason' | 'stopSequence'>;
 

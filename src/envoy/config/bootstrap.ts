@@ -1,12 +1,35 @@
 import type { BootstrapOptions } from './bootstrap-options.ts';
 import { edgeListener } from './edge-listener.ts';
 import { egressListener } from './egress-listener.ts';
-import { extProcListener } from './ext-proc-listener.ts';
 import { adminAsCluster, opsListener } from './ops-listener.ts';
 import { overloadManager } from './overload.ts';
 import { runFolder } from './run-folder.ts';
-import { extprocCluster } from './service-cluster.ts';
-import type { JsonObject } from './typed.ts';
+import { extprocCluster, serviceCluster } from './service-cluster.ts';
+import { extension, type JsonObject } from './typed.ts';
+
+/**
+ * A way to the service for the Envoy of somebody else, such as that of a cluster's gateway: bytes from a port to the
+ * service's socket, as they are. This Envoy then is no edge, and still the way to the engines.
+ */
+function extProcListener(at: { readonly address: string; readonly port: number }): JsonObject {
+  return {
+    name: 'ext-proc',
+    address: { socket_address: { address: at.address, port_value: at.port } },
+    per_connection_buffer_limit_bytes: 256 * 1024,
+    filter_chains: [
+      {
+        filters: [
+          extension('envoy.filters.network.tcp_proxy', 'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy', {
+            stat_prefix: 'ext_proc',
+            cluster: serviceCluster,
+            // A stream may be silent for minutes while an engine thinks.
+            idle_timeout: '0s',
+          }),
+        ],
+      },
+    ],
+  };
+}
 
 /**
  * A day in place of 50 s. Envoy 1.40 crashes when a caller leaves after its worker has dropped the gRPC client that the

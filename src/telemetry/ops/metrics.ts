@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Outcome } from '../../core/account.ts';
 import type { Fault } from '../../core/event.ts';
 import type { Failure } from '../../core/failure.ts';
@@ -6,8 +6,43 @@ import type { Load, ShedReason } from '../../core/load.ts';
 import type { AttemptReason, SearchRecord } from '../../core/telemetry.ts';
 import type { UploadBound } from '../../core/upload.ts';
 import type { Standing } from '../../core/performance.ts';
-import { addSharingGauges, type SharingFigures } from './sharing-gauges.ts';
 import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
+
+/** How it stands with the limits that all replicas share. */
+export interface SharingFigures {
+  readonly isShared: boolean;
+  readonly replicas: number;
+  /** Answers of the server that did not come in time, since the start. */
+  readonly late: number;
+}
+
+/** Adds the metrics by which an operator sees whether limits hold over all replicas. */
+function addSharingGauges(registry: Registry, figures: () => SharingFigures): void {
+  const registers = [registry];
+  new Gauge({
+    ...{ name: 'weir_limits_shared', help: '1: limits hold over all replicas. 0: each keeps its share.', registers },
+    collect() {
+      this.set(figures().isShared ? 1 : 0);
+    },
+  });
+  new Gauge({
+    ...{ name: 'weir_replicas', help: 'Replicas alive when the shared limits last answered.', registers },
+    collect() {
+      this.set(figures().replicas);
+    },
+  });
+  let counted = 0;
+  new Counter({
+    name: 'weir_limits_late_total',
+    help: 'Answers on shared limits that came too late: this replica decided alone.',
+    registers,
+    collect() {
+      const { late } = figures();
+      this.inc(late - counted);
+      counted = late;
+    },
+  });
+}
 
 export interface Metrics {
   readonly outcome: (outcome: Outcome) => void;
