@@ -30,16 +30,31 @@ export interface CallHandler {
  */
 const unaskedBytes = 64 * 1024;
 
+/**
+ * Lets go of the request when its call is over. V8 makes a function that is assigned to a property in the old generation, and
+ * Node has one in each stream (`WritableState.onwrite`): what a dead stream still refers to would live as long as that does.
+ */
+function release(stream: ProcessStream): void {
+  for (const event of ['data', 'end', 'drain']) stream.removeAllListeners(event);
+  stream._read = readNothing;
+}
+
+function readNothing(): void {
+  // The stream is over.
+}
+
 /** Has a stream answered by the handler that `open` makes, message by message. */
 export function answerStream(stream: ProcessStream, open: (call: Call) => CallHandler): void {
   // By itself a stream that is paused reads sixteen messages ahead, which is most of a MiB.
   let mayRead = unaskedBytes;
   let isHeld = false;
   const readNext = stream._read.bind(stream);
-  stream._read = (size) => {
+  const readIfAllowed = (size: number): void => {
     if (mayRead > 0) readNext(size);
     else isHeld = true;
   };
+  // Not a function literal right here: see `release`.
+  stream._read = readIfAllowed;
   const handler = open({
     write: (message) => stream.writable && stream.write(message),
     onRoom: (run) => {
@@ -67,5 +82,8 @@ export function answerStream(stream: ProcessStream, open: (call: Call) => CallHa
   });
   stream.on('end', handler.over);
   // Comes whenever the call ends, ended by us or not.
-  stream.on('cancelled', handler.over);
+  stream.once('cancelled', () => {
+    handler.over();
+    release(stream);
+  });
 }

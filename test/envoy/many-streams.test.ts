@@ -162,7 +162,8 @@ test('what an answer took is dead before it grows old, also after so many stream
   await Promise.all(Array.from({ length: 16 }, lane));
   const perAnswer = ((await oldBytes()) - before) / answers;
   console.log(`an answer leaves ${Math.round(perAnswer)} bytes in the old generation`);
-  expect(perAnswer).toBeLessThan(2 * 1024);
+  // A request makes 25 to 50 KB. What is left is Node's: docs/decisions/0032 says why, and how much.
+  expect(perAnswer).toBeLessThan(8 * 1024);
   await caller.close();
 });
 
