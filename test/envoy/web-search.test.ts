@@ -486,7 +486,10 @@ describe('the next turn', () => {
       'a result with a character changed',
       ([call, result, ...text]) => [
         call,
-        JSON.parse(JSON.stringify(result).replace(/"encrypted_content":"(.{40})./, '"encrypted_content":"$1_')),
+        JSON.parse(
+          // The character may be the one that it would be changed into.
+          JSON.stringify(result).replace(/(?<="encrypted_content":".{40})./, (old) => (old === '_' ? '-' : '_')),
+        ),
         ...text,
       ],
       'messages[1].content[1].content[0].encrypted_content: expected it as this service gave it',
