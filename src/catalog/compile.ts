@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Backend, CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../core/catalog.ts';
 import { compileBackend, type CompiledBackend, secretsOf } from './compile-backend.ts';
 import { type BackendsInSight, type CompiledModel, compileModel } from './compile-model.ts';
@@ -6,7 +7,6 @@ import { problemIn, readObject, type ReadResult } from './read-object.ts';
 import { createRemembered } from './remember.ts';
 import { unique } from './unique.ts';
 import type { JudgedProblem, ProblemCause, Verdict, Verdicts } from './verdict.ts';
-import { hash } from 'node:crypto';
 
 /** The backends that the previous snapshot's routes used, by name. */
 function previousBackends(previous: Snapshot | undefined): ReadonlyMap<string, Backend> {

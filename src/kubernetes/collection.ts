@@ -3,7 +3,7 @@ import { type Clock, waitFor } from '../core/clock.ts';
 import { isRefusal } from './api-error.ts';
 import type { KubeClient } from './client.ts';
 
-export interface BackOff {
+interface BackOff {
   /** Waits longer with every call, with jitter, so that replicas don't come back together. Resolves early when stopped. */
   readonly wait: () => Promise<void>;
   /** It went well again. */

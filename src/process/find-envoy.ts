@@ -13,7 +13,7 @@ const oldestEnvoy = { major: 1, minor: 40 } as const;
 const patienceMs = 20_000;
 
 /** What a program at a path turned out to be. */
-export type EnvoyProbe =
+type EnvoyProbe =
   | { readonly kind: 'usable'; readonly version: string }
   | { readonly kind: 'old'; readonly version: string }
   | { readonly kind: 'broken'; readonly reason: string };

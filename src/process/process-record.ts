@@ -1,12 +1,12 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { spawnSync } from 'node:child_process';
 import { messageOf } from '../core/message-of.ts';
 import { pause, systemClock } from './clock.ts';
 import { signalGroup } from './child.ts';
-import { spawnSync } from 'node:child_process';
 
 /** One process, told apart from a later one that was given the same pid. */
-export interface ProcessIdentity {
+interface ProcessIdentity {
   readonly pid: number;
   /** When it began, in whatever form the system tells it. */
   readonly begun: string;

@@ -32,7 +32,7 @@ function blameOf({ kind, engineError, status, retryAfterSeconds }: Fault): 'noth
 }
 
 /** Stays away from a route that said it has had enough, for as long as it asked. It comes back by itself, without a probe. */
-export interface Cooling {
+interface Cooling {
   readonly isCool: (now: number) => boolean;
   readonly refused: (
     now: number,

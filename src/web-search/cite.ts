@@ -9,7 +9,7 @@ const marks = new RegExp(`${mark}(?:[ ,;]*${mark})*`);
 const begun = /\[(?:c|ci|cit|cite|cite:[\d ,:cite]{0,100})?$/;
 
 /** A place where a model cites: one mark, or several in a row. */
-export interface MarkedPlace {
+interface MarkedPlace {
   readonly start: number;
   readonly end: number;
   /** The numbers in it, each once. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import type { Logger } from 'pino';
 import { findAccess } from '../../kubernetes/access.ts';
 import { createKubeClient } from '../../kubernetes/client.ts';
 import { followCluster, type Trouble } from '../../kubernetes/follow-cluster.ts';
@@ -12,7 +13,6 @@ import { openKubeCatalog } from './kube-catalog.ts';
 import type { Settings } from '../../settings.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
 import { joinReplicas } from './replica.ts';
-import type { Logger } from 'pino';
 
 /** Logs why the catalog is not followed, each reason once until it is followed again, and that it is. */
 function createTroubleLog(

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import type { EnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { pause, systemClock } from '../../process/clock.ts';
 import { type Launched, supervise, type Supervised } from '../../process/supervise.ts';
@@ -8,7 +9,6 @@ import { copyDemoManifests, launchDemoEngine } from './demo-engine.ts';
 import { type CatalogPlace, launchService, type ServicePorts } from './launch-service.ts';
 import type { OwnFolders } from './own-folders.ts';
 import { StartRefusal } from './refusal.ts';
-import { rmSync } from 'node:fs';
 import { startChild } from '../../process/child.ts';
 
 const pollMs = 30;

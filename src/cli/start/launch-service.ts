@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url';
+import { hash } from 'node:crypto';
+import { hostname } from 'node:os';
+import * as z from 'zod';
 import { startChild } from '../../process/child.ts';
 import type { Launched } from '../../process/supervise.ts';
 import { nodeFlags } from './node-flags.ts';
-import * as z from 'zod';
-import { hash } from 'node:crypto';
-import { hostname } from 'node:os';
 
 /** What the service tells whoever started it, over the channel it was given. */
 const serviceMessage = z.discriminatedUnion('type', [
@@ -15,7 +15,7 @@ const serviceMessage = z.discriminatedUnion('type', [
   /** The answer to `ping`. */
   z.object({ type: z.literal('alive') }),
 ]);
-export type ServiceMessage = z.output<typeof serviceMessage>;
+type ServiceMessage = z.output<typeof serviceMessage>;
 
 /** Reads a message; undefined when it is none of ours. */
 function readServiceMessage(message: unknown): ServiceMessage | undefined {

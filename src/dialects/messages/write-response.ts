@@ -25,7 +25,7 @@ const reasons: Readonly<Record<FinishReason, string>> = {
 };
 
 /** How an answer ended, in this format's words. */
-export interface StopReason {
+interface StopReason {
   readonly stop_reason: string;
   readonly stop_sequence: string | null;
 }

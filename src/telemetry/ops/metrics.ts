@@ -9,7 +9,7 @@ import type { Standing } from '../../core/performance.ts';
 import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
 
 /** How it stands with the limits that all replicas share. */
-export interface SharingFigures {
+interface SharingFigures {
   readonly isShared: boolean;
   readonly replicas: number;
   /** Answers of the server that did not come in time, since the start. */

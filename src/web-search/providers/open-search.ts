@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import { messageOf } from '../../core/message-of.ts';
@@ -9,7 +10,6 @@ import { createProvider } from './create-provider.ts';
 import { keyFile, readApiKey } from './key-file.ts';
 import { searxng } from './searxng.ts';
 import { tavily } from './tavily.ts';
-import { createHash } from 'node:crypto';
 
 /** Name under which Envoy's metrics show the provider. No backend is called so: their names have no underscore. */
 const statName = 'web_search';
