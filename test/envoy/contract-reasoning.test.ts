@@ -35,7 +35,7 @@ beforeAll(async () => {
     demoModel('tagged', one('vllm', { inlineReasoning: { tags: ['think'] } })),
     demoModel('told', one('deepseek', { reasoning: { efforts: ['medium'], budget: false } })),
   );
-  weir = await startWeir({ engines: [engine, second], manifests: { 'catalog.yaml': catalog } });
+  weir = await startWeir({ engines: [engine, second], manifests: { 'catalog.yaml': catalog }, unlimited: true });
   authorization = `Bearer ${await roomyKey(weir)}`;
 });
 beforeEach(() => {

@@ -41,7 +41,7 @@ beforeAll(async () => {
     demoModel('fixed', [over('vllm', { reasoning: { off: false } })]),
     demoModel('prefers', [over('vllm', parameters('temperature'), heavy), over('able', {}, light)]),
   );
-  weir = await startWeir({ engines: [plain, able], manifests: { 'catalog.yaml': catalog } });
+  weir = await startWeir({ engines: [plain, able], manifests: { 'catalog.yaml': catalog }, unlimited: true });
   key = await roomyKey(weir);
 });
 beforeEach(() => {
