@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { fieldPath } from '../core/field-path.ts';
+import { fieldPath } from '../core/failure.ts';
 
 /** One thing wrong with an object: where in it, and what was expected there. */
 export interface Fault {

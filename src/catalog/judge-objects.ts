@@ -1,5 +1,4 @@
-import type { Route, Snapshot } from '../core/catalog.ts';
-import type { KubeObject } from '../core/kube-object.ts';
+import type { KubeObject, Route, Snapshot } from '../core/catalog.ts';
 import type { ReplicaView } from '../core/replica.ts';
 import { backendConditions } from './backend-conditions.ts';
 import type { Compilation } from './compile.ts';

@@ -1,6 +1,4 @@
-import type { Announcement } from '../core/announcement.ts';
-import type { CatalogObject } from '../core/catalog.ts';
-import type { KubeObject } from '../core/kube-object.ts';
+import type { Announcement, CatalogObject, KubeObject } from '../core/catalog.ts';
 import { isWaived, type Notice, noticeOf } from './notice.ts';
 import { isFields } from './is-fields.ts';
 

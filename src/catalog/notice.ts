@@ -1,4 +1,4 @@
-import type { Announcement } from '../core/announcement.ts';
+import type { Announcement } from '../core/catalog.ts';
 
 /** A model leaves the catalog with 14 days' notice (docs/reference/api.md §9). */
 const noticeMs = 14 * 24 * 60 * 60 * 1000;

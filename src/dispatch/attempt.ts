@@ -1,5 +1,5 @@
 import type { Route } from '../core/catalog.ts';
-import type { Clock, Disarm } from '../core/clock.ts';
+import type { Clock, CancelTimer } from '../core/clock.ts';
 import type { AnswerEvent, EngineErrorReading, Fault, ResponseReader } from '../core/event.ts';
 import type { Upstream, UpstreamCall, UpstreamStream } from '../core/upstream.ts';
 
@@ -61,7 +61,7 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
   let over = false;
   let paused = false;
   let lastPayload = clock.elapsed();
-  let disarm: Disarm = () => undefined;
+  let disarm: CancelTimer = () => undefined;
   let stream = notYet;
   /** Called with each piece of an error's body, and without one when there is no more. */
   let errorBody: ((bytes?: Uint8Array) => void) | undefined;

@@ -1,6 +1,6 @@
 import type { Resume, Round } from '../core/capability.ts';
 import type { PlannedRoute } from '../core/plan.ts';
-import type { PreparedRequest } from '../core/prepared.ts';
+import type { PreparedRequest } from '../core/prompt.ts';
 import type { UpstreamCall } from '../core/upstream.ts';
 
 interface CallOptions {

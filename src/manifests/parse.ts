@@ -1,6 +1,6 @@
 import { type Document, LineCounter, parseDocument } from 'yaml';
 import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
-import { fieldPath } from '../core/field-path.ts';
+import { fieldPath } from '../core/failure.ts';
 import { boundPassedBy, boundPassedByValue } from './document-bounds.ts';
 import { lineIn, type LineTable, lineTableOf } from './line-table.ts';
 import { pathAt, startOf, unresolvedAlias } from './place.ts';

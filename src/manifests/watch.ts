@@ -1,4 +1,4 @@
-import type { Clock, Disarm } from '../core/clock.ts';
+import type { Clock, CancelTimer } from '../core/clock.ts';
 import { watchFolders } from './folder-watch.ts';
 import type { ParseManifest } from './parse.ts';
 import { type KnownFiles, type Manifests, readFolder } from './read.ts';
@@ -39,7 +39,7 @@ export function watchManifests(options: WatchOptions): ManifestWatch {
   let last: Manifests | undefined;
   let phase: 'idle' | 'reading' | 'reading-stale' | 'closed' = 'idle';
   let firstEventAt: number | undefined;
-  let disarm: Disarm = () => undefined;
+  let disarm: CancelTimer = () => undefined;
   let running = Promise.resolve();
   const folders = watchFolders(dir, noticed);
 

@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
-import { messageOf } from '../core/message-of.ts';
+import { messageOf } from '../core/failure.ts';
 import { pause, systemClock } from './clock.ts';
 import { signalGroup } from './child.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock, Disarm } from '../core/clock.ts';
+import type { Clock, CancelTimer } from '../core/clock.ts';
 
 export interface WatchdogOptions {
   /** Asks the program once. Resolves to whether it answered; may take its time, or never resolve. Never rejects. */
@@ -21,12 +21,12 @@ const periodMs = 1_000;
  * was meant to be: a machine that was suspended, or is so busy that this process comes late too, does not count against
  * the program.
  */
-export function watchAnswers({ ask, isUp, silenceMs, onSilent, clock }: WatchdogOptions): Disarm {
+export function watchAnswers({ ask, isUp, silenceMs, onSilent, clock }: WatchdogOptions): CancelTimer {
   const stepMs = Math.min(periodMs, silenceMs / 4);
   let patienceMs = Math.max(startMs, silenceMs);
   let silentMs = 0;
   let isAsking = false;
-  let disarm: Disarm = () => undefined;
+  let disarm: CancelTimer = () => undefined;
 
   const askOnce = async (): Promise<void> => {
     isAsking = true;

@@ -6,9 +6,14 @@ import { Failure } from '../core/failure.ts';
 import type { Money } from '../core/money.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Message, Request } from '../core/request.ts';
-import type { SearchFinding, SearchProvider } from '../core/search-provider.ts';
-import { type Citing, writeSearchError, writeSources } from '../core/search-words.ts';
-import { type SearchSeal, type Source, webSearchName } from '../core/web-search.ts';
+import {
+  type SearchFinding,
+  type SearchProvider,
+  type SearchSeal,
+  type Source,
+  webSearchName,
+} from '../core/web-search.ts';
+import { type Citing, writeSearchError, writeSources } from '../dialects/search-words.ts';
 import type { Dispatch, DispatchEnd } from '../dispatch/run.ts';
 import { createCiter } from '../web-search/cite.ts';
 import { collectRound, type RoundSaid } from '../web-search/collect-round.ts';

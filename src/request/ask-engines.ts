@@ -6,7 +6,7 @@ import type { Dialect } from '../core/dialect.ts';
 import type { AnswerEvent } from '../core/event.ts';
 import type { Health } from '../core/health.ts';
 import type { Plan } from '../core/plan.ts';
-import type { PreparedRequest } from '../core/prepared.ts';
+import type { PreparedRequest } from '../core/prompt.ts';
 import type { StructureChecker } from '../core/structure.ts';
 import type { Telemetry } from '../core/telemetry.ts';
 import type { Upstream } from '../core/upstream.ts';

@@ -1,5 +1,5 @@
 import type { Feature } from '../core/capability.ts';
-import { contextOverflow } from '../core/context-overflow.ts';
+import { contextOverflow } from '../routing/context.ts';
 import { Failure } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Request } from '../core/request.ts';

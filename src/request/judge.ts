@@ -1,7 +1,7 @@
 import type { Route } from '../core/catalog.ts';
 import type { AnswerEvent } from '../core/event.ts';
 import type { Health, StructuralCapability } from '../core/health.ts';
-import { textDigest } from '../core/prefixes.ts';
+import { textDigest } from './prompt-digests.ts';
 import type { StructuralDefect, StructureChecker } from '../core/structure.ts';
 import { type StructuredAsk, structureOf, type StructureWatch } from '../dispatch/structure.ts';
 import type { StructureRetries } from '../dispatch/structure-retries.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Disarm } from '../core/clock.ts';
+import type { Clock, CancelTimer } from '../core/clock.ts';
 
 /** Speaks up whenever an answer has been silent for a while. */
 export interface KeepAlive {
@@ -15,7 +15,7 @@ export function keepAlive(options: {
 }): KeepAlive {
   const { clock, everyMs, speak } = options;
   let lastSent = clock.elapsed();
-  let disarm: Disarm = () => undefined;
+  let disarm: CancelTimer = () => undefined;
 
   function watch(delayMs: number): void {
     disarm = clock.after(delayMs, () => {

@@ -16,7 +16,7 @@ import { createUploads, uploadLimits, type UploadLimits } from '../admission/upl
 import { createSnapshots } from '../catalog/snapshots.ts';
 import type { Credential, Outcome } from '../core/account.ts';
 import type { Failure } from '../core/failure.ts';
-import type { PreparedRequest } from '../core/prepared.ts';
+import type { PreparedRequest } from '../core/prompt.ts';
 import { createPipeline } from './pipeline.ts';
 import { createAffinity } from '../routing/affinity.ts';
 import { neverSeen } from '../routing/standing.ts';
@@ -52,7 +52,7 @@ const wholeJson = JSON.stringify({
 const cost = 2_520_000n;
 
 const idleLoad = {
-  current: () => ({ eventLoopDelayMs: 0, memoryShare: 0, standingWaitMs: 0, queuedForMs: 0 }),
+  current: () => ({ eventLoopDelayMs: 0, memoryShare: 0, medianWaitMs: 0, queuedForMs: 0 }),
   ...{ arrived: () => undefined, shed: () => undefined, limits: overloadLimits(1024 ** 3) },
 };
 

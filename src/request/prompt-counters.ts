@@ -1,6 +1,5 @@
 import type { Model } from '../core/catalog.ts';
-import type { PreparedRequest, PromptCounting } from '../core/prepared.ts';
-import type { Tokenizers } from '../core/tokenizer.ts';
+import type { PreparedRequest, PromptCounting, Tokenizers } from '../core/prompt.ts';
 import type { TokenCounters } from '../metering/exact-meter.ts';
 
 export interface CountersOptions {

@@ -3,7 +3,7 @@ import type { RelayedEvent } from '../core/event.ts';
 import type { Exchange, Headers } from '../core/exchange.ts';
 import { Failure, type FailureCode } from '../core/failure.ts';
 import type { Request } from '../core/request.ts';
-import type { Bill } from '../core/usage.ts';
+import type { Bill } from '../core/money.ts';
 import { eventStreamType } from '../dialects/sse.ts';
 import { requestIdHeaders } from './request-id.ts';
 

@@ -2,8 +2,13 @@ import { promptShape } from '../../test/support/prompt-shape.ts';
 import { describe, expect, it } from 'vitest';
 import { modelOf } from '../../test/support/route-of.ts';
 import { noTokenizers } from '../../test/support/uncounted.ts';
-import { type PreparedRequest, type PromptCountAsk, promptCounting } from '../core/prepared.ts';
-import type { PromptCount, TokenizerBounds } from '../core/tokenizer.ts';
+import {
+  type PreparedRequest,
+  type PromptCount,
+  type PromptCountAsk,
+  promptCounting,
+  type TokenizerBounds,
+} from '../core/prompt.ts';
 import { checkContext } from './context.ts';
 
 const bounds: TokenizerBounds = {
@@ -85,7 +90,7 @@ describe('whether a prompt fits', () => {
     expect(judged.verdict).toBe(verdict);
     expect(judged.asks.map((ask) => ask.limit)).toEqual(limit === undefined ? [] : [limit]);
     for (const ask of judged.asks) {
-      expect(ask).toMatchObject({ want: 'verdict', tokenizerPath: 't', templateArguments: { enable_thinking: true } });
+      expect(ask).toMatchObject({ want: 'fit', tokenizerPath: 't', templateArguments: { enable_thinking: true } });
     }
   });
 });

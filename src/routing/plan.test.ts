@@ -2,7 +2,7 @@ import { promptShape } from '../../test/support/prompt-shape.ts';
 import { describe, expect, it } from 'vitest';
 import { modelOf, routeOf, snapshotOf } from '../../test/support/route-of.ts';
 import type { Model } from '../core/catalog.ts';
-import type { PreparedRequest } from '../core/prepared.ts';
+import type { PreparedRequest } from '../core/prompt.ts';
 import { capabilitiesOf } from '../engines/engines.ts';
 import { createAffinity } from './affinity.ts';
 import { makePlan } from './plan.ts';

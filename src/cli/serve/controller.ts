@@ -2,8 +2,8 @@
 import { judgeObjects, type ObjectJudgement } from '../../catalog/judge-objects.ts';
 import { laggardOf, type Notable, notableOf } from '../../catalog/notable.ts';
 import { noticeFinalizer } from '../../catalog/notice.ts';
-import type { Clock, Disarm } from '../../core/clock.ts';
-import type { KubeObject } from '../../core/kube-object.ts';
+import type { Clock, CancelTimer } from '../../core/clock.ts';
+import type { KubeObject } from '../../core/catalog.ts';
 import type { ReplicaView } from '../../core/replica.ts';
 import type { Judged } from './kube-catalog.ts';
 
@@ -51,7 +51,7 @@ export function startController(options: ControllerOptions): Controller {
   const overlays = new Map<string, Overlay>();
   /** Laggards that were told of, by their object and since when. */
   const toldLaggards = new Set<string>();
-  let disarm: Disarm = () => undefined;
+  let disarm: CancelTimer = () => undefined;
   let looking: Promise<void> | undefined;
   let isStale = false;
   let closed = false;

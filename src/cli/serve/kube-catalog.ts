@@ -1,11 +1,10 @@
 /** The catalog of a Kubernetes namespace: what its objects declare, as far as it is served, and the last of it on disk. */
-import { compile, type Compilation } from '../../catalog/compile.ts';
+import { type Compilation, compile } from '../../catalog/compile.ts';
 import { keepObjects } from '../../catalog/keep-objects.ts';
 import { noticeFor } from '../../catalog/model-notice.ts';
 import { isSameList, stayingAt } from '../../catalog/staying.ts';
-import type { CatalogObject, Snapshot } from '../../core/catalog.ts';
-import type { Clock, Disarm } from '../../core/clock.ts';
-import type { KubeObject } from '../../core/kube-object.ts';
+import type { CatalogObject, KubeObject, Snapshot } from '../../core/catalog.ts';
+import type { Clock, CancelTimer } from '../../core/clock.ts';
 import type { CatalogReading } from './follow-catalog.ts';
 
 /** Everything a catalog is made of at one moment. */
@@ -80,9 +79,9 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
   let served: CatalogReading | undefined;
   let isOpen = false;
   let lastCompilation: Compilation | undefined;
-  let disarmNotice: Disarm = () => undefined;
-  let disarmConfirm: Disarm = () => undefined;
-  let disarmSave: Disarm | undefined;
+  let disarmNotice: CancelTimer = () => undefined;
+  let disarmConfirm: CancelTimer = () => undefined;
+  let disarmSave: CancelTimer | undefined;
 
   const loaded = await kept.load();
   let keptObjects = loaded?.objects ?? [];

@@ -16,7 +16,7 @@ import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.
 import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import { createProblemLog } from '../../telemetry/ops/problem-log.ts';
-import { createStandingLog } from '../../telemetry/ops/standing-log.ts';
+import { createStoreLog } from '../../telemetry/ops/standing-log.ts';
 import { createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createProcessLoad } from '../../process/load.ts';
@@ -25,7 +25,7 @@ import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
 import { createTurnShare } from '../../process/turn-share.ts';
 import { newRequestId } from '../../process/new-request-id.ts';
-import { hashKey, looksLikeKey } from '../../store/new-key.ts';
+import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { openStore } from '../../store/open-store.ts';
 import { type FileCheck, startFileCheck } from '../../store/start-file-check.ts';
 import { startStructureChecker } from '../../structured-output/start-structure-checker.ts';
@@ -33,9 +33,14 @@ import { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
 import { openSeal } from '../../web-search/seal/open-seal.ts';
 import { openSearch } from '../../web-search/providers/open-search.ts';
 import { startPrepareWorker } from '../../process/prepare-in-worker.ts';
-import { nextOpening, openingStepMs } from '../../admission/edge-opening.ts';
-import { memoryShareToShed, overloadLimits, shedShare } from '../../admission/overload.ts';
-import { createShedWatch } from '../../admission/shed-watch.ts';
+import {
+  createShedWatch,
+  memoryShareToShed,
+  nextAdmitRatio,
+  admitRatioStepMs,
+  overloadLimits,
+  shedShare,
+} from '../../admission/overload.ts';
 import { createUploads, uploadLimits } from '../../admission/uploads.ts';
 import { blockMs, createAddressGate, tolerated, windowMs } from '../../admission/address-gate.ts';
 import type { Route, Snapshot } from '../../core/catalog.ts';
@@ -86,7 +91,7 @@ export async function startService(
     location,
     journal: join(settings.WEIR_DATA, 'journal'),
     tryLock,
-    onStanding: createStandingLog(log),
+    onStatus: createStoreLog(log),
     onStray: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
   });
   void store.lost.then(fatal);
@@ -100,8 +105,8 @@ export async function startService(
   const memoryBytes = memoryLimitBytes();
   const load = createProcessLoad({ memoryLimitBytes: memoryBytes, collectFromShare: memoryShareToShed });
   const valve = createEdgeValve({
-    ...{ admin: envoyAdmin, clock: systemClock, stepMs: openingStepMs },
-    next: (opening) => nextOpening(opening, load.current()),
+    ...{ admin: envoyAdmin, clock: systemClock, stepMs: admitRatioStepMs },
+    next: (opening) => nextAdmitRatio(opening, load.current()),
   });
   const buffers = createDownstreamBuffers({ admin: envoyAdmin, clock: systemClock });
   const programming = createProgramming({ clusterFile, admin: envoyAdmin });
@@ -150,7 +155,7 @@ export async function startService(
       replica?.changed();
     },
     listing: {
-      ...{ clock: systemClock, standing: measured.standing },
+      ...{ clock: systemClock, statusOf: measured.statusOf },
       ...(found === undefined ? {} : { searchPrice: settings.WEIR_WEB_SEARCH_PRICE }),
     },
     applyClusters: (clusters) => programming.apply(found === undefined ? clusters : [...clusters, found.cluster]),
@@ -183,7 +188,7 @@ export async function startService(
       ? {}
       : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() }) }),
     blockedAddresses: gate.blocked,
-    store: () => ({ ...store.standing(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
+    store: () => ({ ...store.status(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
     ...(source.ageMs === undefined
       ? {}
       : { catalogAgeMs: source.ageMs, isLeading: () => replica?.isLeading() === true }),
@@ -193,8 +198,8 @@ export async function startService(
     uploads: { arriving: () => uploads.arriving(), bytes: () => uploads.bytes() },
     edgeOpening: valve.opening,
     droppedLogRecords: output.dropped,
-    standings: () =>
-      [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.standing(model)]),
+    modelStatuses: () =>
+      [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.statusOf(model)]),
   });
   const uploads = createUploads({
     clock: systemClock,
@@ -261,7 +266,7 @@ export async function startService(
   });
   replica = source.join?.({
     ...{ programming, snapshot: catalog.snapshots.current, isServing: health.isServing },
-    isListed: (model) => measured.standing(model).listed,
+    isListed: (model) => measured.statusOf(model).listed,
   });
   const programmed = Promise.all([catalog.programmed, source.known]).then(() => catalog.idle());
   const first = await Promise.race([programmed.then(() => 'programmed' as const), stopped]);

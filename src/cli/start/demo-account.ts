@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import type { DatabaseLocation } from '../../store/database-location.ts';
 import { findCredentials } from '../../store/find-credentials.ts';
 import { createKey } from '../../store/keys.ts';
-import { hashKey } from '../../store/new-key.ts';
+import { hashKey } from '../../store/key-text.ts';
 import { openDatabase } from '../../store/open-database.ts';
 import { createWorkspace, creditWorkspace, listWorkspaces } from '../../store/workspaces.ts';
-import { parseUsd, type Money } from '../../core/money.ts';
+import { type Money, parseUsd } from '../../core/money.ts';
 
 const workspaceName = 'demo';
 const creditUsd = '10';

@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { createSecureContext } from 'node:tls';
-import { messageOf } from '../../core/message-of.ts';
+import { messageOf } from '../../core/failure.ts';
 import { envoyArguments } from '../../envoy/config/arguments.ts';
 import { renderBootstrap } from '../../envoy/config/bootstrap.ts';
 import { renderClusters } from '../../envoy/config/clusters.ts';

@@ -1,7 +1,7 @@
 import { Agent, fetch } from 'undici';
 import * as z from 'zod';
 import { pause, systemClock } from '../../process/clock.ts';
-import { messageOf } from '../../core/message-of.ts';
+import { messageOf } from '../../core/failure.ts';
 import { StartRefusal } from './refusal.ts';
 
 const list = z.object({ data: z.array(z.object({ id: z.string() })) });

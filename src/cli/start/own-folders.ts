@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { tryLock, type Lock } from '../../process/lock.ts';
+import { type Lock, tryLock } from '../../process/lock.ts';
 import { endLeftOvers, keepProcessRecord, notedPid, type ProcessRecord } from '../../process/process-record.ts';
 import { makeRunFolder, removeSockets } from '../../process/run-folder.ts';
-import { messageOf } from '../../core/message-of.ts';
+import { messageOf } from '../../core/failure.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** The folders of one running gateway, held by this process alone. */

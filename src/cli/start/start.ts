@@ -6,7 +6,7 @@ import { openFilesLimit } from '../../process/open-files-limit.ts';
 import { claimPort, type PortClaim } from '../../process/ports.ts';
 import { listenForStop, type StopSignals } from '../../process/stop-signals.ts';
 import { tieToThisProcess } from '../../process/tied-command.ts';
-import { messageOf } from '../../core/message-of.ts';
+import { messageOf } from '../../core/failure.ts';
 import { listModels, prepareCatalog } from './catalog-folder.ts';
 import { prepareDemoAccount } from './demo-account.ts';
 import { drainEdge } from './drain.ts';

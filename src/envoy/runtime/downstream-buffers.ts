@@ -1,7 +1,7 @@
-import type { Clock, Disarm } from '../../core/clock.ts';
-import type { Delivery } from '../../core/delivery.ts';
+import type { Clock, CancelTimer } from '../../core/clock.ts';
+import type { Delivery } from '../../core/exchange.ts';
 import type { EnvoyAdmin } from './admin.ts';
-import { applySample, hasRoom, isWatched, openWindow, type DeliveryWindow, type Sight } from './delivery-window.ts';
+import { applySample, type DeliveryWindow, hasRoom, isWatched, openWindow, type Sight } from './delivery-window.ts';
 import { createKernelTables, type KernelTables } from './kernel-queues.ts';
 
 /**
@@ -50,7 +50,7 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
   const { admin, clock, windowBytes = defaultWindowBytes } = options;
   const tables = createKernelTables();
   const watched = new Set<Tracked>();
-  let disarm: Disarm | undefined;
+  let disarm: CancelTimer | undefined;
   let everyMs = fastestSampleMs;
   let closed = false;
 

@@ -1,4 +1,4 @@
-import type { Clock, Disarm } from '../../core/clock.ts';
+import type { Clock, CancelTimer } from '../../core/clock.ts';
 import type { EnvoyAdmin } from './admin.ts';
 
 export interface EdgeValve {
@@ -29,7 +29,7 @@ export function createEdgeValve(options: EdgeValveOptions): EdgeValve {
   let told: number | undefined;
   let stepsSince = 0;
   let telling: Promise<void> | undefined;
-  let disarm: Disarm = clock.after(stepMs, step);
+  let disarm: CancelTimer = clock.after(stepMs, step);
 
   function tell(percent: number): Promise<void> {
     return admin

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { dayStart, periodStart } from './budget-period.ts';
+import { dayStart, periodStart } from '../store/budget-period.ts';
 
 const at = (text: string): number => Date.parse(text);
 

@@ -1,5 +1,6 @@
-import type { SystemMessages } from './capability.ts';
-import type { Message, Tool } from './request.ts';
+import type { MessageForm, RequestTarget, SystemMessages } from './capability.ts';
+import type { Message, Request, Tool } from './request.ts';
+import type { Model } from './catalog.ts';
 
 /** What of a request becomes its prompt. */
 export interface Prompt {
@@ -14,7 +15,7 @@ export interface PromptCountOptions {
    * `verdict` stops as soon as it is certain whether the prompt is within `limit`; `count` counts to the end unless it is
    * over the limit.
    */
-  readonly want: 'verdict' | 'count';
+  readonly want: 'fit' | 'count';
   /** Most tokens that would still be accepted. */
   readonly limit: number;
   /** Tokens an image adds to what the template writes for it. */
@@ -24,7 +25,7 @@ export interface PromptCountOptions {
 /** How many tokens a prompt has, as far as it was worth finding out. */
 export type PromptCount =
   | { readonly kind: 'counted'; readonly tokens: number }
-  /** Not over the limit. Only when a verdict was wanted. */
+  /** Not over the limit. Only when `fit` was wanted. */
   | { readonly kind: 'within'; readonly atMost: number }
   /** Over the limit. */
   | { readonly kind: 'over'; readonly atLeast: number }
@@ -136,4 +137,39 @@ export function mostTokens(
  */
 export function fewestTokens(textBytes: number, longestTokenBytes: number): number {
   return Math.ceil(textBytes / longestTokenBytes);
+}
+
+/** What a prompt is counted with: a model's tokenizer, and what its template is told. */
+export interface PromptCounting extends Pick<PromptCountOptions, 'tokensPerImage'> {
+  /** Folder under the tokenizer root. */
+  readonly tokenizerPath: string;
+  readonly templateArguments: Readonly<Record<string, unknown>>;
+  /** How the conversation is put; absent: as it was sent. */
+  readonly form: MessageForm | undefined;
+}
+
+/** How a prompt is to be counted, and how far. */
+export interface PromptCountAsk extends PromptCounting, PromptCountOptions {}
+
+/** What a model's prompts are counted with; undefined when it has no tokenizer. */
+export function promptCounting(
+  { tokenizer }: Pick<Model, 'tokenizer'>,
+  { templateArguments, form }: Pick<PromptCounting, 'templateArguments' | 'form'>,
+): PromptCounting | undefined {
+  if (tokenizer === undefined) return undefined;
+  const { path: tokenizerPath, tokensPerImage } = tokenizer;
+  return { tokenizerPath, templateArguments, form, ...(tokensPerImage === undefined ? {} : { tokensPerImage }) };
+}
+
+/** A request that has been read and checked. Its messages may be held elsewhere, in a worker, when they are large. */
+export interface PreparedRequest {
+  /** All but the messages. */
+  readonly request: Omit<Request, 'messages'>;
+  readonly shape: PromptShape;
+  /** The body as an engine wants it. */
+  readonly bodyFor: (target: RequestTarget) => string | Promise<Uint8Array>;
+  /** Counts the prompt, where its messages are. What cannot be counted is `unknown`. */
+  readonly countPrompt: (ask: PromptCountAsk) => Promise<PromptCount>;
+  /** Lets go of what is held. Call once, when no further body will be asked for. */
+  readonly release: () => void;
 }

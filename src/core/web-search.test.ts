@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isSite, pageFilter } from './search-domains.ts';
+import { isSite, pageFilter } from './web-search.ts';
 
 describe('a site', () => {
   it.each([

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { costOf } from './usage.ts';
+import { costOf } from './money.ts';
 
 const tokens = fc.nat(2_000_000_000);
 const price = fc.bigInt(0n, 10n ** 12n);

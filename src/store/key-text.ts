@@ -1,13 +1,14 @@
+import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
  * The text of a key: `sk-weir-`, 43 base62 digits of 256 random bits, 6 base62 digits of their CRC-32.
- * The checksum lets a mistyped key be refused without a look-up, and the fixed shape
- * `sk-weir-[0-9A-Za-z]{49}` lets secret scanners find a leaked one.
+ * With the checksum a mistyped key is refused without a look-up, and by the fixed shape
+ * `sk-weir-[0-9A-Za-z]{49}` secret scanners find a leaked one.
  */
 const prefix = 'sk-weir-';
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const randomBytes = 32;
+const keyBytes = 32;
 const bodyWidth = 43; // 62^43 is just above 2^256
 const checksumWidth = 6; // 62^6 is above 2^32
 const checksumStart = prefix.length + bodyWidth;
@@ -18,7 +19,7 @@ for (let value = 0; value < digits.length; value += 1) digitValues[digits.charCo
 
 /** Writes 32 random bytes as the text of a key; throws a RangeError on any other length. */
 export function keyText(random: Uint8Array): string {
-  if (random.length !== randomBytes) throw new RangeError(`A key is made of ${randomBytes} random bytes.`);
+  if (random.length !== keyBytes) throw new RangeError(`A key is made of ${keyBytes} random bytes.`);
   const bits = random.reduce((total, byte) => (total << 8n) | BigInt(byte), 0n);
   const body = base62(bits, bodyWidth);
   return `${prefix}${body}${base62(BigInt(crc32(body)), checksumWidth)}`;
@@ -47,4 +48,18 @@ function base62(value: bigint, width: number): string {
     rest /= 62n;
   }
   return text;
+}
+
+/** Makes a key. The text is shown to its owner once; only the hash is ever stored. */
+export function newKey(): { readonly text: string; readonly hash: string } {
+  const text = keyText(randomBytes(keyBytes));
+  return { text, hash: hashKey(text) };
+}
+
+/**
+ * The SHA-256, in lowercase hex, by which a key is stored and found. A fast hash is enough:
+ * the text carries 256 random bits, so there is nothing to guess.
+ */
+export function hashKey(text: string): string {
+  return hash('sha256', text, 'hex');
 }

@@ -1,4 +1,4 @@
-import type { BudgetPeriod } from './account.ts';
+import type { BudgetPeriod } from '../core/account.ts';
 
 const dayMs = 86_400_000;
 /** The Unix epoch was a Thursday; weeks begin on Monday. */

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { keyText, looksLikeKey } from './key-text.ts';
+import { hashKey, keyText, looksLikeKey, newKey } from './key-text.ts';
 
 const randomBytes = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const printable = fc.integer({ min: 0, max: 0x24f }).map((code) => String.fromCodePoint(code));
@@ -83,5 +83,25 @@ describe('looksLikeKey', () => {
   it('refuses any other text', () => {
     fc.assert(fc.property(fc.string(), (text) => !looksLikeKey(text)));
     fc.assert(fc.property(fc.string({ minLength: 49, maxLength: 49 }), (text) => !looksLikeKey(`sk-weir-${text}`)));
+  });
+});
+
+describe('newKey', () => {
+  it('never makes the same key twice, and every one holds its checksum', () => {
+    const texts = Array.from({ length: 500 }, () => newKey().text);
+    expect(new Set(texts).size).toBe(texts.length);
+    expect(texts.every(looksLikeKey)).toBe(true);
+  });
+
+  it('gives the hash by which the key is found', () => {
+    const { text, hash } = newKey();
+    expect(hashKey(text)).toBe(hash);
+    expect(hash).toMatch(/^[0-9a-f]{64}$/);
+  });
+});
+
+describe('hashKey', () => {
+  it('is SHA-256', () => {
+    expect(hashKey('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
   });
 });

@@ -1,5 +1,5 @@
-import type { Tool } from './request.ts';
-import { type SearchError, type Source, type WebSearchAsk, webSearchName } from './web-search.ts';
+import type { Tool } from '../core/request.ts';
+import { type SearchError, type Source, type WebSearchAsk, webSearchName } from '../core/web-search.ts';
 
 /** How a model is to point at sources; `none` where its answer has to be JSON, in which a mark would be part of a value. */
 export type Citing = 'marks' | 'none';

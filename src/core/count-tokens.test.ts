@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { estimatePromptText, estimateTokens } from './estimate-tokens.ts';
-import type { Prompt } from './tokenizer.ts';
+import { estimatePromptText, estimateTokens } from './count-tokens.ts';
+import type { Prompt } from './prompt.ts';
 
 /** Prompts of every kind, each with what three tokenizers count. */
 const counted = (
