@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { nodeFlags } from './node-flags.ts';
+import { nodeFlags } from './launch-service.ts';
 
 it('the chart starts the service with the same flags', () => {
   const template = readFileSync(new URL('../../../charts/weir/templates/_pod.tpl', import.meta.url), 'utf8');

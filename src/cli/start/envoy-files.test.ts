@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { localAddressOf, readEdgeSettings } from './edge-settings.ts';
+import { localAddressOf, readEdgeSettings } from './envoy-files.ts';
 
 const read = (env: Readonly<Record<string, string>>, openFiles: number | undefined = 1_048_576) =>
   readEdgeSettings(env, { defaultHost: '127.0.0.1', openFiles });

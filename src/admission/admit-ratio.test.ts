@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nextOpening, openingStepMs } from './edge-opening.ts';
+import { nextAdmitRatio, admitStepMs } from './admit-ratio.ts';
 
 const standing = (waitMs: number) => ({ standingWaitMs: waitMs, queuedForMs: 5_000 });
 
@@ -13,15 +13,15 @@ describe('the share that Envoy lets through', () => {
     ['rises without a queue', 0.5, 0, 0.53],
     ['rises more slowly near the aim', 0.5, 320, 0.506],
     ['is never more than all', 0.99, 0, 1],
-  ])('%s', (_, opening, waitMs, expected) => {
-    expect(nextOpening(opening, standing(waitMs))).toBeCloseTo(expected, 10);
+  ])('%s', (_, admitRatio, waitMs, expected) => {
+    expect(nextAdmitRatio(admitRatio, standing(waitMs))).toBeCloseTo(expected, 10);
   });
 });
 
 it('does not fall for a burst, and once it has fallen it follows the newest requests', () => {
   const burst = { standingWaitMs: 9_000, queuedForMs: 1_900 };
-  expect(nextOpening(1, burst)).toBe(1);
-  expect(nextOpening(0.8, burst)).toBeCloseTo(0.6, 10);
+  expect(nextAdmitRatio(1, burst)).toBe(1);
+  expect(nextAdmitRatio(0.8, burst)).toBeCloseTo(0.6, 10);
 });
 
 /**
@@ -29,21 +29,21 @@ it('does not fall for a burst, and once it has fallen it follows the newest requ
  * sixth of a request, and what is said at one step acts at the one after the next.
  */
 function simulate(offered: number, capacity: number, seconds: number) {
-  const steps: { readonly opening: number; readonly waitMs: number }[] = [];
-  const offeredNow = (offered * openingStepMs) / 1000;
+  const steps: { readonly admitRatio: number; readonly waitMs: number }[] = [];
+  const offeredNow = (offered * admitStepMs) / 1000;
   let queued = 0;
-  let opening = 1;
+  let admitRatio = 1;
   let acting: readonly number[] = [1, 1];
   let queuedForMs = 0;
-  for (let at = 0; at < (seconds * 1000) / openingStepMs; at += 1) {
+  for (let at = 0; at < (seconds * 1000) / admitStepMs; at += 1) {
     const [open = 1, ...later] = acting;
-    const free = (capacity * openingStepMs) / 1000 - (offeredNow * (1 - open)) / 6;
+    const free = (capacity * admitStepMs) / 1000 - (offeredNow * (1 - open)) / 6;
     queued = Math.max(0, queued + offeredNow * open - free);
     const waitMs = (queued / capacity) * 1000;
-    queuedForMs = Math.max(0, queuedForMs + (waitMs > 400 ? 1 : -2) * openingStepMs);
-    opening = nextOpening(opening, { standingWaitMs: waitMs, queuedForMs });
-    acting = [...later, opening];
-    steps.push({ opening, waitMs });
+    queuedForMs = Math.max(0, queuedForMs + (waitMs > 400 ? 1 : -2) * admitStepMs);
+    admitRatio = nextAdmitRatio(admitRatio, { standingWaitMs: waitMs, queuedForMs });
+    acting = [...later, admitRatio];
+    steps.push({ admitRatio, waitMs });
   }
   return steps;
 }
@@ -57,17 +57,17 @@ describe('under three times the load', () => {
 
   it('keeps three quarters of what can be served in use', () => {
     // With 600 served a second the other 2,400 cost as much as 400: more cannot be.
-    const served = settled.reduce((sum, { opening }) => sum + opening * 3_000, 0) / settled.length;
+    const served = settled.reduce((sum, { admitRatio }) => sum + admitRatio * 3_000, 0) / settled.length;
     expect(served).toBeGreaterThan(450);
   });
 
   it('is open again within six seconds after it', () => {
-    let opening = settled.at(-1)?.opening ?? 0;
-    for (let at = 0; at < 6_000 / openingStepMs; at += 1) opening = nextOpening(opening, standing(0));
-    expect(opening).toBe(1);
+    let admitRatio = settled.at(-1)?.admitRatio ?? 0;
+    for (let at = 0; at < 6_000 / admitStepMs; at += 1) admitRatio = nextAdmitRatio(admitRatio, standing(0));
+    expect(admitRatio).toBe(1);
   });
 });
 
 it('never closes under a load that can be carried', () => {
-  expect(simulate(900, 1_000, 30).every(({ opening }) => opening === 1)).toBe(true);
+  expect(simulate(900, 1_000, 30).every(({ admitRatio }) => admitRatio === 1)).toBe(true);
 });

@@ -1,19 +1,19 @@
 import { beforeEach, expect, it } from 'vitest';
 import { createFakeClock, type FakeClock } from '../../../test/support/fake-clock.ts';
-import { createEdgeValve, type EdgeValve } from './edge-valve.ts';
+import { createLoadShedder, type LoadShedder } from './load-shedder.ts';
 
 let clock: FakeClock;
 let told: Readonly<Record<string, number>>[];
 let wanted: number;
 let away: boolean;
-let valve: EdgeValve;
+let shedder: LoadShedder;
 
 beforeEach(() => {
   clock = createFakeClock();
   told = [];
   wanted = 1;
   away = false;
-  valve = createEdgeValve({
+  shedder = createLoadShedder({
     admin: {
       setRuntime: (values) => {
         if (away) return Promise.reject(new Error('away'));
@@ -38,13 +38,13 @@ async function pass(steps: number): Promise<void> {
   }
 }
 
-it('begins by opening Envoy, whatever was before, and says no more while nothing changes', async () => {
+it('begins with everything admitted, whatever was before, and repeats nothing while nothing changes', async () => {
   await pass(20);
   expect(told).toEqual([open]);
-  expect(valve.opening()).toBe(1);
+  expect(shedder.admitRatio()).toBe(1);
 });
 
-it('tells each change, in percent', async () => {
+it('sets each change, in percent', async () => {
   await pass(1);
   wanted = 0.75;
   await pass(1);
@@ -55,13 +55,13 @@ it('tells each change, in percent', async () => {
   expect(told).toEqual([open, shedding(25), shedding(67), open]);
 });
 
-it('tells it again every second while it sheds, for an Envoy that was started anew', async () => {
+it('repeats the setting every second while it sheds, for an Envoy that was restarted', async () => {
   wanted = 0.5;
   await pass(25);
   expect(told).toEqual([shedding(50), shedding(50), shedding(50)]);
 });
 
-it('tells an Envoy that was away when it is back', async () => {
+it('sets it in an Envoy that was away once it is back', async () => {
   wanted = 0.5;
   away = true;
   await pass(5);
@@ -70,10 +70,10 @@ it('tells an Envoy that was away when it is back', async () => {
   expect(told).toEqual([shedding(50)]);
 });
 
-it('opens Envoy when it is closed, and leaves no timer', async () => {
+it('has Envoy admit everything when it is closed, and leaves no timer', async () => {
   wanted = 0.5;
   await pass(1);
-  await valve.close();
+  await shedder.close();
   expect(told).toEqual([shedding(50), open]);
   expect(clock.armed()).toBe(0);
 });
@@ -81,6 +81,6 @@ it('opens Envoy when it is closed, and leaves no timer', async () => {
 it('closes without an Envoy, too', async () => {
   away = true;
   await pass(1);
-  await valve.close();
+  await shedder.close();
   expect(clock.armed()).toBe(0);
 });

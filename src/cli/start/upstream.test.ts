@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { contextLengthOf, guessEngine, readModelList } from './upstream-list.ts';
+import { contextLengthOf, guessEngine, readModelList } from './upstream.ts';
 
 const lists = {
   llamacpp: {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { catalogIdOf } from './model-id.ts';
+import { catalogIdOf } from './upstream-manifests.ts';
 
 test.each([
   ['Qwen/Qwen3-8B', 'qwen/qwen3-8b'],
