@@ -13,8 +13,7 @@ import type { PromptCountAsk } from './core/prepared.ts';
 import type { PrepareReply, PrepareTask } from './core/prepare-task.ts';
 import type { Request } from './core/request.ts';
 import type { PromptCount } from './core/tokenizer.ts';
-import { handedOver } from './request/hand-over.ts';
-import { promptOf, readBody, writeBody } from './request/prepare.ts';
+import { handedOver, promptOf, readBody, writeBody } from './request/prepare.ts';
 import type { SealFiles } from './cli/serve/seal-files.ts';
 
 /** Most time one count may take, milliseconds. */
