@@ -169,7 +169,7 @@ function isAddress(host: string): boolean {
 export const serviceCluster = 'weir-service';
 
 /** More than a machine can hold: the limits that matter are the service's own and the overload manager's. */
-export const unlimited = 1_000_000;
+const unlimited = 1_000_000;
 
 /** The ext_proc service behind its Unix socket. */
 export function extprocCluster(extprocSocket: string): JsonObject {

@@ -268,7 +268,7 @@ export function renderEdgeCertificate({ certificateFile, keyFile }: EdgeCertific
 }
 
 /** The edge's transport socket: TLS 1.2 or newer, HTTP/2 and HTTP/1.1 by ALPN. */
-export function edgeTls(edgeCertificateFile: string): JsonObject {
+function edgeTls(edgeCertificateFile: string): JsonObject {
   return extension('envoy.transport_sockets.tls', 'envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext', {
     common_tls_context: {
       alpn_protocols: ['h2', 'http/1.1'],

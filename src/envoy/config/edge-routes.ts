@@ -52,7 +52,7 @@ const localRateLimit = 'envoy.extensions.filters.http.local_ratelimit.v3.LocalRa
 
 /** Names in the filter chain. Routes refer to them, so each limit is a filter of its own. */
 const floodFilter = 'weir.flood';
-export const modelsFilter = 'weir.models';
+const modelsFilter = 'weir.models';
 
 /**
  * Addresses remembered at once, about 400 bytes each. An address that is pushed out starts again with a full bucket, so there
@@ -74,7 +74,7 @@ export function modelsLimitFilter(): JsonObject {
 }
 
 /** The per-route part of the limit of `GET /v1/models` (docs/reference/api.md §8). */
-export function modelsLimit(limit: { readonly perMinute: number; readonly burst: number }): JsonObject {
+function modelsLimit(limit: { readonly perMinute: number; readonly burst: number }): JsonObject {
   const divisor = greatestCommonDivisor(limit.perMinute, 60);
   return typed(localRateLimit, {
     ...bucketPerAddress('models', {
