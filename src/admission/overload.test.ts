@@ -4,7 +4,7 @@ import {
   checkLoad,
   createShedWatch,
   nextAdmitRatio,
-  admitRatioStepMs,
+  admitStepMs,
   overloadLimits,
   shedShare,
   type ShedWatch,
@@ -155,17 +155,17 @@ it('does not fall for a burst, and once it has fallen it follows the newest requ
  */
 function simulate(offered: number, capacity: number, seconds: number) {
   const steps: { readonly ratio: number; readonly waitMs: number }[] = [];
-  const offeredNow = (offered * admitRatioStepMs) / 1000;
+  const offeredNow = (offered * admitStepMs) / 1000;
   let queued = 0;
   let ratio = 1;
   let acting: readonly number[] = [1, 1];
   let queuedForMs = 0;
-  for (let at = 0; at < (seconds * 1000) / admitRatioStepMs; at += 1) {
+  for (let at = 0; at < (seconds * 1000) / admitStepMs; at += 1) {
     const [open = 1, ...later] = acting;
-    const free = (capacity * admitRatioStepMs) / 1000 - (offeredNow * (1 - open)) / 6;
+    const free = (capacity * admitStepMs) / 1000 - (offeredNow * (1 - open)) / 6;
     queued = Math.max(0, queued + offeredNow * open - free);
     const waitMs = (queued / capacity) * 1000;
-    queuedForMs = Math.max(0, queuedForMs + (waitMs > 400 ? 1 : -2) * admitRatioStepMs);
+    queuedForMs = Math.max(0, queuedForMs + (waitMs > 400 ? 1 : -2) * admitStepMs);
     ratio = nextAdmitRatio(ratio, { medianWaitMs: waitMs, queuedForMs });
     acting = [...later, ratio];
     steps.push({ ratio, waitMs });
@@ -188,7 +188,7 @@ describe('under three times the load', () => {
 
   it('is open again within six seconds after it', () => {
     let ratio = settled.at(-1)?.ratio ?? 0;
-    for (let at = 0; at < 6_000 / admitRatioStepMs; at += 1) ratio = nextAdmitRatio(ratio, loadWith(0));
+    for (let at = 0; at < 6_000 / admitStepMs; at += 1) ratio = nextAdmitRatio(ratio, loadWith(0));
     expect(ratio).toBe(1);
   });
 });

@@ -140,7 +140,7 @@ const fastestFall = 0.25;
 const smallestRatio = 0.05;
 
 /** How often a step is due. Envoy acts on each step in the middle of the next one. */
-export const admitRatioStepMs = 100;
+export const admitStepMs = 100;
 
 /**
  * The share of new requests that Envoy's load shedder admits from now on, given the share until now. Envoy has to shed a

@@ -13,7 +13,7 @@ export interface Clock {
 /** Resolves after the delay, or as soon as the signal is aborted. Never rejects. */
 export function waitFor(
   delayMs: number,
-  { clock, signal }: { readonly clock: Pick<Clock, 'after'>; readonly signal?: AbortSignal },
+  { clock, signal }: { readonly clock: Pick<Clock, 'after'>; readonly signal?: AbortSignal | undefined },
 ): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) {

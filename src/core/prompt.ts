@@ -12,7 +12,7 @@ export interface Prompt {
 
 export interface PromptCountOptions {
   /**
-   * `verdict` stops as soon as it is certain whether the prompt is within `limit`; `count` counts to the end unless it is
+   * `fit` stops as soon as it is certain whether the prompt is within `limit`; `count` counts to the end unless it is
    * over the limit.
    */
   readonly want: 'fit' | 'count';
