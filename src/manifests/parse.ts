@@ -1,10 +1,7 @@
-import { type Document, LineCounter, parseDocument } from 'yaml';
+import { type Document, type ErrorCode, Lexer, LineCounter, parseDocument } from 'yaml';
 import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
 import { fieldPath } from '../core/field-path.ts';
-import { boundPassedBy, boundPassedByValue } from './document-bounds.ts';
-import { lineIn, type LineTable, lineTableOf } from './line-table.ts';
-import { pathAt, startOf, unresolvedAlias } from './place.ts';
-import { yamlFaults } from './yaml-fault.ts';
+import { lineIn, type LineTable, lineTableOf, pathAt, startOf, unresolvedAlias } from './lines.ts';
 
 /** One document of a file, to be parsed by itself. */
 export interface Piece {
@@ -130,3 +127,77 @@ function parsedOf({ where, document, lineAt }: Parsed & { readonly where: string
     return broken(start, 'expected fewer aliases');
   }
 }
+
+/** Deepest nesting of a document. What the catalog's kinds need is a fifth of it. */
+const maxDepth = 64;
+/** Most values of a document, those that aliases stand for included: a Model of 64 full routes has a quarter of it. */
+const maxValues = 10_000;
+/**
+ * Most lexemes of a document, line ends and comments included. The package takes 10 µs for each, and with nesting the square
+ * of it: 100 KB of `[` took 1.4 s, a group of 25,000 fields 16 s.
+ */
+const maxLexemes = 40_000;
+
+/** Says why a document is not to be parsed, in a time bounded by its limits; undefined when it may be. */
+function boundPassedBy(text: string): string | undefined {
+  let lexemes = 0;
+  let brackets = 0;
+  /** Begun on this line outside of brackets: `- - - a` nests without any indentation. */
+  let onLine = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    lexemes += 1;
+    if (lexemes > maxLexemes) return `expected at most ${maxLexemes} words, marks and lines in a document`;
+    const first = lexeme.charAt(0);
+    if (first === '[' || first === '{') brackets += 1;
+    else if (first === ']' || first === '}') brackets = Math.max(0, brackets - 1);
+    else if (first === '\n') onLine = 0;
+    else if (brackets === 0 && (first === '-' || first === '?' || first === ':')) onLine += 1;
+    if (brackets > maxDepth || onLine > maxDepth) return `expected less nesting: at most ${maxDepth} levels`;
+  }
+  return undefined;
+}
+
+/** Says why a value is not to be handed on: an alias stands for all that its anchor holds, so a small text may hold much. */
+function boundPassedByValue(value: unknown): string | undefined {
+  let values = 0;
+  const isDeeper = (inner: unknown, depth: number): boolean => {
+    values += 1;
+    if (depth > maxDepth || values > maxValues) return true;
+    if (typeof inner !== 'object' || inner === null) return false;
+    return Object.values(inner).some((each) => isDeeper(each, depth + 1));
+  };
+  if (!isDeeper(value, 0)) return undefined;
+  return values > maxValues
+    ? `expected at most ${maxValues} values in a document`
+    : `expected less nesting: at most ${maxDepth} levels`;
+}
+
+/**
+ * What each syntax error of the `yaml` package means, without the text it was found in: the package's own messages
+ * quote the file, and the file may hold a Secret.
+ */
+const yamlFaults: Readonly<Record<ErrorCode, string>> = {
+  ALIAS_PROPS: 'expected no anchor or tag on an alias',
+  BAD_ALIAS: 'expected an alias of an anchor that stands before it',
+  BAD_COLLECTION_TYPE: 'expected a tag that fits the kind of value',
+  BAD_DIRECTIVE: 'expected a known %-directive',
+  BAD_DQ_ESCAPE: 'expected a valid escape in double quotes',
+  BAD_INDENT: 'expected other indentation, or a closing bracket',
+  BAD_PROP_ORDER: 'expected anchor and tag before the value',
+  BAD_SCALAR_START: 'expected quotes around text that begins like this',
+  BLOCK_AS_IMPLICIT_KEY: 'expected one "key: value" on a line',
+  BLOCK_IN_FLOW: 'expected no block inside [ ] or { }',
+  DUPLICATE_KEY: 'expected each field once',
+  IMPOSSIBLE: 'expected valid YAML',
+  KEY_OVER_1024_CHARS: 'expected a field name below 1024 characters',
+  MISSING_CHAR: 'expected a missing ":", comma, quote, bracket or space',
+  MULTILINE_IMPLICIT_KEY: 'expected a field name on one line',
+  MULTIPLE_ANCHORS: 'expected one anchor at most',
+  MULTIPLE_DOCS: 'expected one document',
+  MULTIPLE_TAGS: 'expected one tag at most',
+  NON_STRING_KEY: 'expected text as the name of a field',
+  RESOURCE_EXHAUSTION: 'expected less nesting',
+  TAB_AS_INDENT: 'expected spaces for indentation, not tabs',
+  TAG_RESOLVE_FAILED: 'expected no tag of its own, or a value that fits it',
+  UNEXPECTED_TOKEN: 'expected valid YAML, something does not belong here',
+};
