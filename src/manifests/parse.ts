@@ -3,40 +3,6 @@ import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
 import { fieldPath } from '../core/field-path.ts';
 import { lineIn, type LineTable, lineTableOf, pathAt, startOf, unresolvedAlias } from './lines.ts';
 
-/** One document of a file, to be parsed by itself. */
-export interface Piece {
-  readonly text: string;
-  /** Its place in the file, from 1; documents that hold nothing count too. */
-  readonly number: number;
-  /** Lines of the file before it. */
-  readonly linesBefore: number;
-}
-
-/**
- * Cuts a file into its documents at the `---` lines, which YAML allows nowhere else at the start of a line (YAML 1.2.2
- * §9.1.2): what is wrong with one of them is wrong with no other. Directives belong to the document that follows. Documents of blank lines and comments are left out.
- */
-function splitDocuments(text: string): readonly Piece[] {
-  const marks = [...text.matchAll(/^(?:%.*\r?\n)*---(?=\s|$)/gm)].map(({ index }) => index);
-  // What stands before the first mark is a document only when it holds something, even if it is just a bad line.
-  const starts = isBlank(text.slice(0, marks[0])) ? marks : [0, ...marks];
-  let linesBefore = countLines(text.slice(0, starts[0] ?? 0));
-  const pieces = starts.map((start, index): Piece => {
-    const piece = { text: text.slice(start, starts[index + 1]), number: index + 1, linesBefore };
-    linesBefore += countLines(piece.text);
-    return piece;
-  });
-  return pieces.filter((piece) => !isBlank(piece.text.replace(/^---[^\S\n]*/, '')));
-}
-
-function isBlank(text: string): boolean {
-  return text.split('\n').every((line) => /^\s*(#.*)?$/.test(line));
-}
-
-function countLines(text: string): number {
-  return text.split('\n').length - 1;
-}
-
 /** What one document of a file turned out to be. */
 export type ManifestEntry =
   | { readonly kind: 'object'; readonly object: CatalogObject }
@@ -53,6 +19,11 @@ export type ParseManifest = (file: string, text: string) => Promise<readonly Man
 const maxDocumentCharacters = 256 * 1024;
 /** Each document may bring a problem, and each problem is reported. */
 const maxDocuments = 2_000;
+
+/** Parses here and now, for as long as it takes: for commands, which keep nobody waiting. */
+export function parseManifest(file: string, text: string): readonly ManifestEntry[] {
+  return parseDocuments(file, text).map(entryOf).toArray();
+}
 
 /**
  * Reads the text of one file, document by document: YAML, or JSON, which is YAML. Never throws; a document with a
@@ -75,11 +46,6 @@ export function entryOf(parsed: ParsedDocument): ManifestEntry {
   if (parsed.kind === 'broken') return parsed;
   const { where, value, lines } = parsed;
   return { kind: 'object', object: { where, value, lineOf: (path) => lineIn(lines, path) } };
-}
-
-/** Parses here and now, for as long as it takes: for commands, which keep nobody waiting. */
-export function parseManifest(file: string, text: string): readonly ManifestEntry[] {
-  return parseDocuments(file, text).map(entryOf).toArray();
 }
 
 function parsePiece(piece: Piece, where: string): ParsedDocument {
@@ -126,6 +92,40 @@ function parsedOf({ where, document, lineAt }: Parsed & { readonly where: string
   } catch {
     return broken(start, 'expected fewer aliases');
   }
+}
+
+/** One document of a file, to be parsed by itself. */
+export interface Piece {
+  readonly text: string;
+  /** Its place in the file, from 1; documents that hold nothing count too. */
+  readonly number: number;
+  /** Lines of the file before it. */
+  readonly linesBefore: number;
+}
+
+/**
+ * Cuts a file into its documents at the `---` lines, which YAML allows nowhere else at the start of a line (YAML 1.2.2
+ * §9.1.2): what is wrong with one of them is wrong with no other. Directives belong to the document that follows. Documents of blank lines and comments are left out.
+ */
+function splitDocuments(text: string): readonly Piece[] {
+  const marks = [...text.matchAll(/^(?:%.*\r?\n)*---(?=\s|$)/gm)].map(({ index }) => index);
+  // What stands before the first mark is a document only when it holds something, even if it is just a bad line.
+  const starts = isBlank(text.slice(0, marks[0])) ? marks : [0, ...marks];
+  let linesBefore = countLines(text.slice(0, starts[0] ?? 0));
+  const pieces = starts.map((start, index): Piece => {
+    const piece = { text: text.slice(start, starts[index + 1]), number: index + 1, linesBefore };
+    linesBefore += countLines(piece.text);
+    return piece;
+  });
+  return pieces.filter((piece) => !isBlank(piece.text.replace(/^---[^\S\n]*/, '')));
+}
+
+function isBlank(text: string): boolean {
+  return text.split('\n').every((line) => /^\s*(#.*)?$/.test(line));
+}
+
+function countLines(text: string): number {
+  return text.split('\n').length - 1;
 }
 
 /** Deepest nesting of a document. What the catalog's kinds need is a fifth of it. */
@@ -176,7 +176,7 @@ function boundPassedByValue(value: unknown): string | undefined {
  * What each syntax error of the `yaml` package means, without the text it was found in: the package's own messages
  * quote the file, and the file may hold a Secret.
  */
-const yamlFaults: Readonly<Record<ErrorCode, string>> = {
+export const yamlFaults: Readonly<Record<ErrorCode, string>> = {
   ALIAS_PROPS: 'expected no anchor or tag on an alias',
   BAD_ALIAS: 'expected an alias of an anchor that stands before it',
   BAD_COLLECTION_TYPE: 'expected a tag that fits the kind of value',

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Programming } from '../../envoy/runtime/programming.ts';
+import type { ClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal, sentenceOf } from '../../kubernetes/api-error.ts';
 import { startElector } from '../../kubernetes/elector.ts';
@@ -15,7 +15,8 @@ import { isSameView, replicaView } from './replica-view.ts';
 /** What a replica can say of itself. */
 export interface ReplicaParts {
   readonly snapshot: () => Snapshot;
-  readonly programming: Pick<Programming, 'look' | 'refused'>;
+  /** What Envoy has of the catalog. */
+  readonly envoy: Pick<ClusterPublisher, 'look' | 'refused'>;
   readonly isServing: (route: Route) => boolean;
   readonly isListed: (model: Model) => boolean;
 }
@@ -47,7 +48,7 @@ const closeMs = 5_000;
 
 /** Leaves word of what this replica sees, and writes the status of the objects while it leads. */
 export function joinReplicas(options: ReplicaOptions): Replica {
-  const { name, clock, log, programming } = options;
+  const { name, clock, log } = options;
   const fault =
     (what: string) =>
     (error: unknown): void =>
@@ -78,9 +79,9 @@ export function joinReplicas(options: ReplicaOptions): Replica {
   });
 
   async function lookOnce(): Promise<void> {
-    const envoy = await programming.look();
+    const envoy = await options.envoy.look();
     const { isServing, isListed } = options;
-    const refused = programming.refused();
+    const refused = options.envoy.refused();
     const next = replicaView({ name, snapshot: options.snapshot(), envoy, refused, isServing, isListed });
     if (view === undefined || !isSameView(view, next)) {
       view = next;
