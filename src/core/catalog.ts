@@ -158,6 +158,16 @@ export interface KubeObject {
   readonly declared: CatalogObject;
 }
 
+/** Something about an object that a person should notice, as Kubernetes' Events tell it. */
+export interface ObjectEvent {
+  readonly severity: 'Normal' | 'Warning';
+  /** One word for programs. */
+  readonly reason: string;
+  /** What the controller did when it noticed. */
+  readonly action: string;
+  readonly note: string;
+}
+
 /** When a model's retirement was first seen, and which one that was. Milliseconds since the epoch. */
 export interface Announcement {
   readonly announcedAt: number;
