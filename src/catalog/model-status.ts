@@ -3,7 +3,14 @@ import { formatUsd } from '../core/money.ts';
 import type { ReplicaView } from '../core/replica.ts';
 import { hasBackend, unreachableReasons } from './backend-status.ts';
 import type { ObjectProblem, ObjectResult } from './compile.ts';
-import { faultsText, instantText, replicaNames, type Statement, type StatusFacts, type StatusParts } from './conditions.ts';
+import {
+  faultsText,
+  instantText,
+  replicaNames,
+  type Statement,
+  type StatusFacts,
+  type StatusParts,
+} from './conditions.ts';
 import { type Notice, noticeFor } from './notice.ts';
 import { isFields } from './read-object.ts';
 import type { ModelConditionType } from './resources/status.ts';
