@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import type { Content, Message, Request } from '../core/request.ts';
+import type { Content, Message, Request } from './request.ts';
 
 /** Shortest beginning worth keeping together: an engine's cache saves little on less. Bytes of text. */
 const leastBytes = 1024;

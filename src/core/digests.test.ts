@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { prefixesOf, promptDigest, textDigest } from '../request/prompt-digests.ts';
-import type { Message, Request, Tool } from '../core/request.ts';
+import { prefixesOf, promptDigest, textDigest } from '../core/digests.ts';
+import type { Message, Request, Tool } from './request.ts';
 
 const words = (count: number, word = 'lorem '): string => word.repeat(count);
 const system = (content: string): Message => ({ role: 'system', content });
