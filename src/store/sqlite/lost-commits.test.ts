@@ -11,8 +11,8 @@ import {
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { asIfKilled, openIn, rowsIn, settlerFor, withAccount } from '../../test/support/ledger-on-disk.ts';
-import { temporaryFolder } from '../../test/support/sample-database.ts';
+import { asIfKilled, openIn, rowsIn, settlerFor, withAccount } from '../../../test/support/ledger-on-disk.ts';
+import { temporaryFolder } from '../../../test/support/sample-database.ts';
 import { acceptLoss } from './lost-commits.ts';
 
 /** What a killed service leaves: some rows in the file, the latest in the WAL. */

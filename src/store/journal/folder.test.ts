@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { temporaryFolder } from '../../test/support/sample-database.ts';
-import { rowFilesIn, takeJournalFolder } from './journal-folder.ts';
+import { temporaryFolder } from '../../../test/support/sample-database.ts';
+import { rowFilesIn, takeJournalFolder } from './folder.ts';
 
 /** As the journal names its files. */
 const name = '001790000000000-000001-0a1b2c3d';

@@ -2,22 +2,21 @@ import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Kysely } from 'kysely';
-import type { DatabaseLocation } from './database-location.ts';
-import { beginCount, type CommitCounter, keepMark } from './commit-mark.ts';
-import { databaseFile } from './database-file.ts';
-import { isDamage, primaryCode } from './find-damage.ts';
-import { describeLoss, findLoss } from './lost-commits.ts';
-import { migrate } from './migrate.ts';
 import {
   CannotOpen,
+  type DatabaseErrorKind,
   type DatabaseFile,
+  type DatabaseLocation,
   type OpenDatabase,
   type OpenOptions,
-  type DatabaseErrorKind,
-} from './open-database.ts';
-import type { Schema } from './schema.ts';
-import { sqliteDialect } from './sqlite-dialect.ts';
-import { sqliteWrites } from './sqlite-writes.ts';
+} from '../open-database.ts';
+import { beginCount, type CommitCounter, keepMark } from './commit-mark.ts';
+import { databaseFile, isDamage, primaryCode } from './database-file.ts';
+import { describeLoss, findLoss } from './lost-commits.ts';
+import { migrate } from '../migrations.ts';
+import type { Schema } from '../schema.ts';
+import { sqliteDialect } from './dialect.ts';
+import { sqliteWrites } from './writes.ts';
 
 type OpenSqlite = OpenDatabase & { readonly file: DatabaseFile };
 type SqliteLocation = DatabaseLocation & { readonly kind: 'sqlite' };

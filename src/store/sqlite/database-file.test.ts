@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, 
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { openIn, rowsIn, withAccount } from '../../test/support/ledger-on-disk.ts';
-import { temporaryFolder } from '../../test/support/sample-database.ts';
-import { startFileCheck } from './start-file-check.ts';
-import { verifyLedger } from './verify-ledger.ts';
+import { openIn, rowsIn, withAccount } from '../../../test/support/ledger-on-disk.ts';
+import { temporaryFolder } from '../../../test/support/sample-database.ts';
+import { startFileCheck } from './file-check.ts';
+import { verifyLedger } from '../verify-ledger.ts';
 
 const pageBytes = 4_096;
 

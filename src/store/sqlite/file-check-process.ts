@@ -1,8 +1,8 @@
-// The process of `startFileCheck`: `node file-check-process.ts FILE` checks the file and prints what it finds, as JSON.
 import { setPriority } from 'node:os';
 import { DatabaseSync } from 'node:sqlite';
-import { findDamage } from './find-damage.ts';
+import { findDamage } from './database-file.ts';
 
+// The process of `startFileCheck`: `node file-check-process.ts FILE` checks the file and prints what it finds, as JSON.
 const lowest = 19;
 
 try {

@@ -1,7 +1,7 @@
 import { CompiledQuery } from 'kysely';
-import type { Money } from '../core/money.ts';
-import type { LedgerWrites, WrittenRow } from './ledger-writes.ts';
-import { ledgerColumnNames, ledgerColumns } from './schema.ts';
+import type { Money } from '../../core/money.ts';
+import type { LedgerWrites, WrittenRow } from '../open-database.ts';
+import { ledgerColumnNames, ledgerColumns } from '../schema.ts';
 
 const arrays = ledgerColumnNames.map((name, index) => `$${index + 1}::${ledgerColumns[name]}[]`);
 

@@ -1,7 +1,7 @@
 import { CompiledQuery } from 'kysely';
-import type { Money } from '../core/money.ts';
-import type { LedgerWrites, WrittenRow } from './ledger-writes.ts';
-import { ledgerColumnNames } from './schema.ts';
+import type { Money } from '../../core/money.ts';
+import type { LedgerWrites, WrittenRow } from '../open-database.ts';
+import { ledgerColumnNames } from '../schema.ts';
 
 const insert = `insert into ledger (${ledgerColumnNames.join(', ')})
   values (${ledgerColumnNames.map(() => '?').join(', ')})

@@ -1,13 +1,10 @@
 import type { Outcome } from '../core/account.ts';
 import { messageOf } from '../core/failure.ts';
-import type { DatabaseLocation } from './database-location.ts';
-import { findCredentials } from './find-credentials.ts';
-import type { Journal, JournalSegment } from './journal.ts';
-import { ledgerRow } from './ledger-row.ts';
-import { CannotOpen, type OpenDatabase } from './open-database.ts';
-import type { LedgerTable } from './schema.ts';
-import { spendingOf } from './settle-batch.ts';
-import { settleOrExplain } from './settle-or-explain.ts';
+import { CannotOpen, type DatabaseLocation, type OpenDatabase } from './open-database.ts';
+import { findCredentials } from './keys.ts';
+import type { Journal, JournalSegment } from './journal/journal.ts';
+import { ledgerRow, type LedgerTable } from './schema.ts';
+import { settleOrExplain, spendingOf } from './settle-batch.ts';
 import type { SettleFault, StoreReply, StoreRequest, StoreStatus } from './worker-message.ts';
 
 /** Pause between two tries to reach a database that is away. */
@@ -17,7 +14,7 @@ const replayRows = 1_000;
 /** Hashes that are looked up at once. */
 const findHashes = 500;
 
-export interface LaneOptions {
+export interface WorkerLoopOptions {
   readonly location: DatabaseLocation;
   readonly open: () => Promise<OpenDatabase>;
   readonly journal: Journal;
@@ -31,7 +28,7 @@ export interface LaneOptions {
  * written before, and rows are written in the order in which they came. While the database is away rows go to the journal;
  * when it is back they are settled first, oldest first, and until that is done new ones queue up behind them.
  */
-export function createLane(options: LaneOptions) {
+export function createWorkerLoop(options: WorkerLoopOptions) {
   const { journal, fullBytes, reply } = options;
   let database: OpenDatabase | undefined;
   let watching: { readonly stop: () => Promise<void> } | undefined;

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { Kysely, sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { sqliteDialect } from './sqlite-dialect.ts';
+import { sqliteDialect } from './dialect.ts';
 
 interface Numbers {
   readonly numbers: { readonly id: string; readonly amount: bigint };

@@ -1,12 +1,16 @@
 import { CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely';
 import { DatabaseError } from 'pg';
-import type { DatabaseLocation } from './database-location.ts';
-import { isUpToDate, migrate } from './migrate.ts';
-import { CannotOpen, type OpenDatabase, type OpenOptions, type DatabaseErrorKind } from './open-database.ts';
-import { postgresConnections, type PostgresConnections } from './postgres-connections.ts';
-import { changesChannel, listenForChanges } from './postgres-changes.ts';
-import { postgresWrites } from './postgres-writes.ts';
-import type { Schema } from './schema.ts';
+import {
+  CannotOpen,
+  type DatabaseErrorKind,
+  type DatabaseLocation,
+  type OpenDatabase,
+  type OpenOptions,
+} from '../open-database.ts';
+import { isUpToDate, migrate } from '../migrations.ts';
+import { changesChannel, listenForChanges, postgresConnections, type PostgresConnections } from './connections.ts';
+import { postgresWrites } from './writes.ts';
+import type { Schema } from '../schema.ts';
 
 type PostgresLocation = DatabaseLocation & { readonly kind: 'postgres' };
 

@@ -1,8 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { sampleDatabase, sampleNow } from '../../test/support/sample-database.ts';
-import { migrate } from './migrate.ts';
-import { migrations } from './migrations.ts';
+import { migrate, migrations } from './migrations.ts';
 import type { Schema } from './schema.ts';
 import { listRequests } from './usage-report.ts';
 import { verifyLedger } from './verify-ledger.ts';
