@@ -117,7 +117,7 @@ export async function setKeyLimits(
   });
 }
 
-export function keyOf(row: Selectable<Schema['keys']>): Key {
+function keyOf(row: Selectable<Schema['keys']>): Key {
   const { id, status, budget_limit: limit, budget_period: period } = row;
   return {
     id,

@@ -9,7 +9,7 @@ export type DatabaseLocation =
   | { readonly kind: 'postgres'; /** With its password, where it has one: never to be shown. */ readonly url: string };
 
 /** Names a database in a sentence, without what is secret in its URL. */
-export function describeLocation(location: DatabaseLocation): string {
+function describeLocation(location: DatabaseLocation): string {
   if (location.kind === 'sqlite') return `the database at ${location.file}`;
   const url = URL.parse(location.url);
   const host = url?.searchParams.get('host') ?? url?.hostname ?? '';
