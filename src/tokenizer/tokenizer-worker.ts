@@ -7,15 +7,18 @@ import type { TokenizerProblem } from '../core/tokenizer.ts';
 import { BrokenTokenizer } from './broken-tokenizer.ts';
 import { beginPromptCount } from './count-prompt.ts';
 import { createTokenizerCache } from './tokenizer-cache.ts';
-import type { TokenizerAnswer, TokenizerTask, TokenizerThreadData } from './tokenizer-task.ts';
+import type { ThreadMessage } from '../core/worker-thread.ts';
+import type { TokenizerAnswer, TokenizerAsk, TokenizerThreadData } from './tokenizer-task.ts';
 
 const { root, allowanceMs }: TokenizerThreadData = workerData;
 const turnMs = 5;
 const cache = createTokenizerCache({ root, now: Date.now });
 
-/** One count under way. Gives the answer once it has one. */
+type Message = ThreadMessage<TokenizerAsk>;
+
+/** One count under way. `run` returns the answer once there is one. */
 interface Job {
-  readonly id: number;
+  readonly id: Message['id'];
   readonly run: (stop: () => boolean) => TokenizerAnswer | undefined;
   readonly late: TokenizerAnswer;
   usedMs: number;
@@ -23,7 +26,7 @@ interface Job {
 
 const jobs: Job[] = [];
 
-function answer(id: number, reply: TokenizerAnswer): void {
+function answer(id: Message['id'], reply: TokenizerAnswer): void {
   parentPort?.postMessage({ id, reply });
 }
 
@@ -49,8 +52,8 @@ function problemOf(error: unknown, path: string): TokenizerProblem {
   return { file: path, field: '', message: 'cannot be loaded' };
 }
 
-async function begin(task: TokenizerTask): Promise<void> {
-  const { id, path } = task;
+async function begin({ id, ask: task }: Message): Promise<void> {
+  const { path } = task;
   try {
     const tokenizer = await cache.get(path);
     switch (task.kind) {
@@ -90,4 +93,4 @@ async function begin(task: TokenizerTask): Promise<void> {
   }
 }
 
-parentPort?.on('message', (task: TokenizerTask) => void begin(task));
+parentPort?.on('message', (message: Message) => void begin(message));
