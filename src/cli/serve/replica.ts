@@ -9,8 +9,7 @@ import { createReplicaLeases } from '../../kubernetes/replica-leases.ts';
 import type { Clock, Disarm } from '../../core/clock.ts';
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
 import type { ReplicaView } from '../../core/replica.ts';
-import { startController } from './controller.ts';
-import type { Judged } from './kube-catalog.ts';
+import { type CompiledObjects, startController } from './controller.ts';
 import { isSameView, replicaView } from './replica-view.ts';
 
 /** What a replica can say of itself. */
@@ -32,7 +31,7 @@ export interface ReplicaOptions extends ReplicaParts {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
-  readonly judged: () => Judged | undefined;
+  readonly latest: () => CompiledObjects | undefined;
 }
 
 /** One of the replicas that follow a namespace. */
@@ -71,12 +70,11 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     onError: fault('the election of a replica is stuck'),
   });
   const controller = startController({
-    ...{ clock, judged: options.judged, isLeading: elector.isLeading },
+    clock,
+    latest: options.latest,
+    isLeading: elector.isLeading,
     replicas: async () => (view === undefined ? [] : [view, ...(await leases.others())]),
-    writeStatus: write.status,
-    writeFinalizers: write.finalizers,
-    tell: events.tell,
-    isGoneOrChanged: (error) => isRefusal(error, 404, 409),
+    write: { ...write, event: events.tell, isGoneOrChanged: (error) => isRefusal(error, 404, 409) },
     onError: fault('the status of an object could not be written'),
   });
 

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../process/clock.ts';
 import { problemLine } from '../commands/catalog.ts';
-import { checkManifests } from '../commands/check-manifests.ts';
+import { checkManifests } from '../commands/catalog.ts';
 import type { StartSource } from './options.ts';
 import { StartRefusal } from './refusal.ts';
 import { writeUpstreamManifests } from './upstream-manifests.ts';

@@ -1,34 +1,25 @@
+import type { ObjectEvent } from '../core/kube-object.ts';
 import type { Condition } from './resources/status.ts';
-
-/** Something about an object that a person should notice. */
-export interface Notable {
-  readonly severity: 'Normal' | 'Warning';
-  /** One word for programs. */
-  readonly reason: string;
-  /** What was done that it came of. */
-  readonly action: string;
-  readonly note: string;
-}
 
 interface Change {
   readonly from: Condition | undefined;
   readonly to: Condition;
 }
 
-type Told = Pick<Notable, 'severity' | 'reason'>;
+type EventKind = Pick<ObjectEvent, 'severity' | 'reason'>;
 
-const warning = (reason: string): Told => ({ severity: 'Warning', reason });
-const normal = (reason: string): Told => ({ severity: 'Normal', reason });
+const warning = (reason: string): EventKind => ({ severity: 'Warning', reason });
+const normal = (reason: string): EventKind => ({ severity: 'Normal', reason });
 
-/** Whether it came to hold, or ceased to; the first word on it counts only where it is a fault. */
+/** Whether a condition came to hold or ceased to. The first status of a condition counts only where it is False. */
 const turned = ({ from, to }: Change): 'on' | 'off' | 'same' => {
   if (from?.status === to.status) return 'same';
   if (to.status === 'False') return 'off';
   return to.status === 'True' && from?.status === 'False' ? 'on' : 'same';
 };
 
-/** By the type of the condition: what its change means to a person. */
-const tellers: Readonly<Record<string, (change: Change) => Told | undefined>> = {
+/** By the type of the condition: the event that its change is worth, if any. */
+const eventKinds: Readonly<Record<string, (change: Change) => EventKind | undefined>> = {
   Accepted: (change) => {
     const turn = turned(change);
     const isNews = turn === 'off' || (change.to.status === 'False' && change.from?.message !== change.to.message);
@@ -37,7 +28,7 @@ const tellers: Readonly<Record<string, (change: Change) => Told | undefined>> = 
   },
   Servable: (change) => {
     const turn = turned(change);
-    // That it left was its end, and that nothing serves what was never accepted goes without saying.
+    // A Model that left, or that was never accepted, has an event of its own for that.
     if (turn === 'off' && !['Left', 'NotAccepted'].includes(change.to.reason)) return warning('NotServable');
     return turn === 'on' ? normal('Servable') : undefined;
   },
@@ -62,7 +53,7 @@ const tellers: Readonly<Record<string, (change: Change) => Told | undefined>> = 
     }
   },
   Programmed: ({ from, to }) =>
-    // A lag of moments is how every change begins: who waits longer is told of elsewhere.
+    // Every change begins with a lag of moments: `lagEvent` tells of a longer one.
     to.reason === 'EnvoyRefused' && from?.reason !== to.reason ? warning('NotProgrammed') : undefined,
   Healthy: (change) => {
     const turn = turned(change);
@@ -71,17 +62,17 @@ const tellers: Readonly<Record<string, (change: Change) => Told | undefined>> = 
   },
 };
 
-/** What in the change of an object's conditions a person should notice. */
-export function notableOf(before: readonly Condition[], after: readonly Condition[]): readonly Notable[] {
+/** The events that the change of an object's conditions is worth. */
+export function statusEvents(before: readonly Condition[], after: readonly Condition[]): readonly ObjectEvent[] {
   const known = new Map(before.map((condition) => [condition.type, condition]));
   return after.flatMap((to) => {
-    const told = tellers[to.type]?.({ from: known.get(to.type), to });
-    return told === undefined ? [] : [{ ...told, action: 'Judge', note: to.message }];
+    const kind = eventKinds[to.type]?.({ from: known.get(to.type), to });
+    return kind === undefined ? [] : [{ ...kind, action: 'Judge', note: to.message }];
   });
 }
 
-/** A Backend that some Envoy has been without for longer than a change takes. */
-export function laggardOf(after: readonly Condition[], now: number, patienceMs: number): Notable | undefined {
+/** The event of a Backend that some Envoy has lacked for longer than `patienceMs`. */
+export function lagEvent(after: readonly Condition[], now: number, patienceMs: number): ObjectEvent | undefined {
   const lagging = after.find(({ type, reason }) => type === 'Programmed' && reason === 'Lagging');
   if (lagging === undefined || now - Date.parse(lagging.lastTransitionTime) < patienceMs) return undefined;
   return { ...warning('NotProgrammed'), action: 'Judge', note: lagging.message };

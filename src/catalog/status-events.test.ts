@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Condition } from './resources/status.ts';
-import { laggardOf, notableOf } from './notable.ts';
+import { lagEvent, statusEvents } from './status-events.ts';
 
 function condition(type: string, status: Condition['status'], reason: string, message = ''): Condition {
   return { type, status, reason, message, observedGeneration: 1, lastTransitionTime: '2026-06-01T00:00:00Z' };
 }
 
 const told = (before: readonly Condition[], after: readonly Condition[]): readonly string[] =>
-  notableOf(before, after).map(({ severity, reason }) => `${severity} ${reason}`);
+  statusEvents(before, after).map(({ severity, reason }) => `${severity} ${reason}`);
 
 describe('what a person should notice', () => {
   it.each([
@@ -64,7 +64,7 @@ describe('what a person should notice', () => {
   it('who lags for longer than a change takes', () => {
     const lagging = [condition('Programmed', 'False', 'Lagging', 'weir-1')];
     const since = Date.parse('2026-06-01T00:00:00Z');
-    expect(laggardOf(lagging, since + 29_000, 30_000)).toBeUndefined();
-    expect(laggardOf(lagging, since + 30_000, 30_000)).toMatchObject({ reason: 'NotProgrammed', note: 'weir-1' });
+    expect(lagEvent(lagging, since + 29_000, 30_000)).toBeUndefined();
+    expect(lagEvent(lagging, since + 30_000, 30_000)).toMatchObject({ reason: 'NotProgrammed', note: 'weir-1' });
   });
 });

@@ -1,11 +1,37 @@
-import type { Backend, Route } from '../core/catalog.ts';
+import type { Backend, Route, Snapshot } from '../core/catalog.ts';
+import type { KubeObject } from '../core/kube-object.ts';
 import { clusterMark, type ReplicaView, type Unreachable } from '../core/replica.ts';
 import type { BackendConditionType } from './resources/status.ts';
-import { faultsText, replicaNames, type Statement } from './statement.ts';
-import type { Verdict } from './verdict.ts';
+import { faultsText, replicaNames, type Statement, type StatusFacts, type StatusParts } from './conditions.ts';
+import { createRemembered } from './remember.ts';
+import type { ObjectResult } from './compile.ts';
 
-export interface BackendFacts {
-  readonly verdict: Verdict;
+/** The status of a Backend; undefined when its newest version has not been compiled yet. */
+export function backendStatus(object: KubeObject, { compilation, replicas }: StatusFacts): StatusParts | undefined {
+  const result = compilation.results.get(object.declared);
+  if (result === undefined) return undefined;
+  const facts: BackendFacts = {
+    result,
+    backend: compilation.backends.get(object.name),
+    routes: routesByBackend(compilation.snapshot).get(object.name) ?? [],
+    replicas,
+  };
+  const statements = [accepted(facts), programmed(facts), healthy(facts)];
+  return { serves: result.state !== 'refused', notice: undefined, statements, fields: {} };
+}
+
+const routesOnce = createRemembered<Snapshot, ReadonlyMap<string, readonly Route[]>>();
+
+/** The routes of all models, by the name of their backend. */
+function routesByBackend(snapshot: Snapshot): ReadonlyMap<string, readonly Route[]> {
+  return routesOnce(snapshot, [], () => {
+    const all = [...snapshot.models.values()].flatMap(({ routes }) => routes);
+    return Map.groupBy(all, ({ backend }) => backend.name);
+  });
+}
+
+interface BackendFacts {
+  readonly result: ObjectResult;
   /** As the snapshot has it; undefined when it has nothing of it. */
   readonly backend: Backend | undefined;
   /** Those of all models. */
@@ -16,26 +42,21 @@ export interface BackendFacts {
 
 type BackendStatement = Statement<BackendConditionType>;
 
-/** What is true of a Backend now. */
-export function backendConditions(facts: BackendFacts): readonly BackendStatement[] {
-  return [accepted(facts), programmed(facts), healthy(facts)];
-}
-
-function accepted({ verdict: { stand, problems } }: BackendFacts): BackendStatement {
+function accepted({ result: { state, problems } }: BackendFacts): BackendStatement {
   const type = 'Accepted';
-  if (stand === 'taken') return { type, status: 'True', reason: 'Accepted', message: '' };
+  if (state === 'accepted') return { type, status: 'True', reason: 'Accepted', message: '' };
   const [first] = problems;
-  const reasons = { invalid: 'Invalid', taken: 'NameTaken', reference: 'SecretNotUsable' } as const;
+  const reasons = { invalid: 'Invalid', 'name-conflict': 'NameTaken', reference: 'SecretNotUsable' } as const;
   return { type, status: 'False', reason: reasons[first?.cause ?? 'invalid'], message: faultsText(problems) };
 }
 
-function programmed({ verdict, backend, replicas }: BackendFacts): BackendStatement {
+function programmed({ result, backend, replicas }: BackendFacts): BackendStatement {
   const type = 'Programmed';
   if (backend === undefined) {
     const message = 'Envoy is not told of it until it is accepted';
     return { type, status: 'False', reason: 'NotAccepted', message };
   }
-  if (verdict.stand === 'kept') {
+  if (result.state === 'kept') {
     const message = 'Envoy has the last version that was good';
     return { type, status: 'False', reason: 'LastGoodServes', message };
   }

@@ -4,7 +4,7 @@ import type { CatalogObject } from '../core/catalog.ts';
 import type { KubeObject } from '../core/kube-object.ts';
 import { clusterMark, type ReplicaView } from '../core/replica.ts';
 import { compile } from './compile.ts';
-import { judgeObjects } from './judge-objects.ts';
+import { objectStatuses } from './object-status.ts';
 
 const now = Date.parse('2026-06-01T00:00:00Z');
 
@@ -18,7 +18,7 @@ function kubeObject(declared: CatalogObject, changes: Partial<KubeObject> = {}):
 }
 
 /** Conditions by type, in one line each, of the objects as a cluster without admission would let them through. */
-function judge(objects: readonly CatalogObject[], of: string, before: readonly CatalogObject[] = objects) {
+function conditionsOf(objects: readonly CatalogObject[], of: string, before: readonly CatalogObject[] = objects) {
   const previous = compile(before).snapshot;
   const compilation = compile(objects, previous);
   const replica: ReplicaView = {
@@ -27,8 +27,8 @@ function judge(objects: readonly CatalogObject[], of: string, before: readonly C
     ...{ out: new Set(), unlisted: new Set() },
   };
   const kubeObjects = objects.map((object) => kubeObject(object));
-  const judgements = [...judgeObjects({ objects: kubeObjects, compilation, replicas: [replica], now })];
-  const found = judgements.find(({ object }) => object.declared.where === of);
+  const statuses = [...objectStatuses(kubeObjects, { compilation, replicas: [replica], now })];
+  const found = statuses.find(({ object }) => object.declared.where === of);
   return Object.fromEntries(
     (found?.after ?? []).map((one) => [one.type, `${one.status} ${one.reason}: ${one.message}`]),
   );
@@ -38,7 +38,7 @@ const good = [backend('vllm-a'), model('a')];
 
 describe('what the API server would not have let through', () => {
   it('names the field at fault, and that nothing serves', () => {
-    const conditions = judge([backend('vllm-a'), model('a', { contextLength: 0 })], 'Model/a');
+    const conditions = conditionsOf([backend('vllm-a'), model('a', { contextLength: 0 })], 'Model/a');
     expect(conditions).toMatchObject({
       Accepted: 'False Invalid: spec.contextLength: expected at least 1',
       Servable: 'False NotAccepted: nothing of it serves until it is accepted',
@@ -47,7 +47,7 @@ describe('what the API server would not have let through', () => {
   });
 
   it('says that the last good version serves', () => {
-    const conditions = judge([backend('vllm-a'), model('a', { contextLength: 0 })], 'Model/a', good);
+    const conditions = conditionsOf([backend('vllm-a'), model('a', { contextLength: 0 })], 'Model/a', good);
     expect(conditions['Accepted']).toBe('False Invalid: spec.contextLength: expected at least 1');
     expect(conditions['Servable']).toMatch(/^True LastGoodServes: .*spec\.contextLength/);
     expect(conditions['Listed']).toBe('True Listed: ');
@@ -55,21 +55,21 @@ describe('what the API server would not have let through', () => {
 
   it('tells a fault in the prices from the others, and what is charged meanwhile', () => {
     const pricing = { ...goodModelSpec.pricing, prompt: 'free' };
-    const alone = judge([backend('vllm-a'), model('a', { pricing })], 'Model/a');
+    const alone = conditionsOf([backend('vllm-a'), model('a', { pricing })], 'Model/a');
     expect(alone['Priced']).toMatch(/^False Invalid: spec\.pricing\.prompt: expected USD per token/);
-    const before = judge([backend('vllm-a'), model('a', { pricing })], 'Model/a', good);
+    const before = conditionsOf([backend('vllm-a'), model('a', { pricing })], 'Model/a', good);
     expect(before['Priced']).toMatch(/charged as before: USD per token: prompt 0\.00000015/);
   });
 
   it('leaves out a route that is at fault by itself', () => {
     const routes = [...goodModelSpec.routes, { backend: 'vllm-b', upstreamModel: 'm', weight: 0 }];
-    const conditions = judge([backend('vllm-a'), backend('vllm-b'), model('a', { routes })], 'Model/a');
+    const conditions = conditionsOf([backend('vllm-a'), backend('vllm-b'), model('a', { routes })], 'Model/a');
     expect(conditions['Accepted']).toBe('True SomeRoutesRefused: spec.routes[1].weight: expected at least 1');
     expect(conditions['Servable']).toBe('True RoutesReady: ');
   });
 
   it('names the field of a Backend', () => {
-    const conditions = judge([backend('vllm-a', { engine: 'abacus' })], 'Backend/vllm-a');
+    const conditions = conditionsOf([backend('vllm-a', { engine: 'abacus' })], 'Backend/vllm-a');
     expect(conditions['Accepted']).toMatch(/^False Invalid: spec\.engine: expected one of/);
     expect(conditions['Programmed']).toMatch(/^False NotAccepted/);
   });
@@ -77,16 +77,16 @@ describe('what the API server would not have let through', () => {
 
 it('keeps the time of a condition whose message alone has changed, and writes nothing that is written', () => {
   const compilation = compile(good);
-  const options = { compilation, replicas: [], now };
-  const [first] = judgeObjects({ ...options, objects: [kubeObject(good[1]!)] });
+  const facts = { compilation, replicas: [], now };
+  const [first] = objectStatuses([kubeObject(good[1]!)], facts);
   expect(first?.differs).toBe(true);
   const written = kubeObject(good[1]!, { status: first?.status });
-  const [again] = judgeObjects({ ...options, objects: [written], now: now + 60_000 });
+  const [again] = objectStatuses([written], { ...facts, now: now + 60_000 });
   expect(again?.differs).toBe(false);
   expect(again?.after).toEqual(first?.after);
 });
 
-it('does not judge an object that has changed since the catalog was compiled', () => {
+it('computes no status for an object that has changed since the catalog was compiled', () => {
   const newer = kubeObject(model('a', { contextLength: 7 }), { generation: 2 });
-  expect([...judgeObjects({ objects: [newer], compilation: compile(good), replicas: [], now })]).toEqual([]);
+  expect([...objectStatuses([newer], { compilation: compile(good), replicas: [], now })]).toEqual([]);
 });

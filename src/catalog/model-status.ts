@@ -1,16 +1,64 @@
 import type { Model, Route } from '../core/catalog.ts';
+import type { KubeObject } from '../core/kube-object.ts';
 import { formatUsd } from '../core/money.ts';
 import type { ReplicaView } from '../core/replica.ts';
-import { hasBackend, unreachableReasons } from './backend-conditions.ts';
+import { hasBackend, unreachableReasons } from './backend-status.ts';
+import type { ObjectProblem, ObjectResult } from './compile.ts';
+import {
+  faultsText,
+  instantText,
+  replicaNames,
+  type Statement,
+  type StatusFacts,
+  type StatusParts,
+} from './conditions.ts';
+import { type Notice, noticeFor } from './notice.ts';
+import { isFields } from './read-object.ts';
 import type { ModelConditionType } from './resources/status.ts';
-import type { Notice } from './notice.ts';
-import { faultsText, instantText, replicaNames, type Statement } from './statement.ts';
-import type { JudgedProblem, Verdict } from './verdict.ts';
 
-export interface ModelFacts {
-  /** Undefined: it has left the catalog, and nobody judged it any more. */
-  readonly verdict: Verdict | undefined;
-  /** As the snapshot has it; undefined when it has nothing of it. */
+/**
+ * The status of a Model; undefined when its newest version has not been compiled yet. A Model that has left the catalog is
+ * not compiled any more and still has a status.
+ */
+export function modelStatus(object: KubeObject, { compilation, replicas, now }: StatusFacts): StatusParts | undefined {
+  const result = compilation.results.get(object.declared);
+  const notice = noticeFor(object, now);
+  const hasLeft = notice !== undefined && notice.leavesAt <= now;
+  if (result === undefined && !hasLeft) return undefined;
+  const { id, backends } = specOf(object);
+  const serves = result !== undefined && result.state !== 'refused';
+  const model = serves && id !== undefined ? compilation.snapshot.models.get(id) : undefined;
+  const facts: ModelFacts = { result, model, backends, notice, replicas, now };
+  const routes = readyRoutes(facts);
+  const servable = servability(facts, routes);
+  const [ready, total] = [routes.ready.length, backends.length];
+  return {
+    serves,
+    notice,
+    statements: [accepted(facts), servable, priced(facts), listed(facts, servable), retiring(facts)],
+    fields: {
+      routes: { ready, total, summary: `${ready}/${total}` },
+      retireAt: notice === undefined ? null : instantText(notice.leavesAt),
+      announcedAt: notice === undefined ? null : instantText(notice.announcedAt),
+      announcedFor: notice?.announcedFor === undefined ? null : instantText(notice.announcedFor),
+    },
+  };
+}
+
+/** The fields that the status needs of a spec, which may break the rules of its kind. */
+function specOf({ declared }: KubeObject): { readonly id: string | undefined; readonly backends: readonly string[] } {
+  const spec = isFields(declared.value) && isFields(declared.value['spec']) ? declared.value['spec'] : {};
+  const routes: readonly unknown[] = Array.isArray(spec['routes']) ? spec['routes'] : [];
+  return {
+    id: typeof spec['id'] === 'string' ? spec['id'] : undefined,
+    backends: routes.map((route) => (isFields(route) ? String(route['backend']) : '')),
+  };
+}
+
+interface ModelFacts {
+  /** Undefined: the Model has left the catalog and is not compiled any more. */
+  readonly result: ObjectResult | undefined;
+  /** The Model in the snapshot, if the snapshot has something of it. */
   readonly model: Model | undefined;
   /** Names of the backends of `spec.routes`, in its order. */
   readonly backends: readonly string[];
@@ -21,36 +69,21 @@ export interface ModelFacts {
 
 type ModelStatement = Statement<ModelConditionType>;
 
-export interface ModelJudgement {
-  readonly statements: readonly ModelStatement[];
-  readonly routes: { readonly ready: number; readonly total: number };
-}
-
-/** What is true of a Model now. */
-export function modelConditions(facts: ModelFacts): ModelJudgement {
-  const routes = readyRoutes(facts);
-  const servable = servability(facts, routes);
-  return {
-    statements: [accepted(facts), servable, priced(facts), listed(facts, servable), retiring(facts)],
-    routes: { ready: routes.ready.length, total: facts.backends.length },
-  };
-}
-
-function accepted({ verdict }: ModelFacts): ModelStatement {
+function accepted({ result }: ModelFacts): ModelStatement {
   const type = 'Accepted';
-  const own = ownProblems(verdict);
+  const own = ownProblems(result);
   if (own.length === 0) return { type, status: 'True', reason: 'Accepted', message: '' };
   // A bad route costs that route alone.
-  if (verdict?.stand === 'taken') {
+  if (result?.state === 'accepted') {
     return { type, status: 'True', reason: 'SomeRoutesRefused', message: faultsText(own) };
   }
-  const reason = own.some(({ cause }) => cause === 'taken') ? 'IdTaken' : 'Invalid';
+  const reason = own.some(({ cause }) => cause === 'name-conflict') ? 'IdTaken' : 'Invalid';
   return { type, status: 'False', reason, message: faultsText(own) };
 }
 
 /** What is wrong with the object itself, and not with what it refers to. */
-function ownProblems(verdict: Verdict | undefined): readonly JudgedProblem[] {
-  return (verdict?.problems ?? []).filter(({ cause }) => cause !== 'reference');
+function ownProblems(result: ObjectResult | undefined): readonly ObjectProblem[] {
+  return (result?.problems ?? []).filter(({ cause }) => cause !== 'reference');
 }
 
 interface ReadyRoutes {
@@ -63,18 +96,18 @@ interface ReadyRoutes {
 }
 
 function readyRoutes({ model, backends, replicas }: ModelFacts): ReadyRoutes {
-  const judged = (model?.routes ?? []).map((route) => ({
+  const checked = (model?.routes ?? []).map((route) => ({
     route,
     faults: replicas.map((replica) => routeFault(route, replica)),
   }));
   return {
-    ready: judged.filter(({ faults }) => faults.every((fault) => fault === undefined)).map(({ route }) => route),
-    others: judged.flatMap(({ route, faults }) => {
+    ready: checked.filter(({ faults }) => faults.every((fault) => fault === undefined)).map(({ route }) => route),
+    others: checked.flatMap(({ route, faults }) => {
       const fault = faults.find((found) => found !== undefined);
       const index = backends.indexOf(route.backend.name);
       return fault === undefined ? [] : [`spec.routes[${index}].backend: "${route.backend.name}": ${fault}`];
     }),
-    without: replicas.filter((_, replica) => judged.every(({ faults }) => faults[replica] !== undefined)),
+    without: replicas.filter((_, replica) => checked.every(({ faults }) => faults[replica] !== undefined)),
   };
 }
 
@@ -86,12 +119,12 @@ function routeFault({ id, backend }: Route, replica: ReplicaView): string | unde
   return replica.out.has(id) ? 'requests failed lately' : undefined;
 }
 
-function servability({ verdict, model, notice, replicas, now }: ModelFacts, routes: ReadyRoutes): ModelStatement {
+function servability({ result, model, notice, replicas, now }: ModelFacts, routes: ReadyRoutes): ModelStatement {
   const type = 'Servable';
   if (notice !== undefined && notice.leavesAt <= now) {
     return { type, status: 'False', reason: 'Left', message: `left the catalog at ${instantText(notice.leavesAt)}` };
   }
-  const references = (verdict?.problems ?? []).filter(({ cause }) => cause === 'reference');
+  const references = (result?.problems ?? []).filter(({ cause }) => cause === 'reference');
   if (model === undefined) {
     if (references.length === 0) {
       return { type, status: 'False', reason: 'NotAccepted', message: 'nothing of it serves until it is accepted' };
@@ -103,17 +136,17 @@ function servability({ verdict, model, notice, replicas, now }: ModelFacts, rout
     const by = routes.without.length < replicas.length ? ` (in ${replicaNames(routes.without)})` : '';
     return { type, status: 'False', reason: 'NoRouteReady', message: `${reasons}${by}` };
   }
-  if (verdict?.stand === 'kept') {
-    const message = `the last version that was good serves; ${faultsText(verdict.problems)}`;
+  if (result?.state === 'kept') {
+    const message = `the last version that was good serves; ${faultsText(result.problems)}`;
     return { type, status: 'True', reason: 'LastGoodServes', message };
   }
   if (reasons !== '') return { type, status: 'True', reason: 'SomeRoutesReady', message: reasons };
   return { type, status: 'True', reason: 'RoutesReady', message: '' };
 }
 
-function priced({ verdict, model }: ModelFacts): ModelStatement {
+function priced({ result, model }: ModelFacts): ModelStatement {
   const type = 'Priced';
-  const faults = ownProblems(verdict).filter(({ problem: { field } }) => /^spec\.pricing\b/.test(field));
+  const faults = ownProblems(result).filter(({ problem: { field } }) => /^spec\.pricing\b/.test(field));
   const charged = model === undefined ? '' : pricesText(model);
   if (faults.length > 0) {
     const still = model === undefined ? '' : `; charged as before: ${charged}`;
