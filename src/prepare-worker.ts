@@ -6,7 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { giveWay } from './process/give-way.ts';
 import { openSeal } from './web-search/seal/open-seal.ts';
 import { countPrompt } from './tokenizer/count-prompt.ts';
-import { createTokenizerCache } from './tokenizer/tokenizer-cache.ts';
+import { createTokenizerCache } from './tokenizer/loaded-tokenizer.ts';
 import { asFailure } from './core/failure.ts';
 import type { ImageHosts } from './core/image-hosts.ts';
 import type { PromptCountAsk } from './core/prepared.ts';

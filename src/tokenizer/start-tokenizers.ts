@@ -9,15 +9,15 @@ export interface TokenizersOptions {
   /** Most time one count may take. Default 2000. */
   readonly allowanceMs?: number;
   /**
-   * How long the thread may say nothing while it has work, before it is given up: a template or a pattern that never
-   * ends cannot be told to. Default 10000, more than loading the largest vocabulary takes.
+   * How long the thread may be silent while it has work before it is ended: a template or a pattern that runs forever
+   * cannot be stopped otherwise. Default 10000, more than loading the largest vocabulary takes.
    */
   readonly silenceMs?: number;
 }
 
-/** More would wait longer than their callers; they are answered `unknown` at once. */
+/** More counts would wait longer than their callers do; they are answered `unknown` at once. */
 const maxWaiting = 256;
-/** A count that needs more is given up with the thread, which starts anew. */
+/** A count that needs more memory ends the thread, which is then started anew. */
 const maxHeapMb = 2048;
 
 /** The tokenizers of a service, in one thread of its own. Starts when first used. */
@@ -60,7 +60,7 @@ export function startTokenizers(options: TokenizersOptions): Tokenizers {
     return started;
   }
 
-  /** Undefined when the thread cannot say: it is full, was given up, or is closed. */
+  /** Undefined when there is no answer: too many are waiting, the thread was ended, or the service closes. */
   function ask(task: TokenizerAsk): Promise<TokenizerAnswer | undefined> {
     if (closed || waiting.size >= maxWaiting) return Promise.resolve(undefined);
     worker ??= start();

@@ -4,19 +4,21 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { TokenizerProblem } from '../core/tokenizer.ts';
-import { BrokenTokenizer } from './broken-tokenizer.ts';
+import { BrokenTokenizer } from './tokenizer-folder.ts';
 import { beginPromptCount } from './count-prompt.ts';
-import { createTokenizerCache } from './tokenizer-cache.ts';
+import { createTokenizerCache } from './loaded-tokenizer.ts';
 import type { TokenizerAnswer, TokenizerTask, TokenizerThreadData } from './tokenizer-task.ts';
 
 const { root, allowanceMs }: TokenizerThreadData = workerData;
 const turnMs = 5;
 const cache = createTokenizerCache({ root, now: Date.now });
 
-/** One count under way. Gives the answer once it has one. */
+/** One count under way. */
 interface Job {
   readonly id: number;
+  /** Counts until `stop`; returns the answer once the count is complete. */
   readonly run: (stop: () => boolean) => TokenizerAnswer | undefined;
+  /** The answer when the allowance is used up. */
   readonly late: TokenizerAnswer;
   usedMs: number;
 }
