@@ -1,6 +1,6 @@
 import { Environment, Interpreter, parse, tokenize } from '@huggingface/jinja';
 import type { Content, Message, Tool, ToolCall } from '../core/request.ts';
-import type { Prompt } from '../core/tokenizer.ts';
+import type { Prompt } from '../core/prompt.ts';
 import { applyPythonRules, asPythonNumber, pythonFunctions, PythonNumber } from './python-rules.ts';
 
 /** Writes a prompt's text, the beginning of the answer included. Throws whatever the template throws. */

@@ -1,6 +1,6 @@
 import type { SystemMessages } from '../core/capability.ts';
 import type { Message, Tool, ToolCall } from '../core/request.ts';
-import type { Prompt, TokenizerBounds } from '../core/tokenizer.ts';
+import type { Prompt, TokenizerBounds } from '../core/prompt.ts';
 import { type ChatTemplate, compileChatTemplate } from './chat-template.ts';
 import { compileTextCounter, type TextCounter } from './text-counter.ts';
 import { BrokenTokenizer, FieldFault, readTokenizerFolder, type TokenizerFolder } from './tokenizer-folder.ts';

@@ -1,4 +1,4 @@
-import { fewestTokens } from '../core/tokenizer.ts';
+import { fewestTokens } from '../core/prompt.ts';
 import {
   compileNormalizer,
   compilePreTokenizer,

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { fieldPath } from '../core/field-path.ts';
-import type { TokenizerProblem } from '../core/tokenizer.ts';
+import { fieldPath } from '../core/failure.ts';
+import type { TokenizerProblem } from '../core/prompt.ts';
 
 /** What a tokenizer folder holds. */
 export interface TokenizerFolder {
