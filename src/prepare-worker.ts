@@ -6,14 +6,13 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { lowerPriority } from './process/machine.ts';
 import { openSeal } from './web-search/seal/open-seal.ts';
 import { countPrompt } from './tokenizer/count-prompt.ts';
-import { createTokenizerCache } from './tokenizer/tokenizer-cache.ts';
+import { createTokenizerCache } from './tokenizer/loaded-tokenizer.ts';
 import { asFailure } from './core/failure.ts';
 import type { ImageHosts } from './core/image-hosts.ts';
-import type { PromptCountAsk } from './core/prepared.ts';
+import type { PromptCount, PromptCountAsk } from './core/prompt.ts';
 import type { PrepareAsk, PrepareReply } from './core/prepare-task.ts';
 import type { ThreadMessage } from './core/worker-thread.ts';
 import type { Request } from './core/request.ts';
-import type { PromptCount } from './core/tokenizer.ts';
 import { handedOver, promptOf, readBody, writeBody } from './request/prepare.ts';
 import type { SealFiles } from './cli/serve/seal-files.ts';
 

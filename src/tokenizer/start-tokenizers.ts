@@ -1,4 +1,4 @@
-import type { TokenizerBounds, Tokenizers } from '../core/tokenizer.ts';
+import type { TokenizerBounds, Tokenizers } from '../core/prompt.ts';
 import type { StartThread } from '../core/worker-thread.ts';
 import type { TokenizerAnswer, TokenizerAsk, TokenizerThreadData } from './tokenizer-task.ts';
 
@@ -9,15 +9,15 @@ export interface TokenizersOptions {
   /** Most time one count may take. Default 2000. */
   readonly allowanceMs?: number;
   /**
-   * Longest silence of the thread while it has work: a template or a pattern that never ends cannot be interrupted, but the
-   * thread can be ended. Default 10000, more than loading the largest vocabulary takes.
+   * How long the thread may be silent while it has work before it is ended: a template or a pattern that runs forever
+   * cannot be stopped otherwise. Default 10000, more than loading the largest vocabulary takes.
    */
   readonly silenceMs?: number;
 }
 
-/** More counts would wait longer than their callers; their result is `unknown` at once. */
+/** More counts would wait longer than their callers do; they are answered `unknown` at once. */
 const maxWaiting = 256;
-/** A count that needs more ends the thread, which is started anew. */
+/** A count that needs more memory ends the thread, which is then started anew. */
 const maxHeapMb = 2048;
 
 /** The tokenizers of a service, in one thread of its own. Starts when first used. */
@@ -33,7 +33,7 @@ export function startTokenizers(options: TokenizersOptions): Tokenizers {
   });
   const bounds = new Map<string, TokenizerBounds>();
 
-  /** Undefined when the thread cannot answer: it has too much to do, was given up, or is closed. */
+  /** Undefined when there is no answer: too many are waiting, the thread was ended, or the service closes. */
   function ask(task: TokenizerAsk): Promise<TokenizerAnswer | undefined> {
     if (thread.pending() >= maxWaiting) return Promise.resolve(undefined);
     return thread.ask(task).catch(() => undefined);

@@ -3,11 +3,11 @@
  * short ones behind it.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { TokenizerProblem } from '../core/tokenizer.ts';
-import { BrokenTokenizer } from './broken-tokenizer.ts';
+import type { TokenizerProblem } from '../core/prompt.ts';
+import { BrokenTokenizer } from './tokenizer-folder.ts';
 import { beginPromptCount } from './count-prompt.ts';
-import { createTokenizerCache } from './tokenizer-cache.ts';
 import type { ThreadMessage } from '../core/worker-thread.ts';
+import { createTokenizerCache } from './loaded-tokenizer.ts';
 import type { TokenizerAnswer, TokenizerAsk, TokenizerThreadData } from './tokenizer-task.ts';
 
 const { root, allowanceMs }: TokenizerThreadData = workerData;
@@ -16,10 +16,12 @@ const cache = createTokenizerCache({ root, now: Date.now });
 
 type Message = ThreadMessage<TokenizerAsk>;
 
-/** One count under way. `run` returns the answer once there is one. */
+/** One count under way. */
 interface Job {
   readonly id: Message['id'];
+  /** Counts until `stop`; returns the answer once the count is complete. */
   readonly run: (stop: () => boolean) => TokenizerAnswer | undefined;
+  /** The answer when the allowance is used up. */
   readonly late: TokenizerAnswer;
   usedMs: number;
 }

@@ -8,7 +8,7 @@ import { systemClock } from '../../process/clock.ts';
 import { checkObject } from '../../catalog/read-object.ts';
 import type { Compilation } from '../../catalog/compile.ts';
 import type { Snapshot } from '../../core/catalog.ts';
-import { messageOf } from '../../core/message-of.ts';
+import { messageOf } from '../../core/failure.ts';
 import type { CatalogReading } from './follow-catalog.ts';
 import { openManifestCatalog } from './manifest-catalog.ts';
 import type { Settings } from '../../settings.ts';
