@@ -30,6 +30,7 @@ import { startStructureChecker } from '../../structured-output/start-structure-c
 import { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
 import { openSeal } from '../../web-search/seal/open-seal.ts';
 import { openSearch } from '../../web-search/providers/open-search.ts';
+import { startThread } from '../../process/worker-thread.ts';
 import { startPrepareWorker } from '../../process/prepare-in-worker.ts';
 import {
   admitStepMs,
@@ -129,8 +130,8 @@ export async function startService(
     ...reading,
     ...(sealing === undefined ? {} : { sealFiles: sealing }),
   });
-  const tokenizers = startTokenizers({ root: tokenizerRoot });
-  const structures = startStructureChecker();
+  const tokenizers = startTokenizers({ root: tokenizerRoot, startThread });
+  const structures = startStructureChecker({ startThread });
   const health = createHealth({ clock: systemClock, random: Math.random });
   const measured = createModelPerformance({
     clock: systemClock,

@@ -1,6 +1,63 @@
-import type { MergeTable } from './merge-table.ts';
+export interface Merge {
+  readonly left: number;
+  readonly right: number;
+  readonly merged: number;
+}
 
-/** Up to this many symbols, looking at all of them for each merge beats keeping a queue. */
+/**
+ * Merges neighbours in `symbols[0..count)`, lowest rank first and leftmost among equals, until none merge, and returns how
+ * many are left. Overwrites `symbols`. Takes O(n log n).
+ */
+export function mergeSymbols(symbols: Int32Array, count: number, table: MergeTable): number {
+  if (count < 2) return count;
+  return count <= fewSymbols ? mergeFew(symbols, count, table) : mergeMany(symbols, count, table);
+}
+
+/** Looks up what two neighbouring tokens merge into. Keys and values are small integers, so no objects are made. */
+export interface MergeTable {
+  /** Index of the entry of a pair, -1 when the two do not merge. */
+  readonly find: (left: number, right: number) => number;
+  /** The earlier a merge was learnt, the lower its rank: lower ones are done first. */
+  readonly rankAt: (entry: number) => number;
+  readonly mergedAt: (entry: number) => number;
+}
+
+/** An open-addressed hash table over typed arrays, at most half full. A pair that comes twice keeps its last rank. */
+export function createMergeTable(merges: readonly Merge[]): MergeTable {
+  let size = 16;
+  while (size < merges.length * 2) size *= 2;
+  const mask = size - 1;
+  const lefts = new Int32Array(size).fill(-1);
+  const rights = new Int32Array(size);
+  const ranks = new Int32Array(size);
+  const results = new Int32Array(size);
+
+  const slotOf = (left: number, right: number): number => {
+    let hash = Math.imul(left, 0x9e37_79b1) ^ Math.imul(right, 0x85eb_ca6b);
+    hash ^= hash >>> 15;
+    let slot = Math.imul(hash, 0x2c1b_3c6d) & mask;
+    while (lefts[slot] !== -1 && (lefts[slot] !== left || rights[slot] !== right)) slot = (slot + 1) & mask;
+    return slot;
+  };
+  merges.forEach(({ left, right, merged }, rank) => {
+    const slot = slotOf(left, right);
+    lefts[slot] = left;
+    rights[slot] = right;
+    ranks[slot] = rank;
+    results[slot] = merged;
+  });
+
+  return {
+    find: (left, right) => {
+      const slot = slotOf(left, right);
+      return lefts[slot] === -1 ? -1 : slot;
+    },
+    rankAt: (entry) => ranks[entry] ?? 0,
+    mergedAt: (entry) => results[entry] ?? 0,
+  };
+}
+
+/** Up to this many symbols, looking at all of them for each merge is faster than keeping a queue. */
 const fewSymbols = 40;
 
 function mergeFew(symbols: Int32Array, count: number, table: MergeTable): number {
@@ -97,13 +154,4 @@ function mergeMany(symbols: Int32Array, count: number, table: MergeTable): numbe
     offer(at);
   }
   return left;
-}
-
-/**
- * Merges neighbours in `symbols[0..count)`, lowest rank first and leftmost among equals, until none merge, and returns how
- * many are left. Overwrites `symbols`. Takes O(n log n).
- */
-export function mergeSymbols(symbols: Int32Array, count: number, table: MergeTable): number {
-  if (count < 2) return count;
-  return count <= fewSymbols ? mergeFew(symbols, count, table) : mergeMany(symbols, count, table);
 }

@@ -1,17 +1,41 @@
-import { normalizerSteps } from './normalizer.ts';
-import { isByteLevel, plainsOf } from './pre-tokenizer.ts';
-import type { AddedTokenFile, PlainNormalizer, TokenizerFile } from './tokenizer-file.ts';
+import { byteOfCharacter } from './byte-pairs.ts';
+import { isByteLevel, normalizerSteps, preTokenizerSteps } from './text-to-words.ts';
+import type { AddedTokenFile, ModelFile, PlainNormalizer, TokenizerFile } from './tokenizer-folder.ts';
 
-/** What a tokenizer promises about texts it has not seen. */
+/** Bounds that hold for every text a tokenizer may be given. */
 export interface TokenSizes {
-  /** Most bytes of a word, as it is looked up, that one token stands for; infinite when nothing can be promised. */
+  /** Most bytes of a word, as it is looked up, that one token stands for; infinite when there is no such bound. */
   readonly longestTokenBytes: number;
   /** The same for text as it comes. */
   readonly longestTextBytes: number;
-  /** Most tokens per byte of text; absent when nothing can be promised. */
-  readonly tokensPerByte?: number;
+  /** Most tokens per byte of text; undefined when there is no such bound. */
+  readonly tokensPerByte: number | undefined;
   /** The same for bytes of JSON text without any byte above 127, where other characters are escaped in six bytes. */
-  readonly tokensPerAsciiByte?: number;
+  readonly tokensPerAsciiByte: number | undefined;
+}
+
+/** Finds how long a tokenizer's tokens are, and how many a text can become at most. */
+export function measureTokens(file: TokenizerFile, added: readonly AddedTokenFile[]): TokenSizes {
+  const byteLevel = isByteLevel(file.pre_tokenizer);
+  const tokensOf = (text: string): number =>
+    Array.from(text).reduce(
+      (sum, character) => sum + (!byteLevel && character in file.model.vocab ? 1 : bytesOf(character)),
+      0,
+    );
+  const factors = normalizerSteps(file.normalizer).reduce<Factors>((now, [step]) => after(now, step, tokensOf), {
+    bytes: 1,
+    tokens: 1,
+    escapedTokens: 1,
+    shrink: 1,
+  });
+  const longestTokenBytes = longestToken(file, added, byteLevel);
+  const prefix = prefixesWords(file, added) ? 1 : 0;
+  return {
+    longestTokenBytes,
+    longestTextBytes: dropsText(file) ? Number.POSITIVE_INFINITY : longestTokenBytes * factors.shrink,
+    tokensPerByte: Number.isFinite(factors.tokens) ? factors.tokens + prefix : undefined,
+    tokensPerAsciiByte: Number.isFinite(factors.escapedTokens) ? factors.escapedTokens + prefix : undefined,
+  };
 }
 
 interface Growth {
@@ -45,7 +69,7 @@ interface Factors {
   readonly shrink: number;
 }
 
-const nothingPromised: Factors = {
+const unbounded: Factors = {
   bytes: Number.POSITIVE_INFINITY,
   tokens: Number.POSITIVE_INFINITY,
   escapedTokens: Number.POSITIVE_INFINITY,
@@ -73,7 +97,7 @@ function after(factors: Factors, step: PlainNormalizer, tokensOf: (text: string)
     case 'Strip':
       return { ...factors, shrink: Number.POSITIVE_INFINITY };
     case 'Replace': {
-      if (!('String' in step.pattern)) return nothingPromised;
+      if (!('String' in step.pattern)) return unbounded;
       const from = step.pattern.String;
       const tokens = Math.max(1, tokensOf(step.content) / tokensOf(from));
       return {
@@ -92,7 +116,7 @@ function longestToken(file: TokenizerFile, added: readonly AddedTokenFile[], byt
   if (!byteLevel && model.byte_fallback !== true && (typeof model.unk_token !== 'string' || model.fuse_unk === true)) {
     return Number.POSITIVE_INFINITY;
   }
-  // Such a token swallows all the blanks beside it.
+  // Such a token includes all the blanks beside it.
   if (added.some(({ lstrip, rstrip }) => lstrip || rstrip)) return Number.POSITIVE_INFINITY;
   let longest = 4;
   for (const token of Object.keys(model.vocab)) {
@@ -103,11 +127,11 @@ function longestToken(file: TokenizerFile, added: readonly AddedTokenFile[], byt
 
 /** Whether blanks may be put before words so often that the number of words counts. */
 function prefixesWords(file: TokenizerFile, added: readonly AddedTokenFile[]): boolean {
-  const plains = plainsOf(file.pre_tokenizer);
-  const place = plains.findIndex(
-    (plain) =>
-      (plain.type === 'ByteLevel' && plain.add_prefix_space) ||
-      (plain.type === 'Metaspace' && plain.prepend_scheme !== 'never'),
+  const steps = preTokenizerSteps(file.pre_tokenizer);
+  const place = steps.findIndex(
+    (step) =>
+      (step.type === 'ByteLevel' && step.add_prefix_space) ||
+      (step.type === 'Metaspace' && step.prepend_scheme !== 'never'),
   );
   const prepends = normalizerSteps(file.normalizer).some(([step]) => step.type === 'Prepend');
   if (place > 0) return true;
@@ -116,11 +140,11 @@ function prefixesWords(file: TokenizerFile, added: readonly AddedTokenFile[]): b
 }
 
 function dropsText(file: TokenizerFile): boolean {
-  return plainsOf(file.pre_tokenizer).some((plain) => {
-    switch (plain.type) {
+  return preTokenizerSteps(file.pre_tokenizer).some((step) => {
+    switch (step.type) {
       case 'Split':
       case 'Punctuation':
-        return plain.behavior === 'Removed';
+        return step.behavior === 'Removed';
       case 'Whitespace':
       case 'WhitespaceSplit':
       case 'BertPreTokenizer':
@@ -133,26 +157,40 @@ function dropsText(file: TokenizerFile): boolean {
   });
 }
 
-/** Reads off a tokenizer how long its tokens are and how many a text can become at most. */
-export function measureTokens(file: TokenizerFile, added: readonly AddedTokenFile[]): TokenSizes {
-  const byteLevel = isByteLevel(file.pre_tokenizer);
-  const tokensOf = (text: string): number =>
-    Array.from(text).reduce(
-      (sum, character) => sum + (!byteLevel && character in file.model.vocab ? 1 : bytesOf(character)),
-      0,
-    );
-  const factors = normalizerSteps(file.normalizer).reduce<Factors>((now, [step]) => after(now, step, tokensOf), {
-    bytes: 1,
-    tokens: 1,
-    escapedTokens: 1,
-    shrink: 1,
-  });
-  const longestTokenBytes = longestToken(file, added, byteLevel);
-  const prefix = prefixesWords(file, added) ? 1 : 0;
-  return {
-    longestTokenBytes,
-    longestTextBytes: dropsText(file) ? Number.POSITIVE_INFINITY : longestTokenBytes * factors.shrink,
-    ...(Number.isFinite(factors.tokens) && { tokensPerByte: factors.tokens + prefix }),
-    ...(Number.isFinite(factors.escapedTokens) && { tokensPerAsciiByte: factors.escapedTokens + prefix }),
+const encoder = new TextEncoder();
+const chunkUnits = 1 << 16;
+const replacement = encoder.encode('\uFFFD');
+
+/**
+ * Fewest tokens of a word that is too long to be merged. No token holds a byte more often than some token of the vocabulary
+ * does, so a word that holds it n times needs at least n divided by that. Only for vocabularies to which no byte is
+ * unknown.
+ */
+export function compileByteBound(model: ModelFile, byteLevel: boolean): (word: string) => number {
+  const most = new Uint32Array(256).fill(1);
+  for (const token of Object.keys(model.vocab)) {
+    const seen = new Map<number, number>();
+    for (const byte of tokenBytes(token, byteLevel)) seen.set(byte, (seen.get(byte) ?? 0) + 1);
+    for (const [byte, times] of seen) most[byte] = Math.max(most[byte] ?? 1, times);
+  }
+  return (word) => {
+    const counts = new Float64Array(256);
+    const bytes = new Uint8Array(chunkUnits * 3);
+    for (let at = 0; at < word.length; at += chunkUnits) {
+      const { written } = encoder.encodeInto(word.slice(at, at + chunkUnits), bytes);
+      for (let index = 0; index < written; index += 1) {
+        const byte = bytes[index] ?? 0;
+        counts[byte] = (counts[byte] ?? 0) + 1;
+      }
+    }
+    // A character cut in two by a chunk's end is written as U+FFFD, twice: bytes that may not be there at all.
+    for (const byte of replacement) counts[byte] = 0;
+    return counts.reduce((least, count, byte) => Math.max(least, Math.ceil(count / (most[byte] ?? 1))), 0);
   };
+}
+
+/** The bytes a token stands for, as far as it stands for any: `Ġthe` is ` the`. */
+function tokenBytes(token: string, byteLevel: boolean): readonly number[] {
+  if (!byteLevel) return [...encoder.encode(token)];
+  return Array.from(token).flatMap((character) => byteOfCharacter.get(character) ?? []);
 }

@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { BrokenTokenizer } from './broken-tokenizer.ts';
-import { byteCharacters } from './byte-alphabet.ts';
+import { BrokenTokenizer } from './tokenizer-folder.ts';
+import { byteOfCharacter } from './byte-pairs.ts';
 import { countPrompt } from './count-prompt.ts';
 import { loadTokenizer } from './loaded-tokenizer.ts';
 
@@ -17,7 +17,7 @@ afterEach(() => rmSync(root, { recursive: true }));
 const byteLevel = { type: 'ByteLevel', add_prefix_space: false, use_regex: true };
 const model = {
   type: 'BPE',
-  vocab: Object.fromEntries(byteCharacters.map((character, id) => [character, id])),
+  vocab: Object.fromEntries(byteOfCharacter),
   merges: [],
 };
 const tokenizer = { added_tokens: [], normalizer: null, pre_tokenizer: byteLevel, model };
@@ -152,6 +152,16 @@ it('lets the tokens of tokenizer_config.json win', async () => {
       added_tokens_decoder: { 300: { content: 'abc', single_word: true, special: true } },
     },
     'chat_template.jinja': '{{ messages[0].content }}d abc',
+  });
+  expect(await count(0)).toEqual({ kind: 'counted', tokens: 6 });
+});
+
+it('finds added tokens that hold characters of regular expressions', async () => {
+  const added = ['<|fim-middle|>', '[INST]', 'a.b'].map((content, at) => ({ id: 300 + at, content, special: true }));
+  write({
+    ...withPart({ added_tokens: added }),
+    'tokenizer_config.json': config,
+    'chat_template.jinja': '<|fim-middle|>[INST]a.baxb',
   });
   expect(await count(0)).toEqual({ kind: 'counted', tokens: 6 });
 });

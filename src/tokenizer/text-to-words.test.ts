@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { splitText } from './split-text.ts';
-import type { Behaviour } from './tokenizer-file.ts';
+import { splitText } from './text-to-words.ts';
+import type { Behaviour } from './tokenizer-folder.ts';
 
 // The example of the reference's documentation (`SplitDelimiterBehavior`).
 it.each<readonly [Behaviour, readonly string[]]>([

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { mergeSymbols } from './merge-symbols.ts';
-import { createMergeTable, type Merge } from './merge-table.ts';
+import { createMergeTable, type Merge, mergeSymbols } from './merge-pairs.ts';
 
 /** Byte-pair encoding as it is defined: the lowest rank first, the leftmost among equals. */
 function mergeByDefinition(symbols: readonly number[], merges: readonly Merge[]): number {
