@@ -21,7 +21,7 @@ import { fitSources } from '../web-search/fit-sources.ts';
 import { maxRounds, maxSearches, nextStep } from '../web-search/next-step.ts';
 import { quote } from '../web-search/quote.ts';
 import type { ReadQuery } from '../web-search/read-query.ts';
-import { createRoundTotals } from '../web-search/round-totals.ts';
+import { createRoundTotals } from '../metering/round-totals.ts';
 import { askEngines, type EngineAsk, type EngineOptions } from './call-model.ts';
 
 /** The web search of a deployment. */

@@ -55,7 +55,7 @@ import { createHealth } from '../../routing/health/health.ts';
 import { createSystemPlacement } from '../../routing/system-placement.ts';
 import { openCatalogSource } from './catalog-source.ts';
 import type { Replica } from './replica.ts';
-import { createAnswerLengths } from '../../metering/answer-lengths.ts';
+import { createAnswerLengths } from '../../metering/expected-output.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { sealFiles } from './seal-files.ts';
 import type { Settings } from '../../settings.ts';
