@@ -3,8 +3,8 @@ import type { SearchDomains, SearchError, UserLocation } from './web-search.ts';
 /** One search, as a provider is asked for it. */
 export interface SearchQuery {
   readonly query: string;
-  readonly domains?: SearchDomains;
-  readonly location?: UserLocation;
+  readonly domains?: SearchDomains | undefined;
+  readonly location?: UserLocation | undefined;
 }
 
 /** A page that a provider found. What is in it was written by strangers. */
@@ -12,7 +12,7 @@ export interface SearchHit {
   readonly url: string;
   readonly title: string;
   readonly text: string;
-  readonly pageAge?: string;
+  readonly pageAge?: string | undefined;
 }
 
 export type SearchFinding =

@@ -10,12 +10,10 @@ import type { SearchFinding, SearchProvider } from '../core/search-provider.ts';
 import { type Citing, writeSearchError, writeSources } from '../core/search-words.ts';
 import { type SearchSeal, type Source, webSearchName } from '../core/web-search.ts';
 import type { Dispatch, DispatchEnd } from '../dispatch/run.ts';
-import { createCiter } from '../web-search/cite.ts';
+import { createCiter, quote } from '../web-search/cite.ts';
 import { collectRound, type RoundSaid } from '../web-search/collect-round.ts';
 import { fitSources } from '../web-search/fit-sources.ts';
-import { maxRounds, maxSearches, nextStep } from '../web-search/next-step.ts';
-import { quote } from '../web-search/quote.ts';
-import type { ReadQuery } from '../web-search/read-query.ts';
+import { maxRounds, maxSearches, nextStep, type ReadQuery } from '../web-search/next-step.ts';
 import { createRoundTotals } from '../web-search/round-totals.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
 

@@ -11,7 +11,7 @@ import type { StructureChecker } from '../core/structure.ts';
 import type { Telemetry } from '../core/telemetry.ts';
 import type { Upstream } from '../core/upstream.ts';
 import { chatErrors } from '../dialects/chat/read-error.ts';
-import { readResponseAs } from '../dialects/chat/read-response-as.ts';
+import { readResponseAs } from '../dialects/chat/read-response.ts';
 import { capabilitiesOf, inlineReasoningOf } from '../engines/engines.ts';
 import type { HedgeBudget } from '../dispatch/hedge-budget.ts';
 import { createRetryPolicy } from '../dispatch/retry-policy.ts';

@@ -6,8 +6,7 @@ import { checkLoad, overloadLimits } from '../admission/overload.ts';
 import { contextOverflow } from '../core/context-overflow.ts';
 import { asFailure, type Failure } from '../core/failure.ts';
 import type { LimitName } from '../core/limits.ts';
-import { chat } from '../dialects/chat/dialect.ts';
-import { messages } from '../dialects/messages/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
 
 /**
  * How agents and libraries find out what happened: each in its own words, as their sources have them. Some look at the
@@ -102,7 +101,7 @@ describe.each(Object.keys(lookFor))('what clients look for: %s', (kind) => {
     expect(row?.clients.toSorted()).toEqual(Object.keys(lookFor[kind] ?? {}).toSorted());
   });
 
-  it.each([chat, messages].map((dialect) => [dialect.surface, dialect] as const))(
+  it.each(Object.values(dialects).map((dialect) => [dialect.surface, dialect] as const))(
     'is found on %s',
     async (_, dialect) => {
       const failure = (await failures[kind]?.()) ?? expect.unreachable();

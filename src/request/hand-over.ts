@@ -1,5 +1,5 @@
 import type { Request, ResponseFormat, Tool } from '../core/request.ts';
-import { createJsonBounds, type JsonBounds } from '../dialects/json-bounds.ts';
+import { createJsonScan, type JsonScan } from '../dialects/json-scan.ts';
 
 /** What schemas may hold in all to be copied from one thread to another: copying that takes a few milliseconds. */
 const limits = { maxDepth: 300, maxValues: 20_000 };
@@ -7,7 +7,7 @@ const mostCharacters = 1024 * 1024;
 
 /** Tells whether the next schema is still within the limits of them all. */
 function createLuggage(): (schema: object) => boolean {
-  const bounds: JsonBounds = createJsonBounds(limits);
+  const bounds: JsonScan = createJsonScan(limits);
   let left = mostCharacters;
   return (schema) => {
     const text = JSON.stringify(schema);

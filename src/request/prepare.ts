@@ -10,9 +10,9 @@ import type { Prompt, PromptShape, Tokenizers } from '../core/tokenizer.ts';
 import type { SearchSeal } from '../core/web-search.ts';
 import { arrangeMessages } from '../dialects/arrange-messages.ts';
 import { writeRequest } from '../dialects/chat/write-request.ts';
-import { checkImages } from '../dialects/check-images.ts';
+import { checkImages } from '../dialects/content.ts';
 import { dialects } from '../dialects/dialects.ts';
-import { createJsonBounds } from '../dialects/json-bounds.ts';
+import { createJsonScan } from '../dialects/json-scan.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -33,7 +33,7 @@ const limits = { maxDepth: Infinity, maxValues: 250_000 };
 const harmlessLength = 128 * 1024;
 
 function parse(text: string): unknown {
-  if (text.length > harmlessLength && !createJsonBounds(limits).push(text)) {
+  if (text.length > harmlessLength && !createJsonScan(limits).push(text)) {
     throw new Failure('invalid_request', `The request body holds more than ${limits.maxValues} values.`);
   }
   try {

@@ -30,7 +30,7 @@ import { openStore } from '../../store/open-store.ts';
 import { type FileCheck, startFileCheck } from '../../store/start-file-check.ts';
 import { startStructureChecker } from '../../structured-output/start-structure-checker.ts';
 import { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
-import { openSeal } from '../../web-search/seal/open-seal.ts';
+import { openSeal } from '../../web-search/seal/seal.ts';
 import { openSearch } from '../../web-search/providers/open-search.ts';
 import { startPrepareWorker } from '../../process/prepare-in-worker.ts';
 import { nextOpening, openingStepMs } from '../../admission/edge-opening.ts';
