@@ -1,9 +1,8 @@
 import type { RequestTarget } from './capability.ts';
 import type { Surface } from './dialect.ts';
 import type { FailureCode } from './failure.ts';
-import type { PromptCountAsk } from './prepared.ts';
+import type { PromptCount, PromptCountAsk, PromptShape } from './prompt.ts';
 import type { Request } from './request.ts';
-import type { PromptCount, PromptShape } from './tokenizer.ts';
 
 /** What the main thread asks of the worker that reads large bodies. */
 export type PrepareAsk =

@@ -1,6 +1,5 @@
 import type { Content, ImagePart, Message, TextPart } from '../core/request.ts';
-import { Failure } from '../core/failure.ts';
-import { fieldPath } from '../core/field-path.ts';
+import { Failure, fieldPath } from '../core/failure.ts';
 import { type ImageHosts, isImageAllowed } from '../core/image-hosts.ts';
 import { isObject } from '../core/json.ts';
 

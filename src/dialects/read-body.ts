@@ -1,6 +1,5 @@
 import type { z } from 'zod';
-import { Failure } from '../core/failure.ts';
-import { fieldPath } from '../core/field-path.ts';
+import { Failure, fieldPath } from '../core/failure.ts';
 import { isObject } from '../core/json.ts';
 
 /** Parses a request body. Throws `invalid_request` with one sentence about the first invalid field. */

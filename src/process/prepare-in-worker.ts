@@ -3,7 +3,7 @@ import { ByNumber } from '../core/by-number.ts';
 import type { Surface } from '../core/dialect.ts';
 import { Failure } from '../core/failure.ts';
 import type { ImageHosts } from '../core/image-hosts.ts';
-import type { PreparedRequest } from '../core/prepared.ts';
+import type { PreparedRequest } from '../core/prompt.ts';
 import type { PrepareAsk, PrepareReply } from '../core/prepare-task.ts';
 
 export interface PrepareWorker {

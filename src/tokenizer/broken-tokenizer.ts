@@ -1,4 +1,4 @@
-import type { TokenizerProblem } from '../core/tokenizer.ts';
+import type { TokenizerProblem } from '../core/prompt.ts';
 
 /** Thrown while a tokenizer folder is loaded; says which file and field is at fault. */
 export class BrokenTokenizer extends Error {

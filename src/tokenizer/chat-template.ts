@@ -1,5 +1,5 @@
 import { Environment, Interpreter, parse, tokenize } from '@huggingface/jinja';
-import type { Prompt } from '../core/tokenizer.ts';
+import type { Prompt } from '../core/prompt.ts';
 import { applyPythonRules, pythonFunctions } from './python-rules.ts';
 import { writeMessages, writeTools } from './template-messages.ts';
 import { PythonNumber } from './python-number.ts';

@@ -1,4 +1,4 @@
-import type { Prompt, PromptCount, PromptCountOptions } from '../core/tokenizer.ts';
+import type { Prompt, PromptCount, PromptCountOptions } from '../core/prompt.ts';
 import type { LoadedTokenizer } from './loaded-tokenizer.ts';
 
 /** A count under way, done in steps so that a long prompt can wait for short ones in between. */
@@ -40,7 +40,7 @@ export function beginPromptCount(
   // One more: a blank that the tokenizer puts before the whole.
   const atMost =
     tokensPerByte === undefined ? Number.POSITIVE_INFINITY : Buffer.byteLength(text) * tokensPerByte + 1 + beside;
-  if (want === 'verdict' && atMost <= limit) return settled({ kind: 'within', atMost: Math.ceil(atMost) });
+  if (want === 'fit' && atMost <= limit) return settled({ kind: 'within', atMost: Math.ceil(atMost) });
 
   const counting = tokenizer.counter.begin(text, limit - beside);
   return {

@@ -1,4 +1,4 @@
-import type { TokenizerBounds } from '../core/tokenizer.ts';
+import type { TokenizerBounds } from '../core/prompt.ts';
 import { BrokenTokenizer, FieldFault } from './broken-tokenizer.ts';
 import { type ChatTemplate, compileChatTemplate } from './chat-template.ts';
 import { measureTemplate, placeSystemMessages } from './measure-template.ts';

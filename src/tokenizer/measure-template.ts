@@ -1,6 +1,6 @@
 import type { SystemMessages } from '../core/capability.ts';
 import type { Message, Tool, ToolCall } from '../core/request.ts';
-import type { Prompt, TokenizerBounds } from '../core/tokenizer.ts';
+import type { Prompt, TokenizerBounds } from '../core/prompt.ts';
 import type { ChatTemplate } from './chat-template.ts';
 import type { TextCounter } from './text-counter.ts';
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { z } from 'zod';
-import { fieldPath } from '../core/field-path.ts';
+import { fieldPath } from '../core/failure.ts';
 import { BrokenTokenizer } from './broken-tokenizer.ts';
 import { tokenizerConfigFile, type TokenizerConfigFile, tokenizerFile, type TokenizerFile } from './tokenizer-file.ts';
 

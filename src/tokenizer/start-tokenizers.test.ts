@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Prompt, Tokenizers } from '../core/tokenizer.ts';
+import type { Prompt, Tokenizers } from '../core/prompt.ts';
 import { startTokenizers, type TokenizersOptions } from './start-tokenizers.ts';
 
 let root: string;

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { ByNumber } from '../core/by-number.ts';
-import type { TokenizerBounds, Tokenizers } from '../core/tokenizer.ts';
+import type { TokenizerBounds, Tokenizers } from '../core/prompt.ts';
 import type { TokenizerAnswer, TokenizerAsk, TokenizerThreadData } from './tokenizer-task.ts';
 
 export interface TokenizersOptions {

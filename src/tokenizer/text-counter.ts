@@ -1,4 +1,4 @@
-import { fewestTokens } from '../core/tokenizer.ts';
+import { fewestTokens } from '../core/prompt.ts';
 import { compileSections, type SectionSplitter } from './added-tokens.ts';
 import { compileByteBound } from './byte-bound.ts';
 import { compileBytePairs, WordTooLong } from './byte-pairs.ts';

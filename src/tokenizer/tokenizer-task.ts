@@ -1,4 +1,4 @@
-import type { Prompt, PromptCount, PromptCountOptions, TokenizerLoad } from '../core/tokenizer.ts';
+import type { Prompt, PromptCount, PromptCountOptions, TokenizerLoad } from '../core/prompt.ts';
 
 /** What the main thread asks of the tokenizer thread. */
 export type TokenizerAsk =

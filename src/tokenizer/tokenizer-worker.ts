@@ -3,7 +3,7 @@
  * short ones behind it.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { TokenizerProblem } from '../core/tokenizer.ts';
+import type { TokenizerProblem } from '../core/prompt.ts';
 import { BrokenTokenizer } from './broken-tokenizer.ts';
 import { beginPromptCount } from './count-prompt.ts';
 import { createTokenizerCache } from './tokenizer-cache.ts';

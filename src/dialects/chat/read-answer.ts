@@ -1,6 +1,6 @@
 import type { AnswerEvent, Fault, Logprobs, TextEvent } from '../../core/event.ts';
 import { isObject, type JsonObject, textOf } from '../../core/json.ts';
-import type { InlineReasoning } from '../../core/reasoning-tags.ts';
+import type { InlineReasoning } from '../../core/capability.ts';
 import { readFinishReason } from './finish-reason.ts';
 import { isError, readError } from './read-error.ts';
 import { mergeUsage, readUsage, usageFrom, usageOf, type UsageReport } from './read-usage.ts';

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { Failure } from '../../core/failure.ts';
-import { fieldPath } from '../../core/field-path.ts';
-import { type Citing, citeMark, writeSearchError, writeSources } from '../../core/search-words.ts';
+import { Failure, fieldPath } from '../../core/failure.ts';
+import { citeMark, type Citing, writeSearchError, writeSources } from '../search-words.ts';
 import {
   type Citation,
   searchErrors,

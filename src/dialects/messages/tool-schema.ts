@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { isObject } from '../../core/json.ts';
-import { isSite } from '../../core/search-domains.ts';
-import { webSearchName } from '../../core/web-search.ts';
+import { isSite, webSearchName } from '../../core/web-search.ts';
 import { jsonObject, listOf, reportIssues } from '../body-schema.ts';
 import { type ClientTool, clientToolOf } from './client-tools.ts';
 

@@ -3,9 +3,8 @@ import type { AnswerIdentity, AskedAnswer, JsonWriter, StreamWriter } from '../.
 import type { AnswerEvent, FinishReason, RelayedEvent } from '../../core/event.ts';
 import { errorBody, type Failure } from '../../core/failure.ts';
 import { isObject, parseJson } from '../../core/json.ts';
-import { formatUsd } from '../../core/money.ts';
+import { type Bill, formatUsd, type Usage } from '../../core/money.ts';
 import type { Sampling } from '../../core/request.ts';
-import type { Bill, Usage } from '../../core/usage.ts';
 import type { Citation } from '../../core/web-search.ts';
 import { createBlockQueue, frame } from './block-queue.ts';
 import { writeCitation, writeSearchCall, writeSearchResult } from './search-blocks.ts';

@@ -1,6 +1,5 @@
 import type { Headers } from '../../core/exchange.ts';
-import type { SearchHit, SearchQuery } from '../../core/search-provider.ts';
-import type { SearchDomains } from '../../core/web-search.ts';
+import type { SearchDomains, SearchHit, SearchQuery } from '../../core/web-search.ts';
 
 /** Longest query with its operators, characters and words: what Brave takes, and more than others care for. */
 const maxCharacters = 400;

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { SearchSeal } from '../../core/web-search.ts';
 import { ensureKeyFile, idBytes, type KeyRing, openKeyRing } from './key-ring.ts';
-import { messageOf } from '../../core/message-of.ts';
+import { messageOf } from '../../core/failure.ts';
 
 /**
  * Opens the deployment's seal. `ownFile`: where its key is made and kept when no file was named. Throws, naming the
