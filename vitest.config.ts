@@ -19,6 +19,22 @@ const onBothDatabases = [
   ...['usage-report', 'verify-ledger', 'workspaces', 'outage'],
 ].map((name) => `src/store/${name}.test.ts`);
 
+// Files that load the machine, or measure time or memory: nothing else may run beside them.
+const aloneBehindEnvoy = [
+  ...[
+    'bench-smoke',
+    'catalog-performance',
+    'chaos',
+    'chaos-circuit',
+    'chaos-down',
+    'context',
+    'hedging',
+    'hostile-traffic',
+    'limits',
+  ],
+  ...['loop-delay', 'many-streams', 'money-storm-postgres', 'money-storm-sqlite', 'overload', 'uploads'],
+].map((name) => `test/envoy/${name}.test.ts`);
+
 export default defineConfig({
   test: {
     projects: [
@@ -51,7 +67,17 @@ export default defineConfig({
           hookTimeout: 120_000,
         },
       },
-      { test: { name: 'envoy', include: ['test/envoy/**/*.test.ts'], ...withProcesses } },
+      {
+        test: {
+          name: 'envoy',
+          include: ['test/envoy/**/*.test.ts'],
+          exclude: aloneBehindEnvoy,
+          ...withProcesses,
+          // Most of them wait for a time-out, an engine or a restart.
+          fileParallelism: true,
+        },
+      },
+      { test: { name: 'envoy-alone', include: aloneBehindEnvoy, ...withProcesses } },
       { test: { name: 'engine', include: ['test/engine/**/*.test.ts'], ...withProcesses } },
       {
         // The first hook that needs the clients may have to install them.
