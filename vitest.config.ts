@@ -18,20 +18,9 @@ const onBothDatabases = [
   ...['usage-report', 'verify-ledger', 'workspaces', 'outage'],
 ].map((name) => `src/store/${name}.test.ts`);
 
-// Files that load the machine, or measure time or memory: they run one after the other, when all others have ended.
+// Files that measure time or memory under load: they run one after the other, when all others have ended.
 const aloneBehindEnvoy = [
-  ...[
-    'bench-smoke',
-    'catalog-performance',
-    'chaos',
-    'chaos-circuit',
-    'chaos-down',
-    'context',
-    'hedging',
-    'hostile-traffic',
-    'limits',
-  ],
-  ...['loop-delay', 'many-streams', 'money-storm-postgres', 'money-storm-sqlite', 'overload', 'uploads'],
+  ...['body-limit', 'context', 'hedging', 'hostile-traffic', 'loop-delay', 'many-streams', 'overload', 'start-crashes'],
 ].map((name) => `test/envoy/${name}.test.ts`);
 
 export default defineConfig({
