@@ -14,7 +14,7 @@ const withProcesses = {
 
 // The store's own tests, which the unit suite runs on SQLite and the suite `stores` once more on PostgreSQL.
 const onBothDatabases = [
-  ...['durability', 'find-credentials', 'keys', 'migrate', 'open-store', 'settle-batch', 'settle-or-explain'],
+  ...['durability', 'keys', 'migrations', 'open-store', 'settle-batch'],
   ...['usage-report', 'verify-ledger', 'workspaces', 'outage'],
 ].map((name) => `src/store/${name}.test.ts`);
 

@@ -1,28 +1,28 @@
 import { describe, expect, it } from 'vitest';
+import type { Credential, Outcome } from '../core/account.ts';
+import type { Failure } from '../core/failure.ts';
+import type { PreparedRequest } from '../core/prompt.ts';
+import { createAddressGate } from '../admission/address-gate.ts';
+import { overloadLimits } from '../admission/overload.ts';
+import { createUploads, uploadLimits, type UploadLimits } from '../admission/uploads.ts';
+import { createSnapshots } from '../catalog/snapshots.ts';
+import { createHedgeBudget } from '../dispatch/hedge.ts';
+import { createStructureRetries } from '../dispatch/retries.ts';
+import { createAnswerLengths } from '../metering/answer-lengths.ts';
+import { createMemoryLimits } from '../rate-limits/memory.ts';
+import { createAffinity } from '../routing/affinity.ts';
+import { neverSeen } from '../routing/health/route-status.ts';
+import { createSystemPlacement } from '../routing/system-placement.ts';
+import { createPipeline } from './pipeline.ts';
+import { prepareHere } from './prepare.ts';
 import { credentialOf } from '../../test/support/credential-of.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { createFakeExchange, type FakeExchange, type FakeExchangeOptions } from '../../test/support/fake-exchange.ts';
 import { createFakeStore } from '../../test/support/fake-store.ts';
 import { createFakeUpstream, type FakeCall } from '../../test/support/fake-upstream.ts';
 import { modelOf, routeOf, snapshotOf } from '../../test/support/route-of.ts';
-import { noTokenizers, uncounted } from '../../test/support/uncounted.ts';
 import { steadyHealth } from '../../test/support/steady-health.ts';
-import { createMemoryLimits } from '../rate-limits/memory.ts';
-import { createAddressGate } from '../admission/address-gate.ts';
-import { createHedgeBudget } from '../dispatch/hedge-budget.ts';
-import { createStructureRetries } from '../dispatch/structure-retries.ts';
-import { overloadLimits } from '../admission/overload.ts';
-import { createUploads, uploadLimits, type UploadLimits } from '../admission/uploads.ts';
-import { createSnapshots } from '../catalog/snapshots.ts';
-import type { Credential, Outcome } from '../core/account.ts';
-import type { Failure } from '../core/failure.ts';
-import type { PreparedRequest } from '../core/prepared.ts';
-import { createPipeline } from './pipeline.ts';
-import { createAffinity } from '../routing/affinity.ts';
-import { neverSeen } from '../routing/standing.ts';
-import { createSystemPlacement } from '../routing/system-placement.ts';
-import { prepareHere } from './prepare.ts';
-import { createAnswerLengths } from '../metering/answer-lengths.ts';
+import { noTokenizers, uncounted } from '../../test/support/uncounted.ts';
 
 const idleMs = 1000;
 const keepAliveMs = 15_000;
@@ -52,7 +52,7 @@ const wholeJson = JSON.stringify({
 const cost = 2_520_000n;
 
 const idleLoad = {
-  current: () => ({ eventLoopDelayMs: 0, memoryShare: 0, standingWaitMs: 0, queuedForMs: 0 }),
+  current: () => ({ eventLoopDelayMs: 0, memoryShare: 0, medianWaitMs: 0, queuedForMs: 0 }),
   ...{ arrived: () => undefined, shed: () => undefined, limits: overloadLimits(1024 ** 3) },
 };
 

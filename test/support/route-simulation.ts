@@ -1,10 +1,10 @@
 import type { Model, Route } from '../../src/core/catalog.ts';
 import type { Fault } from '../../src/core/event.ts';
-import type { PreparedRequest } from '../../src/core/prepared.ts';
+import type { PreparedRequest } from '../../src/core/prompt.ts';
 import { promptShape } from './prompt-shape.ts';
 import { capabilitiesOf } from '../../src/engines/engines.ts';
 import { createAffinity } from '../../src/routing/affinity.ts';
-import { createHealth } from '../../src/routing/health.ts';
+import { createHealth } from '../../src/routing/health/health.ts';
 import { makePlan } from '../../src/routing/plan.ts';
 import { chanceFrom } from './chance.ts';
 import { createFakeClock } from './fake-clock.ts';
