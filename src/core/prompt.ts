@@ -44,13 +44,13 @@ export interface TokenizerProblem {
   readonly message: string;
 }
 
-/** What must be known of a tokenizer and its template to judge a prompt without counting it. */
+/** What must be known of a tokenizer and its template to tell without counting whether a prompt fits. */
 export interface TokenizerBounds {
-  /** Most tokens a byte of text can become; absent when nothing can be promised. */
-  readonly tokensPerByte?: number;
+  /** Most tokens a byte of text can become; undefined when there is no such bound. */
+  readonly tokensPerByte: number | undefined;
   /** The same for a body without any byte above 127, whose other characters are escaped; often less. */
-  readonly tokensPerAsciiByte?: number;
-  /** Most bytes of text that one token stands for; infinite when nothing can be promised. */
+  readonly tokensPerAsciiByte: number | undefined;
+  /** Most bytes of text that one token stands for; infinite when there is no such bound. */
   readonly longestTokenBytes: number;
   /** Most tokens the template writes of its own accord; absent when it cannot be told. */
   readonly template?: {

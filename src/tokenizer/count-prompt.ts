@@ -3,7 +3,7 @@ import type { LoadedTokenizer } from './loaded-tokenizer.ts';
 
 /** A count under way, done in steps so that a long prompt can wait for short ones in between. */
 export interface PromptCounting {
-  /** Counts until it is done, or until `stop` says to pause; then it gives undefined and may be called again. */
+  /** Counts to the end, or until `stop` says to pause: then it returns undefined and is to be called again. */
   readonly step: (stop: () => boolean) => PromptCount | undefined;
 }
 
@@ -18,8 +18,8 @@ function imagesOf({ messages }: Prompt): number {
 const settled = (count: PromptCount): PromptCounting => ({ step: () => count });
 
 /**
- * Begins to count a prompt: renders it with the model's template, tries what its size alone can tell, and only then
- * looks at its words. Pure but for the template's clock; never throws.
+ * Begins to count a prompt: renders it with the model's template, answers from its size alone if that is enough, and only
+ * then counts its words. Never throws.
  */
 export function beginPromptCount(
   tokenizer: LoadedTokenizer,
@@ -66,7 +66,7 @@ export interface Allowance {
   readonly elapsed: () => number;
 }
 
-/** Counts a prompt here and now, for who has a thread to spare. Gives `unknown` once the allowance is used up. */
+/** Counts a prompt at once, for a thread that may be held that long. Returns `unknown` once the allowance is used up. */
 export function countPrompt(
   tokenizer: LoadedTokenizer,
   prompt: Prompt,
