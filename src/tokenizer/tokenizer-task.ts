@@ -11,8 +11,6 @@ export type TokenizerAsk =
     }
   | { readonly kind: 'text'; readonly path: string; readonly text: string };
 
-export type TokenizerTask = TokenizerAsk & { readonly id: number };
-
 export type TokenizerAnswer =
   | { readonly kind: 'load'; readonly load: TokenizerLoad }
   | { readonly kind: 'prompt'; readonly count: PromptCount }

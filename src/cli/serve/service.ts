@@ -25,11 +25,12 @@ import type { LogStream } from '../../process/log-stream.ts';
 import { createTurnShare } from '../../process/turn-share.ts';
 import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { openStore } from '../../store/open-store.ts';
-import { type FileCheck, startFileCheck } from '../../store/start-file-check.ts';
+import { type FileCheck, startFileCheck } from '../../store/sqlite/file-check.ts';
 import { startStructureChecker } from '../../structured-output/start-structure-checker.ts';
 import { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
-import { openSeal } from '../../web-search/seal/open-seal.ts';
+import { openSeal } from '../../web-search/seal/seal.ts';
 import { openSearch } from '../../web-search/providers/open-search.ts';
+import { startThread } from '../../process/worker-thread.ts';
 import { startPrepareWorker } from '../../process/prepare-in-worker.ts';
 import {
   admitStepMs,
@@ -129,8 +130,8 @@ export async function startService(
     ...reading,
     ...(sealing === undefined ? {} : { sealFiles: sealing }),
   });
-  const tokenizers = startTokenizers({ root: tokenizerRoot });
-  const structures = startStructureChecker();
+  const tokenizers = startTokenizers({ root: tokenizerRoot, startThread });
+  const structures = startStructureChecker({ startThread });
   const health = createHealth({ clock: systemClock, random: Math.random });
   const measured = createModelPerformance({
     clock: systemClock,
