@@ -76,7 +76,7 @@ export async function openKubernetes(options: KubernetesOptions): Promise<Kubern
       }),
     close: async () => {
       await catalog.close();
-      client.close();
+      await client.close();
     },
   };
 }

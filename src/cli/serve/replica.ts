@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import type { ClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isRefusal, sentenceOf } from '../../kubernetes/api-error.ts';
+import { isRefusal, sentenceOf } from '../../kubernetes/client.ts';
 import { startElector } from '../../kubernetes/elector.ts';
 import { createEvents } from '../../kubernetes/events.ts';
-import { createObjectWriter } from '../../kubernetes/object-writer.ts';
+import { createObjectWriter } from '../../kubernetes/objects.ts';
 import { createReplicaLeases } from '../../kubernetes/replica-leases.ts';
 import type { Clock, Disarm } from '../../core/clock.ts';
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
