@@ -1,7 +1,7 @@
 import type { RelayedEvent } from './event.ts';
 import type { Failure } from './failure.ts';
 import type { Request } from './request.ts';
-import type { Bill } from './usage.ts';
+import type { Bill } from './money.ts';
 import type { SearchSeal } from './web-search.ts';
 
 /** Where callers ask: one wire format each, over the same accounts, models and prices (docs/reference/api.md §1). */

@@ -1,5 +1,5 @@
 import type { Feature } from './capability.ts';
-import type { CountedBy, Usage } from './usage.ts';
+import type { CountedBy, Usage } from './money.ts';
 import type { Citation, SearchResult } from './web-search.ts';
 
 /** Why an answer ended, in the chat format's words. */

@@ -84,3 +84,89 @@ export interface SearchSeal {
   readonly sealNumber: (number: number) => string;
   readonly openNumber: (token: string) => number | undefined;
 }
+
+/** One search, as a provider is asked for it. */
+export interface SearchQuery {
+  readonly query: string;
+  readonly domains?: SearchDomains;
+  readonly location?: UserLocation;
+}
+
+/** A page that a provider found. What is in it was written by strangers. */
+export interface SearchHit {
+  readonly url: string;
+  readonly title: string;
+  readonly text: string;
+  readonly pageAge?: string;
+}
+
+export type SearchFinding =
+  | { readonly kind: 'found'; readonly hits: readonly SearchHit[] }
+  /** `detail` is safe to log: never the query, nor anything that was found. */
+  | { readonly kind: 'error'; readonly code: SearchError; readonly detail: string };
+
+/** Somebody who searches the web for us. */
+export interface SearchProvider {
+  readonly name: string;
+  /** Never rejects. Hits are of allowed sites only. Ends early, with an error, when the signal aborts. */
+  readonly search: (query: SearchQuery, signal: AbortSignal) => Promise<SearchFinding>;
+}
+
+/** Which provider searches the web, as `WEIR_WEB_SEARCH` names it. */
+export type SearchSetting =
+  | { readonly provider: 'searxng'; readonly url: URL }
+  | { readonly provider: 'brave' | 'tavily'; readonly keyFile: string };
+
+/** What the setting must look like, for whoever wrote it otherwise. */
+export const searchForms = 'expected searxng:URL, brave:KEYFILE or tavily:KEYFILE';
+
+/** Reads the setting. Undefined when it is none of its forms: an instance of SearXNG has no credentials in its URL, and no query. */
+export function readSearchSetting(text: string): SearchSetting | undefined {
+  const [, provider, value = ''] = /^(searxng|brave|tavily):(.+)$/s.exec(text) ?? [];
+  if (provider === 'brave' || provider === 'tavily') return { provider, keyFile: value };
+  if (provider !== 'searxng') return undefined;
+  const url = URL.parse(value);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === '') return undefined;
+  return url.username === '' && url.password === '' && url.search === '' && url.hash === ''
+    ? { provider, url }
+    : undefined;
+}
+
+interface Site {
+  readonly host: string;
+  /** Begins with a slash; empty for the whole site. */
+  readonly path: string;
+}
+
+/**
+ * Reads the name of a site as callers write it: `example.com`, `docs.example.com/api`, `example.com/*`. Undefined when
+ * it is no host with perhaps a path: a scheme, a port and a star elsewhere are not allowed.
+ */
+function readSite(name: string): Site | undefined {
+  const match = /^([a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+)(\/[^\s*]*)?\*?$/i.exec(name);
+  if (match === null || (name.endsWith('*') && match[2] === undefined)) return undefined;
+  return { host: (match[1] ?? '').toLowerCase(), path: match[2] === '/' ? '' : (match[2] ?? '') };
+}
+
+/** Whether a caller may name a site like this. */
+export function isSite(name: string): boolean {
+  return readSite(name) !== undefined;
+}
+
+function holds({ host, path }: Site, url: URL): boolean {
+  const own = url.hostname.toLowerCase();
+  if (own !== host && !own.endsWith(`.${host}`)) return false;
+  // A path is a prefix of whole segments: `/blog` is not `/blogger`.
+  return url.pathname === path || url.pathname.startsWith(path.endsWith('/') ? path : `${path}/`);
+}
+
+/** The pages that a request allows: http and https ones of the sites it names, or of all others. */
+export function pageFilter(domains: SearchDomains | undefined): (url: string) => boolean {
+  const sites = (domains?.names ?? []).flatMap((name) => readSite(name) ?? []);
+  return (text) => {
+    const url = URL.parse(text);
+    if (url === null || !/^https?:$/.test(url.protocol)) return false;
+    if (domains === undefined) return true;
+    return sites.some((site) => holds(site, url)) === (domains.kind === 'allowed');
+  };
+}

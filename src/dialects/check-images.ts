@@ -1,5 +1,4 @@
-import { Failure } from '../core/failure.ts';
-import { fieldPath } from '../core/field-path.ts';
+import { Failure, fieldPath } from '../core/failure.ts';
 import { type ImageHosts, isImageAllowed } from '../core/image-hosts.ts';
 import type { Message } from '../core/request.ts';
 import { isObject } from './json.ts';

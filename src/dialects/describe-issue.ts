@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { fieldPath } from '../core/field-path.ts';
+import { fieldPath } from '../core/failure.ts';
 
 type Issue = z.core.$ZodIssue;
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { contextOverflow } from '../core/context-overflow.ts';
+import { contextOverflow } from '../routing/plan.ts';
 import { asFailure, type Failure } from '../core/failure.ts';
 import type { LimitName } from '../core/limits.ts';
 import { admit } from '../admission/limits.ts';
@@ -54,7 +54,7 @@ async function refusedBy(by: LimitName): Promise<Failure> {
 /** The refusal of a service that has as many requests under way as it can bear. */
 function shedNow(): Failure {
   const head = { method: 'POST', path: '/', header: () => undefined };
-  const idle = { eventLoopDelayMs: 0, memoryShare: 0, standingWaitMs: 0, queuedForMs: 0 };
+  const idle = { eventLoopDelayMs: 0, memoryShare: 0, medianWaitMs: 0, queuedForMs: 0 };
   try {
     checkLoad(
       { head, startedAt: 0, openRequests: 1_000_000 },

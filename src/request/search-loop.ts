@@ -5,9 +5,14 @@ import { Failure } from '../core/failure.ts';
 import type { Money } from '../core/money.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Message, Request } from '../core/request.ts';
-import type { SearchFinding, SearchProvider } from '../core/search-provider.ts';
-import { type Citing, writeSearchError, writeSources } from '../core/search-words.ts';
-import { type SearchSeal, type Source, webSearchName } from '../core/web-search.ts';
+import {
+  type SearchFinding,
+  type SearchProvider,
+  type SearchSeal,
+  type Source,
+  webSearchName,
+} from '../core/web-search.ts';
+import { type Citing, writeSearchError, writeSources } from '../dialects/search-words.ts';
 import type { Dispatch, DispatchEnd } from '../dispatch/dispatch.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
 import { createCiter } from '../web-search/cite.ts';

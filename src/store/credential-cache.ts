@@ -1,5 +1,5 @@
 import type { Credential, Key, Workspace } from '../core/account.ts';
-import { periodStart } from '../core/budget-period.ts';
+import { periodStart } from './budget-period.ts';
 import type { Money } from '../core/money.ts';
 import type { Spending } from './settle-batch.ts';
 
@@ -65,7 +65,7 @@ export function createCredentialCache(limit: number): CredentialCache {
   /** For all of this generation. */
   let confirmedAt: number | undefined;
 
-  function standing(entry: Confirmation): Pick<Remembered, 'confirmedAt' | 'isDoubted'> {
+  function confirmation(entry: Confirmation): Pick<Remembered, 'confirmedAt' | 'isDoubted'> {
     if (entry.generation !== generation) return { confirmedAt: entry.confirmedAt, isDoubted: true };
     return { confirmedAt: Math.max(entry.confirmedAt, confirmedAt ?? 0), isDoubted: false };
   }
@@ -82,13 +82,13 @@ export function createCredentialCache(limit: number): CredentialCache {
       const entry = keys.get(hash);
       if (entry === undefined) {
         const stranger = absent.get(hash);
-        return stranger && { credential: undefined, ...standing(stranger) };
+        return stranger && { credential: undefined, ...confirmation(stranger) };
       }
       const workspace = workspaces.get(entry.key.workspaceId);
       if (workspace === undefined) return undefined;
       turnOver(entry, now);
       used.add(hash);
-      return { credential: { key: entry.key, workspace, spent: entry.spent }, ...standing(entry) };
+      return { credential: { key: entry.key, workspace, spent: entry.spent }, ...confirmation(entry) };
     },
     put: (hash, credential, { now, elapsed }) => {
       if (credential === undefined) {
@@ -124,7 +124,7 @@ export function createCredentialCache(limit: number): CredentialCache {
     doubt: () => {
       if (confirmedAt !== undefined) {
         for (const entries of [keys, absent]) {
-          for (const entry of entries.values()) entry.confirmedAt = standing(entry).confirmedAt;
+          for (const entry of entries.values()) entry.confirmedAt = confirmation(entry).confirmedAt;
         }
       }
       confirmedAt = undefined;

@@ -4,7 +4,7 @@ import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import type { BudgetPeriod } from '../core/account.ts';
 import { findCredentials } from './find-credentials.ts';
 import { setKeyBudget } from './keys.ts';
-import { hashKey } from './new-key.ts';
+import { hashKey } from './key-text.ts';
 
 const day = 86_400_000;
 /** A Wednesday in the middle of a month. */

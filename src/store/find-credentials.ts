@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { BudgetPeriod, Credential } from '../core/account.ts';
-import { periodStart } from '../core/budget-period.ts';
+import { periodStart } from './budget-period.ts';
 import { exactSum, exactTotal } from './exact-sum.ts';
 import { keyOf } from './keys.ts';
 import type { Schema } from './schema.ts';

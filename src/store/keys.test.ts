@@ -3,7 +3,7 @@ import { sampleDatabase, sampleNow } from '../../test/support/sample-database.ts
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { findCredentials } from './find-credentials.ts';
 import { createKey, findKey, listKeys, setKeyBudget, setKeyLimits, setKeyStatus } from './keys.ts';
-import { hashKey } from './new-key.ts';
+import { hashKey } from './key-text.ts';
 import { createWorkspace } from './workspaces.ts';
 
 const wanted = { rate: 100, burst: 200, now: sampleNow };

@@ -1,7 +1,7 @@
 import type { Kysely, Selectable } from 'kysely';
 import type { Key, KeyStatus, Workspace } from '../core/account.ts';
 import { newId } from './new-id.ts';
-import { newKey } from './new-key.ts';
+import { newKey } from './key-text.ts';
 import { Refusal } from './refusal.ts';
 import type { Schema } from './schema.ts';
 import { findWorkspace } from './workspaces.ts';

@@ -1,21 +1,22 @@
 import type { Kysely } from 'kysely';
-import { messageOf } from '../core/message-of.ts';
+import { messageOf } from '../core/failure.ts';
 import { type DatabaseLocation, describeLocation } from './database-location.ts';
 import type { LedgerWrites } from './ledger-writes.ts';
 import type { Schema } from './schema.ts';
 
 /**
- * What an error of the database means for what was asked of it: it can never be done (a constraint, a value that is none),
- * it can be done if it is tried at once again (two transactions in each other's way), or the database is away: nobody can
- * say, and what is to be written has to be kept. All that is not known is `away`: nothing is ever given up by mistake.
+ * What an error of the database means for the statement that it answers. `refused`: the statement can never succeed (a
+ * constraint, an invalid value). `again`: it will succeed when it is tried again at once (two transactions in conflict).
+ * `away`: the database cannot be reached and the outcome is unknown, so what is to be written has to be kept. Every unknown
+ * error is `away`, so that no row is ever given up by mistake.
  */
-export type Verdict = 'refused' | 'again' | 'away';
+export type DatabaseErrorKind = 'refused' | 'again' | 'away';
 
 /** An open database, SQLite or PostgreSQL: one query layer over both, and here what differs between them. */
 export interface OpenDatabase {
   readonly queries: Kysely<Schema>;
   readonly writes: LedgerWrites;
-  readonly judge: (error: unknown) => Verdict;
+  readonly classify: (error: unknown) => DatabaseErrorKind;
   /** Resolves when the database answers and can be written, rejects when not. Soon, either way. */
   readonly probe: () => Promise<void>;
   /**
@@ -52,12 +53,12 @@ export interface OpenOptions {
 /** A database that cannot be opened. The message is a sentence that names it. */
 export class CannotOpen extends Error {
   /** `away`: it may be there in a moment. */
-  readonly verdict: Verdict;
+  readonly kind: DatabaseErrorKind;
 
-  constructor(location: DatabaseLocation, cause: unknown, verdict: Verdict) {
+  constructor(location: DatabaseLocation, cause: unknown, kind: DatabaseErrorKind) {
     super(`Cannot open ${describeLocation(location)}: ${reason(cause)}.`, { cause });
     this.name = 'CannotOpen';
-    this.verdict = verdict;
+    this.kind = kind;
   }
 }
 

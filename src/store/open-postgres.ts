@@ -2,7 +2,7 @@ import { CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely';
 import { DatabaseError } from 'pg';
 import type { DatabaseLocation } from './database-location.ts';
 import { isUpToDate, migrate } from './migrate.ts';
-import { CannotOpen, type OpenDatabase, type OpenOptions, type Verdict } from './open-database.ts';
+import { CannotOpen, type OpenDatabase, type OpenOptions, type DatabaseErrorKind } from './open-database.ts';
 import { postgresConnections, type PostgresConnections } from './postgres-connections.ts';
 import { changesChannel, listenForChanges } from './postgres-changes.ts';
 import { postgresWrites } from './postgres-writes.ts';
@@ -59,7 +59,7 @@ async function open(connections: PostgresConnections, { user }: OpenOptions): Pr
   return {
     queries,
     writes: postgresWrites,
-    judge,
+    classify,
     probe: async () => {
       await connections.drop();
       const { rows } = await sql<{ writable: boolean }>`
@@ -85,7 +85,7 @@ async function migratePatiently(connections: PostgresConnections): Promise<void>
   }
 }
 
-function judge(error: unknown): Verdict {
+function classify(error: unknown): DatabaseErrorKind {
   if (error instanceof RangeError || error instanceof TypeError || error instanceof SyntaxError) return 'refused';
   if (!(error instanceof DatabaseError)) return 'away';
   const { code = '' } = error;

@@ -2,10 +2,9 @@ import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { temporaryFolder } from '../../test/support/sample-database.ts';
-import { sampleDatabase } from '../../test/support/sample-database.ts';
+import { sampleDatabase, temporaryFolder } from '../../test/support/sample-database.ts';
 import { sqliteFile } from '../../test/support/sample-store.ts';
-import { hashKey } from './new-key.ts';
+import { hashKey } from './key-text.ts';
 import { openDatabase, type OpenOptions } from './open-database.ts';
 
 const at = ({ file, ...options }: Omit<OpenOptions, 'user'> & { readonly file: string }) =>

@@ -8,7 +8,13 @@ import { databaseFile } from './database-file.ts';
 import { isDamage, primaryCode } from './find-damage.ts';
 import { describeLoss, findLoss } from './lost-commits.ts';
 import { migrate } from './migrate.ts';
-import { CannotOpen, type DatabaseFile, type OpenDatabase, type OpenOptions, type Verdict } from './open-database.ts';
+import {
+  CannotOpen,
+  type DatabaseFile,
+  type OpenDatabase,
+  type OpenOptions,
+  type DatabaseErrorKind,
+} from './open-database.ts';
 import type { Schema } from './schema.ts';
 import { sqliteDialect } from './sqlite-dialect.ts';
 import { sqliteWrites } from './sqlite-writes.ts';
@@ -80,7 +86,7 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
     return {
       queries,
       writes: sqliteWrites,
-      judge,
+      classify,
       probe: async () => {
         wait(0);
         try {
@@ -101,7 +107,7 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
   }
 }
 
-function judge(error: unknown): Verdict {
+function classify(error: unknown): DatabaseErrorKind {
   // Not a number, past 64 bits: it was never asked of the database.
   if (error instanceof RangeError || error instanceof TypeError || error instanceof SyntaxError) return 'refused';
   return error instanceof Error && refusals.has(primaryCode(error) ?? 0) ? 'refused' : 'away';

@@ -1,5 +1,5 @@
 import type { AccountStatus, BudgetPeriod, KeyStatus, Outcome } from '../core/account.ts';
-import type { CountedBy } from '../core/usage.ts';
+import type { CountedBy } from '../core/money.ts';
 
 /**
  * The tables, as the queries see them. Every integer is a 64-bit column and is read as a bigint, money and counts

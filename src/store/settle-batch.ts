@@ -1,4 +1,4 @@
-import { dayStart } from '../core/budget-period.ts';
+import { dayStart } from './budget-period.ts';
 import type { Money } from '../core/money.ts';
 import type { WrittenRow } from './ledger-writes.ts';
 import type { OpenDatabase } from './open-database.ts';

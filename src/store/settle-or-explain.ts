@@ -1,4 +1,4 @@
-import { messageOf } from '../core/message-of.ts';
+import { messageOf } from '../core/failure.ts';
 import type { OpenDatabase } from './open-database.ts';
 import type { LedgerTable } from './schema.ts';
 import { settleBatch, type Settled, type Spending } from './settle-batch.ts';
@@ -23,7 +23,7 @@ const tries = 5;
  * (an unknown workspace, a cost past 64 bits) harms nobody else's.
  */
 export async function settleOrExplain(
-  database: Pick<OpenDatabase, 'queries' | 'writes' | 'judge'>,
+  database: Pick<OpenDatabase, 'queries' | 'writes' | 'classify'>,
   rows: readonly LedgerTable[],
 ): Promise<SettleResult> {
   const first = await attempt(database, rows);
@@ -60,17 +60,17 @@ function nothingBut(refused: readonly RefusedRow[]): SettleResult {
 }
 
 async function attempt(
-  database: Pick<OpenDatabase, 'queries' | 'writes' | 'judge'>,
+  database: Pick<OpenDatabase, 'queries' | 'writes' | 'classify'>,
   rows: readonly LedgerTable[],
 ): Promise<SettleResult | { readonly kind: 'refused'; readonly message: string }> {
   for (let left = tries - 1; ; left -= 1) {
     try {
       return { kind: 'settled', refused: [], ...(await settleBatch(database, rows)) };
     } catch (error) {
-      const verdict = database.judge(error);
+      const kind = database.classify(error);
       const message = messageOf(error);
-      if (verdict === 'refused') return { kind: 'refused', message };
-      if (verdict === 'away' || left === 0) return { kind: 'away', message };
+      if (kind === 'refused') return { kind: 'refused', message };
+      if (kind === 'away' || left === 0) return { kind: 'away', message };
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { Outcome } from '../core/account.ts';
-import { messageOf } from '../core/message-of.ts';
+import { messageOf } from '../core/failure.ts';
 import type { DatabaseLocation } from './database-location.ts';
 import { findCredentials } from './find-credentials.ts';
 import type { Journal, JournalSegment } from './journal.ts';
@@ -8,7 +8,7 @@ import { CannotOpen, type OpenDatabase } from './open-database.ts';
 import type { LedgerTable } from './schema.ts';
 import { spendingOf } from './settle-batch.ts';
 import { settleOrExplain } from './settle-or-explain.ts';
-import type { SettleFault, StoreReply, StoreRequest, StoreStanding } from './worker-message.ts';
+import type { SettleFault, StoreReply, StoreRequest, StoreStatus } from './worker-message.ts';
 
 /** Pause between two tries to reach a database that is away. */
 const retryMs = 250;
@@ -35,7 +35,7 @@ export function createLane(options: LaneOptions) {
   const { journal, fullBytes, reply } = options;
   let database: OpenDatabase | undefined;
   let watching: { readonly stop: () => Promise<void> } | undefined;
-  let standing: StoreStanding = { database: 'behind', journalBytes: journal.bytes(), hasRoom: true };
+  let status: StoreStatus = { database: 'behind', journalBytes: journal.bytes(), hasRoom: true };
   let batch: readonly Outcome[] | undefined;
   const wanted = new Set<string>();
   let segment: (JournalSegment & { settled: number; refused: number }) | undefined;
@@ -43,17 +43,17 @@ export function createLane(options: LaneOptions) {
   let working: Promise<void> | undefined;
   let closing = false;
 
-  function tell(now: StoreStanding['database'], message?: string): void {
+  function tell(now: StoreStatus['database'], message?: string): void {
     const journalBytes = journal.bytes();
     const hasRoom = journalBytes < fullBytes;
-    const same = now === standing.database && journalBytes === standing.journalBytes && hasRoom === standing.hasRoom;
+    const same = now === status.database && journalBytes === status.journalBytes && hasRoom === status.hasRoom;
     if (same && message === undefined) return;
-    standing = { database: now, journalBytes, hasRoom };
-    reply({ kind: 'standing', standing: message === undefined ? standing : { ...standing, message } });
+    status = { database: now, journalBytes, hasRoom };
+    reply({ kind: 'status', status: message === undefined ? status : { ...status, message } });
   }
 
   function isAway(message: string): void {
-    if (standing.database !== 'away') tell('away', message);
+    if (status.database !== 'away') tell('away', message);
     if (closing) return;
     retry ??= setTimeout(() => {
       retry = undefined;
@@ -77,7 +77,7 @@ export function createLane(options: LaneOptions) {
       reply({ kind: 'settled', balances: [], spendings: [], faults });
       return;
     }
-    if (database !== undefined && standing.database === 'here') {
+    if (database !== undefined && status.database === 'here') {
       const result = await settleOrExplain(database, rows);
       if (result.kind === 'settled') {
         const { balances, spendings, refused } = result;
@@ -102,29 +102,29 @@ export function createLane(options: LaneOptions) {
       const message = messageOf(error);
       const noRoom = indexOf.map((index) => ({ index, reason: 'no-room', message }) as const);
       reply({ kind: 'settled', balances: [], spendings: [], faults: [...faults, ...noRoom] });
-      tell(standing.database, `the journal: ${message}`);
+      tell(status.database, `the journal: ${message}`);
       return;
     }
     const costs = new Map<string, bigint>();
     for (const { workspace_id: id, cost } of rows) costs.set(id, (costs.get(id) ?? 0n) + cost);
     const spendings = spendingOf(rows).map(({ key_id: keyId, day, amount }) => ({ keyId, day: Number(day), amount }));
-    tell(standing.database);
+    tell(status.database);
     reply({ kind: 'journaled', costs: [...costs], spendings, faults });
   }
 
   async function find(): Promise<void> {
     const hashes = [...wanted].slice(0, findHashes);
     for (const hash of hashes) wanted.delete(hash);
-    if (database === undefined || standing.database !== 'here') {
+    if (database === undefined || status.database !== 'here') {
       // What is in the journal has been spent, and the database does not know.
-      reply({ kind: 'not-searched', hashes, message: `the database is ${standing.database}` });
+      reply({ kind: 'not-searched', hashes, message: `the database is ${status.database}` });
       return;
     }
     try {
       const found = await findCredentials(database.queries, hashes, Date.now());
       reply({ kind: 'found', found: hashes.map((hash) => [hash, found.get(hash)] as const) });
     } catch (error) {
-      if (database.judge(error) === 'away') isAway(messageOf(error));
+      if (database.classify(error) === 'away') isAway(messageOf(error));
       reply({ kind: 'not-searched', hashes, message: messageOf(error) });
     }
   }
@@ -138,11 +138,11 @@ export function createLane(options: LaneOptions) {
         database = await options.open();
         watching = database.watch({
           changed: () => reply({ kind: 'changed' }),
-          confirmed: () => standing.database === 'here' && reply({ kind: 'confirmed' }),
+          confirmed: () => status.database === 'here' && reply({ kind: 'confirmed' }),
         });
-      } else if (standing.database === 'away') await database.probe();
+      } else if (status.database === 'away') await database.probe();
     } catch (error) {
-      if (error instanceof CannotOpen && error.verdict !== 'away') {
+      if (error instanceof CannotOpen && error.kind !== 'away') {
         closing = true;
         reply({ kind: 'unusable', message: error.message });
       } else isAway(messageOf(error));
@@ -187,8 +187,8 @@ export function createLane(options: LaneOptions) {
       batch = undefined;
       if (outcomes !== undefined) await settle(outcomes);
       else if (wanted.size > 0) await find();
-      else if (standing.database === 'here' || retry !== undefined || closing) return;
-      if (standing.database !== 'here' && retry === undefined && !closing) await comeBack();
+      else if (status.database === 'here' || retry !== undefined || closing) return;
+      if (status.database !== 'here' && retry === undefined && !closing) await comeBack();
     }
   }
 

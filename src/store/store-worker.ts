@@ -1,5 +1,5 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { messageOf } from '../core/message-of.ts';
+import { messageOf } from '../core/failure.ts';
 import { openJournal } from './journal.ts';
 import { openDatabase } from './open-database.ts';
 import { createLane } from './store-lane.ts';

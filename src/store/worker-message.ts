@@ -26,7 +26,7 @@ export interface SettleFault {
 }
 
 /** How the store fares. */
-export interface StoreStanding {
+export interface StoreStatus {
   /** `away`: the database does not answer, rows go to the journal. `behind`: it is back, and the journal's rows come first. */
   readonly database: 'here' | 'behind' | 'away';
   /** Size of the rows that are in the journal. */
@@ -55,4 +55,4 @@ export type StoreReply =
   | { readonly kind: 'changed' }
   /** What was read before is still so. */
   | { readonly kind: 'confirmed' }
-  | { readonly kind: 'standing'; readonly standing: StoreStanding };
+  | { readonly kind: 'status'; readonly status: StoreStatus };

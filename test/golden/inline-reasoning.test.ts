@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
 import type { AnswerEvent } from '../../src/core/event.ts';
-import { type InlineReasoning, tagSets } from '../../src/core/reasoning-tags.ts';
+import { type InlineReasoning, tagSets } from '../../src/core/capability.ts';
 import { readResponseAs } from '../../src/dialects/chat/read-response-as.ts';
 
 let engine: DemoEngine;

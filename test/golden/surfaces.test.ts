@@ -9,7 +9,7 @@ import type { SystemMessages } from '../../src/core/capability.ts';
 import type { AskedAnswer, Dialect } from '../../src/core/dialect.ts';
 import type { AnswerEvent, RelayedEvent } from '../../src/core/event.ts';
 import { Failure } from '../../src/core/failure.ts';
-import type { PreparedRequest } from '../../src/core/prepared.ts';
+import type { PreparedRequest } from '../../src/core/prompt.ts';
 import type { Request } from '../../src/core/request.ts';
 import type { SearchSeal } from '../../src/core/web-search.ts';
 import { chat } from '../../src/dialects/chat/dialect.ts';

@@ -3,7 +3,7 @@
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { messageOf } from '../../src/core/message-of.ts';
+import { messageOf } from '../../src/core/failure.ts';
 import { runGroup } from './run-group.ts';
 import { type Build, chooseSteps, type Step } from './steps.ts';
 import { add, lastLine, nothing, oneFailed, onePassed, type Tally, tallyVitest, troubles } from './tally.ts';

@@ -15,7 +15,7 @@ import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.
 import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import { createProblemLog } from '../../telemetry/ops/problem-log.ts';
-import { createStandingLog } from '../../telemetry/ops/standing-log.ts';
+import { createStoreLog } from '../../telemetry/ops/standing-log.ts';
 import { createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createProcessLoad } from '../../process/load.ts';
@@ -23,17 +23,23 @@ import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
 import { createTurnShare } from '../../process/turn-share.ts';
-import { hashKey, looksLikeKey } from '../../store/new-key.ts';
+import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { openStore } from '../../store/open-store.ts';
 import { type FileCheck, startFileCheck } from '../../store/start-file-check.ts';
 import { startStructureChecker } from '../../structured-output/start-structure-checker.ts';
 import { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
 import { openSeal } from '../../web-search/seal/open-seal.ts';
 import { openSearch } from '../../web-search/providers/open-search.ts';
+import { startThread } from '../../process/worker-thread.ts';
 import { startPrepareWorker } from '../../process/prepare-in-worker.ts';
-import { admitStepMs, nextAdmitRatio } from '../../admission/admit-ratio.ts';
-import { memoryShareToShed, overloadLimits, shedShare } from '../../admission/overload.ts';
-import { createShedWatch } from '../../admission/shed-watch.ts';
+import {
+  admitStepMs,
+  createShedWatch,
+  memoryShareToShed,
+  nextAdmitRatio,
+  overloadLimits,
+  shedShare,
+} from '../../admission/overload.ts';
 import { createUploads, uploadLimits } from '../../admission/uploads.ts';
 import { blockMs, createAddressGate, tolerated, windowMs } from '../../admission/address-gate.ts';
 import type { Route, Snapshot } from '../../core/catalog.ts';
@@ -84,7 +90,7 @@ export async function startService(
     location,
     journal: join(settings.WEIR_DATA, 'journal'),
     tryLock,
-    onStanding: createStandingLog(log),
+    onStatus: createStoreLog(log),
     onStray: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
   });
   void store.lost.then(fatal);
@@ -124,8 +130,8 @@ export async function startService(
     ...reading,
     ...(sealing === undefined ? {} : { sealFiles: sealing }),
   });
-  const tokenizers = startTokenizers({ root: tokenizerRoot });
-  const structures = startStructureChecker();
+  const tokenizers = startTokenizers({ root: tokenizerRoot, startThread });
+  const structures = startStructureChecker({ startThread });
   const health = createHealth({ clock: systemClock, random: Math.random });
   const measured = createModelPerformance({
     clock: systemClock,
@@ -151,7 +157,7 @@ export async function startService(
       replica?.changed();
     },
     listing: {
-      ...{ clock: systemClock, standing: measured.standing },
+      ...{ clock: systemClock, statusOf: measured.statusOf },
       ...(found === undefined ? {} : { searchPrice: settings.WEIR_WEB_SEARCH_PRICE }),
     },
     applyClusters: (clusters) =>
@@ -185,7 +191,7 @@ export async function startService(
       ? {}
       : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() }) }),
     blockedAddresses: gate.blocked,
-    store: () => ({ ...store.standing(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
+    store: () => ({ ...store.status(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
     ...(source.ageMs === undefined
       ? {}
       : { catalogAgeMs: source.ageMs, isLeading: () => replica?.isLeading() === true }),
@@ -195,8 +201,8 @@ export async function startService(
     uploads: { arriving: () => uploads.arriving(), bytes: () => uploads.bytes() },
     edgeAdmitRatio: shedder.admitRatio,
     droppedLogRecords: output.dropped,
-    standings: () =>
-      [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.standing(model)]),
+    modelStatuses: () =>
+      [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.statusOf(model)]),
   });
   const uploads = createUploads({
     clock: systemClock,
@@ -265,7 +271,7 @@ export async function startService(
     envoy: clusterPublisher,
     snapshot: catalog.snapshots.current,
     isServing: health.isServing,
-    isListed: (model) => measured.standing(model).listed,
+    isListed: (model) => measured.statusOf(model).listed,
   });
   const programmed = Promise.all([catalog.programmed, source.known]).then(() => catalog.idle());
   const first = await Promise.race([programmed.then(() => 'programmed' as const), stopped]);

@@ -1,5 +1,5 @@
 import type { AnswerEvent, Fault, Logprobs, TextEvent } from '../../core/event.ts';
-import type { InlineReasoning } from '../../core/reasoning-tags.ts';
+import type { InlineReasoning } from '../../core/capability.ts';
 import { isObject, type JsonObject, textOf } from '../json.ts';
 import { appendText } from './append-events.ts';
 import { readFinishReason } from './finish-reason.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AnswerEvent, ReadStep, ResponseReader } from '../../core/event.ts';
-import { tagSets } from '../../core/reasoning-tags.ts';
+import { tagSets } from '../../core/capability.ts';
 import type { ReadOptions } from './read-choice.ts';
 import { createJsonReader, createStreamReader } from './read-response.ts';
 

@@ -1,4 +1,4 @@
-import type { Usage } from '../../core/usage.ts';
+import type { Usage } from '../../core/money.ts';
 import { countOf, isObject, type JsonObject } from '../json.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { InlineReasoning } from '../../core/reasoning-tags.ts';
+import type { InlineReasoning } from '../../core/capability.ts';
 
 /** A stretch of an answer's text, sorted. */
 export interface SortedText {

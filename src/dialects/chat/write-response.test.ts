@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AnswerEvent } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
-import { formatUsd } from '../../core/money.ts';
-import type { Bill } from '../../core/usage.ts';
+import { type Bill, formatUsd } from '../../core/money.ts';
 import { writeError } from './write-error.ts';
 import { createJsonWriter, createStreamWriter, writeUsage } from './write-response.ts';
 

@@ -1,8 +1,7 @@
 import type { AnswerIdentity, AskedAnswer, JsonWriter, StreamWriter } from '../../core/dialect.ts';
 import type { FinishReason, Logprobs, RelayedEvent } from '../../core/event.ts';
 import { errorBody } from '../../core/failure.ts';
-import { formatUsd } from '../../core/money.ts';
-import type { Bill } from '../../core/usage.ts';
+import { type Bill, formatUsd } from '../../core/money.ts';
 import { createCallWriter } from './write-calls.ts';
 import { fieldName } from './write-error.ts';
 

@@ -1,7 +1,6 @@
-import { Failure } from '../../core/failure.ts';
-import { fieldPath } from '../../core/field-path.ts';
+import { Failure, fieldPath } from '../../core/failure.ts';
 import type { Message, ToolCall } from '../../core/request.ts';
-import { writeSearchError } from '../../core/search-words.ts';
+import { writeSearchError } from '../search-words.ts';
 import { webSearchName } from '../../core/web-search.ts';
 import type { AssistantBlock } from './content-blocks.ts';
 import type { Unsealing } from './unseal.ts';

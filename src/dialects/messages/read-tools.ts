@@ -1,6 +1,6 @@
 import { Failure } from '../../core/failure.ts';
 import type { Tool } from '../../core/request.ts';
-import { type Citing, webSearchTool } from '../../core/search-words.ts';
+import { type Citing, webSearchTool } from '../search-words.ts';
 import { type SearchDomains, type WebSearchAsk, webSearchName } from '../../core/web-search.ts';
 import { present } from '../present.ts';
 import type { MessagesBody } from './schema.ts';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { isSite } from '../../core/search-domains.ts';
-import { webSearchName } from '../../core/web-search.ts';
+import { isSite, webSearchName } from '../../core/web-search.ts';
 import { listOf, passOn } from '../first-fault.ts';
 import { isObject } from '../json.ts';
 import { jsonObject } from '../json-object.ts';

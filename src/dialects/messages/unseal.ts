@@ -1,6 +1,5 @@
-import { Failure } from '../../core/failure.ts';
-import { fieldPath } from '../../core/field-path.ts';
-import { type Citing, citeMark, writeSearchError, writeSources } from '../../core/search-words.ts';
+import { Failure, fieldPath } from '../../core/failure.ts';
+import { citeMark, type Citing, writeSearchError, writeSources } from '../search-words.ts';
 import { searchErrors, type SearchSeal, type Source } from '../../core/web-search.ts';
 import { citationType, type SearchResultBlock, type WireCitation } from './search-history.ts';
 

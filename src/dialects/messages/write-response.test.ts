@@ -4,7 +4,7 @@ import { checkMessagesStream } from '../../../test/support/messages-stream-check
 import type { AskedAnswer } from '../../core/dialect.ts';
 import type { AnswerEvent, FinishReason, RelayedEvent } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
-import type { Bill, Usage } from '../../core/usage.ts';
+import type { Bill, Usage } from '../../core/money.ts';
 import { writeError } from './write-error.ts';
 import { createJsonWriter, createStreamWriter } from './write-response.ts';
 

@@ -1,6 +1,6 @@
 import type { AnswerIdentity, AskedAnswer, JsonWriter, StreamWriter } from '../../core/dialect.ts';
 import type { AnswerEvent, FinishReason, RelayedEvent } from '../../core/event.ts';
-import type { Bill, Usage } from '../../core/usage.ts';
+import { type Bill, formatUsd, type Usage } from '../../core/money.ts';
 import type { Citation } from '../../core/web-search.ts';
 import { isObject, parseJson } from '../json.ts';
 import { createBlockLine } from './block-line.ts';
@@ -8,7 +8,6 @@ import { frame } from './frame.ts';
 import { writeCitation, writeSearchCall, writeSearchResult } from './search-blocks.ts';
 import { writeError } from './write-error.ts';
 import type { Sampling } from '../../core/request.ts';
-import { formatUsd } from '../../core/money.ts';
 
 /**
  * What stands where another vendor proves that a trace is its own. Clients want one and send it back; open models need no

@@ -1,6 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
-import { pageFilter } from '../../core/search-domains.ts';
-import type { SearchFinding, SearchProvider, SearchQuery } from '../../core/search-provider.ts';
+import { pageFilter, type SearchFinding, type SearchProvider, type SearchQuery } from '../../core/web-search.ts';
 import type { Upstream } from '../../core/upstream.ts';
 import { callProvider, type ProviderAnswer } from './call-provider.ts';
 import type { SearchApi } from './search-api.ts';

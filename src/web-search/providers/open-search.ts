@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
-import { messageOf } from '../../core/message-of.ts';
-import type { SearchProvider } from '../../core/search-provider.ts';
-import type { SearchSetting } from '../../core/search-setting.ts';
+import { messageOf } from '../../core/failure.ts';
+import type { SearchProvider, SearchSetting } from '../../core/web-search.ts';
 import type { Upstream } from '../../core/upstream.ts';
 import { brave } from './brave.ts';
 import { createProvider } from './create-provider.ts';

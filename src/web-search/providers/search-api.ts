@@ -1,5 +1,5 @@
 import type { Headers } from '../../core/exchange.ts';
-import type { SearchHit, SearchQuery } from '../../core/search-provider.ts';
+import type { SearchHit, SearchQuery } from '../../core/web-search.ts';
 
 /** What is sent to a provider. */
 export interface SearchCall {

@@ -1,4 +1,4 @@
-import { messageOf } from '../../core/message-of.ts';
+import { messageOf } from '../../core/failure.ts';
 import type { SearchSeal } from '../../core/web-search.ts';
 import { ensureKeyFile, openKeyRing } from './key-ring.ts';
 import { createSeal } from './seal.ts';
