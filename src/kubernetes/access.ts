@@ -1,14 +1,9 @@
 import { existsSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
 import { delimiter } from 'node:path';
-<<<<<<< HEAD
 import { HttpMethod, KubeConfig, RequestContext, type SecurityAuthentication } from '@kubernetes/client-node';
 import { Agent, type Dispatcher } from 'undici';
-import { messageOf } from '../core/message-of.ts';
-=======
-import { KubeConfig } from '@kubernetes/client-node';
 import { messageOf } from '../core/failure.ts';
->>>>>>> main
 
 /** Where the API server is, and the credentials and connections for it. */
 export interface Access {

@@ -17,7 +17,7 @@ import {
 } from '@kubernetes/client-node';
 import { type Dispatcher, errors, request } from 'undici';
 import * as z from 'zod';
-import { messageOf } from '../core/message-of.ts';
+import { messageOf } from '../core/failure.ts';
 import type { Access } from './access.ts';
 
 /** The API server. Every call rejects with `ApiError` when it is refused, and with another Error when there is no answer in time. */

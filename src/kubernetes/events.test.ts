@@ -1,11 +1,6 @@
 import { expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
-<<<<<<< HEAD
-import type { KubeObject } from '../core/kube-object.ts';
-=======
 import type { KubeObject } from '../core/catalog.ts';
-import type { CallOptions, KubeClient } from './client.ts';
->>>>>>> main
 import { createEvents } from './events.ts';
 import { microTime } from './leases.ts';
 

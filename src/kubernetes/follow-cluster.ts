@@ -1,20 +1,9 @@
-<<<<<<< HEAD
 import * as z from 'zod';
-import type { CatalogObject } from '../core/catalog.ts';
 import type { Clock, CancelTimer } from '../core/clock.ts';
-import type { KubeObject } from '../core/kube-object.ts';
+import type { CatalogObject, KubeObject } from '../core/catalog.ts';
 import { abortedBy, type KubeClient, sentenceOf } from './client.ts';
 import { type Collection, type CollectionOptions, followCollection } from './collection.ts';
 import { placeOf, readKubeObject } from './objects.ts';
-=======
-import type { CatalogObject, KubeObject } from '../core/catalog.ts';
-import type { Clock, CancelTimer } from '../core/clock.ts';
-import { sentenceOf } from './api-error.ts';
-import type { KubeClient } from './client.ts';
-import { type Collection, followCollection } from './collection.ts';
-import { readKubeObject } from './read-object.ts';
-import { followSecrets, type WantedKeys } from './secrets.ts';
->>>>>>> main
 
 /** Everything that a catalog is made of, as the API server has it at one moment. */
 export interface KubeReading {

@@ -1,15 +1,11 @@
 import * as z from 'zod';
-<<<<<<< HEAD:src/kubernetes/objects.ts
-import type { KubeObject } from '../core/kube-object.ts';
+import type { KubeObject } from '../core/catalog.ts';
 import { type KubeClient, mergePatch } from './client.ts';
 
 /** Where the API server has the objects of a kind. */
 export function placeOf(kind: KubeObject['kind'], namespace: string) {
   return { group: 'weir.dev', version: 'v1alpha1', namespace, plural: `${kind.toLowerCase()}s` };
 }
-=======
-import type { KubeObject } from '../core/catalog.ts';
->>>>>>> main:src/kubernetes/read-object.ts
 
 const annotationPrefix = 'weir.dev/';
 

@@ -2,15 +2,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { findAccess } from '../../kubernetes/access.ts';
-<<<<<<< HEAD
 import { createKubeClient, isRefusal, sentenceOf } from '../../kubernetes/client.ts';
 import { placeOf } from '../../kubernetes/objects.ts';
-import { messageOf } from '../../core/message-of.ts';
-=======
-import { isRefusal, sentenceOf } from '../../kubernetes/api-error.ts';
-import { createKubeClient } from '../../kubernetes/client.ts';
 import { messageOf } from '../../core/failure.ts';
->>>>>>> main
 import { StartRefusal } from './refusal.ts';
 
 /** A namespace to take the catalog from. */
