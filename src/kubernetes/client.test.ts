@@ -99,5 +99,5 @@ it('rejects a watch that is cut, and ends one that is told to', async () => {
   const cut = watch(client);
   await cut.opened;
   open[0]?.server.closeAllConnections();
-  await expect(cut.ended).rejects.toThrow();
+  await expect(cut.ended).rejects.toThrow('closed');
 });

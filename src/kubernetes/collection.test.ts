@@ -34,7 +34,7 @@ function begin(lists: readonly (object | Error)[]) {
               JSON.stringify({ type, object: type === 'ERROR' ? { code: version, message: name } : { metadata } }),
             );
           } catch (error) {
-            reject(error as Error);
+            reject(error);
           }
         };
         const fail = (error?: Error): void => (error === undefined ? resolve() : reject(error));
