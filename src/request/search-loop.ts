@@ -15,13 +15,11 @@ import {
 import { type Citing, writeSearchError, writeSources } from '../dialects/search-words.ts';
 import type { Dispatch, DispatchEnd } from '../dispatch/dispatch.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
-import { createCiter } from '../web-search/cite.ts';
+import { createRoundTotals } from '../metering/round-totals.ts';
+import { createCiter, quote } from '../web-search/cite.ts';
 import { collectRound, type RoundSaid } from '../web-search/collect-round.ts';
 import { fitSources } from '../web-search/fit-sources.ts';
-import { maxRounds, maxSearches, nextStep } from '../web-search/next-step.ts';
-import { quote } from '../web-search/quote.ts';
-import type { ReadQuery } from '../web-search/read-query.ts';
-import { createRoundTotals } from '../web-search/round-totals.ts';
+import { maxRounds, maxSearches, nextStep, type ReadQuery } from '../web-search/next-step.ts';
 import { askEngines, type EngineAsk, type EngineOptions } from './call-model.ts';
 
 /** The web search of a deployment. */
