@@ -1,7 +1,5 @@
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
+import type { ServerResponse } from 'node:http';
+import { startFakeEngine } from '../fake-engine/fake-engine.ts';
 
 /** A result as SearXNG has it. */
 export interface SearchPage {
@@ -81,25 +79,20 @@ export async function startSearchServer(): Promise<SearchServer> {
     }
   }
 
-  const server = createServer((request, response) => {
-    void text(request).then((body) => {
-      const form = new URLSearchParams(body);
-      const isSearch = request.method === 'POST' && request.url === '/search' && form.get('format') === 'json';
-      if (!isSearch) {
-        response.writeHead(404).end();
-        return;
-      }
-      asked.push(form);
-      reply(response, form.get('q') ?? '');
-      for (const [count, resolve] of waiting) if (asked.length >= count) resolve();
-    });
+  const server = await startFakeEngine(({ request, body, response }) => {
+    const form = new URLSearchParams(body);
+    const isSearch = request.method === 'POST' && request.url === '/search' && form.get('format') === 'json';
+    if (!isSearch) {
+      response.writeHead(404).end();
+      return;
+    }
+    asked.push(form);
+    reply(response, form.get('q') ?? '');
+    for (const [count, resolve] of waiting) if (asked.length >= count) resolve();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
   return {
-    port,
-    url: `http://127.0.0.1:${port}`,
+    port: server.port,
+    url: server.url,
     asked: () => asked,
     answer: (...given) => {
       answers = given;
@@ -112,10 +105,6 @@ export async function startSearchServer(): Promise<SearchServer> {
       aborted = 0;
       answers = [usual];
     },
-    close: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
+    close: server.close,
   };
 }

@@ -1,11 +1,5 @@
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-
-export interface HostileEngine {
-  readonly port: number;
-  readonly close: () => Promise<void>;
-}
+import type { ServerResponse } from 'node:http';
+import { type FakeEngine, startFakeEngine } from '../../fake-engine/fake-engine.ts';
 
 const chunk = (delta: object, more: object = {}): string =>
   `data: ${JSON.stringify({
@@ -62,11 +56,9 @@ function flood(response: ServerResponse, text: string, first = ''): void {
 }
 
 /** An engine that means harm, behind a model of its own. */
-export async function startHostileEngine(): Promise<HostileEngine> {
+export function startHostileEngine(): Promise<FakeEngine> {
   let next = 0;
-  const server = createServer((request, response) => {
-    request.resume();
-    response.on('error', () => undefined);
+  return startFakeEngine(({ request, response }) => {
     if (request.method !== 'POST') {
       response.end();
       return;
@@ -75,15 +67,4 @@ export async function startHostileEngine(): Promise<HostileEngine> {
     answers[next % answers.length]?.(response);
     next += 1;
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: async () => {
-      const closed = once(server, 'close');
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
-  };
 }
