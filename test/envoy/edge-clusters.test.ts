@@ -13,8 +13,8 @@ import { systemClock } from '../../src/process/clock.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
 import { renderClusters } from '../../src/envoy/config/clusters.ts';
 import { runFolder } from '../../src/envoy/config/run-folder.ts';
-import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
-import { sendRaw } from '../support/raw-http.ts';
+import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { sendRaw } from './support/raw-http.ts';
 
 let envoy: TestEnvoy;
 let admin: EnvoyAdmin;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FakeEngine, startFakeEngine } from '../fake-engine/fake-engine.ts';
-import { costOf, picoUsd } from '../support/cost.ts';
+import { costOf, picoUsd } from './support/cost.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
