@@ -23,7 +23,7 @@ import { judgeFor } from '../dispatch/structured-answer.ts';
 import { capabilitiesOf, inlineReasoningOf } from '../engines/engines.ts';
 import { checkUsage } from '../metering/check-usage.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
-import type { TokenCounters } from '../metering/exact-meter.ts';
+import type { TokenCounters } from '../metering/meter.ts';
 import { leadingPlan, type SystemPlacement } from '../routing/system-placement.ts';
 
 export interface EngineOptions {
