@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createJsonBounds } from './json-bounds.ts';
+import { createJsonScan } from './json-scan.ts';
 
 interface Size {
   readonly depth: number;
@@ -21,7 +21,7 @@ function sizeOf(text: string): Size {
 }
 
 const isWithin = (pieces: readonly string[], { depth, values }: Size): boolean => {
-  const bounds = createJsonBounds({ maxDepth: depth, maxValues: values });
+  const bounds = createJsonScan({ maxDepth: depth, maxValues: values });
   return pieces.every((piece) => bounds.push(piece));
 };
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { listOf, recordOf } from './first-fault.ts';
+import { listOf, recordOf } from './body-schema.ts';
 
 const person = z.object({ name: z.string().min(1), age: z.int().nullish() });
 

@@ -1,11 +1,11 @@
-/** A JSON object whose fields nobody vouches for. */
+/** A JSON object whose fields were not checked. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Parses JSON; undefined when it is not JSON. JSON has no undefined, so the two cannot be confused. */
+/** Parses JSON. Returns undefined for text that is not JSON, which no JSON text can mean. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -14,12 +14,12 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** A field's text when it is a string with something in it. */
+/** A field's text, when it is a string that is not empty. */
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** A field's value when it is a count: a whole number, zero or more. */
+/** A field's value, when it is a whole number from 0. */
 export function countOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }

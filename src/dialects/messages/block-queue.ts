@@ -1,78 +1,84 @@
 import type { RelayedEvent } from '../../core/event.ts';
 import type { Citation } from '../../core/web-search.ts';
-import { frame } from './frame.ts';
-import { createJsonEnd, type JsonEnd } from '../json-end.ts';
+import { createJsonScan, type JsonScan } from '../json-scan.ts';
 import { writeCitation, writeSearchCall, writeSearchResult } from './search-blocks.ts';
+
+/**
+ * Writes an answer as blocks, one after the other: the format allows one open block at a time. An engine may write several calls at
+ * the same time. All but the first are then queued until the first is complete.
+ */
+export interface BlockQueue {
+  readonly push: (event: RelayedEvent) => void;
+  /** The answer is complete: all blocks may be closed. */
+  readonly end: () => void;
+  /** The answer breaks off. Writes everything that was held back and leaves the last block open. */
+  readonly breakOff: () => string;
+  /** Writes what the queue allows, as server-sent events. Pieces of one block that came together become one delta. */
+  readonly write: () => string;
+}
 
 type BlockKind = 'text' | 'cited-text' | 'thinking' | 'tool_use' | 'search-call' | 'search-result';
 
-/** The delta of each kind, and the field it carries its text in. */
+/** The delta of each kind of block, and the field for its text. */
 const deltas: Readonly<Record<BlockKind, readonly [type: string, field: string]>> = {
   text: ['text_delta', 'text'],
   'cited-text': ['text_delta', 'text'],
   thinking: ['thinking_delta', 'thinking'],
   tool_use: ['input_json_delta', 'partial_json'],
   'search-call': ['input_json_delta', 'partial_json'],
-  // It begins whole: nothing is added to it.
+  // Complete from its start: it has no deltas.
   'search-result': ['', ''],
 };
 
 interface Block {
   readonly kind: BlockKind;
   readonly index: number;
-  /** The block as it begins, JSON. */
-  readonly begins: string;
-  /** What stands before the text of a delta: the same each time. */
+  /** The block at its start, JSON. */
+  readonly start: string;
+  /** The part of a delta before its text, built once. */
   readonly deltaHead: string;
-  /** What a text stands on: told before it. */
+  /** The citations of a text, written before it. */
   readonly citations: readonly Citation[];
-  /** Text that has not left yet. */
+  /** Text that was not written yet. */
   waiting: string;
-  /** Arguments of a call, as far as they have not been looked at. */
-  unseen: string;
-  readonly arguments: JsonEnd;
+  /** The part of a call's arguments that was not scanned yet. */
+  unscanned: string;
+  /** Finds the end of a call's arguments. */
+  readonly scan: JsonScan;
 }
 
-/**
- * Puts an answer into blocks one after the other, as this format wants it: one is open at a time, and its deltas have its type. An
- * engine may write several calls at the same time; then all but the first wait until it is whole.
- */
-export interface BlockLine {
-  readonly take: (event: RelayedEvent) => void;
-  /** No more will come: all blocks may leave. */
-  readonly end: () => void;
-  /** The answer breaks off: all that was held back leaves, and the last block stays open. */
-  readonly breakOff: () => string;
-  /** What may leave by now, as server-sent events: what came together for one block leaves as one delta. */
-  readonly write: () => string;
-}
-
-/** `signatureOf` gives what closes a block of thinking, by its index. */
-export function createBlockLine(signatureOf: (index: number) => string): BlockLine {
-  /** The open block and those behind it. */
-  const line: Block[] = [];
+/** `signatureOf` makes the signature of a block of thinking from its index. */
+export function createBlockQueue(signatureOf: (index: number) => string): BlockQueue {
+  /** The open block and those after it. */
+  const queue: Block[] = [];
   const calls: (Block | undefined)[] = [];
   let count = 0;
-  let isBegun = false;
+  let isOpen = false;
   let isEnded = false;
   let isBroken = false;
 
-  function append(kind: BlockKind, begins: string, citations: readonly Citation[] = []): Block {
+  function append(kind: BlockKind, start: string, citations: readonly Citation[] = []): Block {
     const index = count;
     count += 1;
     const [type, field] = deltas[kind];
     const block: Block = {
-      ...{ kind, index, begins, citations, waiting: '', unseen: '', arguments: createJsonEnd() },
+      kind,
+      index,
+      start,
+      citations,
+      waiting: '',
+      unscanned: '',
+      scan: createJsonScan(),
       deltaHead: `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${field}":`,
     };
-    line.push(block);
+    queue.push(block);
     return block;
   }
 
-  /** More of the last block where that is of the kind, else a new one. An empty text begins none. */
+  /** Adds to the last block when it is of this kind, else begins a new one. An empty text begins none. */
   function addText(kind: 'text' | 'thinking', text: string): void {
     if (text === '') return;
-    const last = line.at(-1);
+    const last = queue.at(-1);
     const empty = kind === 'text' ? '{"type":"text","text":""}' : '{"type":"thinking","thinking":"","signature":""}';
     const block = last?.kind === kind ? last : append(kind, empty);
     block.waiting += text;
@@ -80,19 +86,19 @@ export function createBlockLine(signatureOf: (index: number) => string): BlockLi
 
   function mayClose(block: Block): boolean {
     if (isEnded) return true;
-    if (line.length === 1) return false;
+    if (queue.length === 1) return false;
     if (block.kind !== 'tool_use' || isBroken) return true;
-    // Whole arguments alone are no end: only what comes after them shows that they were all.
-    block.arguments.push(block.unseen);
-    block.unseen = '';
-    return block.arguments.isOver();
+    // Complete arguments close a call only once another block follows: until then the engine may go on with it.
+    block.scan.push(block.unscanned);
+    block.unscanned = '';
+    return block.scan.isOver();
   }
 
-  function open({ index, begins, citations }: Block): string {
+  function open({ index, start, citations }: Block): string {
     const cite = (citation: Citation): string =>
       `"delta":{"type":"citations_delta","citation":${writeCitation(citation)}}`;
     const cited = citations.map((citation) => frame('content_block_delta', `"index":${index},${cite(citation)}`));
-    return frame('content_block_start', `"index":${index},"content_block":${begins}`) + cited.join('');
+    return frame('content_block_start', `"index":${index},"content_block":${start}`) + cited.join('');
   }
 
   function close({ kind, index }: Block): string {
@@ -106,15 +112,15 @@ export function createBlockLine(signatureOf: (index: number) => string): BlockLi
 
   function write(): string {
     let text = '';
-    for (let block = line[0]; block !== undefined; block = line[0]) {
-      if (!isBegun) text += open(block);
-      isBegun = true;
+    for (let block = queue[0]; block !== undefined; block = queue[0]) {
+      if (!isOpen) text += open(block);
+      isOpen = true;
       if (block.waiting !== '') text += `${block.deltaHead}${JSON.stringify(block.waiting)}}}\n\n`;
       block.waiting = '';
       if (!mayClose(block)) break;
       text += close(block);
-      line.shift();
-      isBegun = false;
+      queue.shift();
+      isOpen = false;
     }
     return text;
   }
@@ -128,10 +134,10 @@ export function createBlockLine(signatureOf: (index: number) => string): BlockLi
     end: () => {
       isEnded = true;
     },
-    take: (event) => {
+    push: (event) => {
       switch (event.type) {
         case 'text-delta':
-        // docs/reference/api.md §7.4: what a model says in refusal is its answer.
+        // A refusal is an ordinary answer: docs/reference/api.md §7.4.
         case 'refusal-delta':
           if (event.citations === undefined) addText('text', event.text);
           else append('cited-text', '{"type":"text","text":"","citations":[]}', event.citations).waiting = event.text;
@@ -148,7 +154,7 @@ export function createBlockLine(signatureOf: (index: number) => string): BlockLi
           const call = calls[event.tool];
           if (call === undefined) return;
           call.waiting += event.text;
-          call.unseen += event.text;
+          call.unscanned += event.text;
           return;
         }
         case 'search-call':
@@ -164,3 +170,7 @@ export function createBlockLine(signatureOf: (index: number) => string): BlockLi
     },
   };
 }
+
+/** Writes one server-sent event. Clients need its name and ignore data without one (docs/reference/engines.md §2). `fields` is JSON without braces. */
+export const frame = (type: string, fields: string): string =>
+  `event: ${type}\ndata: {"type":"${type}"${fields === '' ? '' : ','}${fields}}\n\n`;
