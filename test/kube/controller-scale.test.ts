@@ -6,8 +6,8 @@ import { createKubeClient, type KubeClient, mergePatch } from '../../src/kuberne
 import { findAccess } from '../../src/kubernetes/access.ts';
 import { placeOf } from '../../src/kubernetes/objects.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
-import { makeNamespace } from '../support/kube/cluster.ts';
-import { startTestReplica } from '../support/kube/replica.ts';
+import { makeNamespace } from './support/cluster.ts';
+import { startTestReplica } from './support/replica.ts';
 
 const kubernetes = inject('kubernetes');
 const counts = { models: 2000, backends: 500, secrets: 20 };

@@ -7,7 +7,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { Money } from '../../core/money.ts';
 import type { ModelStatus } from '../../core/replica.ts';
 import type { ClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
-import { createProblemLog } from '../../telemetry/ops/problem-log.ts';
+import { createProblemLog } from '../../telemetry/ops/telemetry.ts';
 import type { Settings } from '../../settings.ts';
 import { type CatalogReading, followCatalog } from './follow-catalog.ts';
 import { openManifestFolder } from './manifest-catalog.ts';

@@ -14,8 +14,7 @@ import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
 import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.ts';
 import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
-import { createStoreLog } from '../../telemetry/ops/standing-log.ts';
-import { createTelemetry } from '../../telemetry/ops/telemetry.ts';
+import { createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createProcessLoad } from '../../process/load.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
@@ -170,12 +169,11 @@ export async function startService(
 
   const phase = { isReady: false };
   const metrics = createMetrics({
-    ...(link === undefined
-      ? {}
-      : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() }) }),
+    sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
     blockedAddresses: gate.blocked,
     store: () => ({ ...store.status(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
-    ...(catalog.ageMs === undefined ? {} : { catalogAgeMs: catalog.ageMs, isLeading: catalog.isLeading }),
+    catalogAgeMs: catalog.ageMs,
+    isLeading: catalog.ageMs && catalog.isLeading,
     inFlight: () => pipeline.inFlight(),
     streams: () => extproc.open(),
     load: load.current,
