@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 import type { Backend, CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../core/catalog.ts';
 import { compileBackend, type CompiledBackend, secretsOf } from './compile-backend.ts';
 import { type BackendsInSight, type CompiledModel, compileModel } from './compile-model.ts';
-import { isFields, problemIn, type Read, readObject, type ReadResult } from './read-object.ts';
+import { problemIn, type Read, readObject, type ReadResult } from './read-object.ts';
+import { isObject } from '../core/json.ts';
 import { createRemembered } from './remember.ts';
 import { referredSecrets } from './secrets.ts';
 
@@ -153,15 +154,15 @@ function compileModels(
 
 /** Name of an object that failed its schema but still says what it is. */
 function rawName(result: ReadResult, kind: string): readonly string[] {
-  if (result.kind !== 'bad' || !isFields(result.object.value)) return [];
+  if (result.kind !== 'bad' || !isObject(result.object.value)) return [];
   const { kind: given, metadata } = result.object.value;
-  return given === kind && isFields(metadata) && typeof metadata['name'] === 'string' ? [metadata['name']] : [];
+  return given === kind && isObject(metadata) && typeof metadata['name'] === 'string' ? [metadata['name']] : [];
 }
 
 function rawId(result: ReadResult): readonly string[] {
-  if (rawName(result, 'Model').length === 0 || result.kind !== 'bad' || !isFields(result.object.value)) return [];
+  if (rawName(result, 'Model').length === 0 || result.kind !== 'bad' || !isObject(result.object.value)) return [];
   const { spec } = result.object.value;
-  return isFields(spec) && typeof spec['id'] === 'string' ? [spec['id']] : [];
+  return isObject(spec) && typeof spec['id'] === 'string' ? [spec['id']] : [];
 }
 
 interface UniqueOptions<Item> {
@@ -265,7 +266,7 @@ export function keepObjects(results: ObjectResults, before: readonly CatalogObje
     const secret = earlier.get(where);
     if (secret !== undefined && !kept.has(where)) kept.set(where, secret);
   }
-  return [...kept.values()].filter(({ value }) => isFields(value));
+  return [...kept.values()].filter(({ value }) => isObject(value));
 }
 
 interface ModelContext {

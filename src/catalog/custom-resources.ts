@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { backendSpec } from './resources/backend.ts';
 import { modelSpec } from './resources/model.ts';
 import { type BackendConditionType, backendStatus, type ModelConditionType, modelStatus } from './resources/status.ts';
-import { isFields } from './read-object.ts';
+import { isObject } from '../core/json.ts';
 
 /** A column of `kubectl get`. */
 export interface PrinterColumn {
@@ -157,7 +157,7 @@ function structural({ additionalProperties: _, properties, items, ...rest }: Ope
     }),
     ...(items && { items: structural(items) }),
   };
-  return isFields(rest['default']) ? { ...schema, default: filled(schema, rest['default']) } : schema;
+  return isObject(rest['default']) ? { ...schema, default: filled(schema, rest['default']) } : schema;
 }
 
 /** A group of fields with the defaults of those that it leaves out. */

@@ -1,5 +1,5 @@
 import type { Announcement, CatalogObject, KubeObject } from '../core/catalog.ts';
-import { isFields } from './read-object.ts';
+import { isObject } from '../core/json.ts';
 
 /** A model leaves the catalog with 14 days' notice (docs/reference/api.md §9). */
 const noticeMs = 14 * 24 * 60 * 60 * 1000;
@@ -82,19 +82,19 @@ export function noticeOfManifest(
   now: number,
 ): Notice | undefined {
   const retireAt = retireAtOf(value);
-  if (retireAt === undefined || !isFields(value) || value['kind'] !== 'Model') return undefined;
-  const metadata = isFields(value['metadata']) ? value['metadata'] : {};
-  const annotations = isFields(metadata['annotations']) ? metadata['annotations'] : {};
+  if (retireAt === undefined || !isObject(value) || value['kind'] !== 'Model') return undefined;
+  const metadata = isObject(value['metadata']) ? value['metadata'] : {};
+  const annotations = isObject(metadata['annotations']) ? metadata['annotations'] : {};
   return noticeOf({ retireAt, isWaived: isWaived(annotations) }, recorded, now);
 }
 
 function retireAtOf(value: unknown): number | undefined {
-  const spec = isFields(value) && isFields(value['spec']) ? value['spec'] : {};
+  const spec = isObject(value) && isObject(value['spec']) ? value['spec'] : {};
   return moment(spec['retireAt']);
 }
 
 function announcementOf(status: unknown): Announcement | undefined {
-  if (!isFields(status)) return undefined;
+  if (!isObject(status)) return undefined;
   const announcedAt = moment(status['announcedAt']);
   const announcedFor = moment(status['announcedFor']);
   if (announcedAt === undefined) return undefined;

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
+import { isObject } from '../core/json.ts';
 import { fieldPath } from '../core/failure.ts';
 import { type BackendObject, backendSchema } from './resources/backend.ts';
 import { maxRoutes, type ModelObject, modelSchema } from './resources/model.ts';
@@ -53,7 +54,7 @@ function read(object: CatalogObject): ReadResult {
     problems: problemsIn(object, faults),
   });
   const { value } = object;
-  if (!isFields(value))
+  if (!isObject(value))
     return bad([{ path: [], message: 'expected an object with apiVersion, kind, metadata and spec' }]);
   const kinds = kindsByVersion.get(value['apiVersion']);
   if (kinds === undefined) {
@@ -103,7 +104,7 @@ function withoutEmptyFields(value: unknown, { issues }: z.ZodError): unknown {
   for (const { path } of issues) {
     const name = path.at(-1);
     const group = path.slice(0, -1).reduce<unknown>(stepInto, rest);
-    if (path[0] !== 'spec' || typeof name !== 'string' || !isFields(group) || group[name] !== null) continue;
+    if (path[0] !== 'spec' || typeof name !== 'string' || !isObject(group) || group[name] !== null) continue;
     removed = Reflect.deleteProperty(group, name);
   }
   return removed ? rest : undefined;
@@ -111,7 +112,7 @@ function withoutEmptyFields(value: unknown, { issues }: z.ZodError): unknown {
 
 function stepInto(value: unknown, name: PropertyKey): unknown {
   if (Array.isArray(value)) return value[Number(name)];
-  return isFields(value) && typeof name === 'string' && Object.hasOwn(value, name) ? value[name] : undefined;
+  return isObject(value) && typeof name === 'string' && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
 interface ParsedModel {
@@ -123,7 +124,7 @@ interface ParsedModel {
 /** A fault inside one route costs that route only; any other fault, or no route left, costs the Model. */
 function parseModel(value: Readonly<Record<string, unknown>>): ParsedModel {
   const spec = value['spec'];
-  const all: readonly unknown[] = isFields(spec) && Array.isArray(spec['routes']) ? spec['routes'] : [];
+  const all: readonly unknown[] = isObject(spec) && Array.isArray(spec['routes']) ? spec['routes'] : [];
   // One more than are allowed tells as much as thousands, each of which would be judged first.
   const routes = all.slice(0, maxRoutes + 1);
   const faults: Fault[] = [];
@@ -131,7 +132,7 @@ function parseModel(value: Readonly<Record<string, unknown>>): ParsedModel {
   // Rules over several fields run on sound fields only, so that what is left of the routes may show another fault.
   for (;;) {
     const part =
-      isFields(spec) && (faults.length > 0 || all.length > routes.length)
+      isObject(spec) && (faults.length > 0 || all.length > routes.length)
         ? { ...spec, routes: kept.map((index) => routes[index]) }
         : spec;
     const parsed = parse(modelSchema, { ...value, spec: part });
@@ -246,9 +247,4 @@ function faultsOf(error: z.ZodError): readonly Fault[] {
     return [{ path: issue.path, message: issue.message }];
   });
   return [...new Map(faults.map((fault) => [fieldPath(fault.path), fault])).values()];
-}
-
-/** A group of fields, as JSON and YAML have them: an object that is no list. */
-export function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

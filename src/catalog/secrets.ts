@@ -1,6 +1,6 @@
 import type { SecretObject, SecretRef } from './resources/secret.ts';
 import type { CatalogObject } from '../core/catalog.ts';
-import { isFields } from './read-object.ts';
+import { isObject } from '../core/json.ts';
 
 export type Secrets = ReadonlyMap<string, SecretObject>;
 
@@ -62,5 +62,5 @@ export function referredSecrets(objects: readonly CatalogObject[]): ReadonlyMap<
 }
 
 function fieldOf(value: unknown, name: string): unknown {
-  return isFields(value) ? value[name] : undefined;
+  return isObject(value) ? value[name] : undefined;
 }

@@ -1,7 +1,7 @@
 import type { Cluster, Snapshot } from '../core/catalog.ts';
 
 /** A request's hold on the snapshot it was planned with. */
-export interface Lease {
+export interface SnapshotHold {
   readonly snapshot: Snapshot;
   /** Lets go. Call once. */
   readonly release: () => void;
@@ -9,7 +9,7 @@ export interface Lease {
 
 export interface Snapshots {
   readonly current: () => Snapshot;
-  readonly lease: () => Lease;
+  readonly hold: () => SnapshotHold;
   /** Makes `next` the current one. Requests under way keep theirs. */
   readonly swap: (next: Snapshot) => void;
   /** Clusters of the current snapshot and of every one still in use, without repeats. */
@@ -30,7 +30,7 @@ export function createSnapshots(first: Snapshot, onRetired: () => void): Snapsho
   const users = new Map<Snapshot, number>();
   return {
     current: () => current,
-    lease: () => {
+    hold: () => {
       const snapshot = current;
       users.set(snapshot, (users.get(snapshot) ?? 0) + 1);
       return {

@@ -1,7 +1,8 @@
 /** The catalog of a manifest folder: what it declares, but for the models whose notice has run. */
 import { join } from 'node:path';
 import { type Notice, isSameList, noticeOfManifest, stayingAt } from '../../catalog/notice.ts';
-import { checkObject, isFields } from '../../catalog/read-object.ts';
+import { checkObject } from '../../catalog/read-object.ts';
+import { isObject } from '../../core/json.ts';
 import type { Announcement, CatalogObject } from '../../core/catalog.ts';
 import type { CancelTimer, Clock } from '../../core/clock.ts';
 import { messageOf } from '../../core/failure.ts';
@@ -123,6 +124,6 @@ export async function openManifestCatalog(options: ManifestCatalogOptions): Prom
 }
 
 function nameOf({ value }: CatalogObject): string {
-  const metadata = isFields(value) && isFields(value['metadata']) ? value['metadata'] : {};
+  const metadata = isObject(value) && isObject(value['metadata']) ? value['metadata'] : {};
   return String(metadata['name']);
 }
