@@ -80,7 +80,7 @@ function accepted({ result }: ModelFacts): ModelStatement {
   return { type, status: 'False', reason, message: faultsText(own) };
 }
 
-/** What is wrong with the object itself, and not with what it refers to. */
+/** The problems of the object itself, without those of its references. */
 function ownProblems(result: ObjectResult | undefined): readonly ObjectProblem[] {
   return (result?.problems ?? []).filter(({ cause }) => cause !== 'reference');
 }
@@ -88,9 +88,9 @@ function ownProblems(result: ObjectResult | undefined): readonly ObjectProblem[]
 interface ReadyRoutes {
   /** Ready in every replica. */
   readonly ready: readonly Route[];
-  /** Why the others are not, by the field that names their backend. */
+  /** Why each other route is not ready, with the field that names its backend. */
   readonly others: readonly string[];
-  /** Replicas without any. */
+  /** Replicas without a ready route. */
   readonly without: readonly ReplicaView[];
 }
 
