@@ -1,4 +1,4 @@
-import type { Capabilities, Continuation, RequestTarget } from '../core/capability.ts';
+import type { Capabilities, ContinuationMark, RequestTarget } from '../core/capability.ts';
 import type { CapabilityOverrides, EngineName, Route } from '../core/catalog.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import { type InlineReasoning, tagSets } from '../core/reasoning-tags.ts';
@@ -21,7 +21,7 @@ export const engines: Readonly<Record<EngineName, Engine>> = {
   ...{ deepseek, dashscope, moonshot, zai, fireworks, together },
 };
 
-function continuationOf(given: CapabilityOverrides, table: Continuation): Continuation {
+function continuationOf(given: CapabilityOverrides, table: ContinuationMark): ContinuationMark {
   if (given.continuation === false) return 'none';
   if (given.continuationMark !== undefined) return given.continuationMark;
   return given.continuation === true && table === 'none' ? 'trailing' : table;

@@ -57,7 +57,7 @@ export interface Settlement {
 /** What dispatch knows of the end, as far as it is recorded. */
 interface SettledEnd {
   readonly attempts: number;
-  readonly route?: Route;
+  readonly route?: Route | undefined;
   readonly refusedFor?: RefusedFor | undefined;
   /** Of a request whose caller left: whether an engine had it. Absent: it had. */
   readonly heard?: boolean;

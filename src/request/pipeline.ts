@@ -29,14 +29,14 @@ import { createSettlement, type Settlement } from '../metering/settle.ts';
 import type { PrefixAffinity } from '../routing/affinity.ts';
 import type { RoutingView } from '../routing/health/route-status.ts';
 import { checkContext, makePlan } from '../routing/plan.ts';
-import { askEngines, attemptsFailed, type EngineOptions } from './call-model.ts';
+import { callModel, attemptsFailed, type ModelServices } from './call-model.ts';
 import { endpointOf, replyFixed } from './endpoint.ts';
 import { countersFor } from './prepare.ts';
 import { keepAlive, type Relay, relayAnswer } from './relay.ts';
 import { replyFailure } from './reply.ts';
-import { answerWithSearch, checkSearch, takesRounds, type WebSearch } from './search-loop.ts';
+import { runSearchLoop, checkSearch, takesRounds, type WebSearch } from './search-loop.ts';
 
-export interface PipelineOptions extends AuthenticateOptions, EngineOptions {
+export interface PipelineOptions extends AuthenticateOptions, ModelServices {
   readonly store: Store;
   readonly gate: AddressGate;
   readonly limits: Limits;
@@ -216,8 +216,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const ask = { ...work, signal: exchange.signal, deliver };
     const running =
       search !== undefined && takesRounds(work.prepared.request)
-        ? answerWithSearch(ask, { ...options, search })
-        : askEngines(ask, options);
+        ? runSearchLoop(ask, { ...options, search })
+        : callModel(ask, options);
     return running;
   }
 

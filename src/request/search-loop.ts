@@ -17,7 +17,7 @@ import { maxRounds, maxSearches, nextStep } from '../web-search/next-step.ts';
 import { quote } from '../web-search/quote.ts';
 import type { ReadQuery } from '../web-search/read-query.ts';
 import { createRoundTotals } from '../web-search/round-totals.ts';
-import { askEngines, type EngineAsk, type EngineOptions } from './call-model.ts';
+import { callModel, type ModelCall, type ModelServices } from './call-model.ts';
 
 /** The web search of a deployment. */
 export interface WebSearch {
@@ -53,9 +53,9 @@ export function takesRounds({ webSearch, sources = [] }: Omit<Request, 'messages
  * was found, until it has answered. To its caller it is one answer: one stream, one usage, one end. What was sent back of
  * earlier searches may be cited without searching again.
  */
-export function answerWithSearch(
-  ask: Omit<EngineAsk, 'round' | 'deliver'> & { readonly deliver: (events: readonly RelayedEvent[]) => void },
-  options: EngineOptions & { readonly search: WebSearch },
+export function runSearchLoop(
+  ask: Omit<ModelCall, 'round' | 'deliver'> & { readonly deliver: (events: readonly RelayedEvent[]) => void },
+  options: ModelServices & { readonly search: WebSearch },
 ): Dispatch {
   const { prepared, counters, signal, deliver } = ask;
   const { request } = prepared;
@@ -84,7 +84,7 @@ export function answerWithSearch(
   });
   let searchesLeft = Math.min(request.webSearch?.maxUses ?? maxSearches, maxSearches);
   let attempts = 0;
-  let isResumed = false;
+  let isContinued = false;
   let lastRoute: Route | undefined;
   let running: Dispatch | undefined;
   let isPaused = false;
@@ -95,7 +95,7 @@ export function answerWithSearch(
       citer: citing === 'marks' ? citer : undefined,
       searches: request.webSearch !== undefined,
     });
-    running = askEngines(
+    running = callModel(
       {
         ...ask,
         plan: withFirst(ask.plan, lastRoute),
@@ -112,7 +112,7 @@ export function answerWithSearch(
     const end = await running.ended;
     attempts += end.attempts;
     if ('route' in end && end.route !== undefined) lastRoute = end.route;
-    if (end.kind === 'completed') isResumed ||= end.resumed;
+    if (end.kind === 'completed') isContinued ||= end.isContinued;
     // Of an answer that broke off, too: what came of its text has been paid for.
     const rest = end.kind === 'cancelled' ? [] : collector.flush();
     if (rest.length > 0) deliver(rest);
@@ -126,10 +126,7 @@ export function answerWithSearch(
       : { kind: 'interrupted', route: lastRoute, attempts };
   }
 
-  const cancelled = (heard: boolean): DispatchEnd => ({
-    ...{ kind: 'cancelled', attempts, heard },
-    ...(lastRoute === undefined ? {} : { route: lastRoute }),
-  });
+  const cancelled = (heard: boolean): DispatchEnd => ({ kind: 'cancelled', attempts, route: lastRoute, heard });
 
   async function answer(): Promise<DispatchEnd> {
     const turns: Message[] = [];
@@ -168,7 +165,7 @@ export function answerWithSearch(
       }
       if (ending.kind === 'finish') {
         deliver([{ type: 'finish', choice: 0, ...ending.finish }]);
-        return { kind: 'completed', route: end.route, attempts, resumed: isResumed };
+        return { kind: 'completed', route: end.route, attempts, isContinued };
       }
     }
   }

@@ -1,4 +1,4 @@
-import type { StructureVerdict } from '../core/structure.ts';
+import type { StructureResult } from '../core/structure.ts';
 
 /** What the main thread asks of a thread that checks: one at a time. */
 export interface CheckTask {
@@ -9,4 +9,4 @@ export interface CheckTask {
 }
 
 /** `ready`: the thread has loaded what it needs, and its time counts from here. */
-export type CheckReply = 'ready' | StructureVerdict;
+export type CheckReply = 'ready' | StructureResult;

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { StructureVerdict } from '../core/structure.ts';
+import type { StructureResult } from '../core/structure.ts';
 import type { CheckReply, CheckTask } from './check-task.ts';
 
 export interface CheckThreadOptions {
@@ -14,13 +14,13 @@ export interface CheckThreadOptions {
 
 /** One thread, replaced when a check takes too long. Checks take turns, first come first served. Never rejects. */
 export interface CheckThread {
-  readonly check: (task: CheckTask) => Promise<StructureVerdict>;
+  readonly check: (task: CheckTask) => Promise<StructureResult>;
   readonly close: () => Promise<void>;
 }
 
 interface Job {
   readonly task: CheckTask;
-  readonly settle: (verdict: StructureVerdict) => void;
+  readonly settle: (verdict: StructureResult) => void;
   readonly asked: number;
 }
 
@@ -32,7 +32,7 @@ const maxWaitingCharacters = 64 * 1024 * 1024;
 /** For what one check needs and the compiled schemas; a check that needs more is given up with the thread. */
 const maxHeapMb = 256;
 
-const late: StructureVerdict = { kind: 'unknown', reason: 'time' };
+const late: StructureResult = { kind: 'unknown', reason: 'time' };
 
 export function startCheckThread(options: CheckThreadOptions): CheckThread {
   const { script, allowanceMs, patienceMs, stuck } = options;

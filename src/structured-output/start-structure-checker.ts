@@ -1,4 +1,4 @@
-import type { StructureAsk, StructureChecker, StructureVerdict } from '../core/structure.ts';
+import type { StructureAsk, StructureChecker, StructureResult } from '../core/structure.ts';
 import type { CheckTask } from './check-task.ts';
 import { startCheckThread } from './check-thread.ts';
 import { judgeText } from './judge-text.ts';
@@ -65,7 +65,7 @@ export function startStructureChecker(options: StructureCheckerOptions = {}): St
     return weight;
   }
 
-  async function check({ text, schema, top = 'object' }: StructureAsk): Promise<StructureVerdict> {
+  async function check({ text, schema, top = 'object' }: StructureAsk): Promise<StructureResult> {
     if (text.length > maxCharacters) return { kind: 'unknown', reason: 'time' };
     const weight = schema === undefined ? undefined : weigh(schema);
     if (weight === undefined || (weight.kind === 'any-object' && top === 'object')) {
