@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
-import { messageOf } from './core/message-of.ts';
+import { messageOf } from './core/failure.ts';
+
 import manifest from '../package.json' with { type: 'json' };
 
 /** A word of the command line. Only the one that was asked for is loaded: most of what `serve` needs, `key list` does not. */
@@ -45,7 +46,7 @@ const groups: readonly Group[] = [
   {
     name: 'backup',
     summary: 'copy the accounts and the ledger into a file',
-    load: { kind: 'commands', register: async () => (await import('./cli/commands/backup.ts')).backupCommand },
+    load: { kind: 'commands', register: async () => (await import('./cli/commands/ledger.ts')).backupCommand },
   },
   {
     name: 'catalog',

@@ -17,11 +17,11 @@ export interface UpstreamCall {
    */
   readonly affinity?: string | undefined;
   /** `POST` unless told. A GET has an empty body. */
-  readonly method?: 'GET';
+  readonly method?: 'GET' | undefined;
   /** Of the body; `application/json` unless told. */
-  readonly contentType?: string;
+  readonly contentType?: string | undefined;
   /** Further headers. */
-  readonly headers?: Headers;
+  readonly headers?: Headers | undefined;
   readonly body: string | Uint8Array;
   readonly accept: 'text/event-stream' | 'application/json';
 }

@@ -1,7 +1,7 @@
 import type { Model } from '../core/catalog.ts';
-import { createOutputEstimate } from '../core/estimate-tokens.ts';
+import { createOutputEstimate } from '../core/count-tokens.ts';
 import type { AnswerEvent, ReadStep, ResponseReader } from '../core/event.ts';
-import type { Usage } from '../core/usage.ts';
+import type { Usage } from '../core/money.ts';
 
 /** Tokens that an engine may go over its cap: some count what ends a turn, or notice the cap a few tokens late. */
 const overCap = (cap: number): number => Math.ceil(cap / 10);

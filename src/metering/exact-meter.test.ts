@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { OutcomeKind } from '../core/account.ts';
 import type { AnswerEvent } from '../core/event.ts';
-import type { Usage } from '../core/usage.ts';
+import type { Usage } from '../core/money.ts';
 import { createExactMeter } from './exact-meter.ts';
 
 const text = (words: string): AnswerEvent => ({ type: 'text-delta', choice: 0, text: words, deltas: 1 });

@@ -1,6 +1,6 @@
-import { countRuns, createRuns } from '../core/counted-runs.ts';
+import { countRuns, createRuns } from '../core/count-tokens.ts';
 import type { RelayedEvent } from '../core/event.ts';
-import { type CountedBy, leastExact } from '../core/usage.ts';
+import { type CountedBy, leastExact } from '../core/money.ts';
 import { billing, type Ending } from './billing.ts';
 import { createMeter, type Meter, type Metered } from './meter.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Usage } from '../core/usage.ts';
+import type { Usage } from '../core/money.ts';
 import { expectOutput, expectUsage, leastExpected, lengthOf, priors } from './expected-output.ts';
 
 const model = { id: 'demo/tiny', contextLength: 131_072, reasoning: { mode: 'Optional', efforts: [] } } as const;

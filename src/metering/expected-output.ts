@@ -1,6 +1,6 @@
 import type { Model } from '../core/catalog.ts';
-import type { PreparedRequest } from '../core/prepared.ts';
-import type { Usage } from '../core/usage.ts';
+import type { PreparedRequest } from '../core/prompt.ts';
+import type { Usage } from '../core/money.ts';
 import type { AnswerLength, AnswerLengths } from './answer-lengths.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { RelayedEvent, TextEvent } from '../core/event.ts';
-import type { Usage } from '../core/usage.ts';
+import type { Usage } from '../core/money.ts';
 import { createMeter } from './meter.ts';
 
 const promptEstimate = 100;

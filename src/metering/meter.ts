@@ -1,6 +1,6 @@
-import { createOutputEstimate } from '../core/estimate-tokens.ts';
+import { createOutputEstimate } from '../core/count-tokens.ts';
 import type { RelayedEvent } from '../core/event.ts';
-import type { CountedBy, Usage } from '../core/usage.ts';
+import type { CountedBy, Usage } from '../core/money.ts';
 import { billing, type Ending } from './billing.ts';
 
 export interface Metered {

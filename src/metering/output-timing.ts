@@ -1,6 +1,6 @@
 import type { OutputTiming } from '../core/account.ts';
 import { deltasOf, type RelayedEvent } from '../core/event.ts';
-import type { Usage } from '../core/usage.ts';
+import type { Usage } from '../core/money.ts';
 
 /** Sees what of an answer is delivered when. */
 export interface OutputWatch {

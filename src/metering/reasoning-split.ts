@@ -1,5 +1,5 @@
 import type { RelayedEvent } from '../core/event.ts';
-import type { Usage } from '../core/usage.ts';
+import type { Usage } from '../core/money.ts';
 
 /** Counts the tokens of a text with the model's tokenizer; undefined when it cannot. */
 export type CountText = (text: string) => Promise<number | undefined>;

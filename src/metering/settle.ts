@@ -1,15 +1,13 @@
-import type { Credential, Outcome, OutcomeKind } from '../core/account.ts';
+import type { Credential, Outcome, OutcomeKind, Store } from '../core/account.ts';
 import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Surface } from '../core/dialect.ts';
 import type { RefusedFor, RelayedEvent } from '../core/event.ts';
 import type { RequestHead } from '../core/exchange.ts';
-import type { Money } from '../core/money.ts';
+import { type Bill, costOf, type Money } from '../core/money.ts';
 import type { Plan } from '../core/plan.ts';
-import type { PreparedRequest } from '../core/prepared.ts';
-import type { Store } from '../core/store.ts';
+import type { PreparedRequest } from '../core/prompt.ts';
 import type { Telemetry } from '../core/telemetry.ts';
-import { type Bill, costOf } from '../core/usage.ts';
 import type { AnswerLengths } from './answer-lengths.ts';
 import type { Ending } from './billing.ts';
 import { estimatePrompt } from './estimate-prompt.ts';

@@ -1,12 +1,11 @@
 import type { Credential } from '../core/account.ts';
 import type { Feature, Round } from '../core/capability.ts';
 import type { Route } from '../core/catalog.ts';
-import { contextOverflow } from '../core/context-overflow.ts';
 import type { Dialect } from '../core/dialect.ts';
 import type { AnswerEvent, Fault } from '../core/event.ts';
 import { Failure } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
-import type { PreparedRequest } from '../core/prepared.ts';
+import type { PreparedRequest } from '../core/prompt.ts';
 import type { Request } from '../core/request.ts';
 import type { StructureChecker } from '../core/structure.ts';
 import type { Telemetry } from '../core/telemetry.ts';
@@ -15,6 +14,7 @@ import type { DispatchServices } from '../dispatch/race.ts';
 import { createRetryPolicy, type StructureRetries } from '../dispatch/retries.ts';
 import { createStructureValidator } from '../dispatch/structured-answer.ts';
 import type { TokenCounters } from '../metering/exact-meter.ts';
+import { contextOverflow } from '../routing/plan.ts';
 import { leadingPlan, type SystemPlacement } from '../routing/system-placement.ts';
 import { chatProtocol } from './engine-protocol.ts';
 

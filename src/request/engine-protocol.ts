@@ -1,10 +1,10 @@
 import type { Round } from '../core/capability.ts';
 import type { Dialect } from '../core/dialect.ts';
 import type { Plan } from '../core/plan.ts';
-import type { PreparedRequest } from '../core/prepared.ts';
+import type { PreparedRequest } from '../core/prompt.ts';
 import type { Telemetry } from '../core/telemetry.ts';
 import { chatErrors } from '../dialects/chat/read-error.ts';
-import { readResponseAs } from '../dialects/chat/read-response-as.ts';
+import { readResponseAs } from '../dialects/chat/read-response.ts';
 import type { EngineProtocol } from '../dispatch/protocol.ts';
 import { capabilitiesOf, inlineReasoningOf } from '../engines/engines.ts';
 import { checkUsage } from '../metering/check-usage.ts';

@@ -1,8 +1,7 @@
 /**
  * One request's life. Read this first: every stage is a line of `serve`, and this file alone joins the stages.
  */
-import type { Credential, OutcomeKind } from '../core/account.ts';
-import type { AddressGate } from '../core/address-gate.ts';
+import type { Credential, OutcomeKind, Store } from '../core/account.ts';
 import type { Snapshot } from '../core/catalog.ts';
 import type { Dialect, Surface } from '../core/dialect.ts';
 import type { RelayedEvent } from '../core/event.ts';
@@ -11,15 +10,12 @@ import { asFailure, Failure } from '../core/failure.ts';
 import type { Health } from '../core/health.ts';
 import type { Limits } from '../core/limits.ts';
 import type { Plan } from '../core/plan.ts';
-import { type PreparedRequest, promptCounting } from '../core/prepared.ts';
-import type { Store } from '../core/store.ts';
-import type { Tokenizers } from '../core/tokenizer.ts';
+import { type PreparedRequest, promptCounting, type Tokenizers } from '../core/prompt.ts';
+import { type AddressGate, throughGate } from '../admission/address-gate.ts';
 import { authenticate, type AuthenticateOptions } from '../admission/authenticate.ts';
-import { checkDeclaredSize, maxBodyBytes } from '../admission/body-size.ts';
-import { throughGate } from '../admission/gate.ts';
 import { admit, type Admitted } from '../admission/limits.ts';
 import { checkLoad, type LoadGuard } from '../admission/overload.ts';
-import type { UploadLedger } from '../admission/uploads.ts';
+import { checkDeclaredSize, maxBodyBytes, type UploadLedger } from '../admission/uploads.ts';
 import type { Snapshots } from '../catalog/snapshots.ts';
 import type { Dispatch, DispatchEnd } from '../dispatch/dispatch.ts';
 import { capabilitiesOf, templateArguments } from '../engines/engines.ts';

@@ -5,17 +5,20 @@ import { Failure } from '../core/failure.ts';
 import type { Money } from '../core/money.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Message, Request } from '../core/request.ts';
-import type { SearchFinding, SearchProvider } from '../core/search-provider.ts';
-import { type Citing, writeSearchError, writeSources } from '../core/search-words.ts';
-import { type SearchSeal, type Source, webSearchName } from '../core/web-search.ts';
+import {
+  type SearchFinding,
+  type SearchProvider,
+  type SearchSeal,
+  type Source,
+  webSearchName,
+} from '../core/web-search.ts';
+import { type Citing, writeSearchError, writeSources } from '../dialects/search-words.ts';
 import type { Dispatch, DispatchEnd } from '../dispatch/dispatch.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
-import { createCiter } from '../web-search/cite.ts';
+import { createCiter, quote } from '../web-search/cite.ts';
 import { collectRound, type RoundSaid } from '../web-search/collect-round.ts';
 import { fitSources } from '../web-search/fit-sources.ts';
-import { maxRounds, maxSearches, nextStep } from '../web-search/next-step.ts';
-import { quote } from '../web-search/quote.ts';
-import type { ReadQuery } from '../web-search/read-query.ts';
+import { maxRounds, maxSearches, nextStep, type ReadQuery } from '../web-search/next-step.ts';
 import { createRoundTotals } from '../web-search/round-totals.ts';
 import { callModel, type ModelCall, type ModelServices } from './call-model.ts';
 

@@ -2,7 +2,7 @@ import type { Outcome } from '../core/account.ts';
 import { type CallerEvidence, createCallerEvidence } from '../core/caller-evidence.ts';
 import type { Model } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
-import type { Standing } from '../core/performance.ts';
+import type { ModelStatus } from '../core/replica.ts';
 import { type Availability, createAvailability } from './availability.ts';
 import { createSpeedWindow, figureOf, type SpeedWindow } from './speed-window.ts';
 import { thresholds } from './thresholds.ts';
@@ -21,7 +21,7 @@ export interface ModelPerformance {
   readonly unavailable: (modelId: string) => void;
   /** From now on these are the models: what was measured of others is forgotten, and nothing more is taken of them. */
   readonly retain: (models: ReadonlyMap<string, Model>) => void;
-  readonly standing: (model: Model) => Standing;
+  readonly statusOf: (model: Model) => ModelStatus;
 }
 
 interface Measured {
@@ -85,7 +85,7 @@ export function createModelPerformance({ clock, hasRoute }: ModelPerformanceOpti
         else if (windowOf(model) !== windowSeconds) measured.set(id, begin(windowOf(model), speed));
       }
     },
-    standing: (model) => {
+    statusOf: (model) => {
       const found = measured.get(model.id);
       if (found === undefined) return { listed: hasRoute(model) };
       const figure = figureOf(found.speed.slices(clock.now()), clock.now());

@@ -1,5 +1,5 @@
 import type { Outcome } from '../core/account.ts';
-import type { PerformanceFigure } from '../core/performance.ts';
+import type { PerformanceFigure } from '../core/replica.ts';
 import { addSample, emptyHistogram, type Histogram, medianOf, newestAt, totalOf } from './histogram.ts';
 import { createSliceRing } from './slice-ring.ts';
 import { thresholds } from './thresholds.ts';

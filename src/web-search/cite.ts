@@ -1,6 +1,63 @@
 import type { TextEvent } from '../core/event.ts';
-import type { Citation } from '../core/web-search.ts';
-import { hasWords, lastSentence, sentences } from './sentences.ts';
+import { type Citation, maxCitedText } from '../core/web-search.ts';
+
+/** Where one sentence ends and the next begins. A line's end is one too: items of lists and headings have no full stop. */
+const boundary = /[.!?…]["'”’)\]*_]*\s+|[。！？]|\n\s*/g;
+
+/** Index at which the last sentence of a text begins; what is blank at its end belongs to that sentence. */
+function lastSentence(text: string): number {
+  const end = text.trimEnd().length;
+  let start = 0;
+  for (const { 0: matched, index } of text.matchAll(boundary)) {
+    if (index + matched.length < end) start = index + matched.length;
+  }
+  return start;
+}
+
+/** The sentences of a text, in order; together they are the text. */
+function sentences(text: string): readonly string[] {
+  const cuts = [...text.matchAll(boundary)].map(({ 0: matched, index }) => index + matched.length);
+  return [0, ...cuts].map((start, at) => text.slice(start, cuts[at])).filter((sentence) => sentence !== '');
+}
+
+/** Whether there is anything in it that could be said: a letter or a digit. */
+function hasWords(text: string): boolean {
+  return /[\p{L}\p{N}]/u.test(text);
+}
+
+const wordsOf = (text: string): readonly string[] => text.toLowerCase().match(/[\p{L}\p{N}]{3,}|\p{N}+/gu) ?? [];
+
+/** Cuts a text to what a citation may hold, between words where it can, and never inside a character. */
+function cut(text: string): string {
+  if (text.length <= maxCitedText) return text;
+  const most = text.slice(0, maxCitedText).replace(/[\uD800-\uDBFF]$/, '');
+  const blank = most.lastIndexOf(' ');
+  return blank > maxCitedText / 2 ? most.slice(0, blank) : most;
+}
+
+/** How much words tell: long ones are rare, and figures are what people look up. */
+function weigh(words: ReadonlySet<string>): number {
+  let sum = 0;
+  for (const word of words) sum += /^\p{N}/u.test(word) ? word.length * 2 : word.length;
+  return sum;
+}
+
+/** The sentence of a source that shares the most with what was said of it; the first of them where several do. */
+export function quote(source: string, said: string): string {
+  const wanted = new Set(wordsOf(said));
+  let best = '';
+  let most = -1;
+  for (const sentence of sentences(source)) {
+    const trimmed = sentence.trim();
+    if (trimmed === '') continue;
+    const shared = weigh(new Set(wordsOf(trimmed)).intersection(wanted));
+    if (shared > most) {
+      most = shared;
+      best = trimmed;
+    }
+  }
+  return cut(best);
+}
 
 /** `[cite:3]`, and what models make of it for several: `[cite:1, 2]`, `[cite: 1, cite: 2]`. */
 const mark = /\[cite: ?\d{1,6}(?:, ?(?:cite: ?)?\d{1,6})*\]/.source;

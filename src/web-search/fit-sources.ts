@@ -1,5 +1,4 @@
-import type { SearchHit } from '../core/search-provider.ts';
-import type { Source } from '../core/web-search.ts';
+import type { SearchHit, Source } from '../core/web-search.ts';
 
 /** Most pages of one search, and most text of one page and of all of them, UTF-16 units. */
 const maxPages = 8;

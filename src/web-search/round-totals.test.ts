@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnswerEvent } from '../core/event.ts';
-import type { Usage } from '../core/usage.ts';
+import type { Usage } from '../core/money.ts';
 import { createRoundTotals } from './round-totals.ts';
 
 const text = (words: string, deltas = 1): AnswerEvent => ({ type: 'text-delta', choice: 0, text: words, deltas });

@@ -1,7 +1,6 @@
-import { type CountedRuns, countRuns, createRuns } from '../core/counted-runs.ts';
-import { createOutputEstimate, estimateTokens } from '../core/estimate-tokens.ts';
+import { type CountedRuns, countRuns, createOutputEstimate, createRuns, estimateTokens } from '../core/count-tokens.ts';
 import type { AnswerEvent } from '../core/event.ts';
-import { type CountedBy, leastExact, type Usage } from '../core/usage.ts';
+import { type CountedBy, leastExact, type Usage } from '../core/money.ts';
 
 type UsageEvent = AnswerEvent & { readonly type: 'usage' };
 

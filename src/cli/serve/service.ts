@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
 import { createEgress } from '../../egress/egress.ts';
 import { createEnvoyAdmin } from '../../envoy/runtime/admin.ts';
-import { createClusterFile } from '../../envoy/runtime/cluster-file.ts';
+import { createClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
 import { createDownstreamBuffers } from '../../envoy/runtime/downstream-buffers.ts';
-import { createEdgeValve } from '../../envoy/runtime/edge-valve.ts';
+import { createLoadShedder } from '../../envoy/runtime/load-shedder.ts';
 import { createUpstreamRequests } from '../../envoy/runtime/upstream-requests.ts';
-import { createProgramming } from '../../envoy/runtime/programming.ts';
 import { listenExtProc } from '../../extproc/server.ts';
 import { createMemoryLimits } from '../../rate-limits/memory.ts';
 import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
@@ -16,26 +15,31 @@ import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.
 import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import { createProblemLog } from '../../telemetry/ops/problem-log.ts';
-import { createStandingLog } from '../../telemetry/ops/standing-log.ts';
+import { createStoreLog } from '../../telemetry/ops/standing-log.ts';
 import { createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createProcessLoad } from '../../process/load.ts';
-import { memoryLimitBytes } from '../../process/memory-limit.ts';
+import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
 import { createTurnShare } from '../../process/turn-share.ts';
-import { newRequestId } from '../../process/new-request-id.ts';
-import { hashKey, looksLikeKey } from '../../store/new-key.ts';
+import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { openStore } from '../../store/open-store.ts';
-import { type FileCheck, startFileCheck } from '../../store/start-file-check.ts';
+import { type FileCheck, startFileCheck } from '../../store/sqlite/file-check.ts';
 import { startStructureChecker } from '../../structured-output/start-structure-checker.ts';
 import { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
-import { openSeal } from '../../web-search/seal/open-seal.ts';
+import { openSeal } from '../../web-search/seal/seal.ts';
 import { openSearch } from '../../web-search/providers/open-search.ts';
+import { startThread } from '../../process/worker-thread.ts';
 import { startPrepareWorker } from '../../process/prepare-in-worker.ts';
-import { nextOpening, openingStepMs } from '../../admission/edge-opening.ts';
-import { memoryShareToShed, overloadLimits, shedShare } from '../../admission/overload.ts';
-import { createShedWatch } from '../../admission/shed-watch.ts';
+import {
+  admitStepMs,
+  createShedWatch,
+  memoryShareToShed,
+  nextAdmitRatio,
+  overloadLimits,
+  shedShare,
+} from '../../admission/overload.ts';
 import { createUploads, uploadLimits } from '../../admission/uploads.ts';
 import { blockMs, createAddressGate, tolerated, windowMs } from '../../admission/address-gate.ts';
 import type { Route, Snapshot } from '../../core/catalog.ts';
@@ -86,25 +90,28 @@ export async function startService(
     location,
     journal: join(settings.WEIR_DATA, 'journal'),
     tryLock,
-    onStanding: createStandingLog(log),
+    onStatus: createStoreLog(log),
     onStray: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
   });
   void store.lost.then(fatal);
   const fileCheck = location.kind === 'sqlite' ? checkFile(location.file, log) : undefined;
   const envoyAdmin = createEnvoyAdmin({ adminSocket: paths.adminSocket });
-  const clusterFile = createClusterFile({
-    ...{ admin: envoyAdmin, runFolder: paths, clock: systemClock },
+  const clusterPublisher = createClusterPublisher({
+    admin: envoyAdmin,
+    runFolder: paths,
+    clock: systemClock,
     render: renderClusters,
   });
-  await clusterFile.prepare();
+  await clusterPublisher.prepare();
   const memoryBytes = memoryLimitBytes();
   const load = createProcessLoad({ memoryLimitBytes: memoryBytes, collectFromShare: memoryShareToShed });
-  const valve = createEdgeValve({
-    ...{ admin: envoyAdmin, clock: systemClock, stepMs: openingStepMs },
-    next: (opening) => nextOpening(opening, load.current()),
+  const shedder = createLoadShedder({
+    admin: envoyAdmin,
+    clock: systemClock,
+    stepMs: admitStepMs,
+    next: (admitRatio) => nextAdmitRatio(admitRatio, load.current()),
   });
   const buffers = createDownstreamBuffers({ admin: envoyAdmin, clock: systemClock });
-  const programming = createProgramming({ clusterFile, admin: envoyAdmin });
   const countUpstream = createUpstreamRequests({ admin: envoyAdmin, clock: systemClock });
   const egress = createEgress({ socketPath: paths.egressSocket, countUpstream });
   const searching = settings.WEIR_WEB_SEARCH;
@@ -123,8 +130,8 @@ export async function startService(
     ...reading,
     ...(sealing === undefined ? {} : { sealFiles: sealing }),
   });
-  const tokenizers = startTokenizers({ root: tokenizerRoot });
-  const structures = startStructureChecker();
+  const tokenizers = startTokenizers({ root: tokenizerRoot, startThread });
+  const structures = startStructureChecker({ startThread });
   const health = createHealth({ clock: systemClock, random: Math.random });
   const measured = createModelPerformance({
     clock: systemClock,
@@ -150,10 +157,11 @@ export async function startService(
       replica?.changed();
     },
     listing: {
-      ...{ clock: systemClock, standing: measured.standing },
+      ...{ clock: systemClock, statusOf: measured.statusOf },
       ...(found === undefined ? {} : { searchPrice: settings.WEIR_WEB_SEARCH_PRICE }),
     },
-    applyClusters: (clusters) => programming.apply(found === undefined ? clusters : [...clusters, found.cluster]),
+    applyClusters: (clusters) =>
+      clusterPublisher.publish(found === undefined ? clusters : [...clusters, found.cluster]),
     onProblems: createProblemLog(log),
     onSwap: (snapshot) => {
       health.retain(routesOf(snapshot));
@@ -183,7 +191,7 @@ export async function startService(
       ? {}
       : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() }) }),
     blockedAddresses: gate.blocked,
-    store: () => ({ ...store.standing(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
+    store: () => ({ ...store.status(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
     ...(source.ageMs === undefined
       ? {}
       : { catalogAgeMs: source.ageMs, isLeading: () => replica?.isLeading() === true }),
@@ -191,10 +199,10 @@ export async function startService(
     streams: () => extproc.open(),
     load: load.current,
     uploads: { arriving: () => uploads.arriving(), bytes: () => uploads.bytes() },
-    edgeOpening: valve.opening,
+    edgeAdmitRatio: shedder.admitRatio,
     droppedLogRecords: output.dropped,
-    standings: () =>
-      [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.standing(model)]),
+    modelStatuses: () =>
+      [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.statusOf(model)]),
   });
   const uploads = createUploads({
     clock: systemClock,
@@ -260,14 +268,16 @@ export async function startService(
     },
   });
   replica = source.join?.({
-    ...{ programming, snapshot: catalog.snapshots.current, isServing: health.isServing },
-    isListed: (model) => measured.standing(model).listed,
+    envoy: clusterPublisher,
+    snapshot: catalog.snapshots.current,
+    isServing: health.isServing,
+    isListed: (model) => measured.statusOf(model).listed,
   });
   const programmed = Promise.all([catalog.programmed, source.known]).then(() => catalog.idle());
   const first = await Promise.race([programmed.then(() => 'programmed' as const), stopped]);
   if (first === 'programmed') {
     // A process before us may have told Envoy that it was about to end, and was only started again.
-    await envoyAdmin.resume().catch(() => undefined);
+    await envoyAdmin.withdrawEnd().catch(() => undefined);
     ready = true;
     announce({ type: 'ready', opsPort: ops.port });
     log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
@@ -279,9 +289,9 @@ export async function startService(
     await Promise.all([replica?.close(), extproc.close(settings.WEIR_DRAIN_SECONDS * 1000)]);
     await source.close();
     // Envoy may be away: nobody waits for its word any more.
-    clusterFile.close();
+    clusterPublisher.close();
     await catalog.close();
-    await valve.close();
+    await shedder.close();
     shedWatch.close();
     uploads.close();
     load.close();

@@ -4,8 +4,8 @@ import type { Fault } from '../../core/event.ts';
 import type { Failure } from '../../core/failure.ts';
 import type { Load, ShedReason } from '../../core/load.ts';
 import type { AttemptReason, SearchRecord } from '../../core/telemetry.ts';
-import type { UploadBound } from '../../core/upload.ts';
-import type { Standing } from '../../core/performance.ts';
+import type { UploadBound } from '../../core/exchange.ts';
+import type { ModelStatus } from '../../core/replica.ts';
 import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
 
 /** How it stands with the limits that all replicas share. */
@@ -73,7 +73,7 @@ export function createMetrics(gauges: {
   /** Request bodies that are on their way, and the bytes held by all that have not been read yet. */
   readonly uploads?: { readonly arriving: () => number; readonly bytes: () => number };
   /** Share of new requests that Envoy lets through to the service. */
-  readonly edgeOpening?: () => number;
+  readonly edgeAdmitRatio?: () => number;
   /** Absent: this process is the only one, and its limits need nobody else. */
   readonly sharing?: () => SharingFigures;
   readonly blockedAddresses?: () => number;
@@ -84,7 +84,7 @@ export function createMetrics(gauges: {
   /** Whether this replica is the one that tells the cluster how its objects fare. Absent: there is no cluster. */
   readonly isLeading?: () => boolean;
   /** How the models of the catalog stand, by id. */
-  readonly standings?: () => Iterable<readonly [string, Standing]>;
+  readonly modelStatuses?: () => Iterable<readonly [string, ModelStatus]>;
 }): Metrics {
   const registry = new Registry();
   const registers = [registry];
@@ -150,7 +150,7 @@ export function createMetrics(gauges: {
       this.set(gauges.streams());
     },
   });
-  const { standings = () => [], load, edgeOpening, uploads } = gauges;
+  const { modelStatuses = () => [], load, edgeAdmitRatio, uploads } = gauges;
   new Gauge({
     ...{ name: 'weir_uploads', help: 'Request bodies that have not all arrived.', registers },
     collect() {
@@ -172,7 +172,7 @@ export function createMetrics(gauges: {
   new Gauge({
     ...{ name: 'weir_edge_opening', help: 'Share of new requests that Envoy lets through.', registers },
     collect() {
-      this.set(edgeOpening?.() ?? 1);
+      this.set(edgeAdmitRatio?.() ?? 1);
     },
   });
   const { sharing, blockedAddresses = () => 0, droppedLogRecords = () => 0 } = gauges;
@@ -217,7 +217,7 @@ export function createMetrics(gauges: {
     labelNames: ['model'] as const,
     collect() {
       this.reset();
-      for (const [model, { listed }] of standings()) this.set({ model }, listed ? 1 : 0);
+      for (const [model, { listed }] of modelStatuses()) this.set({ model }, listed ? 1 : 0);
     },
   });
   new Gauge({
@@ -225,7 +225,7 @@ export function createMetrics(gauges: {
     labelNames: ['model'] as const,
     collect() {
       this.reset();
-      for (const [model, { availability }] of standings())
+      for (const [model, { availability }] of modelStatuses())
         if (availability !== undefined) this.set({ model }, availability);
     },
   });

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 
-/** How the store fares, as far as a log tells (`StoreStanding` of the store). */
-export interface LoggedStanding {
+/** How the store fares, as far as a log tells (`StoreStatus` of the store). */
+export interface LoggedStatus {
   readonly database: 'here' | 'behind' | 'away';
   readonly journalBytes: number;
   readonly hasRoom: boolean;
@@ -9,10 +9,10 @@ export interface LoggedStanding {
 }
 
 /** Logs when the database goes and comes back, when the journal is full, and what went wrong: a line per change, not per row. */
-export function createStandingLog(log: Pick<Logger, 'info' | 'warn' | 'error'>): (standing: LoggedStanding) => void {
-  let last: LoggedStanding = { database: 'here', journalBytes: 0, hasRoom: true };
-  return (standing) => {
-    const { database, journalBytes, hasRoom, message } = standing;
+export function createStoreLog(log: Pick<Logger, 'info' | 'warn' | 'error'>): (status: LoggedStatus) => void {
+  let last: LoggedStatus = { database: 'here', journalBytes: 0, hasRoom: true };
+  return (status) => {
+    const { database, journalBytes, hasRoom, message } = status;
     const facts = { journalBytes, ...(message === undefined ? {} : { error: message }) };
     if (database !== last.database) {
       if (database === 'away') log.warn(facts, 'the database is away: rows go to the journal');
@@ -23,6 +23,6 @@ export function createStandingLog(log: Pick<Logger, 'info' | 'warn' | 'error'>):
       if (hasRoom) log.info(facts, 'the journal has room again');
       else log.error(facts, 'the journal is full: new requests are refused');
     }
-    last = standing;
+    last = status;
   };
 }

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 
-/** How the store fares, as far as gauges tell (`StoreStanding` of the store). */
+/** How the store fares, as far as gauges tell (`StoreStatus` of the store). */
 export interface StoreFigures {
   readonly database: 'here' | 'behind' | 'away';
   readonly journalBytes: number;

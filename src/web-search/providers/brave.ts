@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { Headers } from '../../core/exchange.ts';
 import type { UserLocation } from '../../core/web-search.ts';
-import type { SearchApi } from './search-api.ts';
-import { withSites } from './site-operators.ts';
+import { type SearchApi, withSites } from './search-api.ts';
 
 const answer = z.object({
   web: z

@@ -1,15 +1,48 @@
 import { createHash } from 'node:crypto';
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
-import { messageOf } from '../../core/message-of.ts';
-import type { SearchProvider } from '../../core/search-provider.ts';
-import type { SearchSetting } from '../../core/search-setting.ts';
+import { messageOf } from '../../core/failure.ts';
+import type { SearchProvider, SearchSetting } from '../../core/web-search.ts';
 import type { Upstream } from '../../core/upstream.ts';
 import { brave } from './brave.ts';
 import { createProvider } from './create-provider.ts';
-import { keyFile, readApiKey } from './key-file.ts';
 import { searxng } from './searxng.ts';
 import { tavily } from './tavily.ts';
+import { readFile, stat } from 'node:fs/promises';
+
+/** A file that holds a secret, read again when it changes. */
+export interface KeyFile<T> {
+  /** What it holds now. Rejects when there is no such file, or nothing useful in it. */
+  readonly read: () => Promise<T>;
+}
+
+/**
+ * Follows a file by its time, its size and its place on the disk: Kubernetes swaps a mounted Secret by moving a link. One
+ * that cannot be read any more keeps what it held: a moment without it, in the middle of a swap, is no reason to fail.
+ * `parse` throws what is wrong with the text, without quoting it.
+ */
+export function keyFile<T>(path: string, parse: (text: string) => T): KeyFile<T> {
+  let held: { readonly mark: string; readonly value: T } | undefined;
+  return {
+    read: async () => {
+      try {
+        const { mtimeMs, size, ino } = await stat(path);
+        const mark = `${mtimeMs} ${size} ${ino}`;
+        if (held?.mark !== mark) held = { mark, value: parse(await readFile(path, 'utf8')) };
+      } catch (error) {
+        if (held === undefined) throw error;
+      }
+      return held.value;
+    },
+  };
+}
+
+/** Reads the key of a provider's API: one line of visible characters. */
+export function readApiKey(text: string): string {
+  const key = text.trim();
+  if (!/^[\x21-\x7e]{1,4096}$/.test(key)) throw new Error('expected one line with the key');
+  return key;
+}
 
 /** Name under which Envoy's metrics show the provider. No backend is called so: their names have no underscore. */
 const statName = 'web_search';

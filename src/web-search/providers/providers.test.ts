@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { SearchQuery } from '../../core/search-provider.ts';
+import type { SearchQuery } from '../../core/web-search.ts';
 import { brave } from './brave.ts';
 import type { SearchApi } from './search-api.ts';
 import { searxng } from './searxng.ts';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { SearchApi } from './search-api.ts';
-import { withSites } from './site-operators.ts';
+import { type SearchApi, withSites } from './search-api.ts';
 
 const answer = z.object({
   results: z.array(

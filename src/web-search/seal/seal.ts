@@ -1,7 +1,27 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { SearchSeal } from '../../core/web-search.ts';
-import { idBytes, type KeyRing } from './key-ring.ts';
+import { ensureKeyFile, idBytes, type KeyRing, openKeyRing } from './key-ring.ts';
+import { messageOf } from '../../core/failure.ts';
+
+/**
+ * Opens the deployment's seal. `ownFile`: where its key is made and kept when no file was named. Throws, naming the
+ * setting, when a file that was named cannot be read.
+ */
+export function openSeal(options: {
+  readonly keyFile: string | undefined;
+  readonly ownFile: string;
+  readonly elapsed: () => number;
+}): SearchSeal {
+  const { keyFile, ownFile, elapsed } = options;
+  if (keyFile === undefined) ensureKeyFile(ownFile);
+  try {
+    return createSeal(openKeyRing(keyFile ?? ownFile, elapsed));
+  } catch (error) {
+    const name = keyFile === undefined ? ownFile : 'WEIR_SEAL_KEY_FILE';
+    throw new Error(`${name}: ${messageOf(error)}`, { cause: error });
+  }
+}
 
 /** First byte of a token. Another layout gets another one. */
 const version = 1;
