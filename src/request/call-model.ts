@@ -13,7 +13,7 @@ import { type Dispatch, dispatch, type DispatchEnd } from '../dispatch/dispatch.
 import type { DispatchServices } from '../dispatch/race.ts';
 import { createRetryPolicy, type StructureRetries } from '../dispatch/retries.ts';
 import { createStructureValidator } from '../dispatch/structured-answer.ts';
-import type { TokenCounters } from '../metering/exact-meter.ts';
+import type { TokenCounters } from '../metering/meter.ts';
 import { contextOverflow } from '../routing/plan.ts';
 import { leadingPlan, type SystemPlacement } from '../routing/system-placement.ts';
 import { chatProtocol } from './engine-protocol.ts';

@@ -52,8 +52,7 @@ export function chatProtocol(
       return body instanceof Promise ? body.then((bytes) => ({ ...call, body: bytes })) : { ...call, body };
     },
     reader: (planned, { contentType, choices, answerBegun }) => {
-      const reasoning = inlineReasoningOf(planned);
-      const reading = { ...readOptions, choices, answerBegun, ...(reasoning === undefined ? {} : { reasoning }) };
+      const reading = { ...readOptions, choices, answerBegun, reasoning: inlineReasoningOf(planned) };
       const reader = readResponseAs(contentType, reading);
       if (reader === undefined) return undefined;
       const implausible = (): void => telemetry.implausibleUsage(requestId, planned.route.id);

@@ -13,7 +13,7 @@ import { writeRequest } from '../dialects/chat/write-request.ts';
 import { checkImages } from '../dialects/content.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { createJsonScan, type JsonScan } from '../dialects/json-scan.ts';
-import type { TokenCounters } from '../metering/exact-meter.ts';
+import type { TokenCounters } from '../metering/meter.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 

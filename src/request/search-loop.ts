@@ -15,11 +15,11 @@ import {
 import { type Citing, writeSearchError, writeSources } from '../dialects/search-words.ts';
 import type { Dispatch, DispatchEnd } from '../dispatch/dispatch.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
+import { createRoundTotals } from '../metering/round-totals.ts';
 import { createCiter, quote } from '../web-search/cite.ts';
 import { collectRound, type RoundSaid } from '../web-search/collect-round.ts';
 import { fitSources } from '../web-search/fit-sources.ts';
 import { maxRounds, maxSearches, nextStep, type ReadQuery } from '../web-search/next-step.ts';
-import { createRoundTotals } from '../web-search/round-totals.ts';
 import { callModel, type ModelCall, type ModelServices } from './call-model.ts';
 
 /** The web search of a deployment. */
