@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { Server, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js';
 import { load } from '@grpc/proto-loader';
-import type { ProcessStream } from './call.ts';
+import { type CallHandler, ProcessCall } from './call.ts';
 import { ConnectionLoss } from './connection-loss.ts';
 import { readProcessingRequest } from './wire.ts';
 
@@ -76,20 +76,24 @@ export interface Connection {
 export function serveConnection(options: {
   readonly socket: Socket;
   readonly service: ServiceDefinition;
-  readonly answer: (stream: ProcessStream, loss: ConnectionLoss) => void;
+  readonly answer: (call: ProcessCall, loss: ConnectionLoss) => CallHandler;
 }): Connection {
   const { answer, service, socket } = options;
   const loss = new ConnectionLoss();
   let open = 0;
   let isDraining = false;
-  const server = new Server(serverOptions);
-  server.addService(service, {
-    Process: (stream: ProcessStream) => {
-      open += 1;
-      stream.once('cancelled', () => (open -= 1));
-      answer(stream, loss);
-    },
+  const closed = (): void => {
+    open -= 1;
+  };
+  const openCall = (call: ProcessCall): CallHandler => {
+    open += 1;
+    return answer(call, loss);
+  };
+  const server = new Server({
+    ...serverOptions,
+    interceptors: [(_, call) => new ProcessCall(call, { open: openCall, closed })],
   });
+  server.addService(service, { Process: () => undefined });
   socket.on('close', () => {
     // Closed after its last call, it took nobody's answer along.
     if (!isDraining || open > 0) loss.happened();

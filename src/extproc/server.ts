@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { Exchange } from '../core/exchange.ts';
-import { answerStream, type Call, type CallHandler } from './call.ts';
+import type { Call, CallHandler } from './call.ts';
 import { type Connection, loadExternalProcessor, serveConnection } from './connection.ts';
 import type { ConnectionLoss } from './connection-loss.ts';
 import { ExtProcExchange, type OpenDelivery } from './exchange.ts';
@@ -64,7 +64,7 @@ export async function listenExtProc(options: {
     const connection = serveConnection({
       socket,
       service,
-      answer: (stream, loss) => answerStream(stream, (call) => answerCall(call, loss)),
+      answer: answerCall,
     });
     connections.add(connection);
     socket.on('close', () => connections.delete(connection));
