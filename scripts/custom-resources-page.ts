@@ -1,5 +1,12 @@
-import { type OpenApiSchema, openApiSchema } from '../src/catalog/crd.ts';
-import { category, type CustomResource, customResources, group, version } from '../src/catalog/custom-resources.ts';
+import {
+  category,
+  type CustomResource,
+  customResources,
+  group,
+  type OpenApiSchema,
+  openApiSchema,
+  version,
+} from '../src/catalog/custom-resources.ts';
 import { markdownTable } from './markdown-table.ts';
 
 const code = (text: string): string => `\`${text}\``;

@@ -1,6 +1,5 @@
 import { stringify } from 'yaml';
-import { customResourceDefinition } from '../src/catalog/crd.ts';
-import { customResources } from '../src/catalog/custom-resources.ts';
+import { customResourceDefinition, customResources } from '../src/catalog/custom-resources.ts';
 import { renderBootstrap } from '../src/envoy/config/bootstrap.ts';
 import { chartReadme } from './chart-readme.ts';
 import { chartSchema } from './chart-schema.ts';

@@ -5,7 +5,7 @@ import { engineNames } from '../src/core/catalog.ts';
 import { inertNames } from '../src/dialects/chat/read-request.ts';
 import { chatBody } from '../src/dialects/chat/schema.ts';
 import { engines } from '../src/engines/engines.ts';
-import { demandable } from '../src/routing/needs.ts';
+import { demandable } from '../src/routing/eligible.ts';
 import { markdownTable } from './markdown-table.ts';
 
 const all = engineNames.map((name) => ({ name, ...engines[name] }));

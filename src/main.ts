@@ -45,7 +45,7 @@ const groups: readonly Group[] = [
   {
     name: 'backup',
     summary: 'copy the accounts and the ledger into a file',
-    load: { kind: 'commands', register: async () => (await import('./cli/commands/backup.ts')).backupCommand },
+    load: { kind: 'commands', register: async () => (await import('./cli/commands/ledger.ts')).backupCommand },
   },
   {
     name: 'catalog',

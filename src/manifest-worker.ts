@@ -1,8 +1,8 @@
 /** Parses manifests in a thread of its own, a few documents at a time: the main thread asks for the next ones. */
 import { parentPort } from 'node:worker_threads';
 import type { ParseAsk, ParseReply } from './manifests/parse-in-worker.ts';
-import { parseDocuments, type ParsedDocument } from './manifests/parse.ts';
-import { giveWay } from './process/give-way.ts';
+import { type ParsedDocument, parseDocuments } from './manifests/parse.ts';
+import { lowerPriority } from './process/machine.ts';
 
 /** So many fields are handed over at a time: copying them takes the main thread a few milliseconds. */
 const fieldsAtATime = 2_000;
@@ -21,7 +21,7 @@ function next(): ParseReply {
   return { documents: batch, isLast: false };
 }
 
-giveWay();
+lowerPriority();
 parentPort?.on('message', (ask: ParseAsk) => {
   if (ask.kind === 'begin') documents = parseDocuments(ask.file, ask.text);
   parentPort?.postMessage(next());

@@ -3,7 +3,7 @@
  * the request, and the bytes for an engine when it asks for them.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { giveWay } from './process/give-way.ts';
+import { lowerPriority } from './process/machine.ts';
 import { openSeal } from './web-search/seal/open-seal.ts';
 import { countPrompt } from './tokenizer/count-prompt.ts';
 import { createTokenizerCache } from './tokenizer/tokenizer-cache.ts';
@@ -13,8 +13,7 @@ import type { PromptCountAsk } from './core/prepared.ts';
 import type { PrepareReply, PrepareTask } from './core/prepare-task.ts';
 import type { Request } from './core/request.ts';
 import type { PromptCount } from './core/tokenizer.ts';
-import { handedOver } from './request/hand-over.ts';
-import { promptOf, readBody, writeBody } from './request/prepare.ts';
+import { handedOver, promptOf, readBody, writeBody } from './request/prepare.ts';
 import type { SealFiles } from './cli/serve/seal-files.ts';
 
 /** Most time one count may take, milliseconds. */
@@ -72,7 +71,7 @@ async function answer(task: PrepareTask): Promise<void> {
   parentPort?.postMessage({ id: task.id, reply }, reply.kind === 'written' ? [reply.bytes.buffer] : []);
 }
 
-giveWay();
+lowerPriority();
 parentPort?.on('message', (task: PrepareTask | { readonly kind: 'release'; readonly handle: number }) => {
   if (task.kind === 'release') held.delete(task.handle);
   else void answer(task);

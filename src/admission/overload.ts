@@ -57,7 +57,7 @@ export const memoryShareToShed = 0.8;
 export function overloadLimits(memoryLimitBytes: number): OverloadLimits {
   const open = Math.min(mostOpenRequests, Math.floor(memoryLimitBytes / bytesPerRequest));
   return {
-    // Envoy sheds the rest of what is too much, at half the cost (edge-opening.ts): here what was on its way is turned round.
+    // Envoy sheds the rest of what is too much, at half the cost (admit-ratio.ts): here what was on its way is turned round.
     waitMs: { from: 500, to: 1_500 },
     burstMs,
     // An average: 300 ms is a loop that is held up for 600 ms again and again. 2,000 requests at once hold it for that long once.

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import type { Backend, Cluster } from '../core/catalog.ts';
-import type { Fault } from './explain.ts';
+import type { Fault } from './read-object.ts';
 import type { BackendSpec } from './resources/backend.ts';
 import type { SecretRef } from './resources/secret.ts';
-import { secretValue, type Secrets } from './secret-value.ts';
+import { type Secrets, secretValue } from './secrets.ts';
 
 export type CompiledBackend =
   | { readonly ok: true; readonly backend: Backend }

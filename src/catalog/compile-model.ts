@@ -1,8 +1,8 @@
 import type { Backend, CapabilityOverrides, Model, Route } from '../core/catalog.ts';
 import { parseUsd } from '../core/money.ts';
 import type { Prices } from '../core/usage.ts';
-import type { Fault } from './explain.ts';
-import { unixSeconds } from './resources/instant.ts';
+import type { Fault } from './read-object.ts';
+import { unixSeconds } from './resources/fields.ts';
 import type { ModelSpec, RouteSpec } from './resources/model.ts';
 
 export interface CompiledModel {

@@ -1,7 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { backend, goodBackendSpec, model, secret } from '../../test/support/catalog-objects.ts';
 import type { Backend, CatalogObject, Snapshot } from '../core/catalog.ts';
-import { compile } from './compile.ts';
+import { compile, keepObjects } from './compile.ts';
 
 const tokens = secret('tokens', { stringData: { a: 'sk-a' }, data: { a: btoa('loses'), b: btoa('sk-b\n') } });
 const ca = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
@@ -285,4 +285,29 @@ test('takes "Off", the earlier spelling of Disabled, for what it meant', () => {
   expect(problems).toEqual([]);
   expect(snapshot.models.get('qwen/qwen3-8b')?.hedging).toBe('Disabled');
   expect(snapshot.clusters.map(({ tls }) => tls)).toEqual([{ mode: 'Disabled' }]);
+});
+
+const withToken = { credentials: { secretRef: { name: 'token', key: 'key' } } };
+const token = secret('token', { data: { key: btoa('first') } });
+
+it('keeps what is good, and nothing of what never was', () => {
+  const good = [token, backend('vllm-a', withToken), model('a')];
+  const bad = model('b', { id: 'a/b', contextLength: 0 });
+  expect(keepObjects(compile([...good, bad]).results, [])).toEqual(good);
+});
+
+it('keeps what turned bad as it last was good, with the Secret that it needs', () => {
+  const before = [token, backend('vllm-a', withToken), model('a')];
+  const previous = compile(before).snapshot;
+  const other = { credentials: { secretRef: { name: 'gone', key: 'key' } } };
+  const { results, snapshot } = compile([backend('vllm-a', other), model('a')], previous);
+  const kept = keepObjects(results, before);
+  expect(new Set(kept.map(({ where }) => where))).toEqual(new Set(['Secret/token', 'Backend/vllm-a', 'Model/a']));
+  // A start without the source serves just what is served now.
+  expect(compile(kept).snapshot.version).toBe(snapshot.version);
+});
+
+it('lets go of what is gone', () => {
+  const before = [token, backend('vllm-a', withToken), model('a')];
+  expect(keepObjects(compile([backend('vllm-a')]).results, before)).toEqual([backend('vllm-a')]);
 });

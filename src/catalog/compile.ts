@@ -2,50 +2,38 @@ import { hash } from 'node:crypto';
 import type { Backend, CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../core/catalog.ts';
 import { compileBackend, type CompiledBackend, secretsOf } from './compile-backend.ts';
 import { type BackendsInSight, type CompiledModel, compileModel } from './compile-model.ts';
-import { isFields } from './is-fields.ts';
-import { problemIn, readObject, type ReadResult } from './read-object.ts';
+import { isFields, problemIn, type Read, readObject, type ReadResult } from './read-object.ts';
 import { createRemembered } from './remember.ts';
-import { unique } from './unique.ts';
-import type { JudgedProblem, ProblemCause, Verdict, Verdicts } from './verdict.ts';
-
-/** The backends that the previous snapshot's routes used, by name. */
-function previousBackends(previous: Snapshot | undefined): ReadonlyMap<string, Backend> {
-  const routes = [...(previous?.models.values() ?? [])].flatMap((model) => model.routes);
-  return new Map(routes.map(({ backend }) => [backend.name, backend]));
-}
+import { referredSecrets } from './secrets.ts';
 
 /**
- * The last good version of a Model that has turned bad, on the backends as they are now. Undefined when there was none,
- * or when every backend it was served by is gone: a removed Backend must not go on serving.
+ * What a problem is about. `invalid`: the object breaks a rule of its kind. `name-conflict`: another object has the name or id.
+ * `reference`: something it refers to is missing or cannot be used.
  */
-function keepModel(last: Model | undefined, usable: ReadonlyMap<string, Backend>): Model | undefined {
-  const routes = (last?.routes ?? []).flatMap((route) => {
-    const backend = usable.get(route.backend.name);
-    return backend ? [{ ...route, backend }] : [];
-  });
-  return last && routes.length > 0 ? { ...last, routes } : undefined;
+export type ProblemCause = 'invalid' | 'name-conflict' | 'reference';
+
+export interface ObjectProblem {
+  readonly cause: ProblemCause;
+  readonly problem: CatalogProblem;
 }
 
-const digestOnce = createRemembered<Model, string>();
-
-/** Changes whenever anything changes that a request or Envoy could notice, credentials included. */
-function versionOf(models: ReadonlyMap<string, Model>, clusters: readonly Cluster[]): string {
-  const parts = [...models.values()].map((model) =>
-    digestOnce(model, [], () => hash('sha256', textOf(model)).slice(0, 32)),
-  );
-  // A cluster's name is a digest of its content.
-  return hash('sha256', [...parts, ...clusters.map(({ name }) => name)].join('\n')).slice(0, 32);
+/** What became of one object in a compilation. */
+export interface ObjectResult {
+  /**
+   * `accepted`: the snapshot has what it declares, but for what is in `problems`. `kept`: it has an earlier version that was
+   * good. `refused`: it has nothing of it.
+   */
+  readonly state: 'accepted' | 'kept' | 'refused';
+  readonly problems: readonly ObjectProblem[];
 }
 
-function textOf(model: Model): string {
-  return JSON.stringify(model, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
-}
+export type ObjectResults = ReadonlyMap<CatalogObject, ObjectResult>;
 
 export interface Compilation {
   readonly snapshot: Snapshot;
   readonly problems: readonly CatalogProblem[];
   /** What became of each object. */
-  readonly verdicts: Verdicts;
+  readonly results: ObjectResults;
   /** The backends of the snapshot, by name, those without a route included. */
   readonly backends: ReadonlyMap<string, Backend>;
 }
@@ -56,36 +44,36 @@ export interface Compilation {
  * it last was good; an object that is gone is gone.
  */
 export function compile(objects: readonly CatalogObject[], previous?: Snapshot): Compilation {
-  const problems = new Map<CatalogObject, JudgedProblem[]>(objects.map((object) => [object, []]));
-  const stands = new Map<CatalogObject, Verdict['stand']>();
-  const judge: Judge = {
+  const problems = new Map<CatalogObject, ObjectProblem[]>(objects.map((object) => [object, []]));
+  const states = new Map<CatalogObject, ObjectResult['state']>();
+  const collected: ResultCollector = {
     report: (object, found, cause) => {
       problems.get(object)?.push(...found.map((problem) => ({ cause, problem })));
     },
-    stands: (object, stand) => void stands.set(object, stand),
+    setState: (object, state) => void states.set(object, state),
   };
-  const results = objects.map((object) => readObject(object));
-  for (const result of results) judge.report(objectOf(result), result.problems, 'invalid');
+  const reads = objects.map(readObject);
+  for (const read of reads) collected.report(objectOf(read), read.problems, 'invalid');
 
-  const backends = compileBackends(results, judge, previous);
-  const models = compileModels(results, { backends, judge, previous });
+  const backends = compileBackends(reads, collected, previous);
+  const models = compileModels(reads, { backends, collected, previous });
   const clusters = clustersOf(backends.usable);
   const snapshot = { version: versionOf(models, clusters), models, clusters };
-  const verdicts = new Map(
-    [...problems].map(([object, found]) => [object, { stand: stands.get(object) ?? 'refused', problems: found }]),
+  const results = new Map(
+    [...problems].map(([object, found]) => [object, { state: states.get(object) ?? 'refused', problems: found }]),
   );
   return {
     snapshot,
     problems: [...problems.values()].flat().map(({ problem }) => problem),
-    verdicts,
+    results,
     backends: backends.usable,
   };
 }
 
-interface Judge {
+interface ResultCollector {
   readonly report: (object: CatalogObject, found: readonly CatalogProblem[], cause: ProblemCause) => void;
   /** Said of those that are not refused. */
-  readonly stands: (object: CatalogObject, stand: Verdict['stand']) => void;
+  readonly setState: (object: CatalogObject, state: ObjectResult['state']) => void;
 }
 
 function objectOf(result: ReadResult): CatalogObject {
@@ -98,32 +86,30 @@ const modelOnce = createRemembered<CatalogObject, CompiledModel>();
 type Report = (object: CatalogObject, found: readonly CatalogProblem[]) => void;
 
 function compileBackends(
-  results: readonly ReadResult[],
-  judge: Judge,
+  reads: readonly ReadResult[],
+  collected: ResultCollector,
   previous: Snapshot | undefined,
 ): BackendsInSight {
-  const secretsRead = results.flatMap((result) => (result.kind === 'Secret' ? [result.read] : []));
+  const secretsRead = reads.flatMap((result) => (result.kind === 'Secret' ? [result.read] : []));
   const named = ({ value }: { readonly value: { readonly metadata: { readonly name: string } } }): string =>
     value.metadata.name;
-  const report: Report = (object, found) => judge.report(object, found, 'taken');
+  const report: Report = (object, found) => collected.report(object, found, 'name-conflict');
   const byName = { nameOf: named, path: ['metadata', 'name'], report };
   const secrets = new Map([...unique(secretsRead, byName)].map(([name, read]) => [name, read.value]));
-  for (const { object } of secretsRead) judge.stands(object, 'taken');
-  const backendsRead = results.flatMap((result) => (result.kind === 'Backend' ? [result.read] : []));
+  for (const { object } of secretsRead) collected.setState(object, 'accepted');
+  const backendsRead = reads.flatMap((result) => (result.kind === 'Backend' ? [result.read] : []));
 
   const usable = new Map<string, Backend>();
-  const broken = new Map(
-    results.flatMap((result) => rawName(result, 'Backend').map((name) => [name, objectOf(result)])),
-  );
+  const broken = new Map(reads.flatMap((result) => rawName(result, 'Backend').map((name) => [name, objectOf(result)])));
   for (const [name, { object, value }] of unique(backendsRead, byName)) {
     const used = secretsOf(value.spec).map((secret) => secrets.get(secret.name));
     const compiled = backendOnce(object, used, () => compileBackend(name, value.spec, secrets));
     if (compiled.ok) {
       usable.set(name, compiled.backend);
-      judge.stands(object, 'taken');
+      collected.setState(object, 'accepted');
     } else {
       const found = compiled.faults.map((fault) => problemIn(object, fault));
-      judge.report(object, found, 'reference');
+      collected.report(object, found, 'reference');
       broken.set(name, object);
     }
   }
@@ -132,41 +118,35 @@ function compileBackends(
     const backend = before.get(name);
     if (backend === undefined || usable.has(name)) continue;
     usable.set(name, backend);
-    judge.stands(object, 'kept');
+    collected.setState(object, 'kept');
   }
   return { usable, named: new Set([...broken.keys(), ...usable.keys()]) };
 }
 
-interface ModelContext {
-  readonly backends: BackendsInSight;
-  readonly judge: Judge;
-  readonly previous: Snapshot | undefined;
-}
-
 function compileModels(
-  results: readonly ReadResult[],
-  { backends, judge, previous }: ModelContext,
+  reads: readonly ReadResult[],
+  { backends, collected, previous }: ModelContext,
 ): ReadonlyMap<string, Model> {
-  const reads = results.flatMap((result) => (result.kind === 'Model' ? [result.read] : []));
+  const modelsRead = reads.flatMap((result) => (result.kind === 'Model' ? [result.read] : []));
   const models = new Map<string, Model>();
-  const broken = new Map(results.flatMap((result) => rawId(result).map((id) => [id, objectOf(result)])));
-  const report: Report = (object, found) => judge.report(object, found, 'taken');
-  const byId = unique(reads, { nameOf: ({ value }) => value.spec.id, path: ['spec', 'id'], report });
+  const broken = new Map(reads.flatMap((result) => rawId(result).map((id) => [id, objectOf(result)])));
+  const report: Report = (object, found) => collected.report(object, found, 'name-conflict');
+  const byId = unique(modelsRead, { nameOf: ({ value }) => value.spec.id, path: ['spec', 'id'], report });
   for (const [id, { object, value, routeIndexes }] of byId) {
     const used = value.spec.routes.map(({ backend }) => backends.usable.get(backend) ?? backends.named.has(backend));
     const { model, faults } = modelOnce(object, used, () => compileModel(value.spec, routeIndexes, backends));
     const found = faults.map((fault) => problemIn(object, fault));
-    judge.report(object, found, 'reference');
+    collected.report(object, found, 'reference');
     if (model) {
       models.set(id, model);
-      judge.stands(object, 'taken');
+      collected.setState(object, 'accepted');
     } else broken.set(id, object);
   }
   for (const [id, object] of broken) {
     const kept = models.has(id) ? undefined : keepModel(previous?.models.get(id), backends.usable);
     if (kept === undefined) continue;
     models.set(id, kept);
-    judge.stands(object, 'kept');
+    collected.setState(object, 'kept');
   }
   return new Map([...models].sort(([a], [b]) => order(a, b)));
 }
@@ -184,12 +164,112 @@ function rawId(result: ReadResult): readonly string[] {
   return isFields(spec) && typeof spec['id'] === 'string' ? [spec['id']] : [];
 }
 
+interface UniqueOptions<Item> {
+  readonly nameOf: (item: Item) => string;
+  /** The field that must be unique. */
+  readonly path: readonly PropertyKey[];
+  readonly report: (object: CatalogObject, problems: readonly CatalogProblem[]) => void;
+}
+
+interface Named {
+  readonly metadata: { readonly creationTimestamp?: string | null | undefined };
+}
+
+/**
+ * Keeps one object per name: the one created first, and without that knowledge the first in order. Nobody can take
+ * over a name that is in use. The others are reported.
+ */
+function unique<Item extends Read<Named>>(
+  items: readonly Item[],
+  options: UniqueOptions<Item>,
+): ReadonlyMap<string, Item> {
+  const kept = new Map<string, Item>();
+  const dated = items.map((item) => ({ item, createdAt: createdAt(item) }));
+  for (const { item } of dated.sort((a, b) => a.createdAt - b.createdAt)) {
+    const name = options.nameOf(item);
+    const first = kept.get(name);
+    if (first === undefined) kept.set(name, item);
+    else {
+      const message = `expected a name of its own, "${name}" is already taken by ${first.object.where}`;
+      options.report(item.object, [problemIn(item.object, { path: options.path, message })]);
+    }
+  }
+  return kept;
+}
+
+function createdAt(item: Read<Named>): number {
+  const created = item.value.metadata.creationTimestamp;
+  return created ? Date.parse(created) : 0;
+}
+
+/**
+ * The last good version of a Model that has turned bad, on the backends as they are now. Undefined when there was none,
+ * or when every backend it was served by is gone: a removed Backend must not go on serving.
+ */
+function keepModel(last: Model | undefined, usable: ReadonlyMap<string, Backend>): Model | undefined {
+  const routes = (last?.routes ?? []).flatMap((route) => {
+    const backend = usable.get(route.backend.name);
+    return backend ? [{ ...route, backend }] : [];
+  });
+  return last && routes.length > 0 ? { ...last, routes } : undefined;
+}
+
+/** The backends that the previous snapshot's routes used, by name. */
+function previousBackends(previous: Snapshot | undefined): ReadonlyMap<string, Backend> {
+  const routes = [...(previous?.models.values() ?? [])].flatMap((model) => model.routes);
+  return new Map(routes.map(({ backend }) => [backend.name, backend]));
+}
+
 function clustersOf(backends: ReadonlyMap<string, Backend>): readonly Cluster[] {
   return [...backends.values()].map(({ cluster }) => cluster).sort((a, b) => order(a.name, b.name));
+}
+
+const digestOnce = createRemembered<Model, string>();
+
+/** Changes whenever anything changes that a request or Envoy could notice, credentials included. */
+function versionOf(models: ReadonlyMap<string, Model>, clusters: readonly Cluster[]): string {
+  const parts = [...models.values()].map((model) =>
+    digestOnce(model, [], () => hash('sha256', textOf(model)).slice(0, 32)),
+  );
+  // A cluster's name is a digest of its content.
+  return hash('sha256', [...parts, ...clusters.map(({ name }) => name)].join('\n')).slice(0, 32);
+}
+
+function textOf(model: Model): string {
+  return JSON.stringify(model, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
 }
 
 /** By code unit: the same on every machine, whatever its language. */
 function order(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
+}
+
+/**
+ * The objects to keep for a start without their source: each as it last was good. What an earlier good version of a
+ * Backend refers to stays with it.
+ */
+export function keepObjects(results: ObjectResults, before: readonly CatalogObject[]): readonly CatalogObject[] {
+  const earlier = new Map(before.map((object) => [object.where, object]));
+  const kept = new Map<string, CatalogObject>();
+  const old: CatalogObject[] = [];
+  for (const [object, { state }] of results) {
+    if (state === 'accepted') kept.set(object.where, object);
+    const last = state === 'kept' ? earlier.get(object.where) : undefined;
+    if (last === undefined) continue;
+    kept.set(object.where, last);
+    old.push(last);
+  }
+  for (const name of referredSecrets(old).keys()) {
+    const where = `Secret/${name}`;
+    const secret = earlier.get(where);
+    if (secret !== undefined && !kept.has(where)) kept.set(where, secret);
+  }
+  return [...kept.values()].filter(({ value }) => isFields(value));
+}
+
+interface ModelContext {
+  readonly backends: BackendsInSight;
+  readonly collected: ResultCollector;
+  readonly previous: Snapshot | undefined;
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Announcement } from '../core/announcement.ts';
-import { type Leaving, noticeOf } from './notice.ts';
+import { type Leaving, noticeOf, stayingAt } from './notice.ts';
 
 const day = 24 * 60 * 60 * 1000;
 const inDays = ({ leavesAt, ...notice }: { readonly leavesAt: number }) => ({ ...notice, leavesAt: leavesAt / day });
@@ -69,4 +69,15 @@ it('takes back a waiver: the notice counts from when the date was first seen', (
   const first = noticeOf({ retireAt: 3 * day, isWaived: true }, undefined, 0);
   expect(inDays(first!)).toMatchObject({ leavesAt: 3 });
   expect(inDays(noticeOf({ retireAt: 3 * day, isWaived: false }, first, day)!)).toMatchObject({ leavesAt: 14 });
+});
+
+const hourMs = 3_600_000;
+
+it.each<[string, readonly (number | undefined)[], object]>([
+  ['nobody leaves: look again in an hour, clocks are set', [undefined], { items: [undefined], lookAgainMs: hourMs }],
+  ['who leaves now has left', [1_000, 999, undefined], { items: [undefined], lookAgainMs: hourMs }],
+  ['the next to leave says when to look', [1_500, 1_200], { items: [1_500, 1_200], lookAgainMs: 200 }],
+  ['in a month is longer than a timer should wait', [1_000 + 30 * 24 * hourMs], { lookAgainMs: hourMs }],
+])('%s', (_, items, expected) => {
+  expect(stayingAt(items, { now: 1_000, leavesAtOf: (leavesAt) => leavesAt })).toMatchObject(expected);
 });

@@ -1,10 +1,13 @@
 import type { Announcement } from '../core/announcement.ts';
+import type { CatalogObject } from '../core/catalog.ts';
+import type { KubeObject } from '../core/kube-object.ts';
+import { isFields } from './read-object.ts';
 
 /** A model leaves the catalog with 14 days' notice (docs/reference/api.md §9). */
 const noticeMs = 14 * 24 * 60 * 60 * 1000;
 
 /** The finalizer that keeps a deleted Model until its notice has run. */
-export const noticeFinalizer = 'weir.dev/notice';
+const noticeFinalizer = 'weir.dev/notice';
 const waiverAnnotation = 'weir.dev/waive-notice';
 
 /** That a model leaves. */
@@ -24,7 +27,7 @@ export interface Leaving {
   readonly isWaived: boolean;
 }
 
-export function isWaived(annotations: Readonly<Record<string, unknown>>): boolean {
+function isWaived(annotations: Readonly<Record<string, unknown>>): boolean {
   return annotations[waiverAnnotation] === 'true';
 }
 
@@ -60,4 +63,91 @@ function plan(retireAt: number, recorded: Announcement | undefined, now: number)
   const wanted = Math.max(retireAt, announcedFor);
   const before: Plan = { announcedAt, announcedFor: wanted, leavesAt: Math.max(wanted, announcedAt + noticeMs) };
   return retireAt < announcedFor && anew.leavesAt < before.leavesAt ? anew : before;
+}
+
+/** When a Model of a cluster leaves, by what it declares and what its status remembers; undefined: it stays. */
+export function noticeFor(object: KubeObject, now: number): Notice | undefined {
+  const retireAt = retireAtOf(object.declared.value);
+  const deletedAt = moment(object.deletedAt);
+  const leaving = {
+    ...(retireAt === undefined ? {} : { retireAt }),
+    ...(deletedAt === undefined ? {} : { deletedAt }),
+    isWaived: isWaived(object.annotations),
+  };
+  return noticeOf(leaving, announcementOf(object.status), now);
+}
+
+/** When an object of a manifest folder leaves, by what it declares and what was announced before; undefined: it stays. */
+export function noticeOfManifest(
+  { value }: CatalogObject,
+  recorded: Announcement | undefined,
+  now: number,
+): Notice | undefined {
+  const retireAt = retireAtOf(value);
+  if (retireAt === undefined || !isFields(value) || value['kind'] !== 'Model') return undefined;
+  const metadata = isFields(value['metadata']) ? value['metadata'] : {};
+  const annotations = isFields(metadata['annotations']) ? metadata['annotations'] : {};
+  return noticeOf({ retireAt, isWaived: isWaived(annotations) }, recorded, now);
+}
+
+function retireAtOf(value: unknown): number | undefined {
+  const spec = isFields(value) && isFields(value['spec']) ? value['spec'] : {};
+  return moment(spec['retireAt']);
+}
+
+function announcementOf(status: unknown): Announcement | undefined {
+  if (!isFields(status)) return undefined;
+  const announcedAt = moment(status['announcedAt']);
+  const announcedFor = moment(status['announcedFor']);
+  if (announcedAt === undefined) return undefined;
+  return { announcedAt, ...(announcedFor === undefined ? {} : { announcedFor }) };
+}
+
+function moment(text: unknown): number | undefined {
+  const at = typeof text === 'string' ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? undefined : at;
+}
+
+export interface Staying<Item> {
+  readonly items: readonly Item[];
+  /** When to look again, milliseconds from now: one of them leaves then, or an hour has passed. */
+  readonly lookAgainMs: number;
+}
+
+/** Timers of many days overflow; and clocks are set. */
+const longestMs = 60 * 60 * 1000;
+
+/** Those that have not left. `leavesAtOf` tells when one does, milliseconds since the epoch; undefined: never. */
+export function stayingAt<Item>(
+  items: readonly Item[],
+  { now, leavesAtOf }: { readonly now: number; readonly leavesAtOf: (item: Item) => number | undefined },
+): Staying<Item> {
+  let lookAgainMs = longestMs;
+  const staying = items.filter((item) => {
+    const leftMs = (leavesAtOf(item) ?? Number.POSITIVE_INFINITY) - now;
+    if (leftMs <= 0) return false;
+    lookAgainMs = Math.min(lookAgainMs, leftMs);
+    return true;
+  });
+  return { items: staying, lookAgainMs };
+}
+
+/** The very same objects: what has not changed is not made anew. */
+export function isSameList(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((item, index) => item === b[index]);
+}
+
+/**
+ * The finalizers that a Model ought to have; undefined: those that it has. A Model gets ours once something of it serves,
+ * so that a Model that never served can be deleted at once. It loses ours when it is deleted and its notice has run.
+ */
+export function finalizersOf(
+  object: KubeObject,
+  { serves, notice, now }: { readonly serves: boolean; readonly notice: Notice | undefined; readonly now: number },
+): readonly string[] | undefined {
+  if (object.kind !== 'Model') return undefined;
+  const has = object.finalizers.includes(noticeFinalizer);
+  if (object.deletedAt === undefined) return serves && !has ? [...object.finalizers, noticeFinalizer] : undefined;
+  const hasLeft = notice !== undefined && notice.leavesAt <= now;
+  return has && hasLeft ? object.finalizers.filter((name) => name !== noticeFinalizer) : undefined;
 }

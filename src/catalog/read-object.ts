@@ -1,33 +1,9 @@
 import type * as z from 'zod';
 import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
 import { fieldPath } from '../core/field-path.ts';
-import { expectation, type Fault, faultsOf } from './explain.ts';
-import { isFields } from './is-fields.ts';
 import { type BackendObject, backendSchema } from './resources/backend.ts';
 import { maxRoutes, type ModelObject, modelSchema } from './resources/model.ts';
 import { type SecretObject, secretSchema } from './resources/secret.ts';
-
-/**
- * The object without the fields of its spec that hold nothing (`tls:` and a line break, null in JSON) where a schema
- * refused that: as in the API server they are not there. Undefined when there was no such field. A null inside a list
- * stays a fault, and so does an unknown field.
- */
-function withoutEmptyFields(value: unknown, { issues }: z.ZodError): unknown {
-  const rest = structuredClone(value);
-  let removed = false;
-  for (const { path } of issues) {
-    const name = path.at(-1);
-    const group = path.slice(0, -1).reduce<unknown>(stepInto, rest);
-    if (path[0] !== 'spec' || typeof name !== 'string' || !isFields(group) || group[name] !== null) continue;
-    removed = Reflect.deleteProperty(group, name);
-  }
-  return removed ? rest : undefined;
-}
-
-function stepInto(value: unknown, name: PropertyKey): unknown {
-  if (Array.isArray(value)) return value[Number(name)];
-  return isFields(value) && typeof name === 'string' && Object.hasOwn(value, name) ? value[name] : undefined;
-}
 
 /** An object that passed its schema, with what its author needs to find it. */
 export interface Read<Value> {
@@ -48,27 +24,6 @@ export type ReadResult =
 
 type Kind = Exclude<ReadResult['kind'], 'bad'>;
 
-const kindsByVersion: ReadonlyMap<unknown, readonly Kind[]> = new Map<unknown, readonly Kind[]>([
-  ['weir.dev/v1alpha1', ['Backend', 'Model']],
-  ['v1', ['Secret']],
-]);
-
-/** Names the place of a fault for the object's author. */
-export function problemIn(object: CatalogObject, fault: Fault): CatalogProblem {
-  const line = object.lineOf?.(fault.path);
-  const where = line === undefined ? object.where : `${object.where}:${line}`;
-  return { where, field: fieldPath(fault.path), message: fault.message };
-}
-
-/** Most problems that one object is told of: each is looked up, written and logged. */
-const mostProblems = 100;
-
-function problemsIn(object: CatalogObject, faults: readonly Fault[]): readonly CatalogProblem[] {
-  const problems = faults.slice(0, mostProblems).map((fault) => problemIn(object, fault));
-  const left = faults.length - problems.length;
-  return left === 0 ? problems : [...problems, { where: object.where, field: '', message: `${left} more like these` }];
-}
-
 /** An object never changes, and most are the same from one snapshot to the next: each is checked once. */
 const results = new WeakMap<CatalogObject, ReadResult>();
 
@@ -80,6 +35,16 @@ export function readObject(object: CatalogObject): ReadResult {
   results.set(object, result);
   return result;
 }
+
+/** What is wrong with one object by itself. References to other objects are for compile. Never throws. */
+export function checkObject(object: CatalogObject): readonly CatalogProblem[] {
+  return readObject(object).problems;
+}
+
+const kindsByVersion: ReadonlyMap<unknown, readonly Kind[]> = new Map<unknown, readonly Kind[]>([
+  ['weir.dev/v1alpha1', ['Backend', 'Model']],
+  ['v1', ['Secret']],
+]);
 
 function read(object: CatalogObject): ReadResult {
   const bad = (faults: readonly Fault[]): ReadResult => ({
@@ -127,6 +92,28 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): Parsed
   return second.success ? { ok: true, value: second.data } : { ok: false, faults: faultsOf(second.error) };
 }
 
+/**
+ * The object without the fields of its spec that hold nothing (`tls:` and a line break, null in JSON) where a schema
+ * refused that: as in the API server they are not there. Undefined when there was no such field. A null inside a list
+ * stays a fault, and so does an unknown field.
+ */
+function withoutEmptyFields(value: unknown, { issues }: z.ZodError): unknown {
+  const rest = structuredClone(value);
+  let removed = false;
+  for (const { path } of issues) {
+    const name = path.at(-1);
+    const group = path.slice(0, -1).reduce<unknown>(stepInto, rest);
+    if (path[0] !== 'spec' || typeof name !== 'string' || !isFields(group) || group[name] !== null) continue;
+    removed = Reflect.deleteProperty(group, name);
+  }
+  return removed ? rest : undefined;
+}
+
+function stepInto(value: unknown, name: PropertyKey): unknown {
+  if (Array.isArray(value)) return value[Number(name)];
+  return isFields(value) && typeof name === 'string' && Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
 interface ParsedModel {
   readonly value?: ModelObject;
   readonly routeIndexes: readonly number[];
@@ -165,4 +152,103 @@ function authorsPath(path: readonly PropertyKey[], kept: readonly number[]): rea
 function routeOf(path: readonly PropertyKey[]): number | undefined {
   const [spec, routes, index] = path;
   return spec === 'spec' && routes === 'routes' && typeof index === 'number' ? index : undefined;
+}
+
+/** Names the place of a fault for the object's author. */
+export function problemIn(object: CatalogObject, fault: Fault): CatalogProblem {
+  const line = object.lineOf?.(fault.path);
+  const where = line === undefined ? object.where : `${object.where}:${line}`;
+  return { where, field: fieldPath(fault.path), message: fault.message };
+}
+
+/** Most problems that one object is told of: each is looked up, written and logged. */
+const mostProblems = 100;
+
+function problemsIn(object: CatalogObject, faults: readonly Fault[]): readonly CatalogProblem[] {
+  const problems = faults.slice(0, mostProblems).map((fault) => problemIn(object, fault));
+  const left = faults.length - problems.length;
+  return left === 0 ? problems : [...problems, { where: object.where, field: '', message: `${left} more like these` }];
+}
+
+/** One thing wrong with an object: where in it, and what was expected there. */
+export interface Fault {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+}
+
+/** Words for what zod expects. Only kinds of values are named, never the value itself: it may be a secret. */
+const nouns: ReadonlyMap<string, string> = new Map([
+  ['string', 'text'],
+  ['number', 'a number'],
+  ['int', 'a whole number'],
+  ['boolean', 'true or false'],
+  ['array', 'a list'],
+  ['object', 'a group of fields'],
+  ['record', 'a group of fields'],
+]);
+
+function nounOf(value: unknown): string {
+  if (value === null) return 'nothing';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'number' && !Number.isInteger(value)) return 'a number that is not whole';
+  return nouns.get(typeof value) ?? typeof value;
+}
+
+function quoted(values: readonly unknown[]): string {
+  return values.map((value) => JSON.stringify(value) ?? String(value)).join(', ');
+}
+
+const units: Readonly<Record<string, string>> = { string: ' characters', array: ' entries' };
+
+/** Says what was expected. Given to zod as the error map; a message declared beside a field wins over it. */
+function expectation(issue: z.core.$ZodRawIssue): string {
+  const missing = issue.input === undefined ? 'required, ' : '';
+  switch (issue.code) {
+    case 'invalid_type':
+      return `${missing}expected ${nouns.get(issue.expected) ?? issue.expected}${missing ? '' : `, got ${nounOf(issue.input)}`}`;
+    case 'invalid_value':
+      return `${missing}expected ${issue.values.length > 1 ? 'one of ' : ''}${quoted(issue.values)}${wasOff(issue)}`;
+    case 'too_big':
+      return `expected at most ${issue.maximum}${units[issue.origin] ?? ''}`;
+    case 'too_small':
+      return `expected at least ${issue.minimum}${units[issue.origin] ?? ''}`;
+    case 'invalid_format':
+      return `expected ${issue.format}`;
+    // Declared beside their fields, or told apart in faultsOf, or used by none of our kinds.
+    case 'custom':
+    case 'unrecognized_keys':
+    case 'invalid_key':
+    case 'invalid_element':
+    case 'invalid_union':
+    case 'not_multiple_of':
+      return 'expected another value';
+  }
+}
+
+/** YAML 1.1 reads an unquoted Off as false: the accident is common enough to be named. */
+function wasOff(issue: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidValue>): string {
+  return issue.input === false && issue.values.includes('Off') ? '; write Disabled' : '';
+}
+
+/**
+ * The faults of a failed parse, one per field. zod gathers unknown fields, nests what a record's key is accused of, and
+ * reports every rule that one text breaks: the last is the most telling, lengths come first.
+ */
+function faultsOf(error: z.ZodError): readonly Fault[] {
+  const faults = error.issues.flatMap((issue): readonly Fault[] => {
+    if (issue.code === 'unrecognized_keys') {
+      return issue.keys.map((key) => ({ path: [...issue.path, key], message: issue.message }));
+    }
+    if (issue.code === 'invalid_key') {
+      const reason = issue.issues[0]?.message ?? 'expected another name';
+      return [{ path: issue.path, message: `name not allowed: ${reason}` }];
+    }
+    return [{ path: issue.path, message: issue.message }];
+  });
+  return [...new Map(faults.map((fault) => [fieldPath(fault.path), fault])).values()];
+}
+
+/** A group of fields, as JSON and YAML have them: an object that is no list. */
+export function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -13,7 +13,7 @@ export interface Clock {
 /** Resolves after the delay, or at once when the signal is (or gets) aborted. Never rejects. */
 export function waitFor(
   delayMs: number,
-  { clock, signal }: { readonly clock: Pick<Clock, 'after'>; readonly signal?: AbortSignal },
+  { clock, signal }: { readonly clock: Pick<Clock, 'after'>; readonly signal?: AbortSignal | undefined },
 ): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) {

@@ -19,3 +19,13 @@ export interface KubeObject {
   /** What it declares. The same one as long as nothing of that changes, whatever becomes of its status. */
   readonly declared: CatalogObject;
 }
+
+/** Something about an object that a person should notice, as Kubernetes' Events tell it. */
+export interface ObjectEvent {
+  readonly severity: 'Normal' | 'Warning';
+  /** One word for programs. */
+  readonly reason: string;
+  /** What the controller did when it noticed. */
+  readonly action: string;
+  readonly note: string;
+}

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../core/event.ts';
+import { type ErrorReader, startAttempt } from './attempt.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { createFakeUpstream } from '../../test/support/fake-upstream.ts';
 import { routeOf } from '../../test/support/route-of.ts';
-import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../core/event.ts';
-import { type ErrorReader, startAttempt } from './attempt.ts';
 
 const idleMs = 1000;
 

@@ -1,7 +1,50 @@
+import type { Resume, Round } from '../core/capability.ts';
 import type { Route } from '../core/catalog.ts';
 import type { Clock, Disarm } from '../core/clock.ts';
 import type { AnswerEvent, EngineErrorReading, Fault, ResponseReader } from '../core/event.ts';
+import type { Health } from '../core/health.ts';
+import type { PlannedRoute } from '../core/plan.ts';
+import type { PreparedRequest } from '../core/prepared.ts';
 import type { Upstream, UpstreamCall, UpstreamStream } from '../core/upstream.ts';
+import type { Join } from './continuation/merge.ts';
+
+interface CallOptions {
+  readonly affinity?: string | undefined;
+  readonly resume?: Resume | undefined;
+  readonly round?: Round | undefined;
+}
+
+/** The upstream call that carries a request to a route's engine; with `resume`, to go on with one choice of its answer. */
+export function upstreamCall(
+  prepared: PreparedRequest,
+  { route, target }: PlannedRoute,
+  { affinity, resume, round }: CallOptions = {},
+): UpstreamCall | Promise<UpstreamCall> {
+  const { backend } = route;
+  const call = {
+    cluster: backend.cluster.name,
+    backend: backend.cluster.backend,
+    authority: backend.authority,
+    path: `${backend.path}/chat/completions`,
+    accept: prepared.request.stream ? 'text/event-stream' : 'application/json',
+    ...(affinity === undefined ? {} : { affinity }),
+    ...(backend.authorization === undefined ? {} : { authorization: backend.authorization }),
+  } as const;
+  const body = prepared.bodyFor(
+    resume === undefined && round === undefined
+      ? target
+      : { ...target, ...(resume === undefined ? {} : { resume }), ...(round === undefined ? {} : { round }) },
+  );
+  return body instanceof Promise ? body.then((bytes) => ({ ...call, body: bytes })) : { ...call, body };
+}
+
+/** An attempt on one route, ready to be made. */
+export interface PreparedAttempt {
+  /** Writes it; a promise where that takes a worker. */
+  readonly call: () => UpstreamCall | Promise<UpstreamCall>;
+  readonly readerFor: (contentType: string) => ResponseReader | undefined;
+  readonly join?: Join;
+}
 
 /** How an attempt is going, told to whoever started it. `over` comes once and last. */
 export interface AttemptListener {
@@ -166,4 +209,44 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
       started.resume();
     },
   };
+}
+
+/** An attempt that was under way when its caller left. */
+export interface LeftAttempt {
+  readonly planned: PlannedRoute;
+  readonly waitedMs: number;
+  /** Whether its engine has begun to answer. */
+  readonly hasHead: boolean;
+  readonly reached: () => Promise<boolean>;
+  readonly abort: () => void;
+}
+
+interface EvidenceOptions {
+  readonly health: Pick<Health, 'isAnswering'>;
+  readonly stream: boolean;
+}
+
+/**
+ * Looks for evidence that an engine had the request of a caller who left before any output, and lets go of the engines. Only then
+ * is its prompt billed (decision 0028): an engine's success has begun to arrive; or the request is on a connection to
+ * an engine that is most likely at work on it. `told` is called at once unless Envoy has to be asked.
+ */
+export function lookForEvidence(
+  left: readonly LeftAttempt[],
+  { health, stream }: EvidenceOptions,
+  told: (heard: boolean) => void,
+): void {
+  const letGo = (heard: boolean): void => {
+    for (const attempt of left) attempt.abort();
+    told(heard);
+  };
+  const likely = left.filter(({ planned, waitedMs }) => health.isAnswering(planned.route, { stream, waitedMs }));
+  if (left.some(({ hasHead }) => hasHead)) letGo(true);
+  else if (likely.length === 0) letGo(false);
+  else {
+    Promise.all(likely.map((attempt) => attempt.reached())).then(
+      (reached) => letGo(reached.includes(true)),
+      () => letGo(false),
+    );
+  }
 }

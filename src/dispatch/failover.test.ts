@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { createFakeClock } from '../../test/support/fake-clock.ts';
-import { createFakeUpstream, type FakeCall } from '../../test/support/fake-upstream.ts';
-import { modelOf, plannedOfAll } from '../../test/support/route-of.ts';
-import { steadyHealth } from '../../test/support/steady-health.ts';
 import type { Resume } from '../core/capability.ts';
 import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../core/event.ts';
 import type { AttemptEnd, Health } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
-import { createHedgeBudget } from './hedge-budget.ts';
-import { type DispatchEnd, dispatch, type DispatchOptions } from './run.ts';
+import { dispatch, type DispatchEnd, type DispatchOptions } from './dispatch.ts';
+import { createHedgeBudget } from './hedge.ts';
+import { createFakeClock } from '../../test/support/fake-clock.ts';
+import { createFakeUpstream, type FakeCall } from '../../test/support/fake-upstream.ts';
+import { modelOf, plannedOfAll } from '../../test/support/route-of.ts';
+import { steadyHealth } from '../../test/support/steady-health.ts';
 
 const words = { 'content-type': 'text/words' };
 const decoder = new TextDecoder();

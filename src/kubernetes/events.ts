@@ -1,16 +1,8 @@
 import type { Clock } from '../core/clock.ts';
-import type { KubeObject } from '../core/kube-object.ts';
+import type { KubeObject, ObjectEvent } from '../core/kube-object.ts';
 import { type BucketSize, hasToken, takeToken } from '../core/token-bucket.ts';
 import type { KubeClient } from './client.ts';
 import { microTime } from './leases.ts';
-
-/** Something about an object that a person should notice. */
-export interface EventNote {
-  readonly severity: 'Normal' | 'Warning';
-  readonly reason: string;
-  readonly action: string;
-  readonly note: string;
-}
 
 export interface EventsOptions {
   readonly client: KubeClient;
@@ -24,7 +16,7 @@ export interface EventsOptions {
 
 export interface Events {
   /** Takes note, sooner or later or, in a flood, not at all. */
-  readonly tell: (object: KubeObject, event: EventNote) => void;
+  readonly tell: (object: KubeObject, event: ObjectEvent) => void;
   /** Resolves when what was told has been sent, or cannot be. */
   readonly close: () => Promise<void>;
 }
@@ -72,7 +64,7 @@ export function createEvents(options: EventsOptions): Events {
     sending = undefined;
   }
 
-  function create(object: KubeObject, { severity, reason, action, note }: EventNote): Told {
+  function create(object: KubeObject, { severity, reason, action, note }: ObjectEvent): Told {
     const now = clock.now();
     // As Kubernetes' own recorder names them: when, and something that no other has.
     const suffix = `${now.toString(16)}${Math.floor(random() * 0xffff_ffff).toString(16)}`;

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseManifest } from './parse.ts';
-import { yamlFaults } from './yaml-fault.ts';
+import { parseManifest, yamlFaults } from './parse.ts';
 
 const two = `# Models
 kind: A

@@ -1,44 +1,7 @@
-import { type Document, LineCounter, parseDocument } from 'yaml';
+import { type Document, type ErrorCode, Lexer, LineCounter, parseDocument } from 'yaml';
 import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
 import { fieldPath } from '../core/field-path.ts';
-import { boundPassedBy, boundPassedByValue } from './document-bounds.ts';
-import { lineIn, type LineTable, lineTableOf } from './line-table.ts';
-import { pathAt, startOf, unresolvedAlias } from './place.ts';
-import { yamlFaults } from './yaml-fault.ts';
-
-/** One document of a file, to be parsed by itself. */
-export interface Piece {
-  readonly text: string;
-  /** Its place in the file, from 1; documents that hold nothing count too. */
-  readonly number: number;
-  /** Lines of the file before it. */
-  readonly linesBefore: number;
-}
-
-/**
- * Cuts a file into its documents at the `---` lines, which YAML allows nowhere else at the start of a line (YAML 1.2.2
- * §9.1.2): what is wrong with one of them is wrong with no other. Directives belong to the document that follows. Documents of blank lines and comments are left out.
- */
-function splitDocuments(text: string): readonly Piece[] {
-  const marks = [...text.matchAll(/^(?:%.*\r?\n)*---(?=\s|$)/gm)].map(({ index }) => index);
-  // What stands before the first mark is a document only when it holds something, even if it is just a bad line.
-  const starts = isBlank(text.slice(0, marks[0])) ? marks : [0, ...marks];
-  let linesBefore = countLines(text.slice(0, starts[0] ?? 0));
-  const pieces = starts.map((start, index): Piece => {
-    const piece = { text: text.slice(start, starts[index + 1]), number: index + 1, linesBefore };
-    linesBefore += countLines(piece.text);
-    return piece;
-  });
-  return pieces.filter((piece) => !isBlank(piece.text.replace(/^---[^\S\n]*/, '')));
-}
-
-function isBlank(text: string): boolean {
-  return text.split('\n').every((line) => /^\s*(#.*)?$/.test(line));
-}
-
-function countLines(text: string): number {
-  return text.split('\n').length - 1;
-}
+import { lineIn, type LineTable, lineTableOf, pathAt, startOf, unresolvedAlias } from './lines.ts';
 
 /** What one document of a file turned out to be. */
 export type ManifestEntry =
@@ -56,6 +19,11 @@ export type ParseManifest = (file: string, text: string) => Promise<readonly Man
 const maxDocumentCharacters = 256 * 1024;
 /** Each document may bring a problem, and each problem is reported. */
 const maxDocuments = 2_000;
+
+/** Parses here and now, for as long as it takes: for commands, which keep nobody waiting. */
+export function parseManifest(file: string, text: string): readonly ManifestEntry[] {
+  return parseDocuments(file, text).map(entryOf).toArray();
+}
 
 /**
  * Reads the text of one file, document by document: YAML, or JSON, which is YAML. Never throws; a document with a
@@ -78,11 +46,6 @@ export function entryOf(parsed: ParsedDocument): ManifestEntry {
   if (parsed.kind === 'broken') return parsed;
   const { where, value, lines } = parsed;
   return { kind: 'object', object: { where, value, lineOf: (path) => lineIn(lines, path) } };
-}
-
-/** Parses here and now, for as long as it takes: for commands, which keep nobody waiting. */
-export function parseManifest(file: string, text: string): readonly ManifestEntry[] {
-  return parseDocuments(file, text).map(entryOf).toArray();
 }
 
 function parsePiece(piece: Piece, where: string): ParsedDocument {
@@ -130,3 +93,111 @@ function parsedOf({ where, document, lineAt }: Parsed & { readonly where: string
     return broken(start, 'expected fewer aliases');
   }
 }
+
+/** One document of a file, to be parsed by itself. */
+export interface Piece {
+  readonly text: string;
+  /** Its place in the file, from 1; documents that hold nothing count too. */
+  readonly number: number;
+  /** Lines of the file before it. */
+  readonly linesBefore: number;
+}
+
+/**
+ * Cuts a file into its documents at the `---` lines, which YAML allows nowhere else at the start of a line (YAML 1.2.2
+ * §9.1.2): what is wrong with one of them is wrong with no other. Directives belong to the document that follows. Documents of blank lines and comments are left out.
+ */
+function splitDocuments(text: string): readonly Piece[] {
+  const marks = [...text.matchAll(/^(?:%.*\r?\n)*---(?=\s|$)/gm)].map(({ index }) => index);
+  // What stands before the first mark is a document only when it holds something, even if it is just a bad line.
+  const starts = isBlank(text.slice(0, marks[0])) ? marks : [0, ...marks];
+  let linesBefore = countLines(text.slice(0, starts[0] ?? 0));
+  const pieces = starts.map((start, index): Piece => {
+    const piece = { text: text.slice(start, starts[index + 1]), number: index + 1, linesBefore };
+    linesBefore += countLines(piece.text);
+    return piece;
+  });
+  return pieces.filter((piece) => !isBlank(piece.text.replace(/^---[^\S\n]*/, '')));
+}
+
+function isBlank(text: string): boolean {
+  return text.split('\n').every((line) => /^\s*(#.*)?$/.test(line));
+}
+
+function countLines(text: string): number {
+  return text.split('\n').length - 1;
+}
+
+/** Deepest nesting of a document. What the catalog's kinds need is a fifth of it. */
+const maxDepth = 64;
+/** Most values of a document, those that aliases stand for included: a Model of 64 full routes has a quarter of it. */
+const maxValues = 10_000;
+/**
+ * Most lexemes of a document, line ends and comments included. The package takes 10 µs for each, and with nesting the square
+ * of it: 100 KB of `[` took 1.4 s, a group of 25,000 fields 16 s.
+ */
+const maxLexemes = 40_000;
+
+/** Says why a document is not to be parsed, in a time bounded by its limits; undefined when it may be. */
+function boundPassedBy(text: string): string | undefined {
+  let lexemes = 0;
+  let brackets = 0;
+  /** Begun on this line outside of brackets: `- - - a` nests without any indentation. */
+  let onLine = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    lexemes += 1;
+    if (lexemes > maxLexemes) return `expected at most ${maxLexemes} words, marks and lines in a document`;
+    const first = lexeme.charAt(0);
+    if (first === '[' || first === '{') brackets += 1;
+    else if (first === ']' || first === '}') brackets = Math.max(0, brackets - 1);
+    else if (first === '\n') onLine = 0;
+    else if (brackets === 0 && (first === '-' || first === '?' || first === ':')) onLine += 1;
+    if (brackets > maxDepth || onLine > maxDepth) return `expected less nesting: at most ${maxDepth} levels`;
+  }
+  return undefined;
+}
+
+/** Says why a value is not to be handed on: an alias stands for all that its anchor holds, so a small text may hold much. */
+function boundPassedByValue(value: unknown): string | undefined {
+  let values = 0;
+  const isDeeper = (inner: unknown, depth: number): boolean => {
+    values += 1;
+    if (depth > maxDepth || values > maxValues) return true;
+    if (typeof inner !== 'object' || inner === null) return false;
+    return Object.values(inner).some((each) => isDeeper(each, depth + 1));
+  };
+  if (!isDeeper(value, 0)) return undefined;
+  return values > maxValues
+    ? `expected at most ${maxValues} values in a document`
+    : `expected less nesting: at most ${maxDepth} levels`;
+}
+
+/**
+ * What each syntax error of the `yaml` package means, without the text it was found in: the package's own messages
+ * quote the file, and the file may hold a Secret.
+ */
+export const yamlFaults: Readonly<Record<ErrorCode, string>> = {
+  ALIAS_PROPS: 'expected no anchor or tag on an alias',
+  BAD_ALIAS: 'expected an alias of an anchor that stands before it',
+  BAD_COLLECTION_TYPE: 'expected a tag that fits the kind of value',
+  BAD_DIRECTIVE: 'expected a known %-directive',
+  BAD_DQ_ESCAPE: 'expected a valid escape in double quotes',
+  BAD_INDENT: 'expected other indentation, or a closing bracket',
+  BAD_PROP_ORDER: 'expected anchor and tag before the value',
+  BAD_SCALAR_START: 'expected quotes around text that begins like this',
+  BLOCK_AS_IMPLICIT_KEY: 'expected one "key: value" on a line',
+  BLOCK_IN_FLOW: 'expected no block inside [ ] or { }',
+  DUPLICATE_KEY: 'expected each field once',
+  IMPOSSIBLE: 'expected valid YAML',
+  KEY_OVER_1024_CHARS: 'expected a field name below 1024 characters',
+  MISSING_CHAR: 'expected a missing ":", comma, quote, bracket or space',
+  MULTILINE_IMPLICIT_KEY: 'expected a field name on one line',
+  MULTIPLE_ANCHORS: 'expected one anchor at most',
+  MULTIPLE_DOCS: 'expected one document',
+  MULTIPLE_TAGS: 'expected one tag at most',
+  NON_STRING_KEY: 'expected text as the name of a field',
+  RESOURCE_EXHAUSTION: 'expected less nesting',
+  TAB_AS_INDENT: 'expected spaces for indentation, not tabs',
+  TAG_RESOLVE_FAILED: 'expected no tag of its own, or a value that fits it',
+  UNEXPECTED_TOKEN: 'expected valid YAML, something does not belong here',
+};

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Clock } from '../core/clock.ts';
 import type { Manifests } from './read.ts';
 import { parseManifest } from './parse.ts';
-import { openManifests } from './source.ts';
+import { openManifests } from './watch.ts';
 
 /**
  * Real time for the quiet time after a change. The folder is also read without any sign, by `poll`; that timer never

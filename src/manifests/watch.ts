@@ -1,9 +1,29 @@
+import { existsSync, type FSWatcher, watch } from 'node:fs';
+import { basename, dirname, resolve } from 'node:path';
+import { type CheckObject, type KnownFiles, type Manifests, readFolder } from './read.ts';
 import type { Clock, Disarm } from '../core/clock.ts';
-import { watchFolders } from './folder-watch.ts';
 import type { ParseManifest } from './parse.ts';
-import { type KnownFiles, type Manifests, readFolder } from './read.ts';
-import type { CheckObject } from './settle-file.ts';
 import { type Walk, walk } from './walk.ts';
+
+export interface ManifestSource extends ManifestWatch {
+  /** What the folder held when it was opened. */
+  readonly first: Manifests;
+}
+
+/** Reads a manifest folder and goes on following it. Resolves with the first reading; onChange has the later ones. */
+export function openManifests(options: WatchOptions): Promise<ManifestSource> {
+  return new Promise((resolve) => {
+    let isFirst = true;
+    const watch = watchManifests({
+      ...options,
+      onChange: (manifests) => {
+        if (isFirst) resolve({ first: manifests, close: () => watch.close() });
+        else options.onChange(manifests);
+        isFirst = false;
+      },
+    });
+  });
+}
 
 export interface WatchOptions {
   readonly dir: string;
@@ -33,7 +53,7 @@ const maxDelayMs = 1000;
  * Reads a manifest folder and follows it until closed: files written in place or renamed over, links swapped (a mounted
  * ConfigMap), sub-folders, the folder itself replaced or away for a while. Never throws.
  */
-export function watchManifests(options: WatchOptions): ManifestWatch {
+function watchManifests(options: WatchOptions): ManifestWatch {
   const { dir, clock, parse, onChange, check = () => [], debounceMs = 100, pollMs = 10_000 } = options;
   let known: KnownFiles = new Map();
   let last: Manifests | undefined;
@@ -112,4 +132,63 @@ function differs(a: Manifests, b: Manifests): boolean {
     a.objects.some((object, index) => object !== b.objects[index]) ||
     JSON.stringify(a.problems) !== JSON.stringify(b.problems)
   );
+}
+
+export interface FolderWatch {
+  /**
+   * Watches these folders (and only these) from now on; true when all of them could be watched.
+   * Every watch is made anew: one on a folder that was replaced by another of the same path is deaf.
+   */
+  readonly renew: (folders: readonly string[]) => boolean;
+  readonly close: () => void;
+}
+
+/** Tells when something in the folders may have changed, or the first of them was replaced, removed or made. */
+function watchFolders(root: string, onEvent: () => void): FolderWatch {
+  let open: readonly FSWatcher[] = [];
+
+  function start(folder: string, concerns: (name: string | null) => boolean): FSWatcher | undefined {
+    try {
+      const watcher = watch(folder, (_event, name) => {
+        if (concerns(name)) onEvent();
+      });
+      // The folder went away; what comes in its place is seen by the next renewal.
+      watcher.on('error', () => {
+        watcher.close();
+        onEvent();
+      });
+      return watcher;
+    } catch {
+      return undefined;
+    }
+  }
+
+  return {
+    renew: (folders) => {
+      const { parent, child } = nearestParent(root);
+      const wanted = [
+        start(parent, (name) => name === null || name === child),
+        ...folders.map((folder) => start(folder, () => true)),
+      ];
+      const before = open;
+      open = wanted.filter((watcher) => watcher !== undefined);
+      for (const watcher of before) watcher.close();
+      return open.length === wanted.length;
+    },
+    close: () => {
+      for (const watcher of open) watcher.close();
+      open = [];
+    },
+  };
+}
+
+/** The closest folder above that exists, and the name in it that leads to the root. */
+function nearestParent(root: string): { readonly parent: string; readonly child: string } {
+  let child = resolve(root);
+  let parent = dirname(child);
+  while (!existsSync(parent) && parent !== dirname(parent)) {
+    child = parent;
+    parent = dirname(child);
+  }
+  return { parent, child: basename(child) };
 }

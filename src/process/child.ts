@@ -6,18 +6,18 @@ import { openLog, tailLog } from './log-file.ts';
 /** How a child ended, in words: `ended with code 1`, `was killed by SIGKILL`, `could not be started: …`. */
 export type Ending = string;
 
-/** A running program of ours. */
+/** A program that this process has started. */
 export interface Child {
   readonly pid: number | undefined;
-  /** Resolves when it is gone; never rejects. */
+  /** Resolves when the program has ended; never rejects. */
   readonly ended: Promise<Ending>;
-  /** What it wrote to its log since it was started, the last lines. */
+  /** The last lines that the program has written to its log since its start. */
   readonly lastLines: () => readonly string[];
-  /** Asks it to end, and ends it and its whole process group when it has not within `graceMs`. */
+  /** Sends SIGTERM to the process group, and SIGKILL when the program has not ended within `graceMs`. */
   readonly stop: (graceMs: number) => Promise<void>;
-  /** Ends it and its process group without asking, also when it is stopped (SIGSTOP). */
+  /** Ends the process group at once, also when the program is stopped (SIGSTOP). */
   readonly kill: () => void;
-  /** Says something to it over its channel; nothing happens when there is none. */
+  /** Sends a message over the program's channel; does nothing when there is none. */
   readonly send: (message: string) => void;
 }
 
@@ -34,8 +34,8 @@ export interface ChildOptions {
 const shownLines = 12;
 
 /**
- * Starts a program with its output in a log. It gets a process group of its own, so that Ctrl-C in the terminal
- * reaches only the supervisor, which ends the others in the right order.
+ * Starts a program with its output in a log. The program gets a process group of its own, so that Ctrl-C in the terminal reaches
+ * only the supervisor, which ends the programs in the right order.
  */
 export function startChild({ command, args, env = {}, logPath, onMessage }: ChildOptions): Child {
   const log = openLog(logPath);
@@ -81,17 +81,77 @@ export function startChild({ command, args, env = {}, logPath, onMessage }: Chil
         signalGroup(child.pid, 'SIGKILL');
     },
     send: (message) => {
-      // One that ends at this moment does not hear it, which its end says better.
+      // A program that ends at this moment does not get the message; its end is noticed anyway.
       if (child.connected) child.send(message, () => undefined);
     },
   };
 }
 
-/** Signals a process group; one that is gone already is no error. */
+/** Signals a process group; does nothing when the group has ended already. */
 export function signalGroup(leader: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-leader, signal);
   } catch {
     // ESRCH: it ended in between.
   }
+}
+
+/** How a short command ended. `code` is undefined when it could not be started or a signal ended it. */
+export interface CommandResult {
+  readonly code: number | undefined;
+  /** Standard output and standard error, in the order they came; the last 64 KiB. */
+  readonly output: string;
+}
+
+const outputLimit = 65_536;
+
+/** Runs a short command to its end. Never rejects: a command that cannot be started is a result, too. */
+export function runCommand(
+  command: string,
+  args: readonly string[],
+  options: {
+    /** The whole environment, PATH for finding the command included. Default: our own. */
+    readonly env?: Readonly<Record<string, string | undefined>>;
+    readonly timeoutMs: number;
+    readonly signal?: AbortSignal | undefined;
+  },
+): Promise<CommandResult> {
+  return new Promise((resolve) => {
+    let output = '';
+    const collect = (chunk: string): void => {
+      output = (output + chunk).slice(-outputLimit);
+    };
+    const child = spawn(command, [...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: options.env ?? process.env,
+      timeout: options.timeoutMs,
+      signal: options.signal,
+    });
+    child.stdout.setEncoding('utf8').on('data', collect);
+    child.stderr.setEncoding('utf8').on('data', collect);
+    child.once('error', (error) => {
+      const isMissing = 'code' in error && error.code === 'ENOENT';
+      resolve({
+        code: undefined,
+        output: isMissing ? `there is no ${command} on this machine` : output || error.message,
+      });
+    });
+    child.once('close', (code) => resolve({ code: code ?? undefined, output }));
+  });
+}
+
+/** A program and its arguments. */
+export interface Command {
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+/**
+ * Returns the same command, made to end with this process even when that is killed with SIGKILL (PR_SET_PDEATHSIG, prctl(2)).
+ * The command is unchanged where `setpriv` of util-linux is missing; the next start then ends what was left.
+ */
+export async function tieToThisProcess({ command, args }: Command): Promise<Command> {
+  const tie = ['--pdeathsig', 'KILL', '--'];
+  const { code } = await runCommand('setpriv', [...tie, 'true'], { timeoutMs: 5_000 });
+  return code === 0 ? { command: 'setpriv', args: [...tie, command, ...args] } : { command, args };
 }

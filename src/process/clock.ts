@@ -1,6 +1,6 @@
 import { type Clock, waitFor } from '../core/clock.ts';
 
-/** The real time. Timers keep the process alive: who arms one disarms it. */
+/** The real time. A timer keeps the process alive until it runs or is cancelled. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   elapsed: () => performance.now(),
@@ -12,5 +12,5 @@ export const systemClock: Clock = {
 
 /** `waitFor` in real time. */
 export function pause(delayMs: number, signal?: AbortSignal): Promise<void> {
-  return waitFor(delayMs, { clock: systemClock, ...(signal === undefined ? {} : { signal }) });
+  return waitFor(delayMs, { clock: systemClock, signal });
 }

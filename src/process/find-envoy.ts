@@ -3,24 +3,23 @@ import { rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { installEnvoy } from './install-envoy.ts';
-import { pinnedEnvoy } from './pinned-envoy.ts';
-import { runCommand } from './run-command.ts';
+import { installEnvoy, pinnedEnvoy } from './install-envoy.ts';
+import { runCommand } from './child.ts';
 
 /** 1.37 brought `StreamedImmediateResponse`; 1.37 to 1.39 stall uploads and use freed memory in ext_proc. */
 const oldestEnvoy = { major: 1, minor: 40 } as const;
 
 const patienceMs = 20_000;
 
-/** What a program at a path turned out to be. */
+/** Whether the program at a path is a usable Envoy. */
 type EnvoyProbe =
   | { readonly kind: 'usable'; readonly version: string }
   | { readonly kind: 'old'; readonly version: string }
   | { readonly kind: 'broken'; readonly reason: string };
 
 /**
- * Asks a program for its version. The line is `envoy  version: <commit>/1.40.0/Clean/RELEASE/BoringSSL`; a build
- * that prints no number after the commit is taken at its word.
+ * Asks a program for its version. The line is `envoy  version: <commit>/1.40.0/Clean/RELEASE/BoringSSL`; a build that prints no
+ * number after the commit counts as usable.
  */
 async function probeEnvoy(path: string): Promise<EnvoyProbe> {
   const { code, output } = await runCommand(path, ['--version'], { timeoutMs: patienceMs });
@@ -39,9 +38,9 @@ async function probeEnvoy(path: string): Promise<EnvoyProbe> {
 const wanted = `${oldestEnvoy.major}.${oldestEnvoy.minor}`;
 
 /**
- * Resolves to the path of an Envoy this program can use: `$ENVOY_PATH`, then `envoy` on PATH when new enough, then
- * the one installed earlier under the user's cache folder, else that one is installed now (docs/reference/architecture.md §7).
- * Rejects with a message for the user that says what was tried, why it failed and what the ways out are.
+ * Resolves to the path of a usable Envoy: `$ENVOY_PATH`, then `envoy` on PATH when it is new enough, then the one installed
+ * earlier under the user's cache folder, which else is installed now (docs/reference/architecture.md §7). Rejects with a message
+ * for the user: what was tried, why it failed, and what would help.
  */
 export async function findEnvoy(options: {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -95,7 +94,7 @@ function cachedEnvoy(env: Readonly<Record<string, string | undefined>>): string 
   const parts = ['weir', 'envoy', pinnedEnvoy.version, `${process.platform}-${process.arch}`];
   const folder = join(cache, ...parts);
   if (isWritable(folder)) return join(folder, 'envoy');
-  // Some machines give a user no home to write to. The dependencies' folder then is the one place known to be ours.
+  // Some users have no home that they can write to. Then the dependencies' folder is the only place that is known to be ours.
   const fallback = fileURLToPath(new URL('../../../node_modules/.cache/', import.meta.url));
   return join(fallback, ...parts, 'envoy');
 }

@@ -19,12 +19,12 @@ export interface LoadSources {
 }
 
 const tickMs = 20;
-/** The event loop's delay is forgotten with this time constant: a second later nothing is left of it. */
+/** Time constant with which the event loop's delay is forgotten: a second later nothing is left of it. */
 const memoryMs = 200;
 const lookAtMemoryEveryMs = 250;
 /**
- * Garbage is collected no sooner than this after the time before, and takes a hundredth of the time at most: what is near its
- * limit with what it needs must not be stopped again and again for nothing.
+ * Garbage is collected at most this often and for at most a hundredth of the time: a process that really needs almost all of its
+ * memory must not be stopped again and again for nothing.
  */
 const collectEveryMs = 5_000;
 const collectShare = 0.01;
@@ -32,12 +32,12 @@ const collectShare = 0.01;
 const shortWindowMs = 100;
 const longWindowMs = 500;
 const enoughWaits = 10;
-/** So few say nothing. */
+/** Fewer waits than this are no measure. */
 const tooFewWaits = 3;
 const mostWaits = 1_000;
 /** A standing wait up to this is no queue. */
 const momentMs = 400;
-/** A queue that stood for longer is remembered for no longer: it is forgotten after half of it. */
+/** Longest time that a queue is remembered for, which is then forgotten in half of it. */
 const longestQueueMs = 4_000;
 
 const processSources: LoadSources = {
@@ -54,7 +54,7 @@ const processSources: LoadSources = {
   collectGarbage: createCollector(),
 };
 
-/** V8's own full collection, which it hands out only where the flag is set when a context is made. */
+/** V8's own full collection. V8 provides it only in a context that is made while the flag is set. */
 function createCollector(): () => void {
   let collect: (() => void) | undefined;
   return () => {
@@ -71,7 +71,7 @@ function createCollector(): () => void {
 /** Measures this process, on a timer that ticks 50 times a second. */
 export function createProcessLoad(options: {
   readonly memoryLimitBytes: number;
-  /** From this share on memory matters: then garbage is collected, so that none of it counts. */
+  /** Above this share garbage is collected first, so that it does not count as memory in use. */
   readonly collectFromShare: number;
   readonly sources?: LoadSources;
 }): ProcessLoad {
@@ -89,8 +89,8 @@ export function createProcessLoad(options: {
   let waits: number[] = [];
 
   /**
-   * Looks at memory. V8 may leave garbage for as long as it likes: where all requests are turned away for it, nothing is left to
-   * make V8 collect it.
+   * Measures memory. V8 collects garbage only as allocations need room: once requests are refused for lack of memory, no
+   * allocation makes V8 collect.
    */
   function lookAtMemory(now: number): void {
     memoryShare = memoryInUse() / memoryLimitBytes;
@@ -99,7 +99,7 @@ export function createProcessLoad(options: {
     const tookMs = elapsed() - now;
     mayCollectAt = now + Math.max(collectEveryMs, tookMs / collectShare);
     memoryShare = memoryInUse() / memoryLimitBytes;
-    // The pause is its own doing, and no sign of load.
+    // The pause comes from the collection, and is no sign of load.
     tickedAt += tookMs;
   }
 
@@ -135,7 +135,7 @@ export function createProcessLoad(options: {
   };
 }
 
-/** Between two ticks the loop was held up for once: what became ready at a random moment waited this long on average. */
+/** The average wait of an event that became ready at a random moment between two ticks, when the loop was held up once between them. */
 function meanWait(gapMs: number): number {
   const lateMs = Math.max(0, gapMs - tickMs);
   return lateMs ** 2 / (2 * gapMs);

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { pause } from './clock.ts';
 
-/** Something only one process on the machine may hold. */
+/** A lock that only one process on the machine can hold. */
 export interface Lock {
   readonly release: () => void;
 }
@@ -15,8 +15,8 @@ const busy = 5;
 /**
  * Takes the lock at `path`, or returns undefined while another process holds it. Throws when the file cannot be made.
  *
- * The lock is SQLite's own lock on an empty database, which is the kernel's: it goes with the process that holds it,
- * so a killed holder leaves nothing stale behind. (A file with a pid in it does, and pids are used again.)
+ * The lock is SQLite's lock on an empty database, which is a lock of the kernel: it ends with the process that holds it, so a
+ * killed holder leaves nothing stale behind. (A file with a pid does, and pids are used again.)
  */
 export function tryLock(path: string): Lock | undefined {
   mkdirSync(dirname(path), { recursive: true });
@@ -31,7 +31,7 @@ export function tryLock(path: string): Lock | undefined {
   return { release: () => database.close() };
 }
 
-/** Waits for the lock; `onWait` is called once when it is not free at once. */
+/** Waits for the lock; `onWait` is called once when another process holds it. */
 export async function takeLock(path: string, onWait: () => void): Promise<Lock> {
   for (let waited = false; ; waited = true) {
     const lock = tryLock(path);

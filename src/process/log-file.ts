@@ -12,13 +12,13 @@ import {
 import { join } from 'node:path';
 import type { Clock, Disarm } from '../core/clock.ts';
 
-/** Largest size of a log, and of its older part, `<path>.1`: a program has twice as much on the disk. */
+/** Largest size of a log, and of its older part, `<path>.1`: together twice as much on the disk. */
 const rotateBytes = 16 * 1024 * 1024;
 const rotatePeriodMs = 1_000;
 const copyBytes = 1024 * 1024;
 const tailBytes = 16 * 1024;
 
-/** Opens a log for appending. The caller closes it. Undefined when the disk does not take it: a program runs without a log, too. */
+/** Opens a log for appending. The caller closes it. Undefined when it cannot be opened: a program runs without a log, too. */
 export function openLog(path: string): number | undefined {
   try {
     return openSync(path, 'a', 0o600);
@@ -27,9 +27,9 @@ export function openLog(path: string): number | undefined {
   }
 }
 
-/** Keeps every `*.log` of a folder within its size while programs write there, until it is disarmed. */
+/** Keeps every `*.log` of a folder within its size while programs write there, until the returned function is called. */
 export function keepLogsSmall(folder: string, clock: Clock): Disarm {
-  let disarm: Disarm = () => undefined;
+  let cancel: Disarm = () => undefined;
   const look = (): void => {
     for (const path of logsIn(folder)) {
       try {
@@ -38,25 +38,25 @@ export function keepLogsSmall(folder: string, clock: Clock): Disarm {
         // The disk is in trouble; the next look may fare better.
       }
     }
-    disarm = clock.after(rotatePeriodMs, look);
+    cancel = clock.after(rotatePeriodMs, look);
   };
   look();
-  return () => disarm();
+  return () => cancel();
 }
 
 function logsIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder).flatMap((name) => (name.endsWith('.log') ? [join(folder, name)] : []));
   } catch {
-    // The folder was taken away: then there is nothing to keep small.
+    // The folder was removed, so there is nothing to keep small.
     return [];
   }
 }
 
 /**
- * Puts the end of a log that has grown large aside and empties it. Those who write to it have it open for appending
- * (O_APPEND), need not be told and go on at the new end. Only what is written in the moment between the last read and the
- * truncation is lost. A disk that has no room for the copy loses the copy: the log is emptied all the same.
+ * Copies the end of a log that has grown large to `<path>.1` and empties the log. Programs that write to it have it open for
+ * appending (O_APPEND) and go on at the new end. Only what is written between the last read and the truncation is lost. Where
+ * the disk has no room for the copy, the log is emptied all the same.
  */
 export function rotateLog(path: string, maxBytes: number = rotateBytes): void {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) <= maxBytes) return;
@@ -73,12 +73,12 @@ export function rotateLog(path: string, maxBytes: number = rotateBytes): void {
 
 /** Copies the last `maxBytes` of a log, and what is added meanwhile. */
 function copyEnd(log: number, path: string, maxBytes: number): void {
-  // First of all this frees what the old copy took.
+  // Truncating the old copy frees its space first.
   const copy = openSync(path, 'w', 0o600);
   try {
     const buffer = Buffer.alloc(copyBytes);
     const { size } = fstatSync(log);
-    // One who writes faster than this can read must not be followed for ever.
+    // A program that writes faster than this reads must not be followed for ever.
     const end = size + maxBytes;
     for (let at = size - maxBytes; at < end;) {
       const read = readSync(log, buffer, 0, buffer.length, at);
@@ -91,7 +91,7 @@ function copyEnd(log: number, path: string, maxBytes: number): void {
   }
 }
 
-/** A disk with a little room left writes a part and fails with the next one. */
+/** On a nearly full disk a write may write a part, and the next one fails. */
 function writeAll(file: number, bytes: Buffer): void {
   for (let at = 0; at < bytes.length;) at += writeSync(file, bytes, at);
 }

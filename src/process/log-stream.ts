@@ -5,21 +5,21 @@ import { systemClock } from './clock.ts';
 
 /** Where the bytes of a log go. */
 export interface LogSink {
-  /** Writes as much as it can and calls back once, later: with how many bytes those were, or with the reason there were none. */
+  /** Writes as many bytes as possible and calls back once, later: with their number, or with the reason that there were none. */
   readonly write: (bytes: Buffer, done: (error: NodeJS.ErrnoException | undefined, written: number) => void) => void;
   /** A last attempt while the process exits. Never waits and never throws. */
   readonly writeNow: (bytes: Buffer) => void;
 }
 
-/** A destination for pino that nobody ever waits for: records that cannot be written are dropped and counted. */
+/** A destination for pino that never makes a caller wait: records that cannot be written are dropped and counted. */
 export interface LogStream {
   /** Takes one record, which ends with a newline. */
   readonly write: (record: string) => void;
   /** Records dropped so far. */
   readonly dropped: () => number;
   /**
-   * Writes what is left, for `patienceMs` at most. Resolves to false when a write is still under way then: it keeps the
-   * process alive, which has to be ended by `process.exit`.
+   * Writes what is left, for `patienceMs` at most. Resolves to false when a write is still under way then: that write keeps the
+   * process alive, which must be ended by `process.exit`.
    */
   readonly close: (patienceMs: number) => Promise<boolean>;
   /** Hands what is left to the sink's last attempt. */
@@ -29,7 +29,7 @@ export interface LogStream {
 export interface LogStreamOptions {
   readonly sink: LogSink;
   readonly clock: Clock;
-  /** The record that tells, once writing works again, how many were dropped. */
+  /** Makes the record that reports, once writing works again, how many records were dropped. */
   readonly notice: (dropped: number) => string;
   /** How much may wait while a write is under way. */
   readonly maxBytes?: number;
@@ -42,8 +42,8 @@ const retryMs = 1_000;
 const busyMs = 100;
 
 /**
- * In place of pino's own destination (sonic-boom 4.2), which throws the error of a full disk as an uncaught one, repeats that
- * write in a busy loop at the exit this leads to, and has no bound on what waits (docs/decisions/0026).
+ * Stands in for pino's own destination (sonic-boom 4.2), which throws the error of a full disk as an uncaught one, repeats that
+ * write in a busy loop at the exit that follows, and has no bound on what waits (docs/decisions/0026).
  */
 export function createLogStream(options: LogStreamOptions): LogStream {
   const { sink, clock, notice, maxBytes = usualMaxBytes } = options;
@@ -51,11 +51,11 @@ export function createLogStream(options: LogStreamOptions): LogStream {
   let waiting: string[] = [];
   let waitingBytes = 0;
   let dropped = 0;
-  /** How many of the dropped ones the log has told of. */
-  let told = 0;
-  /** A record was cut off in its middle. */
+  /** How many of the dropped records the log has reported. */
+  let reported = 0;
+  /** The last write ended in the middle of a record. */
   let isTorn = false;
-  let disarm: Disarm = () => undefined;
+  let cancel: Disarm = () => undefined;
   let onIdle: () => void = () => undefined;
 
   const takeWaiting = (): Buffer => {
@@ -69,27 +69,27 @@ export function createLogStream(options: LogStreamOptions): LogStream {
     if (state === 'closed') return;
     state = 'pausing';
     onIdle();
-    disarm = clock.after(delayMs, run);
+    cancel = clock.after(delayMs, run);
   };
 
-  /** Writes records, or (`tells` above 0) the notice of so many dropped ones. */
-  const put = (bytes: Buffer, tells: number): void => {
+  /** Writes records, or (`reports` above 0) the notice of so many dropped records. */
+  const put = (bytes: Buffer, reports: number): void => {
     state = 'writing';
     sink.write(bytes, (error, written) => {
       if (state === 'closed') return;
       if (error === undefined && written > 0) {
         isTorn = bytes[written - 1] !== newline;
         if (written < bytes.length) {
-          put(bytes.subarray(written), tells);
+          put(bytes.subarray(written), reports);
           return;
         }
-        told += tells;
+        reported += reports;
         next();
       } else if (error === undefined || error.code === 'EAGAIN' || error.code === 'EBUSY') {
-        after(busyMs, () => put(bytes, tells));
+        after(busyMs, () => put(bytes, reports));
       } else {
-        // What came in the meantime would not fare better; kept, it would be old when there is room again.
-        dropped += (tells > 0 ? 0 : countRecords(bytes)) + waiting.length;
+        // Records that came in the meantime could not be written either, and would be old when there is room again.
+        dropped += (reports > 0 ? 0 : countRecords(bytes)) + waiting.length;
         takeWaiting();
         after(retryMs, next);
       }
@@ -97,7 +97,7 @@ export function createLogStream(options: LogStreamOptions): LogStream {
   };
 
   const next = (): void => {
-    const missing = dropped - told;
+    const missing = dropped - reported;
     if (missing > 0) put(Buffer.from(`${isTorn ? '\n' : ''}${notice(missing)}`), missing);
     else if (waiting.length > 0) put(takeWaiting(), 0);
     else {
@@ -127,7 +127,7 @@ export function createLogStream(options: LogStreamOptions): LogStream {
           };
         });
       }
-      disarm();
+      cancel();
       const isOut = state !== 'writing';
       dropped += waiting.length;
       takeWaiting();
@@ -149,10 +149,11 @@ function countRecords(bytes: Buffer): number {
   return count;
 }
 
-/** The log of a service, on standard output. What is left of it when the process exits early is written then. */
+/** The log of a service, on standard output. Records that are left when the process exits early are written then. */
 export function logToStandardOutput(): LogStream {
   const stream = createLogStream({
-    ...{ sink: standardOutput(), clock: systemClock },
+    sink: standardOutput(),
+    clock: systemClock,
     notice: (dropped) => {
       const msg = 'records of this log were dropped: they could not be written';
       return `${JSON.stringify({ level: pino.levels.values['warn'], time: systemClock.now(), dropped, msg })}\n`;
@@ -177,14 +178,14 @@ function standardOutput(): LogSink {
       try {
         writeSync(1, bytes);
       } catch {
-        // There is nobody left to tell.
+        // The process is exiting: the error has no reader.
       }
     },
   };
 }
 
 function streamSink(stream: NodeJS.WritableStream): LogSink {
-  // Each write is told of its error; without a listener a reader that has gone would end the process.
+  // Each write gets its error in its callback; without a listener a reader that has gone would end the process.
   stream.on('error', () => undefined);
   return {
     write: (bytes, done) => stream.write(bytes, (error) => done(error ?? undefined, error ? 0 : bytes.length)),

@@ -1,43 +1,43 @@
 import { createServer, type Server } from 'node:net';
 
-/** A port that is ours among all Weirs of this machine until released, and was free of other programs when taken. */
+/** A port that no other `weir start` of this machine gets until it is released, and that was free of other programs when claimed. */
 export interface PortClaim {
   readonly port: number;
   readonly release: () => void;
 }
 
 /** Why a port cannot be had. */
-export type PortRefusal = 'taken' | 'forbidden' | 'no-address';
+export type PortRefusal = 'in-use' | 'forbidden' | 'no-address';
 
 const attempts = 20;
 
-/** Claims the port for a listener on the address, or any free one for 0. */
+/** Claims the port for a listener on the address, or for 0 any free port. */
 export async function claimPort(port: number, listener: string): Promise<PortClaim | PortRefusal> {
   if (port !== 0) return claimExactly(port, listener);
   for (let attempt = 0; attempt < attempts; attempt += 1) {
     const claim = await claimExactly(await freePort(), listener);
-    if (claim !== 'taken') return claim;
+    if (claim !== 'in-use') return claim;
   }
-  return 'taken';
+  return 'in-use';
 }
 
 async function claimExactly(port: number, listener: string): Promise<PortClaim | PortRefusal> {
-  // Between this check and Envoy's bind another start could pass the same check, so the claim is made first.
+  // Between the check below and Envoy's bind another start could pass the same check, so the name is claimed first.
   const claim = await claimName(port);
-  if (claim === undefined) return 'taken';
+  if (claim === undefined) return 'in-use';
   // A program on 127.0.0.1 alone leaves 0.0.0.0 free on some systems, and the other way round.
   for (const host of new Set([listener, '0.0.0.0', '127.0.0.1'])) {
     const code = await tryBind(port, host);
     if (code === undefined) continue;
     claim.release();
     if (code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT') return 'no-address';
-    return code === 'EACCES' ? 'forbidden' : 'taken';
+    return code === 'EACCES' ? 'forbidden' : 'in-use';
   }
   return { port, release: claim.release };
 }
 
 /**
- * An abstract Unix socket: its name lives in the network namespace, exactly like the port, and goes with the process.
+ * An abstract Unix socket: its name belongs to the network namespace, exactly like the port, and ends with the process.
  * Only Linux has them; elsewhere two starts within the same second may meet at Envoy's own bind.
  */
 async function claimName(port: number): Promise<{ readonly release: () => void } | undefined> {
@@ -49,7 +49,7 @@ async function claimName(port: number): Promise<{ readonly release: () => void }
   });
 }
 
-/** A port nobody listens on at this moment. */
+/** A port on which no program listens at this moment. */
 async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve, reject) => {

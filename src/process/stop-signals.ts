@@ -5,7 +5,7 @@ import { systemClock } from './clock.ts';
 export interface StopSignals {
   /** Aborted by the first request to end: finish what is open. */
   readonly drain: AbortSignal;
-  /** Aborted by the second: end now. */
+  /** Aborted by the second request: end now. */
   readonly now: AbortSignal;
   readonly dispose: () => void;
 }
@@ -18,8 +18,8 @@ const parentPollMs = 500;
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Listens for Ctrl-C, SIGTERM and SIGHUP, and for the death of the parent: of one that gave us a channel, and of npm,
- * whose shell may take a signal for itself and leave us behind.
+ * Listens for Ctrl-C, SIGTERM and SIGHUP, and for the end of the parent process, if that gave us a channel or is npm: npm's shell
+ * may end on a signal without passing it on.
  */
 export function listenForStop(env: Readonly<Record<string, string | undefined>>): StopSignals {
   const drain = new AbortController();
@@ -33,9 +33,9 @@ export function listenForStop(env: Readonly<Record<string, string | undefined>>)
   };
   const onOrphaned = (): void => drain.abort();
   const parent = process.ppid;
-  let disarm: Disarm = () => undefined;
+  let cancel: Disarm = () => undefined;
   const watchParent = (): void => {
-    if (process.ppid === parent) disarm = systemClock.after(parentPollMs, watchParent);
+    if (process.ppid === parent) cancel = systemClock.after(parentPollMs, watchParent);
     else onOrphaned();
   };
   for (const signal of signals) process.on(signal, onSignal);
@@ -45,7 +45,7 @@ export function listenForStop(env: Readonly<Record<string, string | undefined>>)
     drain: drain.signal,
     now: now.signal,
     dispose: () => {
-      disarm();
+      cancel();
       for (const signal of signals) process.off(signal, onSignal);
       process.off('disconnect', onOrphaned);
     },

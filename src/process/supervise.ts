@@ -1,6 +1,5 @@
-import { type Clock, waitFor } from '../core/clock.ts';
+import { type Clock, type Disarm, waitFor } from '../core/clock.ts';
 import type { Child } from './child.ts';
-import { watchAnswers } from './watchdog.ts';
 
 /** A child that is started again whenever it ends by itself. */
 export interface Supervised {
@@ -9,34 +8,34 @@ export interface Supervised {
   readonly stop: (graceMs: number) => Promise<void>;
 }
 
-/** One life of a child. */
+/** One run of a child. */
 export interface Launched {
   readonly child: Pick<Child, 'pid' | 'ended' | 'lastLines' | 'stop' | 'kill'>;
-  /** Resolves once it does its work. */
+  /** Resolves once the child does its work. */
   readonly isUp: Promise<void>;
-  /** Asks it whether it still gets to its work, as `WatchdogOptions.ask`. Absent: nobody watches it. */
+  /** Asks the child whether it still responds, as `WatchdogOptions.ask`. Absent: no watchdog. */
   readonly isAnswering?: () => Promise<boolean>;
 }
 
 export interface SuperviseOptions {
-  /** Its name in messages, with the article: `the service`. */
+  /** The child's name at the beginning of a message, with the article: `The service`. */
   readonly name: string;
-  /** Starts it. What waits for it to come up must give up when the signal is aborted. */
+  /** Starts the child. The signal is aborted when this run is over: nothing may wait for it to come up any more. */
   readonly launch: (over: AbortSignal) => Launched;
   readonly onPid: (pid: number | undefined) => void;
   readonly report: (line: string) => void;
-  /** How long it may leave questions without an answer before it is ended; 0: for ever. */
+  /** How long the child may leave questions without an answer before it is ended; 0: for ever. */
   readonly silenceMs: number;
   readonly clock: Clock;
 }
 
 /**
- * The pause after a short life, by how many of them came before it in a row. The restart after a longer life is immediate, and so is
- * the first one after a short life: a crash should cost callers as little as possible.
+ * The pause after a short run, by the number of short runs in a row before it. The restart after a longer run is immediate, and
+ * so is the first restart after a short run: a crash should cost callers as little as possible.
  */
 const pausesMs = [0, 200, 500, 1_000, 2_000, 5_000] as const;
-/** A life is short when it ends before the child is up, or sooner than this after. */
-const shortLifeMs = 1_000;
+/** A run is short when it ends before the child is up, or sooner than this after. */
+const shortRunMs = 1_000;
 
 export function supervise(options: SuperviseOptions): Supervised {
   const { name, launch, onPid, report, silenceMs, clock } = options;
@@ -48,8 +47,8 @@ export function supervise(options: SuperviseOptions): Supervised {
     settleUp = resolve;
   });
 
-  /** One life of the child. Resolves when it is over, to how it ended and for how long it had been up. */
-  const live = async (
+  /** One run of the child. Resolves when it is over, to how it ended and for how long it had been up. */
+  const runOnce = async (
     diedAt: number | undefined,
   ): Promise<{ readonly ending: string; readonly upMs: number | undefined }> => {
     const over = new AbortController();
@@ -79,8 +78,8 @@ export function supervise(options: SuperviseOptions): Supervised {
 
   const keepAlive = async (): Promise<void> => {
     let diedAt: number | undefined;
-    for (let shortLives = 0; !stopping.signal.aborted;) {
-      const { ending, upMs } = await live(diedAt);
+    for (let shortRuns = 0; !stopping.signal.aborted;) {
+      const { ending, upMs } = await runOnce(diedAt);
       if (stopping.signal.aborted) return;
       const why =
         current
@@ -94,9 +93,9 @@ export function supervise(options: SuperviseOptions): Supervised {
         return;
       }
       if (wasUp || diedAt === undefined) diedAt = clock.elapsed();
-      const isShort = upMs === undefined || upMs < shortLifeMs;
-      const delayMs = isShort ? (pausesMs[Math.min(shortLives, pausesMs.length - 1)] ?? 0) : 0;
-      shortLives = isShort ? shortLives + 1 : 0;
+      const isShort = upMs === undefined || upMs < shortRunMs;
+      const delayMs = isShort ? (pausesMs[Math.min(shortRuns, pausesMs.length - 1)] ?? 0) : 0;
+      shortRuns = isShort ? shortRuns + 1 : 0;
       report(`${name} ${ending}; starting it again.${wasUp && ending.startsWith('was killed') ? '' : lines}`);
       await waitFor(delayMs, { clock, signal: stopping.signal });
     }
@@ -107,7 +106,7 @@ export function supervise(options: SuperviseOptions): Supervised {
     up,
     stop: async (graceMs) => {
       stopping.abort();
-      // One that ends has closed its channel, and answers no more.
+      // A child that is ending has closed its channel and does not answer any more.
       stopWatching();
       settleUp('it was stopped');
       await current?.stop(graceMs);
@@ -118,4 +117,58 @@ export function supervise(options: SuperviseOptions): Supervised {
 
 function seconds(ms: number): string {
   return (ms / 1000).toFixed(1);
+}
+
+export interface WatchdogOptions {
+  /** Asks the program once. Resolves to whether it answered; may take its time, or never resolve. Never rejects. */
+  readonly ask: () => Promise<boolean>;
+  /** Resolves when the program is up, if it ever is: from then on its silence counts, as after its first answer. */
+  readonly isUp: Promise<void>;
+  /** How long the program may be silent. */
+  readonly silenceMs: number;
+  /** Called once, when the program has been silent for longer. */
+  readonly onSilent: () => void;
+  readonly clock: Pick<Clock, 'after'>;
+}
+
+/** How long a program may take to come up or to answer first, at least: a machine that is busy starts it slowly. */
+const startMs = 60_000;
+const periodMs = 1_000;
+
+/**
+ * Watches whether a program answers, until the returned function is called. Silence is counted in steps of the watchdog's timer
+ * and not by the clock: time in which the machine was suspended, or so busy that this process was late too, does not count
+ * against the program.
+ */
+export function watchAnswers({ ask, isUp, silenceMs, onSilent, clock }: WatchdogOptions): Disarm {
+  const stepMs = Math.min(periodMs, silenceMs / 4);
+  let patienceMs = Math.max(startMs, silenceMs);
+  let silentMs = 0;
+  let isAsking = false;
+  let cancel: Disarm = () => undefined;
+
+  const askOnce = async (): Promise<void> => {
+    isAsking = true;
+    const answered = await ask();
+    isAsking = false;
+    if (answered) heard();
+  };
+  const heard = (): void => {
+    silentMs = 0;
+    patienceMs = silenceMs;
+  };
+  void isUp.then(heard);
+  const step = (): void => {
+    if (silentMs >= patienceMs) {
+      onSilent();
+      return;
+    }
+    if (!isAsking) void askOnce();
+    cancel = clock.after(stepMs, () => {
+      silentMs += stepMs;
+      step();
+    });
+  };
+  step();
+  return () => cancel();
 }

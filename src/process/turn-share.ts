@@ -12,9 +12,9 @@ const processSources: TurnSources = {
 };
 
 /**
- * Shares the event loop's turns out among pieces of work that are short but many: ten bodies that arrive together are read
- * one after the other, and without it all in one turn. `run` does its work at once as long as this turn has some of its
- * budget left, and otherwise in a later one, first come first served.
+ * Spreads many short pieces of work over turns of the event loop: without it, ten bodies that arrive together would all be read
+ * in one turn. The returned function does its work at once while this turn has some of its budget left, and otherwise in a
+ * later turn, first come first served.
  */
 export function createTurnShare(options: {
   readonly budgetMs: number;

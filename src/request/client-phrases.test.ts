@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { credentialOf } from '../../test/support/credential-of.ts';
-import { admit } from '../admission/limits.ts';
-import { checkLoad, overloadLimits } from '../admission/overload.ts';
 import { contextOverflow } from '../core/context-overflow.ts';
 import { asFailure, type Failure } from '../core/failure.ts';
 import type { LimitName } from '../core/limits.ts';
+import { admit } from '../admission/limits.ts';
+import { checkLoad, overloadLimits } from '../admission/overload.ts';
 import { chat } from '../dialects/chat/dialect.ts';
 import { messages } from '../dialects/messages/dialect.ts';
+import { credentialOf } from '../../test/support/credential-of.ts';
 
 /**
  * How agents and libraries find out what happened: each in its own words, as their sources have them. Some look at the

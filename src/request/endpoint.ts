@@ -1,5 +1,6 @@
 import type { Dialect } from '../core/dialect.ts';
-import type { RequestHead } from '../core/exchange.ts';
+import type { Exchange, Headers, RequestHead } from '../core/exchange.ts';
+import { Failure } from '../core/failure.ts';
 import { dialects } from '../dialects/dialects.ts';
 
 /** What a request asks for, by its method and path (docs/reference/api.md §4). A query makes no difference. */
@@ -27,4 +28,33 @@ export function endpointOf({ method, path }: Pick<RequestHead, 'method' | 'path'
     kind: kinds.get(`${method} ${pathname}`) ?? 'unknown',
     dialect: isMessages ? dialects.messages : dialects.chat,
   };
+}
+
+const json: Headers = [['content-type', 'application/json']];
+const preflight: Headers = [
+  ['access-control-allow-origin', '*'],
+  ['access-control-allow-methods', 'GET, HEAD'],
+  ['access-control-allow-headers', '*'],
+  ['access-control-max-age', '86400'],
+];
+
+/** Answers what needs no model and no key. `modelList` is the body of `GET /v1/models`. Throws `not_found`. */
+export function replyFixed(
+  exchange: Exchange,
+  kind: Exclude<Endpoint['kind'], 'answer'>,
+  modelList: () => string,
+): void {
+  switch (kind) {
+    case 'models':
+      exchange.reply(200, [...json, ['access-control-allow-origin', '*']], modelList());
+      return;
+    case 'models-preflight':
+      exchange.reply(204, preflight, '');
+      return;
+    case 'health':
+      exchange.reply(200, json, '{"status":"ok"}');
+      return;
+    case 'unknown':
+      throw new Failure('not_found', 'There is nothing at this path and method.');
+  }
 }

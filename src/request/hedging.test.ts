@@ -1,16 +1,16 @@
 /** Hedging in a simulation: dispatch and the live health of routes together, under a fake clock. */
 import { describe, expect, it } from 'vitest';
-import { type Chance, chanceFrom } from '../../test/support/chance.ts';
-import { createFakeClock, type FakeClock } from '../../test/support/fake-clock.ts';
-import { quantile } from '../../test/support/quantile.ts';
-import { modelOf, plannedOfAll } from '../../test/support/route-of.ts';
 import type { ResponseReader } from '../core/event.ts';
 import type { Plan } from '../core/plan.ts';
 import type { AttemptReason } from '../core/telemetry.ts';
 import type { Upstream } from '../core/upstream.ts';
-import { createHedgeBudget } from '../dispatch/hedge-budget.ts';
-import { dispatch } from '../dispatch/run.ts';
-import { createHealth } from '../routing/health.ts';
+import { dispatch } from '../dispatch/dispatch.ts';
+import { createHedgeBudget } from '../dispatch/hedge.ts';
+import { createHealth } from '../routing/health/health.ts';
+import { type Chance, chanceFrom } from '../../test/support/chance.ts';
+import { createFakeClock, type FakeClock } from '../../test/support/fake-clock.ts';
+import { quantile } from '../../test/support/quantile.ts';
+import { modelOf, plannedOfAll } from '../../test/support/route-of.ts';
 
 /** Time to first token of an engine that is usually quick, and now and then takes seconds: milliseconds. */
 function heavyTail(chance: Chance): number {

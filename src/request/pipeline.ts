@@ -1,16 +1,6 @@
 /**
  * One request's life. Read this first: every stage is a line of `serve`, and this file alone joins the stages.
  */
-import { authenticate, type AuthenticateOptions } from '../admission/authenticate.ts';
-import { checkDeclaredSize, maxBodyBytes } from '../admission/body-size.ts';
-import { checkLoad, type LoadGuard } from '../admission/overload.ts';
-import { throughGate } from '../admission/gate.ts';
-import { admit, type Admitted } from '../admission/limits.ts';
-import type { UploadLedger } from '../admission/uploads.ts';
-import { answerWithSearch, checkSearch, takesRounds, type WebSearch } from './answer-with-search.ts';
-import { askEngines, type EngineOptions } from './ask-engines.ts';
-import { attemptsFailed } from './attempts-failed.ts';
-import type { Snapshots } from '../catalog/snapshots.ts';
 import type { Credential, OutcomeKind } from '../core/account.ts';
 import type { AddressGate } from '../core/address-gate.ts';
 import type { Snapshot } from '../core/catalog.ts';
@@ -24,20 +14,27 @@ import type { Plan } from '../core/plan.ts';
 import { type PreparedRequest, promptCounting } from '../core/prepared.ts';
 import type { Store } from '../core/store.ts';
 import type { Tokenizers } from '../core/tokenizer.ts';
+import { authenticate, type AuthenticateOptions } from '../admission/authenticate.ts';
+import { checkDeclaredSize, maxBodyBytes } from '../admission/body-size.ts';
+import { throughGate } from '../admission/gate.ts';
+import { admit, type Admitted } from '../admission/limits.ts';
+import { checkLoad, type LoadGuard } from '../admission/overload.ts';
+import type { UploadLedger } from '../admission/uploads.ts';
+import type { Snapshots } from '../catalog/snapshots.ts';
+import type { Dispatch, DispatchEnd } from '../dispatch/dispatch.ts';
 import { capabilitiesOf, templateArguments } from '../engines/engines.ts';
-import type { Dispatch, DispatchEnd } from '../dispatch/run.ts';
-import { endpointOf } from './endpoint.ts';
-import { keepAlive } from './keep-alive.ts';
-import { countersFor } from './prompt-counters.ts';
-import { replyFailure, replyFixed } from './reply.ts';
-import { type Relay, relayAnswer } from './relay.ts';
-import type { PrefixAffinity } from '../routing/affinity.ts';
-import { checkContext } from '../routing/context.ts';
-import { makePlan } from '../routing/plan.ts';
-import type { RoutingView } from '../routing/standing.ts';
 import type { AnswerLengths } from '../metering/answer-lengths.ts';
 import type { TokenCounters } from '../metering/exact-meter.ts';
 import { createSettlement, type Settlement } from '../metering/settle.ts';
+import type { PrefixAffinity } from '../routing/affinity.ts';
+import type { RoutingView } from '../routing/health/route-status.ts';
+import { checkContext, makePlan } from '../routing/plan.ts';
+import { askEngines, attemptsFailed, type EngineOptions } from './call-model.ts';
+import { endpointOf, replyFixed } from './endpoint.ts';
+import { countersFor } from './prepare.ts';
+import { keepAlive, type Relay, relayAnswer } from './relay.ts';
+import { replyFailure } from './reply.ts';
+import { answerWithSearch, checkSearch, takesRounds, type WebSearch } from './search-loop.ts';
 
 export interface PipelineOptions extends AuthenticateOptions, EngineOptions {
   readonly store: Store;

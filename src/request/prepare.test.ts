@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { Request } from '../core/request.ts';
+import { handedOver, prepareHere } from './prepare.ts';
 import { targetOf } from '../../test/support/route-of.ts';
 import { uncounted } from '../../test/support/uncounted.ts';
-import { prepareHere } from './prepare.ts';
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 const bodyWith = (more: string): string => `{"model":"demo/tiny","messages":[{"role":"user","content":"hi"}]${more}}`;
@@ -117,4 +118,42 @@ describe('preparing a request', () => {
       '"a\\ud800b"',
     );
   });
+});
+
+const request: Request = {
+  ...{ modelId: 'a/b', messages: [{ role: 'user', content: 'x' }], stream: false, includeUsage: false, inert: [] },
+  ...{ tools: [{ name: 'f', parameters: { type: 'object' }, strict: true }], sampling: { n: 2, logit_bias: { 1: 2 } } },
+  responseFormat: { type: 'json_schema', name: 's', schema: { type: 'array' } },
+};
+const large = { enum: Array.from({ length: 30_000 }, (_, index) => index) };
+
+it('hands over all of a usual request but its messages', () => {
+  const { messages: _, ...rest } = request;
+  expect(handedOver(request)).toEqual(rest);
+});
+
+it('leaves large schemas behind, and what comes after them in the list too', () => {
+  const tools = [
+    { name: 'small', parameters: { type: 'object' } },
+    { name: 'large', parameters: large, strict: true },
+    { name: 'later', parameters: { type: 'object' } },
+  ];
+  expect(handedOver({ ...request, tools }).tools).toEqual([
+    tools[0],
+    { name: 'large', strict: true },
+    { name: 'later' },
+  ]);
+});
+
+it('asks for any JSON where the schema of an answer is left behind: it may be no object', () => {
+  const responseFormat = { type: 'json_schema', name: 's', schema: large, strict: true } as const;
+  expect(handedOver({ ...request, responseFormat }).responseFormat).toEqual({ ...responseFormat, schema: {} });
+});
+
+it('tells that there are biases, and not a hundred thousand of them', () => {
+  const biases = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [String(index), 1]));
+  expect(
+    Object.keys(handedOver({ ...request, sampling: { logit_bias: biases } }).sampling.logit_bias ?? {}),
+  ).toHaveLength(1);
+  expect(handedOver({ ...request, sampling: { logit_bias: {} } }).sampling.logit_bias).toEqual({});
 });

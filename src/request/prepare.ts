@@ -1,18 +1,20 @@
 import type { RequestTarget } from '../core/capability.ts';
+import type { Model } from '../core/catalog.ts';
 import type { Surface } from '../core/dialect.ts';
 import { estimatePromptText } from '../core/estimate-tokens.ts';
 import { Failure } from '../core/failure.ts';
 import type { ImageHosts } from '../core/image-hosts.ts';
 import { prefixesOf, promptDigest } from '../core/prefixes.ts';
 import type { PreparedRequest, PromptCounting } from '../core/prepared.ts';
-import type { Request } from '../core/request.ts';
+import type { Request, ResponseFormat, Tool } from '../core/request.ts';
 import type { Prompt, PromptShape, Tokenizers } from '../core/tokenizer.ts';
 import type { SearchSeal } from '../core/web-search.ts';
 import { arrangeMessages } from '../dialects/arrange-messages.ts';
 import { writeRequest } from '../dialects/chat/write-request.ts';
 import { checkImages } from '../dialects/check-images.ts';
 import { dialects } from '../dialects/dialects.ts';
-import { createJsonBounds } from '../dialects/json-bounds.ts';
+import { createJsonBounds, type JsonBounds } from '../dialects/json-bounds.ts';
+import type { TokenCounters } from '../metering/exact-meter.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -132,5 +134,69 @@ export function prepareHere(
     countPrompt: ({ tokenizerPath, templateArguments, form, ...options }) =>
       countPrompt(tokenizerPath, promptOf(request, { templateArguments, form }), options),
     release: () => undefined,
+  };
+}
+
+/** What schemas may hold in all to be copied from one thread to another: copying that takes a few milliseconds. */
+const copyLimits = { maxDepth: 300, maxValues: 20_000 };
+const mostCopiedCharacters = 1024 * 1024;
+
+/** Tells whether the next schema is still within the limits of them all. */
+function createCopyLimit(): (schema: object) => boolean {
+  const bounds: JsonBounds = createJsonBounds(copyLimits);
+  let left = mostCopiedCharacters;
+  return (schema) => {
+    const text = JSON.stringify(schema);
+    left -= text.length;
+    return left >= 0 && bounds.push(text);
+  };
+}
+
+/**
+ * What the thread that answers a request needs of it, while its messages and the rest stay where they were read. That thread
+ * has to copy it in one piece: a schema of 30 MB, or a million biases, would hold up everybody for a second. Answers are not
+ * judged by schemas that are left behind, as they are not by any that is too large to be compiled; engines get all of it.
+ */
+export function handedOver({ messages: _, ...rest }: Request): Omit<Request, 'messages'> {
+  const { tools, responseFormat, sampling } = rest;
+  const fits = createCopyLimit();
+  const format = responseFormat && { responseFormat: lightFormat(responseFormat, fits) };
+  return { ...rest, ...format, tools: tools.map((tool) => lightTool(tool, fits)), sampling: lightSampling(sampling) };
+}
+
+function lightFormat(format: ResponseFormat, fits: (schema: object) => boolean): ResponseFormat {
+  // Any JSON will do for an empty one.
+  if (format.type !== 'json_schema' || format.schema === undefined || fits(format.schema)) return format;
+  return { ...format, schema: {} };
+}
+
+function lightTool(tool: Tool, fits: (schema: object) => boolean): Tool {
+  const { parameters, ...rest } = tool;
+  return parameters === undefined || fits(parameters) ? tool : rest;
+}
+
+/** Whether there are biases decides which routes can serve; which they are is for the engine alone. */
+function lightSampling(sampling: Request['sampling']): Request['sampling'] {
+  const { logit_bias: biases } = sampling;
+  if (biases === undefined) return sampling;
+  return { ...sampling, logit_bias: Object.fromEntries(Object.entries(biases).slice(0, 1)) };
+}
+
+export interface CountersOptions {
+  readonly model: Model;
+  readonly tokenizers: Tokenizers;
+  readonly counting: PromptCounting | undefined;
+}
+
+/** The model's own counts of a request, for what no engine reports; undefined when it has no tokenizer. */
+export function countersFor(prepared: PreparedRequest, options: CountersOptions): TokenCounters | undefined {
+  const { model, tokenizers, counting } = options;
+  if (counting === undefined) return undefined;
+  return {
+    countPrompt: async () => {
+      const count = await prepared.countPrompt({ ...counting, want: 'count', limit: model.contextLength });
+      return count.kind === 'counted' ? count.tokens : undefined;
+    },
+    countText: (text) => tokenizers.countText(counting.tokenizerPath, text),
   };
 }

@@ -1,3 +1,4 @@
+import type { Clock, Disarm } from '../core/clock.ts';
 import type { AnswerIdentity, AskedAnswer, Dialect } from '../core/dialect.ts';
 import type { RelayedEvent } from '../core/event.ts';
 import type { Exchange, Headers } from '../core/exchange.ts';
@@ -5,7 +6,7 @@ import { Failure, type FailureCode } from '../core/failure.ts';
 import type { Request } from '../core/request.ts';
 import type { Bill } from '../core/usage.ts';
 import { eventStreamType } from '../dialects/sse.ts';
-import { requestIdHeaders } from './request-id.ts';
+import { requestIdHeaders } from './reply.ts';
 
 /** How an answer reaches its caller: as a stream, or whole. */
 export interface Relay {
@@ -88,5 +89,43 @@ function relayJson({ exchange, dialect, identity, request, headers }: RelayOptio
       else exchange.reply(200, typed, text);
     },
     fail: (reason) => exchange.end(dialect.writeError(ending('upstream_incomplete', usual, reason))),
+  };
+}
+
+/** Speaks up whenever an answer has been silent for a while. */
+export interface KeepAlive {
+  /** Something was sent: the silence begins anew. */
+  readonly sent: () => void;
+  readonly stop: () => void;
+}
+
+/** Runs `speak` after each `everyMs` of silence until it is stopped. One timer, moved when it fires and not with every chunk. */
+export function keepAlive(options: {
+  readonly clock: Clock;
+  readonly everyMs: number;
+  readonly speak: () => void;
+}): KeepAlive {
+  const { clock, everyMs, speak } = options;
+  let lastSent = clock.elapsed();
+  let disarm: Disarm = () => undefined;
+
+  function watch(delayMs: number): void {
+    disarm = clock.after(delayMs, () => {
+      const left = lastSent + everyMs - clock.elapsed();
+      if (left > 0) watch(left);
+      else {
+        lastSent = clock.elapsed();
+        watch(everyMs);
+        speak();
+      }
+    });
+  }
+
+  watch(everyMs);
+  return {
+    sent: () => {
+      lastSent = clock.elapsed();
+    },
+    stop: () => disarm(),
   };
 }

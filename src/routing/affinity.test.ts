@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { routeOf } from '../../test/support/route-of.ts';
 import { createAffinity } from './affinity.ts';
 import { keyedDigest } from './keyed-digest.ts';
 import { routeKey } from './route-key.ts';
+import { routeOf } from '../../test/support/route-of.ts';
 
 const [a, b] = [routeOf('a'), routeOf('b')];
 

@@ -1,9 +1,16 @@
-import type { Capabilities, Feature, ReasoningSetting, RequestTarget, SystemMessages } from '../core/capability.ts';
-import type { Model, Route } from '../core/catalog.ts';
-import { Failure } from '../core/failure.ts';
+import type {
+  Capabilities,
+  Feature,
+  ParameterName,
+  ReasoningControl,
+  ReasoningSetting,
+  RequestTarget,
+  SystemMessages,
+} from '../core/capability.ts';
+import type { Model, ReasoningEffort, Route } from '../core/catalog.ts';
+import { Failure, type FailureCode } from '../core/failure.ts';
 import type { PlannedRoute } from '../core/plan.ts';
-import { type Asked, needsOf, sentParameters } from './needs.ts';
-import { settleReasoning } from './reasoning.ts';
+import type { ReasoningAsk, Request, Sampling } from '../core/request.ts';
 
 /** A route that can serve the request, and how many of its optional parameters it honours. */
 export interface Candidate extends PlannedRoute {
@@ -87,4 +94,157 @@ function refusedTogether(judged: readonly Judged[], features: ReadonlySet<Featur
   const reasoning: readonly Feature[] = judged.some((one) => one.reasoning === 'impossible') ? ['reasoning'] : [];
   const about = conflict ?? [...features, ...reasoning];
   return new Failure('param_combination_not_supported', 'no route of this model supports them together', { about });
+}
+
+export type Asked = Omit<Request, 'messages'>;
+
+/** Something a route must be able to do for this exact request. */
+export interface Need {
+  readonly feature: Feature;
+  /** The refusal when no route can. */
+  readonly code: FailureCode;
+  /** Says what cannot be had. */
+  readonly message: string;
+  readonly met: (capabilities: Capabilities) => boolean;
+}
+
+/** Parameters whose absence a caller would notice: a route that lacks one cannot serve the request (docs/reference/api.md §4.1). */
+export const demandable: readonly ParameterName[] = [
+  ...(['stop', 'seed', 'n', 'logprobs', 'top_logprobs', 'logit_bias'] as const),
+  ...(['frequency_penalty', 'presence_penalty', 'parallel_tool_calls'] as const),
+];
+
+/** Whether a parameter asks for nothing but what an engine does anyway. */
+function isDefault(name: ParameterName, sampling: Sampling): boolean {
+  const value = sampling[name];
+  switch (name) {
+    case 'n':
+      return value === 1;
+    case 'logprobs':
+      return value === false;
+    case 'frequency_penalty':
+    case 'presence_penalty':
+      return value === 0;
+    case 'parallel_tool_calls':
+      return value === true;
+    case 'stop':
+      return Array.isArray(value) && value.length === 0;
+    case 'logit_bias':
+      return typeof value === 'object' && Object.keys(value).length === 0;
+    case 'temperature':
+    case 'top_p':
+    case 'seed':
+    case 'top_logprobs':
+    case 'top_k':
+    case 'min_p':
+    case 'repetition_penalty':
+    case 'top_a':
+      return false;
+  }
+}
+
+/** Parameters worth sending: those that are there and ask for something. */
+function sentParameters(asked: Asked): readonly ParameterName[] {
+  const { sampling, tools } = asked;
+  // oxlint-disable-next-line typescript/consistent-type-assertions -- Object.keys forgets the key type
+  const names = Object.keys(sampling) as ParameterName[];
+  return names.filter((name) => {
+    // Without tools it says nothing, and some engines refuse it then.
+    if (name === 'parallel_tool_calls' && tools.length === 0) return false;
+    return sampling[name] !== undefined && !isDefault(name, sampling);
+  });
+}
+
+function toolNeeds({ tools, toolChoice, stream }: Asked): readonly Need[] {
+  const transport = stream ? 'stream' : 'json';
+  // Told not to call any, a model needs no tools: they are left out.
+  if (tools.length === 0 || toolChoice === 'none') return [];
+  const code = 'tools_not_supported';
+  const needs: Need[] = [
+    {
+      feature: 'tools',
+      code,
+      message: 'no route of this model can call tools',
+      met: ({ tools: can }) => can[transport],
+    },
+  ];
+  if (toolChoice === undefined || toolChoice === 'auto') return needs;
+  const form = typeof toolChoice === 'string' ? toolChoice : 'named';
+  const message = `no route of this model can be made to call ${form === 'named' ? 'a named tool' : 'a tool'}`;
+  return [...needs, { feature: 'tool_choice', code, message, met: ({ toolChoice: can }) => can.includes(form) }];
+}
+
+function formatNeeds({ responseFormat, stream }: Asked): readonly Need[] {
+  if (responseFormat === undefined || responseFormat.type === 'text') return [];
+  const { type } = responseFormat;
+  const transport = stream ? 'stream' : 'json';
+  const how = stream ? ' on a stream' : '';
+  return [
+    {
+      feature: 'response_format',
+      code: 'response_format_not_supported',
+      message: `no route of this model honours ${type}${how}`,
+      met: ({ responseFormats }) => responseFormats[transport].includes(type),
+    },
+  ];
+}
+
+/** What a route must be able to do to serve this exact request, transport included. */
+function needsOf(asked: Asked): readonly Need[] {
+  const parameters = sentParameters(asked).filter((name) => demandable.includes(name));
+  return [
+    ...toolNeeds(asked),
+    ...formatNeeds(asked),
+    ...parameters.map((name): Need => ({
+      feature: name,
+      code: 'param_not_supported',
+      message: 'no route of this model supports it',
+      met: ({ parameters: can }) => can.includes(name),
+    })),
+  ];
+}
+
+const ladder: readonly ReasoningEffort[] = ['low', 'medium', 'high', 'max'];
+
+/** Shares of the output cap that a budget must reach to count as a level, and the token counts where there is no cap. */
+const levels: readonly { readonly effort: ReasoningEffort; readonly share: number; readonly tokens: number }[] = [
+  { effort: 'max', share: 0.9, tokens: 32_768 },
+  { effort: 'high', share: 0.65, tokens: 12_288 },
+  { effort: 'medium', share: 0.35, tokens: 4096 },
+  { effort: 'low', share: 0, tokens: 0 },
+];
+
+/** The level nearest to a budget, for routes without budgets of their own. */
+export function effortOfBudget(budgetTokens: number, maxOutputTokens: number | undefined): ReasoningEffort {
+  const reached = levels.find(({ share, tokens }) =>
+    maxOutputTokens === undefined ? budgetTokens >= tokens : budgetTokens >= share * maxOutputTokens,
+  );
+  return reached?.effort ?? 'low';
+}
+
+/** The deepest supported level that is not deeper than the one asked for; else the least one there is. */
+function clamp(asked: ReasoningEffort, supported: readonly ReasoningEffort[]): ReasoningEffort | undefined {
+  const wanted = ladder.indexOf(asked);
+  return supported.findLast((effort) => ladder.indexOf(effort) <= wanted) ?? supported[0];
+}
+
+/**
+ * What reasoning comes to on a route (docs/reference/api.md §4.1.1): omitted is the deepest the route provably honours,
+ * a level is clamped to what it knows, a budget is its own or becomes a level. Undefined for a model that does not
+ * reason: there is nothing to say. `impossible` where it would have to be off and cannot be.
+ */
+export function settleReasoning(
+  ask: ReasoningAsk | undefined,
+  options: { readonly model: Model; readonly control: ReasoningControl; readonly maxOutputTokens: number | undefined },
+): ReasoningSetting | undefined | 'impossible' {
+  const { model, control, maxOutputTokens } = options;
+  const { mode, efforts } = model.reasoning;
+  if (mode === 'None') return undefined;
+  if (ask?.enabled === false) return mode === 'Optional' && control.off ? { enabled: false } : 'impossible';
+  if (ask?.budgetTokens !== undefined && control.budget) return { enabled: true, budgetTokens: ask.budgetTokens };
+  const supported = ladder.filter((effort) => control.efforts.includes(effort) && efforts.includes(effort));
+  const asked =
+    ask?.budgetTokens === undefined ? (ask?.effort ?? 'max') : effortOfBudget(ask.budgetTokens, maxOutputTokens);
+  const effort = clamp(asked, supported);
+  return { enabled: true, ...(effort === undefined ? {} : { effort }) };
 }

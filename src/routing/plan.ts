@@ -1,16 +1,16 @@
 import type { Capabilities, SystemMessages } from '../core/capability.ts';
 import type { Model, Route, Snapshot } from '../core/catalog.ts';
+import { contextOverflow } from '../core/context-overflow.ts';
 import { Failure } from '../core/failure.ts';
-import type { Plan } from '../core/plan.ts';
-import type { PreparedRequest } from '../core/prepared.ts';
-import type { Tokenizers } from '../core/tokenizer.ts';
-import type { PrefixAffinity } from './affinity.ts';
-import { eligibleRoutes } from './eligible.ts';
-import { order } from './order.ts';
-import type { SystemPlacement } from './system-placement.ts';
-import { neverSeen, type RoutingView } from './standing.ts';
 import type { StructuralCapability } from '../core/health.ts';
-import type { Asked } from './needs.ts';
+import type { Plan } from '../core/plan.ts';
+import type { PreparedRequest, PromptCounting } from '../core/prepared.ts';
+import { mostTokens, type Tokenizers } from '../core/tokenizer.ts';
+import type { PrefixAffinity } from './affinity.ts';
+import { type Asked, eligibleRoutes } from './eligible.ts';
+import { neverSeen, type RoutingView } from './health/route-status.ts';
+import { order } from './score.ts';
+import type { SystemPlacement } from './system-placement.ts';
 
 const none: readonly StructuralCapability[] = [];
 
@@ -66,4 +66,29 @@ export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan 
   const digest = affinity?.digest(shape.prefixes);
   const leftOut = candidates.length - others.length - 1;
   return { model, routes: [first, ...others], leftOut, ...(digest === undefined ? {} : { affinity: digest }) };
+}
+
+export interface ContextOptions {
+  readonly model: Model;
+  readonly tokenizers: Tokenizers;
+  /** As on the route that is tried first. */
+  readonly counting: PromptCounting | undefined;
+}
+
+/**
+ * Refuses a prompt that does not fit the model's window together with the output cap (docs/reference/api.md §4.1.3).
+ * Most requests are let through by their size alone; the others are counted exactly. A model without a tokenizer, or
+ * whose tokenizer cannot tell, leaves it to the engine.
+ */
+export async function checkContext(prepared: PreparedRequest, options: ContextOptions): Promise<void> {
+  const { model, tokenizers, counting } = options;
+  // Without a cap the rest of the window is the output's, and it needs room for one token.
+  const limit = model.contextLength - (prepared.request.maxOutputTokens ?? 1);
+  if (limit < 1) throw contextOverflow(model);
+  if (counting === undefined) return;
+  const bounds = tokenizers.boundsOf(counting.tokenizerPath);
+  const most = bounds === undefined ? undefined : mostTokens(prepared.shape, bounds, counting.tokensPerImage);
+  if (most !== undefined && most <= limit) return;
+  const count = await prepared.countPrompt({ ...counting, want: 'verdict', limit });
+  if (count.kind === 'over') throw contextOverflow(model);
 }

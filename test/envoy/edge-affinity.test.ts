@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
-import { type ClusterFile, createClusterFile } from '../../src/envoy/runtime/cluster-file.ts';
+import { type ClusterPublisher, createClusterPublisher } from '../../src/envoy/runtime/cluster-publisher.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
 import { renderClusters } from '../../src/envoy/config/clusters.ts';
@@ -24,7 +24,7 @@ const endpoints = new Map<string, Endpoint>();
 let envoy: TestEnvoy;
 let names: DnsServer;
 let admin: EnvoyAdmin;
-let clusterFile: ClusterFile;
+let publisher: ClusterPublisher;
 let port: number;
 /** Answers to `hold`. */
 const waiting: Promise<string>[] = [];
@@ -71,7 +71,7 @@ beforeAll(async () => {
   names = await startDnsServer(addresses);
   envoy = await startEnvoy();
   admin = createEnvoyAdmin(envoy.files);
-  clusterFile = createClusterFile({ admin, runFolder: envoy.files, clock: systemClock, render });
+  publisher = createClusterPublisher({ admin, runFolder: envoy.files, clock: systemClock, render });
 });
 
 beforeEach(async () => {
@@ -98,7 +98,7 @@ afterAll(async () => {
 async function addCluster(more: Partial<Cluster> = {}): Promise<void> {
   round += 1;
   cluster = `pool-${round}`;
-  await clusterFile.apply([
+  await publisher.publish([
     { name: cluster, backend: cluster, host: 'engines.example', port, tls: { mode: 'Disabled' }, ...more },
   ]);
   await expect.poll(() => usable()).toEqual(addresses);

@@ -6,7 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
-import { type ClusterFile, ClustersRejected, createClusterFile } from '../../src/envoy/runtime/cluster-file.ts';
+import {
+  type ClusterPublisher,
+  ClustersRejected,
+  createClusterPublisher,
+} from '../../src/envoy/runtime/cluster-publisher.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
 import { renderClusters } from '../../src/envoy/config/clusters.ts';
@@ -16,12 +20,12 @@ import { sendRaw } from '../support/raw-http.ts';
 
 let envoy: TestEnvoy;
 let admin: EnvoyAdmin;
-let file: ClusterFile;
+let file: ClusterPublisher;
 
 beforeEach(async () => {
   envoy = await startEnvoy();
   admin = createEnvoyAdmin(envoy.files);
-  file = createClusterFile({ admin, runFolder: envoy.files, clock: systemClock, render: renderClusters });
+  file = createClusterPublisher({ admin, runFolder: envoy.files, clock: systemClock, render: renderClusters });
 });
 
 afterEach(async () => {
@@ -50,17 +54,17 @@ async function held(): Promise<readonly string[]> {
 
 describe('applying clusters', () => {
   it('resolves when Envoy has them, and takes away what is not in the set', async () => {
-    await file.apply([cluster('a'), cluster('b', { host: 'localhost' })]);
+    await file.publish([cluster('a'), cluster('b', { host: 'localhost' })]);
     expect(await held()).toEqual(['a', 'b']);
-    await file.apply([cluster('b', { host: 'localhost' })]);
+    await file.publish([cluster('b', { host: 'localhost' })]);
     expect(await held()).toEqual(['b']);
-    await file.apply([cluster('b', { host: 'localhost' })]);
-    await file.apply([]);
+    await file.publish([cluster('b', { host: 'localhost' })]);
+    await file.publish([]);
     expect(await held()).toEqual([]);
   });
 
   it('is accepted without a warning, whatever a cluster uses', async () => {
-    await file.apply([
+    await file.publish([
       cluster('plain', { maxConcurrentRequests: 7 }),
       cluster('checked', { healthCheck: { path: '/health', intervalSeconds: 5 } }),
       cluster('named', { host: 'no-such-host.invalid' }),
@@ -72,38 +76,38 @@ describe('applying clusters', () => {
   });
 
   it('rejects with the names Envoy refused, and the others are there', async () => {
-    const refusal = await file.apply([cluster('good'), broken]).catch((error: unknown) => error);
+    const refusal = await file.publish([cluster('good'), broken]).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(ClustersRejected);
     expect((refusal as ClustersRejected).clusters).toEqual(['broken']);
     expect(await held()).toEqual(['good']);
-    await file.apply([cluster('good')]);
+    await file.publish([cluster('good')]);
   });
 
   it("tells Envoy's reason where its log can be read", async () => {
     const folder = await mkdtemp(join(tmpdir(), 'weir-log-'));
     const envoyLogFile = join(folder, 'envoy.log');
-    const reader = createClusterFile({
+    const reader = createClusterPublisher({
       admin,
       runFolder: envoy.files,
       clock: systemClock,
       render: renderClusters,
       envoyLogFile,
     });
-    await reader.apply([broken]).catch(() => {});
+    await reader.publish([broken]).catch(() => {});
     await writeFile(envoyLogFile, envoy.log());
-    await expect(reader.apply([broken])).rejects.toThrow(/Failed to load trusted CA certificates/);
+    await expect(reader.publish([broken])).rejects.toThrow(/Failed to load trusted CA certificates/);
     await rm(folder, { recursive: true });
   });
 
   it('survives a restart of Envoy, which comes back with the last set', async () => {
-    await file.apply([cluster('a')]);
+    await file.publish([cluster('a')]);
     const restarted = envoy.restart();
-    const applied = file.apply([cluster('a'), cluster('b')]);
+    const applied = file.publish([cluster('a'), cluster('b')]);
     await Promise.all([restarted, applied]);
     expect(await held()).toEqual(['a', 'b']);
     await envoy.restart();
     expect(await held()).toEqual(['a', 'b']);
-    await file.apply([cluster('c')]);
+    await file.publish([cluster('c')]);
     expect(await held()).toEqual(['c']);
   });
 
@@ -111,7 +115,7 @@ describe('applying clusters', () => {
     const folder = await mkdtemp(join(tmpdir(), 'weir-'));
     const paths = runFolder(folder);
     const nobody = createEnvoyAdmin(paths);
-    const alone = createClusterFile({
+    const alone = createClusterPublisher({
       admin: nobody,
       runFolder: paths,
       clock: systemClock,
@@ -119,7 +123,7 @@ describe('applying clusters', () => {
       confirmWithinMs: 300,
     });
     await alone.prepare();
-    await expect(alone.apply([cluster('a')])).rejects.toThrow('did not confirm');
+    await expect(alone.publish([cluster('a')])).rejects.toThrow('did not confirm');
     nobody.close();
     const late = await startEnvoy({ runFolder: folder, keepClusters: true });
     expect(await late.admin('/config_dump?resource=dynamic_active_clusters&mask=cluster.name')).toContain('"a"');
@@ -135,7 +139,7 @@ it('an unhealthy backend is refused at once, and served again when its check pas
   }).listen(0, '127.0.0.1');
   await once(engine, 'listening');
   const { port } = engine.address() as AddressInfo;
-  await file.apply([cluster('engine', { port, healthCheck: { path: '/health', intervalSeconds: 1 } })]);
+  await file.publish([cluster('engine', { port, healthCheck: { path: '/health', intervalSeconds: 1 } })]);
   const isHealthy = async (): Promise<boolean> =>
     (await admin.stats(['cluster.backend-of-engine.membership_healthy'])).get(
       'cluster.backend-of-engine.membership_healthy',
@@ -154,5 +158,5 @@ it('draining stops new connections at the edge and leaves the way to engines ope
   expect(await admin.isReady()).toBe(false);
   await admin.drain();
   expect((await sendRaw(envoy.port, 'GET /nope HTTP/1.1\r\nhost: x\r\n\r\n')).text).toBe('');
-  await file.apply([cluster('a')]);
+  await file.publish([cluster('a')]);
 });

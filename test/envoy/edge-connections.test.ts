@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ExtProcServer } from '../../src/extproc/server.ts';
-import type { BootstrapOptions } from '../../src/envoy/config/bootstrap-options.ts';
+import type { BootstrapOptions } from '../../src/envoy/config/bootstrap.ts';
 import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
 import { answerExtProc } from '../support/extproc.ts';
 import { figuresOf } from '../support/process-figures.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
-import { createClusterFile } from '../../src/envoy/runtime/cluster-file.ts';
+import { createClusterPublisher } from '../../src/envoy/runtime/cluster-publisher.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import { messageOf } from '../../src/core/message-of.ts';
 import { renderClusters } from '../../src/envoy/config/clusters.ts';
@@ -33,7 +33,7 @@ beforeAll(async () => {
   await once(engine, 'listening');
   enginePort = (engine.address() as AddressInfo).port;
   admin = createEnvoyAdmin(envoy.files);
-  const clusterFile = createClusterFile({
+  const publisher = createClusterPublisher({
     ...{ admin, runFolder: envoy.files, clock: systemClock },
     render: renderClusters,
   });
@@ -43,7 +43,7 @@ beforeAll(async () => {
   await once(gone, 'listening');
   const closedPort = (gone.address() as AddressInfo).port;
   gone.close();
-  await clusterFile.apply([
+  await publisher.publish([
     cluster('engine', enginePort),
     cluster('closed', closedPort),
     { ...cluster('narrow', enginePort), maxConcurrentRequests: 1 },

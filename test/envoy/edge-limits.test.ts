@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ExtProcServer } from '../../src/extproc/server.ts';
-import type { BootstrapOptions } from '../../src/envoy/config/bootstrap-options.ts';
+import type { BootstrapOptions } from '../../src/envoy/config/bootstrap.ts';
 import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
 import { answerExtProc } from '../support/extproc.ts';
 import { type RawAnswer, sendRaw } from '../support/raw-http.ts';

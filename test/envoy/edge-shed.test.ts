@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
-import { createEdgeValve, type EdgeValve } from '../../src/envoy/runtime/edge-valve.ts';
+import { createLoadShedder, type LoadShedder } from '../../src/envoy/runtime/load-shedder.ts';
 import type { ExtProcServer } from '../../src/extproc/server.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import { waitedMs } from '../../src/admission/overload.ts';
@@ -14,8 +14,8 @@ import { sendRaw } from '../support/raw-http.ts';
 let envoy: TestEnvoy;
 let admin: EnvoyAdmin;
 let service: ExtProcServer;
-let valve: EdgeValve;
-let opening: number;
+let shedder: LoadShedder;
+let admitRatio: number;
 const heads: RequestHead[] = [];
 
 beforeAll(async () => {
@@ -34,18 +34,18 @@ afterAll(async () => {
 });
 
 beforeEach(() => {
-  opening = 1;
+  admitRatio = 1;
   heads.length = 0;
-  valve = createEdgeValve({ admin, clock: systemClock, stepMs: 10, next: () => opening });
+  shedder = createLoadShedder({ admin, clock: systemClock, stepMs: 10, next: () => admitRatio });
 });
-afterEach(() => valve.close());
+afterEach(() => shedder.close());
 
 const chat = 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}';
 const statusOf = async (bytes: string): Promise<number> => (await sendRaw(envoy.port, bytes)).status;
 
 /** Has Envoy let this share through, and waits until it does. */
 async function open(share: number): Promise<void> {
-  opening = share;
+  admitRatio = share;
   const percent = Math.round((1 - share) * 100);
   await expect
     .poll(async () => JSON.parse(await envoy.admin('/runtime')) as object)
@@ -87,7 +87,7 @@ describe('an edge that is closed', () => {
   });
 
   it('would close it without the millisecond for which it holds a request', async () => {
-    await valve.close();
+    await shedder.close();
     await admin.setRuntime({ 'weir.shed.hold': 0, 'weir.shed.percent': 100 });
     await expect.poll(async () => (await sendRaw(envoy.port, chat)).headers.get('connection')).toBe('close');
     await admin.setRuntime({ 'weir.shed.percent': 0 });

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
-import { createClusterFile } from '../../src/envoy/runtime/cluster-file.ts';
+import { createClusterPublisher } from '../../src/envoy/runtime/cluster-publisher.ts';
 import type { ExtProcServer } from '../../src/extproc/server.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
@@ -116,8 +116,8 @@ describe('a renewed certificate', () => {
 describe('an engine behind TLS', () => {
   const answerOf = async (cluster: Cluster): Promise<{ readonly status: number; readonly flags: string }> => {
     const admin = createEnvoyAdmin(envoy.files);
-    const file = createClusterFile({ admin, runFolder: envoy.files, clock: systemClock, render: renderClusters });
-    await file.apply([cluster]);
+    const file = createClusterPublisher({ admin, runFolder: envoy.files, clock: systemClock, render: renderClusters });
+    await file.publish([cluster]);
     admin.close();
     const sent = request({
       socketPath: envoy.files.egressSocket,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { envoyArguments } from '../../src/envoy/config/arguments.ts';
+import { envoyArguments } from '../../src/envoy/config/bootstrap.ts';
 import { foreignCrdFolder, installCrds, makeNamespace } from '../support/kube/cluster.ts';
 import { chart, helm, objectsIn, type Rendered, template } from '../support/kube/helm.ts';
 import { kubectl } from '../support/kube/kubectl.ts';

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, inject, test } from 'vitest';
-import { customResourceDefinition, openApiSchema } from '../../src/catalog/crd.ts';
-import { customResources } from '../../src/catalog/custom-resources.ts';
+import { customResourceDefinition, customResources, openApiSchema } from '../../src/catalog/custom-resources.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
 import { makeNamespace } from '../support/kube/cluster.ts';
 import { fullBackendSpec, fullModelSpec } from '../support/kube/full-specs.ts';

@@ -2,8 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { checkObject } from '../../src/catalog/check-object.ts';
-import { isFields } from '../../src/catalog/is-fields.ts';
+import { checkObject, isFields } from '../../src/catalog/read-object.ts';
 import { makeNamespace } from '../support/kube/cluster.ts';
 import { kubectl } from '../support/kube/kubectl.ts';
 

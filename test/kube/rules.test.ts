@@ -2,9 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { checkObject } from '../../src/catalog/check-object.ts';
-import { openApiSchema, type OpenApiSchema } from '../../src/catalog/crd.ts';
-import { customResources } from '../../src/catalog/custom-resources.ts';
+import { checkObject } from '../../src/catalog/read-object.ts';
+import { customResources, openApiSchema, type OpenApiSchema } from '../../src/catalog/custom-resources.ts';
 import { makeNamespace } from '../support/kube/cluster.ts';
 import { kubectl } from '../support/kube/kubectl.ts';
 

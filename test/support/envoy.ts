@@ -1,16 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findEnvoy } from '../../src/process/find-envoy.ts';
-import { envoyArguments } from '../../src/envoy/config/arguments.ts';
-import type { BootstrapOptions } from '../../src/envoy/config/bootstrap-options.ts';
-import { renderBootstrap } from '../../src/envoy/config/bootstrap.ts';
+import { type BootstrapOptions, envoyArguments, renderBootstrap } from '../../src/envoy/config/bootstrap.ts';
 import { connectionsModule } from '../../src/envoy/config/connection-limits.ts';
 import { renderClusters } from '../../src/envoy/config/clusters.ts';
-import { renderEdgeCertificate } from '../../src/envoy/config/edge-certificate.ts';
+import { renderEdgeCertificate } from '../../src/envoy/config/edge-listener.ts';
 import { type RunFolder, runFolder } from '../../src/envoy/config/run-folder.ts';
 
 const startTimeoutMs = 20_000;

@@ -4,7 +4,7 @@ import type { PreparedRequest } from '../../src/core/prepared.ts';
 import { promptShape } from './prompt-shape.ts';
 import { capabilitiesOf } from '../../src/engines/engines.ts';
 import { createAffinity } from '../../src/routing/affinity.ts';
-import { createHealth } from '../../src/routing/health.ts';
+import { createHealth } from '../../src/routing/health/health.ts';
 import { makePlan } from '../../src/routing/plan.ts';
 import { chanceFrom } from './chance.ts';
 import { createFakeClock } from './fake-clock.ts';

@@ -1,8 +1,6 @@
 import * as z from 'zod';
 import { engineNames } from '../../core/catalog.ts';
-import { fields } from './fields.ts';
-import { metadata } from './metadata.ts';
-import { shaped, withRules } from './rules.ts';
+import { fields, metadata, shaped, withRules } from './fields.ts';
 import { secretRef } from './secret.ts';
 
 const hostText = /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?$|^[0-9A-Fa-f]*:[0-9A-Fa-f:.]*$/;

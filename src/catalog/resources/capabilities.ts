@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { fields } from './fields.ts';
-import { withRules } from './rules.ts';
+import { fields, withRules } from './fields.ts';
 
 /** Optional parameters of the chat surface that a route may or may not honour. docs/reference/api.md §4.1. */
 export const parameterNames = [

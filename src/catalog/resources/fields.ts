@@ -22,3 +22,115 @@ export function text(max: number): z.ZodString {
     .refine((value) => Array.from(value).length <= max, { error: `expected at most ${max} characters` })
     .meta({ maxLength: max });
 }
+
+/** How the API server words a refusal: `Required value: …`, `Forbidden: …`, `Invalid value: …: …`. */
+type Reason = 'Required' | 'Forbidden' | 'Invalid';
+
+/**
+ * What a schema cannot say, said twice in one place: for manifest folders as a function, for the API server in CEL.
+ * Both name the same field with the same message; test/kube holds them against each other.
+ */
+export interface Rule<Value> {
+  /** The field at fault, from what the rule stands on; empty when it is that itself. */
+  readonly field: readonly string[];
+  readonly reason: Reason;
+  readonly message: string;
+  readonly holds: (value: Value) => boolean;
+  /** The same with `self` for the value. A field without a default needs `has()`; a list needs its maximum, or the API server finds the rule too costly. */
+  readonly cel: string;
+}
+
+/** One entry of `x-kubernetes-validations`. */
+export interface CelRule {
+  readonly rule: string;
+  readonly message: string;
+  readonly fieldPath?: string;
+  readonly reason?: `FieldValue${Reason}`;
+}
+
+/** The key under which a schema's CEL rules stand in OpenAPI. */
+const celKey = 'x-kubernetes-validations';
+
+/** A schema with its rules. They run once the fields are sound by themselves, as in the API server. */
+export function withRules<Schema extends z.ZodType>(schema: Schema, rules: readonly Rule<z.output<Schema>>[]): Schema {
+  const checked = schema.superRefine((value, context) => {
+    for (const { holds, field, message } of rules) {
+      if (!holds(value)) context.addIssue({ code: 'custom', path: [...field], message });
+    }
+  });
+  const celRules = rules.map(({ cel, message, field, reason }): CelRule => ({
+    ...{ rule: cel, message, reason: `FieldValue${reason}` },
+    ...(field.length > 0 && { fieldPath: field.map((name) => `.${name}`).join('') }),
+  }));
+  return withCel(checked, celRules);
+}
+
+/**
+ * Text of a shape. The pattern alone would have the API server answer with the pattern, so that it stands in CEL once
+ * more, with our words. It must be one that Go understands too: no look-around, no back-references, no double quotes.
+ */
+export function shaped(schema: z.ZodString, pattern: RegExp, message: string): z.ZodString {
+  return withCel(schema.regex(pattern, message), [{ rule: `self.matches(r"${pattern.source}")`, message }]);
+}
+
+/** A field that cannot change once its object exists. Only the API server knows what it was before. */
+export function immutable<Schema extends z.ZodType>(schema: Schema, message: string): Schema {
+  return withCel(schema, [{ rule: 'self == oldSelf', message }]);
+}
+
+/** A schema with rules for the API server alone; zod has the same from elsewhere. */
+function withCel<Schema extends z.ZodType>(schema: Schema, rules: readonly CelRule[]): Schema {
+  const earlier = schema.meta()?.[celKey];
+  return schema.meta({ [celKey]: [...(Array.isArray(earlier) ? earlier : []), ...rules] });
+}
+
+const expected = 'expected a date and time such as "2026-06-01T00:00:00Z"';
+
+const calendarTime = z.iso
+  .datetime({ offset: true, error: expected })
+  .max(40)
+  // zod's own pattern knows the calendar. The API server has that from the format, and is only told to want capitals.
+  .meta({ pattern: '^[0-9-]{10}T[0-9:.]+(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$' });
+
+/**
+ * A moment as RFC 3339 text: date, time and offset (the `date-time` format of OpenAPI). Of a value with that format the
+ * API server does not ask whether it is text, and would take a list; a rule that reads it refuses that.
+ */
+export const instant = withCel(calendarTime, [{ rule: 'self.getFullYear() >= 0', message: expected }]);
+
+/** Whole Unix seconds of an instant that was validated. */
+export function unixSeconds(text: string): number {
+  return Math.floor(Date.parse(text) / 1000);
+}
+
+/** Name of an object, as Kubernetes has it (RFC 1123 subdomain). */
+export const objectName = shaped(
+  z.string().min(1).max(253),
+  /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
+  'expected lowercase letters, digits, "-" and ".", beginning and ending with a letter or digit',
+);
+
+const textMap = z.record(z.string().max(317), z.string().max(262_144));
+
+/**
+ * The object's metadata. Only `name`, `creationTimestamp` and `annotations` mean something here; the others are
+ * those that Kubernetes adds, so that the output of `kubectl get -o yaml` can be used as a manifest.
+ * A gateway reads one namespace, so `namespace` takes no part in references.
+ */
+export const metadata = fields({
+  name: objectName.describe('Name of the object; references use it. Example: vllm-a.'),
+  namespace: objectName.optional(),
+  labels: textMap.nullish(),
+  annotations: textMap.nullish(),
+  creationTimestamp: instant.nullish(),
+  generateName: z.unknown().optional(),
+  uid: z.unknown().optional(),
+  resourceVersion: z.unknown().optional(),
+  generation: z.unknown().optional(),
+  selfLink: z.unknown().optional(),
+  deletionTimestamp: z.unknown().optional(),
+  deletionGracePeriodSeconds: z.unknown().optional(),
+  finalizers: z.unknown().optional(),
+  ownerReferences: z.unknown().optional(),
+  managedFields: z.unknown().optional(),
+});

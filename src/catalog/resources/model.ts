@@ -1,9 +1,6 @@
 import * as z from 'zod';
 import { capabilities } from './capabilities.ts';
-import { fields, text } from './fields.ts';
-import { instant } from './instant.ts';
-import { metadata, objectName } from './metadata.ts';
-import { immutable, shaped, withRules } from './rules.ts';
+import { fields, immutable, instant, metadata, objectName, shaped, text, withRules } from './fields.ts';
 
 const modelId = shaped(
   z.string().min(3).max(128),

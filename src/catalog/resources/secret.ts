@@ -1,7 +1,5 @@
 import * as z from 'zod';
-import { fields } from './fields.ts';
-import { metadata, objectName } from './metadata.ts';
-import { shaped } from './rules.ts';
+import { fields, metadata, objectName, shaped } from './fields.ts';
 
 const keyName = shaped(z.string().min(1).max(253), /^[-._a-zA-Z0-9]+$/, 'expected letters, digits, "-", "_" and "."');
 

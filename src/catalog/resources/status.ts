@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { fields } from './fields.ts';
-import { instant } from './instant.ts';
+import { fields, instant } from './fields.ts';
 
 /** What the status of a Model says of it, in the order in which one leads to the next. */
 export const modelConditionTypes = ['Accepted', 'Servable', 'Priced', 'Listed', 'Retiring'] as const;

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { CatalogProblem, Snapshot } from '../../core/catalog.ts';
-import { checkManifests } from './check-manifests.ts';
+import { readManifests } from '../../manifests/read.ts';
+import { type Compilation, compile } from '../../catalog/compile.ts';
 
 /** Adds `weir catalog check DIR [--json]`: exit code 1 when there is any problem. */
 export function catalogCommand(program: Command): void {
@@ -54,4 +55,17 @@ function counts(snapshot: Snapshot): Counts {
 
 function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** Reads and compiles a manifest folder once. Never throws; a missing or empty folder is a problem that names it. */
+export async function checkManifests(dir: string): Promise<Pick<Compilation, 'snapshot' | 'problems'>> {
+  const { objects, problems } = await readManifests(dir);
+  const { snapshot, problems: found } = compile(objects);
+  const isEmpty = objects.length + problems.length === 0;
+  const empty = {
+    where: dir,
+    field: '',
+    message: 'expected manifests: files ending in .yaml, .yml or .json with objects in them',
+  };
+  return { snapshot, problems: [...problems, ...found, ...(isEmpty ? [empty] : [])] };
 }

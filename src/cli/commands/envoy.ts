@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { createEnvoyAdmin } from '../../envoy/runtime/admin.ts';
-import { openFilesLimit } from '../../process/open-files-limit.ts';
+import { openFilesLimit } from '../../process/machine.ts';
 import { runFolder } from '../../envoy/config/run-folder.ts';
 import { finishRequests } from '../start/drain.ts';
-import { readEdgeSettings } from '../start/edge-settings.ts';
-import { writeEnvoyFiles } from '../start/envoy-files.ts';
+import { readEdgeSettings, writeEnvoyFiles } from '../start/envoy-files.ts';
 import { countOption } from './option-values.ts';
 
 /** Of what Envoy may have, its heap: the rest is for threads, code and what the allocator has not given back. */

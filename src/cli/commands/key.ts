@@ -4,7 +4,7 @@ import type { BudgetPeriod, Key, KeyStatus } from '../../core/account.ts';
 import { formatUsd, type Money } from '../../core/money.ts';
 import { accountsCommand } from './accounts-command.ts';
 import { countOption, periodOption, usdOption } from './option-values.ts';
-import { textTable } from './text-table.ts';
+import { textTable } from './tables.ts';
 
 interface BudgetOptions {
   readonly budget?: Money;

@@ -3,10 +3,9 @@ import type { Accounts } from '../../store/accounts.ts';
 import type { LedgerFilter, UsageDimension, UsageLine } from '../../store/usage-report.ts';
 import type { Outcome } from '../../core/account.ts';
 import { formatUsd } from '../../core/money.ts';
-import { type Answer, accountsCommand } from './accounts-command.ts';
-import { csvTable } from './csv-table.ts';
+import { accountsCommand, type Answer } from './accounts-command.ts';
+import { csvTable, textTable } from './tables.ts';
 import { countOption, momentOption } from './option-values.ts';
-import { textTable } from './text-table.ts';
 
 const dimensions = ['workspace', 'key', 'model', 'day'] as const satisfies readonly UsageDimension[];
 

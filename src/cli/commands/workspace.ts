@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
 import type { AccountStatus, Workspace } from '../../core/account.ts';
 import { formatUsd, type Money } from '../../core/money.ts';
-import { type Answer, accountsCommand } from './accounts-command.ts';
+import { accountsCommand, type Answer } from './accounts-command.ts';
 import { countOption, usdOption } from './option-values.ts';
-import { textTable } from './text-table.ts';
+import { textTable } from './tables.ts';
 
 /** Adds `workspace` to the command line: who pays, and how much is left. */
 export function workspaceCommand(program: Command): void {

@@ -1,145 +1,168 @@
-/** Tells the cluster how its objects fare: conditions, events, and the finalizer that keeps a deleted Model its notice. */
-import { judgeObjects, type ObjectJudgement } from '../../catalog/judge-objects.ts';
-import { laggardOf, type Notable, notableOf } from '../../catalog/notable.ts';
-import { noticeFinalizer } from '../../catalog/notice.ts';
+/** Writes to the cluster what became of its objects: conditions, events, and the finalizer that keeps a deleted Model its notice. */
+import type { Compilation } from '../../catalog/compile.ts';
+import { objectStatuses, type ObjectStatus } from '../../catalog/object-status.ts';
+import { lagEvent, statusEvents } from '../../catalog/status-events.ts';
 import type { Clock, Disarm } from '../../core/clock.ts';
-import type { KubeObject } from '../../core/kube-object.ts';
+import type { KubeObject, ObjectEvent } from '../../core/kube-object.ts';
 import type { ReplicaView } from '../../core/replica.ts';
-import type { Judged } from './kube-catalog.ts';
+
+/**
+ * The newest objects of the cluster, and the newest compilation. An object that changed since that compilation has no
+ * result in it yet.
+ */
+export interface CompiledObjects {
+  readonly objects: readonly KubeObject[];
+  readonly compilation: Compilation;
+}
+
+/** The API server, as the controller writes to it. */
+export interface StatusWriter {
+  /** Merges into the status. Rejects with the API server's refusal. */
+  readonly status: (object: KubeObject, status: object) => Promise<void>;
+  /** Replaces the finalizers of exactly this version of the object. */
+  readonly finalizers: (object: KubeObject, finalizers: readonly string[]) => Promise<void>;
+  readonly event: (object: KubeObject, event: ObjectEvent) => void;
+  /** Whether a write was refused because the object is gone, or has another version by now. */
+  readonly isGoneOrChanged: (error: unknown) => boolean;
+}
 
 export interface ControllerOptions {
   readonly clock: Clock;
-  /** The newest reading of the cluster and what was made of it; undefined while there is none. */
-  readonly judged: () => Judged | undefined;
+  /** Undefined until the cluster has been read. */
+  readonly latest: () => CompiledObjects | undefined;
   /** Every replica that is alive, this one included. */
   readonly replicas: () => Promise<readonly ReplicaView[]>;
-  /** Whether it is this replica's turn to write. */
+  /** Whether this replica is the one that writes. */
   readonly isLeading: () => boolean;
-  /** Merges into the status. Rejects with what the API server says. */
-  readonly writeStatus: (object: KubeObject, status: object) => Promise<void>;
-  /** Replaces the finalizers of just this version of the object. */
-  readonly writeFinalizers: (object: KubeObject, finalizers: readonly string[]) => Promise<void>;
-  readonly tell: (object: KubeObject, notable: Notable) => void;
-  /** Whether a write was refused because its object is not there any more, or is another by now. */
-  readonly isGoneOrChanged: (error: unknown) => boolean;
+  readonly write: StatusWriter;
   readonly onError: (error: unknown) => void;
-  /** Between two looks when nothing is heard. Default 2 s. */
-  readonly everyMs?: number;
 }
 
 export interface Controller {
-  /** Something has changed that conditions speak of: look soon. */
+  /** Something that conditions speak of has changed: the next pass is made soon. */
   readonly changed: () => void;
-  /** Resolves when no look is under way any more. */
+  /** Resolves when no pass is under way any more. */
   readonly close: () => Promise<void>;
 }
 
+/** Time between two passes when nothing is known to have changed. */
+const everyMs = 2_000;
 /** Changes come in groups. */
 const soonMs = 100;
 const concurrency = 8;
-/** An Envoy takes a change within a second, one that is being started within half a minute. */
+/** A running Envoy takes a change within a second, an Envoy that is starting within half a minute. */
 const lagMs = 30_000;
+/** A pass makes way for requests after so long. */
+const sliceMs = 5;
+/** Time alone can make an event due, that of a lagging Envoy, so an unchanged pass is repeated after so long. */
+const repeatMs = 30_000;
 
-/** What was written, until the watch shows a newer version than the one it was written over. */
+/** The inputs of one pass. */
+interface Pass extends CompiledObjects {
+  readonly replicas: readonly ReplicaView[];
+  readonly at: number;
+}
+
+/** A status that was written, for use until the watch shows a newer version than the one that it was written over. */
 interface Overlay {
   readonly over: string;
   readonly status: object;
 }
 
 export function startController(options: ControllerOptions): Controller {
-  const { clock, isLeading, onError, everyMs = 2_000 } = options;
+  const { clock, isLeading, write, onError } = options;
   const overlays = new Map<string, Overlay>();
-  /** Laggards that were told of, by their object and since when. */
-  const toldLaggards = new Set<string>();
-  let disarm: Disarm = () => undefined;
-  let looking: Promise<void> | undefined;
+  /** Objects, by uid and generation, whose lag an event has told of. */
+  const lagTold = new Set<string>();
+  let cancelTimer: Disarm = () => undefined;
+  let running: Promise<void> | undefined;
   let isStale = false;
   let closed = false;
-  /** The last look that left nothing to do. */
-  let last: Look | undefined;
+  /** The last pass that left nothing to write. */
+  let settled: Pass | undefined;
   let isSettled = false;
 
-  function arm(delayMs: number): void {
-    disarm();
-    if (!closed) disarm = clock.after(delayMs, look);
+  function schedule(delayMs: number): void {
+    cancelTimer();
+    if (!closed) cancelTimer = clock.after(delayMs, start);
   }
 
-  function look(): void {
+  function start(): void {
     isStale = false;
-    looking ??= lookOnce()
+    running ??= pass()
       .catch(onError)
       .finally(() => {
-        looking = undefined;
-        arm(isStale ? soonMs : everyMs);
+        running = undefined;
+        schedule(isStale ? soonMs : everyMs);
       });
   }
 
-  async function lookOnce(): Promise<void> {
+  async function pass(): Promise<void> {
     if (!isLeading()) {
       overlays.clear();
-      toldLaggards.clear();
-      last = undefined;
+      lagTold.clear();
+      settled = undefined;
       return;
     }
     const replicas = await options.replicas();
-    const judged = options.judged();
-    if (judged === undefined) return;
-    const now: Look = { ...judged, replicas, at: clock.elapsed() };
-    if (isSameLook(last, now)) return;
-    last = undefined;
+    const latest = options.latest();
+    if (latest === undefined) return;
+    const now: Pass = { ...latest, replicas, at: clock.elapsed() };
+    if (isSamePass(settled, now)) return;
+    settled = undefined;
     isSettled = true;
-    const objects = judged.objects.map(withOverlay);
-    const judgements = judgeObjects({ objects, compilation: judged.compilation, replicas, now: clock.now() });
-    // One generator for all lanes: a catalog of thousands is judged between the answers of the API server, not at once.
-    await Promise.all(Array.from({ length: concurrency }, () => lane(judgements)));
+    const objects = latest.objects.map(withOverlay);
+    const statuses = objectStatuses(objects, { compilation: latest.compilation, replicas, now: clock.now() });
+    // The workers share one generator: the statuses of thousands of objects are computed between the answers of the API
+    // server, not at once.
+    await Promise.all(Array.from({ length: concurrency }, () => work(statuses)));
     forget(new Set(objects.map(({ uid }) => uid)));
-    if (isSettled) last = now;
+    if (isSettled) settled = now;
   }
 
-  async function lane(judgements: Iterator<ObjectJudgement>): Promise<void> {
-    let slice = clock.elapsed();
-    for (let next = judgements.next(); next.done !== true; next = judgements.next()) {
+  async function work(statuses: Iterator<ObjectStatus>): Promise<void> {
+    let sliceBegan = clock.elapsed();
+    for (let next = statuses.next(); next.done !== true; next = statuses.next()) {
       if (closed || !isLeading()) {
         isSettled = false;
         return;
       }
-      await settle(next.value);
-      if (clock.elapsed() - slice > sliceMs) {
+      await writeOne(next.value);
+      if (clock.elapsed() - sliceBegan > sliceMs) {
         await new Promise<void>((resolve) => clock.after(0, resolve));
-        slice = clock.elapsed();
+        sliceBegan = clock.elapsed();
       }
     }
   }
 
-  async function settle(judgement: ObjectJudgement): Promise<void> {
-    const { object, status, before, after, differs } = judgement;
-    const finalizers = finalizersOf(judgement, clock.now());
+  async function writeOne(wanted: ObjectStatus): Promise<void> {
+    const { object, finalizers, status, before, after, differs } = wanted;
     try {
-      if (finalizers !== undefined) await options.writeFinalizers(object, finalizers);
+      if (finalizers !== undefined) await write.finalizers(object, finalizers);
       if (finalizers !== undefined && object.deletedAt !== undefined) {
-        options.tell(object, goneNote(judgement));
-        // With its last finalizer the object has gone.
+        write.event(object, leftEvent(wanted));
+        // The API server removes an object with its last finalizer.
         if (finalizers.length === 0) return;
       }
       if (differs) {
-        await options.writeStatus(object, status);
+        await write.status(object, status);
         overlays.set(object.uid, { over: object.resourceVersion, status });
-        for (const notable of notableOf(before, after)) options.tell(object, notable);
+        for (const event of statusEvents(before, after)) write.event(object, event);
       }
     } catch (error) {
       isSettled = false;
-      // It is gone or another by now: the watch will tell.
-      if (!options.isGoneOrChanged(error)) onError(error);
+      // The watch will show an object that is gone or changed.
+      if (!write.isGoneOrChanged(error)) onError(error);
     }
-    tellLaggard(judgement);
+    tellLag(wanted);
   }
 
-  function tellLaggard({ object, after }: ObjectJudgement): void {
-    const notable = laggardOf(after, clock.now(), lagMs);
+  function tellLag({ object, after }: ObjectStatus): void {
+    const event = lagEvent(after, clock.now(), lagMs);
     const key = `${object.uid} ${object.generation}`;
-    if (notable === undefined || toldLaggards.has(key)) return;
-    toldLaggards.add(key);
-    options.tell(object, notable);
+    if (event === undefined || lagTold.has(key)) return;
+    lagTold.add(key);
+    write.event(object, event);
   }
 
   function withOverlay(object: KubeObject): KubeObject {
@@ -149,36 +172,27 @@ export function startController(options: ControllerOptions): Controller {
 
   function forget(alive: ReadonlySet<string>): void {
     for (const uid of overlays.keys()) if (!alive.has(uid)) overlays.delete(uid);
-    for (const key of toldLaggards) if (!alive.has(key.split(' ')[0] ?? '')) toldLaggards.delete(key);
+    for (const key of lagTold) if (!alive.has(key.split(' ')[0] ?? '')) lagTold.delete(key);
   }
 
-  arm(0);
+  schedule(0);
   return {
     changed: () => {
       isStale = true;
-      if (looking === undefined) arm(soonMs);
+      if (running === undefined) schedule(soonMs);
     },
     close: async () => {
       closed = true;
-      disarm();
-      await looking;
+      cancelTimer();
+      await running;
     },
   };
 }
 
-/** What a look went by. */
-interface Look extends Judged {
-  readonly replicas: readonly ReplicaView[];
-  readonly at: number;
-}
-
-/** Without any change the time alone can have brought something: who lags for too long. */
-const lookAnewMs = 30_000;
-
-function isSameLook(before: Look | undefined, now: Look): boolean {
+function isSamePass(before: Pass | undefined, now: Pass): boolean {
   return (
     before !== undefined &&
-    now.at - before.at < lookAnewMs &&
+    now.at - before.at < repeatMs &&
     before.objects === now.objects &&
     before.compilation === now.compilation &&
     before.replicas.length === now.replicas.length &&
@@ -186,25 +200,7 @@ function isSameLook(before: Look | undefined, now: Look): boolean {
   );
 }
 
-/** Judging makes way for requests after so long. */
-const sliceMs = 5;
-
-/**
- * The finalizers that a Model ought to have; undefined: those it has. A Model gets ours when something of it serves, so
- * that one that never did can be deleted at once; it loses it when it is deleted and its notice has run.
- */
-function finalizersOf({ object, verdict, notice }: ObjectJudgement, now: number): readonly string[] | undefined {
-  if (object.kind !== 'Model') return undefined;
-  const has = object.finalizers.includes(noticeFinalizer);
-  if (object.deletedAt === undefined) {
-    const serves = verdict !== undefined && verdict.stand !== 'refused';
-    return serves && !has ? [...object.finalizers, noticeFinalizer] : undefined;
-  }
-  const hasLeft = notice !== undefined && notice.leavesAt <= now;
-  return has && hasLeft ? object.finalizers.filter((name) => name !== noticeFinalizer) : undefined;
-}
-
-function goneNote({ notice }: ObjectJudgement): Notable {
+function leftEvent({ notice }: ObjectStatus): ObjectEvent {
   return notice?.isWaived === true
     ? { severity: 'Warning', reason: 'NoticeWaived', action: 'Remove', note: 'left the catalog without its notice' }
     : { severity: 'Normal', reason: 'Left', action: 'Remove', note: 'left the catalog, its notice has run' };

@@ -1,11 +1,10 @@
 /** The catalog of a Kubernetes namespace: what its objects declare, as far as it is served, and the last of it on disk. */
-import { compile, type Compilation } from '../../catalog/compile.ts';
-import { keepObjects } from '../../catalog/keep-objects.ts';
-import { noticeFor } from '../../catalog/model-notice.ts';
-import { isSameList, stayingAt } from '../../catalog/staying.ts';
+import { type Compilation, compile, keepObjects } from '../../catalog/compile.ts';
+import { isSameList, noticeFor, stayingAt } from '../../catalog/notice.ts';
 import type { CatalogObject, Snapshot } from '../../core/catalog.ts';
 import type { Clock, Disarm } from '../../core/clock.ts';
 import type { KubeObject } from '../../core/kube-object.ts';
+import type { CompiledObjects } from './controller.ts';
 import type { CatalogReading } from './follow-catalog.ts';
 
 /** Everything a catalog is made of at one moment. */
@@ -42,15 +41,6 @@ export interface KeptReading {
   readonly inStepAt: number;
 }
 
-/**
- * What the controller judges: the newest objects, and what was made of those that have been compiled. One that changed
- * since then has no verdict there yet.
- */
-export interface Judged {
-  readonly objects: readonly KubeObject[];
-  readonly compilation: Compilation;
-}
-
 export interface KubeCatalog {
   /** What to serve at first: what the cluster has, else what it had, else nothing. */
   readonly first: CatalogReading;
@@ -64,7 +54,7 @@ export interface KubeCatalog {
   /** Tells what was made of a reading. */
   readonly compiled: (compilation: Compilation) => void;
   /** Undefined until the cluster has been read. */
-  readonly judged: () => Judged | undefined;
+  readonly latest: () => CompiledObjects | undefined;
   readonly close: () => Promise<void>;
 }
 
@@ -139,12 +129,12 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
       lastCompilation = compilation;
       // What stands in for the cluster is no news of it.
       if (newest === undefined) return;
-      const objects = keepObjects(compilation.verdicts, keptObjects);
+      const objects = keepObjects(compilation.results, keptObjects);
       if (isSameList(objects, keptObjects)) return;
       keptObjects = objects;
       disarmSave ??= clock.after(saveWithinMs, save);
     },
-    judged: () =>
+    latest: () =>
       newest === undefined || lastCompilation === undefined
         ? undefined
         : { objects: newest.objects, compilation: lastCompilation },

@@ -7,7 +7,7 @@ import { createKubeClient } from '../../kubernetes/client.ts';
 import { followCluster, type Trouble } from '../../kubernetes/follow-cluster.ts';
 import { createKeptCatalog } from '../../kubernetes/kept-catalog.ts';
 import { systemClock } from '../../process/clock.ts';
-import { referredSecrets } from '../../catalog/referred-secrets.ts';
+import { referredSecrets } from '../../catalog/secrets.ts';
 import type { Clock } from '../../core/clock.ts';
 import { openKubeCatalog } from './kube-catalog.ts';
 import type { Settings } from '../../settings.ts';
@@ -71,7 +71,7 @@ export async function openKubernetes(options: KubernetesOptions): Promise<Kubern
     join: (parts) =>
       joinReplicas({
         ...parts,
-        ...{ client, namespace, name, log, clock, random: Math.random, judged: catalog.judged },
+        ...{ client, namespace, name, log, clock, random: Math.random, latest: catalog.latest },
         identity: `${name}_${randomUUID()}`,
       }),
     close: async () => {

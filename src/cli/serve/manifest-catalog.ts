@@ -1,8 +1,6 @@
 /** The catalog of a manifest folder: what it declares, but for the models whose notice has run. */
-import { isFields } from '../../catalog/is-fields.ts';
-import { noticeOfManifest } from '../../catalog/model-notice.ts';
-import type { Notice } from '../../catalog/notice.ts';
-import { isSameList, stayingAt } from '../../catalog/staying.ts';
+import { isFields } from '../../catalog/read-object.ts';
+import { isSameList, type Notice, noticeOfManifest, stayingAt } from '../../catalog/notice.ts';
 import type { Announcement } from '../../core/announcement.ts';
 import type { CatalogObject } from '../../core/catalog.ts';
 import type { Clock, Disarm } from '../../core/clock.ts';

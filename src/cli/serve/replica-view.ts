@@ -1,14 +1,7 @@
 /** What this replica sees of the catalog: its Envoy, its routes and its list, in the words that all replicas share. */
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
 import { clusterMark, type ReplicaView, type Unreachable } from '../../core/replica.ts';
-
-/** What Envoy says of its clusters. */
-export interface EnvoyClusters {
-  /** Names of those that can be called. */
-  readonly active: readonly string[];
-  /** Endpoints by backend: all that its name stands for, and those that pass their health check. */
-  readonly endpoints: ReadonlyMap<string, { readonly total: number; readonly healthy: number }>;
-}
+import type { EnvoyClusters } from '../../envoy/runtime/cluster-publisher.ts';
 
 export interface ReplicaViewOptions {
   readonly name: string;

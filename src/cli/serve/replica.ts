@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Programming } from '../../envoy/runtime/programming.ts';
+import type { ClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal, sentenceOf } from '../../kubernetes/api-error.ts';
 import { startElector } from '../../kubernetes/elector.ts';
@@ -9,14 +9,14 @@ import { createReplicaLeases } from '../../kubernetes/replica-leases.ts';
 import type { Clock, Disarm } from '../../core/clock.ts';
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
 import type { ReplicaView } from '../../core/replica.ts';
-import { startController } from './controller.ts';
-import type { Judged } from './kube-catalog.ts';
+import { type CompiledObjects, startController } from './controller.ts';
 import { isSameView, replicaView } from './replica-view.ts';
 
 /** What a replica can say of itself. */
 export interface ReplicaParts {
   readonly snapshot: () => Snapshot;
-  readonly programming: Pick<Programming, 'look' | 'refused'>;
+  /** What Envoy has of the catalog. */
+  readonly envoy: Pick<ClusterPublisher, 'look' | 'refused'>;
   readonly isServing: (route: Route) => boolean;
   readonly isListed: (model: Model) => boolean;
 }
@@ -31,7 +31,7 @@ export interface ReplicaOptions extends ReplicaParts {
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
-  readonly judged: () => Judged | undefined;
+  readonly latest: () => CompiledObjects | undefined;
 }
 
 /** One of the replicas that follow a namespace. */
@@ -48,7 +48,7 @@ const closeMs = 5_000;
 
 /** Leaves word of what this replica sees, and writes the status of the objects while it leads. */
 export function joinReplicas(options: ReplicaOptions): Replica {
-  const { name, clock, log, programming } = options;
+  const { name, clock, log } = options;
   const fault =
     (what: string) =>
     (error: unknown): void =>
@@ -70,19 +70,18 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     onError: fault('the election of a replica is stuck'),
   });
   const controller = startController({
-    ...{ clock, judged: options.judged, isLeading: elector.isLeading },
+    clock,
+    latest: options.latest,
+    isLeading: elector.isLeading,
     replicas: async () => (view === undefined ? [] : [view, ...(await leases.others())]),
-    writeStatus: write.status,
-    writeFinalizers: write.finalizers,
-    tell: events.tell,
-    isGoneOrChanged: (error) => isRefusal(error, 404, 409),
+    write: { ...write, event: events.tell, isGoneOrChanged: (error) => isRefusal(error, 404, 409) },
     onError: fault('the status of an object could not be written'),
   });
 
   async function lookOnce(): Promise<void> {
-    const envoy = await programming.look();
+    const envoy = await options.envoy.look();
     const { isServing, isListed } = options;
-    const refused = programming.refused();
+    const refused = options.envoy.refused();
     const next = replicaView({ name, snapshot: options.snapshot(), envoy, refused, isServing, isListed });
     if (view === undefined || !isSameView(view, next)) {
       view = next;

@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
 import { createEgress } from '../../egress/egress.ts';
 import { createEnvoyAdmin } from '../../envoy/runtime/admin.ts';
-import { createClusterFile } from '../../envoy/runtime/cluster-file.ts';
+import { createClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
 import { createDownstreamBuffers } from '../../envoy/runtime/downstream-buffers.ts';
-import { createEdgeValve } from '../../envoy/runtime/edge-valve.ts';
+import { createLoadShedder } from '../../envoy/runtime/load-shedder.ts';
 import { createUpstreamRequests } from '../../envoy/runtime/upstream-requests.ts';
-import { createProgramming } from '../../envoy/runtime/programming.ts';
 import { listenExtProc } from '../../extproc/server.ts';
 import { createMemoryLimits } from '../../rate-limits/memory.ts';
 import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
@@ -20,11 +19,10 @@ import { createStandingLog } from '../../telemetry/ops/standing-log.ts';
 import { createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createProcessLoad } from '../../process/load.ts';
-import { memoryLimitBytes } from '../../process/memory-limit.ts';
+import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
 import { createTurnShare } from '../../process/turn-share.ts';
-import { newRequestId } from '../../process/new-request-id.ts';
 import { hashKey, looksLikeKey } from '../../store/new-key.ts';
 import { openStore } from '../../store/open-store.ts';
 import { type FileCheck, startFileCheck } from '../../store/start-file-check.ts';
@@ -33,7 +31,7 @@ import { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
 import { openSeal } from '../../web-search/seal/open-seal.ts';
 import { openSearch } from '../../web-search/providers/open-search.ts';
 import { startPrepareWorker } from '../../process/prepare-in-worker.ts';
-import { nextOpening, openingStepMs } from '../../admission/edge-opening.ts';
+import { admitStepMs, nextAdmitRatio } from '../../admission/admit-ratio.ts';
 import { memoryShareToShed, overloadLimits, shedShare } from '../../admission/overload.ts';
 import { createShedWatch } from '../../admission/shed-watch.ts';
 import { createUploads, uploadLimits } from '../../admission/uploads.ts';
@@ -42,13 +40,13 @@ import type { Route, Snapshot } from '../../core/catalog.ts';
 import { renderClusters } from '../../envoy/config/clusters.ts';
 import { runFolder } from '../../envoy/config/run-folder.ts';
 import { databaseLocation } from '../commands/database-location.ts';
-import { createHedgeBudget } from '../../dispatch/hedge-budget.ts';
-import { createStructureRetries } from '../../dispatch/structure-retries.ts';
+import { createHedgeBudget } from '../../dispatch/hedge.ts';
+import { createStructureRetries } from '../../dispatch/retries.ts';
 import { followCatalog } from './follow-catalog.ts';
 import { createPipeline, type Pipeline } from '../../request/pipeline.ts';
 import { prepareHere } from '../../request/prepare.ts';
 import { createAffinity } from '../../routing/affinity.ts';
-import { createHealth } from '../../routing/health.ts';
+import { createHealth } from '../../routing/health/health.ts';
 import { createSystemPlacement } from '../../routing/system-placement.ts';
 import { openCatalogSource } from './catalog-source.ts';
 import type { Replica } from './replica.ts';
@@ -92,19 +90,22 @@ export async function startService(
   void store.lost.then(fatal);
   const fileCheck = location.kind === 'sqlite' ? checkFile(location.file, log) : undefined;
   const envoyAdmin = createEnvoyAdmin({ adminSocket: paths.adminSocket });
-  const clusterFile = createClusterFile({
-    ...{ admin: envoyAdmin, runFolder: paths, clock: systemClock },
+  const clusterPublisher = createClusterPublisher({
+    admin: envoyAdmin,
+    runFolder: paths,
+    clock: systemClock,
     render: renderClusters,
   });
-  await clusterFile.prepare();
+  await clusterPublisher.prepare();
   const memoryBytes = memoryLimitBytes();
   const load = createProcessLoad({ memoryLimitBytes: memoryBytes, collectFromShare: memoryShareToShed });
-  const valve = createEdgeValve({
-    ...{ admin: envoyAdmin, clock: systemClock, stepMs: openingStepMs },
-    next: (opening) => nextOpening(opening, load.current()),
+  const shedder = createLoadShedder({
+    admin: envoyAdmin,
+    clock: systemClock,
+    stepMs: admitStepMs,
+    next: (admitRatio) => nextAdmitRatio(admitRatio, load.current()),
   });
   const buffers = createDownstreamBuffers({ admin: envoyAdmin, clock: systemClock });
-  const programming = createProgramming({ clusterFile, admin: envoyAdmin });
   const countUpstream = createUpstreamRequests({ admin: envoyAdmin, clock: systemClock });
   const egress = createEgress({ socketPath: paths.egressSocket, countUpstream });
   const searching = settings.WEIR_WEB_SEARCH;
@@ -153,7 +154,8 @@ export async function startService(
       ...{ clock: systemClock, standing: measured.standing },
       ...(found === undefined ? {} : { searchPrice: settings.WEIR_WEB_SEARCH_PRICE }),
     },
-    applyClusters: (clusters) => programming.apply(found === undefined ? clusters : [...clusters, found.cluster]),
+    applyClusters: (clusters) =>
+      clusterPublisher.publish(found === undefined ? clusters : [...clusters, found.cluster]),
     onProblems: createProblemLog(log),
     onSwap: (snapshot) => {
       health.retain(routesOf(snapshot));
@@ -191,7 +193,7 @@ export async function startService(
     streams: () => extproc.open(),
     load: load.current,
     uploads: { arriving: () => uploads.arriving(), bytes: () => uploads.bytes() },
-    edgeOpening: valve.opening,
+    edgeAdmitRatio: shedder.admitRatio,
     droppedLogRecords: output.dropped,
     standings: () =>
       [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.standing(model)]),
@@ -260,14 +262,16 @@ export async function startService(
     },
   });
   replica = source.join?.({
-    ...{ programming, snapshot: catalog.snapshots.current, isServing: health.isServing },
+    envoy: clusterPublisher,
+    snapshot: catalog.snapshots.current,
+    isServing: health.isServing,
     isListed: (model) => measured.standing(model).listed,
   });
   const programmed = Promise.all([catalog.programmed, source.known]).then(() => catalog.idle());
   const first = await Promise.race([programmed.then(() => 'programmed' as const), stopped]);
   if (first === 'programmed') {
     // A process before us may have told Envoy that it was about to end, and was only started again.
-    await envoyAdmin.resume().catch(() => undefined);
+    await envoyAdmin.withdrawEnd().catch(() => undefined);
     ready = true;
     announce({ type: 'ready', opsPort: ops.port });
     log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
@@ -279,9 +283,9 @@ export async function startService(
     await Promise.all([replica?.close(), extproc.close(settings.WEIR_DRAIN_SECONDS * 1000)]);
     await source.close();
     // Envoy may be away: nobody waits for its word any more.
-    clusterFile.close();
+    clusterPublisher.close();
     await catalog.close();
-    await valve.close();
+    await shedder.close();
     shedWatch.close();
     uploads.close();
     load.close();

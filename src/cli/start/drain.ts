@@ -4,7 +4,7 @@ import type { EnvoyAdmin } from '../../envoy/runtime/admin.ts';
 const usualPatienceMs = 30_000;
 const pollMs = 50;
 
-/** Lets no new caller in and waits for the open requests to end, up to 30 s or until `now` is aborted. Never rejects. */
+/** Has Envoy accept no new callers, and waits for the open requests to end, up to 30 s or until `now` is aborted. Never rejects. */
 export async function drainEdge(
   admin: EnvoyAdmin,
   { now, report }: { readonly now: AbortSignal; readonly report: (line: string) => void },
@@ -21,14 +21,14 @@ export async function drainEdge(
     }
     if (open > 0) report(`Ending ${open} open request(s).`);
   } catch {
-    // Envoy is gone or was never up: then there is no caller to wait for.
+    // Envoy is gone or was never up, so there is no caller to wait for.
   }
 }
 
 /**
- * Has Envoy say that it is about to end, goes on serving while load balancers notice (`holdMs`), and then waits for the open
- * requests, up to `patienceMs`. Resolves to how many are left, or to `away` when there is no Envoy. Never rejects. Callers that
- * come all the same are served: the door stays open until Envoy ends, and its start is not needed should it not.
+ * Has Envoy announce its end, keeps it serving while load balancers notice (`holdMs`), and then waits for the open requests, up
+ * to `patienceMs`. Resolves to how many are left, or to `away` when there is no Envoy. Never rejects. New callers are served
+ * all the while: the listener stays open, so that Envoy need not be restarted should it not end after all.
  */
 export async function finishRequests(
   admin: EnvoyAdmin,

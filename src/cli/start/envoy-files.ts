@@ -1,14 +1,14 @@
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { availableParallelism, totalmem } from 'node:os';
+import { availableParallelism } from 'node:os';
 import { createSecureContext } from 'node:tls';
+import { isIP } from 'node:net';
 import { messageOf } from '../../core/message-of.ts';
-import { envoyArguments } from '../../envoy/config/arguments.ts';
-import { renderBootstrap } from '../../envoy/config/bootstrap.ts';
+import { envoyArguments, renderBootstrap } from '../../envoy/config/bootstrap.ts';
 import { renderClusters } from '../../envoy/config/clusters.ts';
-import { connectionsModule } from '../../envoy/config/connection-limits.ts';
-import { type EdgeCertificate, renderEdgeCertificate } from '../../envoy/config/edge-certificate.ts';
+import { type ConnectionLimits, connectionsModule } from '../../envoy/config/connection-limits.ts';
+import { type EdgeCertificate, renderEdgeCertificate } from '../../envoy/config/edge-listener.ts';
 import { runFolder, type RunFolder } from '../../envoy/config/run-folder.ts';
-import type { EdgeSettings } from './edge-settings.ts';
+import { machineMemoryBytes } from '../../process/machine.ts';
 import { StartRefusal } from './refusal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -26,16 +26,16 @@ export interface EnvoyFilesOptions {
   readonly port: number;
   readonly edge: EdgeSettings;
   /** Where probes and Prometheus reach Envoy, if anywhere. */
-  readonly opsPort?: number;
+  readonly opsPort?: number | undefined;
   /** Where another Envoy reaches the service, if any does. */
-  readonly extProcPort?: number;
-  /** What Envoy's heap may take; default: a quarter of the machine, because the service and the demo engine live on it, too. */
-  readonly heapBytes?: number;
+  readonly extProcPort?: number | undefined;
+  /** Limit of Envoy's heap; default: a quarter of the machine, because the service and the demo engine run there, too. */
+  readonly heapBytes?: number | undefined;
   /** WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE. */
   readonly env: Environment;
 }
 
-/** Writes what Envoy reads at its start, and says how to call it. Throws StartRefusal on a bad setting. */
+/** Writes the files that Envoy reads at its start, and returns its arguments. Throws StartRefusal on a bad setting. */
 export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
   const { run, port, edge, opsPort, extProcPort, heapBytes = quarterOfMachine(), env } = options;
   const address = edge.host;
@@ -43,11 +43,11 @@ export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
   const tls = readTls(env);
   const bootstrap = renderBootstrap({
     runFolder: run,
-    edge: { address, port, ...(tls === undefined ? {} : { tls }) },
-    ...(opsPort === undefined ? {} : { ops: { address, port: opsPort } }),
-    ...(extProcPort === undefined ? {} : { extProc: { address, port: extProcPort } }),
+    edge: { address, port, tls },
+    ops: opsPort === undefined ? undefined : { address, port: opsPort },
+    extProc: extProcPort === undefined ? undefined : { address, port: extProcPort },
     trustedHops: edge.trustedHops,
-    ...(edge.connections === undefined ? {} : { connections: edge.connections }),
+    connections: edge.connections,
     maxConnections: edge.maxConnections,
     heapBytes,
   });
@@ -56,9 +56,9 @@ export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
   if (tls !== undefined)
     writeFileSync(files.edgeCertificateFile, JSON.stringify(renderEdgeCertificate(tls)), { mode: 0o600 });
   copyFileSync(connectionsModule, files.connectionsModule);
-  // Envoy wants the file to be there; the service replaces it as soon as it has read the catalog.
+  // Envoy does not start without this file; the service replaces it as soon as it has read the catalog.
   writeFileSync(files.clustersFile, JSON.stringify(renderClusters([], 'none')), { mode: 0o600 });
-  // The service does most of the work of a request, on one core per process: half of the cores are enough for Envoy.
+  // The service does most of a request's work, on one core: half of the cores are enough for Envoy.
   const concurrency = Math.max(1, Math.floor(availableParallelism() / 2));
   return {
     files,
@@ -68,13 +68,7 @@ export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
 }
 
 function quarterOfMachine(): number {
-  return Math.round(Math.min(4 * gibibyte, Math.max(gibibyte / 2, memoryBytes() / 4)));
-}
-
-/** What a container may use counts, not what the machine has. */
-function memoryBytes(): number {
-  const constrained = process.constrainedMemory();
-  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
+  return Math.round(Math.min(4 * gibibyte, Math.max(gibibyte / 2, machineMemoryBytes() / 4)));
 }
 
 function readTls(env: Environment): EdgeCertificate | undefined {
@@ -86,7 +80,7 @@ function readTls(env: Environment): EdgeCertificate | undefined {
   try {
     createSecureContext({ cert, key });
   } catch (error) {
-    // Envoy would start, and close every connection without a word.
+    // Envoy would start, and close every connection without telling why.
     const reason = messageOf(error);
     throw new StartRefusal(
       `WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE: ${certificateFile} and ${keyFile} are no pair: ${reason}.`,
@@ -103,4 +97,87 @@ function readPem(name: string, file: string): Buffer {
   } catch (error) {
     throw new StartRefusal(`${name}: ${file} cannot be read.`, { cause: error });
   }
+}
+
+/** The edge's settings from the environment, for `weir start` and `weir envoy bootstrap` alike. */
+export interface EdgeSettings {
+  /** The address that the edge listens on. */
+  readonly host: string;
+  readonly trustedHops: number;
+  /** Of all callers together. */
+  readonly maxConnections: number;
+  /** Of one caller; undefined where there is no such limit. */
+  readonly connections: ConnectionLimits | undefined;
+}
+
+/** More would not fit into the memory that Envoy usually gets. */
+const mostConnections = 20_000;
+
+/** Envoy's other descriptors: threads, listeners and logs, health checks, and Prometheus. */
+const descriptorsBesides = 256;
+
+/** One connection of a caller, one of the service to the egress listener for its request, and one to the engine. */
+const descriptorsPerConnection = 3;
+
+/** A load test, or a team behind one address, has some thousand streams; eight such addresses would use up all connections. */
+const connectionsPerAddress = 2_500;
+
+/**
+ * Reads the settings of the edge. Throws StartRefusal on a bad one.
+ * Behind trusted proxies there are no limits for one caller: every peer is a proxy, which keeps connections for many callers.
+ */
+export function readEdgeSettings(
+  env: Environment,
+  options: { readonly defaultHost: string; readonly openFiles: number | undefined },
+): EdgeSettings {
+  const trustedHops = readCount(env, 'WEIR_TRUSTED_HOPS', 99) ?? 0;
+  const perAddress = readCount(env, 'WEIR_CONNECTIONS_PER_ADDRESS', 1_000_000);
+  const unauthenticatedIdleSeconds = readCount(env, 'WEIR_UNAUTHENTICATED_IDLE_SECONDS', 620) ?? 15;
+  const maxConnections = connectionsWithin(options.openFiles);
+  return {
+    host: readHost(env, 'WEIR_EDGE_HOST') ?? options.defaultHost,
+    trustedHops,
+    maxConnections,
+    connections:
+      trustedHops > 0
+        ? undefined
+        : {
+            // Two addresses must not use up all connections.
+            perAddress: perAddress ?? Math.min(connectionsPerAddress, Math.ceil(maxConnections / 3)),
+            unauthenticatedIdleSeconds,
+          },
+  };
+}
+
+/** Connections for which Envoy has descriptors when each of them has a request. */
+function connectionsWithin(openFiles: number | undefined): number {
+  if (openFiles === undefined) return mostConnections;
+  const fitting = Math.floor((openFiles - descriptorsBesides) / descriptorsPerConnection);
+  if (fitting >= 1) return Math.min(mostConnections, fitting);
+  throw new StartRefusal(
+    `Envoy may have only ${openFiles} files open, which is too few for connections; raise \`ulimit -Hn\` above ${descriptorsBesides + 1_000}.`,
+  );
+}
+
+function readHost(env: Environment, name: string): string | undefined {
+  const text = env[name] ?? '';
+  if (text === '') return undefined;
+  if (isIP(text) === 0)
+    throw new StartRefusal(`${name}: expected an IP address, such as 127.0.0.1, 0.0.0.0 or ::, got "${text}".`);
+  return text;
+}
+
+function readCount(env: Environment, name: string, most: number): number | undefined {
+  const text = env[name] ?? '';
+  if (text === '') return undefined;
+  const count = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(count <= most)) throw new StartRefusal(`${name}: expected a whole number from 0 to ${most}, got "${text}".`);
+  return count;
+}
+
+/** How programs on this machine reach an edge that listens on the address. */
+export function localAddressOf(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (isIP(host) === 4) return host;
+  return host === '::' ? '[::1]' : `[${host}]`;
 }

@@ -1,137 +1,124 @@
-import { join } from 'node:path';
 import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RunFolder } from '../../envoy/config/run-folder.ts';
 import type { EnvoyAdmin } from '../../envoy/runtime/admin.ts';
+import { type Command, startChild } from '../../process/child.ts';
 import { pause, systemClock } from '../../process/clock.ts';
 import { type Launched, supervise, type Supervised } from '../../process/supervise.ts';
-import type { Command } from '../../process/tied-command.ts';
-import type { RunFolder } from '../../envoy/config/run-folder.ts';
-import { copyDemoManifests, launchDemoEngine } from './demo-engine.ts';
-import { type CatalogPlace, launchService, type ServicePorts } from './launch-service.ts';
+import type { CatalogPlace } from './catalog-place.ts';
+import { copyDemoManifests, launchDemoEngine } from './demo.ts';
+import { launchService, type ServicePorts } from './launch-service.ts';
 import type { OwnFolders } from './own-folders.ts';
 import { StartRefusal } from './refusal.ts';
-import { startChild } from '../../process/child.ts';
-
-const pollMs = 30;
-
-/** Starts Envoy. `isUp` resolves when it is live: its listeners accept. */
-function launchEnvoy(
-  command: Command,
-  options: {
-    readonly logPath: string;
-    readonly admin: EnvoyAdmin;
-    /** Sockets that Envoy binds; what a killed one left of them is removed first. */
-    readonly sockets: readonly string[];
-    readonly over: AbortSignal;
-  },
-): Launched {
-  for (const socket of options.sockets) rmSync(socket, { force: true });
-  const child = startChild({ ...command, logPath: options.logPath });
-  const watch = async (): Promise<void> => {
-    while (!options.over.aborted && !(await options.admin.isReady())) await pause(pollMs, options.over);
-  };
-  return { child, isUp: watch(), isAnswering: options.admin.isAnswering };
-}
 
 /** What every part of the gateway is started with. */
-export interface Surroundings {
+export interface StartContext {
   readonly data: string;
   readonly folders: OwnFolders;
   readonly report: (line: string) => void;
-  /** Aborted when the operator wants it to end. */
+  /** Aborted when the operator wants the gateway to end. */
   readonly stop: AbortSignal;
   /** How long the service and Envoy may leave questions without an answer; 0: for ever. */
   readonly silenceMs: number;
 }
 
-const patienceMs = 120_000;
+/** Takes a part over as soon as it is started, to stop it at the end. */
+type Own = (supervised: Supervised) => void;
+
+/** The programs of the gateway: the name at the beginning of a message, the name in the record of processes, and the log. */
+const parts = {
+  demoEngine: { name: 'The demo engine', recordedAs: 'the demo engine', log: 'demo-engine.log' },
+  envoy: { name: 'Envoy', recordedAs: 'Envoy', log: 'envoy.log' },
+  service: { name: 'The service', recordedAs: 'the service', log: 'service.log' },
+} as const;
 
 /** Starts the demo engine and resolves to the folder of its manifests. */
-export async function startDemoEngine(
-  { data, folders, report, stop, silenceMs }: Surroundings,
-  own: (supervised: Supervised) => void,
-): Promise<string> {
+export async function startDemoEngine(context: StartContext, own: Own): Promise<string> {
   let port = 0;
-  const engine = supervise({
-    name: 'The demo engine',
-    // A later life listens where the manifests say.
-    launch: () =>
+  await startPart(context, parts.demoEngine, {
+    own,
+    // A restarted engine listens where the manifests say.
+    launch: (logPath) =>
       launchDemoEngine({
         port,
-        logPath: join(folders.logs, 'demo-engine.log'),
-        onPort: (taken) => {
-          port = taken;
+        logPath,
+        onPort: (bound) => {
+          port = bound;
         },
       }),
-    onPid: (pid) => folders.record.note('the demo engine', pid),
-    report,
-    silenceMs,
-    clock: systemClock,
   });
-  own(engine);
-  await waitUntilUp(engine, stop);
-  const manifests = join(data, 'manifests-demo');
+  const manifests = join(context.data, 'manifests-demo');
   copyDemoManifests(manifests, port);
   return manifests;
 }
 
+const pollMs = 30;
+
 /** Starts Envoy. Resolves when it accepts connections. */
 export async function startEnvoy(
-  { folders, report, stop, silenceMs }: Surroundings,
+  context: StartContext,
   envoy: { readonly command: Command; readonly files: RunFolder; readonly admin: EnvoyAdmin },
-  own: (supervised: Supervised) => void,
+  own: Own,
 ): Promise<void> {
   const { command, files, admin } = envoy;
-  const supervised = supervise({
-    name: 'Envoy',
-    launch: (over) =>
-      launchEnvoy(command, {
-        logPath: join(folders.logs, 'envoy.log'),
-        admin,
-        sockets: [files.adminSocket, files.egressSocket],
-        over,
-      }),
-    onPid: (pid) => folders.record.note('Envoy', pid),
-    report,
-    silenceMs,
-    clock: systemClock,
+  await startPart(context, parts.envoy, {
+    own,
+    launch: (logPath, over) => {
+      // Sockets that a killed Envoy left would stop the next one from listening.
+      for (const socket of [files.adminSocket, files.egressSocket]) rmSync(socket, { force: true });
+      const child = startChild({ ...command, logPath });
+      const untilReady = async (): Promise<void> => {
+        while (!over.aborted && !(await admin.isReady())) await pause(pollMs, over);
+      };
+      return { child, isUp: untilReady(), isAnswering: admin.isAnswering };
+    },
   });
-  own(supervised);
-  await waitUntilUp(supervised, stop);
 }
 
 /** Starts the service on a catalog. Resolves, when it serves, to the ports it has. */
-export async function startService(
-  { data, folders, report, stop, silenceMs }: Surroundings,
-  catalog: CatalogPlace,
-  own: (supervised: Supervised) => void,
-): Promise<ServicePorts> {
+export async function startService(context: StartContext, catalog: CatalogPlace, own: Own): Promise<ServicePorts> {
+  const { data, folders, report } = context;
   let ports: ServicePorts = { ops: 9090, admin: 9091 };
-  const supervised = supervise({
-    name: 'The service',
-    launch: () =>
+  await startPart(context, parts.service, {
+    own,
+    launch: (logPath) =>
       launchService({
         data,
         run: folders.run,
         catalog,
-        // A later life keeps the ports that were printed.
+        // A restarted service keeps the ports that were printed.
         ports,
-        logPath: join(folders.logs, 'service.log'),
+        logPath,
         report,
-        onPorts: (taken) => {
-          ports = taken;
+        onPorts: (bound) => {
+          ports = bound;
         },
       }),
-    onPid: (pid) => folders.record.note('the service', pid),
+  });
+  return ports;
+}
+
+/** Supervises one part from its first start on. Resolves when it is up, or when the operator wants the gateway to end. */
+async function startPart(
+  { folders, report, stop, silenceMs }: StartContext,
+  part: (typeof parts)[keyof typeof parts],
+  { own, launch }: { readonly own: Own; readonly launch: (logPath: string, over: AbortSignal) => Launched },
+): Promise<void> {
+  const supervised = supervise({
+    name: part.name,
+    launch: (over) => launch(join(folders.logs, part.log), over),
+    onPid: (pid) => folders.record.note(part.recordedAs, pid),
     report,
     silenceMs,
     clock: systemClock,
   });
   own(supervised);
   await waitUntilUp(supervised, stop);
-  return ports;
 }
 
-/** Throws StartRefusal when it never came up, and returns early when the operator wants it to end. */
+const patienceMs = 120_000;
+
+/** Throws StartRefusal when the part never came up, and returns early when the operator wants the gateway to end. */
 async function waitUntilUp({ up }: Supervised, stop: AbortSignal): Promise<void> {
   const startedAt = systemClock.elapsed();
   const over = new AbortController();

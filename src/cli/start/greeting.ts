@@ -1,13 +1,17 @@
-import type { CatalogPlace } from './launch-service.ts';
+import { Agent, fetch } from 'undici';
+import * as z from 'zod';
+import type { CatalogPlace } from './catalog-place.ts';
+import { pause, systemClock } from '../../process/clock.ts';
+import { messageOf } from '../../core/message-of.ts';
+import { StartRefusal } from './refusal.ts';
 
-/** What is shown when everything is up. */
+/** The facts that are printed when everything is up. */
 export interface Greeting {
   /** With `/v1`. */
   readonly baseUrl: string;
   readonly opsUrl: string;
-  readonly key?: string;
+  readonly key: string | undefined;
   readonly models: readonly string[];
-  /** Where the catalog comes from: a folder, or a cluster's namespace. */
   readonly catalog: CatalogPlace;
   readonly logs: string;
   /** `--data DIR` as other commands need it; empty for the default. */
@@ -57,4 +61,46 @@ function curlLine({
   const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello!' }], stream: true });
   const isLocalTls = baseUrl.startsWith('https:') ? ' -k' : '';
   return `curl -sN${isLocalTls} ${baseUrl}/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'`;
+}
+
+const list = z.object({ data: z.array(z.object({ id: z.string() })) });
+
+const patienceMs = 10_000;
+const pollMs = 250;
+
+/**
+ * Asks for the catalog through Envoy, like a caller, until the gateway answers and, when models are expected, lists one: a
+ * backend may first have to pass its health check. Resolves to the ids, or to none when no model was listed in time.
+ * Throws StartRefusal when the gateway does not answer at all.
+ */
+export async function listedModels(
+  baseUrl: string,
+  options: { readonly expectSome: boolean; readonly signal: AbortSignal },
+): Promise<readonly string[]> {
+  // This is our own edge, whose certificate is for its public name and not for 127.0.0.1.
+  const agent = new Agent({ connect: { rejectUnauthorized: false } });
+  const deadline = systemClock.elapsed() + patienceMs;
+  let trouble = 'it did not answer';
+  try {
+    for (;;) {
+      let ids: readonly string[] | undefined;
+      try {
+        const response = await fetch(`${baseUrl}/models`, { dispatcher: agent, signal: options.signal });
+        const body = await response.text();
+        if (response.status === 200) ids = list.parse(JSON.parse(body)).data.map(({ id }) => id);
+        else trouble = `it answered with status ${response.status}`;
+      } catch (error) {
+        trouble = messageOf(error);
+      }
+      if (ids !== undefined && (ids.length > 0 || !options.expectSome)) return ids;
+      if (options.signal.aborted) return [];
+      if (systemClock.elapsed() > deadline) {
+        if (ids !== undefined) return ids;
+        throw new StartRefusal(`${baseUrl}/models: ${trouble}. The logs say more.`);
+      }
+      await pause(pollMs, options.signal);
+    }
+  } finally {
+    await agent.destroy();
+  }
 }

@@ -8,7 +8,7 @@ import { messageOf } from '../../core/message-of.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** A namespace to take the catalog from. */
-export interface KubernetesPlace {
+interface KubernetesPlace {
   readonly namespace: string;
   /** Whether it has Models now. */
   readonly hasModels: boolean;
@@ -18,8 +18,8 @@ const list = z.object({ items: z.array(z.unknown()) });
 
 /**
  * Finds the cluster and looks for its Models. Without a namespace it is that of the current context, else `default`.
- * Throws StartRefusal when there is no cluster or it has none of our kinds; one that is away is no hindrance when its
- * last catalog is on disk.
+ * Throws StartRefusal when there is no cluster or the cluster does not know our kinds. A cluster that is away is no hindrance
+ * when its last catalog is on disk.
  */
 export async function findKubernetes(
   namespaceGiven: string | undefined,

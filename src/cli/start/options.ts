@@ -5,14 +5,14 @@ import { databaseLocation } from '../commands/database-location.ts';
 import { messageOf } from '../../core/message-of.ts';
 import { StartRefusal } from './refusal.ts';
 
-/** Where the catalog comes from. */
-export type CatalogSource =
+/** Where the catalog comes from, by the command line. */
+export type StartSource =
   | { readonly kind: 'demo' }
   | { readonly kind: 'manifests'; readonly folder: string }
   /** A namespace of the cluster that KUBECONFIG names; without one, that of the current context. */
-  | { readonly kind: 'kubernetes'; readonly namespace?: string }
-  | { readonly kind: 'upstream'; readonly url: URL; readonly key?: string; readonly price: UpstreamPrice }
-  /** Nothing yet: the operator puts manifests into the folder while it runs. */
+  | { readonly kind: 'kubernetes'; readonly namespace: string | undefined }
+  | { readonly kind: 'upstream'; readonly url: URL; readonly key: string | undefined; readonly price: UpstreamPrice }
+  /** An empty folder: the operator puts manifests into it while the gateway runs. */
   | { readonly kind: 'empty' };
 
 /** USD per token, decimals as the manifest has them. */
@@ -31,7 +31,7 @@ export interface StartOptions {
   readonly demo: boolean;
   /** ` --data DIR` the way other commands need it; empty for the default, and where the environment names the database. */
   readonly dataFlag: string;
-  readonly source: CatalogSource;
+  readonly source: StartSource;
   /** How long the service and Envoy may leave questions without an answer before they are ended; 0: for ever. */
   readonly silenceMs: number;
 }
@@ -82,7 +82,7 @@ export function readStartOptions(
   if (!/^\d+$/.test(values.port) || port > 65_535) {
     throw new StartRefusal(`--port: expected a number from 0 to 65535, got "${values.port}".`);
   }
-  // npm runs scripts in the package's folder; a path is meant from where it was typed.
+  // npm runs scripts in the package's folder, but a path is relative to where it was typed.
   const typedIn = env['npm_lifecycle_event'] === 'start' ? (env['INIT_CWD'] ?? '.') : '.';
   const isDefault = !argv.some((argument) => argument.startsWith('--data'));
   const data = isDefault ? resolve(values.data) : resolve(typedIn, values.data);
@@ -116,7 +116,7 @@ function readWatchdogSeconds(text: string): number {
 function readSource(
   values: ReturnType<typeof parse>,
   { env, typedIn }: { readonly env: Readonly<Record<string, string | undefined>>; readonly typedIn: string },
-): CatalogSource {
+): StartSource {
   const { manifests, upstream, kubernetes, namespace } = values;
   const given = Object.entries({ manifests, upstream, kubernetes: kubernetes ? '' : undefined }).flatMap(
     ([name, value]) => (value === undefined ? [] : [`--${name}`]),
@@ -131,7 +131,7 @@ function readSource(
   if (upstream === undefined && (values.price !== undefined || values['upstream-key'] !== undefined)) {
     throw new StartRefusal(`--${values.price === undefined ? 'upstream-key' : 'price'} goes with --upstream URL only.`);
   }
-  if (kubernetes) return { kind: 'kubernetes', ...(namespace === undefined ? {} : { namespace }) };
+  if (kubernetes) return { kind: 'kubernetes', namespace };
   if (manifests !== undefined) return { kind: 'manifests', folder: resolve(typedIn, manifests) };
   if (upstream === undefined) return values['no-demo'] ? { kind: 'empty' } : { kind: 'demo' };
   const key = values['upstream-key'] ?? env['WEIR_UPSTREAM_KEY'];
@@ -139,7 +139,7 @@ function readSource(
     kind: 'upstream',
     url: readUrl(upstream),
     price: readPrice(values.price ?? '0,0'),
-    ...(key === undefined || key === '' ? {} : { key: checkKey(key) }),
+    key: key === undefined || key === '' ? undefined : checkKey(key),
   };
 }
 
@@ -173,7 +173,7 @@ function readPrice(text: string): UpstreamPrice {
   return { prompt, completion };
 }
 
-/** What a header can carry. The message must not hold the key. */
+/** Throws StartRefusal when a header cannot carry the key. The message must not hold the key. */
 function checkKey(key: string): string {
   if (/^[\x21-\x7e]{1,8192}$/.test(key)) return key;
   throw new StartRefusal('--upstream-key: expected 1 to 8192 visible characters without spaces.');

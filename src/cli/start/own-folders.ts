@@ -1,8 +1,14 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { tryLock, type Lock } from '../../process/lock.ts';
-import { endLeftOvers, keepProcessRecord, notedPid, type ProcessRecord } from '../../process/process-record.ts';
-import { makeRunFolder, removeSockets } from '../../process/run-folder.ts';
+import { type Lock, tryLock } from '../../process/lock.ts';
+import {
+  endLeftOvers,
+  keepProcessRecord,
+  makeRunFolder,
+  notedPid,
+  type ProcessRecord,
+  removeSockets,
+} from '../../process/run-folder.ts';
 import { messageOf } from '../../core/message-of.ts';
 import { StartRefusal } from './refusal.ts';
 
@@ -18,8 +24,8 @@ const supervisor = 'weir start';
 const leftOverGraceMs = 5_000;
 
 /**
- * Takes the data folder for this process and makes it ready: what a killed start left running is ended, its sockets
- * are removed. Throws StartRefusal when another start has it, or when it cannot be made.
+ * Takes the data folder for this process and makes it ready: ends what a killed start left running, and removes its sockets.
+ * Throws StartRefusal when another start has the folder, or when it cannot be made.
  */
 export async function takeFolders(data: string, report: (line: string) => void): Promise<OwnFolders> {
   const { lock, run, logs } = make(data);

@@ -1,21 +1,18 @@
+import { tieToThisProcess } from '../../process/child.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createEnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { findEnvoy } from '../../process/find-envoy.ts';
 import { keepLogsSmall } from '../../process/log-file.ts';
-import { openFilesLimit } from '../../process/open-files-limit.ts';
+import { openFilesLimit } from '../../process/machine.ts';
 import { claimPort, type PortClaim } from '../../process/ports.ts';
 import { listenForStop, type StopSignals } from '../../process/stop-signals.ts';
-import { tieToThisProcess } from '../../process/tied-command.ts';
 import { messageOf } from '../../core/message-of.ts';
-import { listModels, prepareCatalog } from './catalog-folder.ts';
-import { prepareDemoAccount } from './demo-account.ts';
+import { findCatalog } from './catalog-place.ts';
+import { prepareDemoAccount } from './demo.ts';
 import { drainEdge } from './drain.ts';
-import { localAddressOf, readEdgeSettings } from './edge-settings.ts';
-import { writeEnvoyFiles } from './envoy-files.ts';
-import { startDemoEngine, startEnvoy, startService, type Surroundings } from './gateway.ts';
-import { greetingLines } from './greeting.ts';
-import type { CatalogPlace } from './launch-service.ts';
-import { listedModels } from './listed-models.ts';
+import { localAddressOf, readEdgeSettings, writeEnvoyFiles } from './envoy-files.ts';
+import { startDemoEngine, startEnvoy, startService, type StartContext } from './gateway.ts';
+import { greetingLines, listedModels } from './greeting.ts';
 import { readStartOptions, startHelp, type StartOptions } from './options.ts';
 import { takeFolders } from './own-folders.ts';
 import { StartRefusal } from './refusal.ts';
@@ -24,17 +21,17 @@ const envoyGraceMs = 5_000;
 const serviceGraceMs = 10_000;
 const hurriedGraceMs = 2_000;
 
-/** Progress and trouble go to standard error, so that standard output is what the operator wants to keep. */
+/** Progress and trouble go to standard error, so that standard output holds only what the operator wants to keep. */
 function report(line: string): void {
   console.error(`weir: ${line}`);
 }
 
 /**
- * `weir start`: everything on this machine with one command (docs/reference/architecture.md §7). Resolves to the exit code when the operator
- * has ended it, or when it could not start; by then every process it started is gone.
+ * `weir start`: everything on this machine with one command (docs/reference/architecture.md §7). Resolves to the exit code when
+ * the operator has ended it, or when it could not start; by then every process that it started is gone.
  */
 export async function run(argv: readonly string[]): Promise<number> {
-  // A terminal that was closed must not keep us from ending what we started.
+  // A terminal that was closed must not prevent the end of the programs that were started.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const signals = listenForStop(process.env);
   let misunderstood = true;
@@ -53,7 +50,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
-/** Brings everything up, says so, and takes everything down again, last first. */
+/** Starts everything, prints how to use it, waits for the operator's signal, and ends everything in the reverse order. */
 async function runUntilStopped(options: StartOptions, signals: StopSignals): Promise<void> {
   const { data, source, silenceMs } = options;
   const { drain: stop, now } = signals;
@@ -66,9 +63,9 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   stack.defer(keepLogsSmall(folders.logs, systemClock));
   const port = await takePort(options.port, edge.host);
   stack.defer(port.release);
-  const around: Surroundings = { data, folders, report, stop, silenceMs };
+  const context: StartContext = { data, folders, report, stop, silenceMs };
 
-  let place = await findPlace(source, { data, report, signal: stop });
+  const found = source.kind === 'demo' ? undefined : await findCatalog(source, { data, report, signal: stop });
   const binary = await findEnvoy({ env: process.env, report, signal: stop });
   const envoy = writeEnvoyFiles({ run: folders.run, port: port.port, edge, env: process.env });
   const admin = createEnvoyAdmin(envoy.files);
@@ -80,15 +77,18 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   if (stop.aborted) return;
 
   report('Starting Envoy and the service …');
-  if (place === undefined) {
-    const folder = await startDemoEngine(around, (engine) => stack.defer(() => engine.stop(hurriedGraceMs)));
-    place = { catalog: { kind: 'folder', folder }, hasModels: true };
-  }
-  const { catalog, hasModels: expectSome } = place;
+  const { catalog, hasModels: expectSome } = found ?? {
+    // The demo engine's manifests name its port, which is known only once it runs.
+    catalog: {
+      kind: 'folder',
+      folder: await startDemoEngine(context, (engine) => stack.defer(() => engine.stop(hurriedGraceMs))),
+    },
+    hasModels: true,
+  };
   if (stop.aborted) return;
   const [ports] = await Promise.all([
-    startService(around, catalog, (service) => stack.defer(() => service.stop(hurry(serviceGraceMs)))),
-    startEnvoy(around, { command, files: envoy.files, admin }, (started) =>
+    startService(context, catalog, (service) => stack.defer(() => service.stop(hurry(serviceGraceMs)))),
+    startEnvoy(context, { command, files: envoy.files, admin }, (started) =>
       stack.defer(() => started.stop(hurry(envoyGraceMs))),
     ),
   ]);
@@ -100,43 +100,11 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   if (stop.aborted) return;
   if (expectSome && models.length === 0) report('No model is listed yet: no backend answers. See the logs.');
   const opsUrl = `http://127.0.0.1:${ports.ops}/metrics`;
-  const dataFlag = options.dataFlag;
-  console.log(
-    greetingLines({
-      baseUrl,
-      opsUrl,
-      models,
-      catalog,
-      logs: folders.logs,
-      dataFlag,
-      ...(key === undefined ? {} : { key }),
-    }).join('\n'),
-  );
+  const { dataFlag } = options;
+  console.log(greetingLines({ baseUrl, opsUrl, key, models, catalog, logs: folders.logs, dataFlag }).join('\n'));
 
   await untilAborted(stop);
   report('Ending …');
-}
-
-interface Place {
-  readonly catalog: CatalogPlace;
-  /** Whether some of it ought to be listed soon. */
-  readonly hasModels: boolean;
-}
-
-/** Where the catalog is; undefined for the demo engine's, whose port is not known yet. */
-async function findPlace(
-  source: StartOptions['source'],
-  options: Parameters<typeof prepareCatalog>[1],
-): Promise<Place | undefined> {
-  if (source.kind === 'demo') return undefined;
-  if (source.kind === 'kubernetes') {
-    const { findKubernetes } = await import('./kubernetes-place.ts');
-    const { namespace, hasModels } = await findKubernetes(source.namespace, options);
-    return { catalog: { kind: 'kubernetes', namespace }, hasModels };
-  }
-  const folder = await prepareCatalog(source, options);
-  const hasModels = source.kind !== 'empty' && (await listModels(folder)).length > 0;
-  return { catalog: { kind: 'folder', folder }, hasModels };
 }
 
 async function takePort(wanted: number, host: string): Promise<PortClaim> {
@@ -145,7 +113,7 @@ async function takePort(wanted: number, host: string): Promise<PortClaim> {
     throw new StartRefusal(`WEIR_EDGE_HOST: this machine has no address ${host} to listen on.`);
   if (claim === 'forbidden')
     throw new StartRefusal(`Port ${wanted} may not be used by this user; choose one above 1023 with --port.`);
-  if (claim !== 'taken') return claim;
+  if (claim !== 'in-use') return claim;
   throw new StartRefusal(
     `Port ${wanted} is taken by another program. End that one, or choose another port: --port N (--port 0 takes a free one).`,
   );

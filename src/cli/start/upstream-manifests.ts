@@ -2,18 +2,17 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { catalogIdOf } from './model-id.ts';
 import type { UpstreamPrice } from './options.ts';
-import { contextLengthOf, type UpstreamEntry } from './upstream-list.ts';
-import type { Upstream } from './upstream-probe.ts';
+import { contextLengthOf, type Upstream, type UpstreamEntry } from './upstream.ts';
 
 const apiVersion = 'weir.dev/v1alpha1';
-const name = 'upstream';
+/** Of the Backend and of the Secret. */
+const upstreamName = 'upstream';
 const note = '# Written by `weir start --upstream` at each start. To keep changes, copy it and use --manifests.\n';
 
 export interface UpstreamCatalog {
   readonly folder: string;
-  readonly key?: string;
+  readonly key: string | undefined;
   readonly price: UpstreamPrice;
   /** Milliseconds since the Unix epoch. */
   readonly now: number;
@@ -36,7 +35,7 @@ export async function writeUpstreamManifests(upstream: Upstream, catalog: Upstre
 }
 
 function secretObject(token: string): unknown {
-  return { apiVersion: 'v1', kind: 'Secret', metadata: { name }, stringData: { token } };
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { name: upstreamName }, stringData: { token } };
 }
 
 async function backendObject({ engine, base }: Upstream, hasKey: boolean): Promise<unknown> {
@@ -46,12 +45,12 @@ async function backendObject({ engine, base }: Upstream, hasKey: boolean): Promi
   return {
     apiVersion,
     kind: 'Backend',
-    metadata: { name },
+    metadata: { name: upstreamName },
     spec: {
       engine,
       endpoint: { host: await reachableHost(base.hostname, port), port, path },
       tls: { mode: isTls ? 'System' : 'Disabled' },
-      ...(hasKey ? { credentials: { secretRef: { name, key: 'token' } } } : {}),
+      ...(hasKey ? { credentials: { secretRef: { name: upstreamName, key: 'token' } } } : {}),
     },
   };
 }
@@ -75,28 +74,28 @@ function modelObjects(entries: readonly UpstreamEntry[], { price, now }: Upstrea
         contextLength: contextLengthOf(entry),
         inputModalities: hasImages ? ['text', 'image'] : ['text'],
         pricing: { prompt: price.prompt, completion: price.completion },
-        routes: [{ backend: name, upstreamModel: entry.id }],
+        routes: [{ backend: upstreamName, upstreamModel: entry.id }],
       },
     };
   });
 }
 
-/** An engine may answer 0, or a date to come. */
+/** An engine may answer 0, or a date in the future. */
 function addedAt({ created }: UpstreamEntry, now: number): number {
   const stated = (created ?? 0) * 1000;
   return stated > Date.UTC(2020) && stated <= now ? stated : now;
 }
 
-/** A name for the object that Kubernetes allows (RFC 1123) and no earlier one has; it is added to `taken`. */
-function objectName(id: string, taken: Set<string>): string {
+/** A name for the object that Kubernetes allows (RFC 1123) and no earlier object has. The name is added to `used`. */
+function objectName(id: string, used: Set<string>): string {
   const wanted = id.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '');
   const free =
-    [wanted, ...Array.from(taken, (_, index) => `${wanted}-${index + 2}`)].find((name) => !taken.has(name)) ?? wanted;
-  taken.add(free);
+    [wanted, ...Array.from(used, (_, index) => `${wanted}-${index + 2}`)].find((name) => !used.has(name)) ?? wanted;
+  used.add(free);
   return free;
 }
 
-/** `localhost` may mean 127.0.0.1 or ::1, and Envoy would choose by itself: write down the one that answers. */
+/** `localhost` may mean 127.0.0.1 or ::1, and Envoy would choose by itself: the manifest gets the one that answers. */
 async function reachableHost(host: string, port: number): Promise<string> {
   if (host !== 'localhost') return host.replace(/^\[(.*)\]$/, '$1');
   return (await accepts('127.0.0.1', port)) ? '127.0.0.1' : '::1';
@@ -111,4 +110,43 @@ function accepts(host: string, port: number): Promise<boolean> {
     });
     socket.once('error', () => resolve(false));
   });
+}
+
+const longestPart = 60;
+
+/**
+ * A catalog id, lowercase `<org>/<model>`, for what an engine calls a model; `local/…` when the name has no owner.
+ * A path becomes its base name. An id that another model has gets a number.
+ */
+export function catalogIdOf(upstreamModel: string, used: ReadonlySet<string>): string {
+  const [org, model] = split(upstreamModel);
+  const wanted = `${clean(org) || 'local'}/${clean(model) || 'model'}`;
+  if (!used.has(wanted)) return wanted;
+  for (let number = 2; ; number += 1) {
+    if (!used.has(`${wanted}-${number}`)) return `${wanted}-${number}`;
+  }
+}
+
+function split(name: string): readonly [org: string, model: string] {
+  const isFile = /^([./~\\]|[A-Za-z]:\\)/.test(name) || /\.(gguf|ggml|bin|safetensors)$/i.test(name);
+  if (isFile) return ['local', baseName(name)];
+  // Fireworks: accounts/<org>/models/<model>. Hugging Face addresses, as Ollama has them: hf.co/<org>/<model>.
+  const short = name.replace(/^accounts\/([^/]+)\/models\//, '$1/').replace(/^(hf\.co|huggingface\.co)\//, '');
+  const slash = short.indexOf('/');
+  return slash < 1 ? ['local', short] : [short.slice(0, slash), short.slice(slash + 1)];
+}
+
+function baseName(path: string): string {
+  const last = path.split(/[/\\]/).findLast((part) => part !== '') ?? path;
+  return last.replace(/\.(gguf|ggml|bin|safetensors)$/i, '');
+}
+
+/** Leaves what the catalog's pattern allows. A tag after a colon must not read as a variant, so it becomes part of the name. */
+function clean(part: string): string {
+  return part
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9._-]+/g, '-')
+    .replace(/^[^a-z0-9]+/, '')
+    .slice(0, longestPart)
+    .replace(/[^a-z0-9]+$/, '');
 }

@@ -1,15 +1,15 @@
 import { extension } from './typed.ts';
 import type { JsonObject } from './typed.ts';
 
-/** Request header with a digest of what begins the prompt (`UpstreamCall.affinity`). It is removed before the call leaves. */
+/** Request header with a digest of the prompt's beginning (`UpstreamCall.affinity`). Envoy removes it before the call leaves. */
 export const affinityHeader = 'x-weir-affinity';
 
-/** Where the digest waits inside Envoy until the endpoint is picked. */
+/** Key under which Envoy keeps the digest until it picks the endpoint. */
 const stateKey = 'weir.affinity';
 
 /**
  * Envoy 1.40 applies a route's `request_headers_to_remove` before it picks the endpoint, so that a header cannot be both
- * hashed and kept from the engine. This filter of the egress listener takes a copy that stays inside.
+ * hashed and kept from the engine. This filter of the egress listener keeps a copy that never leaves Envoy.
  */
 export const keepAffinity: JsonObject = extension(
   stateKey,
@@ -29,7 +29,7 @@ export const keepAffinity: JsonObject = extension(
   },
 );
 
-/** The egress route's part: what is hashed. A call without a digest gets a random endpoint that has room. */
+/** The egress route's part: the value that is hashed. A call without a digest gets a random endpoint that has room. */
 export const affinityHash: readonly JsonObject[] = [{ filter_state: { key: stateKey } }];
 
 /**

@@ -1,34 +1,20 @@
-import type { BootstrapOptions } from './bootstrap-options.ts';
-import { edgeListener } from './edge-listener.ts';
+import { edgeListener, type EdgeOptions } from './edge-listener.ts';
 import { egressListener } from './egress-listener.ts';
 import { adminAsCluster, opsListener } from './ops-listener.ts';
-import { overloadManager } from './overload.ts';
 import { runFolder } from './run-folder.ts';
-import { extprocCluster, serviceCluster } from './service-cluster.ts';
-import { extension, type JsonObject } from './typed.ts';
+import { extprocCluster, serviceCluster } from './clusters.ts';
+import { extension, type Json, type JsonObject } from './typed.ts';
 
-/**
- * A way to the service for the Envoy of somebody else, such as that of a cluster's gateway: bytes from a port to the
- * service's socket, as they are. This Envoy then is no edge, and still the way to the engines.
- */
-function extProcListener(at: { readonly address: string; readonly port: number }): JsonObject {
-  return {
-    name: 'ext-proc',
-    address: { socket_address: { address: at.address, port_value: at.port } },
-    per_connection_buffer_limit_bytes: 256 * 1024,
-    filter_chains: [
-      {
-        filters: [
-          extension('envoy.filters.network.tcp_proxy', 'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy', {
-            stat_prefix: 'ext_proc',
-            cluster: serviceCluster,
-            // A stream may be silent for minutes while an engine thinks.
-            idle_timeout: '0s',
-          }),
-        ],
-      },
-    ],
-  };
+/** What an operator decides about Envoy. Everything else follows from the design. */
+export interface BootstrapOptions extends EdgeOptions {
+  /** Where probes and Prometheus reach Envoy, if anywhere (ops-listener.ts). */
+  readonly ops?: { readonly address: string; readonly port: number } | undefined;
+  /** Where another Envoy, such as that of a cluster's gateway, reaches the service, if any does. */
+  readonly extProc?: { readonly address: string; readonly port: number } | undefined;
+  /** Open client connections of the whole process. */
+  readonly maxConnections: number;
+  /** Heap at which Envoy sheds load; it starts to save memory a little below. */
+  readonly heapBytes: number;
 }
 
 /**
@@ -59,7 +45,7 @@ export function renderBootstrap(options: BootstrapOptions): JsonObject {
             'envoy.reloadable_features.ext_proc_graceful_grpc_close': true,
           },
         },
-        // What the service sets while Envoy runs (shed-filter.ts).
+        // What the service sets while Envoy runs (`shedFilter` of edge-listener.ts).
         { name: 'admin', admin_layer: {} },
       ],
     },
@@ -84,4 +70,87 @@ export function renderBootstrap(options: BootstrapOptions): JsonObject {
       ],
     },
   };
+}
+
+/** Envoy's command line for a rendered bootstrap. */
+export function envoyArguments(options: {
+  readonly bootstrapFile: string;
+  readonly concurrency?: number | undefined;
+}): readonly string[] {
+  return [
+    '--config-path',
+    options.bootstrapFile,
+    // Two gateways on one machine must not meet in shared memory.
+    '--disable-hot-restart',
+    '--log-level',
+    'warn',
+    // Connections are asked to close with their next answer, not spread over ten minutes.
+    '--drain-strategy',
+    'immediate',
+    ...(options.concurrency === undefined ? [] : ['--concurrency', String(options.concurrency)]),
+  ];
+}
+
+/**
+ * Lets another Envoy reach the service: bytes go from a port to the service's socket unchanged. Callers then come through that
+ * other Envoy, while calls to engines still go through this one.
+ */
+function extProcListener(at: { readonly address: string; readonly port: number }): JsonObject {
+  return {
+    name: 'ext-proc',
+    address: { socket_address: { address: at.address, port_value: at.port } },
+    per_connection_buffer_limit_bytes: 256 * 1024,
+    filter_chains: [
+      {
+        filters: [
+          extension('envoy.filters.network.tcp_proxy', 'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy', {
+            stat_prefix: 'ext_proc',
+            cluster: serviceCluster,
+            // A stream may be silent for minutes while an engine thinks.
+            idle_timeout: '0s',
+          }),
+        ],
+      },
+    ],
+  };
+}
+
+const heap = 'envoy.resource_monitors.fixed_heap';
+const connections = 'envoy.resource_monitors.global_downstream_max_connections';
+
+/**
+ * The order in which Envoy gives things up when memory runs short, after its own guide for edge proxies: idle memory, the
+ * streams that hold most, keep-alive, new requests, new connections.
+ */
+function overloadManager(limits: { readonly heapBytes: number; readonly maxConnections: number }): JsonObject {
+  return {
+    refresh_interval: '0.25s',
+    resource_monitors: [
+      extension(heap, 'envoy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig', {
+        max_heap_size_bytes: limits.heapBytes,
+      }),
+      extension(
+        connections,
+        'envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig',
+        { max_active_downstream_connections: limits.maxConnections },
+      ),
+    ],
+    // HTTP/2 streams are charged for the bytes Envoy holds for them, in classes that double from 128 KiB to 16 MiB.
+    buffer_factory_config: { minimum_account_to_track_power_of_two: 17 },
+    actions: [
+      action('envoy.overload_actions.shrink_heap', { threshold: { value: 0.85 } }),
+      // Always on: the class of 8 MiB and more is reset even when memory is plenty, and each further eighth of the heap
+      // in use halves what a stream may hold. This bounds an HTTP/2 reader that stops reading one stream.
+      action('envoy.overload_actions.reset_high_memory_stream', {
+        scaled: { scaling_threshold: 0.001, saturation_threshold: 1 },
+      }),
+      action('envoy.overload_actions.disable_http_keepalive', { threshold: { value: 0.9 } }),
+      action('envoy.overload_actions.stop_accepting_requests', { threshold: { value: 0.95 } }),
+      action('envoy.overload_actions.stop_accepting_connections', { threshold: { value: 0.98 } }),
+    ],
+  };
+}
+
+function action(name: string, trigger: { readonly [key: string]: Json }): JsonObject {
+  return { name, triggers: [{ name: heap, ...trigger }] };
 }

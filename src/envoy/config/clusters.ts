@@ -1,15 +1,13 @@
 import type { Cluster } from '../../core/catalog.ts';
 import { affineBalancing, affineBound } from './affinity.ts';
-import { unlimited } from './service-cluster.ts';
-import { extension, typed } from './typed.ts';
-import type { JsonObject } from './typed.ts';
+import { extension, type JsonObject, typed } from './typed.ts';
 
 /** Debian's and Alpine's bundle of public authorities. */
 const systemAuthorities = '/etc/ssl/certs/ca-certificates.crt';
 
 /**
- * Every backend's cluster as one file for Envoy's clusters discovery. Envoy takes the set whole: what is not in it goes.
- * The version is what Envoy reports back once it has read the file.
+ * Every backend's cluster as one file for Envoy's cluster discovery. Envoy replaces its whole set: a cluster that is not in the
+ * file goes. Envoy reports the version back once it has read the file.
  */
 export function renderClusters(
   clusters: readonly Cluster[],
@@ -81,7 +79,7 @@ function limits(cluster: Cluster): JsonObject {
       ],
     },
     outlier_detection: {
-      // What an engine answers is judged by the service, which knows what was asked. Here only its absence counts.
+      // The service judges an engine's answers, because it knows what was asked. Here only an engine's absence counts.
       split_external_local_origin_errors: true,
       consecutive_local_origin_failure: 5,
       enforcing_local_origin_success_rate: 0,
@@ -90,7 +88,7 @@ function limits(cluster: Cluster): JsonObject {
       enforcing_success_rate: 0,
       base_ejection_time: '5s',
       max_ejection_time: '30s',
-      // Never the last endpoint: a lone one that fails should say so by itself.
+      // Never the last endpoint: its own failure tells more than Envoy's refusal.
       max_ejection_percent: 50,
       always_eject_one_host: false,
     },
@@ -159,11 +157,48 @@ function upstreamTls(tls: Exclude<Cluster['tls'], { readonly mode: 'Disabled' }>
   });
 }
 
-/** IPv6 as URLs write it. */
+/** Without the brackets that URLs put around IPv6 addresses. */
 function bare(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1');
 }
 
 function isAddress(host: string): boolean {
   return /^\d{1,3}(\.\d{1,3}){3}$/.test(host) || bare(host).includes(':');
+}
+
+export const serviceCluster = 'weir-service';
+
+/** More than a machine can hold: the limits that matter are the service's own and the overload manager's. */
+const unlimited = 1_000_000;
+
+/** The ext_proc service behind its Unix socket. */
+export function extprocCluster(extprocSocket: string): JsonObject {
+  return {
+    name: serviceCluster,
+    type: 'STATIC',
+    connect_timeout: '1s',
+    per_connection_buffer_limit_bytes: 256 * 1024,
+    circuit_breakers: {
+      thresholds: [
+        { max_connections: unlimited, max_pending_requests: unlimited, max_requests: unlimited, max_retries: 0 },
+      ],
+    },
+    typed_extension_protocol_options: {
+      'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': typed(
+        'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
+        {
+          explicit_http_config: {
+            http2_protocol_options: {
+              initial_stream_window_size: 64 * 1024,
+              initial_connection_window_size: 16 * 1024 * 1024,
+            },
+          },
+        },
+      ),
+    },
+    load_assignment: {
+      cluster_name: serviceCluster,
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path: extprocSocket } } } }] }],
+    },
+  };
 }

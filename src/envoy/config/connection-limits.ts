@@ -1,7 +1,7 @@
 import { extension, typed } from './typed.ts';
 import type { JsonObject } from './typed.ts';
 
-/** What connections of callers may do. */
+/** Limits of callers' connections. */
 export interface ConnectionLimits {
   /** Open connections per address of a peer, a /64 of IPv6 counted as one; 0: any number. */
   readonly perAddress: number;
@@ -11,10 +11,10 @@ export interface ConnectionLimits {
 
 const filter = 'weir.connections';
 
-/** Where the module (envoy/connections/module.ts, compiled) lies beside this file. `modulePath` is where Envoy reads it. */
+/** The compiled envoy/connections/module.ts, beside this file. `modulePath` is the copy that Envoy reads. */
 export const connectionsModule = new URL('connections.wasm', import.meta.url);
 
-/** Refuses connections above the limit, before TLS, and closes those of strangers that are idle. Comes before HTTP. */
+/** Network filters that refuse connections above the limit, before TLS, and close idle ones without an authenticated request. */
 export function connectionFilters(limits: ConnectionLimits | undefined, modulePath: string): readonly JsonObject[] {
   if (limits === undefined || !isNeeded(limits)) return [];
   const configuration = `connections ${limits.perAddress} ${limits.unauthenticatedIdleSeconds}`;
@@ -23,7 +23,7 @@ export function connectionFilters(limits: ConnectionLimits | undefined, modulePa
   ];
 }
 
-/** Sees which requests are being served and which were authenticated. Comes before all other filters of HTTP. */
+/** HTTP filters that tell the module which requests are under way and which were authenticated. They come before all others. */
 export function requestFilters(limits: ConnectionLimits | undefined, modulePath: string): readonly JsonObject[] {
   if (limits === undefined || limits.unauthenticatedIdleSeconds === 0) return [];
   return [extension(filter, 'envoy.extensions.filters.http.wasm.v3.Wasm', { config: plugin('requests', modulePath) })];
@@ -33,14 +33,14 @@ function isNeeded({ perAddress, unauthenticatedIdleSeconds }: ConnectionLimits):
   return perAddress > 0 || unauthenticatedIdleSeconds > 0;
 }
 
-/** All parts of the same virtual machine, which is what its id and code say; each worker thread has one. */
+/** All plugins with the same id and code share one virtual machine per worker thread. */
 function plugin(configuration: string, modulePath: string): JsonObject {
   return {
     name: filter,
     root_id: configuration.split(' ')[0] ?? '',
     vm_config: { vm_id: filter, runtime: 'envoy.wasm.runtime.v8', code: { local: { filename: modulePath } } },
     configuration: typed('google.protobuf.StringValue', { value: configuration }),
-    // A limit that fails must not take the gateway with it.
+    // A module that fails must not stop the gateway.
     failure_policy: 'FAIL_OPEN',
   };
 }

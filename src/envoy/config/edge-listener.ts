@@ -1,47 +1,36 @@
-import type { BootstrapOptions } from './bootstrap-options.ts';
-import { connectionFilters, requestFilters } from './connection-limits.ts';
-import { edgeTls } from './edge-certificate.ts';
+import { type ConnectionLimits, connectionFilters, requestFilters } from './connection-limits.ts';
 import { runFolder } from './run-folder.ts';
-import { serviceCluster } from './service-cluster.ts';
-import { edgeRoutes, extprocFilter } from './edge-routes.ts';
+import { serviceCluster } from './clusters.ts';
+import { edgeRoutes, extprocFilter, floodLimit, modelsLimitFilter } from './edge-routes.ts';
 import { ownReplies } from './own-replies.ts';
-import { floodLimit, modelsLimitFilter } from './rate-limits.ts';
 import { extension, type JsonObject, typed } from './typed.ts';
 
-const never: JsonObject = { numerator: 0, denominator: 'HUNDRED' };
+/** What an operator decides about the edge, the listener that callers reach. */
+export interface EdgeOptions {
+  /** Folder of the sockets and of the clusters file; see run-folder.ts. */
+  readonly runFolder: string;
+  readonly edge: {
+    readonly address: string;
+    /** 0 lets the kernel choose; Envoy's admin page `/listeners` then tells which. */
+    readonly port: number;
+    /** With a certificate the edge speaks TLS only. Its `renderEdgeCertificate` must be in the run folder before Envoy starts. */
+    readonly tls?: EdgeCertificate | undefined;
+  };
+  /** Proxies in front that append to `x-forwarded-for` and are believed. 0: the peer is the client. */
+  readonly trustedHops: number;
+  /** Requests per client address on every path. Default 5,000 a second, burst 10,000. */
+  readonly flood?: { readonly perSecond: number; readonly burst: number };
+  /** `GET /v1/models` per client address (docs/reference/api.md §8). Default 60 a minute, burst 120. */
+  readonly models?: { readonly perMinute: number; readonly burst: number };
+  /** Limits of one caller's connections; none by default. With some, the module must be in the run folder before Envoy starts. */
+  readonly connections?: ConnectionLimits | undefined;
+}
 
 /**
- * Refuses a share of the requests for answers with 503 before the service hears of them. The service sets the share through
- * the admin interface (`/runtime_modify`) with the two runtime keys, `weir.shed.percent` and, while that is above 0,
- * `weir.shed.hold=100`.
- *
- * It holds a request for a millisecond first: by then its body is there, and the connection is kept. A reply at once would
- * close it, as HTTP/1.1 demands of an answer to a request that is still being received, and a flood would be one of
- * handshakes, too.
- */
-const shedFilter: JsonObject = extension('weir.shed', 'envoy.extensions.filters.http.fault.v3.HTTPFault', {
-  headers: [{ name: ':method', string_match: { exact: 'POST' } }],
-  delay: { fixed_delay: '0.001s', percentage: never },
-  delay_percent_runtime: 'weir.shed.hold',
-  abort: { http_status: 503, percentage: never },
-  abort_percent_runtime: 'weir.shed.percent',
-  disable_downstream_cluster_stats: true,
-});
-
-/** Header in which the service finds the client's address. A caller's own is dropped before it is set. */
-const clientAddressHeader = 'x-weir-client-address';
-
-/** Header with the peer's address and port and the protocol, `127.0.0.1:40312 HTTP/1.1`: which connection the answer goes to. */
-const clientConnectionHeader = 'x-weir-client-connection';
-
-/** Header with the moment at which the request's head had been read, in milliseconds since 1970: how long did it wait for the service? */
-const receivedHeader = 'x-weir-received';
-
-/**
- * The listener callers reach, hardened after Envoy's guide for edge proxies.
+ * The listener that callers reach, hardened after Envoy's guide for edge proxies.
  * https://www.envoyproxy.io/docs/envoy/v1.40.0/configuration/best_practices/edge
  */
-export function edgeListener(options: BootstrapOptions): JsonObject {
+export function edgeListener(options: EdgeOptions): JsonObject {
   const { address, port, tls } = options.edge;
   const files = runFolder(options.runFolder);
   return {
@@ -79,7 +68,7 @@ const deadPeers: readonly JsonObject[] = [
   { description: 'TCP_USER_TIMEOUT (ms)', level: 6, name: 18, int_value: 300_000, state: 'STATE_PREBIND' },
 ];
 
-function connectionManager(options: BootstrapOptions, connectionsModule: string): JsonObject {
+function connectionManager(options: EdgeOptions, connectionsModule: string): JsonObject {
   return extension(
     'envoy.filters.network.http_connection_manager',
     'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
@@ -109,7 +98,7 @@ function connectionManager(options: BootstrapOptions, connectionsModule: string)
   );
 }
 
-/** Who is calling, and what we tell of ourselves: nothing. */
+/** How the caller is identified. Nothing in an answer identifies Envoy. */
 function identity(trustedHops: number): JsonObject {
   return {
     use_remote_address: true,
@@ -159,13 +148,13 @@ const limits: JsonObject = {
   },
 };
 
-/** None of them runs while a request is being served: an answer may be minutes away, and a stream silent for minutes. */
+/** No timer runs while a request is being served: an answer may be minutes away, and a stream silent for minutes. */
 const timeouts: JsonObject = {
   request_headers_timeout: '15s',
   // Until the whole request has arrived: 32 MB at 60 kB/s.
   request_timeout: '600s',
   stream_idle_timeout: '0s',
-  // An answer that is complete and that nobody takes.
+  // For an answer that is complete and that the caller does not read.
   stream_flush_timeout: '300s',
   delayed_close_timeout: '5s',
 };
@@ -180,6 +169,15 @@ const dropInternalHeaders: JsonObject = extension(
     })),
   },
 );
+
+/** Header in which the service finds the client's address. A caller's own is dropped before it is set. */
+const clientAddressHeader = 'x-weir-client-address';
+
+/** Header with the peer's address and port and the protocol, `127.0.0.1:40312 HTTP/1.1`: which connection the answer goes to. */
+const clientConnectionHeader = 'x-weir-client-connection';
+
+/** Header with the moment at which Envoy had read the request's head, in milliseconds since 1970. The service computes from it how long the request waited. */
+const receivedHeader = 'x-weir-received';
 
 function set(key: string, value: string): JsonObject {
   return { append: { header: { key, value }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' } };
@@ -198,6 +196,26 @@ const addClient: JsonObject = extension(
     },
   },
 );
+
+const never: JsonObject = { numerator: 0, denominator: 'HUNDRED' };
+
+/**
+ * Refuses a share of the requests for answers with 503 before the service hears of them. The service sets the share through
+ * the admin interface (`/runtime_modify`) with two runtime keys: `weir.shed.percent` and, while that is above 0,
+ * `weir.shed.hold=100`.
+ *
+ * The filter holds a request for a millisecond first: by then its body has arrived, and the connection is kept. A reply at once
+ * would close the connection, as HTTP/1.1 demands of an answer to a request that is still being received, and a flood would be
+ * one of handshakes, too.
+ */
+const shedFilter: JsonObject = extension('weir.shed', 'envoy.extensions.filters.http.fault.v3.HTTPFault', {
+  headers: [{ name: ':method', string_match: { exact: 'POST' } }],
+  delay: { fixed_delay: '0.001s', percentage: never },
+  delay_percent_runtime: 'weir.shed.hold',
+  abort: { http_status: 503, percentage: never },
+  abort_percent_runtime: 'weir.shed.percent',
+  disable_downstream_cluster_stats: true,
+});
 
 /** Hands the request to the service, which answers it with StreamedImmediateResponse. Routes turn it on. */
 const service: JsonObject = {
@@ -219,3 +237,53 @@ const service: JsonObject = {
   }),
   disabled: true,
 };
+
+/** PEM files. */
+export interface EdgeCertificate {
+  readonly certificateFile: string;
+  readonly keyFile: string;
+}
+
+const secret = 'edge-certificate';
+
+/**
+ * The file that tells Envoy where the edge's certificate is. Only a certificate that comes this way is read again when it
+ * changes, without which the edge would stop working on the day the first one ends. What counts as a change is something
+ * moved into the certificate's folder: how Kubernetes renews a mounted Secret.
+ * https://www.envoyproxy.io/docs/envoy/v1.40.0/configuration/security/secret#certificate-rotation
+ */
+export function renderEdgeCertificate({ certificateFile, keyFile }: EdgeCertificate): JsonObject {
+  return {
+    resources: [
+      typed('envoy.extensions.transport_sockets.tls.v3.Secret', {
+        name: secret,
+        tls_certificate: {
+          certificate_chain: { filename: certificateFile },
+          private_key: { filename: keyFile },
+          watched_directory: { path: folderOf(certificateFile) },
+        },
+      }),
+    ],
+  };
+}
+
+/** The edge's transport socket: TLS 1.2 or newer, HTTP/2 and HTTP/1.1 by ALPN. */
+function edgeTls(edgeCertificateFile: string): JsonObject {
+  return extension('envoy.transport_sockets.tls', 'envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext', {
+    common_tls_context: {
+      alpn_protocols: ['h2', 'http/1.1'],
+      tls_params: { tls_minimum_protocol_version: 'TLSv1_2' },
+      tls_certificate_sds_secret_configs: [
+        {
+          name: secret,
+          sds_config: { resource_api_version: 'V3', path_config_source: { path: edgeCertificateFile } },
+        },
+      ],
+    },
+  });
+}
+
+function folderOf(file: string): string {
+  const slash = file.lastIndexOf('/');
+  return slash === -1 ? '.' : file.slice(0, Math.max(1, slash));
+}

@@ -2,12 +2,12 @@ import { affinityHash, affinityHeader, keepAffinity } from './affinity.ts';
 import { extension } from './typed.ts';
 import type { JsonObject } from './typed.ts';
 
-/** Request header that names the Envoy cluster of an upstream call. It is removed before the call leaves. */
+/** Request header that names the Envoy cluster of an upstream call. Envoy removes it before the call leaves. */
 const clusterHeader = 'x-weir-cluster';
 
 /**
- * Response header that only Envoy sets: the call failed before an answer of the upstream's began. Its value are
- * Envoy's response flags, such as `UF` (connection failed), `UC` (connection ended), `NC` (no such cluster),
+ * Response header that only Envoy sets: the call failed before the upstream's answer began. The value is a list of Envoy's
+ * response flags, such as `UF` (connection failed), `UC` (connection ended), `NC` (no such cluster),
  * `UH` (no healthy host), `UO` (capacity reached).
  * https://www.envoyproxy.io/docs/envoy/v1.40.0/configuration/observability/access_log/usage
  */
@@ -22,7 +22,7 @@ export function egressListener(egressSocket: string): JsonObject {
     name: 'egress',
     traffic_direction: 'OUTBOUND',
     address: { pipe: { path: egressSocket, mode: 0o600 } },
-    // The limit protects against callers, not against ourselves.
+    // The limit protects against callers, and these connections are the service's.
     ignore_global_conn_limit: true,
     bypass_overload_manager: true,
     per_connection_buffer_limit_bytes: 256 * 1024,
@@ -60,8 +60,8 @@ const connectionManager: JsonObject = extension(
     // The service watches its own calls; Envoy never gives up on one that is under way.
     stream_idle_timeout: '0s',
     request_timeout: '0s',
-    // When an engine's answer is cut, the service learns it at once: it may have to fail over. Nothing is lost on a Unix
-    // socket that is closed without the usual second's delay.
+    // The service must learn at once that an engine's answer was cut: it may have to fail over. A Unix socket that is closed
+    // without the usual delay of a second loses nothing.
     delayed_close_timeout: '0s',
     common_http_protocol_options: { idle_timeout: '3600s' },
     local_reply_config: {

@@ -3,7 +3,7 @@ import type { JsonObject } from './typed.ts';
 
 const adminCluster = 'weir-admin';
 
-/** How much of the admin interface probes and Prometheus get: three pages, read only. Whoever has all of it can end Envoy. */
+/** The part of the admin interface that probes and Prometheus get: three pages, read only. The whole interface could end Envoy. */
 const pages = [
   // The cheapest page that is 200 for as long as the main thread answers, also once Envoy was told that it is about to end.
   { path: '/livez', page: '/hot_restart_version' },
@@ -12,7 +12,7 @@ const pages = [
 ] as const;
 
 /**
- * A listener for probes and Prometheus, who cannot reach the admin interface's socket. A worker thread takes the request and
+ * A listener for probes and Prometheus, which cannot reach the admin interface's socket. A worker thread takes the request and
  * the main thread answers it: `/livez` fails when either of them hangs. `/readyz` is 503 while Envoy starts and once it
  * has been told that it is about to end.
  */
@@ -20,7 +20,7 @@ export function opsListener(ops: { readonly address: string; readonly port: numb
   return {
     name: 'ops',
     address: { socket_address: { address: ops.address, port_value: ops.port } },
-    // Whether it is alive has to be told most of all when it is busy.
+    // Probes need an answer most of all when Envoy is busy.
     ignore_global_conn_limit: true,
     bypass_overload_manager: true,
     per_connection_buffer_limit_bytes: 64 * 1024,
@@ -28,7 +28,7 @@ export function opsListener(ops: { readonly address: string; readonly port: numb
   };
 }
 
-/** The admin interface as an upstream of that listener. */
+/** The admin interface as an upstream of the ops listener. */
 export function adminAsCluster(adminSocket: string): JsonObject {
   return {
     name: adminCluster,

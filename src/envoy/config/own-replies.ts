@@ -11,7 +11,7 @@ interface OwnReply {
 
 const rejected = { status: 400, type: 'invalid_request_error' } as const;
 
-/** Every status Envoy sends on its own account, and what the caller gets instead. 500 and 504 never leave. */
+/** Every status that Envoy sends by itself, and what the caller gets instead. 500 and 504 never reach a caller. */
 const replies: readonly OwnReply[] = [
   { from: [404], status: 404, type: 'invalid_request_error', message: 'There is nothing at this path and method.' },
   {
@@ -53,8 +53,8 @@ const tooLarge: JsonObject = {
 const serviceDetails = 'weir';
 
 /**
- * An answer that the service gave whole is a local reply for Envoy too. It is right as it is: this mapper fits it first
- * and changes nothing.
+ * An answer that the service gave whole counts as a local reply in Envoy, too. It needs no change: this mapper matches it first
+ * and leaves it as it is.
  */
 const fromService: JsonObject = {
   filter: {
@@ -67,7 +67,7 @@ const fromService: JsonObject = {
   },
 };
 
-/** Puts every reply that Envoy makes by itself on the edge into the contract's envelope. The first mapper that fits wins. */
+/** Gives every reply that Envoy makes by itself at the edge the envelope of the API. The first mapper that matches wins. */
 export function ownReplies(): JsonObject {
   return {
     mappers: [
@@ -80,21 +80,23 @@ export function ownReplies(): JsonObject {
   };
 }
 
-/** Its clients know an error by a field of its own. Asked for before the path could be read, they get none. */
+/** Clients of the messages surface know an error by a `type` field. A request whose path could not be read has no surface. */
 const onMessages: JsonObject = {
   header_filter: { header: { name: ':path', string_match: { safe_regex: { regex: '/v1/messages([/?].*)?' } } } },
 };
 
-/** Its clients read the id of a request from a header of that name (request-id.ts). */
+/** Clients of the messages surface read the id of a request from the header `request-id`. */
 const requestId: JsonObject = { header: { key: 'request-id', value: '%REQ(X-REQUEST-ID)%' } };
 
-/** One for the messages surface, and one for all else. */
+/** One mapper for the messages surface, and one for everything else. */
 function mappers(filter: Json, { status, message, type }: OwnReply): readonly JsonObject[] {
   const error = { message, type };
   const both = { and_filter: { filters: [filter, onMessages] } };
   return [
     {
-      ...{ filter: both, status_code: status, body_format_override: { json_format: { type: 'error', error } } },
+      filter: both,
+      status_code: status,
+      body_format_override: { json_format: { type: 'error', error } },
       headers_to_add: [requestId],
     },
     { filter, status_code: status, body_format_override: { json_format: { error } } },

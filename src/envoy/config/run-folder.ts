@@ -10,9 +10,9 @@ export interface RunFolder {
   readonly clustersFolder: string;
   readonly clustersFile: string;
   readonly bootstrapFile: string;
-  /** The code of the limits of connections (connection-limits.ts). */
+  /** The WebAssembly module that limits connections (connection-limits.ts). */
   readonly connectionsModule: string;
-  /** Where Envoy finds the edge's certificate, if it has one (edge-certificate.ts). */
+  /** Where Envoy finds the edge's certificate, if it has one (edge-listener.ts). */
   readonly edgeCertificateFile: string;
 }
 
@@ -20,8 +20,7 @@ export interface RunFolder {
 const longestSocketPath = 107;
 
 /**
- * Names the files of a run folder.
- * Throws when the folder's path is too long for a Unix socket inside it, because the kernel would cut or refuse it later.
+ * Returns the paths of a run folder's files. Throws when the folder's path is too long for a Unix socket inside it, which the kernel would cut or refuse later.
  */
 export function runFolder(folder: string): RunFolder {
   const base = folder.replace(/\/+$/, '');

@@ -4,40 +4,40 @@ import { Agent, request } from 'node:http';
 export interface EnvoyAdmin {
   /** Whether Envoy is up and takes requests. False when it is away, starting or ending. Never rejects. */
   readonly isReady: () => Promise<boolean>;
-  /** Whether Envoy answers at all, be it that it starts or ends. Never rejects. */
+  /** Whether Envoy answers at all, also while it starts or ends. Never rejects. */
   readonly isAnswering: () => Promise<boolean>;
   /**
-   * Values of the counters and gauges with exactly these names; text values as text. One that Envoy does not have is not
-   * in the map. Rejects when Envoy is away.
+   * Values of the counters and gauges with exactly these names; text values as text. A name that Envoy does not have is not in
+   * the map. Rejects when Envoy is away.
    */
   readonly stats: (names: readonly string[]) => Promise<ReadonlyMap<string, number | string>>;
-  /** The same of all whose name matches a regular expression. */
+  /** Values of all counters and gauges whose name matches a regular expression, like `stats`. */
   readonly statsLike: (pattern: string) => Promise<ReadonlyMap<string, number | string>>;
   /**
-   * Names of the clusters Envoy has from the clusters file. Those that still wait for their first address or their first
+   * Names of the clusters that Envoy has from the clusters file. Those that still wait for their first address or their first
    * health check are `warming`: a call to one of them finds no cluster yet.
    */
   readonly clusters: () => Promise<{ readonly active: readonly string[]; readonly warming: readonly string[] }>;
   /** Sets values of Envoy's runtime, until it ends. */
   readonly setRuntime: (values: Readonly<Record<string, number>>) => Promise<void>;
-  /** Takes no new connections at the edge, and asks the open ones to end with their next answer. Calls upstream go on. */
+  /** Has Envoy accept no new connections at the edge, and close the open ones with their next answer. Calls upstream go on. */
   readonly drain: () => Promise<void>;
-  /** Has Envoy say that it is about to end: `/readyz` is 503, and open connections end with their next answer. It goes on serving. */
+  /** Has Envoy announce its end: `/readyz` is 503, and open connections end with their next answer. Envoy goes on serving. */
   readonly announceEnd: () => Promise<void>;
   /** Requests of callers that are not finished. */
   readonly openRequests: () => Promise<number>;
-  /** Takes back what `announceEnd` said; a closed listener stays closed. */
-  readonly resume: () => Promise<void>;
+  /** Takes `announceEnd` back; a listener that `drain` has closed stays closed. */
+  readonly withdrawEnd: () => Promise<void>;
   readonly close: () => void;
 }
 
-/** Envoy's admin interface is local and answers from memory: what takes longer than this is not coming. */
+/** Envoy's admin interface is local and answers from memory: after this long no answer will come. */
 const timeoutMs = 5_000;
 
 /** Speaks to Envoy's admin interface. Every call rejects when Envoy is away or answers anything but 200. */
 export function createEnvoyAdmin(options: { readonly adminSocket: string }): EnvoyAdmin {
-  // One for each that shares it in the service: the clusters file, the valve, the buffers and the requests upstream ask one
-  // thing at a time.
+  // One connection for each user in the service: the cluster publisher, the load shedder, the downstream buffers and the
+  // upstream requests each ask one thing at a time.
   const agent = new Agent({ keepAlive: true, maxSockets: 4 });
   const ask = (method: string, path: string): Promise<{ readonly status: number | undefined; readonly body: string }> =>
     new Promise((resolve, reject) => {
@@ -94,7 +94,7 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
       const name = 'http.edge.downstream_rq_active';
       return Number((await stats([name])).get(name) ?? 0);
     },
-    resume: async () => {
+    withdrawEnd: async () => {
       await call('POST', '/healthcheck/ok');
     },
     close: () => agent.destroy(),

@@ -1,14 +1,12 @@
 import type { Clock, Disarm } from '../../core/clock.ts';
 import type { Delivery } from '../../core/delivery.ts';
 import type { EnvoyAdmin } from './admin.ts';
-import { applySample, hasRoom, isWatched, openWindow, type DeliveryWindow, type Sight } from './delivery-window.ts';
 import { createKernelTables, type KernelTables } from './kernel-queues.ts';
 
 /**
- * Keeps what Envoy and the service hold for one slow reader below a limit. ext_proc tells the service nothing of a reader
- * that stops, and Envoy takes all it is sent; so the service looks: into Envoy's gauges of buffered bytes, and, when
- * those are not empty, into the kernel's queue of the reader's connection. Nothing is looked at while every answer has
- * less than half of its window on the way.
+ * Keeps what Envoy and the service hold for one slow reader below a limit. ext_proc does not report a reader that stops, and
+ * Envoy accepts all it is sent; so the service looks at Envoy's gauges of buffered bytes and, when those are not empty, at the
+ * kernel's queue of the reader's connection. No sample is taken while every answer has less than half of its window unconfirmed.
  */
 export interface DownstreamBuffers {
   /** `connection`: the header `x-weir-client-connection`, an `address:port` and a protocol. */
@@ -19,7 +17,7 @@ export interface DownstreamBuffers {
 export interface DownstreamBuffersOptions {
   readonly admin: Pick<EnvoyAdmin, 'stats'>;
   readonly clock: Clock;
-  /** Bytes one answer may have on the way. Default 2 MiB. */
+  /** Bytes one answer may have unconfirmed. Default 2 MiB. */
   readonly windowBytes?: number;
 }
 
@@ -29,15 +27,8 @@ const defaultWindowBytes = 2 * 1024 * 1024;
 const fastestSampleMs = 50;
 const slowestSampleMs = 800;
 
-/** What a reader gets of whom nothing can be seen: 256 KiB a second, several times what the fastest engine streams. */
+/** Rate for a reader whose connection cannot be observed: 256 KiB a second, several times what the fastest engine streams. */
 const trickleBytesPerMs = (256 * 1024) / 1_000;
-
-/** Below this Envoy holds nothing worth the name: bytes on their way through, of all streams together. */
-const floorBytes = 64 * 1024;
-
-/** Bytes of HTTP/1.1 answers (and of HTTP/2 ones past flow control), and of HTTP/2 ones that flow control holds. */
-const writeGauge = 'http.edge.downstream_cx_tx_bytes_buffered';
-const flowGauge = 'http2.pending_send_bytes';
 
 interface Tracked {
   readonly peer: string;
@@ -50,25 +41,25 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
   const { admin, clock, windowBytes = defaultWindowBytes } = options;
   const tables = createKernelTables();
   const watched = new Set<Tracked>();
-  let disarm: Disarm | undefined;
+  let cancel: Disarm | undefined;
   let everyMs = fastestSampleMs;
   let closed = false;
 
-  const arm = (): void => {
-    disarm ??= clock.after(everyMs, () => void sample().finally(again));
+  const schedule = (): void => {
+    cancel ??= clock.after(everyMs, () => void sample().finally(again));
   };
   const again = (): void => {
-    disarm = undefined;
-    if (watched.size > 0 && !closed) arm();
+    cancel = undefined;
+    if (watched.size > 0 && !closed) schedule();
   };
 
   const sample = async (): Promise<void> => {
-    const look = await takeLook(admin, tables);
+    const observe = await takeSample(admin, tables);
     const trickleBytes = trickleBytesPerMs * everyMs;
     everyMs = Math.min(everyMs * 2, slowestSampleMs);
     for (const tracked of watched) {
       const before = tracked.window.confirmed;
-      applySample(tracked.window, look(tracked), trickleBytes);
+      applyObservation(tracked.window, observe(tracked), trickleBytes);
       if (tracked.window.confirmed > before) everyMs = fastestSampleMs;
       if (!hasRoom(tracked.window)) continue;
       const run = tracked.waiting;
@@ -96,7 +87,7 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
             window.marked = window.written;
             watched.add(tracked);
             everyMs = fastestSampleMs;
-            arm();
+            schedule();
           }
           return hasRoom(window);
         },
@@ -112,16 +103,83 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
     },
     close: () => {
       closed = true;
-      disarm?.();
+      cancel?.();
     },
   };
 }
 
-/** Looks once, and tells of each answer what it saw. */
-async function takeLook(
+/**
+ * How many bytes of one answer may be on their way to its reader, unconfirmed.
+ *
+ *   written ──────────────► bytes handed to Envoy
+ *   marked ───────────►     bytes written at the last sample, which is all that a sample taken now can confirm
+ *   confirmed ────►         bytes known to have reached the reader's kernel
+ */
+export interface DeliveryWindow {
+  readonly limitBytes: number;
+  written: number;
+  marked: number;
+  confirmed: number;
+}
+
+export function openWindow(limitBytes: number): DeliveryWindow {
+  return { limitBytes, written: 0, marked: 0, confirmed: 0 };
+}
+
+export function unconfirmed(window: DeliveryWindow): number {
+  return window.written - window.confirmed;
+}
+
+/** Whether another piece may be written. The last piece may reach over the limit: a piece is never cut. */
+export function hasRoom(window: DeliveryWindow): boolean {
+  return unconfirmed(window) < window.limitBytes;
+}
+
+/** Whether samples are needed for this answer. A reader that keeps up is confirmed long before it reaches the limit. */
+export function isWatched(window: DeliveryWindow): boolean {
+  return unconfirmed(window) > window.limitBytes / 2;
+}
+
+/** What a sample shows of the connection that an answer goes to. */
+export type DeliveryObservation =
+  /** Nothing written before the last sample is still held for the reader. */
+  | 'clear'
+  /** The reader has not taken what it was sent. */
+  | 'held'
+  /** Bytes are held for some reader, and for which one cannot be seen. */
+  | 'unclear';
+
+/**
+ * Applies a sample. Bytes written since the sample before may not have reached Envoy yet, so `clear` confirms only up to the
+ * mark. `unclear` lets `trickleBytes` more through: a reader that keeps up goes on slowly, and one that does not is cut by
+ * Envoy when Envoy holds too much for it.
+ */
+export function applyObservation(window: DeliveryWindow, observation: DeliveryObservation, trickleBytes: number): void {
+  switch (observation) {
+    case 'clear':
+      window.confirmed = Math.max(window.confirmed, window.marked);
+      break;
+    case 'held':
+      break;
+    case 'unclear':
+      window.confirmed = Math.min(window.written, window.confirmed + trickleBytes);
+      break;
+  }
+  window.marked = window.written;
+}
+
+/** Below this Envoy holds nothing that matters: bytes on their way through, of all streams together. */
+const floorBytes = 64 * 1024;
+
+/** Bytes of HTTP/1.1 answers (and of HTTP/2 ones past flow control), and of HTTP/2 ones that flow control holds. */
+const writeGauge = 'http.edge.downstream_cx_tx_bytes_buffered';
+const flowGauge = 'http2.pending_send_bytes';
+
+/** Reads the gauges, and the kernel's tables if need be, once for all answers. Resolves to what they show of each. */
+async function takeSample(
   admin: DownstreamBuffersOptions['admin'],
   tables: KernelTables,
-): Promise<(tracked: Tracked) => Sight> {
+): Promise<(tracked: Tracked) => DeliveryObservation> {
   const gauges = await admin.stats([writeGauge, flowGauge]).catch(() => undefined);
   const inConnections = Number(gauges?.get(writeGauge) ?? (gauges === undefined ? Infinity : 0));
   const inStreams = Number(gauges?.get(flowGauge) ?? (gauges === undefined ? Infinity : 0));
@@ -129,8 +187,8 @@ async function takeLook(
   const queues = await tables.look();
   return ({ peer, http2 }) => {
     const queue = queues?.queueOf(peer);
-    // The kernel does not print its table in one breath: with thousands of connections coming and going a row can be
-    // missing that is there. One that has ended in truth is nobody's concern any more.
+    // The kernel does not print its table in one go: with thousands of connections coming and going a row of an open
+    // connection can be missing. Of a connection that has ended, the result does not matter any more.
     if (queue === undefined && queues !== undefined) return 'unclear';
     // Envoy keeps bytes of its own only while the kernel's queue is full; one that is empty has none behind it, except
     // those that HTTP/2 flow control holds, and these are counted for all connections together.

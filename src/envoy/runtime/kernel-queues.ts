@@ -9,18 +9,18 @@ export interface KernelQueues {
   readonly queueOf: (peer: string) => number | undefined;
 }
 
-/** Reads the tables of the network namespace, one look at a time. */
+/** Reads the TCP tables of the network namespace. */
 export interface KernelTables {
-  /** Undefined where there are no such tables. */
+  /** Reads them now. Resolves to undefined where there are no such tables. One call at a time. */
   readonly look: () => Promise<KernelQueues | undefined>;
 }
 
-/** Most of a table that is read; a machine with more connections than fit has other worries. */
+/** Longest part of a table that is read; it has room for some 400,000 connections. */
 const maxTableBytes = 64 * 1024 * 1024;
 
 /**
  * Opens the tables of every TCP socket, which the service shares with Envoy (same machine or same pod). proc_net_tcp(5).
- * A look reuses the memory of the one before: on a busy machine a table has megabytes, several times a second.
+ * Each reading reuses the memory of the one before: on a busy machine a table has megabytes, several times a second.
  */
 export function createKernelTables(): KernelTables {
   const readers = ['/proc/net/tcp', '/proc/net/tcp6'].map((path) => createTableReader(path));
@@ -56,7 +56,7 @@ const readAheadBytes = 64 * 1024;
 
 /**
  * Looks peers up in tables as the kernel prints them. A busy machine has tens of thousands of rows and a handful of
- * peers that matter, so the bytes are searched as they are: making rows of them would hold up the event loop.
+ * peers that matter, so the bytes are searched unparsed: parsing every row would hold up the event loop.
  */
 export function kernelQueues(tables: readonly Buffer[]): KernelQueues {
   return {
@@ -88,7 +88,7 @@ function findQueue(table: Buffer, remote: string): number | undefined {
   return fullest;
 }
 
-/** How the kernel may print `address:port`: an IPv4 peer of a listener for both stands in the table of IPv6, mapped. */
+/** The forms in which the kernel may print `address:port`: an IPv4 peer of a listener for both is in the table of IPv6, mapped. */
 function remoteColumns(peer: string): readonly string[] {
   const [, bracketed, plain, port = ''] = /^(?:\[(.+)\]|([^:]+)):(\d+)$/.exec(peer) ?? [];
   const hexPort = Number(port).toString(16).toUpperCase().padStart(4, '0');

@@ -9,14 +9,14 @@ export interface UpstreamRequests {
   readonly pending: number;
 }
 
-/** Longest that Envoy's word is waited for, milliseconds: an engine is let go of only afterwards. */
+/** Longest wait for Envoy's answer: a call to an engine is given up only afterwards. */
 const patienceMs = 250;
 
 const gauges = /^cluster\.(.*)\.upstream_rq_(pending_active|active)$/;
 
 /**
- * Asks Envoy how many requests of a backend are on a connection, and how many still wait for one. Those who ask side by
- * side share a look. Undefined when Envoy does not know the backend or does not answer in time.
+ * Asks Envoy how many requests of a backend are on a connection, and how many still wait for one. Questions at the same time
+ * share one answer of Envoy's. Resolves to undefined when Envoy does not know the backend or does not answer in time.
  */
 export function createUpstreamRequests(options: {
   readonly admin: Pick<EnvoyAdmin, 'statsLike'>;
@@ -28,7 +28,7 @@ export function createUpstreamRequests(options: {
 
   function look(): ReturnType<EnvoyAdmin['statsLike']> {
     if (next !== undefined) return next;
-    // A look that is under way may have counted before this request was sent.
+    // An answer that is already under way may have been counted before this request was sent.
     const looking = latest.then(() => {
       next = undefined;
       return admin.statsLike(gauges.source);
@@ -39,12 +39,12 @@ export function createUpstreamRequests(options: {
   }
 
   return async (backend) => {
-    let disarm = (): void => undefined;
+    let cancel = (): void => undefined;
     const late = new Promise<undefined>((resolve) => {
-      disarm = clock.after(patienceMs, () => resolve(undefined));
+      cancel = clock.after(patienceMs, () => resolve(undefined));
     });
     const stats = await Promise.race([look().catch(() => undefined), late]);
-    disarm();
+    cancel();
     const active = stats?.get(`cluster.${backend}.upstream_rq_active`);
     const pending = stats?.get(`cluster.${backend}.upstream_rq_pending_active`);
     return typeof active === 'number' && typeof pending === 'number' ? { active, pending } : undefined;

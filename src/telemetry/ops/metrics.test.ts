@@ -31,7 +31,7 @@ it('counts outcomes, refusals, faults and tokens, with labels from our own table
 
 it('shows how busy the service itself is, and what it turned away for that', async () => {
   const load = () => ({ eventLoopDelayMs: 12.5, memoryShare: 0.1, standingWaitMs: 0, queuedForMs: 0 });
-  const metrics = createMetrics({ inFlight: () => 0, streams: () => 0, load, edgeOpening: () => 0.25 });
+  const metrics = createMetrics({ inFlight: () => 0, streams: () => 0, load, edgeAdmitRatio: () => 0.25 });
   metrics.shed('queue');
   metrics.shed('queue');
   expect((await metrics.render()).split('\n')).toEqual(

@@ -73,7 +73,7 @@ export function createMetrics(gauges: {
   /** Request bodies that are on their way, and the bytes held by all that have not been read yet. */
   readonly uploads?: { readonly arriving: () => number; readonly bytes: () => number };
   /** Share of new requests that Envoy lets through to the service. */
-  readonly edgeOpening?: () => number;
+  readonly edgeAdmitRatio?: () => number;
   /** Absent: this process is the only one, and its limits need nobody else. */
   readonly sharing?: () => SharingFigures;
   readonly blockedAddresses?: () => number;
@@ -150,7 +150,7 @@ export function createMetrics(gauges: {
       this.set(gauges.streams());
     },
   });
-  const { standings = () => [], load, edgeOpening, uploads } = gauges;
+  const { standings = () => [], load, edgeAdmitRatio, uploads } = gauges;
   new Gauge({
     ...{ name: 'weir_uploads', help: 'Request bodies that have not all arrived.', registers },
     collect() {
@@ -172,7 +172,7 @@ export function createMetrics(gauges: {
   new Gauge({
     ...{ name: 'weir_edge_opening', help: 'Share of new requests that Envoy lets through.', registers },
     collect() {
-      this.set(edgeOpening?.() ?? 1);
+      this.set(edgeAdmitRatio?.() ?? 1);
     },
   });
   const { sharing, blockedAddresses = () => 0, droppedLogRecords = () => 0 } = gauges;

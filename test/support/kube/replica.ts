@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import type { EnvoyClusters } from '../../../src/envoy/runtime/programming.ts';
+import type { EnvoyClusters } from '../../../src/envoy/runtime/cluster-publisher.ts';
 import type { Cluster, Model, Route, Snapshot } from '../../../src/core/catalog.ts';
 import type { Clock } from '../../../src/core/clock.ts';
 import { followCatalog } from '../../../src/cli/serve/follow-catalog.ts';
@@ -90,7 +90,7 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
   });
   const replica = source.join({
     snapshot: catalog.snapshots.current,
-    programming: {
+    envoy: {
       refused: () =>
         new Map(
           applied.flatMap(({ name: cluster, backend }) => {

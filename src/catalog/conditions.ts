@@ -1,0 +1,119 @@
+import * as z from 'zod';
+import type { ReplicaView } from '../core/replica.ts';
+import type { Compilation, ObjectProblem } from './compile.ts';
+import type { Notice } from './notice.ts';
+import { type Condition, maxMessageLength } from './resources/status.ts';
+
+/** What the status of every object is computed from. */
+export interface StatusFacts {
+  readonly compilation: Compilation;
+  /** Every replica that is alive. */
+  readonly replicas: readonly ReplicaView[];
+  readonly now: number;
+}
+
+/** What one kind says in its status, before it is compared with what was written. */
+export interface StatusParts {
+  /** Whether the snapshot has something of the object. */
+  readonly serves: boolean;
+  /** When a Model leaves; undefined: it stays. */
+  readonly notice: Notice | undefined;
+  readonly statements: readonly Statement[];
+  /** The fields beside the conditions; null removes one. */
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** What a condition says, without the time since which it holds. */
+export type Statement<Type extends string = string> = Readonly<
+  Pick<Condition, 'status' | 'reason' | 'message'> & { type: Type }
+>;
+
+/** Names the fields at fault, each with what was expected there. */
+export function faultsText(problems: readonly ObjectProblem[]): string {
+  return problems
+    .map(({ problem: { field, message } }) => (field === '' ? message : `${field}: ${message}`))
+    .join('; ');
+}
+
+/** Names up to five replicas in a sentence, and counts the rest. */
+export function replicaNames(replicas: readonly { readonly name: string }[]): string {
+  const shown = replicas.slice(0, 5).map(({ name }) => name);
+  const more = replicas.length - shown.length;
+  return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+/**
+ * Turns statements into conditions. A condition whose status is what it was keeps its transition time, even when its
+ * message changes.
+ */
+export function conditionsOf(
+  statements: readonly Statement[],
+  before: readonly Condition[],
+  { generation, now }: { readonly generation: number; readonly now: number },
+): readonly Condition[] {
+  const known = new Map(before.map((condition) => [condition.type, condition]));
+  return statements.map(({ type, status, reason, message }) => {
+    const last = known.get(type);
+    const since = last?.status === status ? last.lastTransitionTime : instantText(now);
+    return {
+      ...{ type, status, reason, message: cut(message) },
+      ...{ observedGeneration: generation, lastTransitionTime: since },
+    };
+  });
+}
+
+/** RFC 3339 with whole seconds, as Kubernetes writes it. */
+export function instantText(at: number): string {
+  return new Date(at).toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+function cut(message: string): string {
+  return message.length <= maxMessageLength ? message : `${message.slice(0, maxMessageLength - 1)}…`;
+}
+
+/** The status of an object as it was last written, as far as this version understands it. */
+export interface WrittenStatus {
+  readonly conditions: readonly Condition[];
+  /** The fields that Weir writes as one text, to compare two statuses. */
+  readonly text: string;
+}
+
+const condition = z.object({
+  type: z.string(),
+  status: z.enum(['True', 'False', 'Unknown']),
+  observedGeneration: z.number(),
+  lastTransitionTime: z.string(),
+  reason: z.string(),
+  message: z.string(),
+});
+const written = z.object({
+  observedGeneration: z.number().optional(),
+  conditions: z.array(condition).default([]),
+  routes: z.object({ ready: z.number(), total: z.number() }).optional(),
+  retireAt: z.string().nullish(),
+  announcedAt: z.string().nullish(),
+  announcedFor: z.string().nullish(),
+});
+
+const nothing: WrittenStatus = { conditions: [], text: '' };
+const known = new WeakMap<object, WrittenStatus>();
+
+/** Reads a status, each object once. A status that is not understood counts as none, and is written anew. */
+export function readStatus(status: unknown): WrittenStatus {
+  if (typeof status !== 'object' || status === null) return nothing;
+  const before = known.get(status);
+  if (before !== undefined) return before;
+  const { data } = written.safeParse(status);
+  const read = data === undefined ? nothing : { conditions: data.conditions, text: textOf(data) };
+  known.set(status, read);
+  return read;
+}
+
+function textOf({ observedGeneration, conditions, routes, ...dates }: z.output<typeof written>): string {
+  const { retireAt = null, announcedAt = null, announcedFor = null } = dates;
+  const facts = conditions.map((one) => [
+    ...[one.type, one.status, one.reason, one.message],
+    ...[one.observedGeneration, one.lastTransitionTime],
+  ]);
+  return JSON.stringify([observedGeneration, facts, routes?.ready, routes?.total, retireAt, announcedAt, announcedFor]);
+}

@@ -1,0 +1,194 @@
+import type { Model, Route } from '../core/catalog.ts';
+import type { KubeObject } from '../core/kube-object.ts';
+import { formatUsd } from '../core/money.ts';
+import type { ReplicaView } from '../core/replica.ts';
+import { hasBackend, unreachableReasons } from './backend-status.ts';
+import type { ObjectProblem, ObjectResult } from './compile.ts';
+import {
+  faultsText,
+  instantText,
+  replicaNames,
+  type Statement,
+  type StatusFacts,
+  type StatusParts,
+} from './conditions.ts';
+import { type Notice, noticeFor } from './notice.ts';
+import { isFields } from './read-object.ts';
+import type { ModelConditionType } from './resources/status.ts';
+
+/**
+ * The status of a Model; undefined when its newest version has not been compiled yet. A Model that has left the catalog is
+ * not compiled any more and still has a status.
+ */
+export function modelStatus(object: KubeObject, { compilation, replicas, now }: StatusFacts): StatusParts | undefined {
+  const result = compilation.results.get(object.declared);
+  const notice = noticeFor(object, now);
+  const hasLeft = notice !== undefined && notice.leavesAt <= now;
+  if (result === undefined && !hasLeft) return undefined;
+  const { id, backends } = specOf(object);
+  const serves = result !== undefined && result.state !== 'refused';
+  const model = serves && id !== undefined ? compilation.snapshot.models.get(id) : undefined;
+  const facts: ModelFacts = { result, model, backends, notice, replicas, now };
+  const routes = readyRoutes(facts);
+  const servable = servability(facts, routes);
+  const [ready, total] = [routes.ready.length, backends.length];
+  return {
+    serves,
+    notice,
+    statements: [accepted(facts), servable, priced(facts), listed(facts, servable), retiring(facts)],
+    fields: {
+      routes: { ready, total, summary: `${ready}/${total}` },
+      retireAt: notice === undefined ? null : instantText(notice.leavesAt),
+      announcedAt: notice === undefined ? null : instantText(notice.announcedAt),
+      announcedFor: notice?.announcedFor === undefined ? null : instantText(notice.announcedFor),
+    },
+  };
+}
+
+/** The fields that the status needs of a spec, which may break the rules of its kind. */
+function specOf({ declared }: KubeObject): { readonly id: string | undefined; readonly backends: readonly string[] } {
+  const spec = isFields(declared.value) && isFields(declared.value['spec']) ? declared.value['spec'] : {};
+  const routes: readonly unknown[] = Array.isArray(spec['routes']) ? spec['routes'] : [];
+  return {
+    id: typeof spec['id'] === 'string' ? spec['id'] : undefined,
+    backends: routes.map((route) => (isFields(route) ? String(route['backend']) : '')),
+  };
+}
+
+interface ModelFacts {
+  /** Undefined: the Model has left the catalog and is not compiled any more. */
+  readonly result: ObjectResult | undefined;
+  /** The Model in the snapshot, if the snapshot has something of it. */
+  readonly model: Model | undefined;
+  /** Names of the backends of `spec.routes`, in its order. */
+  readonly backends: readonly string[];
+  readonly notice: Notice | undefined;
+  readonly replicas: readonly ReplicaView[];
+  readonly now: number;
+}
+
+type ModelStatement = Statement<ModelConditionType>;
+
+function accepted({ result }: ModelFacts): ModelStatement {
+  const type = 'Accepted';
+  const own = ownProblems(result);
+  if (own.length === 0) return { type, status: 'True', reason: 'Accepted', message: '' };
+  // A bad route costs that route alone.
+  if (result?.state === 'accepted') {
+    return { type, status: 'True', reason: 'SomeRoutesRefused', message: faultsText(own) };
+  }
+  const reason = own.some(({ cause }) => cause === 'name-conflict') ? 'IdTaken' : 'Invalid';
+  return { type, status: 'False', reason, message: faultsText(own) };
+}
+
+/** What is wrong with the object itself, and not with what it refers to. */
+function ownProblems(result: ObjectResult | undefined): readonly ObjectProblem[] {
+  return (result?.problems ?? []).filter(({ cause }) => cause !== 'reference');
+}
+
+interface ReadyRoutes {
+  /** Ready in every replica. */
+  readonly ready: readonly Route[];
+  /** Why the others are not, by the field that names their backend. */
+  readonly others: readonly string[];
+  /** Replicas without any. */
+  readonly without: readonly ReplicaView[];
+}
+
+function readyRoutes({ model, backends, replicas }: ModelFacts): ReadyRoutes {
+  const checked = (model?.routes ?? []).map((route) => ({
+    route,
+    faults: replicas.map((replica) => routeFault(route, replica)),
+  }));
+  return {
+    ready: checked.filter(({ faults }) => faults.every((fault) => fault === undefined)).map(({ route }) => route),
+    others: checked.flatMap(({ route, faults }) => {
+      const fault = faults.find((found) => found !== undefined);
+      const index = backends.indexOf(route.backend.name);
+      return fault === undefined ? [] : [`spec.routes[${index}].backend: "${route.backend.name}": ${fault}`];
+    }),
+    without: replicas.filter((_, replica) => checked.every(({ faults }) => faults[replica] !== undefined)),
+  };
+}
+
+/** Why a replica would not give a request to this route. */
+function routeFault({ id, backend }: Route, replica: ReplicaView): string | undefined {
+  if (!hasBackend(replica, backend)) return `not in the Envoy of ${replica.name}`;
+  const kind = replica.unreachable.get(backend.name);
+  if (kind !== undefined) return unreachableReasons[kind].message.replace(/^[^:]*: /, '');
+  return replica.out.has(id) ? 'requests failed lately' : undefined;
+}
+
+function servability({ result, model, notice, replicas, now }: ModelFacts, routes: ReadyRoutes): ModelStatement {
+  const type = 'Servable';
+  if (notice !== undefined && notice.leavesAt <= now) {
+    return { type, status: 'False', reason: 'Left', message: `left the catalog at ${instantText(notice.leavesAt)}` };
+  }
+  const references = (result?.problems ?? []).filter(({ cause }) => cause === 'reference');
+  if (model === undefined) {
+    if (references.length === 0) {
+      return { type, status: 'False', reason: 'NotAccepted', message: 'nothing of it serves until it is accepted' };
+    }
+    return { type, status: 'False', reason: 'BackendNotUsable', message: faultsText(references) };
+  }
+  const reasons = [...references.map((problem) => faultsText([problem])), ...routes.others].join('; ');
+  if (routes.without.length > 0) {
+    const by = routes.without.length < replicas.length ? ` (in ${replicaNames(routes.without)})` : '';
+    return { type, status: 'False', reason: 'NoRouteReady', message: `${reasons}${by}` };
+  }
+  if (result?.state === 'kept') {
+    const message = `the last version that was good serves; ${faultsText(result.problems)}`;
+    return { type, status: 'True', reason: 'LastGoodServes', message };
+  }
+  if (reasons !== '') return { type, status: 'True', reason: 'SomeRoutesReady', message: reasons };
+  return { type, status: 'True', reason: 'RoutesReady', message: '' };
+}
+
+function priced({ result, model }: ModelFacts): ModelStatement {
+  const type = 'Priced';
+  const faults = ownProblems(result).filter(({ problem: { field } }) => /^spec\.pricing\b/.test(field));
+  const charged = model === undefined ? '' : pricesText(model);
+  if (faults.length > 0) {
+    const still = model === undefined ? '' : `; charged as before: ${charged}`;
+    return { type, status: 'False', reason: 'Invalid', message: faultsText(faults) + still };
+  }
+  return { type, status: 'True', reason: 'Priced', message: charged };
+}
+
+function pricesText({ prices }: Model): string {
+  const { prompt, completion, inputCacheRead } = prices;
+  return `USD per token: prompt ${formatUsd(prompt)}, completion ${formatUsd(completion)}, cached ${formatUsd(inputCacheRead)}`;
+}
+
+function listed({ model, replicas }: ModelFacts, servable: ModelStatement): ModelStatement {
+  const type = 'Listed';
+  if (model === undefined || servable.reason === 'Left') {
+    return { type, status: 'False', reason: 'NotInCatalog', message: servable.message };
+  }
+  const unlisting = replicas.filter(({ unlisted }) => unlisted.has(model.id));
+  if (unlisting.length === 0) return { type, status: 'True', reason: 'Listed', message: '' };
+  const by = unlisting.length < replicas.length ? ` (by ${replicaNames(unlisting)})` : '';
+  if (servable.status === 'False') {
+    return { type, status: 'False', reason: 'NotServable', message: `no route takes requests${by}` };
+  }
+  const message = `spec.serviceLevel: fewer requests than it asks for were served lately${by}`;
+  return { type, status: 'False', reason: 'BelowServiceLevel', message };
+}
+
+function retiring({ notice, now }: ModelFacts): ModelStatement {
+  const type = 'Retiring';
+  if (notice === undefined) return { type, status: 'False', reason: 'Staying', message: '' };
+  const { leavesAt, announcedAt, announcedFor, cause, isWaived } = notice;
+  if (leavesAt <= now) {
+    return { type, status: 'True', reason: 'Left', message: `left the catalog at ${instantText(leavesAt)}` };
+  }
+  const field = cause === 'deleted' ? 'metadata.deletionTimestamp' : 'spec.retireAt';
+  const dates = `leaves the catalog at ${instantText(leavesAt)}, announced at ${instantText(announcedAt)}`;
+  if (isWaived) {
+    return { type, status: 'True', reason: 'NoticeWaived', message: `${field}: ${dates}, without its notice` };
+  }
+  const isMoved = cause === 'retireAt' && announcedFor !== undefined && leavesAt > announcedFor;
+  const why = isMoved ? '; honoured no earlier than 14 days after it was first seen' : '';
+  const reason = cause === 'deleted' ? 'Deleted' : 'RetireAt';
+  return { type, status: 'True', reason, message: `${field}: ${dates}${why}` };
+}

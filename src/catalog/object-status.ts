@@ -1,0 +1,49 @@
+import type { KubeObject } from '../core/kube-object.ts';
+import { backendStatus } from './backend-status.ts';
+import { conditionsOf, readStatus, type StatusFacts, type StatusParts } from './conditions.ts';
+import { modelStatus } from './model-status.ts';
+import { finalizersOf, type Notice } from './notice.ts';
+import type { Condition } from './resources/status.ts';
+
+/** What the API server ought to have of an object beside its spec, and what of that is new. */
+export interface ObjectStatus {
+  readonly object: KubeObject;
+  readonly notice: Notice | undefined;
+  /** The finalizers to write; undefined: those of the object are right. */
+  readonly finalizers: readonly string[] | undefined;
+  /** A merge patch of the status: null removes a field. */
+  readonly status: Readonly<Record<string, unknown>>;
+  /** The conditions that were written last, and those of `status`. */
+  readonly before: readonly Condition[];
+  readonly after: readonly Condition[];
+  /** Whether the object has another status now. */
+  readonly differs: boolean;
+}
+
+/**
+ * Computes the status of one object after the other, each when it is asked for. Leaves out an object whose newest
+ * version has not been compiled yet: its status follows with the compilation.
+ */
+export function* objectStatuses(objects: readonly KubeObject[], facts: StatusFacts): Generator<ObjectStatus> {
+  for (const object of objects) {
+    const parts = object.kind === 'Model' ? modelStatus(object, facts) : backendStatus(object, facts);
+    if (parts !== undefined) yield compareWithWritten(object, parts, facts.now);
+  }
+}
+
+function compareWithWritten(object: KubeObject, parts: StatusParts, now: number): ObjectStatus {
+  const { serves, notice, statements, fields } = parts;
+  const { generation } = object;
+  const before = readStatus(object.status);
+  const after = conditionsOf(statements, before.conditions, { generation, now });
+  const status = { observedGeneration: generation, conditions: after, ...fields };
+  return {
+    object,
+    notice,
+    finalizers: finalizersOf(object, { serves, notice, now }),
+    status,
+    before: before.conditions,
+    after,
+    differs: readStatus(status).text !== before.text,
+  };
+}

@@ -1,0 +1,76 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '../../process/clock.ts';
+import { problemLine } from '../commands/catalog.ts';
+import { checkManifests } from '../commands/catalog.ts';
+import type { StartSource } from './options.ts';
+import { StartRefusal } from './refusal.ts';
+import { writeUpstreamManifests } from './upstream-manifests.ts';
+import { probeUpstream } from './upstream.ts';
+
+/** Where the service finds its catalog. */
+export type CatalogPlace =
+  | { readonly kind: 'folder'; readonly folder: string }
+  | { readonly kind: 'kubernetes'; readonly namespace: string };
+
+/** A place, and whether it has a Model that ought to be listed soon. */
+export interface FoundCatalog {
+  readonly catalog: CatalogPlace;
+  readonly hasModels: boolean;
+}
+
+interface FindOptions {
+  readonly data: string;
+  readonly report: (line: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Finds, or makes, the catalog of every source but the demo engine, whose port is not known before it runs.
+ * Throws StartRefusal when the source is missing, broken or unreachable.
+ */
+export async function findCatalog(
+  source: Exclude<StartSource, { readonly kind: 'demo' }>,
+  options: FindOptions,
+): Promise<FoundCatalog> {
+  switch (source.kind) {
+    case 'kubernetes': {
+      const { findKubernetes } = await import('./kubernetes-place.ts');
+      const { namespace, hasModels } = await findKubernetes(source.namespace, options);
+      return { catalog: { kind: 'kubernetes', namespace }, hasModels };
+    }
+    case 'manifests':
+      return inFolder(source.folder);
+    case 'upstream':
+      return inFolder(await listUpstream(source, options));
+    case 'empty': {
+      const folder = join(options.data, 'manifests');
+      mkdirSync(folder, { recursive: true });
+      return { catalog: { kind: 'folder', folder }, hasModels: false };
+    }
+  }
+}
+
+/** Writes manifests for every model that the engine lists, and resolves to their folder. */
+async function listUpstream(
+  { url, key, price }: Extract<StartSource, { readonly kind: 'upstream' }>,
+  { data, report, signal }: FindOptions,
+): Promise<string> {
+  const upstream = await probeUpstream(url, { signal, key });
+  report(`${upstream.base.href} lists ${upstream.entries.length} model(s); taken for ${upstream.engine}.`);
+  const folder = join(data, 'manifests-upstream');
+  await writeUpstreamManifests(upstream, { folder, price, key, now: systemClock.now() });
+  return folder;
+}
+
+/**
+ * Reads a folder the way the service will. Throws StartRefusal with a line `where: field: message` per problem: once the
+ * service runs, a broken file is reported and the last good catalog keeps serving, but at the start there is no last good one
+ * and the operator is looking.
+ */
+async function inFolder(folder: string): Promise<FoundCatalog> {
+  const { snapshot, problems } = await checkManifests(folder);
+  if (problems.length === 0) return { catalog: { kind: 'folder', folder }, hasModels: snapshot.models.size > 0 };
+  const lines = problems.map((problem) => `  ${problemLine(problem)}`);
+  throw new StartRefusal(`The manifests in ${folder} are not in order:\n${lines.join('\n')}`);
+}

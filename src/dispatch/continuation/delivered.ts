@@ -1,0 +1,112 @@
+import { countRuns } from '../../core/counted-runs.ts';
+import { type AnswerEvent, deltasOf } from '../../core/event.ts';
+import type { CountText } from './token-totals.ts';
+
+/** What has been delivered of one choice. In memory only, for as long as its request. */
+export interface DeliveredChoice {
+  readonly text: string;
+  readonly reasoning: string;
+  readonly refusal: string;
+  readonly calls: readonly { readonly name: string; readonly arguments: string }[];
+  /** The engines' own deltas in it: about one token each. */
+  readonly deltas: number;
+  readonly finished: boolean;
+}
+
+type Building = {
+  -readonly [Field in keyof DeliveredChoice]: Field extends 'calls'
+    ? { readonly name: string; arguments: string }[]
+    : DeliveredChoice[Field];
+};
+
+export interface Delivered {
+  readonly take: (events: readonly AnswerEvent[]) => void;
+  readonly choice: (index: number) => DeliveredChoice;
+  /** False when it became too long to be kept: it cannot be resumed. */
+  readonly isWhole: () => boolean;
+}
+
+/** Most that is kept, UTF-16 units: more would fit no model's window. */
+const maxKept = 8 * 1024 * 1024;
+
+/** Keeps what is delivered, so that another route can go on with it. */
+export function keepDelivered(): Delivered {
+  const choices: Building[] = [];
+  let size = 0;
+
+  function choiceAt(index: number): Building {
+    return (choices[index] ??= { text: '', reasoning: '', refusal: '', calls: [], deltas: 0, finished: false });
+  }
+
+  function take(event: AnswerEvent): void {
+    if (event.type === 'usage') return;
+    const choice = choiceAt(event.choice);
+    choice.deltas += deltasOf(event);
+    switch (event.type) {
+      case 'tool-start':
+        choice.calls[event.tool] = { name: event.name, arguments: '' };
+        return;
+      case 'finish':
+        choice.finished = true;
+        return;
+      case 'tool-delta': {
+        const call = choice.calls[event.tool];
+        if (call !== undefined) call.arguments += event.text;
+        break;
+      }
+      case 'text-delta':
+        choice.text += event.text;
+        break;
+      case 'reasoning-delta':
+        choice.reasoning += event.text;
+        break;
+      case 'refusal-delta':
+        choice.refusal += event.text;
+        break;
+    }
+    size += event.text.length;
+  }
+
+  return {
+    take: (events) => {
+      if (size > maxKept) return;
+      for (const event of events) take(event);
+    },
+    choice: choiceAt,
+    isWhole: () => size <= maxKept,
+  };
+}
+
+/** Tokens of a choice by itself: the tokenizer's, else one for each of the engine's deltas. */
+async function sizeOf(choice: DeliveredChoice, countText: CountText | undefined): Promise<number> {
+  const { reasoning, text, refusal, calls, deltas } = choice;
+  if (countText === undefined) return deltas;
+  const runs = [reasoning, text, refusal, ...calls.flatMap((call) => [call.name, call.arguments])];
+  const counted = await countRuns(
+    runs.filter((run) => run !== ''),
+    countText,
+  );
+  return counted ?? deltas;
+}
+
+/**
+ * Tokens of each of these choices. `total`: what they have together, where that is known; then the sizes add up to it, for
+ * an engine tells one number for all of its choices.
+ */
+export async function choiceSizes(
+  choices: readonly DeliveredChoice[],
+  { countText, total }: { readonly countText: CountText | undefined; readonly total: number | undefined },
+): Promise<readonly number[]> {
+  if (choices.length === 1 && total !== undefined) return [total];
+  const sizes = await Promise.all(choices.map((choice) => sizeOf(choice, countText)));
+  const sum = sizes.reduce((all, size) => all + size, 0);
+  if (total === undefined || sum === 0 || sum === total) return sizes;
+  let before = 0;
+  let given = 0;
+  return sizes.map((size) => {
+    before += size;
+    const share = Math.round((before * total) / sum) - given;
+    given += share;
+    return share;
+  });
+}

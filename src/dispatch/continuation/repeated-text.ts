@@ -1,0 +1,190 @@
+import { isJsonSpace } from '../json-prefix.ts';
+
+/** Watches for text that was delivered to come again in a new answer, before it goes on. */
+export interface TextWatch {
+  /** What the piece says beyond it: empty while it has not come so far. Undefined: it says something else. */
+  readonly push: (piece: string) => string | undefined;
+  /** Whether all of it has come again. */
+  readonly isComplete: () => boolean;
+}
+
+/** Compares to the letter. */
+function alignText(delivered: string, said: string): Alignment {
+  if (said.startsWith(delivered)) return delivered.length;
+  return delivered.startsWith(said) ? 'more' : undefined;
+}
+
+/** Watches for text to come again, to the letter. */
+export function watchText(delivered: string): TextWatch {
+  return watch(delivered, (said) => alignText(delivered, said));
+}
+
+/** Watches for JSON to come again, whatever white space and escapes the other engine writes. */
+export function watchJson(delivered: string): TextWatch {
+  const aligner = createJsonAligner(delivered);
+  let isJson = true;
+  return watch(delivered, (said, piece) => {
+    const at = isJson ? aligner.push(piece) : undefined;
+    if (at !== undefined) return at;
+    // What a model writes as JSON need not be any.
+    isJson = false;
+    return alignText(delivered, said);
+  });
+}
+
+function watch(delivered: string, align: (said: string, piece: string) => Alignment): TextWatch {
+  let said = '';
+  let isComplete = delivered === '';
+  return {
+    isComplete: () => isComplete,
+    push: (piece) => {
+      if (isComplete) return piece;
+      said += piece;
+      const at = align(said, piece);
+      if (at === 'more') return '';
+      if (at === undefined) return undefined;
+      isComplete = true;
+      return said.slice(at);
+    },
+  };
+}
+
+/**
+ * Where the new part begins, as an index into all of the regenerated text. `more`: it agrees so far and is too short to tell.
+ * Undefined: it contradicts.
+ */
+export type Alignment = number | 'more' | undefined;
+
+/** Finds the place in JSON that is regenerated piece by piece from which on it says what had not been delivered. */
+export interface JsonAligner {
+  /** Takes the next piece. After an answer other than `more` it is done: push no further. */
+  readonly push: (piece: string) => Alignment;
+}
+
+/** One UTF-16 unit of a string, however it is written, and where the next one begins. */
+interface Unit {
+  readonly unit: string;
+  readonly next: number;
+}
+
+const escapes: ReadonlyMap<string, string> = new Map([
+  ['b', '\b'],
+  ['f', '\f'],
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+]);
+
+/** Undefined when the text ends inside of an escape. */
+function unitAt(text: string, at: number): Unit | undefined {
+  const character = text.charAt(at);
+  if (character !== '\\') return { unit: character, next: at + 1 };
+  const letter = text.charAt(at + 1);
+  if (letter === '') return undefined;
+  if (letter !== 'u') return { unit: escapes.get(letter) ?? letter, next: at + 2 };
+  const digits = text.slice(at + 2, at + 6);
+  return digits.length < 4 ? undefined : { unit: String.fromCharCode(Number.parseInt(digits, 16)), next: at + 6 };
+}
+
+/** Characters of numbers and literals: white space between two of them parts two words. */
+const isWord = (character: string): boolean => /[\w.+-]/.test(character);
+const isHighSurrogate = (character: string): boolean => character >= '\uD800' && character <= '\uDBFF';
+const isLowSurrogate = (character: string): boolean => character >= '\uDC00' && character <= '\uDFFF';
+
+function pastSpace(text: string, from: number): number {
+  let at = from;
+  while (isJsonSpace(text.charAt(at))) at += 1;
+  return at;
+}
+
+/** How far the regenerated text has been compared, and what that tells. `new`: what is new begins here. */
+interface Step {
+  readonly kind: 'on' | 'more' | 'new';
+  readonly next: number;
+}
+
+/**
+ * Aligns regenerated JSON with what had been delivered of it. They may differ in white space between tokens, and in how strings
+ * are escaped: engines write the same value differently. All else is compared as text: 1.0 is not 1. What was delivered and
+ * what is new are together JSON of the regenerated value.
+ */
+export function createJsonAligner(delivered: string): JsonAligner {
+  let at = 0;
+  /** What has been regenerated and not been compared, and how much came before it. */
+  let held = '';
+  let before = 0;
+  let isInString = false;
+  /** What was compared last, and which of the texts had white space after it. */
+  let last = '';
+  let spaced = { delivered: false, held: false };
+
+  /** The delivered text ends in a string. */
+  function endInString(next: number): Step | undefined {
+    if (!isHighSurrogate(last)) return { kind: 'new', next };
+    if (next === held.length) return { kind: 'more', next };
+    // Half of a character that is escaped and the bare other half cannot be written beside each other.
+    const isBare = delivered.charAt(at - 1) === last;
+    return isLowSurrogate(held.charAt(next)) === isBare ? { kind: 'new', next } : undefined;
+  }
+
+  /** The delivered text ends inside of an escape: only the same one goes on with it. */
+  function endInEscape(next: number): Step | undefined {
+    const tail = delivered.slice(at);
+    const theirs = held.slice(next, next + tail.length);
+    if (theirs === tail) return { kind: 'new', next: next + tail.length };
+    return tail.startsWith(theirs) ? { kind: 'more', next } : undefined;
+  }
+
+  function stepInString(from: number): Step | undefined {
+    if (at === delivered.length) return endInString(from);
+    const ours = unitAt(delivered, at);
+    if (ours === undefined) return endInEscape(from);
+    const theirs = from === held.length ? undefined : unitAt(held, from);
+    if (theirs === undefined) return { kind: 'more', next: from };
+    const isEnd = delivered.charAt(at) === '"';
+    if (isEnd !== (held.charAt(from) === '"') || ours.unit !== theirs.unit) return undefined;
+    if (isEnd) isInString = false;
+    last = ours.unit;
+    at = ours.next;
+    return { kind: 'on', next: theirs.next };
+  }
+
+  /** The delivered text ends between strings. */
+  function endOutside(from: number, next: number): Step | undefined {
+    if (!spaced.delivered) return { kind: 'new', next: from };
+    if (!isWord(last)) return { kind: 'new', next };
+    // A number that has ended for the caller: whether it has here too, the next character tells.
+    if (next === held.length) return { kind: 'more', next };
+    return isWord(held.charAt(next)) ? undefined : { kind: 'new', next };
+  }
+
+  function stepOutside(from: number): Step | undefined {
+    const next = pastSpace(held, from);
+    const ourNext = pastSpace(delivered, at);
+    spaced = { delivered: spaced.delivered || ourNext > at, held: spaced.held || next > from };
+    at = ourNext;
+    if (at === delivered.length) return endOutside(from, next);
+    if (next === held.length) return { kind: 'more', next };
+    const ours = delivered.charAt(at);
+    if (ours !== held.charAt(next)) return undefined;
+    if (spaced.delivered !== spaced.held && isWord(last) && isWord(ours)) return undefined;
+    isInString = ours === '"';
+    last = ours;
+    spaced = { delivered: false, held: false };
+    at += 1;
+    return { kind: 'on', next: next + 1 };
+  }
+
+  return {
+    push: (piece) => {
+      held += piece;
+      let step: Step | undefined = { kind: 'on', next: 0 };
+      while (step?.kind === 'on') step = isInString ? stepInString(step.next) : stepOutside(step.next);
+      if (step === undefined) return undefined;
+      if (step.kind === 'new') return before + step.next;
+      before += step.next;
+      held = held.slice(step.next);
+      return 'more';
+    },
+  };
+}

@@ -1,0 +1,165 @@
+import { type CountedRuns, countRuns, createRuns } from '../../core/counted-runs.ts';
+import { type AnswerEvent, deltasOf } from '../../core/event.ts';
+import { type CountedBy, leastExact, type Usage } from '../../core/usage.ts';
+import type { SaidAgain } from './merge.ts';
+
+/** Counts text with the model's own tokenizer; undefined when it cannot. */
+export type CountText = (text: string) => Promise<number | undefined>;
+
+/** Output tokens of one attempt, as far as they are known. */
+export interface Share {
+  /** Takes what the attempt delivered. Gives the same events, with usage that stands for the whole answer. */
+  readonly take: (events: readonly AnswerEvent[]) => readonly AnswerEvent[];
+  /** The attempt is over. Resolves when what it delivered has been counted. */
+  readonly close: (how: 'whole' | 'broken') => Promise<void>;
+}
+
+export interface ShareOptions {
+  /** What the engine counts as output that had been counted before. */
+  readonly saidAgain: () => SaidAgain;
+  /** Tokens that had been delivered of the choice. */
+  readonly deliveredTokens: number;
+  /** Tokens of the partial turn, which the engine counts as prompt. */
+  readonly prefixTokens: number;
+}
+
+/** Adds the tokens of several attempts up to one usage: the prompt once, each piece of output once. */
+export interface TokenTotals {
+  readonly share: (options: ShareOptions) => Share;
+  /** Output tokens of the attempts that are closed. */
+  readonly output: () => number;
+  /** Undefined while nobody has told the size of the prompt. */
+  readonly usage: () => (AnswerEvent & { readonly type: 'usage' }) | undefined;
+}
+
+interface Tally {
+  readonly options: ShareOptions;
+  reported: Usage | undefined;
+  reportedBy: CountedBy;
+  /** Delivered since the last report. */
+  readonly runs: CountedRuns;
+  deltas: number;
+  /** Of what was said again, as soon as it has been counted. */
+  againTokens: number | undefined;
+  /** Whether reasoning was delivered that no report has told apart. */
+  reasoned: boolean;
+}
+
+/** Starts with nothing. `countText` is the model's tokenizer, where it has one. */
+export function createTokenTotals(countText: CountText | undefined): TokenTotals {
+  const open = new Set<Tally>();
+  let prompt: Pick<Usage, 'promptTokens' | 'cachedTokens'> | undefined;
+  let output = 0;
+  /** Undefined once a part of it is unknown. */
+  let reasoning: number | undefined = 0;
+  let countedBy: CountedBy = 'engine';
+  let isOnly = true;
+
+  function takePrompt({ promptTokens, cachedTokens }: Usage, { prefixTokens }: ShareOptions): void {
+    if (prompt !== undefined && !isOnly) return;
+    const own = Math.max(0, promptTokens - prefixTokens);
+    prompt = {
+      promptTokens: own,
+      ...(cachedTokens === undefined ? {} : { cachedTokens: Math.min(cachedTokens, own) }),
+    };
+  }
+
+  /** What an attempt adds to the output: its engine's count, and a token for each delta that came after it. */
+  function addedBy(tally: Tally): number {
+    const { reported, deltas } = tally;
+    return reported === undefined ? deltas : Math.max(0, reported.completionTokens - againTokensOf(tally));
+  }
+
+  function againTokensOf({ againTokens, options }: Tally): number {
+    const { all, deltas } = options.saidAgain();
+    return againTokens ?? (all ? options.deliveredTokens : deltas);
+  }
+
+  /** Counts what was said again, where the model's tokenizer knows better than the number of deltas. */
+  async function countAgain(tally: Tally): Promise<void> {
+    const { all, texts } = tally.options.saidAgain();
+    if (tally.reported === undefined || all || texts.length === 0 || countText === undefined) return;
+    tally.againTokens = await countRuns(texts, countText);
+  }
+
+  function reasoningOf({ reported, reasoned, options }: Tally): number | undefined {
+    const told = reported?.reasoningTokens;
+    if (told === undefined) return reasoned ? undefined : 0;
+    // Said again, it was counted before.
+    return options.saidAgain().deltas > 0 || options.saidAgain().all ? Math.max(0, told - (reasoning ?? 0)) : told;
+  }
+
+  function usage(): (AnswerEvent & { readonly type: 'usage' }) | undefined {
+    if (prompt === undefined) return undefined;
+    let completionTokens = output;
+    let reasoningTokens = reasoning;
+    let source = countedBy;
+    for (const tally of open) {
+      completionTokens += addedBy(tally);
+      if (tally.reported === undefined && tally.deltas > 0) source = 'estimate';
+      else source = leastExact(source, tally.reportedBy);
+      const more = reasoningOf(tally);
+      reasoningTokens = reasoningTokens === undefined || more === undefined ? undefined : reasoningTokens + more;
+    }
+    const split = reasoningTokens === undefined || reasoningTokens === 0 ? {} : { reasoningTokens };
+    return {
+      type: 'usage',
+      usage: { ...prompt, completionTokens, ...split },
+      ...(source === 'engine' ? {} : { countedBy: source }),
+    };
+  }
+
+  function note(tally: Tally, event: AnswerEvent): void {
+    if (event.type === 'usage') {
+      tally.reported = event.usage;
+      tally.reportedBy = event.countedBy ?? 'engine';
+      tally.runs.clear();
+      tally.deltas = 0;
+      takePrompt(event.usage, tally.options);
+      return;
+    }
+    if (event.type === 'reasoning-delta') tally.reasoned = true;
+    tally.deltas += deltasOf(event);
+    if (countText !== undefined) tally.runs.take(event);
+  }
+
+  const countNow = (texts: readonly string[]): Promise<number | undefined> =>
+    countText === undefined ? Promise.resolve(undefined) : countRuns(texts, countText);
+
+  async function close(tally: Tally, how: 'whole' | 'broken'): Promise<void> {
+    // An engine's last report covers a whole answer; of a broken one, what came after it has to be counted.
+    const isTold = how === 'whole' && tally.reported !== undefined;
+    await countAgain(tally);
+    const isUncounted = !isTold && tally.deltas > 0;
+    const counted = isUncounted ? await countNow(tally.runs.texts()) : 0;
+    isOnly = false;
+    open.delete(tally);
+    countedBy = leastExact(countedBy, tally.reportedBy);
+    const after = counted ?? tally.deltas;
+    if (isUncounted) countedBy = leastExact(countedBy, counted === undefined ? 'estimate' : 'tokenizer');
+    const more = reasoningOf(tally);
+    reasoning = reasoning === undefined || more === undefined ? undefined : reasoning + more;
+    output += (tally.reported === undefined ? 0 : addedBy(tally)) + after;
+  }
+
+  return {
+    output: () => output,
+    usage,
+    share: (options) => {
+      const tally: Tally = {
+        ...{ options, reported: undefined, reportedBy: 'engine', runs: createRuns(), deltas: 0 },
+        ...{ againTokens: undefined, reasoned: false },
+      };
+      open.add(tally);
+      return {
+        take: (events) => {
+          for (const event of events) note(tally, event);
+          // The usual case: one attempt, whose engine's count is the count.
+          if (isOnly) return events;
+          return events.map((event) => (event.type === 'usage' ? (usage() ?? event) : event));
+        },
+        close: (how) => close(tally, how),
+      };
+    },
+  };
+}

@@ -1,0 +1,244 @@
+import { createHash } from 'node:crypto';
+import { mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Cluster } from '../../core/catalog.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { EnvoyAdmin } from './admin.ts';
+
+/** Which clusters Envoy has, by its own account. */
+export interface EnvoyClusters {
+  /** Names of those that can be called. */
+  readonly active: readonly string[];
+  /** Endpoints by backend: all that its host name resolves to, and those that pass their health check. */
+  readonly endpoints: ReadonlyMap<string, { readonly total: number; readonly healthy: number }>;
+}
+
+/** Gives Envoy the clusters of the catalog, through the file that Envoy watches. */
+export interface ClusterPublisher {
+  /** Writes an empty set unless there is a file: Envoy does not start without one. */
+  readonly prepare: () => Promise<void>;
+  /**
+   * Gives Envoy this set of clusters, whole, and resolves once Envoy has confirmed it and routes to it. Calls run one after
+   * the other. Rejects with `ClustersRejected` when Envoy accepts only a part, and with `EnvoyAway` when Envoy does not answer
+   * within the limit; the file stays written then, so that Envoy reads it when it comes.
+   */
+  readonly publish: (clusters: readonly Cluster[]) => Promise<void>;
+  /** Names of the clusters of the last set that Envoy refused, with its reason. */
+  readonly refused: () => ReadonlyMap<string, string>;
+  /** Asks Envoy which clusters it has; undefined while it is away. */
+  readonly look: () => Promise<EnvoyClusters | undefined>;
+  /** A `publish` that waits for Envoy's confirmation rejects with `EnvoyAway` at once. */
+  readonly close: () => void;
+}
+
+/** Envoy did not answer within the limit. The file is written, so it has the clusters when it comes. */
+class EnvoyAway extends Error {
+  constructor() {
+    super('Envoy did not confirm the clusters in time; it will read them when it is back.');
+    this.name = 'EnvoyAway';
+  }
+}
+
+/** Envoy has all clusters but these. */
+export class ClustersRejected extends Error {
+  readonly clusters: readonly string[];
+  readonly reason: string;
+
+  constructor(clusters: readonly string[], reason: string) {
+    super(`Envoy refused the clusters ${clusters.join(', ')}: ${reason}`);
+    this.name = 'ClustersRejected';
+    this.clusters = clusters;
+    this.reason = reason;
+  }
+}
+
+export interface ClusterPublisherOptions {
+  readonly admin: Pick<EnvoyAdmin, 'stats' | 'statsLike' | 'clusters'>;
+  readonly runFolder: { readonly clustersFolder: string; readonly clustersFile: string };
+  readonly clock: Clock;
+  /** `renderClusters` of src/envoy/config/clusters.ts. */
+  readonly render: (clusters: readonly Cluster[], version: string) => object;
+  /** Envoy's log, where it can be read: the admin interface does not tell why a cluster was refused. */
+  readonly envoyLogFile?: string;
+  /** How long Envoy may take, its own start included. Default 30 s. */
+  readonly confirmWithinMs?: number;
+}
+
+export function createClusterPublisher(options: ClusterPublisherOptions): ClusterPublisher {
+  const { admin, runFolder, clock, render, confirmWithinMs: limitMs = 30_000 } = options;
+  let last: Promise<unknown> = Promise.resolve();
+  let count = 0;
+  let isClosed = false;
+  let refused: ReadonlyMap<string, string> = new Map();
+
+  const publish = async (clusters: readonly Cluster[]): Promise<void> => {
+    const before = await discovery(admin);
+    count += 1;
+    // Unlike any version before it, also of an earlier process: the same set again is a version again.
+    const digest = createHash('sha256').update(JSON.stringify(clusters)).digest('hex').slice(0, 12);
+    const version = `${digest}-${clock.now()}-${count}`;
+    await replaceFile(runFolder, JSON.stringify(render(clusters, version)));
+    const answer = await confirmation({ admin, clock, before, version, limitMs, isOver: () => isClosed });
+    if (answer === 'silent') throw new EnvoyAway();
+    const missing = await missingClusters({ admin, clock, clusters });
+    if (missing.length > 0) {
+      const reason = await refusalReason(missing, options.envoyLogFile);
+      refused = new Map(missing.map((name) => [name, reason]));
+      throw new ClustersRejected(missing, reason);
+    }
+    if (answer === 'refused') throw new Error('Envoy refused the clusters file.');
+    refused = new Map();
+  };
+
+  return {
+    prepare: async () => {
+      await mkdir(runFolder.clustersFolder, { recursive: true, mode: 0o700 });
+      const text = JSON.stringify(render([], 'none'));
+      await writeFile(runFolder.clustersFile, text, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
+        if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+      });
+    },
+    publish: (clusters) => {
+      const done = last.then(() => publish(clusters));
+      last = done.catch(() => undefined);
+      return done;
+    },
+    refused: () => refused,
+    look: async () => {
+      try {
+        const { active } = await admin.clusters();
+        const stats = await admin.statsLike(String.raw`^cluster\..+\.membership_(total|healthy)$`);
+        return { active, endpoints: endpointsOf(stats) };
+      } catch {
+        return undefined;
+      }
+    },
+    close: () => {
+      isClosed = true;
+    },
+  };
+}
+
+/** Envoy names these statistics after the backend; while two versions of a backend's cluster exist, the counts are their sum. */
+function endpointsOf(stats: ReadonlyMap<string, number | string>): EnvoyClusters['endpoints'] {
+  const endpoints = new Map<string, { total: number; healthy: number }>();
+  for (const [name, value] of stats) {
+    const [, backend = '', what] = /^cluster\.(.+)\.membership_(total|healthy)$/.exec(name) ?? [];
+    const counts = endpoints.get(backend) ?? { total: 0, healthy: 0 };
+    endpoints.set(backend, counts);
+    counts[what === 'total' ? 'total' : 'healthy'] = Number(value);
+  }
+  return endpoints;
+}
+
+/** Envoy counts only a file moved into the folder as a change, and a reader never sees half of one. */
+async function replaceFile(folder: ClusterPublisherOptions['runFolder'], text: string): Promise<void> {
+  const draft = join(dirname(folder.clustersFolder), 'clusters.json.draft');
+  await writeFile(draft, text, { mode: 0o600 });
+  await rename(draft, folder.clustersFile);
+}
+
+const counters = ['update_attempt', 'update_rejected', 'update_failure', 'version_text'].map(
+  (name) => `cluster_manager.cds.${name}`,
+);
+
+/** How far Envoy is with its clusters file. */
+interface Discovery {
+  readonly attempts: number;
+  readonly refusals: number;
+  readonly version: string;
+}
+
+/** Asks Envoy how far it is; undefined while it is away. */
+function discovery(admin: ClusterPublisherOptions['admin']): Promise<Discovery | undefined> {
+  return admin.stats(counters).then(
+    (stats) => {
+      const number = (name: string): number => Number(stats.get(`cluster_manager.cds.${name}`) ?? 0);
+      return {
+        attempts: number('update_attempt'),
+        refusals: number('update_rejected') + number('update_failure'),
+        version: String(stats.get('cluster_manager.cds.version_text') ?? ''),
+      };
+    },
+    () => undefined,
+  );
+}
+
+/** Envoy has a changed file within a few milliseconds; it tells nobody and has to be asked. */
+const askEveryMs = 10;
+const askEveryMsWhenAway = 200;
+
+async function confirmation(options: {
+  readonly admin: ClusterPublisherOptions['admin'];
+  readonly clock: Clock;
+  readonly before: Discovery | undefined;
+  readonly version: string;
+  readonly limitMs: number;
+  readonly isOver: () => boolean;
+}): Promise<'accepted' | 'refused' | 'silent'> {
+  const { admin, clock, version, limitMs, isOver } = options;
+  const none: Discovery = { attempts: 0, refusals: 0, version: '' };
+  let before = options.before ?? none;
+  const start = clock.elapsed();
+  while (clock.elapsed() - start < limitMs && !isOver()) {
+    const now = await discovery(admin);
+    if (now?.version === version) return 'accepted';
+    // Counters that went back belong to a new Envoy, which has read our file or is about to.
+    if (now !== undefined && now.attempts < before.attempts) before = none;
+    if (now !== undefined && now.refusals > before.refusals) return 'refused';
+    const waitMs = now === undefined ? askEveryMsWhenAway : askEveryMs;
+    await new Promise<void>((resolve) => clock.after(waitMs, resolve));
+  }
+  return 'silent';
+}
+
+/** A health check without an answer takes three seconds; after that Envoy knows whether a new cluster can be used. */
+const warmWithinMs = 5_000;
+
+/** The clusters that Envoy does not have, once it knows of the others whether they can be used. */
+async function missingClusters(options: {
+  readonly admin: ClusterPublisherOptions['admin'];
+  readonly clock: Clock;
+  readonly clusters: readonly Cluster[];
+}): Promise<readonly string[]> {
+  const { admin, clock } = options;
+  const wanted = options.clusters.map(({ name }) => name);
+  const start = clock.elapsed();
+  for (;;) {
+    const { active, warming } = await admin.clusters();
+    const missing = wanted.filter((name) => !active.includes(name));
+    const waiting = missing.some((name) => warming.includes(name));
+    if (!waiting || clock.elapsed() - start > warmWithinMs) return missing.filter((name) => !warming.includes(name));
+    await new Promise<void>((resolve) => clock.after(askEveryMs, resolve));
+  }
+}
+
+/** What Envoy's log says last about one of the clusters. */
+async function refusalReason(clusters: readonly string[], logFile: string | undefined): Promise<string> {
+  const lines = logFile === undefined ? [] : (await endOfFile(logFile)).split('\n');
+  const marks = clusters.map((name) => `cluster '${name}' config rejected: `);
+  for (const line of lines.toReversed()) {
+    const mark = marks.find((candidate) => line.includes(candidate));
+    if (mark !== undefined) return line.slice(line.indexOf(mark) + mark.length);
+  }
+  return "its log has the reason ('config rejected')";
+}
+
+const tailBytes = 64 * 1024;
+
+async function endOfFile(file: string): Promise<string> {
+  try {
+    const { size } = await stat(file);
+    if (size <= tailBytes) return await readFile(file, 'utf8');
+    const handle = await open(file);
+    try {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(tailBytes), 0, tailBytes, size - tailBytes);
+      return buffer.toString('utf8', 0, bytesRead);
+    } finally {
+      await handle.close();
+    }
+  } catch {
+    // The log is a convenience: without it the message says where to look.
+    return '';
+  }
+}

@@ -1,0 +1,69 @@
+import type { Clock, Disarm } from '../../core/clock.ts';
+import type { EnvoyAdmin } from './admin.ts';
+
+/** Has Envoy refuse a share of the new requests before the service hears of them (`shedFilter` of edge-listener.ts). */
+export interface LoadShedder {
+  /** Share of new requests that Envoy admits, from 0 to 1. */
+  readonly admitRatio: () => number;
+  /** Stops, and has Envoy admit everything again if it answers. */
+  readonly close: () => Promise<void>;
+}
+
+export interface LoadShedderOptions {
+  readonly admin: Pick<EnvoyAdmin, 'setRuntime'>;
+  readonly clock: Clock;
+  readonly stepMs: number;
+  /** The share that Envoy admits from now on, after the share before. */
+  readonly next: (admitRatio: number) => number;
+}
+
+/** An Envoy that was restarted has lost the setting. */
+const repeatEverySteps = 10;
+
+/**
+ * Begins with everything admitted, whatever an earlier process left behind. An Envoy that is away gets the setting when it is
+ * back.
+ */
+export function createLoadShedder(options: LoadShedderOptions): LoadShedder {
+  const { admin, clock, stepMs, next } = options;
+  let admitRatio = 1;
+  let percentSet: number | undefined;
+  let stepsSince = 0;
+  let setting: Promise<void> | undefined;
+  let cancel: Disarm = clock.after(stepMs, step);
+
+  function shed(percent: number): Promise<void> {
+    return admin
+      .setRuntime({ 'weir.shed.hold': percent === 0 ? 0 : 100, 'weir.shed.percent': percent })
+      .then(
+        () => {
+          percentSet = percent;
+        },
+        () => {
+          percentSet = undefined;
+        },
+      )
+      .finally(() => {
+        stepsSince = 0;
+        setting = undefined;
+      });
+  }
+
+  function step(): void {
+    cancel = clock.after(stepMs, step);
+    admitRatio = next(admitRatio);
+    stepsSince += 1;
+    if (setting !== undefined) return;
+    const percent = Math.round((1 - admitRatio) * 100);
+    if (percent !== percentSet || (percent > 0 && stepsSince >= repeatEverySteps)) setting = shed(percent);
+  }
+
+  return {
+    admitRatio: () => admitRatio,
+    close: async () => {
+      cancel();
+      await setting;
+      if (percentSet !== 0) await shed(0);
+    },
+  };
+}

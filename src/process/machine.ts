@@ -1,0 +1,58 @@
+import { getHeapStatistics } from 'node:v8';
+import { randomFillSync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { setPriority, totalmem } from 'node:os';
+
+/** Memory of the container, or else of the machine. */
+export function machineMemoryBytes(): number {
+  const constrained = process.constrainedMemory();
+  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
+}
+
+/** Limit of the service's heap and buffers: half of the memory, because Envoy needs some, too; and no more than V8 allows. */
+export function memoryLimitBytes(): number {
+  return Math.min(machineMemoryBytes() / 2, getHeapStatistics().heap_size_limit);
+}
+
+/**
+ * Most files that this process, or a child of it, may have open: the hard limit, to which Envoy and Node raise their own limit.
+ * Undefined where there is none, or where the system does not tell.
+ */
+export function openFilesLimit(): number | undefined {
+  try {
+    const [, hard = ''] = /^Max open files +\S+ +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return hard === '' ? undefined : Number(hard);
+  } catch {
+    // Only Linux has it.
+    return undefined;
+  }
+}
+
+/**
+ * Lowers the priority of the calling thread: for work that takes long and can wait while others need the processor. Does
+ * nothing where the priority cannot be lowered. Only on Linux does a priority belong to a thread.
+ */
+export function lowerPriority(): void {
+  if (process.platform !== 'linux') return;
+  try {
+    setPriority(0, 5);
+  } catch {
+    // Some sandboxes forbid it; the thread then runs at the usual priority.
+  }
+}
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+const idLength = 24;
+const pool = new Uint8Array(idLength * 256);
+let at = pool.length;
+
+/** An id of 24 characters with 144 random bits. Random bytes are drawn for 256 ids at once. */
+export function newRequestId(): string {
+  if (at === pool.length) {
+    randomFillSync(pool);
+    at = 0;
+  }
+  let id = '';
+  for (const end = at + idLength; at < end; at += 1) id += alphabet.charAt((pool[at] ?? 0) & 63);
+  return id;
+}

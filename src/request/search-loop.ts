@@ -1,0 +1,273 @@
+import type { Round } from '../core/capability.ts';
+import type { Route } from '../core/catalog.ts';
+import type { RelayedEvent, SearchEvent } from '../core/event.ts';
+import { Failure } from '../core/failure.ts';
+import type { Money } from '../core/money.ts';
+import type { Plan } from '../core/plan.ts';
+import type { Message, Request } from '../core/request.ts';
+import type { SearchFinding, SearchProvider } from '../core/search-provider.ts';
+import { type Citing, writeSearchError, writeSources } from '../core/search-words.ts';
+import { type SearchSeal, type Source, webSearchName } from '../core/web-search.ts';
+import type { Dispatch, DispatchEnd } from '../dispatch/dispatch.ts';
+import { estimatePrompt } from '../metering/estimate-prompt.ts';
+import { createCiter } from '../web-search/cite.ts';
+import { collectRound, type RoundSaid } from '../web-search/collect-round.ts';
+import { fitSources } from '../web-search/fit-sources.ts';
+import { maxRounds, maxSearches, nextStep } from '../web-search/next-step.ts';
+import { quote } from '../web-search/quote.ts';
+import type { ReadQuery } from '../web-search/read-query.ts';
+import { createRoundTotals } from '../web-search/round-totals.ts';
+import { askEngines, type EngineAsk, type EngineOptions } from './call-model.ts';
+
+/** The web search of a deployment. */
+export interface WebSearch {
+  readonly seal: SearchSeal;
+  /** Absent: what was found earlier can be sent back, and nothing is searched any more. */
+  readonly provider?: SearchProvider;
+  /** What a search costs. */
+  readonly price: Money;
+}
+
+/** One result of a search, for the model and for the caller. */
+interface Found {
+  readonly event: SearchEvent & { readonly type: 'search-result' };
+  readonly words: string;
+}
+
+/** Tokens that are kept for the answer when results are cut to what the model has room for. */
+const leastAnswer = 1024;
+
+/** Throws `web_search_unavailable` when a request wants to search where that cannot be done. */
+export function checkSearch({ webSearch }: Omit<Request, 'messages'>, search: WebSearch | undefined): void {
+  if (webSearch === undefined || search?.provider !== undefined) return;
+  throw new Failure('web_search_unavailable', 'tools: web search is not enabled on this deployment');
+}
+
+/** Whether the answer to a request takes more than one call to its model. */
+export function takesRounds({ webSearch, sources = [] }: Omit<Request, 'messages'>): boolean {
+  return webSearch !== undefined || sources.length > 0;
+}
+
+/**
+ * Answers a request that may search the web: calls the model, makes the searches it asks for, and calls it again with what
+ * was found, until it has answered. To its caller it is one answer: one stream, one usage, one end. What was sent back of
+ * earlier searches may be cited without searching again.
+ */
+export function answerWithSearch(
+  ask: Omit<EngineAsk, 'round' | 'deliver'> & { readonly deliver: (events: readonly RelayedEvent[]) => void },
+  options: EngineOptions & { readonly search: WebSearch },
+): Dispatch {
+  const { prepared, counters, signal, deliver } = ask;
+  const { request } = prepared;
+  const { seal } = options.search;
+  const sources = new Map((request.sources ?? []).map((source) => [source.number, source]));
+  const citing: Citing =
+    request.responseFormat === undefined || request.responseFormat.type === 'text' ? 'marks' : 'none';
+  const citer = createCiter({
+    isKnown: (number) => sources.has(number),
+    citationOf: (number, said) => {
+      const source = sources.get(number);
+      if (source === undefined) return undefined;
+      const { url, title, text } = source;
+      return { url, title, citedText: quote(text, said), sealed: seal.sealNumber(number) };
+    },
+  });
+  const totals = createRoundTotals({
+    countText: counters?.countText,
+    contextLength: ask.plan.model.contextLength,
+    countPrompt: async () => {
+      const tokens = await counters?.countPrompt();
+      return tokens === undefined
+        ? { tokens: estimatePrompt(prepared.shape, ask.plan.model), countedBy: 'estimate' }
+        : { tokens, countedBy: 'tokenizer' };
+    },
+  });
+  let searchesLeft = Math.min(request.webSearch?.maxUses ?? maxSearches, maxSearches);
+  let attempts = 0;
+  let isResumed = false;
+  let lastRoute: Route | undefined;
+  let running: Dispatch | undefined;
+  let isPaused = false;
+
+  /** Calls the model once. Resolves when it has said all it had to say. */
+  async function call(round: Round | undefined): Promise<{ readonly end: DispatchEnd; readonly said: RoundSaid }> {
+    const collector = collectRound({
+      citer: citing === 'marks' ? citer : undefined,
+      searches: request.webSearch !== undefined,
+    });
+    running = askEngines(
+      {
+        ...ask,
+        plan: withFirst(ask.plan, lastRoute),
+        ...(round === undefined ? {} : { round }),
+        deliver: (events) => {
+          const usage = totals.take(events);
+          const passed = collector.push(events);
+          if (passed.length > 0 || usage !== undefined) deliver(usage === undefined ? passed : [...passed, usage]);
+        },
+      },
+      options,
+    );
+    if (isPaused) running.pause();
+    const end = await running.ended;
+    attempts += end.attempts;
+    if ('route' in end && end.route !== undefined) lastRoute = end.route;
+    if (end.kind === 'completed') isResumed ||= end.resumed;
+    // Of an answer that broke off, too: what came of its text has been paid for.
+    const rest = end.kind === 'cancelled' ? [] : collector.flush();
+    if (rest.length > 0) deliver(rest);
+    return { end, said: collector.said() };
+  }
+
+  /** How it ends when the model cannot be called again. A whole answer of which nothing was sent has merely failed. */
+  function brokenOff(): DispatchEnd {
+    return lastRoute === undefined || !request.stream
+      ? { kind: 'failed', attempts, isPartial: true }
+      : { kind: 'interrupted', route: lastRoute, attempts };
+  }
+
+  const cancelled = (heard: boolean): DispatchEnd => ({
+    ...{ kind: 'cancelled', attempts, heard },
+    ...(lastRoute === undefined ? {} : { route: lastRoute }),
+  });
+
+  async function answer(): Promise<DispatchEnd> {
+    const turns: Message[] = [];
+    let round: Round | undefined;
+    for (let rounds = 1; ; rounds += 1) {
+      const isFirst = round === undefined;
+      // What goes wrong before the first word is the request's failure; after it, the answer's.
+      const called = await call(round).catch((error: unknown) => {
+        if (isFirst) throw error;
+        return undefined;
+      });
+      if (called === undefined) return brokenOff();
+      const { end, said } = called;
+      if (end.kind === 'cancelled') {
+        // The prompt of this round was counted in advance.
+        if (!end.heard && !isFirst) deliver([totals.past()]);
+        return cancelled(end.heard || !isFirst);
+      }
+      if (end.kind !== 'completed') return isFirst ? { ...end, attempts } : brokenOff();
+      const used = await totals.close();
+      const output = request.maxOutputTokens === undefined ? undefined : request.maxOutputTokens - totals.output();
+      const step = nextStep(said, { searches: searchesLeft, rounds: maxRounds - rounds, output });
+      const ending = step.kind === 'finish' ? step : step.after;
+      deliver([used]);
+      if (step.kind === 'search') {
+        const found = await searchAll(step.searches);
+        if (found === undefined) return cancelled(true);
+        turns.push(...turnsOf(said, step.searches, found));
+        if (step.after.kind === 'round') {
+          deliver([await totals.open(found.map(({ words }) => words).join('\n'))]);
+          round = {
+            ...{ turns: [...turns], search: step.after.search },
+            ...(output === undefined ? {} : { maxOutputTokens: output }),
+          };
+        }
+      }
+      if (ending.kind === 'finish') {
+        deliver([{ type: 'finish', choice: 0, ...ending.finish }]);
+        return { kind: 'completed', route: end.route, attempts, resumed: isResumed };
+      }
+    }
+  }
+
+  /** Makes the searches of a round side by side, and tells of them one after the other. Undefined: the caller left. */
+  async function searchAll(steps: readonly ReadQuery[]): Promise<readonly Found[] | undefined> {
+    const conversation = totals.conversation() + Math.max(leastAnswer, Math.min(request.maxOutputTokens ?? 0, 4096));
+    const roomTokens = (ask.plan.model.contextLength - conversation) / steps.length;
+    const findings = steps.map((step) => (step.kind === 'query' ? find(step.query) : undefined));
+    searchesLeft -= findings.filter((finding) => finding !== undefined).length;
+    const found: Found[] = [];
+    for (const [at, step] of steps.entries()) {
+      // This format's ids have no other sign than the underscore.
+      const id = `srvtoolu_${options.newId().replaceAll('-', '_')}`;
+      deliver([{ type: 'search-call', choice: 0, id, input: step.input }]);
+      const finding = await findings[at];
+      if (signal.aborted) return undefined;
+      const one = step.kind === 'refused' ? refused(id, step.code) : resultOf(id, finding, roomTokens);
+      deliver([one.event]);
+      found.push(one);
+    }
+    return found;
+  }
+
+  async function find(query: string): Promise<SearchFinding> {
+    const { provider } = options.search;
+    if (provider === undefined) return { kind: 'error', code: 'unavailable', detail: 'no provider' };
+    const { domains, location } = request.webSearch ?? {};
+    const begun = options.clock.elapsed();
+    const finding = await provider.search(
+      { query, ...(domains === undefined ? {} : { domains }), ...(location === undefined ? {} : { location }) },
+      signal,
+    );
+    options.telemetry.searched(ask.requestId, {
+      provider: provider.name,
+      durationMs: Math.round(options.clock.elapsed() - begun),
+      ...(finding.kind === 'found' ? { result: 'found' } : { result: finding.code, detail: finding.detail }),
+    });
+    return finding;
+  }
+
+  function refused(id: string, code: Parameters<typeof writeSearchError>[0]): Found {
+    return {
+      event: { type: 'search-result', choice: 0, id, result: { kind: 'error', code } },
+      words: writeSearchError(code),
+    };
+  }
+
+  function resultOf(id: string, finding: SearchFinding | undefined, roomTokens: number): Found {
+    if (finding === undefined) return refused(id, 'unavailable');
+    if (finding.kind === 'error') return refused(id, finding.code);
+    const first = Math.max(0, ...sources.keys()) + 1;
+    const fitting = fitSources(finding.hits, { first, roomTokens });
+    if (fitting === undefined) return refused(id, 'request_too_large');
+    for (const source of fitting) sources.set(source.number, source);
+    return {
+      event: { type: 'search-result', choice: 0, id, result: { kind: 'found', sources: fitting.map(sealed) } },
+      words: writeSources(fitting, citing),
+    };
+  }
+
+  function sealed(source: Source) {
+    const { url, title, pageAge } = source;
+    return { url, title, sealed: seal.sealSource(source), ...(pageAge === undefined ? {} : { pageAge }) };
+  }
+
+  return {
+    ended: answer(),
+    pause: () => {
+      isPaused = true;
+      running?.pause();
+    },
+    resume: () => {
+      isPaused = false;
+      running?.resume();
+    },
+  };
+}
+
+/** What a round adds to the conversation: the same messages that are read when its blocks are sent back. */
+function turnsOf(said: RoundSaid, steps: readonly ReadQuery[], found: readonly Found[]): readonly Message[] {
+  const calls = steps.map((step, at) => ({
+    id: found[at]?.event.id ?? '',
+    name: webSearchName,
+    arguments: step.input,
+  }));
+  return [
+    {
+      role: 'assistant',
+      ...(said.text === '' ? {} : { content: said.text }),
+      ...(said.reasoning === '' ? {} : { reasoning: said.reasoning }),
+      toolCalls: calls,
+    },
+    ...found.map(({ event, words }): Message => ({ role: 'tool', toolCallId: event.id, content: words })),
+  ];
+}
+
+/** The plan with the route first that answered last: it has the conversation in its cache. */
+function withFirst(plan: Plan, route: Route | undefined): Plan {
+  const [first, ...others] = plan.routes.toSorted((a, b) => Number(b.route === route) - Number(a.route === route));
+  return first === undefined ? plan : { ...plan, routes: [first, ...others] };
+}

@@ -1,0 +1,59 @@
+import { keyedDigest } from '../keyed-digest.ts';
+
+/**
+ * Prompts on which engines failed lately, and where. One that makes an engine fail is sent again, by its caller or by others:
+ * that is one sign against the route and not many. Only digests keyed by chance are kept, and times.
+ */
+export interface FailedPrompts {
+  /** An engine failed on a prompt. True: it did so on the same route within the last minute. */
+  readonly failed: (now: number, failure: { readonly prompt: number | undefined; readonly route: string }) => boolean;
+  readonly answered: (prompt: number | undefined) => void;
+  /** On how many routes a prompt failed within the last minute, as long as none has answered it. */
+  readonly routes: (now: number, prompt: number) => number;
+}
+
+const windowMs = 60_000;
+/** The prompt whose first failure is oldest is forgotten first. */
+const mostPrompts = 2000;
+
+interface Failed {
+  /** When the failure that counted was, by route. */
+  readonly at: Map<string, number>;
+  isAnswered: boolean;
+}
+
+export function createFailedPrompts(random: () => number): FailedPrompts {
+  const key = `${random()} ${random()}`;
+  const prompts = new Map<string, Failed>();
+
+  function remember(digest: string): Failed {
+    const known = prompts.get(digest) ?? { at: new Map<string, number>(), isAnswered: false };
+    prompts.set(digest, known);
+    const [oldest] = prompts.keys();
+    if (prompts.size > mostPrompts && oldest !== undefined) prompts.delete(oldest);
+    return known;
+  }
+
+  return {
+    failed: (now, { prompt, route }) => {
+      if (prompt === undefined) return false;
+      const known = remember(keyedDigest(key, prompt));
+      const last = known.at.get(route);
+      if (last !== undefined && now - last < windowMs) return true;
+      known.at.set(route, now);
+      return false;
+    },
+    answered: (prompt) => {
+      // As a rule nothing has failed, and no digest is needed.
+      if (prompt === undefined || prompts.size === 0) return;
+      const known = prompts.get(keyedDigest(key, prompt));
+      if (known !== undefined) known.isAnswered = true;
+    },
+    routes: (now, prompt) => {
+      if (prompts.size === 0) return 0;
+      const known = prompts.get(keyedDigest(key, prompt));
+      if (known === undefined || known.isAnswered) return 0;
+      return [...known.at.values()].filter((at) => now - at < windowMs).length;
+    },
+  };
+}

@@ -1,0 +1,254 @@
+import { type Fault, isEngineFailure } from '../../core/event.ts';
+import type { AttemptEnd, AttemptRecord } from '../../core/health.ts';
+import { type BackendLoad, isFull } from './backend-load.ts';
+import { type CircuitTicket, createCircuit } from './circuit.ts';
+import { createDecayedMean } from './decayed-mean.ts';
+import { createPace, leastWeight, type Pace, present } from './pace.ts';
+import type { RouteStanding, StandingAsk } from './route-status.ts';
+import { createFormHealth, type FormHealth } from './structure-health.ts';
+
+/**
+ * What a fault says about its route. `nothing`: any route would have answered so, or the route's form is at fault and is
+ * judged by itself. `full`: it has had enough for now. `broken`: a failure.
+ */
+function blameOf({ kind, engineError, status, retryAfterSeconds }: Fault): 'nothing' | 'full' | 'broken' {
+  // Not of the right form, or not going on where another broke off: the engine answered, and how is for others to judge.
+  if (kind === 'structure' || kind === 'disjoint') return 'nothing';
+  switch (engineError ?? 'other') {
+    case 'context-length':
+    case 'bad-request':
+    case 'content-policy':
+      return 'nothing';
+    case 'rate-limit':
+      return 'full';
+    case 'overloaded':
+      // A 503 without a date may as well be what stands in front of a dead engine: that wants probes.
+      return retryAfterSeconds !== undefined || status === 429 ? 'full' : 'broken';
+    case 'account':
+    case 'not-found':
+    case 'other':
+      return status === 429 ? 'full' : 'broken';
+  }
+}
+
+/** Stays away from a route that said it has had enough, for as long as it asked. It comes back by itself, without a probe. */
+interface Cooling {
+  readonly isCool: (now: number) => boolean;
+  readonly refused: (
+    now: number,
+    attempt: { readonly begunAt: number; readonly retryAfterSeconds: number | undefined },
+  ) => void;
+  readonly served: () => void;
+}
+
+/** Longest that an engine's own word keeps us away: some name the end of the day. */
+const mostAskedMs = 60_000;
+/** Where it names no time: the first refusal, and the most after several in a row. */
+const firstMs = 500;
+const mostMs = 10_000;
+
+function createCooling(): Cooling {
+  let until = -Infinity;
+  let refusals = 0;
+  return {
+    isCool: (now) => now < until,
+    refused: (now, { begunAt, retryAfterSeconds = 0 }) => {
+      // Those that were under way together were refused together: that is one refusal.
+      if (begunAt >= until) refusals += 1;
+      const ownMs = Math.min(mostMs, firstMs * 2 ** (refusals - 1));
+      until = Math.max(until, now + (retryAfterSeconds > 0 ? Math.min(mostAskedMs, retryAfterSeconds * 1000) : ownMs));
+    },
+    served: () => {
+      refusals = 0;
+    },
+  };
+}
+
+/** What an attempt on the route is told of its prompt. */
+export interface RouteAttempt {
+  readonly stream: boolean;
+  /** The prompt has an answer. */
+  readonly answered: () => void;
+  /** The engine failed on the prompt. True: it did so on this route shortly before, and that is no news. */
+  readonly isRepeated: (now: number) => boolean;
+}
+
+export interface RouteHealth {
+  readonly load: BackendLoad;
+  readonly form: FormHealth;
+  readonly pace: (stream: boolean) => Pace;
+  readonly begin: (now: number, options: RouteAttempt) => AttemptRecord | undefined;
+  readonly standing: (now: number, ask: StandingAsk) => RouteStanding;
+  /** Ejected, and not being probed at this moment. */
+  readonly isEjected: (now: number) => boolean;
+  readonly probing: (now: number) => boolean;
+  /** See `Health.isAnswering`. */
+  readonly isAnswering: (now: number, wait: { readonly stream: boolean; readonly waitedMs: number }) => boolean;
+  /** Whether it can take an attempt at all. */
+  readonly isOut: (now: number) => boolean;
+  /** Neither ejected nor cooling off: at most it is full. */
+  readonly isServing: (now: number) => boolean;
+}
+
+/** Attempts that are believed to have succeeded before any has been made. */
+const prior = { value: 1, weight: 2 };
+/** Fewest attempts that a success rate of under one half must stand on to eject. */
+const enough = 6;
+/** An attempt that fails without output within this time has kept nobody waiting, milliseconds. */
+const atOnceMs = 1000;
+/** After so long without a sign of life another request may probe too, milliseconds: this one may have been lost. */
+const probeMs = 10_000;
+/** How long an answer proves that a route's engine works, milliseconds. */
+const provesMs = 600_000;
+/** What may be usual where few answers are known, and how much longer than what is usual still is, milliseconds. */
+const leastUsualMs = { stream: 1000, whole: 5000 } as const;
+const usualFactor = 3;
+/** A lost race is half a failure: the answer would have come. */
+const beatenWeight = 0.5;
+
+export function createRouteHealth(
+  load: BackendLoad,
+  { random, elapsed }: { readonly random: () => number; readonly elapsed: () => number },
+): RouteHealth {
+  const circuit = createCircuit({ random, failuresInRow: 5, openMs: 1000, mostOpenMs: 30_000, probeMs });
+  const cooling = createCooling();
+  // A dozen attempts are the present: a route that begins to fail is seen to within as many.
+  const success = createDecayedMean({ halfLifeMs: 30_000, mostWeight: 12 });
+  const logTokenMs = createDecayedMean(present);
+  const streams = createPace();
+  const wholes = createPace();
+  const form = createFormHealth(random);
+  /**
+   * Whether somebody has waited for nothing since its last output. A failure at once does not unsay it: when a connection has
+   * timed out, Envoy fails all that wait for one together, those that came last with those that came first.
+   */
+  let keepsWaiting = false;
+  /** When an output last came; undefined after a failure. */
+  let answeredAt: number | undefined;
+  const pace = (stream: boolean): Pace => (stream ? streams : wholes);
+
+  const isServing = (now: number): boolean => !circuit.isEjected(now) && !cooling.isCool(now);
+  const isOut = (now: number): boolean => circuit.stand(now) === 'out' || cooling.isCool(now) || isFull(load);
+
+  function begin(now: number, options: RouteAttempt): AttemptRecord | undefined {
+    if (isFull(load) || cooling.isCool(now)) return undefined;
+    const ticket = circuit.begin(now) ?? (keepsWaiting ? undefined : circuit.insist());
+    return ticket === undefined ? undefined : record(now, { ...options, ticket });
+  }
+
+  function record(now: number, options: RouteAttempt & { readonly ticket: CircuitTicket }) {
+    const { stream, ticket } = options;
+    load.inFlight += 1;
+    const waited = pace(stream);
+    waited.began(now);
+    let outputAt: number | undefined;
+    let over = false;
+
+    function output(at: number): number {
+      if (outputAt !== undefined) return outputAt;
+      outputAt = at;
+      answeredAt = at;
+      keepsWaiting = false;
+      if (circuit.alive(ticket)) {
+        // Back, and as good as new but for one doubt: its share grows with what it gets right.
+        for (const memory of [success, streams, wholes, logTokenMs]) memory.restart();
+        success.add(at, 0);
+      }
+      waited.over(at, { begunAt: now, end: 'output' });
+      return at;
+    }
+
+    function failed(at: number, weight: number): void {
+      answeredAt = undefined;
+      keepsWaiting ||= outputAt === undefined && (weight < 1 || at - now > atOnceMs);
+      success.add(at, 0, { weight });
+      const trip = success.weight(at) >= enough && success.mean(at) < 0.5;
+      circuit.failed(ticket, at, { trip });
+    }
+
+    function ended(end: AttemptEnd): void {
+      if (over) return;
+      over = true;
+      load.inFlight -= 1;
+      const at = elapsed();
+      if (end.kind === 'complete') {
+        const first = output(at);
+        options.answered();
+        success.add(at, 1);
+        circuit.succeeded(ticket);
+        cooling.served();
+        const tokens = (end.tokens ?? 0) - 1;
+        if (stream && tokens > 0 && at > first) logTokenMs.add(at, Math.log((at - first) / tokens));
+        return;
+      }
+      if (outputAt === undefined) waited.over(at, { begunAt: now, end: end.kind === 'beaten' ? 'beaten' : 'left' });
+      if (end.kind === 'beaten') {
+        failed(at, beatenWeight);
+        return;
+      }
+      switch (end.kind === 'aborted' ? 'nothing' : blame(at, end.fault)) {
+        case 'nothing':
+          circuit.released(ticket);
+          break;
+        case 'full':
+          success.add(at, 0, { weight: beatenWeight });
+          cooling.refused(at, {
+            begunAt: now,
+            retryAfterSeconds: end.kind === 'failed' ? end.fault.retryAfterSeconds : undefined,
+          });
+          circuit.released(ticket);
+          break;
+        case 'broken':
+          failed(at, 1);
+      }
+    }
+
+    /** A prompt on which an engine fails counts once, whoever sends it how often. */
+    function blame(at: number, fault: Fault): ReturnType<typeof blameOf> {
+      return isEngineFailure(fault) && options.isRepeated(at) ? 'nothing' : blameOf(fault);
+    }
+
+    return { output: () => void output(elapsed()), ended };
+  }
+
+  function isAnswering(now: number, { stream, waitedMs }: { readonly stream: boolean; readonly waitedMs: number }) {
+    if (answeredAt === undefined || now - answeredAt > provesMs) return false;
+    const least = leastUsualMs[stream ? 'stream' : 'whole'];
+    return waitedMs <= Math.max(least, pace(stream).p95(now)?.ms ?? 0) * usualFactor;
+  }
+
+  function standing(now: number, { stream, capabilities }: StandingAsk): RouteStanding {
+    return {
+      state: stateFor(now, capabilities),
+      success: success.mean(now, prior),
+      soundness: form.soundness(now, capabilities),
+      inFlight: load.inFlight,
+      capacity: load.capacity,
+      firstOutput: pace(stream).firstOutput(now),
+      tokenMs: stream && logTokenMs.weight(now) > leastWeight ? Math.exp(logTokenMs.mean(now)) : undefined,
+    };
+  }
+
+  function stateFor(now: number, capabilities: StandingAsk['capabilities']): RouteStanding['state'] {
+    if (isOut(now)) return isFull(load) || cooling.isCool(now) || keepsWaiting ? 'out' : 'last';
+    const kept = form.stand(now, capabilities);
+    if (kept === 'out') return 'unsound';
+    if (circuit.stand(now) === 'probe') return 'probe';
+    return kept === 'probe' ? 'unsound-probe' : 'in';
+  }
+
+  return {
+    ...{
+      load,
+      form,
+      pace,
+      begin,
+      standing,
+      isAnswering,
+      isOut,
+      isServing,
+      isEjected: circuit.isEjected,
+      probing: circuit.probing,
+    },
+  };
+}

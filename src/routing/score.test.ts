@@ -1,0 +1,155 @@
+import { describe, expect, it } from 'vitest';
+import type { Candidate } from './eligible.ts';
+import { neverSeen, type RouteStanding, type RoutingView } from './health/route-status.ts';
+import { routeKey } from './route-key.ts';
+import { order } from './score.ts';
+import { routeOf, targetOf } from '../../test/support/route-of.ts';
+
+/** A route in a row of the table: what is not said is as it is of a route nobody knows. */
+interface State extends Partial<RouteStanding> {
+  readonly weight?: number;
+  readonly honoured?: number;
+}
+
+interface Row {
+  /** Of three routes a, b and c. */
+  readonly routes: readonly State[];
+  /** Which of them served the beginning of the prompt. */
+  readonly affine?: string;
+}
+
+const ask = { stream: true, capabilities: ['json_schema'] } as const;
+const unknown = neverSeen.standing(routeOf('a'), ask);
+const measured = (ms: number, weight = 8) => ({ ms, weight, isBound: false });
+const sized = (inFlight: number, capacity: number): State => ({ inFlight, capacity });
+
+function orderOf({ routes, affine }: Row, turn: number) {
+  const probed: string[] = [];
+  const named = routes.map((state, index) => ({ state, name: 'abc'[index] ?? '' }));
+  const standings = new Map(named.map(({ name, state }) => [name, { ...unknown, ...state }]));
+  const view: RoutingView = {
+    standing: ({ backend }) => standings.get(backend.name) ?? unknown,
+    probeForm: ({ backend }) => probed.push(backend.name),
+  };
+  const candidates = named.map(({ name, state: { weight = 100, honoured = 0 } }): Candidate => ({
+    ...{ route: routeOf(name, { weight }), target: targetOf(name), honoured },
+  }));
+  const affineKey = affine === undefined ? undefined : routeKey(routeOf(affine));
+  const names = order(candidates, { view, ask, turn, affine: affineKey }).map(({ route }) => route.backend.name);
+  return { names: names.join(' '), probed };
+}
+
+/** How often each of the routes comes first, in hundredths. */
+function firsts(row: Row): readonly number[] {
+  const counts = [0, 0, 0];
+  for (let step = 0; step < 1000; step += 1) {
+    const { names } = orderOf(row, (step + 0.5) / 1000);
+    const index = 'abc'.indexOf(names[0] ?? '-');
+    counts[index] = (counts[index] ?? 0) + 1;
+  }
+  return counts.map((count) => Math.round(count / 10));
+}
+
+const slow = measured(1000);
+const fast = measured(100);
+
+describe('the order of routes', () => {
+  // At turn 0 the first by score is the first.
+  it.each<readonly [string, Row, string]>([
+    ['the heaviest first', { routes: [{}, { weight: 300 }, { weight: 200 }] }, 'b c a'],
+    ['what is out is not asked', { routes: [{ state: 'out' }, {}, { state: 'out' }] }, 'b'],
+    [
+      'what fails at once is asked when all else has failed',
+      { routes: [{ state: 'last', weight: 300 }, {}, {}] },
+      'b c a',
+    ],
+    ['… whatever it honours', { routes: [{ state: 'last', honoured: 2 }, {}] }, 'b a'],
+    ['what fails at once is better than nothing', { routes: [{ state: 'last' }, { state: 'out' }] }, 'a'],
+    ['nothing is left', { routes: [{ state: 'out' }, { state: 'out' }] }, ''],
+    ['success', { routes: [{ success: 0.8 }, { success: 1 }, { success: 0.9 }] }, 'b c a'],
+    ['free slots', { routes: [sized(6, 8), sized(2, 32), sized(2, 8)] }, 'b c a'],
+    ['the faster first output', { routes: [{ firstOutput: slow }, { firstOutput: fast }] }, 'b a'],
+    [
+      'the faster tokens',
+      {
+        routes: [
+          { firstOutput: fast, tokenMs: 40 },
+          { firstOutput: measured(200), tokenMs: 10 },
+        ],
+      },
+      'b a',
+    ],
+    [
+      'tokens only where they are known of all',
+      { routes: [{ firstOutput: fast, tokenMs: 40 }, { firstOutput: measured(200) }] },
+      'a b',
+    ],
+    ['soundness of form', { routes: [{ soundness: 0.5 }, { soundness: 0.9 }] }, 'b a'],
+    ['more honoured parameters before all else', { routes: [{ weight: 900 }, { honoured: 2, success: 0.5 }] }, 'b a'],
+    ['more honoured parameters, unless it is out', { routes: [{}, { honoured: 2, state: 'out' }] }, 'a'],
+    ['a route that may be back goes first', { routes: [{}, { state: 'probe', success: 0.2 }, {}] }, 'b a c'],
+    ['one of two that may be back; the other last', { routes: [{ state: 'probe' }, { state: 'probe' }, {}] }, 'a c b'],
+    ['a probe does not come before more honoured', { routes: [{ state: 'probe' }, { honoured: 1 }] }, 'b a'],
+    ['a route of no weight is not probed first', { routes: [{}, { weight: 0, state: 'probe' }] }, 'a b'],
+    ['only probes are left', { routes: [{ weight: 0, state: 'probe' }] }, 'a'],
+    ['an unsound route is not asked', { routes: [{ state: 'unsound', weight: 900 }, {}] }, 'b'],
+    ['unsound routes alone are better than none', { routes: [{ state: 'unsound' }, { state: 'out' }] }, 'a'],
+    ['the route that served the beginning', { routes: [{}, {}, {}], affine: 'c' }, 'c a b'],
+    ['… not behind a probe', { routes: [{ state: 'probe' }, {}, {}], affine: 'c' }, 'a b c'],
+    ['… not when it is out', { routes: [{}, {}, { state: 'out' }], affine: 'c' }, 'a b'],
+    ['… not when it honours less', { routes: [{ honoured: 1 }, {}], affine: 'b' }, 'a b'],
+    ['… not when it is being probed for', { routes: [{}, { state: 'probe', weight: 0 }], affine: 'b' }, 'a b'],
+    ['… while its free share is a quarter', { routes: [sized(0, 16), sized(6, 8)], affine: 'b' }, 'b a'],
+    ['… not when others are much freer', { routes: [sized(0, 16), sized(7, 8)], affine: 'b' }, 'a b'],
+    ['… while it fails little', { routes: [{}, { success: 0.8 }], affine: 'b' }, 'b a'],
+    ['… not when it fails much', { routes: [{}, { success: 0.6 }], affine: 'b' }, 'a b'],
+    [
+      '… not when it is ten times slower',
+      { routes: [{ firstOutput: fast }, { firstOutput: slow }], affine: 'b' },
+      'a b',
+    ],
+    ['… not when it is only the fallback', { routes: [{ weight: 1000 }, { weight: 1 }], affine: 'b' }, 'a b'],
+    ['… not when it has left the catalog', { routes: [{}, {}], affine: 'z' }, 'a b'],
+  ])('%s', (_, row, expected) => {
+    expect(orderOf(row, 0).names).toBe(expected);
+  });
+
+  it('is the same for the same turn', () => {
+    const row = { routes: [sized(3, 8), sized(4, 16), sized(9, 32)] };
+    for (const turn of [0, 0.3, 0.6, 0.999]) expect(orderOf(row, turn)).toEqual(orderOf(row, turn));
+  });
+
+  it('has one request alone find out whether an unsound route is sound again', () => {
+    const { names, probed } = orderOf({ routes: [{}, { state: 'unsound-probe' }] }, 0);
+    expect([names, probed]).toEqual(['b a', ['b']]);
+    expect(orderOf({ routes: [{}, { state: 'probe' }] }, 0).probed).toEqual([]);
+  });
+});
+
+describe('the share of first places', () => {
+  it.each<readonly [string, Row, readonly number[]]>([
+    ['of equals', { routes: [{}, {}] }, [50, 50, 0]],
+    ['follows the weights', { routes: [{ weight: 75 }, { weight: 25 }] }, [75, 25, 0]],
+    ['of a thousand to one is nearly all', { routes: [{ weight: 1000 }, { weight: 1 }] }, [100, 0, 0]],
+    ['follows free slots', { routes: [sized(0, 8), sized(0, 16), sized(16, 32)] }, [20, 40, 40]],
+    ['follows speed', { routes: [{ firstOutput: measured(100) }, { firstOutput: measured(200) }] }, [66, 34, 0]],
+    ['takes an unknown size for the average', { routes: [sized(0, 8), sized(0, 24), {}] }, [17, 50, 33]],
+    ['takes an unknown pace for the best', { routes: [{ firstOutput: fast }, {}] }, [50, 50, 0]],
+    [
+      'takes what only waits for slow, not for fast',
+      { routes: [{ firstOutput: fast }, { firstOutput: { ms: 1, weight: 2, isBound: true } }] },
+      [50, 50, 0],
+    ],
+    ['of one failure in ten is half of another’s', { routes: [{}, { success: 0.9 }] }, [65, 35, 0]],
+    ['of one failure in two is next to nothing', { routes: [{}, { success: 0.5 }] }, [99, 2, 0]],
+    ['of a sick one is next to nothing', { routes: [{ firstOutput: fast }, { firstOutput: slow }] }, [98, 2, 0]],
+    [
+      'of one that was sick long ago grows',
+      { routes: [{ firstOutput: fast }, { firstOutput: measured(1000, 0.2) }] },
+      [78, 22, 0],
+    ],
+    ['of a full one that is not out is nothing', { routes: [sized(8, 8), sized(7, 8)] }, [0, 100, 0]],
+  ])('%s', (_, row, expected) => {
+    expect(firsts(row)).toEqual(expected);
+  });
+});
