@@ -33,6 +33,16 @@ const waitingBytes = 32 * 1024;
 const ok = { code: status.OK, details: '' };
 const notUnderstood = { code: status.INTERNAL, details: 'the message was not understood' };
 
+/** Who answers the calls of a connection. */
+export interface Answering {
+  /** Makes the handler of a call that begins. */
+  readonly open: (call: Call) => CallHandler;
+  /** The call has ended, however it did. */
+  readonly closed: () => void;
+  /** Messages are handled when the turn of the event loop that brought them ends. */
+  readonly atTurnEnd: (work: () => void) => void;
+}
+
 /**
  * A call of ExternalProcessor.Process, answered message by message where grpc-js hands a call to interceptors: beneath its
  * streams, which would read ahead of what was asked for, and would send one message at a time. Whatever handler the service
@@ -40,48 +50,48 @@ const notUnderstood = { code: status.INTERNAL, details: 'the message was not und
  */
 export class ProcessCall extends ServerInterceptingCall implements Call {
   readonly #call: ServerInterceptingCallInterface;
-  readonly #open: (call: ProcessCall) => CallHandler;
-  readonly #closed: () => void;
+  readonly #answering: Answering;
   #mayRead = unaskedBytes;
   #isHeld = false;
   #isOver = false;
   #waitingBytes = 0;
   #whenRoom: (() => void) | undefined;
 
-  /** `open` makes the handler when the call has begun; `closed` is called once the call has ended, however it did. */
-  constructor(
-    call: ServerInterceptingCallInterface,
-    { open, closed }: { readonly open: (call: ProcessCall) => CallHandler; readonly closed: () => void },
-  ) {
+  constructor(call: ServerInterceptingCallInterface, answering: Answering) {
     super(call);
     this.#call = call;
-    this.#open = open;
-    this.#closed = closed;
+    this.#answering = answering;
   }
 
   override start(): void {
     const call = this.#call;
-    const handler = this.#open(this);
+    const { open, closed, atTurnEnd } = this.#answering;
+    const handler = open(this);
     call.start({
       onReceiveMetadata: () => call.startRead(),
       onReceiveMessage: (message: ProcessingRequest) => {
-        try {
-          if (message.kind === 'body') this.#mayRead -= message.body.length;
-          handler.message(message);
-        } catch {
-          // The error would otherwise be an unhandled rejection, and end the process with every other call.
-          this.#finish(notUnderstood);
-        }
+        if (message.kind === 'body') this.#mayRead -= message.body.length;
         if (this.#mayRead > 0) call.startRead();
         else this.#isHeld = true;
+        atTurnEnd(() => this.#handle(handler, message));
       },
-      onReceiveHalfClose: handler.over,
+      onReceiveHalfClose: () => atTurnEnd(handler.over),
       onCancel: () => {
         this.#isOver = true;
         handler.over();
-        this.#closed();
+        closed();
       },
     });
+  }
+
+  #handle(handler: CallHandler, message: ProcessingRequest): void {
+    if (this.#isOver) return;
+    try {
+      handler.message(message);
+    } catch {
+      // The error would otherwise end the process, with every other call.
+      this.#finish(notUnderstood);
+    }
   }
 
   write(message: Buffer): boolean {

@@ -22,8 +22,10 @@ export async function listenExtProc(options: {
   /** Must not throw: every failure of a request is an answer. */
   readonly handle: (exchange: Exchange) => void;
   readonly openDelivery: OpenDelivery;
+  /** Requests are handled when the turn of the event loop that brought them ends. */
+  readonly atTurnEnd: (work: () => void) => void;
 }): Promise<ExtProcServer> {
-  const { handle, openDelivery, socketPath } = options;
+  const { atTurnEnd, handle, openDelivery, socketPath } = options;
   const service = await loadExternalProcessor();
   const connections = new Set<Connection>();
 
@@ -65,6 +67,7 @@ export async function listenExtProc(options: {
       socket,
       service,
       answer: answerCall,
+      atTurnEnd,
     });
     connections.add(connection);
     socket.on('close', () => connections.delete(connection));
