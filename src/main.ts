@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
-import { messageOf } from './core/message-of.ts';
+import { messageOf } from './core/failure.ts';
+
 import manifest from '../package.json' with { type: 'json' };
 
 /** A word of the command line. Only the one that was asked for is loaded: most of what `serve` needs, `key list` does not. */

@@ -1,10 +1,11 @@
 /** Parses manifests in a thread of its own, a few documents at a time: the main thread asks for the next ones. */
 import { parentPort } from 'node:worker_threads';
+import type { ThreadMessage } from './core/worker-thread.ts';
 import type { ParseAsk, ParseReply } from './manifests/parse-in-worker.ts';
 import { type ParsedDocument, parseDocuments } from './manifests/parse.ts';
 import { lowerPriority } from './process/machine.ts';
 
-/** So many fields are handed over at a time: copying them takes the main thread a few milliseconds. */
+/** Fields in one reply: copying them takes the main thread a few milliseconds. */
 const fieldsAtATime = 2_000;
 
 let documents: Iterator<ParsedDocument> = [].values();
@@ -15,14 +16,14 @@ function next(): ParseReply {
     const { done, value } = documents.next();
     if (done === true) return { documents: batch, isLast: true };
     batch.push(value);
-    // A problem is small, and still something.
+    // A problem is small, but does not cost nothing.
     fields += value.kind === 'broken' ? 10 : value.lines.size;
   }
   return { documents: batch, isLast: false };
 }
 
 lowerPriority();
-parentPort?.on('message', (ask: ParseAsk) => {
+parentPort?.on('message', ({ id, ask }: ThreadMessage<ParseAsk>) => {
   if (ask.kind === 'begin') documents = parseDocuments(ask.file, ask.text);
-  parentPort?.postMessage(next());
+  parentPort?.postMessage({ id, reply: next() });
 });

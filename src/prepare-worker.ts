@@ -4,15 +4,15 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { lowerPriority } from './process/machine.ts';
-import { openSeal } from './web-search/seal/open-seal.ts';
+import { openSeal } from './web-search/seal/seal.ts';
 import { countPrompt } from './tokenizer/count-prompt.ts';
-import { createTokenizerCache } from './tokenizer/tokenizer-cache.ts';
+import { createTokenizerCache } from './tokenizer/loaded-tokenizer.ts';
 import { asFailure } from './core/failure.ts';
 import type { ImageHosts } from './core/image-hosts.ts';
-import type { PromptCountAsk } from './core/prepared.ts';
-import type { PrepareReply, PrepareTask } from './core/prepare-task.ts';
+import type { PromptCount, PromptCountAsk } from './core/prompt.ts';
+import type { PrepareAsk, PrepareReply } from './core/prepare-task.ts';
+import type { ThreadMessage } from './core/worker-thread.ts';
 import type { Request } from './core/request.ts';
-import type { PromptCount } from './core/tokenizer.ts';
 import { handedOver, promptOf, readBody, writeBody } from './request/prepare.ts';
 import type { SealFiles } from './cli/serve/seal-files.ts';
 
@@ -34,7 +34,7 @@ const sealing = sealFiles && { seal: openSeal({ ...sealFiles, elapsed: () => per
 
 function heldRequest(handle: number): Request {
   const request = held.get(handle);
-  if (request === undefined) throw new Error('the request was let go of');
+  if (request === undefined) throw new Error('the request was released');
   return request;
 }
 
@@ -46,13 +46,11 @@ async function count(request: Request, ask: PromptCountAsk): Promise<PromptCount
   return countPrompt(tokenizer, promptOf(request, { templateArguments, form }), { ...options, ...allowance });
 }
 
-async function work(task: PrepareTask): Promise<PrepareReply> {
+async function work(task: Exclude<PrepareAsk, { readonly kind: 'release' }>): Promise<PrepareReply> {
   switch (task.kind) {
     case 'read': {
-      const { request, shape } = readBody(task.bytes, {
-        ...{ surface: task.surface, imageHosts, keepsBillingLines },
-        ...sealing,
-      });
+      const { surface } = task;
+      const { request, shape } = readBody(task.bytes, { surface, imageHosts, keepsBillingLines, ...sealing });
       held.set(task.handle, request);
       return { kind: 'read', request: handedOver(request), shape };
     }
@@ -63,16 +61,17 @@ async function work(task: PrepareTask): Promise<PrepareReply> {
   }
 }
 
-async function answer(task: PrepareTask): Promise<void> {
-  const reply = await work(task).catch((error: unknown): PrepareReply => {
+async function answer({ id, ask }: ThreadMessage<PrepareAsk>): Promise<void> {
+  if (ask.kind === 'release') {
+    held.delete(ask.handle);
+    return;
+  }
+  const reply = await work(ask).catch((error: unknown): PrepareReply => {
     const { code, message } = asFailure(error);
     return { kind: 'failed', code, message };
   });
-  parentPort?.postMessage({ id: task.id, reply }, reply.kind === 'written' ? [reply.bytes.buffer] : []);
+  parentPort?.postMessage({ id, reply }, reply.kind === 'written' ? [reply.bytes.buffer] : []);
 }
 
 lowerPriority();
-parentPort?.on('message', (task: PrepareTask | { readonly kind: 'release'; readonly handle: number }) => {
-  if (task.kind === 'release') held.delete(task.handle);
-  else void answer(task);
-});
+parentPort?.on('message', (message: ThreadMessage<PrepareAsk>) => void answer(message));

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { fieldPath } from './core/field-path.ts';
+import { fieldPath } from './core/failure.ts';
 import { parseUsd } from './core/money.ts';
-import { imageHostForms, readImageHosts, type ImageHosts } from './core/image-hosts.ts';
-import { readSearchSetting, searchForms } from './core/search-setting.ts';
+import { imageHostForms, type ImageHosts, readImageHosts } from './core/image-hosts.ts';
+import { readSearchSetting, searchForms } from './core/web-search.ts';
 
 const wholeNumber = (least: number, most: number) =>
   z.string().regex(/^\d+$/, 'expected a whole number').transform(Number).pipe(z.number().min(least).max(most));

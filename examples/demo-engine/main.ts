@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-import { messageOf } from '../../src/core/message-of.ts';
+import { messageOf } from '../../src/core/failure.ts';
 import { directiveReference } from './directive-reference.ts';
 import { DirectiveError } from './directive.ts';
 import { startDemoEngine } from './engine.ts';

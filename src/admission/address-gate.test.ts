@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { keptHeap } from '../../test/support/kept-heap.ts';
-import { type AddressGateOptions, createAddressGate } from './address-gate.ts';
+import { type AddressGateOptions, createAddressGate, networkOf, throughGate } from './address-gate.ts';
+import { Failure } from '../core/failure.ts';
 
 function begin(options: Omit<AddressGateOptions, 'clock'> = {}) {
   const clock = createFakeClock();
@@ -15,7 +16,7 @@ function begin(options: Omit<AddressGateOptions, 'clock'> = {}) {
 const stranger = '198.51.100.1';
 /** Ten million different addresses. */
 const addressOf = (index: number): string => `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`;
-const networkOf = (index: number): string =>
+const subscriber = (index: number): string =>
   `2001:db8:${(index >> 16).toString(16)}:${(index & 0xffff).toString(16)}::1`;
 
 describe('the window', () => {
@@ -57,11 +58,11 @@ describe('a flood of addresses', () => {
   it('takes no more memory than the bound, with a million of them', () => {
     const empty = keptHeap();
     const { gate } = begin();
-    for (let index = 0; index < 100_000; index += 1) gate.failed(networkOf(index));
+    for (let index = 0; index < 100_000; index += 1) gate.failed(subscriber(index));
     const before = keptHeap();
     // 32,768 networks of about 300 bytes.
     expect(before - empty).toBeLessThan(14_000_000);
-    for (let index = 0; index < 1_000_000; index += 1) gate.failed(networkOf(index));
+    for (let index = 0; index < 1_000_000; index += 1) gate.failed(subscriber(index));
     expect(gate.failing()).toBeLessThanOrEqual(32_768);
     expect(keptHeap() - before).toBeLessThan(2_000_000);
   }, 120_000);
@@ -131,4 +132,69 @@ describe('replicas that count together', () => {
     clock.advance(12_000);
     expect(gate.blockedMs(stranger)).toBe(0);
   });
+});
+
+const blocked = '203.0.113.7';
+
+function beginRequests() {
+  const clock = createFakeClock();
+  const gate = createAddressGate({ clock });
+  const come = (address: string | undefined, error?: unknown): Promise<unknown> =>
+    throughGate(address, gate, () => (error === undefined ? Promise.resolve('in') : Promise.reject(error))).catch(
+      (refused: unknown) => (refused instanceof Failure ? refused.code : 'crash'),
+    );
+  const fail = (address: string | undefined): Promise<unknown> => come(address, new Failure('unauthenticated', 'no'));
+  return { clock, gate, come, fail };
+}
+
+describe('the gate of failed authentication (docs/reference/api.md §5, rule 5)', () => {
+  it('lets 30 failures pass, and after one more nobody from that address for 30 s, not even with a valid key', async () => {
+    const { clock, gate, come, fail } = beginRequests();
+    for (let count = 0; count < 30; count += 1) expect(await fail(blocked)).toBe('unauthenticated');
+    expect(await come(blocked)).toBe('in');
+    expect(await fail(blocked)).toBe('unauthenticated');
+    clock.advance(10_500);
+    const refused = throughGate(blocked, gate, () => Promise.resolve('in'));
+    await expect(refused).rejects.toMatchObject({ code: 'rate_limited', retryAfterSeconds: 20 });
+    expect(await come('203.0.113.8')).toBe('in');
+    clock.advance(19_499);
+    expect(await come(blocked)).toBe('rate_limited');
+    clock.advance(1);
+    expect(await come(blocked)).toBe('in');
+  });
+
+  it('counts only what failed for want of a valid key', async () => {
+    const { come, fail } = beginRequests();
+    for (let count = 0; count < 100; count += 1) await come(blocked, new Failure('suspended', 'no'));
+    for (let count = 0; count < 100; count += 1) await come(blocked, new Error('the store is away'));
+    for (let count = 0; count < 30; count += 1) await fail(blocked);
+    expect(await come(blocked)).toBe('in');
+  });
+
+  it('stays open for whoever has no address', async () => {
+    const { come, fail } = beginRequests();
+    for (let count = 0; count < 100; count += 1) await fail(undefined);
+    expect(await come(undefined)).toBe('in');
+  });
+});
+
+it.each([
+  ['203.0.113.7', '203.0.113.7'],
+  ['::ffff:203.0.113.7', '203.0.113.7'],
+  ['2001:db8:0:1::1', '2001:db8:0:1::/64'],
+  ['2001:db8:0:1:ffff:ffff:ffff:ffff', '2001:db8:0:1::/64'],
+  ['2001:DB8:0000:0001::', '2001:db8:0:1::/64'],
+  ['2001:db8:0:2::1', '2001:db8:0:2::/64'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['64:ff9b::203.0.113.7', '64:ff9b:0:0::/64'],
+  ['2001:db8:0:1:2:3:4:5', '2001:db8:0:1::/64'],
+  ['2001:db8:0:1:2:3:203.0.113.7', '2001:db8:0:1::/64'],
+  ['1:2:3::5:6:7:8', '1:2:3:0::/64'],
+  ['::5:6:7:8', '0:0:0:0::/64'],
+  ['::2:3:4:5:6:7:8', '0:2:3:4::/64'],
+  ['', ''],
+])('%s belongs to %s', (address, network) => {
+  expect(networkOf(address)).toBe(network);
 });

@@ -1,6 +1,39 @@
-import type { AddressGate } from '../core/address-gate.ts';
-import { networkOf } from '../core/address-network.ts';
+import ipaddr from 'ipaddr.js';
 import type { Clock } from '../core/clock.ts';
+import { Failure } from '../core/failure.ts';
+
+/** Blocks addresses for a while from which authentication failed too often (docs/reference/api.md §5, rule 5). */
+export interface AddressGate {
+  /** Milliseconds for which the address is still blocked; 0 when it is not. */
+  readonly blockedMs: (address: string) => number;
+  /** Records that a request from this address had no valid key. */
+  readonly failed: (address: string) => void;
+}
+
+/**
+ * Runs the authentication of a request. Throws `rate_limited` while its address is blocked, whatever its key, and tells the
+ * gate when authentication fails (docs/reference/api.md §5, rule 5).
+ */
+export async function throughGate<Found>(
+  address: string | undefined,
+  gate: AddressGate,
+  authenticate: () => Promise<Found>,
+): Promise<Found> {
+  // Without an address there is nothing to block.
+  if (address === undefined) return authenticate();
+  const waitMs = gate.blockedMs(address);
+  if (waitMs > 0) {
+    throw new Failure('rate_limited', 'Too many requests without a valid API key came from this address.', {
+      retryAfterSeconds: Math.ceil(waitMs / 1000),
+    });
+  }
+  try {
+    return await authenticate();
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'unauthenticated') gate.failed(address);
+    throw error;
+  }
+}
 
 /** docs/reference/api.md §5, rule 5: more than 30 failures within 30 s block an address for 30 s. */
 export const tolerated = 30;
@@ -9,37 +42,37 @@ export const blockMs = 30_000;
 
 export interface AddressGateOptions {
   readonly clock: Clock;
-  /** Networks whose failures are remembered at once; about 300 bytes each. */
+  /** Most networks whose failures are remembered at once; about 300 bytes each. */
   readonly maxFailing?: number;
-  /** Networks blocked at once; about 100 bytes each. Blocking so many takes 31 times as many requests within 30 s. */
+  /** Most networks blocked at once; about 100 bytes each. Blocking so many takes 31 times as many requests within 30 s. */
   readonly maxBlocked?: number;
-  /** Told of each failure, for replicas that count together; not of those that come once while strangers flood it. */
+  /** Called for each failure, so that replicas can count together; in a flood, not for a network's first failure. */
   readonly onFailure?: (network: string) => void;
 }
 
 export interface OpenAddressGate extends AddressGate {
-  /** Blocks a network on another replica's word. */
+  /** Blocks a network because another replica has blocked it. */
   readonly block: (network: string, forMs: number) => void;
   /** Networks remembered, for gauges. */
   readonly failing: () => number;
   readonly blocked: () => number;
 }
 
-/** Least time between two searches through all that is remembered. */
+/** Least time between two searches for networks whose failures are too old to count. */
 const tidyEveryMs = 5_000;
 
 /**
- * A gate in bounded memory. Addresses are cheap, so a stranger could use up any bound: what is pushed out then is whoever
- * has failed least often, longest ago. To have a network forgotten, one must fail as often from as many others as are
- * remembered; and a block is never pushed out at all.
+ * A gate in bounded memory. Addresses are cheap, so an attacker could fill any bound: the network that has failed least often,
+ * longest ago, is then forgotten. To have a network forgotten, an attacker must fail as often from as many other networks as
+ * are remembered; a block is never forgotten before it ends.
  */
 export function createAddressGate(options: AddressGateOptions): OpenAddressGate {
   const { clock, maxFailing = 32_768, maxBlocked = 100_000, onFailure = () => undefined } = options;
-  /** The times of a network's failures within the window, by how many they were when the last was added. */
+  /** Each network's failure times within the window. The index of a level is the number of failures when the last was added. */
   const levels = Array.from({ length: tolerated + 2 }, () => new Map<string, readonly number[]>());
-  /** When each block ends. They end about in the order in which they began, which is the order of a Map. */
+  /** When each block ends. Blocks end about in the order in which they began, which is the order of a Map. */
   const blockedUntil = new Map<string, number>();
-  // A Map steps over what was deleted from its front each time it is read from there: one at a time would cost 40 µs.
+  // Reading a Map from its front skips every entry deleted there before: evicting one at a time would cost 40 µs each.
   const evictedAtOnce = Math.max(1, maxFailing >> 4);
   let failing = 0;
   let tidyAt = 0;
@@ -111,4 +144,16 @@ export function createAddressGate(options: AddressGateOptions): OpenAddressGate 
     failing: () => failing,
     blocked: () => blockedUntil.size,
   };
+}
+
+/**
+ * The network that an address belongs to: of an IPv4 address the address itself, of an IPv6 address its /64, all of which one
+ * subscriber has. A text that is no address is a network of its own.
+ */
+export function networkOf(address: string): string {
+  if (!ipaddr.IPv6.isValid(address)) return address;
+  const parsed = ipaddr.IPv6.parse(address);
+  if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
+  const groups = parsed.parts.slice(0, 4).map((group) => group.toString(16));
+  return `${groups.join(':')}::/64`;
 }

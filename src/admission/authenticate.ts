@@ -1,8 +1,7 @@
-import type { Credential } from '../core/account.ts';
+import type { Credential, Store } from '../core/account.ts';
 import type { KeyHeader } from '../core/dialect.ts';
 import { Failure } from '../core/failure.ts';
 import type { RequestHead } from '../core/exchange.ts';
-import type { Store } from '../core/store.ts';
 
 export interface AuthenticateOptions {
   readonly store: Store;
@@ -14,7 +13,7 @@ export interface AuthenticateOptions {
   readonly abuseContact: string;
 }
 
-/** How a caller sends a key in each header, for who sent none. */
+/** How a key is sent in each header, for the message to a caller without a key. */
 const forms: Readonly<Record<KeyHeader, string>> = {
   authorization: '"Authorization: Bearer <API_KEY>"',
   'x-api-key': '"x-api-key: <API_KEY>"',
@@ -29,8 +28,8 @@ const textIn = (head: RequestHead, header: KeyHeader): string | undefined =>
   header === 'authorization' ? bearerText(head) : head.header(header)?.trim();
 
 /**
- * The key among the headers in which it may come; undefined when there is none. Clients may send two of them, one with
- * another service's key: the first that looks like ours counts.
+ * The key in the first of these headers that holds one; undefined when there is none. Clients may send two headers, one with
+ * another service's key: the first text that looks like a key of Weir counts.
  */
 function keyIn(
   head: RequestHead,
@@ -44,16 +43,16 @@ function keyIn(
   return undefined;
 }
 
-/** Who calls. */
+/** The caller of a request. */
 export interface Authenticated {
   readonly credential: Credential;
-  /** The same credential as it is known by then, less what has been settled since; undefined when nobody can say. */
+  /** The credential as it is when called, with all settlements since; undefined when the store cannot tell. */
   readonly latest: () => Credential | undefined | Promise<Credential | undefined>;
 }
 
 /**
- * Finds who calls, from the headers alone: `keyHeaders` in the order in which a key is looked for. Throws
- * `unauthenticated` for a missing, mistyped, unknown or revoked key and `suspended` for a suspended key or workspace
+ * Finds the caller by the headers alone; `keyHeaders` are in the order in which they are searched for a key. Throws
+ * `unauthenticated` for a missing, mistyped, unknown or revoked key, and `suspended` for a suspended key or workspace
  * (docs/reference/api.md §5).
  */
 export async function authenticate(
@@ -79,7 +78,7 @@ export async function authenticate(
     credential,
     latest: () => {
       const known = store.findCredential(hash);
-      // Not all who ask wait for the answer.
+      // Not every caller of `latest` awaits the promise: its rejection must not go unhandled.
       return known instanceof Promise ? known.catch(() => undefined) : known;
     },
   };

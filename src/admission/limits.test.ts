@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { credentialOf } from '../../test/support/credential-of.ts';
 import { Failure } from '../core/failure.ts';
-import type { LimitName, Limits, LimitsAsk, Shortage, Slot, Verdict } from '../core/limits.ts';
-import { admit } from './limits.ts';
+import type { LimitName, Limits, LimitsAsk, Shortage, Slot, AdmitResult } from '../core/limits.ts';
+import { admit, fundsOf } from './limits.ts';
 
 const rate = { limit: 100, remaining: 7, resetSeconds: 2, nextSeconds: 3 };
 const headers = [
@@ -12,9 +12,9 @@ const headers = [
 ];
 const credential = credentialOf({ key: { budget: { limit: 5n, period: 'day' } } });
 
-it.each<[string, (verdict: Verdict) => Verdict | Promise<Verdict>]>([
-  ['at once', (verdict) => verdict],
-  ['later', (verdict) => Promise.resolve(verdict)],
+it.each<[string, (result: AdmitResult) => AdmitResult | Promise<AdmitResult>]>([
+  ['at once', (result) => result],
+  ['later', (result) => Promise.resolve(result)],
 ])('a request that is admitted %s holds a place and knows the headers of its answer', async (_, given) => {
   const asked: LimitsAsk[] = [];
   const reserved: bigint[] = [];
@@ -121,4 +121,21 @@ it('what is left when it ends is read again where it may be out of date, and is 
   const failing = await admit({ credential, latest: () => Promise.reject(new Error('away')) }, limits);
   await failing.release();
   expect(found).toEqual([{ balance: 1_000_000_000_000n, budget: 1n }, undefined]);
+});
+
+const workspace = { balance: 100n };
+const key = { budget: { limit: 50n, period: 'day' } } as const;
+
+it.each([
+  ['no budget', credentialOf({ workspace }), { balance: 100n }],
+  ['a budget of which nothing is spent', credentialOf({ workspace, key }), { balance: 100n, budget: 50n }],
+  ['a budget', { ...credentialOf({ workspace, key }), spent: 20n }, { balance: 100n, budget: 30n }],
+  [
+    'a budget lowered below what is spent',
+    { ...credentialOf({ workspace, key }), spent: 60n },
+    { balance: 100n, budget: -10n },
+  ],
+  ['spending but no budget', { ...credentialOf({ workspace }), spent: 60n }, { balance: 100n }],
+])('what may be spent with %s', (_, credential, funds) => {
+  expect(fundsOf(credential)).toEqual(funds);
 });

@@ -3,23 +3,22 @@ import type { Headers } from '../core/exchange.ts';
 import { Failure } from '../core/failure.ts';
 import type { FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot } from '../core/limits.ts';
 import type { Money } from '../core/money.ts';
-import type { RateStanding } from '../core/token-bucket.ts';
+import type { RateStatus } from '../core/token-bucket.ts';
 import type { Authenticated } from './authenticate.ts';
-import { fundsOf } from './budget.ts';
 
-/** A request within its limits. It holds a place until it is released. */
+/** A request that was admitted. It holds a slot until it is released. */
 export interface Admitted {
-  /** For its answer, if that is a success (docs/reference/api.md §8). */
+  /** Headers of a successful answer (docs/reference/api.md §8). */
   readonly headers: Headers;
-  /** Reserves what it is expected to cost. Throws `insufficient_funds` when those under way leave nothing by now. */
+  /** Reserves the expected cost. Throws `insufficient_funds` when the requests under way have used the funds up meanwhile. */
   readonly reserve: (cost: Money) => Promise<void>;
-  /** Changes the reservation to what it is expected to cost by now. */
+  /** Changes the reservation to a new expected cost. */
   readonly adjust: Slot['adjust'];
-  /** Call on every exit, once it is settled; calls after the first do nothing. Resolves when its place is free. */
+  /** Call on every exit, once the request is settled; later calls do nothing. Resolves when the slot is free. */
   readonly release: () => void | Promise<void>;
 }
 
-function rateHeaders({ limit, remaining, resetSeconds }: RateStanding): Headers {
+function rateHeaders({ limit, remaining, resetSeconds }: RateStatus): Headers {
   return [
     ['x-ratelimit-limit-requests', String(limit)],
     ['x-ratelimit-remaining-requests', String(remaining)],
@@ -27,10 +26,10 @@ function rateHeaders({ limit, remaining, resetSeconds }: RateStanding): Headers 
   ];
 }
 
-/** Nobody knows when a request under way will end: the least that a client may be asked to wait. */
-const placeSeconds = 1;
+/** The least that a client may be asked to wait, since it is not known when a request under way will end. */
+const slotRetrySeconds = 1;
 
-function refusal(by: LimitName, rate: RateStanding, funds: Funds): Failure {
+function refusal(by: LimitName, rate: RateStatus, funds: Funds): Failure {
   const headers = rateHeaders(rate);
   switch (by) {
     case 'rate':
@@ -47,7 +46,7 @@ function refusal(by: LimitName, rate: RateStanding, funds: Funds): Failure {
         'rate_limited',
         'Rate limit exceeded: this workspace has too many requests under way. Wait and retry.',
         {
-          retryAfterSeconds: placeSeconds,
+          retryAfterSeconds: slotRetrySeconds,
           headers,
         },
       );
@@ -70,7 +69,7 @@ const shortages: Readonly<Record<Shortage, { readonly usedUp: string; readonly r
   },
 };
 
-/** Says whether the money is spent, or some is left and reserved: then waiting helps, too. */
+/** The refusal says whether the money is spent, or whether some is left but reserved, so that waiting helps, too. */
 function refusalOfMoney(by: Shortage, funds: Funds): Failure {
   const isLeft = (funds[by] ?? 0n) > 0n;
   return new Failure('insufficient_funds', isLeft ? shortages[by].reserved : shortages[by].usedUp);
@@ -79,21 +78,25 @@ function refusalOfMoney(by: Shortage, funds: Funds): Failure {
 function askOf(credential: Credential): LimitsAsk {
   const { key, workspace } = credential;
   return {
-    ...{ keyId: key.id, workspaceId: workspace.id, rate: key.rate, burst: key.burst },
-    ...{ maxInFlight: workspace.maxInFlight, funds: fundsOf(credential) },
+    keyId: key.id,
+    workspaceId: workspace.id,
+    rate: key.rate,
+    burst: key.burst,
+    maxInFlight: workspace.maxInFlight,
+    funds: fundsOf(credential),
   };
 }
 
 /**
- * Admits a request, from its headers alone, if rate, concurrency, balance and budget let it pass; it holds a place then.
- * Throws `rate_limited` or `insufficient_funds`, and then it holds nothing.
+ * Admits a request, by its headers alone, if rate, concurrency, balance and budget allow it. Returns the request with a slot;
+ * throws `rate_limited` or `insufficient_funds` and holds nothing.
  */
 export async function admit({ credential, latest }: Authenticated, limits: Limits): Promise<Admitted> {
   const asked = limits.admit(askOf(credential));
-  // A verdict from memory is not made to wait for the next turn.
-  const verdict = asked instanceof Promise ? await asked : asked;
-  if (verdict.kind === 'refused') throw refusal(verdict.by, verdict.rate, fundsOf(credential));
-  const { rate, slot } = verdict;
+  // An answer from memory need not wait for the next turn of the event loop.
+  const result = asked instanceof Promise ? await asked : asked;
+  if (result.kind === 'refused') throw refusal(result.by, result.rate, fundsOf(credential));
+  const { rate, slot } = result;
   const fundsNow = (known: Credential | undefined): Funds | undefined => known && fundsOf(known);
   const left: FindFunds = () => {
     const known = latest();
@@ -109,4 +112,9 @@ export async function admit({ credential, latest }: Authenticated, limits: Limit
     adjust: slot.adjust,
     release: () => slot.release(left),
   };
+}
+
+/** What a credential may still spend: its workspace's balance, and what its budget leaves in the current period. */
+export function fundsOf({ key, workspace: { balance }, spent }: Credential): Funds {
+  return key.budget === undefined ? { balance } : { balance, budget: key.budget.limit - spent };
 }

@@ -1,6 +1,15 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Load, ShedReason } from '../core/load.ts';
-import { checkLoad, overloadLimits, shedShare } from './overload.ts';
+import {
+  checkLoad,
+  createShedWatch,
+  nextAdmitRatio,
+  admitStepMs,
+  overloadLimits,
+  shedShare,
+  type ShedWatch,
+} from './overload.ts';
+import { createFakeClock, type FakeClock } from '../../test/support/fake-clock.ts';
 
 const limits = {
   waitMs: { from: 50, to: 200 },
@@ -12,7 +21,7 @@ const limits = {
 const idle = {
   eventLoopDelayMs: 0,
   memoryShare: 0.1,
-  standingWaitMs: 0,
+  medianWaitMs: 0,
   queuedForMs: 0,
   waitedMs: 0,
   openRequests: 1,
@@ -65,7 +74,7 @@ describe('a new request', () => {
     ['as many are open as may be', { openRequests: 100 }, 0.999, 'open-requests'],
     ['nine in ten are open', { openRequests: 90 }, 0, 'admitted'],
     ['it waited long in a queue that stands', { queuedForMs: 2_000, waitedMs: 200 }, 0.999, 'queue'],
-    ['it waited long behind a burst', { queuedForMs: 1_900, standingWaitMs: 900, waitedMs: 200 }, 0, 'admitted'],
+    ['it waited long behind a burst', { queuedForMs: 1_900, medianWaitMs: 900, waitedMs: 200 }, 0, 'admitted'],
     ['it waited little in a queue that stands', { queuedForMs: 2_000, waitedMs: 50 }, 0, 'admitted'],
     ['it waited half long in a queue that stands', { queuedForMs: 2_000, waitedMs: 125 }, 0.49, 'queue'],
   ])('when %s', (_, given, random, expected) => {
@@ -93,7 +102,7 @@ describe('the share that is shed', () => {
     [{ memoryShare: 0.85 }, 1, 0.5],
     [{ memoryShare: 0.85, eventLoopDelayMs: 200 }, 1, 0.75],
     [{ memoryShare: 1.2 }, 1, 1],
-    [{ queuedForMs: 9_000, standingWaitMs: 9_000 }, 1, 0],
+    [{ queuedForMs: 9_000, medianWaitMs: 9_000 }, 1, 0],
     [{}, 100, 1],
   ])('with %j and %d requests open is %d', (given, open, expected) => {
     expect(shedShare(open, { limits, current: () => ({ ...idle, ...given }) })).toBeCloseTo(expected);
@@ -114,5 +123,120 @@ describe('the wait of a request', () => {
     const guard = { limits, random: () => 0.5, shed: () => undefined, current: () => idle, arrived };
     checkLoad({ head: headWith(header), startedAt: now, openRequests: 1 }, guard);
     expect(told).toEqual([expected]);
+  });
+});
+
+const loadWith = (waitMs: number) => ({ medianWaitMs: waitMs, queuedForMs: 5_000 });
+
+describe('the share that Envoy lets through', () => {
+  it.each([
+    ['stays whole without a queue', 1, 0, 1],
+    ['stays whole up to the wait that is aimed at', 1, 400, 1],
+    ['falls a little when the queue is a little long', 1, 800, 0.94],
+    ['falls by a quarter at most', 0.8, 10_000, 0.6],
+    ['never closes', 0.05, 10_000, 0.05],
+    ['rises without a queue', 0.5, 0, 0.53],
+    ['rises more slowly near the aim', 0.5, 320, 0.506],
+    ['is never more than all', 0.99, 0, 1],
+  ])('%s', (_, ratio, waitMs, expected) => {
+    expect(nextAdmitRatio(ratio, loadWith(waitMs))).toBeCloseTo(expected, 10);
+  });
+});
+
+it('does not fall for a burst, and once it has fallen it follows the newest requests', () => {
+  const burst = { medianWaitMs: 9_000, queuedForMs: 1_900 };
+  expect(nextAdmitRatio(1, burst)).toBe(1);
+  expect(nextAdmitRatio(0.8, burst)).toBeCloseTo(0.6, 10);
+});
+
+/**
+ * A server in front of which a queue forms: `offered` and `capacity` in requests a second. A refusal at the edge costs a
+ * sixth of a request, and what is said at one step acts at the one after the next.
+ */
+function simulate(offered: number, capacity: number, seconds: number) {
+  const steps: { readonly ratio: number; readonly waitMs: number }[] = [];
+  const offeredNow = (offered * admitStepMs) / 1000;
+  let queued = 0;
+  let ratio = 1;
+  let acting: readonly number[] = [1, 1];
+  let queuedForMs = 0;
+  for (let at = 0; at < (seconds * 1000) / admitStepMs; at += 1) {
+    const [open = 1, ...later] = acting;
+    const free = (capacity * admitStepMs) / 1000 - (offeredNow * (1 - open)) / 6;
+    queued = Math.max(0, queued + offeredNow * open - free);
+    const waitMs = (queued / capacity) * 1000;
+    queuedForMs = Math.max(0, queuedForMs + (waitMs > 400 ? 1 : -2) * admitStepMs);
+    ratio = nextAdmitRatio(ratio, { medianWaitMs: waitMs, queuedForMs });
+    acting = [...later, ratio];
+    steps.push({ ratio, waitMs });
+  }
+  return steps;
+}
+
+describe('under three times the load', () => {
+  const settled = simulate(3_000, 1_000, 40).slice(150);
+
+  it('works its queue off within fifteen seconds, and then keeps the wait under a second', () => {
+    expect(Math.max(...settled.map(({ waitMs }) => waitMs))).toBeLessThan(1000);
+  });
+
+  it('keeps three quarters of what can be served in use', () => {
+    // With 600 served a second the other 2,400 cost as much as 400: more cannot be.
+    const served = settled.reduce((sum, { ratio }) => sum + ratio * 3_000, 0) / settled.length;
+    expect(served).toBeGreaterThan(450);
+  });
+
+  it('is open again within six seconds after it', () => {
+    let ratio = settled.at(-1)?.ratio ?? 0;
+    for (let at = 0; at < 6_000 / admitStepMs; at += 1) ratio = nextAdmitRatio(ratio, loadWith(0));
+    expect(ratio).toBe(1);
+  });
+});
+
+it('never closes under a load that can be carried', () => {
+  expect(simulate(900, 1_000, 30).every(({ ratio }) => ratio === 1)).toBe(true);
+});
+
+let clock: FakeClock;
+let share: number;
+let watch: ShedWatch;
+
+beforeEach(() => {
+  clock = createFakeClock();
+  share = 0;
+  watch = createShedWatch({ clock, shedShare: () => share });
+});
+
+function pass(ms: number, shedShare: number): boolean {
+  share = shedShare;
+  clock.advance(ms);
+  return watch.isSheddingAll();
+}
+
+describe('the watch over shedding', () => {
+  it('tells when nearly every request has been shed for 5 s, and recovers by itself', () => {
+    expect(pass(60_000, 0)).toBe(false);
+    expect(pass(5_000, 0.96)).toBe(false);
+    expect(pass(500, 1)).toBe(true);
+    expect(pass(500, 0.49)).toBe(false);
+  });
+
+  it('tells nothing of a rush that is shorter, nor of one that lets some pass', () => {
+    for (let rush = 0; rush < 10; rush += 1) {
+      expect(pass(4_500, 1)).toBe(false);
+      expect(pass(500, 0.9)).toBe(false);
+    }
+    expect(pass(60_000, 0.9)).toBe(false);
+  });
+
+  it('does not recover for a share that is hardly less', () => {
+    expect(pass(6_000, 1)).toBe(true);
+    expect(pass(60_000, 0.6)).toBe(true);
+    expect(pass(500, 0)).toBe(false);
+  });
+
+  it('stops when it is closed', () => {
+    watch.close();
+    expect(clock.armed()).toBe(0);
   });
 });

@@ -1,17 +1,18 @@
 import type { RequestHead } from '../core/exchange.ts';
 import { Failure } from '../core/failure.ts';
-import type { LoadMeter, ShedReason } from '../core/load.ts';
+import type { Load, LoadMeter, ShedReason } from '../core/load.ts';
+import type { Clock, CancelTimer } from '../core/clock.ts';
 
-/** From `from` on a rising share of new requests is refused, and from `to` on all of them. */
+/** Above `from` a rising share of new requests is refused, and from `to` on all of them. */
 export interface SheddingRange {
   readonly from: number;
   readonly to: number;
 }
 
 export interface OverloadLimits {
-  /** A request's own wait before the service. It counts in a queue that is more than a burst. */
+  /** How long the request itself has waited for the service. Counts only while the queue is more than a burst. */
   readonly waitMs: SheddingRange;
-  /** How long a queue may stand before it is more than a burst. */
+  /** How long a queue may last before it is more than a burst. */
   readonly burstMs: number;
   readonly eventLoopDelayMs: SheddingRange;
   readonly memoryShare: SheddingRange;
@@ -26,10 +27,10 @@ export interface Arrival {
   readonly openRequests: number;
 }
 
-/** How busy the service is, and how busy it may be. */
+/** How busy the service is, how busy it may be, and who is told of refusals. */
 export interface LoadGuard extends LoadMeter {
   readonly limits: OverloadLimits;
-  /** Told before a refusal. */
+  /** Called before a refusal. */
   readonly shed: (reason: ShedReason) => void;
 }
 
@@ -39,28 +40,28 @@ export interface CheckLoadOptions extends LoadGuard {
 }
 
 /**
- * A queue that stands for longer is more than a burst: 2,000 streams opened at once stand for 0.8 to 1.2 s on two idle cores,
+ * A queue that lasts longer is more than a burst: 2,000 streams opened at once make a queue of 0.8 to 1.2 s on two idle cores,
  * and none of them is to be refused.
  */
-export const burstMs = 2_000;
+const burstMs = 2_000;
 
 /** What an open stream costs the service, measured with 2,000 of them: 65 KiB, and as much again for a long prompt. */
 const bytesPerRequest = 128 * 1024;
 
-/** More than one process serves; beyond it only Envoy's connections grow. */
+/** More open requests than one process can serve: above this only Envoy's connections would grow. */
 const mostOpenRequests = 20_000;
 
-/** Share of its memory from which on a process sheds. */
+/** Share of its memory above which a process sheds load. */
 export const memoryShareToShed = 0.8;
 
 /** The limits of a process that may use so much memory. */
 export function overloadLimits(memoryLimitBytes: number): OverloadLimits {
   const open = Math.min(mostOpenRequests, Math.floor(memoryLimitBytes / bytesPerRequest));
   return {
-    // Envoy sheds the rest of what is too much, at half the cost (admit-ratio.ts): here what was on its way is turned round.
+    // Envoy sheds most of a flood, at half the cost (`nextAdmitRatio`); the service refuses what Envoy had already let through.
     waitMs: { from: 500, to: 1_500 },
     burstMs,
-    // An average: 300 ms is a loop that is held up for 600 ms again and again. 2,000 requests at once hold it for that long once.
+    // An average: 300 ms is an event loop blocked for 600 ms again and again. 2,000 requests at once block it that long once.
     eventLoopDelayMs: { from: 300, to: 1_000 },
     memoryShare: { from: memoryShareToShed, to: 0.95 },
     openRequests: { from: Math.floor(open * 0.9), to: open },
@@ -70,19 +71,19 @@ export function overloadLimits(memoryLimitBytes: number): OverloadLimits {
 /** Envoy's clock when it had read the request's head, in milliseconds since 1970 (envoy/edge-listener.ts). */
 const receivedHeader = 'x-weir-received';
 
-/** A wait beyond it is a clock that was set. */
+/** A longer wait means that the clock was set. */
 const longestWaitMs = 60_000;
 
-/** How long the request has waited since Envoy had read its head, by the wall clock that both share; 0 where it is not known. */
+/** How long the request has waited since Envoy read its head, by the wall clock that both share; 0 where that is not known. */
 export function waitedMs(head: RequestHead, now: number): number {
   const waited = now - Number(head.header(receivedHeader));
   return waited > 0 && waited < longestWaitMs ? waited : 0;
 }
 
 /**
- * Turns a new request away that the service could only serve at the cost of those under way, with a 503 that is safe to send
- * again (docs/reference/api.md §7.1). Throws `overloaded`. Which ones is a matter of chance, so that load ebbs and does not
- * swing. Answers under way are never touched.
+ * Refuses a new request that the service could serve only at the cost of those under way: throws `overloaded`, a 503 after
+ * which a retry is safe (docs/reference/api.md §7.1). Chance decides which requests are refused, so that load falls smoothly
+ * and does not swing. Answers under way are never touched.
  */
 export function checkLoad({ head, startedAt, openRequests }: Arrival, options: CheckLoadOptions): void {
   const waited = waitedMs(head, startedAt);
@@ -98,7 +99,7 @@ function shedReason(
   { limits, random, current }: CheckLoadOptions,
 ): ShedReason | undefined {
   const load = current();
-  // Where two things run short, each takes its share of what the other has left.
+  // Where two resources run short, each refuses its share of the requests that the other has let pass.
   if (isShed(arrival.openRequests, limits.openRequests, random)) return 'open-requests';
   if (isShed(load.memoryShare, limits.memoryShare, random)) return 'memory';
   if (isShed(load.eventLoopDelayMs, limits.eventLoopDelayMs, random)) return 'event-loop';
@@ -116,7 +117,7 @@ function shareShed(value: number, { from, to }: SheddingRange): number {
   return value >= to ? 1 : (value - from) / (to - from);
 }
 
-/** Share of new requests that are turned away now, whatever they waited themselves. */
+/** Share of new requests that are refused now, whatever their own wait. */
 export function shedShare(openRequests: number, { limits, current }: Pick<LoadGuard, 'limits' | 'current'>): number {
   const { memoryShare, eventLoopDelayMs } = current();
   const shares = [
@@ -125,4 +126,72 @@ export function shedShare(openRequests: number, { limits, current }: Pick<LoadGu
     shareShed(eventLoopDelayMs, limits.eventLoopDelayMs),
   ];
   return 1 - shares.reduce((pass, share) => pass * (1 - share), 1);
+}
+
+/**
+ * The median wait to aim at: 900 callers who never pause cause one another this wait, and fewer callers less. It is short
+ * beside the time that engines take for an answer.
+ */
+const targetMs = 400;
+/** Change per step: the ratio can rise by half in 0.7 s, and fall to a third within 0.4 s of a rush. */
+const fastestRise = 0.06;
+const fastestFall = 0.25;
+/** Some requests always pass: without them the wait could not be measured. */
+const smallestRatio = 0.05;
+
+/** How often a step is due. Envoy acts on each step in the middle of the next one. */
+export const admitStepMs = 100;
+
+/**
+ * The share of new requests that Envoy's load shedder admits from now on, given the share until now. Envoy has to shed a
+ * flood, because a refusal by the service costs both together 250 µs and one by Envoy alone 90 µs. Shedding begins when a
+ * queue is more than a burst; from then on the ratio follows the wait of the newest requests.
+ */
+export function nextAdmitRatio(ratio: number, load: Pick<Load, 'medianWaitMs' | 'queuedForMs'>): number {
+  if (ratio === 1 && load.queuedForMs < burstMs) return 1;
+  const step = Math.max(-fastestFall, fastestRise * (1 - load.medianWaitMs / targetMs));
+  return Math.min(1, Math.max(smallestRatio, ratio * (1 + step)));
+}
+
+/** Tells whether the service has refused nearly every new request for a while. */
+export interface ShedWatch {
+  readonly isSheddingAll: () => boolean;
+  readonly close: () => void;
+}
+
+export interface ShedWatchOptions {
+  readonly clock: Clock;
+  /** Share of new requests that are refused now, from 0 to 1. */
+  readonly shedShare: () => number;
+}
+
+const lookEveryMs = 500;
+const nearlyAll = 0.95;
+/** A rush or a garbage collection is over by then, and a load balancer has the time to act. */
+const longMs = 5_000;
+/** The service counts as recovered when it refuses a smaller share than this. */
+const enoughPass = 0.5;
+
+/**
+ * Watches the share on a timer and not with each request: a replica that is not ready gets no requests, and its recovery must
+ * be seen all the same.
+ */
+export function createShedWatch({ clock, shedShare }: ShedWatchOptions): ShedWatch {
+  let since: number | undefined;
+  let isSheddingAll = false;
+  let cancelLook: CancelTimer = clock.after(lookEveryMs, look);
+
+  function look(): void {
+    cancelLook = clock.after(lookEveryMs, look);
+    const share = shedShare();
+    if (share >= nearlyAll) {
+      since ??= clock.elapsed();
+      if (clock.elapsed() - since >= longMs) isSheddingAll = true;
+    } else {
+      since = undefined;
+      if (share < enoughPass) isSheddingAll = false;
+    }
+  }
+
+  return { isSheddingAll: () => isSheddingAll, close: () => cancelLook() };
 }

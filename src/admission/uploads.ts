@@ -1,9 +1,26 @@
-import { networkOf } from '../core/address-network.ts';
+import { networkOf } from './address-gate.ts';
 import { ByNumber } from '../core/by-number.ts';
-import type { Clock, Disarm } from '../core/clock.ts';
-import type { Headers } from '../core/exchange.ts';
+import type { Clock, CancelTimer } from '../core/clock.ts';
+import {
+  type Headers,
+  type RequestHead,
+  type Upload,
+  type UploadBound,
+  type UploadOwner,
+  uploadStepBytes,
+} from '../core/exchange.ts';
 import { Failure } from '../core/failure.ts';
-import { type Upload, type UploadBound, type UploadOwner, uploadStepBytes } from '../core/upload.ts';
+
+/** Largest request body, bytes: 32 MiB (docs/reference/api.md §4.1.3). */
+export const maxBodyBytes = 33_554_432;
+
+/** Refuses a body whose declared size is too large, before any of it is read. Throws `body_too_large`. */
+export function checkDeclaredSize(head: RequestHead): void {
+  const declared = head.header('content-length');
+  if (declared !== undefined && Number(declared) > maxBodyBytes) {
+    throw new Failure('body_too_large', `Request body is over ${maxBodyBytes} bytes.`);
+  }
+}
 
 /** How many bytes uploads may hold at once. */
 export interface UploadLimits {
@@ -12,23 +29,23 @@ export interface UploadLimits {
   readonly totalBytes: number;
 }
 
-/** An eighth of each bound is for uploads of one step: small requests pass while large ones are at the bound. */
+/** An eighth of each bound is kept for uploads of one step, so that small requests pass while large ones fill the rest. */
 const largeShare = 7 / 8;
 
-/** An upload is looked at so often. */
+/** How often uploads are checked. */
 const tickMs = 1_000;
-/** So many looks without a byte end an upload. Well before the edge does (600 s, envoy/edge-listener.ts). */
+/** An upload ends after so many checks without a byte, well before Envoy ends it (600 s, envoy/edge-listener.ts). */
 const stalledTicks = 20;
-/** So many looks may bring no less than `leastBytes`: a byte now and then would hold a place for ever. */
+/** An upload ends when so many checks bring less than `leastBytes`: a byte now and then would hold its memory for ever. */
 const paceTicks = 60;
 const leastBytes = 60 * 1024;
 
-/** Nobody knows when an upload will end: the least that a client may be asked to wait. */
+/** The least that a client may be asked to wait, since it is not known when an upload will end. */
 const retrySeconds = 1;
 
 /**
- * The limits of a process that may use so much memory: uploads may hold half of it, one workspace or address half of that.
- * Ten bodies of 32 MiB at once take a limit of 1.5 GiB: a container, or a machine, of 3 GiB.
+ * The limits of a process that may use so much memory: all uploads together may hold half of it, and those of one workspace or
+ * address half of that. Ten bodies of 32 MiB at once need a memory limit of 1.5 GiB, that is a container or machine of 3 GiB.
  */
 export function uploadLimits(memoryLimitBytes: number): UploadLimits {
   const totalBytes = Math.floor(memoryLimitBytes / 2);
@@ -38,26 +55,26 @@ export function uploadLimits(memoryLimitBytes: number): UploadLimits {
 export interface UploadsOptions {
   readonly clock: Clock;
   readonly limits: UploadLimits;
-  /** Told when a bound has ended an upload. */
+  /** Called when a bound has ended an upload. */
   readonly refused: (bound: UploadBound) => void;
 }
 
 export interface UploadLedger {
   /**
-   * Opens the account of one request's body, with one step held for what an open request costs besides. `headers` go with a
-   * refusal of the owner's. Throws that refusal at once where even one step is too much.
+   * Opens the account of one request's body, and charges one step for the memory that any open request takes. `headers` are
+   * added to a refusal that the owner caused. Throws that refusal at once where even one step is too much.
    */
   readonly open: (owner: UploadOwner, headers: Headers) => Upload;
-  /** Bodies whose bytes are waited for. */
+  /** How many bodies are still arriving. */
   readonly arriving: () => number;
-  /** Bytes held by bodies until they have been read. */
+  /** Bytes charged to bodies that have not been read yet. */
   readonly bytes: () => number;
-  /** Whether not even a small body has room. */
+  /** Whether there is no room even for a small body. */
   readonly isFull: () => boolean;
   readonly close: () => void;
 }
 
-/** A body whose bytes are waited for. */
+/** A body that is still arriving. */
 interface Arriving {
   readonly id: number;
   bytes: number;
@@ -68,24 +85,24 @@ interface Arriving {
   ticksAtPace: number;
 }
 
-/** Keeps account of all request bodies, from their first byte until they have been read. One timer serves them all. */
+/** Accounts for the memory of all request bodies, from the first byte until each has been read. One timer checks them all. */
 export function createUploads({ clock, limits, refused }: UploadsOptions): UploadLedger {
   const byWorkspace = new Map<string, number>();
   const byAddress = new Map<string, number>();
   const waiting = new ByNumber<Arriving>();
   let nextId = 0;
   let total = 0;
-  let disarm: Disarm | undefined;
+  let cancelTick: CancelTimer | undefined;
 
-  /** A look counts as one, however late it comes: bytes do not arrive while this process itself stands still. */
+  /** A late check counts once, however late it is: bytes do not arrive while this process itself is blocked. */
   function tick(): void {
-    disarm = undefined;
+    cancelTick = undefined;
     for (const arriving of waiting.values()) if (isTooSlow(arriving)) end(arriving);
     arm();
   }
 
   function arm(): void {
-    if (waiting.size > 0) disarm ??= clock.after(tickMs, tick);
+    if (waiting.size > 0) cancelTick ??= clock.after(tickMs, tick);
   }
 
   function end(arriving: Arriving): void {
@@ -103,7 +120,7 @@ export function createUploads({ clock, limits, refused }: UploadsOptions): Uploa
     arriving: () => waiting.size,
     bytes: () => total,
     isFull: () => total + uploadStepBytes > limits.totalBytes,
-    close: () => disarm?.(),
+    close: () => cancelTick?.(),
     open: ({ workspaceId, address }, headers) => {
       const network = address === undefined ? undefined : networkOf(address);
       let held = 0;
@@ -138,8 +155,8 @@ export function createUploads({ clock, limits, refused }: UploadsOptions): Uploa
         if (arriving === undefined) return;
         waiting.delete(arriving.id);
         if (waiting.size > 0) return;
-        disarm?.();
-        disarm = undefined;
+        cancelTick?.();
+        cancelTick = undefined;
       }
 
       hold(0);
@@ -166,7 +183,7 @@ export function createUploads({ clock, limits, refused }: UploadsOptions): Uploa
   };
 }
 
-/** Counts one more look at an upload. */
+/** Counts one more check of an upload, and tells whether it is too slow. */
 function isTooSlow(arriving: Arriving): boolean {
   const { bytes } = arriving;
   arriving.quietTicks = bytes === arriving.bytesAtLastTick ? arriving.quietTicks + 1 : 0;
@@ -180,7 +197,7 @@ function isTooSlow(arriving: Arriving): boolean {
   return isSlow;
 }
 
-/** Zeros are not kept: workspaces and addresses come and go. */
+/** Adds to a sum. Sums of zero are deleted, since workspaces and addresses come and go. */
 function add(sums: Map<string, number>, name: string, bytes: number): void {
   const sum = (sums.get(name) ?? 0) + bytes;
   if (sum === 0) sums.delete(name);

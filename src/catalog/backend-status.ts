@@ -1,5 +1,4 @@
-import type { Backend, Route, Snapshot } from '../core/catalog.ts';
-import type { KubeObject } from '../core/kube-object.ts';
+import type { Backend, KubeObject, Route, Snapshot } from '../core/catalog.ts';
 import { clusterMark, type ReplicaView, type Unreachable } from '../core/replica.ts';
 import type { BackendConditionType } from './resources/status.ts';
 import { faultsText, replicaNames, type Statement, type StatusFacts, type StatusParts } from './conditions.ts';

@@ -1,6 +1,5 @@
 import type { Backend, CapabilityOverrides, Model, Route } from '../core/catalog.ts';
-import { parseUsd } from '../core/money.ts';
-import type { Prices } from '../core/usage.ts';
+import { parseUsd, type Prices } from '../core/money.ts';
 import type { Fault } from './read-object.ts';
 import { unixSeconds } from './resources/fields.ts';
 import type { ModelSpec, RouteSpec } from './resources/model.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { backend, model } from '../../test/support/catalog-objects.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import type { Snapshot } from '../core/catalog.ts';
-import type { Standing } from '../core/performance.ts';
+import type { ModelStatus } from '../core/replica.ts';
 import { compile } from './compile.ts';
 import { createModelList } from './list.ts';
 
@@ -23,17 +23,17 @@ const qwen = {
   pricing: { prompt: '0.00000015', completion: '0.0000006', input_cache_read: '0.00000003' },
 };
 
-type Standings = Readonly<Record<string, Standing>>;
+type Statuses = Readonly<Record<string, ModelStatus>>;
 
-function begin(standings: Standings = {}, first: Snapshot = snapshot) {
+function begin(statuses: Statuses = {}, first: Snapshot = snapshot) {
   const clock = createFakeClock();
-  const state = { standings, snapshot: first, asked: 0 };
+  const state = { statuses, snapshot: first, asked: 0 };
   const list = createModelList({
     clock,
     snapshot: () => state.snapshot,
-    standing: ({ id }) => {
+    statusOf: ({ id }) => {
       state.asked += 1;
-      return state.standings[id] ?? { listed: true };
+      return state.statuses[id] ?? { listed: true };
     },
   });
   const ids = (): readonly string[] =>
@@ -104,7 +104,7 @@ describe('the model list', () => {
   it('shows what has changed within a second, and a change of the catalog at once', () => {
     const { clock, state, ids } = begin();
     expect(ids()).toEqual(['qwen/qwen3-8b', 'z/z']);
-    state.standings = { 'z/z': { listed: false } };
+    state.statuses = { 'z/z': { listed: false } };
     clock.advance(999);
     expect(ids()).toEqual(['qwen/qwen3-8b', 'z/z']);
     clock.advance(1);

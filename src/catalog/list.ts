@@ -1,12 +1,12 @@
 import type { Model, Snapshot } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import { formatUsd, type Money } from '../core/money.ts';
-import type { PerformanceFigure, Standing } from '../core/performance.ts';
+import type { PerformanceFigure, ModelStatus } from '../core/replica.ts';
 
 export interface ModelListOptions {
   readonly clock: Pick<Clock, 'elapsed'>;
   readonly snapshot: () => Snapshot;
-  readonly standing: (model: Model) => Standing;
+  readonly statusOf: (model: Model) => ModelStatus;
   /** What a search of the web costs; absent where there is none. */
   readonly searchPrice?: Money;
 }
@@ -26,11 +26,11 @@ interface Entry {
 
 /**
  * The body of `GET /v1/models` as JSON text: the models that are listed, in the order of their ids. Every model of a
- * snapshot is priced, because the compiler takes none without prices; that leaves its standing to decide.
+ * snapshot is priced, because the compiler takes none without prices; that leaves its status to decide.
  *
  * It is put together when somebody asks: at once after a change of the catalog, otherwise at most once a second.
  */
-export function createModelList({ clock, snapshot, standing, searchPrice }: ModelListOptions): () => string {
+export function createModelList({ clock, snapshot, statusOf, searchPrice }: ModelListOptions): () => string {
   let of: Snapshot | undefined;
   let entries: readonly Entry[] = [];
   let renderedAt = 0;
@@ -43,7 +43,7 @@ export function createModelList({ clock, snapshot, standing, searchPrice }: Mode
     of = current;
     renderedAt = now;
     const listed = entries.flatMap(({ model, head }) => {
-      const { listed: isListed, figure } = standing(model);
+      const { listed: isListed, figure } = statusOf(model);
       return isListed ? [`${head}${figure === undefined ? '' : `,"performance":${performanceText(figure)}`}}`] : [];
     });
     text = `{"object":"list","data":[${listed.join(',')}]}`;

@@ -1,5 +1,4 @@
-import type { Model, Route } from '../core/catalog.ts';
-import type { KubeObject } from '../core/kube-object.ts';
+import type { KubeObject, Model, Route } from '../core/catalog.ts';
 import { formatUsd } from '../core/money.ts';
 import type { ReplicaView } from '../core/replica.ts';
 import { hasBackend, unreachableReasons } from './backend-status.ts';

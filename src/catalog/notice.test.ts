@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Announcement } from '../core/announcement.ts';
+import type { Announcement } from '../core/catalog.ts';
 import { type Leaving, noticeOf, stayingAt } from './notice.ts';
 
 const day = 24 * 60 * 60 * 1000;

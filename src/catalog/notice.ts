@@ -1,6 +1,4 @@
-import type { Announcement } from '../core/announcement.ts';
-import type { CatalogObject } from '../core/catalog.ts';
-import type { KubeObject } from '../core/kube-object.ts';
+import type { Announcement, CatalogObject, KubeObject } from '../core/catalog.ts';
 import { isFields } from './read-object.ts';
 
 /** A model leaves the catalog with 14 days' notice (docs/reference/api.md §9). */

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { backend, goodModelSpec, model } from '../../test/support/catalog-objects.ts';
-import type { CatalogObject } from '../core/catalog.ts';
-import type { KubeObject } from '../core/kube-object.ts';
+import type { CatalogObject, KubeObject } from '../core/catalog.ts';
 import { clusterMark, type ReplicaView } from '../core/replica.ts';
 import { compile } from './compile.ts';
 import { objectStatuses } from './object-status.ts';

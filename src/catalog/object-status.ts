@@ -1,4 +1,4 @@
-import type { KubeObject } from '../core/kube-object.ts';
+import type { KubeObject } from '../core/catalog.ts';
 import { backendStatus } from './backend-status.ts';
 import { conditionsOf, readStatus, type StatusFacts, type StatusParts } from './conditions.ts';
 import { modelStatus } from './model-status.ts';

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
-import { fieldPath } from '../core/field-path.ts';
+import { fieldPath } from '../core/failure.ts';
 import { type BackendObject, backendSchema } from './resources/backend.ts';
 import { maxRoutes, type ModelObject, modelSchema } from './resources/model.ts';
 import { type SecretObject, secretSchema } from './resources/secret.ts';

@@ -1,4 +1,4 @@
-import type { ObjectEvent } from '../core/kube-object.ts';
+import type { ObjectEvent } from '../core/catalog.ts';
 import type { Condition } from './resources/status.ts';
 
 interface Change {

@@ -1,7 +1,6 @@
 import type { Surface } from './dialect.ts';
 import type { RefusedFor } from './event.ts';
-import type { Money } from './money.ts';
-import type { CountedBy, Usage } from './usage.ts';
+import type { CountedBy, Money, Usage } from './money.ts';
 
 export type AccountStatus = 'active' | 'suspended';
 export type KeyStatus = 'active' | 'suspended' | 'revoked';
@@ -32,9 +31,9 @@ export interface Credential {
   readonly key: Key;
   readonly workspace: Workspace;
   /**
-   * What was settled with the key in the period of its budget that the moment of the look-up is in (`periodStart` of
-   * core/budget-period.ts): requests started in it, those that others settled less than a second ago perhaps not yet.
-   * It begins anew with the period. 0 for a key without a budget.
+   * What has been settled with the key in its budget's current period (`periodStart` of store/budget-period.ts), for requests
+   * that started in it. Settlements of other replicas may show up to a second late. 0 when a period begins, and for a key
+   * without a budget.
    */
   readonly spent: Money;
 }
@@ -62,7 +61,7 @@ export interface Outcome {
   readonly keyId: string;
   readonly modelId: string;
   /** Route that delivered, for operators; absent when none did. */
-  readonly routeId?: string;
+  readonly routeId?: string | undefined;
   readonly surface: Surface;
   readonly stream: boolean;
   readonly kind: OutcomeKind;
@@ -74,10 +73,31 @@ export interface Outcome {
   readonly attempts: number;
   /** Wall clock, milliseconds since the Unix epoch. */
   readonly startedAt: number;
-  readonly firstTokenMs?: number;
+  readonly firstTokenMs?: number | undefined;
   readonly durationMs: number;
   /** Absent when nothing was delivered, and when several choices ran side by side: their pace is not one answer's. */
-  readonly output?: OutputTiming;
+  readonly output?: OutputTiming | undefined;
   /** Why it failed, where the routes that were asked tell. */
-  readonly refusedFor?: RefusedFor;
+  readonly refusedFor?: RefusedFor | undefined;
+}
+
+/** What the pipeline needs of the accounts and the ledger. Every call is asynchronous and never blocks the event loop. */
+export interface Store {
+  /**
+   * Finds the credential for the SHA-256 (lowercase hex) of a key's text; undefined when there is none.
+   * Answers from memory when it can; a change made by another process is seen within a second. While the database is
+   * away, those known before are still found, for a bounded time; for all others it rejects with a `Failure` (503), never
+   * with undefined.
+   */
+  readonly findCredential: (keyHash: string) => Credential | undefined | Promise<Credential | undefined>;
+  /**
+   * Writes one ledger row and takes its cost from the balance and the budget, once per request id. Resolves when the row is
+   * durable: in the database or, while that is away, in the journal, from where it gets there later.
+   */
+  readonly settle: (outcome: Outcome) => Promise<void>;
+  /**
+   * Whether a request that begins now can be settled when it ends. When not (the journal is full, too many rows wait),
+   * admission answers 503 before anything is dispatched. Answers from memory.
+   */
+  readonly canSettle: () => boolean;
 }

@@ -1,16 +1,16 @@
 /** Stops a timer; calling it twice is harmless. */
-export type Disarm = () => void;
+export type CancelTimer = () => void;
 
-/** The only source of time. Tests pass a fake one and advance it by exact amounts. */
+/** The only source of time. Tests pass a fake clock and advance it by exact amounts. */
 export interface Clock {
   /** Wall clock, milliseconds since the Unix epoch. */
   readonly now: () => number;
   /** Monotonic milliseconds from an arbitrary origin, for durations. */
   readonly elapsed: () => number;
-  readonly after: (delayMs: number, run: () => void) => Disarm;
+  readonly after: (delayMs: number, run: () => void) => CancelTimer;
 }
 
-/** Resolves after the delay, or at once when the signal is (or gets) aborted. Never rejects. */
+/** Resolves after the delay, or as soon as the signal is aborted. Never rejects. */
 export function waitFor(
   delayMs: number,
   { clock, signal }: { readonly clock: Pick<Clock, 'after'>; readonly signal?: AbortSignal | undefined },
@@ -21,11 +21,11 @@ export function waitFor(
       return;
     }
     const finish = (): void => {
-      disarm();
+      cancel();
       signal?.removeEventListener('abort', finish);
       resolve();
     };
-    const disarm = clock.after(delayMs, finish);
+    const cancel = clock.after(delayMs, finish);
     signal?.addEventListener('abort', finish, { once: true });
   });
 }

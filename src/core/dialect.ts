@@ -1,7 +1,7 @@
 import type { RelayedEvent } from './event.ts';
 import type { Failure } from './failure.ts';
 import type { Request } from './request.ts';
-import type { Bill } from './usage.ts';
+import type { Bill } from './money.ts';
 import type { SearchSeal } from './web-search.ts';
 
 /** Where callers ask: one wire format each, over the same accounts, models and prices (docs/reference/api.md §1). */
@@ -20,7 +20,7 @@ export interface AnswerIdentity {
 }
 
 /** What a writer must know of the request that it answers. */
-export type AskedAnswer = Pick<Request, 'includeUsage' | 'sampling' | 'callForm'>;
+export type AskedAnswer = Pick<Request, 'includeUsage' | 'sampling' | 'callFormat'>;
 
 /** A synchronous machine: answer events in, server-sent events out. */
 export interface StreamWriter {

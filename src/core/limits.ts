@@ -1,5 +1,5 @@
 import type { Money } from './money.ts';
-import { hasToken, type RateStanding } from './token-bucket.ts';
+import { hasToken, type RateStatus } from './token-bucket.ts';
 
 /** What may still be spent, before the requests under way are taken off. */
 export interface Funds {
@@ -76,11 +76,11 @@ export interface Slot {
 export type FindFunds = () => Funds | undefined | Promise<Funds | undefined>;
 
 /** A refused request has taken nothing: no token and no place. */
-export type Verdict<Place extends Slot = Slot> =
-  | { readonly kind: 'admitted'; readonly rate: RateStanding; readonly slot: Place }
-  | { readonly kind: 'refused'; readonly by: LimitName; readonly rate: RateStanding };
+export type AdmitResult<Place extends Slot = Slot> =
+  | { readonly kind: 'admitted'; readonly rate: RateStatus; readonly slot: Place }
+  | { readonly kind: 'refused'; readonly by: LimitName; readonly rate: RateStatus };
 
 /** The limits of keys and workspaces. Never queues; answers within a fraction of a second whatever happens, and never fails. */
 export interface Limits {
-  readonly admit: (ask: LimitsAsk) => Verdict | Promise<Verdict>;
+  readonly admit: (ask: LimitsAsk) => AdmitResult | Promise<AdmitResult>;
 }

@@ -1,18 +1,16 @@
 import type { RequestTarget } from './capability.ts';
 import type { Surface } from './dialect.ts';
 import type { FailureCode } from './failure.ts';
-import type { PromptCountAsk } from './prepared.ts';
+import type { PromptCount, PromptCountAsk, PromptShape } from './prompt.ts';
 import type { Request } from './request.ts';
-import type { PromptCount, PromptShape } from './tokenizer.ts';
 
-/** What the main thread asks of the worker that reads large bodies. */
+/** Questions to the thread that reads large bodies. `handle` names a request, which the thread holds until its release. */
 export type PrepareAsk =
-  | { readonly kind: 'read'; readonly bytes: Uint8Array; readonly surface: Surface }
-  | { readonly kind: 'write'; readonly target: RequestTarget }
-  | { readonly kind: 'count'; readonly ask: PromptCountAsk };
-
-/** An ask with what tells it from others. `handle` names a request that the worker holds. */
-export type PrepareTask = PrepareAsk & { readonly id: number; readonly handle: number };
+  | { readonly kind: 'read'; readonly handle: number; readonly bytes: Uint8Array; readonly surface: Surface }
+  | { readonly kind: 'write'; readonly handle: number; readonly target: RequestTarget }
+  | { readonly kind: 'count'; readonly handle: number; readonly ask: PromptCountAsk }
+  /** Has no reply. */
+  | { readonly kind: 'release'; readonly handle: number };
 
 export type PrepareReply =
   | { readonly kind: 'read'; readonly request: Omit<Request, 'messages'>; readonly shape: PromptShape }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { hasToken, standingOf, takeToken } from './token-bucket.ts';
+import { hasToken, rateStatus, takeToken } from './token-bucket.ts';
 
 const size = { rate: 100, burst: 200 };
 
@@ -10,14 +10,14 @@ it.each([
   ['one token from empty', 1990, { remaining: 1, resetSeconds: 2, nextSeconds: 1 }],
   ['empty', 2000, { remaining: 0, resetSeconds: 2, nextSeconds: 1 }],
   ['shrunk below what was taken', 5000, { remaining: 0, resetSeconds: 5, nextSeconds: 4 }],
-])('a bucket that is %s', (_, fullInMs, standing) => {
-  expect(standingOf(fullInMs, size)).toEqual({ limit: 100, ...standing });
-  expect(hasToken(fullInMs, size)).toBe(standing.remaining > 0);
+])('a bucket that is %s', (_, fullInMs, status) => {
+  expect(rateStatus(fullInMs, size)).toEqual({ limit: 100, ...status });
+  expect(hasToken(fullInMs, size)).toBe(status.remaining > 0);
 });
 
 it('tells a slow key how long it has to wait', () => {
-  expect(standingOf(5000, { rate: 0.2, burst: 1 })).toMatchObject({ remaining: 0, nextSeconds: 5 });
-  expect(standingOf(2500, { rate: 0.2, burst: 1 })).toMatchObject({ remaining: 0, nextSeconds: 3 });
+  expect(rateStatus(5000, { rate: 0.2, burst: 1 })).toMatchObject({ remaining: 0, nextSeconds: 5 });
+  expect(rateStatus(2500, { rate: 0.2, burst: 1 })).toMatchObject({ remaining: 0, nextSeconds: 3 });
 });
 
 it('takes one token at a time', () => {

@@ -10,7 +10,7 @@ export interface BucketSize {
 }
 
 /** What a caller is told about its bucket (docs/reference/api.md §8). */
-export interface RateStanding {
+export interface RateStatus {
   /** Sustained requests per second. */
   readonly limit: number;
   /** Whole requests admissible now. */
@@ -38,7 +38,7 @@ export function takeToken(fullInMs: number, { rate }: BucketSize): number {
   return fullInMs + 1000 / rate;
 }
 
-export function standingOf(fullInMs: number, size: BucketSize): RateStanding {
+export function rateStatus(fullInMs: number, size: BucketSize): RateStatus {
   const tokens = tokensAt(fullInMs, size);
   return {
     limit: size.rate,

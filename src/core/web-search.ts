@@ -3,12 +3,12 @@ export const webSearchName = 'web_search';
 
 /** Where the caller's user is, as far as the caller says. */
 export interface UserLocation {
-  readonly city?: string;
-  readonly region?: string;
+  readonly city?: string | undefined;
+  readonly region?: string | undefined;
   /** ISO 3166-1, two letters, uppercase. */
-  readonly country?: string;
+  readonly country?: string | undefined;
   /** IANA name: `Europe/Zurich`. */
-  readonly timezone?: string;
+  readonly timezone?: string | undefined;
 }
 
 /** Which sites may be found. `example.com` is its subdomains too; `example.com/blog` only what is below that path. */
@@ -20,9 +20,9 @@ export interface SearchDomains {
 /** What a request says of its web search. */
 export interface WebSearchAsk {
   /** Most searches in one response. Absent: as many as the service allows. */
-  readonly maxUses?: number;
-  readonly domains?: SearchDomains;
-  readonly location?: UserLocation;
+  readonly maxUses?: number | undefined;
+  readonly domains?: SearchDomains | undefined;
+  readonly location?: UserLocation | undefined;
 }
 
 /** A page as a search found it, opened. */
@@ -33,7 +33,7 @@ export interface Source {
   readonly title: string;
   readonly text: string;
   /** As the provider words it: `3 days ago`, `2026-01-31`. */
-  readonly pageAge?: string;
+  readonly pageAge?: string | undefined;
 }
 
 /** A source as the caller gets it and sends it back: `sealed` holds all of it, and only this deployment can open it. */
@@ -41,7 +41,7 @@ export interface SealedSource {
   readonly url: string;
   readonly title: string;
   readonly sealed: string;
-  readonly pageAge?: string;
+  readonly pageAge?: string | undefined;
 }
 
 /** Why a search brought nothing. These are part of a good answer, in the messages format's words (docs/reference/engines.md §2). */
@@ -83,4 +83,90 @@ export interface SearchSeal {
   /** For a citation: the number of its source. */
   readonly sealNumber: (number: number) => string;
   readonly openNumber: (token: string) => number | undefined;
+}
+
+/** One search, as a provider is asked for it. */
+export interface SearchQuery {
+  readonly query: string;
+  readonly domains?: SearchDomains | undefined;
+  readonly location?: UserLocation | undefined;
+}
+
+/** A page that a provider found. What is in it was written by strangers. */
+export interface SearchHit {
+  readonly url: string;
+  readonly title: string;
+  readonly text: string;
+  readonly pageAge?: string | undefined;
+}
+
+export type SearchFinding =
+  | { readonly kind: 'found'; readonly hits: readonly SearchHit[] }
+  /** `detail` is safe to log: never the query, nor anything that was found. */
+  | { readonly kind: 'error'; readonly code: SearchError; readonly detail: string };
+
+/** Somebody who searches the web for us. */
+export interface SearchProvider {
+  readonly name: string;
+  /** Never rejects. Hits are of allowed sites only. Ends early, with an error, when the signal aborts. */
+  readonly search: (query: SearchQuery, signal: AbortSignal) => Promise<SearchFinding>;
+}
+
+/** Which provider searches the web, as `WEIR_WEB_SEARCH` names it. */
+export type SearchSetting =
+  | { readonly provider: 'searxng'; readonly url: URL }
+  | { readonly provider: 'brave' | 'tavily'; readonly keyFile: string };
+
+/** What the setting must look like, for whoever wrote it otherwise. */
+export const searchForms = 'expected searxng:URL, brave:KEYFILE or tavily:KEYFILE';
+
+/** Reads the setting. Undefined when it is none of its forms: an instance of SearXNG has no credentials in its URL, and no query. */
+export function readSearchSetting(text: string): SearchSetting | undefined {
+  const [, provider, value = ''] = /^(searxng|brave|tavily):(.+)$/s.exec(text) ?? [];
+  if (provider === 'brave' || provider === 'tavily') return { provider, keyFile: value };
+  if (provider !== 'searxng') return undefined;
+  const url = URL.parse(value);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.hostname === '') return undefined;
+  return url.username === '' && url.password === '' && url.search === '' && url.hash === ''
+    ? { provider, url }
+    : undefined;
+}
+
+interface Site {
+  readonly host: string;
+  /** Begins with a slash; empty for the whole site. */
+  readonly path: string;
+}
+
+/**
+ * Reads the name of a site as callers write it: `example.com`, `docs.example.com/api`, `example.com/*`. Undefined when
+ * it is no host with perhaps a path: a scheme, a port and a star elsewhere are not allowed.
+ */
+function readSite(name: string): Site | undefined {
+  const match = /^([a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+)(\/[^\s*]*)?\*?$/i.exec(name);
+  if (match === null || (name.endsWith('*') && match[2] === undefined)) return undefined;
+  return { host: (match[1] ?? '').toLowerCase(), path: match[2] === '/' ? '' : (match[2] ?? '') };
+}
+
+/** Whether a caller may name a site like this. */
+export function isSite(name: string): boolean {
+  return readSite(name) !== undefined;
+}
+
+function holds({ host, path }: Site, url: URL): boolean {
+  const own = url.hostname.toLowerCase();
+  if (own !== host && !own.endsWith(`.${host}`)) return false;
+  // A path is a prefix of whole segments: `/blog` is not `/blogger`.
+  return url.pathname === path || url.pathname.startsWith(path.endsWith('/') ? path : `${path}/`);
+}
+
+/** The pages that a request allows: http and https ones of the sites it names, or of all others. */
+export function pageFilter(domains: SearchDomains | undefined): (url: string) => boolean {
+  const sites = (domains?.names ?? []).flatMap((name) => readSite(name) ?? []);
+  return (text) => {
+    const url = URL.parse(text);
+    if (url === null || !/^https?:$/.test(url.protocol)) return false;
+    if (domains === undefined) return true;
+    return sites.some((site) => holds(site, url)) === (domains.kind === 'allowed');
+  };
 }

@@ -1,10 +1,10 @@
 import type { Resume, Round } from '../core/capability.ts';
 import type { Route } from '../core/catalog.ts';
-import type { Clock, Disarm } from '../core/clock.ts';
+import type { CancelTimer, Clock } from '../core/clock.ts';
 import type { AnswerEvent, EngineErrorReading, Fault, ResponseReader } from '../core/event.ts';
 import type { Health } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
-import type { PreparedRequest } from '../core/prepared.ts';
+import type { PreparedRequest } from '../core/prompt.ts';
 import type { Upstream, UpstreamCall, UpstreamStream } from '../core/upstream.ts';
 import type { Join } from './continuation/merge.ts';
 
@@ -104,7 +104,7 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
   let over = false;
   let paused = false;
   let lastPayload = clock.elapsed();
-  let disarm: Disarm = () => undefined;
+  let disarm: CancelTimer = () => undefined;
   let stream = notYet;
   /** Called with each piece of an error's body, and without one when there is no more. */
   let errorBody: ((bytes?: Uint8Array) => void) | undefined;

@@ -1,5 +1,5 @@
 import type { Route } from '../core/catalog.ts';
-import type { Clock, Disarm } from '../core/clock.ts';
+import type { Clock, CancelTimer } from '../core/clock.ts';
 import type { Health } from '../core/health.ts';
 
 export interface HedgeWatchOptions {
@@ -31,7 +31,7 @@ const lookEveryMs = 250;
 
 /** One timer, for one attempt at a time. */
 export function createHedgeWatch({ health, hedges, clock, stream }: HedgeWatchOptions): HedgeWatch {
-  let disarm: Disarm = () => undefined;
+  let disarm: CancelTimer = () => undefined;
 
   return {
     stop: () => disarm(),

@@ -1,7 +1,7 @@
 import type { Route } from '../core/catalog.ts';
 import type { AnswerEvent, FinishReason } from '../core/event.ts';
 import type { Health, StructuralCapability } from '../core/health.ts';
-import { textDigest } from '../core/prefixes.ts';
+import { textDigest } from '../core/digests.ts';
 import type { Request } from '../core/request.ts';
 import type { StructuralDefect, StructureChecker } from '../core/structure.ts';
 import type { StructureRetries } from './retries.ts';

@@ -1,7 +1,12 @@
-import type { Capabilities, Continuation, RequestTarget } from '../core/capability.ts';
+import {
+  type Capabilities,
+  type Continuation,
+  type InlineReasoning,
+  type RequestTarget,
+  tagSets,
+} from '../core/capability.ts';
 import type { CapabilityOverrides, EngineName, Route } from '../core/catalog.ts';
 import type { PlannedRoute } from '../core/plan.ts';
-import { type InlineReasoning, tagSets } from '../core/reasoning-tags.ts';
 import { dashscope, deepseek, fireworks, moonshot, openai, together, zai } from './hosted.ts';
 import type { Engine } from './engine.ts';
 import { llamacpp, ollama, sglang, tgi, vllm } from './self-hosted.ts';

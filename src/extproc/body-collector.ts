@@ -1,4 +1,4 @@
-import { uploadStepBytes } from '../core/upload.ts';
+import { uploadStepBytes } from '../core/exchange.ts';
 
 /** A body up to this size lies in plain memory that doubles: pages that others have used cost less than fresh ones. */
 const largestPlainBytes = 2 * 1024 * 1024;

@@ -1,7 +1,5 @@
-import type { Delivery } from '../core/delivery.ts';
-import type { Exchange, Headers, RequestHead } from '../core/exchange.ts';
+import type { Delivery, Exchange, Headers, RequestHead, Upload } from '../core/exchange.ts';
 import { Failure } from '../core/failure.ts';
-import type { Upload } from '../core/upload.ts';
 import { type BodyCollector, createBodyCollector } from './body-collector.ts';
 import type { Call } from './call.ts';
 import type { ConnectionLoss } from './connection-loss.ts';

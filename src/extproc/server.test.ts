@@ -8,9 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { Client, type ClientDuplexStream, credentials, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { Exchange } from '../core/exchange.ts';
+import type { Exchange, Upload } from '../core/exchange.ts';
 import { asFailure, Failure } from '../core/failure.ts';
-import type { Upload } from '../core/upload.ts';
 import { type ExtProcServer, listenExtProc } from './server.ts';
 
 // The generic codec speaks for Envoy: what it writes we must read, and it must read what we write.

@@ -3,7 +3,7 @@ import { Agent } from 'node:https';
 import { existsSync } from 'node:fs';
 import { delimiter } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
-import { messageOf } from '../core/message-of.ts';
+import { messageOf } from '../core/failure.ts';
 
 /** Where the API server is and who we are there. */
 export interface Access {

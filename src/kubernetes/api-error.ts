@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { messageOf } from '../core/message-of.ts';
+import { messageOf } from '../core/failure.ts';
 
 /** The API server answered, and refused. */
 export class ApiError extends Error {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
-import type { KubeObject } from '../core/kube-object.ts';
+import type { KubeObject } from '../core/catalog.ts';
 import type { CallOptions, KubeClient } from './client.ts';
 import { createEvents } from './events.ts';
 

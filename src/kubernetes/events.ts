@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts';
-import type { KubeObject, ObjectEvent } from '../core/kube-object.ts';
+import type { KubeObject, ObjectEvent } from '../core/catalog.ts';
 import { type BucketSize, hasToken, takeToken } from '../core/token-bucket.ts';
 import type { KubeClient } from './client.ts';
 import { microTime } from './leases.ts';

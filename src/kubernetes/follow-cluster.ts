@@ -1,6 +1,5 @@
-import type { CatalogObject } from '../core/catalog.ts';
-import type { Clock, Disarm } from '../core/clock.ts';
-import type { KubeObject } from '../core/kube-object.ts';
+import type { CatalogObject, KubeObject } from '../core/catalog.ts';
+import type { Clock, CancelTimer } from '../core/clock.ts';
 import { sentenceOf } from './api-error.ts';
 import type { KubeClient } from './client.ts';
 import { type Collection, followCollection } from './collection.ts';
@@ -61,7 +60,7 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
   let closed = false;
   let firstNoticedAt: number | undefined;
   let secretsSince: number | undefined;
-  let disarm: Disarm = () => undefined;
+  let disarm: CancelTimer = () => undefined;
   let troublesText = '';
   const backends = follow('Backend', 'backends');
   const models = follow('Model', 'models');

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../core/kube-object.ts';
+import type { KubeObject } from '../core/catalog.ts';
 import type { KubeClient } from './client.ts';
 
 export interface ObjectWriter {

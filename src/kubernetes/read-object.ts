@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { KubeObject } from '../core/kube-object.ts';
+import type { KubeObject } from '../core/catalog.ts';
 
 const annotationPrefix = 'weir.dev/';
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Clock, Disarm } from '../core/clock.ts';
+import type { Clock, CancelTimer } from '../core/clock.ts';
 import type { ReplicaView } from '../core/replica.ts';
 import { isRefusal } from './api-error.ts';
 import type { KubeClient } from './client.ts';
@@ -110,7 +110,7 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
     },
     close: async () => {
       const late = Promise.withResolvers<void>();
-      const disarm: Disarm = clock.after(closeMs, late.resolve);
+      const disarm: CancelTimer = clock.after(closeMs, late.resolve);
       await Promise.race([client.call('DELETE', `${path}/${own}`).catch(() => undefined), late.promise]);
       disarm();
     },

@@ -1,6 +1,6 @@
 import { open, readFile, rename } from 'node:fs/promises';
 import * as z from 'zod';
-import type { Announcement } from '../core/announcement.ts';
+import type { Announcement } from '../core/catalog.ts';
 
 /** Remembers over a restart what was announced of the models of a manifest folder. */
 export interface AnnouncementsFile {

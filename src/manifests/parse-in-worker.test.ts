@@ -2,13 +2,14 @@ import { parseDocument } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hostileManifests } from '../../test/support/fuzz/hostile-manifests.ts';
 import { longestHold, longestHoldMs } from '../../test/support/loop-delay.ts';
+import { startThread } from '../process/worker-thread.ts';
 import { type ManifestParser, startManifestParser } from './parse-in-worker.ts';
 import { parseManifest } from './parse.ts';
 
 let parser: ManifestParser;
 
 beforeAll(async () => {
-  parser = startManifestParser({ script: new URL('../manifest-worker.ts', import.meta.url) });
+  parser = startManifestParser({ script: new URL('../manifest-worker.ts', import.meta.url), startThread });
   await parser.parse('warm.yaml', 'a: 1');
 });
 afterAll(() => parser.close());
@@ -42,12 +43,12 @@ describe('a manifest that is parsed in a thread of its own', () => {
 
   it('is read by a new thread after the last one had nothing to do for a while', async () => {
     const script = `import { parentPort, threadId } from 'node:worker_threads';
-      parentPort.on('message', () => {
+      parentPort.on('message', ({ id }) => {
         const problem = { where: String(threadId), field: '', message: '' };
-        parentPort.postMessage({ documents: [{ kind: 'broken', problem }], isLast: true });
+        parentPort.postMessage({ id, reply: { documents: [{ kind: 'broken', problem }], isLast: true } });
       });`;
     const url = new URL(`data:text/javascript,${encodeURIComponent(script)}`);
-    const restless = startManifestParser({ script: url, idleMs: 1 });
+    const restless = startManifestParser({ script: url, startThread, idleMs: 1 });
     const [first] = await restless.parse('a.yaml', 'a: 1');
     await expect.poll(() => restless.parse('b.yaml', 'a: 1'), { interval: 20 }).not.toEqual([first]);
     await restless.close();
@@ -55,11 +56,14 @@ describe('a manifest that is parsed in a thread of its own', () => {
 
   it('is a problem where its thread dies of it, and the next one is read', async () => {
     const script = `import { parentPort } from 'node:worker_threads';
-      parentPort.on('message', ({ file }) => {
-        if (file === 'bad.yaml') process.exit(1);
-        parentPort.postMessage({ documents: [], isLast: true });
+      parentPort.on('message', ({ id, ask }) => {
+        if (ask.file === 'bad.yaml') process.exit(1);
+        parentPort.postMessage({ id, reply: { documents: [], isLast: true } });
       });`;
-    const mortal = startManifestParser({ script: new URL(`data:text/javascript,${encodeURIComponent(script)}`) });
+    const mortal = startManifestParser({
+      script: new URL(`data:text/javascript,${encodeURIComponent(script)}`),
+      startThread,
+    });
     expect(await mortal.parse('bad.yaml', 'a: 1')).toMatchObject([{ kind: 'broken', problem: { where: 'bad.yaml' } }]);
     expect(await mortal.parse('good.yaml', 'a: 1')).toEqual([]);
     await mortal.close();

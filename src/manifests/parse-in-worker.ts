@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
+import type { StartThread } from '../core/worker-thread.ts';
 import { entryOf, type ManifestEntry, type ParsedDocument, type ParseManifest } from './parse.ts';
 
 /** A question to the thread: begin with a file, or give the next documents of it. */
@@ -17,82 +17,39 @@ export interface ManifestParser {
   readonly close: () => Promise<void>;
 }
 
-/** Longest that the thread may take for its next documents: within the limits of a document it takes a tenth of it. */
-const patienceMs = 10_000;
-/** A thread without work is ended after so long: folders change seldom. */
+/** Longest wait for the next documents: those within the limits of a document take a tenth of it. */
+const silenceMs = 10_000;
+/** Folders change seldom. */
 const defaultIdleMs = 5_000;
 /** No text within the limits comes near it. */
-const resourceLimits = { maxOldGenerationSizeMb: 512 };
+const maxHeapMb = 512;
 
 /**
- * Parses manifests in a thread of its own: parsing YAML takes seconds for a megabyte and cannot be broken off. Takes one file
- * at a time. A file that the thread cannot be done with becomes a problem.
+ * Parses manifests in a thread of its own: parsing YAML takes seconds for a megabyte and cannot be interrupted. One file at a
+ * time. A file that the thread cannot parse in time becomes a problem.
  */
-export function startManifestParser(options: { readonly script: URL; readonly idleMs?: number }): ManifestParser {
-  const { script, idleMs = defaultIdleMs } = options;
-  let worker: Worker | undefined;
-  let idle: NodeJS.Timeout | undefined;
-  let isClosed = false;
-
-  function forget(thread: Worker): void {
-    if (worker === thread) worker = undefined;
-  }
-
-  /** Ends the thread; another one is started when it is needed. */
-  async function rest(): Promise<void> {
-    clearTimeout(idle);
-    const ending = worker;
-    worker = undefined;
-    await ending?.terminate();
-  }
-
-  function ask(task: ParseAsk): Promise<ParseReply | undefined> {
-    if (worker === undefined) {
-      const started = new Worker(script, { resourceLimits });
-      started.unref();
-      // Whether or not anybody waits for it then.
-      started.on('error', () => undefined).on('exit', () => forget(started));
-      worker = started;
-    }
-    const thread = worker;
-    const { promise, resolve } = Promise.withResolvers<ParseReply | undefined>();
-    const gone = (): void => {
-      forget(thread);
-      resolve(undefined);
-    };
-    const patience = setTimeout(() => void thread.terminate(), patienceMs);
-    thread.once('message', resolve).once('error', gone).once('exit', gone);
-    thread.postMessage(task);
-    return promise.finally(() => {
-      clearTimeout(patience);
-      thread.off('message', resolve).off('error', gone).off('exit', gone);
-    });
-  }
+export function startManifestParser(options: {
+  readonly script: URL;
+  readonly startThread: StartThread;
+  readonly idleMs?: number;
+}): ManifestParser {
+  const { script, startThread, idleMs = defaultIdleMs } = options;
+  const thread = startThread<ParseAsk, ParseReply>({ script, maxHeapMb, silenceMs, idleMs });
 
   async function parse(file: string, text: string): Promise<readonly ManifestEntry[]> {
     const entries: ManifestEntry[] = [];
-    clearTimeout(idle);
-    for (let task: ParseAsk = { kind: 'begin', file, text }; !isClosed; task = { kind: 'more' }) {
-      const reply = await ask(task);
+    for (let ask: ParseAsk = { kind: 'begin', file, text }; ; ask = { kind: 'more' }) {
+      const reply = await thread.ask(ask).catch(() => undefined);
       if (reply === undefined) {
         const message = 'expected YAML or JSON that can be read in ten seconds: split the file';
-        entries.push({ kind: 'broken', problem: { where: file, field: '', message } });
-        break;
+        return [...entries, { kind: 'broken', problem: { where: file, field: '', message } }];
       }
       entries.push(...reply.documents.map(entryOf));
-      if (reply.isLast) break;
-      // Copying the documents from the thread took time of this turn: others go first now.
+      if (reply.isLast) return entries;
+      // Copying the documents from the thread took time of this turn: other work goes first now.
       await nextTurn();
     }
-    if (!isClosed) idle = setTimeout(() => void rest(), idleMs).unref();
-    return entries;
   }
 
-  return {
-    parse,
-    close: async () => {
-      isClosed = true;
-      await rest();
-    },
-  };
+  return { parse, close: thread.close };
 }

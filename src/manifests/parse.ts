@@ -1,6 +1,6 @@
 import { type Document, type ErrorCode, Lexer, LineCounter, parseDocument } from 'yaml';
 import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
-import { fieldPath } from '../core/field-path.ts';
+import { fieldPath } from '../core/failure.ts';
 import { lineIn, type LineTable, lineTableOf, pathAt, startOf, unresolvedAlias } from './lines.ts';
 
 /** What one document of a file turned out to be. */

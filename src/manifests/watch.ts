@@ -1,7 +1,7 @@
 import { existsSync, type FSWatcher, watch } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { type CheckObject, type KnownFiles, type Manifests, readFolder } from './read.ts';
-import type { Clock, Disarm } from '../core/clock.ts';
+import type { Clock, CancelTimer } from '../core/clock.ts';
 import type { ParseManifest } from './parse.ts';
 import { type Walk, walk } from './walk.ts';
 
@@ -59,7 +59,7 @@ function watchManifests(options: WatchOptions): ManifestWatch {
   let last: Manifests | undefined;
   let phase: 'idle' | 'reading' | 'reading-stale' | 'closed' = 'idle';
   let firstEventAt: number | undefined;
-  let disarm: Disarm = () => undefined;
+  let disarm: CancelTimer = () => undefined;
   let running = Promise.resolve();
   const folders = watchFolders(dir, noticed);
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnswerEvent, ReadStep } from '../core/event.ts';
-import type { Usage } from '../core/usage.ts';
+import type { Usage } from '../core/money.ts';
 import { checkUsage } from './check-usage.ts';
 
 const text = (said: string, deltas = 1): AnswerEvent => ({ type: 'text-delta', choice: 0, text: said, deltas });

@@ -1,5 +1,5 @@
 import type { Model } from '../core/catalog.ts';
-import type { PromptShape } from '../core/tokenizer.ts';
+import type { PromptShape } from '../core/prompt.ts';
 
 /**
  * Tokens of a prompt that nobody could count: its text by an estimate that errs low, its images by the model's own rule or

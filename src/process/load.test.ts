@@ -124,43 +124,43 @@ it('frees a buffer that nobody needs any more in this very process', async () =>
   real.close();
 });
 
-describe('the standing wait', () => {
+describe('the median wait', () => {
   const arrive = (...waits: readonly number[]): void => waits.forEach((wait) => meter.arrived(wait));
 
   it('is what half of the newest waited at least, known after 100 ms', () => {
     arrive(90, 80, 70, 60, 50, 40, 30, 20, 10, 5, 95, 85);
     pass(80);
-    expect(meter.current().standingWaitMs).toBe(0);
+    expect(meter.current().medianWaitMs).toBe(0);
     pass(20);
-    expect(meter.current().standingWaitMs).toBe(60);
+    expect(meter.current().medianWaitMs).toBe(60);
   });
 
   it('is nothing where only a few had to wait', () => {
     arrive(90, 80, 70, 60, 50, 0, 0, 0, 0, 0, 0, 0);
     pass(100);
-    expect(meter.current().standingWaitMs).toBe(0);
+    expect(meter.current().medianWaitMs).toBe(0);
   });
 
   it('waits for enough requests, and no longer than half a second', () => {
     arrive(50, 50, 50);
     pass(480);
-    expect(meter.current().standingWaitMs).toBe(0);
+    expect(meter.current().medianWaitMs).toBe(0);
     pass(20);
-    expect(meter.current().standingWaitMs).toBe(50);
+    expect(meter.current().medianWaitMs).toBe(50);
   });
 
   it('is not told by one or two', () => {
     arrive(5_000, 5_000);
     pass(500);
-    expect(meter.current().standingWaitMs).toBe(0);
+    expect(meter.current().medianWaitMs).toBe(0);
   });
 
   it('is forgotten when nobody comes any more', () => {
     arrive(50, 50, 50, 50, 50, 50, 50, 50, 50, 50);
     pass(100);
-    expect(meter.current().standingWaitMs).toBe(50);
+    expect(meter.current().medianWaitMs).toBe(50);
     pass(500);
-    expect(meter.current().standingWaitMs).toBe(0);
+    expect(meter.current().medianWaitMs).toBe(0);
   });
 });
 

@@ -35,7 +35,7 @@ const enoughWaits = 10;
 /** Fewer waits than this are no measure. */
 const tooFewWaits = 3;
 const mostWaits = 1_000;
-/** A standing wait up to this is no queue. */
+/** A median wait up to this is no queue. */
 const momentMs = 400;
 /** Longest time that a queue is remembered for, which is then forgotten in half of it. */
 const longestQueueMs = 4_000;
@@ -80,9 +80,9 @@ export function createProcessLoad(options: {
   let eventLoopDelayMs = 0;
   let memoryShare = memoryInUse() / memoryLimitBytes;
   let mayCollectAt = 0;
-  let standingWaitMs = 0;
+  let medianWaitMs = 0;
   let queuedForMs = 0;
-  let load: Load = { eventLoopDelayMs, memoryShare, standingWaitMs, queuedForMs };
+  let load: Load = { eventLoopDelayMs, memoryShare, medianWaitMs, queuedForMs };
   let tickedAt = elapsed();
   let lookedAt = tickedAt;
   let windowAt = tickedAt;
@@ -117,13 +117,13 @@ export function createProcessLoad(options: {
     }
     const windowMs = now - windowAt;
     if (windowMs >= longWindowMs || (windowMs >= shortWindowMs && waits.length >= enoughWaits)) {
-      standingWaitMs = middle(waits);
+      medianWaitMs = middle(waits);
       windowAt = now;
       waits = [];
-      queuedForMs += standingWaitMs > momentMs ? windowMs : -2 * windowMs;
+      queuedForMs += medianWaitMs > momentMs ? windowMs : -2 * windowMs;
       queuedForMs = Math.min(longestQueueMs, Math.max(0, queuedForMs));
     }
-    load = { eventLoopDelayMs, memoryShare, standingWaitMs, queuedForMs };
+    load = { eventLoopDelayMs, memoryShare, medianWaitMs, queuedForMs };
   });
 
   return {

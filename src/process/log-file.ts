@@ -10,7 +10,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import type { Clock, Disarm } from '../core/clock.ts';
+import type { Clock, CancelTimer } from '../core/clock.ts';
 
 /** Largest size of a log, and of its older part, `<path>.1`: together twice as much on the disk. */
 const rotateBytes = 16 * 1024 * 1024;
@@ -28,8 +28,8 @@ export function openLog(path: string): number | undefined {
 }
 
 /** Keeps every `*.log` of a folder within its size while programs write there, until the returned function is called. */
-export function keepLogsSmall(folder: string, clock: Clock): Disarm {
-  let cancel: Disarm = () => undefined;
+export function keepLogsSmall(folder: string, clock: Clock): CancelTimer {
+  let cancel: CancelTimer = () => undefined;
   const look = (): void => {
     for (const path of logsIn(folder)) {
       try {

@@ -1,6 +1,6 @@
 import { fstatSync, write, writeSync } from 'node:fs';
 import { pino } from 'pino';
-import type { Clock, Disarm } from '../core/clock.ts';
+import type { Clock, CancelTimer } from '../core/clock.ts';
 import { systemClock } from './clock.ts';
 
 /** Where the bytes of a log go. */
@@ -55,7 +55,7 @@ export function createLogStream(options: LogStreamOptions): LogStream {
   let reported = 0;
   /** The last write ended in the middle of a record. */
   let isTorn = false;
-  let cancel: Disarm = () => undefined;
+  let cancel: CancelTimer = () => undefined;
   let onIdle: () => void = () => undefined;
 
   const takeWaiting = (): Buffer => {

@@ -13,7 +13,7 @@ import {
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
-import { messageOf } from '../core/message-of.ts';
+import { messageOf } from '../core/failure.ts';
 import { pause, systemClock } from './clock.ts';
 import { signalGroup } from './child.ts';
 

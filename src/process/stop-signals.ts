@@ -1,4 +1,4 @@
-import type { Disarm } from '../core/clock.ts';
+import type { CancelTimer } from '../core/clock.ts';
 import { systemClock } from './clock.ts';
 
 /** How the operator asks a long-running command to end. */
@@ -33,7 +33,7 @@ export function listenForStop(env: Readonly<Record<string, string | undefined>>)
   };
   const onOrphaned = (): void => drain.abort();
   const parent = process.ppid;
-  let cancel: Disarm = () => undefined;
+  let cancel: CancelTimer = () => undefined;
   const watchParent = (): void => {
     if (process.ppid === parent) cancel = systemClock.after(parentPollMs, watchParent);
     else onOrphaned();

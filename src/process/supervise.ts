@@ -1,4 +1,4 @@
-import { type Clock, type Disarm, waitFor } from '../core/clock.ts';
+import { type Clock, type CancelTimer, waitFor } from '../core/clock.ts';
 import type { Child } from './child.ts';
 
 /** A child that is started again whenever it ends by itself. */
@@ -140,12 +140,12 @@ const periodMs = 1_000;
  * and not by the clock: time in which the machine was suspended, or so busy that this process was late too, does not count
  * against the program.
  */
-export function watchAnswers({ ask, isUp, silenceMs, onSilent, clock }: WatchdogOptions): Disarm {
+export function watchAnswers({ ask, isUp, silenceMs, onSilent, clock }: WatchdogOptions): CancelTimer {
   const stepMs = Math.min(periodMs, silenceMs / 4);
   let patienceMs = Math.max(startMs, silenceMs);
   let silentMs = 0;
   let isAsking = false;
-  let cancel: Disarm = () => undefined;
+  let cancel: CancelTimer = () => undefined;
 
   const askOnce = async (): Promise<void> => {
     isAsking = true;

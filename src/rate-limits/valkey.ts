@@ -1,6 +1,6 @@
-import type { FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot, Verdict } from '../core/limits.ts';
+import type { FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot, AdmitResult } from '../core/limits.ts';
 import type { Money } from '../core/money.ts';
-import { standingOf } from '../core/token-bucket.ts';
+import { rateStatus } from '../core/token-bucket.ts';
 import { createMemoryLimits } from './memory.ts';
 import { createTallies, type LocalSlot, type TallyChange } from './tallies.ts';
 import { createValkeyLink, replicasKey, type ValkeyLink, type ValkeyLinkOptions } from './valkey-link.ts';
@@ -121,7 +121,7 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
     tell().catch(link.drop);
   }
 
-  function admitHere(ask: LimitsAsk): Verdict {
+  function admitHere(ask: LimitsAsk): AdmitResult {
     const replicas = link.replicas();
     const share = (limit: number): number => Math.max(1, Math.floor(limit / replicas));
     const verdict = here.admit({
@@ -135,7 +135,7 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
       : { ...verdict, rate, slot: sharedSlot(ask, verdict.slot) };
   }
 
-  async function admitShared(ask: LimitsAsk): Promise<Verdict> {
+  async function admitShared(ask: LimitsAsk): Promise<AdmitResult> {
     const { keyId, workspaceId, rate, burst, maxInFlight, funds } = ask;
     // The server has to know of what has ended before it counts.
     if (workspaces.has(workspaceId)) tellNow();
@@ -150,12 +150,12 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
     );
     const answer = await link.inTime(reply);
     const { verdict, fullInMs } = read(answer.kind === 'reply' ? answer.value : undefined);
-    const standing = standingOf(fullInMs, ask);
-    if (isRefusal(verdict)) return { kind: 'refused', by: verdict, rate: standing };
+    const status = rateStatus(fullInMs, ask);
+    if (isRefusal(verdict)) return { kind: 'refused', by: verdict, rate: status };
     if (verdict === 'admitted') {
       const local = tallies.open(ask);
       count(ask, name);
-      return { kind: 'admitted', rate: standing, slot: sharedSlot(ask, local) };
+      return { kind: 'admitted', rate: status, slot: sharedSlot(ask, local) };
     }
     reply.then((late) => {
       if (read(late).verdict === 'admitted') count(ask, name);

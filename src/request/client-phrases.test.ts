@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { contextOverflow } from '../core/context-overflow.ts';
+import { contextOverflow } from '../routing/plan.ts';
 import { asFailure, type Failure } from '../core/failure.ts';
 import type { LimitName } from '../core/limits.ts';
 import { admit } from '../admission/limits.ts';
 import { checkLoad, overloadLimits } from '../admission/overload.ts';
-import { chat } from '../dialects/chat/dialect.ts';
-import { messages } from '../dialects/messages/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
 import { credentialOf } from '../../test/support/credential-of.ts';
 
 /**
@@ -54,7 +53,7 @@ async function refusedBy(by: LimitName): Promise<Failure> {
 /** The refusal of a service that has as many requests under way as it can bear. */
 function shedNow(): Failure {
   const head = { method: 'POST', path: '/', header: () => undefined };
-  const idle = { eventLoopDelayMs: 0, memoryShare: 0, standingWaitMs: 0, queuedForMs: 0 };
+  const idle = { eventLoopDelayMs: 0, memoryShare: 0, medianWaitMs: 0, queuedForMs: 0 };
   try {
     checkLoad(
       { head, startedAt: 0, openRequests: 1_000_000 },
@@ -102,7 +101,7 @@ describe.each(Object.keys(lookFor))('what clients look for: %s', (kind) => {
     expect(row?.clients.toSorted()).toEqual(Object.keys(lookFor[kind] ?? {}).toSorted());
   });
 
-  it.each([chat, messages].map((dialect) => [dialect.surface, dialect] as const))(
+  it.each(Object.values(dialects).map((dialect) => [dialect.surface, dialect] as const))(
     'is found on %s',
     async (_, dialect) => {
       const failure = (await failures[kind]?.()) ?? expect.unreachable();

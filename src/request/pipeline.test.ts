@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { Credential, Outcome } from '../core/account.ts';
 import type { Failure } from '../core/failure.ts';
-import type { PreparedRequest } from '../core/prepared.ts';
+import type { PreparedRequest } from '../core/prompt.ts';
 import { createAddressGate } from '../admission/address-gate.ts';
 import { overloadLimits } from '../admission/overload.ts';
 import { createUploads, uploadLimits, type UploadLimits } from '../admission/uploads.ts';
 import { createSnapshots } from '../catalog/snapshots.ts';
 import { createHedgeBudget } from '../dispatch/hedge.ts';
 import { createStructureRetries } from '../dispatch/retries.ts';
-import { createAnswerLengths } from '../metering/answer-lengths.ts';
+import { createAnswerLengths } from '../metering/expected-output.ts';
 import { createMemoryLimits } from '../rate-limits/memory.ts';
 import { createAffinity } from '../routing/affinity.ts';
 import { neverSeen } from '../routing/health/route-status.ts';
@@ -52,7 +52,7 @@ const wholeJson = JSON.stringify({
 const cost = 2_520_000n;
 
 const idleLoad = {
-  current: () => ({ eventLoopDelayMs: 0, memoryShare: 0, standingWaitMs: 0, queuedForMs: 0 }),
+  current: () => ({ eventLoopDelayMs: 0, memoryShare: 0, medianWaitMs: 0, queuedForMs: 0 }),
   ...{ arrived: () => undefined, shed: () => undefined, limits: overloadLimits(1024 ** 3) },
 };
 

@@ -1,8 +1,8 @@
 /**
  * One request's life. Read this first: every stage is a line of `serve`, and this file alone joins the stages.
  */
-import type { Credential, OutcomeKind } from '../core/account.ts';
-import type { AddressGate } from '../core/address-gate.ts';
+import type { Credential, OutcomeKind, Store } from '../core/account.ts';
+import { type AddressGate, throughGate } from '../admission/address-gate.ts';
 import type { Snapshot } from '../core/catalog.ts';
 import type { Dialect, Surface } from '../core/dialect.ts';
 import type { RelayedEvent } from '../core/event.ts';
@@ -11,20 +11,16 @@ import { asFailure, Failure } from '../core/failure.ts';
 import type { Health } from '../core/health.ts';
 import type { Limits } from '../core/limits.ts';
 import type { Plan } from '../core/plan.ts';
-import { type PreparedRequest, promptCounting } from '../core/prepared.ts';
-import type { Store } from '../core/store.ts';
-import type { Tokenizers } from '../core/tokenizer.ts';
+import { type PreparedRequest, promptCounting, type Tokenizers } from '../core/prompt.ts';
 import { authenticate, type AuthenticateOptions } from '../admission/authenticate.ts';
-import { checkDeclaredSize, maxBodyBytes } from '../admission/body-size.ts';
-import { throughGate } from '../admission/gate.ts';
+import { checkDeclaredSize, maxBodyBytes, type UploadLedger } from '../admission/uploads.ts';
 import { admit, type Admitted } from '../admission/limits.ts';
 import { checkLoad, type LoadGuard } from '../admission/overload.ts';
-import type { UploadLedger } from '../admission/uploads.ts';
 import type { Snapshots } from '../catalog/snapshots.ts';
 import type { Dispatch, DispatchEnd } from '../dispatch/dispatch.ts';
 import { capabilitiesOf, templateArguments } from '../engines/engines.ts';
-import type { AnswerLengths } from '../metering/answer-lengths.ts';
-import type { TokenCounters } from '../metering/exact-meter.ts';
+import type { AnswerLengths } from '../metering/expected-output.ts';
+import type { TokenCounters } from '../metering/meter.ts';
 import { createSettlement, type Settlement } from '../metering/settle.ts';
 import type { PrefixAffinity } from '../routing/affinity.ts';
 import type { RoutingView } from '../routing/health/route-status.ts';
@@ -127,13 +123,13 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const counting = promptCounting(model, { templateArguments: templateArguments(target), form: target.form });
       await checkContext(prepared, { model, tokenizers, counting });
       const counters = countersFor(prepared, { model, tokenizers, counting });
-      const counted = counters === undefined ? {} : { counters };
-      const { search } = options;
-      const searching = search === undefined ? {} : { searchPrice: search.price };
-      const { adjust: accrue } = caller.admitted;
       const { surface } = caller.dialect;
-      const facts = { ...caller, surface, head, prepared, plan, accrue, answerLengths };
-      const settlement = createSettlement({ ...facts, ...counted, ...searching, store, telemetry, clock });
+      const settlement = createSettlement({
+        ...caller,
+        ...{ surface, head, prepared, plan, counters, answerLengths, store, telemetry, clock },
+        searchPrice: options.search?.price,
+        accrue: caller.admitted.adjust,
+      });
       await caller.admitted.reserve(settlement.expectedCost());
       await serve({ ...caller, exchange, prepared, plan, settlement, counters });
     } finally {

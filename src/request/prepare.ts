@@ -1,20 +1,19 @@
 import type { RequestTarget } from '../core/capability.ts';
 import type { Model } from '../core/catalog.ts';
 import type { Surface } from '../core/dialect.ts';
-import { estimatePromptText } from '../core/estimate-tokens.ts';
+import { estimatePromptText } from '../core/count-tokens.ts';
 import { Failure } from '../core/failure.ts';
 import type { ImageHosts } from '../core/image-hosts.ts';
-import { prefixesOf, promptDigest } from '../core/prefixes.ts';
-import type { PreparedRequest, PromptCounting } from '../core/prepared.ts';
+import { prefixesOf, promptDigest } from '../core/digests.ts';
+import type { PreparedRequest, Prompt, PromptCounting, PromptShape, Tokenizers } from '../core/prompt.ts';
 import type { Request, ResponseFormat, Tool } from '../core/request.ts';
-import type { Prompt, PromptShape, Tokenizers } from '../core/tokenizer.ts';
 import type { SearchSeal } from '../core/web-search.ts';
 import { arrangeMessages } from '../dialects/arrange-messages.ts';
 import { writeRequest } from '../dialects/chat/write-request.ts';
-import { checkImages } from '../dialects/check-images.ts';
+import { checkImages } from '../dialects/content.ts';
 import { dialects } from '../dialects/dialects.ts';
-import { createJsonBounds, type JsonBounds } from '../dialects/json-bounds.ts';
-import type { TokenCounters } from '../metering/exact-meter.ts';
+import { createJsonScan, type JsonScan } from '../dialects/json-scan.ts';
+import type { TokenCounters } from '../metering/meter.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -35,7 +34,7 @@ const limits = { maxDepth: Infinity, maxValues: 250_000 };
 const harmlessLength = 128 * 1024;
 
 function parse(text: string): unknown {
-  if (text.length > harmlessLength && !createJsonBounds(limits).push(text)) {
+  if (text.length > harmlessLength && !createJsonScan(limits).push(text)) {
     throw new Failure('invalid_request', `The request body holds more than ${limits.maxValues} values.`);
   }
   try {
@@ -143,7 +142,7 @@ const mostCopiedCharacters = 1024 * 1024;
 
 /** Tells whether the next schema is still within the limits of them all. */
 function createCopyLimit(): (schema: object) => boolean {
-  const bounds: JsonBounds = createJsonBounds(copyLimits);
+  const bounds: JsonScan = createJsonScan(copyLimits);
   let left = mostCopiedCharacters;
   return (schema) => {
     const text = JSON.stringify(schema);

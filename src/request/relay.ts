@@ -1,10 +1,10 @@
-import type { Clock, Disarm } from '../core/clock.ts';
+import type { Clock, CancelTimer } from '../core/clock.ts';
 import type { AnswerIdentity, AskedAnswer, Dialect } from '../core/dialect.ts';
 import type { RelayedEvent } from '../core/event.ts';
 import type { Exchange, Headers } from '../core/exchange.ts';
 import { Failure, type FailureCode } from '../core/failure.ts';
 import type { Request } from '../core/request.ts';
-import type { Bill } from '../core/usage.ts';
+import type { Bill } from '../core/money.ts';
 import { eventStreamType } from '../dialects/sse.ts';
 import { requestIdHeaders } from './reply.ts';
 
@@ -107,7 +107,7 @@ export function keepAlive(options: {
 }): KeepAlive {
   const { clock, everyMs, speak } = options;
   let lastSent = clock.elapsed();
-  let disarm: Disarm = () => undefined;
+  let disarm: CancelTimer = () => undefined;
 
   function watch(delayMs: number): void {
     disarm = clock.after(delayMs, () => {

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Model } from '../core/catalog.ts';
-import { type PreparedRequest, type PromptCountAsk, promptCounting } from '../core/prepared.ts';
-import type { PromptCount, TokenizerBounds } from '../core/tokenizer.ts';
+import {
+  type PreparedRequest,
+  type PromptCount,
+  type PromptCountAsk,
+  promptCounting,
+  type TokenizerBounds,
+} from '../core/prompt.ts';
 import { capabilitiesOf } from '../engines/engines.ts';
 import { createAffinity } from './affinity.ts';
 import { neverSeen, type RoutingView, type StandingAsk } from './health/route-status.ts';
@@ -183,7 +188,7 @@ describe('whether a prompt fits', () => {
     expect(judged.verdict).toBe(verdict);
     expect(judged.asks.map((ask) => ask.limit)).toEqual(limit === undefined ? [] : [limit]);
     for (const ask of judged.asks) {
-      expect(ask).toMatchObject({ want: 'verdict', tokenizerPath: 't', templateArguments: { enable_thinking: true } });
+      expect(ask).toMatchObject({ want: 'fit', tokenizerPath: 't', templateArguments: { enable_thinking: true } });
     }
   });
 });

@@ -1,11 +1,9 @@
 import type { Capabilities, SystemMessages } from '../core/capability.ts';
 import type { Model, Route, Snapshot } from '../core/catalog.ts';
-import { contextOverflow } from '../core/context-overflow.ts';
 import { Failure } from '../core/failure.ts';
 import type { StructuralCapability } from '../core/health.ts';
 import type { Plan } from '../core/plan.ts';
-import type { PreparedRequest, PromptCounting } from '../core/prepared.ts';
-import { mostTokens, type Tokenizers } from '../core/tokenizer.ts';
+import { mostTokens, type PreparedRequest, type PromptCounting, type Tokenizers } from '../core/prompt.ts';
 import type { PrefixAffinity } from './affinity.ts';
 import { type Asked, eligibleRoutes } from './eligible.ts';
 import { neverSeen, type RoutingView } from './health/route-status.ts';
@@ -89,6 +87,19 @@ export async function checkContext(prepared: PreparedRequest, options: ContextOp
   const bounds = tokenizers.boundsOf(counting.tokenizerPath);
   const most = bounds === undefined ? undefined : mostTokens(prepared.shape, bounds, counting.tokensPerImage);
   if (most !== undefined && most <= limit) return;
-  const count = await prepared.countPrompt({ ...counting, want: 'verdict', limit });
+  const count = await prepared.countPrompt({ ...counting, want: 'fit', limit });
   if (count.kind === 'over') throw contextOverflow(model);
+}
+
+/**
+ * The refusal of a prompt that does not fit the model's window together with the output cap (docs/reference/api.md §4.1.3).
+ * Agents shorten their conversation when they find one of a few known phrases in the message, so it holds those phrases
+ * (docs/clients.md).
+ */
+export function contextOverflow({ contextLength }: Pick<Model, 'contextLength'>): Failure {
+  return new Failure(
+    'context_length_exceeded',
+    `messages: prompt is too long: with the output cap it exceeds the context window, for this model's maximum context length is ` +
+      `${contextLength} tokens: reduce the length of the messages or the cap.`,
+  );
 }

@@ -69,18 +69,18 @@ describe('the credential cache', () => {
     cache.doubt();
     cache.confirm(60);
     cache.put('c', credential('c'), at(61));
-    const standing = (hash: string) => {
+    const status = (hash: string) => {
       const known = cache.get(hash, at(62));
       return known && [known.isDoubted, known.confirmedAt];
     };
-    expect(['a', 'b', 'c'].map(standing)).toEqual([
+    expect(['a', 'b', 'c'].map(status)).toEqual([
       [true, 50],
       [true, 50],
       [false, 61],
     ]);
     cache.put('a', credential('a'), at(63));
     cache.confirm(70);
-    expect(['a', 'b', 'c'].map(standing)).toEqual([
+    expect(['a', 'b', 'c'].map(status)).toEqual([
       [false, 70],
       [true, 50],
       [false, 70],

@@ -1,7 +1,8 @@
 import type { Credential, Key, Workspace } from '../core/account.ts';
-import { periodStart } from '../core/budget-period.ts';
+import { periodStart } from './budget-period.ts';
 import type { Money } from '../core/money.ts';
 import type { Spending } from './settle-batch.ts';
+import { Failure } from '../core/failure.ts';
 
 /** What is remembered of a hash. */
 export interface Remembered {
@@ -65,7 +66,7 @@ export function createCredentialCache(limit: number): CredentialCache {
   /** For all of this generation. */
   let confirmedAt: number | undefined;
 
-  function standing(entry: Confirmation): Pick<Remembered, 'confirmedAt' | 'isDoubted'> {
+  function confirmation(entry: Confirmation): Pick<Remembered, 'confirmedAt' | 'isDoubted'> {
     if (entry.generation !== generation) return { confirmedAt: entry.confirmedAt, isDoubted: true };
     return { confirmedAt: Math.max(entry.confirmedAt, confirmedAt ?? 0), isDoubted: false };
   }
@@ -82,13 +83,13 @@ export function createCredentialCache(limit: number): CredentialCache {
       const entry = keys.get(hash);
       if (entry === undefined) {
         const stranger = absent.get(hash);
-        return stranger && { credential: undefined, ...standing(stranger) };
+        return stranger && { credential: undefined, ...confirmation(stranger) };
       }
       const workspace = workspaces.get(entry.key.workspaceId);
       if (workspace === undefined) return undefined;
       turnOver(entry, now);
       used.add(hash);
-      return { credential: { key: entry.key, workspace, spent: entry.spent }, ...standing(entry) };
+      return { credential: { key: entry.key, workspace, spent: entry.spent }, ...confirmation(entry) };
     },
     put: (hash, credential, { now, elapsed }) => {
       if (credential === undefined) {
@@ -124,7 +125,7 @@ export function createCredentialCache(limit: number): CredentialCache {
     doubt: () => {
       if (confirmedAt !== undefined) {
         for (const entries of [keys, absent]) {
-          for (const entry of entries.values()) entry.confirmedAt = standing(entry).confirmedAt;
+          for (const entry of entries.values()) entry.confirmedAt = confirmation(entry).confirmedAt;
         }
       }
       confirmedAt = undefined;
@@ -146,4 +147,51 @@ function remember<Value>(entries: Map<string, Value>, name: string, value: Value
   if (oldest !== undefined) entries.delete(oldest);
   entries.set(name, value);
   return forgotten;
+}
+
+/** Questions to the store's thread about keys, each asked once however many wait for the answer. */
+export interface LookUps {
+  /** Rejects with `overloaded` when too many different ones wait. */
+  readonly ask: (hash: string) => Promise<Credential | undefined>;
+  readonly answer: (hash: string, credential: Credential | undefined) => void;
+  readonly refuse: (hash: string, failure: Failure) => void;
+  readonly refuseAll: (failure: Failure) => void;
+}
+
+const maxWaiting = 10_000;
+
+interface Waiting {
+  readonly promise: Promise<Credential | undefined>;
+  readonly resolve: (credential: Credential | undefined) => void;
+  readonly reject: (failure: Failure) => void;
+}
+
+export function createLookUps(send: (hash: string) => void): LookUps {
+  const waiting = new Map<string, Waiting>();
+
+  function take(hash: string): Waiting | undefined {
+    const found = waiting.get(hash);
+    waiting.delete(hash);
+    return found;
+  }
+
+  return {
+    ask: (hash) => {
+      const underWay = waiting.get(hash);
+      if (underWay) return underWay.promise;
+      if (waiting.size >= maxWaiting) {
+        return Promise.reject(new Failure('overloaded', 'The service is overloaded. Retry with backoff.'));
+      }
+      const begun = Promise.withResolvers<Credential | undefined>();
+      waiting.set(hash, begun);
+      send(hash);
+      return begun.promise;
+    },
+    answer: (hash, credential) => take(hash)?.resolve(credential),
+    refuse: (hash, failure) => take(hash)?.reject(failure),
+    refuseAll: (failure) => {
+      for (const { reject } of waiting.values()) reject(failure);
+      waiting.clear();
+    },
+  };
 }

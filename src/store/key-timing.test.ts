@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { credentialOf } from '../../test/support/credential-of.ts';
-import { keyText } from '../core/key-text.ts';
+import { hashKey, keyText, looksLikeKey } from './key-text.ts';
 import { createCredentialCache } from './credential-cache.ts';
-import { hashKey, looksLikeKey } from './new-key.ts';
 
 // A key is found by its SHA-256: what is compared with what is stored is not what the stranger wrote, and nobody can
 // choose how much of a hash is right. So a guess that is nearly right takes no longer than any other. That is shown

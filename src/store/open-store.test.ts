@@ -5,7 +5,7 @@ import { runWeir } from '../../test/support/run-weir.ts';
 import { databaseKind, newLocation, sampleDatabase, temporaryFolder } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { databaseUrl, lockedByAnother, storeAt } from '../../test/support/sample-store.ts';
-import { hashKey } from './new-key.ts';
+import { hashKey } from './key-text.ts';
 import { verifyLedger } from './verify-ledger.ts';
 import { findWorkspace } from './workspaces.ts';
 

@@ -1,13 +1,11 @@
 import { Worker } from 'node:worker_threads';
-import type { Credential } from '../core/account.ts';
+import type { Credential, Store } from '../core/account.ts';
 import { Failure } from '../core/failure.ts';
-import type { Store } from '../core/store.ts';
-import { createCredentialCache, type Moment, type Remembered } from './credential-cache.ts';
-import type { DatabaseLocation } from './database-location.ts';
-import { takeJournalFolder, type TryLock } from './journal-folder.ts';
-import { createLookUps } from './look-ups.ts';
+import { createCredentialCache, createLookUps, type Moment, type Remembered } from './credential-cache.ts';
+import type { DatabaseLocation } from './open-database.ts';
+import { takeJournalFolder, type TryLock } from './journal/folder.ts';
 import { createSettleQueue } from './settle-queue.ts';
-import type { StoreReply, StoreRequest, StoreStanding, StoreWorkerData } from './worker-message.ts';
+import type { StoreReply, StoreRequest, StoreStatus, StoreWorkerData } from './worker-message.ts';
 
 const rememberedKeys = 50_000;
 /** Rows that may wait for the disk: some seconds of a busy service, about 10 MB. */
@@ -40,7 +38,7 @@ export interface StoreOptions {
   /** Most that the journal may hold; from four fifths of it on new requests are to be refused. */
   readonly journalBytes?: number;
   /** Told of every change: the database is away or back, the journal grows or shrinks, something went wrong. */
-  readonly onStanding?: (standing: StoreStanding) => void;
+  readonly onStatus?: (status: StoreStatus) => void;
   /** Told of each path in the journal's folder that Weir has not made; it is left alone. */
   readonly onStray?: (path: string) => void;
 }
@@ -49,7 +47,7 @@ export interface OpenStore extends Store {
   /** Rows settled but not yet durable, for a gauge. */
   readonly waiting: () => number;
   /** How it fares, for gauges and readiness. */
-  readonly standing: () => StoreStanding;
+  readonly status: () => StoreStatus;
   /** Resolves, with the reason, if the store ends before `close`: nothing more can be settled and the process should end. */
   readonly lost: Promise<Error>;
   /** Makes durable what waits, then closes everything. Nothing may be settled or looked up after it. */
@@ -58,7 +56,7 @@ export interface OpenStore extends Store {
 
 /**
  * Opens the accounts and the ledger for a service, in a thread of their own; a missing SQLite file is made. A PostgreSQL server
- * that does not answer is waited for: the store is open, and its standing says `away`. Rejects with a sentence that names the
+ * that does not answer is waited for: the store is open, and its status says `away`. Rejects with a sentence that names the
  * database when it cannot be opened, now or ever, and when there is no folder for the journal.
  */
 export async function openStore(options: StoreOptions): Promise<OpenStore> {
@@ -74,7 +72,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   const lost = Promise.withResolvers<Error>();
   const ended = Promise.withResolvers<void>();
   let phase: 'open' | 'closing' = 'open';
-  let standing: StoreStanding = { database: 'behind', journalBytes: 0, hasRoom: true };
+  let status: StoreStatus = { database: 'behind', journalBytes: 0, hasRoom: true };
   let lastSent = 0;
   const queue = createSettleQueue({
     send: (outcomes) => {
@@ -126,9 +124,9 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
       case 'confirmed':
         cache.confirm(performance.now());
         break;
-      case 'standing':
-        standing = reply.standing;
-        options.onStanding?.(standing);
+      case 'status':
+        status = reply.status;
+        options.onStatus?.(status);
         break;
     }
   });
@@ -160,7 +158,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   }
 
   const readAgain = setInterval(() => {
-    if (location.kind !== 'postgres' || standing.database !== 'here' || phase !== 'open') return;
+    if (location.kind !== 'postgres' || status.database !== 'here' || phase !== 'open') return;
     const hashes = cache.takeUsed(readAgainAtMost);
     if (hashes.length > 0) post({ kind: 'find', hashes });
   }, readAgainEveryMs);
@@ -177,15 +175,15 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
       if (known === undefined) return lookUp(keyHash);
       if (!known.isDoubted && isWithin(known, goodForMs[location.kind])) return known.credential;
       // Away is known already: to ask would only take a message there and back.
-      if (standing.database !== 'here' && known.credential !== undefined && isWithin(known, awayForMs)) {
+      if (status.database !== 'here' && known.credential !== undefined && isWithin(known, awayForMs)) {
         return known.credential;
       }
       return lookUp(keyHash);
     },
     settle: queue.add,
-    canSettle: () => phase === 'open' && standing.hasRoom && queue.size() < maxWaitingRows / 2,
+    canSettle: () => phase === 'open' && status.hasRoom && queue.size() < maxWaitingRows / 2,
     waiting: queue.size,
-    standing: () => standing,
+    status: () => status,
     lost: lost.promise,
     close: async () => {
       await queue.drained();

@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { sampleDatabase, temporaryFolder } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { lockedByAnother, storeAt } from '../../test/support/sample-store.ts';
-import { hashKey } from './new-key.ts';
+import { hashKey } from './key-text.ts';
 import type { OpenStore } from './open-store.ts';
 import { verifyLedger } from './verify-ledger.ts';
 
@@ -23,7 +23,7 @@ async function outage(options: { readonly journalBytes?: number } = {}) {
 }
 
 async function untilBack(store: OpenStore): Promise<void> {
-  await vi.waitFor(() => expect(store.standing().database).toBe('here'), { timeout: 20_000, interval: 20 });
+  await vi.waitFor(() => expect(store.status().database).toBe('here'), { timeout: 20_000, interval: 20 });
 }
 
 async function expectTrueBooks({ queries }: Pick<Awaited<ReturnType<typeof outage>>, 'queries'>): Promise<void> {
@@ -39,8 +39,8 @@ describe('while the database is away', () => {
   it('rows go to the journal, and into the database when it is back, each once', async () => {
     const { queries, store, release, settle, files, written } = await outage();
     await Promise.all(Array.from({ length: 300 }, (_, index) => settle(`a${index}`)));
-    expect(store.standing()).toMatchObject({ database: 'away', hasRoom: true });
-    expect(store.standing().journalBytes).toBeGreaterThan(300 * 100);
+    expect(store.status()).toMatchObject({ database: 'away', hasRoom: true });
+    expect(store.status().journalBytes).toBeGreaterThan(300 * 100);
     expect(store.canSettle()).toBe(true);
     await Promise.all(Array.from({ length: 300 }, (_, index) => settle(`a${index + 200}`)));
     expect(await written()).toBe(0);
@@ -49,7 +49,7 @@ describe('while the database is away', () => {
     await release();
     await untilBack(store);
     expect(await written()).toBe(500);
-    expect([store.standing().journalBytes, files()]).toEqual([0, []]);
+    expect([store.status().journalBytes, files()]).toEqual([0, []]);
     await expectTrueBooks({ queries });
     await settle('after');
     expect(await written()).toBe(501);

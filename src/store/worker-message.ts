@@ -1,6 +1,5 @@
 import type { Credential, Outcome } from '../core/account.ts';
-import type { DatabaseLocation } from './database-location.ts';
-import type { WorkspaceCost } from './ledger-writes.ts';
+import type { DatabaseLocation, WorkspaceCost } from './open-database.ts';
 import type { Settled, Spending } from './settle-batch.ts';
 
 /** What the store's thread is started with. */
@@ -26,7 +25,7 @@ export interface SettleFault {
 }
 
 /** How the store fares. */
-export interface StoreStanding {
+export interface StoreStatus {
   /** `away`: the database does not answer, rows go to the journal. `behind`: it is back, and the journal's rows come first. */
   readonly database: 'here' | 'behind' | 'away';
   /** Size of the rows that are in the journal. */
@@ -55,4 +54,4 @@ export type StoreReply =
   | { readonly kind: 'changed' }
   /** What was read before is still so. */
   | { readonly kind: 'confirmed' }
-  | { readonly kind: 'standing'; readonly standing: StoreStanding };
+  | { readonly kind: 'status'; readonly status: StoreStatus };

@@ -1,5 +1,3 @@
-import type { StructureVerdict } from '../core/structure.ts';
-
 /** What the main thread asks of a thread that checks: one at a time. */
 export interface CheckTask {
   readonly text: string;
@@ -7,6 +5,3 @@ export interface CheckTask {
   readonly schema?: string;
   readonly top: 'object' | 'any';
 }
-
-/** `ready`: the thread has loaded what it needs, and its time counts from here. */
-export type CheckReply = 'ready' | StructureVerdict;

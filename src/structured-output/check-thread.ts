@@ -1,14 +1,15 @@
-import { Worker } from 'node:worker_threads';
 import type { StructureVerdict } from '../core/structure.ts';
-import type { CheckReply, CheckTask } from './check-task.ts';
+import { type StartThread, ThreadEnded } from '../core/worker-thread.ts';
+import type { CheckTask } from './check-task.ts';
 
 export interface CheckThreadOptions {
   readonly script: URL;
+  readonly startThread: StartThread;
   /** Most time one check may take. */
   readonly allowanceMs: number;
   /** Most time a check may wait for its turn. */
   readonly patienceMs: number;
-  /** Told what took too long, or took the thread with it. */
+  /** Called with a check that took too long, or that ended the thread. */
   readonly stuck?: (task: CheckTask) => void;
 }
 
@@ -24,35 +25,31 @@ interface Job {
   readonly asked: number;
 }
 
-/** Loading takes a tenth of a second; more than this, and it never ends. */
+/** Loading takes a tenth of a second; after this long it will not succeed. */
 const startMs = 10_000;
-/** More would wait longer than they may, or take more memory than an answer's check is worth: told `unknown` at once. */
+/** More checks would wait too long or take too much memory: their result is `unknown` at once. */
 const maxWaiting = 8_192;
 const maxWaitingCharacters = 64 * 1024 * 1024;
-/** For what one check needs and the compiled schemas; a check that needs more is given up with the thread. */
+/** Room for one check and the compiled schemas; a check that needs more ends the thread. */
 const maxHeapMb = 256;
 
 const late: StructureVerdict = { kind: 'unknown', reason: 'time' };
 
 export function startCheckThread(options: CheckThreadOptions): CheckThread {
-  const { script, allowanceMs, patienceMs, stuck } = options;
+  const { script, startThread, allowanceMs, patienceMs, stuck } = options;
+  const thread = startThread<CheckTask, StructureVerdict>({
+    script,
+    name: 'weir-structure',
+    // Schemas become code there: the thread gets nothing of our environment.
+    env: {},
+    maxHeapMb,
+    startMs,
+    silenceMs: allowanceMs,
+  });
   const waiting: Job[] = [];
   let waitingCharacters = 0;
-  let worker: Worker | undefined;
-  let isReady = false;
-  let current: Job | undefined;
-  let watchdog: NodeJS.Timeout | undefined;
-  /** Threads that have been told to end. */
-  const ending = new Set<Promise<unknown>>();
-  let closed = false;
-
-  function watch(ms: number, overdue: () => void): void {
-    clearTimeout(watchdog);
-    // After the main thread itself was held up, the reply may be here already: it is read before the second look.
-    watchdog = setTimeout(() => {
-      watchdog = setTimeout(overdue, 1);
-    }, ms);
-  }
+  let isWorking = false;
+  let isClosed = false;
 
   function take(): Job | undefined {
     const job = waiting.shift();
@@ -60,83 +57,47 @@ export function startCheckThread(options: CheckThreadOptions): CheckThread {
     return job;
   }
 
-  /** Gives the thread up, and what it was doing with it. */
-  function replace(): void {
-    const [ended, job] = [worker, current];
-    const wasReady = isReady;
-    clearTimeout(watchdog);
-    watchdog = undefined;
-    worker = undefined;
-    current = undefined;
-    isReady = false;
-    if (ended !== undefined) {
-      const end = ended.terminate().finally(() => ending.delete(end));
-      ending.add(end);
-    }
-    if (job !== undefined) {
-      stuck?.(job.task);
-      job.settle(late);
-    }
-    // A thread that cannot even start will not start for the next one either: nobody waits for it.
-    if (!wasReady || closed) for (let next = take(); next !== undefined; next = take()) next.settle(late);
-    pump();
+  function settleAll(): void {
+    for (let job = take(); job !== undefined; job = take()) job.settle(late);
   }
 
-  function start(): Worker {
-    const resourceLimits = { maxOldGenerationSizeMb: maxHeapMb };
-    // Schemas become code there: nothing of ours is in its environment.
-    const started = new Worker(script, { name: 'weir-structure', env: {}, resourceLimits });
-    const died = (): void => {
-      if (worker === started) replace();
-    };
-    started.on('message', (reply: CheckReply) => {
-      if (worker !== started) return;
-      clearTimeout(watchdog);
-      watchdog = undefined;
-      isReady = true;
-      const job = current;
-      current = undefined;
-      if (reply !== 'ready') job?.settle(reply);
-      pump();
-    });
-    started.on('error', died);
-    started.on('exit', died);
-    watch(startMs, replace);
-    return started;
-  }
-
-  function pump(): void {
-    if (current !== undefined) return;
-    let next = waiting[0];
-    for (; next !== undefined && performance.now() - next.asked > patienceMs; next = waiting[0]) take()?.settle(late);
-    if (next === undefined) {
-      // An idle thread does not keep the process alive.
-      if (isReady) worker?.unref();
+  async function run({ task, settle, asked }: Job): Promise<void> {
+    if (performance.now() - asked > patienceMs) {
+      settle(late);
       return;
     }
-    worker ??= start();
-    worker.ref();
-    if (!isReady) return;
-    current = take();
-    watch(allowanceMs, replace);
-    worker.postMessage(next.task);
+    try {
+      settle(await thread.ask(task));
+    } catch (error) {
+      const hadStarted = error instanceof ThreadEnded && error.hadStarted;
+      if (hadStarted) stuck?.(task);
+      settle(late);
+      // A thread that cannot even start will not start for the next check either.
+      if (!hadStarted) settleAll();
+    }
+  }
+
+  async function work(): Promise<void> {
+    isWorking = true;
+    for (let job = take(); job !== undefined; job = take()) await run(job);
+    isWorking = false;
   }
 
   return {
     check: (task) => {
       const { length } = task.text;
       const isFull = waiting.length >= maxWaiting || waitingCharacters + length > maxWaitingCharacters;
-      if (closed || isFull) return Promise.resolve(late);
+      if (isClosed || isFull) return Promise.resolve(late);
       return new Promise((settle) => {
         waiting.push({ task, settle, asked: performance.now() });
         waitingCharacters += length;
-        pump();
+        if (!isWorking) void work();
       });
     },
     close: async () => {
-      closed = true;
-      replace();
-      await Promise.all(ending);
+      isClosed = true;
+      settleAll();
+      await thread.close();
     },
   };
 }

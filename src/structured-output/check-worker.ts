@@ -4,7 +4,8 @@
  */
 import { parentPort } from 'node:worker_threads';
 import type { StructureVerdict } from '../core/structure.ts';
-import type { CheckReply, CheckTask } from './check-task.ts';
+import type { ThreadMessage } from '../core/worker-thread.ts';
+import type { CheckTask } from './check-task.ts';
 import { compileSchema } from './compile-schema.ts';
 import { judgeText } from './judge-text.ts';
 import { createValidatorCache } from './validator-cache.ts';
@@ -24,9 +25,8 @@ function judge({ text, schema, top }: CheckTask): StructureVerdict {
   }
 }
 
-function reply(message: CheckReply): void {
-  parentPort?.postMessage(message);
-}
-
-parentPort?.on('message', (task: CheckTask) => reply(judge(task)));
-reply('ready');
+parentPort?.on('message', ({ id, ask }: ThreadMessage<CheckTask>) => {
+  parentPort?.postMessage({ id, reply: judge(ask) });
+});
+// The time of a check counts from here.
+parentPort?.postMessage('ready');

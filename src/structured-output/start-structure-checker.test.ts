@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { expectNothingAdded, openResources } from '../../test/support/open-resources.ts';
 import type { StructureAsk, StructureChecker, StructureVerdict } from '../core/structure.ts';
+import { startThread } from '../process/worker-thread.ts';
 import { startStructureChecker, type StructureCheckerOptions } from './start-structure-checker.ts';
 
 let checker: StructureChecker | undefined;
@@ -9,8 +10,8 @@ afterEach(async () => {
   checker = undefined;
 });
 
-function start(options: StructureCheckerOptions = {}): StructureChecker {
-  checker = startStructureChecker(options);
+function start(options: Omit<StructureCheckerOptions, 'startThread'> = {}): StructureChecker {
+  checker = startStructureChecker({ ...options, startThread });
   return checker;
 }
 

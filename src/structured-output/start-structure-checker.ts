@@ -1,10 +1,12 @@
 import type { StructureAsk, StructureChecker, StructureVerdict } from '../core/structure.ts';
+import type { StartThread } from '../core/worker-thread.ts';
 import type { CheckTask } from './check-task.ts';
 import { startCheckThread } from './check-thread.ts';
 import { judgeText } from './judge-text.ts';
 import { type SchemaWeight, weighSchema } from './weigh-schema.ts';
 
 export interface StructureCheckerOptions {
+  readonly startThread: StartThread;
   /** Most time one check may take. Default 1000. */
   readonly allowanceMs?: number;
   /** Most time a check may wait for its turn. Default 3000. */
@@ -44,12 +46,14 @@ function createBar(): { readonly add: (schema: string) => void; readonly has: (s
  * threads, of which there are two: one for schemas whose time is provably bounded by their size and the answer's, one for
  * all others, so that a hostile one holds up none but its like. They start when first needed.
  */
-export function startStructureChecker(options: StructureCheckerOptions = {}): StructureChecker {
-  const { allowanceMs = 1_000, patienceMs = 3_000 } = options;
+export function startStructureChecker(options: StructureCheckerOptions): StructureChecker {
+  const { startThread, allowanceMs = 1_000, patienceMs = 3_000 } = options;
   const barred = createBar();
   const thread = {
     script: new URL('./check-worker.ts', import.meta.url),
-    ...{ allowanceMs, patienceMs },
+    startThread,
+    allowanceMs,
+    patienceMs,
     stuck: ({ schema }: CheckTask) => {
       if (schema !== undefined) barred.add(schema);
     },

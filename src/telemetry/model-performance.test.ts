@@ -6,8 +6,9 @@ import { modelOf, routeOf } from '../../test/support/route-of.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import type { Outcome } from '../core/account.ts';
 import type { Model } from '../core/catalog.ts';
-import { createModelPerformance } from './model-performance.ts';
+import { createAvailability, createModelPerformance, servedOf } from './model-performance.ts';
 import { thresholds } from './thresholds.ts';
+import { chanceFrom } from '../../test/support/chance.ts';
 
 const start = 1_780_200_000_000;
 const output = { tokens: 101, tokensAtFirst: 1, firstMs: 250, lastMs: 2250 };
@@ -25,18 +26,18 @@ function begin(model = tiny) {
     const outcome = sampleOutcome({ modelId: model.id, output, ...changes });
     for (let index = 0; index < count; index += 1) performance.outcome(outcome);
   };
-  return { clock, performance, routes, end, standing: () => performance.standing(model) };
+  return { clock, performance, routes, end, status: () => performance.statusOf(model) };
 }
 
-describe('the standing of a model', () => {
+describe('the status of a model', () => {
   it('is listed and without figures before anything was measured', () => {
-    expect(begin().standing()).toEqual({ listed: true });
+    expect(begin().status()).toEqual({ listed: true });
   });
 
   it('has what was measured', () => {
-    const { end, standing } = begin();
+    const { end, status } = begin();
     end(25);
-    expect(standing()).toEqual({
+    expect(status()).toEqual({
       listed: true,
       availability: 1,
       figure: {
@@ -48,56 +49,56 @@ describe('the standing of a model', () => {
   });
 
   it('is not listed while no route is in, whatever was measured', () => {
-    const { end, routes, standing } = begin();
+    const { end, routes, status } = begin();
     routes.areIn = false;
-    expect(standing()).toEqual({ listed: false });
+    expect(status()).toEqual({ listed: false });
     end(25);
-    expect(standing()).toMatchObject({ listed: false, availability: 1 });
+    expect(status()).toMatchObject({ listed: false, availability: 1 });
     routes.areIn = true;
-    expect(standing()).toMatchObject({ listed: true });
+    expect(status()).toMatchObject({ listed: true });
   });
 
   it('is listed on trial when nobody has asked for it for a minute, until the next one finds it still away', () => {
-    const { clock, performance, end, routes, standing } = begin();
+    const { clock, performance, end, routes, status } = begin();
     routes.areIn = false;
     end(1, { kind: 'failed' });
     clock.advance(50_000);
-    expect(standing().listed).toBe(false);
+    expect(status().listed).toBe(false);
     performance.unavailable(tiny.id);
     clock.advance(thresholds.untriedMs - 1);
-    expect(standing().listed).toBe(false);
+    expect(status().listed).toBe(false);
     clock.advance(1);
-    expect(standing().listed).toBe(true);
+    expect(status().listed).toBe(true);
     end(1, { kind: 'failed' });
-    expect(standing().listed).toBe(false);
+    expect(status().listed).toBe(false);
   });
 
   it('is not listed below its service level, and listed again when the window has turned', () => {
-    const { clock, end, standing } = begin();
+    const { clock, end, status } = begin();
     end(18);
     end(2, { kind: 'failed' });
-    expect(standing()).toMatchObject({ listed: false, availability: 0.9 });
+    expect(status()).toMatchObject({ listed: false, availability: 0.9 });
     clock.advance(level.windowSeconds * 1000);
-    expect(standing()).toMatchObject({ listed: true });
-    expect(standing()).not.toHaveProperty('availability');
+    expect(status()).toMatchObject({ listed: true });
+    expect(status().availability).toBeUndefined();
   });
 
   it('without a service level is never judged by availability, which operators still see', () => {
     const { serviceLevel: _, ...plain } = tiny;
-    const { end, standing } = begin(plain);
+    const { end, status } = begin(plain);
     end(100, { kind: 'failed' });
-    expect(standing()).toEqual({ listed: true, availability: 0 });
+    expect(status()).toEqual({ listed: true, availability: 0 });
   });
 
   it('remembers that it was below its level though nobody asked at the time', () => {
-    const { clock, end, standing } = begin();
+    const { clock, end, status } = begin();
     end(30, { kind: 'interrupted' });
     clock.advance(level.windowSeconds * 500);
     end(270 * 2);
     // At its minimum now, but not yet well above it.
-    expect(standing()).toMatchObject({ listed: false, availability: expect.closeTo(0.947, 3) as number });
+    expect(status()).toMatchObject({ listed: false, availability: expect.closeTo(0.947, 3) as number });
     end(60);
-    expect(standing()).toMatchObject({ listed: false, availability: expect.closeTo(0.952, 3) as number });
+    expect(status()).toMatchObject({ listed: false, availability: expect.closeTo(0.952, 3) as number });
   });
 });
 
@@ -108,9 +109,9 @@ describe('availability', () => {
     { kind: 'service-lost', firstTokenMs: 10 },
   ];
   it.each(served)('counts a request that ended like %o as served', (changes) => {
-    const { end, standing } = begin();
+    const { end, status } = begin();
     end(20, changes);
-    expect(standing().availability).toBe(1);
+    expect(status().availability).toBe(1);
   });
 
   const not: Partial<Outcome>[] = [
@@ -121,20 +122,20 @@ describe('availability', () => {
     { kind: 'incomplete' },
   ];
   it.each(not)('counts a request that ended like %o as not served', (changes) => {
-    const { end, standing } = begin();
+    const { end, status } = begin();
     end(20, changes);
-    expect(standing().availability).toBe(0);
+    expect(status().availability).toBe(0);
   });
 
   it('counts a refusal for want of capacity as not served', () => {
-    const { performance, end, standing } = begin();
+    const { performance, end, status } = begin();
     end(15);
     for (let count = 0; count < 5; count += 1) performance.unavailable(tiny.id);
-    expect(standing()).toMatchObject({ listed: false, availability: 0.75 });
+    expect(status()).toMatchObject({ listed: false, availability: 0.75 });
   });
 
   it('counts neither a prompt that was too long, or failed before, nor a caller who left before the first output', () => {
-    const { performance, standing } = begin();
+    const { performance, status } = begin();
     const { firstTokenMs: _, ...unheard } = sampleOutcome({ modelId: tiny.id, kind: 'cancelled' });
     for (let count = 0; count < 100; count += 1) {
       performance.outcome(unheard);
@@ -143,7 +144,7 @@ describe('availability', () => {
       const keyId = `key_${count % 2}`;
       performance.outcome(sampleOutcome({ modelId: tiny.id, keyId, kind: 'failed', refusedFor: 'repeated-failure' }));
     }
-    expect(standing()).toEqual({ listed: true });
+    expect(status()).toEqual({ listed: true });
   });
 });
 
@@ -151,41 +152,41 @@ describe('a failure that may be the request’s own fault', () => {
   const reasons = ['bad-request', 'structure', 'disputed'] as const;
 
   it.each(reasons)('(%s) does not count while one caller alone has it', (refusedFor) => {
-    const { end, standing } = begin();
+    const { end, status } = begin();
     end(20, { keyId: 'key_other' });
     end(200, { keyId: 'key_one', kind: 'failed', refusedFor });
-    expect(standing()).toMatchObject({ listed: true, availability: 1 });
+    expect(status()).toMatchObject({ listed: true, availability: 1 });
   });
 
   it.each(reasons)('(%s) counts once another caller’s requests mostly fail, too', (refusedFor) => {
-    const { end, standing } = begin();
+    const { end, status } = begin();
     end(20, { keyId: 'key_third' });
     end(3, { keyId: 'key_other', kind: 'failed', refusedFor });
     end(20, { keyId: 'key_one', kind: 'failed', refusedFor });
-    expect(standing()).toMatchObject({ listed: false, availability: 0.5 });
+    expect(status()).toMatchObject({ listed: false, availability: 0.5 });
   });
 });
 
 describe('a change of the catalog', () => {
   it('forgets models that are gone, and takes nothing of them that ends later', () => {
-    const { performance, end, standing } = begin();
+    const { performance, end, status } = begin();
     end(50, { kind: 'failed' });
     performance.retain(byId());
     end(50, { kind: 'failed' });
     performance.unavailable(tiny.id);
     performance.retain(byId(tiny));
-    expect(standing()).toEqual({ listed: true });
+    expect(status()).toEqual({ listed: true });
   });
 
   it('keeps what was measured of the others, and judges by a minimum that changed', () => {
-    const { performance, end, standing } = begin();
+    const { performance, end, status } = begin();
     end(90);
     end(10, { kind: 'failed' });
-    expect(standing().listed).toBe(false);
+    expect(status().listed).toBe(false);
     const lenient = { ...tiny, serviceLevel: { ...level, minAvailability: 0.5 } };
     performance.retain(byId(lenient));
-    expect(performance.standing(lenient)).toMatchObject({ listed: true, availability: 0.9 });
-    expect(performance.standing(lenient).figure).toBeDefined();
+    expect(performance.statusOf(lenient)).toMatchObject({ listed: true, availability: 0.9 });
+    expect(performance.statusOf(lenient).figure).toBeDefined();
   });
 
   it('begins the count of availability anew where its window changed, and keeps the figure', () => {
@@ -194,7 +195,7 @@ describe('a change of the catalog', () => {
     end(10);
     const longer = { ...tiny, serviceLevel: { ...level, windowSeconds: 1200 } };
     performance.retain(byId(longer));
-    expect(performance.standing(longer)).toEqual({ listed: true, figure: expect.any(Object) as object });
+    expect(performance.statusOf(longer)).toEqual({ listed: true, figure: expect.any(Object) as object });
   });
 });
 
@@ -234,11 +235,166 @@ describe('two thousand models', () => {
     expect(held).toBeLessThan(64);
     goOn(3);
     expect(heldMegabytes() - before).toBeLessThan(held * 1.1 + 2);
-    expect(performance.standing(models[0] ?? tiny)).toMatchObject({
+    expect(performance.statusOf(models[0] ?? tiny)).toMatchObject({
       availability: 1,
       figure: expect.any(Object) as object,
     });
     performance.retain(byId());
     expect(heldMegabytes() - before).toBeLessThan(held / 4);
+  });
+});
+
+const windowMs = 900_000;
+const sliceMs = windowMs / thresholds.availabilitySlices;
+/** The beginning of a slice. */
+function beginCount(minimum?: number) {
+  const clock = createFakeClock(start);
+  const availability = createAvailability({ clock, windowSeconds: windowMs / 1000 });
+  const record = (served: number, not = 0): void => {
+    for (let count = 0; count < served + not; count += 1) {
+      availability.record(count < served);
+      availability.against(minimum);
+    }
+  };
+  return {
+    clock,
+    availability,
+    record,
+    meets: () => availability.against(minimum).isMet,
+    share: () => availability.against(minimum).share,
+  };
+}
+
+describe('availability', () => {
+  it('is the share of requests served, and unknown below twenty', () => {
+    const { record, share } = beginCount();
+    record(19);
+    expect(share()).toBeUndefined();
+    record(0, 1);
+    expect(share()).toBe(0.95);
+  });
+
+  it('forgets what the window has turned past', () => {
+    const { clock, record, share } = beginCount();
+    record(0, 100);
+    clock.advance(sliceMs);
+    record(100);
+    clock.advance(windowMs - sliceMs - 1);
+    expect(share()).toBe(0.5);
+    clock.advance(1);
+    expect(share()).toBe(1);
+    clock.advance(sliceMs);
+    expect(share()).toBeUndefined();
+  });
+
+  it('of two replicas is that of one that saw everything', () => {
+    const chance = chanceFrom(5);
+    const clock = createFakeClock(start);
+    const [all, ...replicas] = [1, 2, 3].map(() => createAvailability({ clock, windowSeconds: 600 }));
+    for (let count = 0; count < 3000; count += 1) {
+      const isServed = chance.is(0.9);
+      all?.record(isServed);
+      chance.pick(replicas).record(isServed);
+      clock.advance(chance.below(2000));
+    }
+    const seen = servedOf(all?.slices() ?? []);
+    expect(servedOf(replicas.flatMap((replica) => replica.slices()))).toEqual(seen);
+    expect(seen.total).toBeGreaterThan(400);
+  });
+});
+
+describe('a service level', () => {
+  it.each([
+    [0.95, 19, 1, true],
+    [0.95, 18, 2, false],
+    [0.99, 99, 1, true],
+    [0.99, 98, 1, false],
+    [1, 1000, 0, true],
+    [1, 1000, 1, false],
+    [0, 0, 1000, true],
+    [0.95, 0, 19, true],
+    [0.95, 0, 20, false],
+  ])('of %d with %d served and %d not: %j', (minimum, served, not, isMet) => {
+    const { availability, record } = beginCount();
+    record(served, not);
+    expect(availability.against(minimum).isMet).toBe(isMet);
+  });
+
+  it('that there is not is always met', () => {
+    const { record, meets } = beginCount();
+    record(0, 1000);
+    expect(meets()).toBe(true);
+  });
+
+  it('is met again only with half of the failures it allows, not as soon as it is at its minimum', () => {
+    const { record, meets } = beginCount(0.9);
+    record(18, 3);
+    expect(meets()).toBe(false);
+    record(9);
+    expect(meets()).toBe(false);
+    record(29);
+    expect(meets()).toBe(false);
+    record(2);
+    expect(meets()).toBe(true);
+  });
+
+  it('is met again after a whole window that was never below it', () => {
+    const { clock, record, meets } = beginCount(0.9);
+    // 92 of 100 all the time: never half of what is allowed.
+    record(9, 11);
+    const goOn = (): void => {
+      clock.advance(sliceMs);
+      record(92, 8);
+    };
+    let slices = 0;
+    for (; !meets() && slices < 1000; slices += 1) goOn();
+    expect(slices).toBeGreaterThanOrEqual(thresholds.availabilitySlices);
+    expect(slices).toBeLessThan(2 * thresholds.availabilitySlices);
+  });
+
+  it('is met again when the window has turned past what was wrong', () => {
+    const { clock, record, meets } = beginCount(1);
+    record(0, 20);
+    clock.advance(sliceMs);
+    record(50);
+    clock.advance(windowMs - sliceMs - 1);
+    expect(meets()).toBe(false);
+    clock.advance(1);
+    expect(meets()).toBe(true);
+  });
+
+  it('is not met again at the border of what is enough to judge by', () => {
+    const { clock, record, meets } = beginCount(0.99);
+    record(0, 10);
+    clock.advance(sliceMs);
+    record(0, 1);
+    clock.advance(sliceMs);
+    record(0, 9);
+    expect(meets()).toBe(false);
+    // 10 are left, then 9.
+    clock.advance(windowMs - 2 * sliceMs);
+    expect(meets()).toBe(false);
+    clock.advance(sliceMs);
+    expect(meets()).toBe(true);
+  });
+
+  it('at whose edge a model is makes it come or go at most once per window, where judging each moment for itself does hundreds of times', () => {
+    const chance = chanceFrom(23);
+    const { clock, record, meets, share } = beginCount(0.95);
+    const changes = { calm: 0, plain: 0 };
+    let last = { calm: true, plain: true };
+    const windows = 20;
+    const perWindow = 2000;
+    for (let count = 0; count < windows * perWindow; count += 1) {
+      const isServed = chance.is(0.95);
+      record(isServed ? 1 : 0, isServed ? 0 : 1);
+      const now = { calm: meets(), plain: (share() ?? 1) >= 0.95 };
+      if (now.calm !== last.calm) changes.calm += 1;
+      if (now.plain !== last.plain) changes.plain += 1;
+      last = now;
+      clock.advance(windowMs / perWindow);
+    }
+    expect(changes.calm).toBeLessThanOrEqual(windows);
+    expect(changes.plain).toBeGreaterThan(10 * windows);
   });
 });

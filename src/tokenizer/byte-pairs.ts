@@ -1,48 +1,22 @@
-import { textOfToken } from './byte-alphabet.ts';
-import { FieldFault } from './broken-tokenizer.ts';
-import { createMergeTable, type Merge } from './merge-table.ts';
-import { mergeSymbols } from './merge-symbols.ts';
-import type { ModelFile } from './tokenizer-file.ts';
-import { byteLevelSymbols, characterSymbols } from './word-symbols.ts';
-
-/** Counts the tokens of words. */
-export interface WordCounter {
-  /** Throws a `WordTooLong` above `longestWord` UTF-16 units. */
-  readonly count: (word: string) => number;
-}
+import { createMergeTable, type Merge, mergeSymbols } from './merge-pairs.ts';
+import { FieldFault, type ModelFile } from './tokenizer-folder.ts';
 
 /** A word without a break that is too long to be merged in reasonable time and memory. */
 export class WordTooLong extends Error {
   override readonly name = 'WordTooLong';
 }
 
-/** About half a second and 100 MB. No language or format has such words; an attack does. */
+/** UTF-16 units; merged in about half a second and 100 MB. No language or format has such words; an attack does. */
 const longestWord = 2_000_000;
 /** Prompts repeat their words, so most are looked up. About 20 MB when full. */
 const rememberedWords = 100_000;
 const longestRemembered = 48;
 
-function readMerges(model: ModelFile, vocab: ReadonlyMap<string, number>): readonly Merge[] {
-  return model.merges.map((merge, index) => {
-    const [left = '', right = ''] = typeof merge === 'string' ? merge.split(' ', 2) : merge;
-    const ids = [vocab.get(left), vocab.get(right), vocab.get(left + right)] as const;
-    if (ids[0] === undefined || ids[1] === undefined || ids[2] === undefined) {
-      throw new FieldFault(`model.merges[${index}]`, 'expected two tokens of model.vocab that make a third');
-    }
-    return { left: ids[0], right: ids[1], merged: ids[2] };
-  });
-}
-
-/** A copy that does not keep alive the prompt it was cut from: engines share the memory of longer slices. */
-function detached(word: string): string {
-  return word.length < 13 ? word : ` ${word}`.slice(1);
-}
-
 /**
- * Byte-pair encoding as `model` of `tokenizer.json` describes it, down to the number of tokens. Throws a `FieldFault`
- * when vocabulary and merges do not fit together.
+ * Byte-pair encoding as `model` of `tokenizer.json` describes it, as a function from a word to its number of tokens, which
+ * throws a `WordTooLong` above `longestWord`. Throws a `FieldFault` when vocabulary and merges do not fit together.
  */
-export function compileBytePairs(model: ModelFile, byteLevel: boolean): WordCounter {
+export function compileBytePairs(model: ModelFile, byteLevel: boolean): (word: string) => number {
   const vocab = new Map(Object.entries(model.vocab));
   const table = createMergeTable(readMerges(model, vocab));
   const write = byteLevel ? byteLevelSymbols(vocab) : characterSymbols(model, vocab);
@@ -64,15 +38,118 @@ export function compileBytePairs(model: ModelFile, byteLevel: boolean): WordCoun
     return count;
   }
 
-  return {
-    count: (word) => {
-      if (word.length > longestRemembered) return merge(word);
-      const known = remembered.get(word);
-      if (known !== undefined) return known;
-      const count = merge(word);
-      if (remembered.size >= rememberedWords) remembered.clear();
-      remembered.set(detached(word), count);
-      return count;
-    },
+  return (word) => {
+    if (word.length > longestRemembered) return merge(word);
+    const known = remembered.get(word);
+    if (known !== undefined) return known;
+    const count = merge(word);
+    if (remembered.size >= rememberedWords) remembered.clear();
+    remembered.set(detached(word), count);
+    return count;
   };
+}
+
+function readMerges(model: ModelFile, vocab: ReadonlyMap<string, number>): readonly Merge[] {
+  return model.merges.map((merge, index) => {
+    const [left = '', right = ''] = typeof merge === 'string' ? merge.split(' ', 2) : merge;
+    const ids = [vocab.get(left), vocab.get(right), vocab.get(left + right)] as const;
+    if (ids[0] === undefined || ids[1] === undefined || ids[2] === undefined) {
+      throw new FieldFault(`model.merges[${index}]`, 'expected two tokens of model.vocab that make a third');
+    }
+    return { left: ids[0], right: ids[1], merged: ids[2] };
+  });
+}
+
+/** A copy that does not keep the prompt in memory from which the word was cut: V8 shares the memory of longer slices. */
+function detached(word: string): string {
+  return word.length < 13 ? word : ` ${word}`.slice(1);
+}
+
+/** Writes the smallest tokens of a word into `into`, which has room for 3 per UTF-16 unit, and returns how many. */
+type SymbolWriter = (word: string, into: Int32Array) => number;
+
+const encoder = new TextEncoder();
+
+/** For byte-level vocabularies. They must hold every byte. */
+function byteLevelSymbols(vocab: ReadonlyMap<string, number>): SymbolWriter {
+  const ids = byteTokens(vocab, (byte) => byteCharacters[byte] ?? '');
+  if (ids === undefined) throw new FieldFault('model.vocab', 'expected a token for each of the 256 bytes');
+  let bytes = new Uint8Array(4096);
+  return (word, into) => {
+    if (bytes.length < word.length * 3) bytes = new Uint8Array(word.length * 3);
+    const { written } = encoder.encodeInto(word, bytes);
+    for (let at = 0; at < written; at += 1) into[at] = ids[bytes[at] ?? 0] ?? 0;
+    return written;
+  };
+}
+
+const fallbackName = (byte: number): string => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
+
+/** For vocabularies of characters, where an unknown one becomes its bytes or the unknown token (`BPE::merge_word`). */
+function characterSymbols(model: ModelFile, vocab: ReadonlyMap<string, number>): SymbolWriter {
+  const unknown = typeof model.unk_token === 'string' ? vocab.get(model.unk_token) : undefined;
+  if (typeof model.unk_token === 'string' && unknown === undefined) {
+    throw new FieldFault('model.unk_token', 'expected a token of model.vocab');
+  }
+  const bytes = model.byte_fallback === true ? byteTokens(vocab, fallbackName) : undefined;
+  if (model.byte_fallback === true && bytes === undefined) {
+    throw new FieldFault('model.byte_fallback', 'expected <0x00> to <0xFF> in model.vocab');
+  }
+  const fused = model.fuse_unk === true;
+  return (word, into) => {
+    let count = 0;
+    let afterUnknown = false;
+    for (const character of word) {
+      const id = vocab.get(character);
+      if (id !== undefined) {
+        into[count++] = id;
+        afterUnknown = false;
+      } else if (bytes !== undefined) {
+        for (const byte of encoder.encode(character)) into[count++] = bytes[byte] ?? 0;
+      } else if (unknown !== undefined && !(fused && afterUnknown)) {
+        into[count++] = unknown;
+        afterUnknown = true;
+      }
+    }
+    return count;
+  };
+}
+
+/** The tokens of the single bytes, when all of them are there: nothing is then unknown to the vocabulary. */
+function byteTokens(vocab: ReadonlyMap<string, number>, nameOf: (byte: number) => string): Int32Array | undefined {
+  const ids = Array.from({ length: 256 }, (_, byte) => vocab.get(nameOf(byte)));
+  const known = ids.filter((id) => id !== undefined);
+  return known.length === 256 ? Int32Array.from(known) : undefined;
+}
+
+/**
+ * GPT-2's alphabet, in which byte-level vocabularies write every byte as one printable character: bytes that print stand
+ * for themselves, the others follow from U+0100 on.
+ */
+const isPrintable = (byte: number): boolean =>
+  (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+
+let others = 0;
+const byteCharacters: readonly string[] = Array.from({ length: 256 }, (_, byte) =>
+  String.fromCharCode(isPrintable(byte) ? byte : 0x100 + others++),
+);
+
+/** The byte of each character of that alphabet. */
+export const byteOfCharacter: ReadonlyMap<string, number> = new Map(
+  byteCharacters.map((character, byte) => [character, byte]),
+);
+
+/** The text that a token of a byte-level vocabulary stands for; undefined when its bytes are no whole characters. */
+function textOfToken(token: string): string | undefined {
+  const bytes: number[] = [];
+  for (const character of token) {
+    const byte = byteOfCharacter.get(character);
+    if (byte === undefined) return undefined;
+    bytes.push(byte);
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes));
+  } catch {
+    return undefined;
+  }
 }

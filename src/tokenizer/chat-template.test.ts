@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Message, Tool } from '../core/request.ts';
 import { compileChatTemplate } from './chat-template.ts';
-import { pythonFloat } from './python-number.ts';
-import { pythonStrip } from './python-strip.ts';
+import { pythonFloat, pythonStrip } from './python-rules.ts';
 
 const now = (): number => Date.UTC(2026, 6, 5, 15, 4, 9);
 const render = (

@@ -1,41 +1,60 @@
 import { Environment, Interpreter, parse, tokenize } from '@huggingface/jinja';
-import type { Prompt } from '../core/tokenizer.ts';
-import { applyPythonRules, pythonFunctions } from './python-rules.ts';
-import { writeMessages, writeTools } from './template-messages.ts';
-import { PythonNumber } from './python-number.ts';
+import type { Content, Message, Tool, ToolCall } from '../core/request.ts';
+import type { Prompt } from '../core/prompt.ts';
+import { applyPythonRules, asPythonNumber, pythonFunctions, PythonNumber } from './python-rules.ts';
 
-interface RuntimeValue {
-  readonly value: unknown;
+/** Writes a prompt's text, the beginning of the answer included. Throws whatever the template throws. */
+export type ChatTemplate = (prompt: Prompt) => string;
+
+export interface TemplateOptions {
+  readonly specialTokens: Readonly<Record<string, string>>;
+  /** Wall clock, for templates that write the date. */
+  readonly now: () => number;
 }
 
-const isRuntimeValue = (value: unknown): value is RuntimeValue =>
-  typeof value === 'object' && value !== null && 'value' in value;
-
-/** The package makes objects of what it does not know, so a float of its own is made and given the other number. */
-function floatOf(number: PythonNumber): unknown {
-  const float: unknown = new Environment().set('number', 0.5);
-  if (isRuntimeValue(float)) Reflect.set(float, 'value', number);
-  return float;
+/** Compiles a model's chat template by the rules of transformers. Throws what the parser throws. */
+export function compileChatTemplate(source: string, { specialTokens, now }: TemplateOptions): ChatTemplate {
+  const program = parse(tokenize(source, { trim_blocks: true, lstrip_blocks: true }));
+  applyPythonRules(program);
+  return (prompt) => {
+    const environment = new Environment();
+    const values = {
+      ...globals(now),
+      ...specialTokens,
+      ...prompt.templateArguments,
+      messages: prompt.messages.map(writeMessage),
+      tools: prompt.tools.length === 0 ? null : prompt.tools.map(writeTool),
+      documents: null,
+      add_generation_prompt: true,
+    };
+    for (const [name, value] of Object.entries(values)) placeNumbers(environment.set(name, value), value);
+    return String(new Interpreter(environment).run(program).value);
+  };
 }
 
-/**
- * Puts the `PythonNumber`s of `source` into the values that the Jinja package made of it. Looks at both side by side; texts
- * are not copied.
- */
-function placeNumbers(made: unknown, source: unknown): void {
-  if (!isRuntimeValue(made) || typeof source !== 'object' || source === null) return;
-  const { value } = made;
-  if (Array.isArray(value) && Array.isArray(source)) {
-    source.forEach((part: unknown, index) => {
-      if (part instanceof PythonNumber) value[index] = floatOf(part);
-      else placeNumbers(value[index], part);
-    });
-  } else if (value instanceof Map) {
-    for (const [key, part] of Object.entries(source)) {
-      if (part instanceof PythonNumber) value.set(key, floatOf(part));
-      else placeNumbers(value.get(key), part);
-    }
-  }
+const longestRange = 1_000_000;
+
+function range(...args: readonly number[]): readonly number[] {
+  const [start = 0, stop = 0, step = 1] = args.length === 1 ? [0, ...args] : args;
+  const length = Math.max(0, Math.ceil((stop - start) / step));
+  if (!Number.isFinite(length) || length > longestRange) throw new RangeError('range: expected a shorter one');
+  return Array.from({ length }, (_, index) => start + index * step);
+}
+
+function raise(): never {
+  // The message of the template may quote the prompt.
+  throw new Error('the template refused the messages');
+}
+
+/** What transformers gives every template (`_render_with_assistant_indices`, `_compile_jinja_template`). */
+function globals(now: () => number): Readonly<Record<string, unknown>> {
+  return {
+    ...{ true: true, false: false, none: null, True: true, False: false, None: null },
+    range,
+    raise_exception: raise,
+    strftime_now: (format: unknown) => pythonDate(now(), String(format)),
+    ...pythonFunctions,
+  };
 }
 
 const months = 'January February March April May June July August September October November December'.split(' ');
@@ -68,56 +87,101 @@ function pythonDate(now: number, format: string): string {
   return format.replaceAll(/%(.)/gu, (whole, code: string) => codes[code] ?? whole);
 }
 
-/** Writes a prompt's text, the beginning of the answer included. Throws whatever the template throws. */
-export type ChatTemplate = (prompt: Prompt) => string;
-
-const longestRange = 1_000_000;
-
-function range(...args: readonly number[]): readonly number[] {
-  const [start = 0, stop = 0, step = 1] = args.length === 1 ? [0, ...args] : args;
-  const length = Math.max(0, Math.ceil((stop - start) / step));
-  if (!Number.isFinite(length) || length > longestRange) throw new RangeError('range: expected a shorter one');
-  return Array.from({ length }, (_, index) => start + index * step);
+interface RuntimeValue {
+  readonly value: unknown;
 }
 
-function raise(): never {
-  // Its own words may quote the prompt.
-  throw new Error('the template refused the messages');
+const isRuntimeValue = (value: unknown): value is RuntimeValue =>
+  typeof value === 'object' && value !== null && 'value' in value;
+
+/** A float of the package that holds a `PythonNumber`: given the number itself, the package would make an object of it. */
+function floatOf(number: PythonNumber): unknown {
+  const float: unknown = new Environment().set('number', 0.5);
+  if (isRuntimeValue(float)) Reflect.set(float, 'value', number);
+  return float;
 }
 
-/** What transformers gives every template (`_render_with_assistant_indices`, `_compile_jinja_template`). */
-function globals(now: () => number): Readonly<Record<string, unknown>> {
+/**
+ * Puts the `PythonNumber`s of `source` into the values that the Jinja package made of it, walking through both side by
+ * side. Texts are not copied.
+ */
+function placeNumbers(made: unknown, source: unknown): void {
+  if (!isRuntimeValue(made) || typeof source !== 'object' || source === null) return;
+  const { value } = made;
+  if (Array.isArray(value) && Array.isArray(source)) {
+    source.forEach((part: unknown, index) => {
+      if (part instanceof PythonNumber) value[index] = floatOf(part);
+      else placeNumbers(value[index], part);
+    });
+  } else if (value instanceof Map) {
+    for (const [key, part] of Object.entries(source)) {
+      if (part instanceof PythonNumber) value.set(key, floatOf(part));
+      else placeNumbers(value.get(key), part);
+    }
+  }
+}
+
+/** What a chat template reads: messages and tools as in the OpenAI API, with arguments as objects, as engines pass them. */
+type TemplateValue = Readonly<Record<string, unknown>>;
+
+function writeMessage(message: Message): TemplateValue {
+  switch (message.role) {
+    case 'system':
+    case 'user':
+      return { ...message, content: writeContent(message.content) };
+    case 'tool':
+      return { role: 'tool', content: writeContent(message.content), tool_call_id: message.toolCallId };
+    case 'assistant': {
+      const { content, name, reasoning, toolCalls } = message;
+      return {
+        role: 'assistant',
+        // Engines render an absent text as an empty one; None would be written out by most templates.
+        content: content === undefined ? '' : writeContent(content),
+        ...(name !== undefined && { name }),
+        // Templates read it under either name.
+        ...(reasoning !== undefined && { reasoning_content: reasoning, reasoning }),
+        ...(toolCalls !== undefined && { tool_calls: toolCalls.map(writeCall) }),
+      };
+    }
+  }
+}
+
+/** Numbers as Python reads them from the JSON that goes upstream. */
+function withPythonNumbers(value: unknown): unknown {
+  if (typeof value === 'number') return asPythonNumber(value, JSON.stringify(value));
+  if (Array.isArray(value)) return value.map(withPythonNumbers);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withPythonNumbers(inner)]));
+}
+
+function writeTool(tool: Tool): TemplateValue {
+  return { type: 'function', function: withPythonNumbers(tool) };
+}
+
+function writeContent(content: Content): unknown {
+  if (typeof content === 'string') return content;
+  return content.map((part) => (part.type === 'text' ? { type: 'text', text: part.text } : { type: 'image' }));
+}
+
+function writeCall(call: ToolCall): TemplateValue {
   return {
-    ...{ true: true, false: false, none: null, True: true, False: false, None: null },
-    range,
-    raise_exception: raise,
-    strftime_now: (format: unknown) => pythonDate(now(), String(format)),
-    ...pythonFunctions,
+    id: call.id,
+    type: 'function',
+    function: { name: call.name, arguments: call.arguments === '' ? {} : readArguments(call.arguments) },
   };
 }
 
-export interface TemplateOptions {
-  readonly specialTokens: Readonly<Record<string, string>>;
-  /** Wall clock, for templates that write the date. */
-  readonly now: () => number;
-}
-
-/** Compiles a model's chat template by the rules of transformers. Throws what the parser throws. */
-export function compileChatTemplate(source: string, { specialTokens, now }: TemplateOptions): ChatTemplate {
-  const program = parse(tokenize(source, { trim_blocks: true, lstrip_blocks: true }));
-  applyPythonRules(program);
-  return (prompt) => {
-    const environment = new Environment();
-    const values = {
-      ...globals(now),
-      ...specialTokens,
-      ...prompt.templateArguments,
-      messages: writeMessages(prompt.messages),
-      tools: writeTools(prompt.tools) ?? null,
-      documents: null,
-      add_generation_prompt: true,
-    };
-    for (const [name, value] of Object.entries(values)) placeNumbers(environment.set(name, value), value);
-    return String(new Interpreter(environment).run(program).value);
-  };
+/**
+ * Reads the arguments of a call into an object, as vLLM and SGLang do before they render; text that is no object stays as
+ * it is. Numbers keep the spelling they had.
+ */
+function readArguments(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text, (_key, part, context) =>
+      typeof part === 'number' && context.source !== undefined ? asPythonNumber(part, context.source) : part,
+    );
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : text;
+  } catch {
+    return text;
+  }
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mostTokens, type Prompt, type PromptCount, type PromptShape } from '../core/tokenizer.ts';
+import { mostTokens, type Prompt, type PromptCount, type PromptShape } from '../core/prompt.ts';
 import { beginPromptCount, countPrompt } from './count-prompt.ts';
 import { type LoadedTokenizer, loadTokenizer } from './loaded-tokenizer.ts';
 
@@ -68,7 +68,7 @@ describe.each(names)('the %s tokenizer', (name) => {
   it('judges every limit as the whole count would', () => {
     const prompts = fc.constantFrom(...cases.filter(({ tokens }) => typeof tokens[name] === 'number'));
     fc.assert(
-      fc.property(prompts, fc.integer({ min: -3, max: 3 }), fc.constantFrom('count', 'verdict'), (made, off, want) => {
+      fc.property(prompts, fc.integer({ min: -3, max: 3 }), fc.constantFrom('count', 'fit'), (made, off, want) => {
         const tokens = made.tokens[name] ?? 0;
         const limit = tokens + off;
         const judged = countPrompt(tokenizer, made.prompt, { ...unlimited, want, limit });

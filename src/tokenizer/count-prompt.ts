@@ -1,9 +1,9 @@
-import type { Prompt, PromptCount, PromptCountOptions } from '../core/tokenizer.ts';
+import type { Prompt, PromptCount, PromptCountOptions } from '../core/prompt.ts';
 import type { LoadedTokenizer } from './loaded-tokenizer.ts';
 
 /** A count under way, done in steps so that a long prompt can wait for short ones in between. */
 export interface PromptCounting {
-  /** Counts until it is done, or until `stop` says to pause; then it gives undefined and may be called again. */
+  /** Counts to the end, or until `stop` says to pause: then it returns undefined and is to be called again. */
   readonly step: (stop: () => boolean) => PromptCount | undefined;
 }
 
@@ -18,8 +18,8 @@ function imagesOf({ messages }: Prompt): number {
 const settled = (count: PromptCount): PromptCounting => ({ step: () => count });
 
 /**
- * Begins to count a prompt: renders it with the model's template, tries what its size alone can tell, and only then
- * looks at its words. Pure but for the template's clock; never throws.
+ * Begins to count a prompt: renders it with the model's template, answers from its size alone if that is enough, and only
+ * then counts its words. Never throws.
  */
 export function beginPromptCount(
   tokenizer: LoadedTokenizer,
@@ -40,7 +40,7 @@ export function beginPromptCount(
   // One more: a blank that the tokenizer puts before the whole.
   const atMost =
     tokensPerByte === undefined ? Number.POSITIVE_INFINITY : Buffer.byteLength(text) * tokensPerByte + 1 + beside;
-  if (want === 'verdict' && atMost <= limit) return settled({ kind: 'within', atMost: Math.ceil(atMost) });
+  if (want === 'fit' && atMost <= limit) return settled({ kind: 'within', atMost: Math.ceil(atMost) });
 
   const counting = tokenizer.counter.begin(text, limit - beside);
   return {
@@ -66,7 +66,7 @@ export interface Allowance {
   readonly elapsed: () => number;
 }
 
-/** Counts a prompt here and now, for who has a thread to spare. Gives `unknown` once the allowance is used up. */
+/** Counts a prompt at once, for a thread that may be held that long. Returns `unknown` once the allowance is used up. */
 export function countPrompt(
   tokenizer: LoadedTokenizer,
   prompt: Prompt,

@@ -2,7 +2,8 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Prompt, Tokenizers } from '../core/tokenizer.ts';
+import type { Prompt, Tokenizers } from '../core/prompt.ts';
+import { startThread } from '../process/worker-thread.ts';
 import { startTokenizers, type TokenizersOptions } from './start-tokenizers.ts';
 
 let root: string;
@@ -16,8 +17,8 @@ afterEach(async () => {
   rmSync(root, { recursive: true });
 });
 
-function start(options: Partial<TokenizersOptions> = {}): Tokenizers {
-  tokenizers = startTokenizers({ root, ...options });
+function start(options: Partial<Omit<TokenizersOptions, 'startThread'>> = {}): Tokenizers {
+  tokenizers = startTokenizers({ root, startThread, ...options });
   return tokenizers;
 }
 

@@ -1,76 +1,42 @@
-import { Worker } from 'node:worker_threads';
-import { ByNumber } from '../core/by-number.ts';
-import type { TokenizerBounds, Tokenizers } from '../core/tokenizer.ts';
+import type { TokenizerBounds, Tokenizers } from '../core/prompt.ts';
+import type { StartThread } from '../core/worker-thread.ts';
 import type { TokenizerAnswer, TokenizerAsk, TokenizerThreadData } from './tokenizer-task.ts';
 
 export interface TokenizersOptions {
   /** Folder of the tokenizer folders. */
   readonly root: string;
+  readonly startThread: StartThread;
   /** Most time one count may take. Default 2000. */
   readonly allowanceMs?: number;
   /**
-   * How long the thread may say nothing while it has work, before it is given up: a template or a pattern that never
-   * ends cannot be told to. Default 10000, more than loading the largest vocabulary takes.
+   * How long the thread may be silent while it has work before it is ended: a template or a pattern that runs forever
+   * cannot be stopped otherwise. Default 10000, more than loading the largest vocabulary takes.
    */
   readonly silenceMs?: number;
 }
 
-/** More would wait longer than their callers; they are answered `unknown` at once. */
+/** More counts would wait longer than their callers do; they are answered `unknown` at once. */
 const maxWaiting = 256;
-/** A count that needs more is given up with the thread, which starts anew. */
+/** A count that needs more memory ends the thread, which is then started anew. */
 const maxHeapMb = 2048;
 
 /** The tokenizers of a service, in one thread of its own. Starts when first used. */
 export function startTokenizers(options: TokenizersOptions): Tokenizers {
-  const { root, allowanceMs = 2_000, silenceMs = 10_000 } = options;
-  const waiting = new ByNumber<(answer: TokenizerAnswer | undefined) => void>();
+  const { root, startThread, allowanceMs = 2_000, silenceMs = 10_000 } = options;
+  const workerData: TokenizerThreadData = { root, allowanceMs };
+  const thread = startThread<TokenizerAsk, TokenizerAnswer>({
+    script: new URL('./tokenizer-worker.ts', import.meta.url),
+    name: 'weir-tokenizers',
+    workerData,
+    maxHeapMb,
+    silenceMs,
+  });
   const bounds = new Map<string, TokenizerBounds>();
-  let nextId = 0;
-  let worker: Worker | undefined;
-  let watchdog: NodeJS.Timeout | undefined;
-  let closed = false;
 
-  function watch(): void {
-    clearTimeout(watchdog);
-    watchdog = waiting.size === 0 ? undefined : setTimeout(() => void worker?.terminate(), silenceMs);
-  }
-
-  function start(): Worker {
-    const workerData: TokenizerThreadData = { root, allowanceMs };
-    const started = new Worker(new URL('./tokenizer-worker.ts', import.meta.url), {
-      ...{ workerData, name: 'weir-tokenizers', resourceLimits: { maxOldGenerationSizeMb: maxHeapMb } },
-    });
-    started.unref();
-    started.on('message', ({ id, reply }: { readonly id: number; readonly reply: TokenizerAnswer }) => {
-      const settle = waiting.get(id);
-      waiting.delete(id);
-      watch();
-      settle?.(reply);
-    });
-    const ended = (): void => {
-      if (worker !== started) return;
-      worker = undefined;
-      const settles = waiting.values();
-      waiting.clear();
-      watch();
-      for (const settle of settles) settle(undefined);
-    };
-    started.on('error', ended);
-    started.on('exit', ended);
-    return started;
-  }
-
-  /** Undefined when the thread cannot say: it is full, was given up, or is closed. */
+  /** Undefined when there is no answer: too many are waiting, the thread was ended, or the service closes. */
   function ask(task: TokenizerAsk): Promise<TokenizerAnswer | undefined> {
-    if (closed || waiting.size >= maxWaiting) return Promise.resolve(undefined);
-    worker ??= start();
-    const id = nextId++;
-    const answer = new Promise<TokenizerAnswer | undefined>((resolve) => {
-      waiting.set(id, resolve);
-    });
-    if (watchdog === undefined) watch();
-    worker.postMessage({ id, ...task });
-    return answer;
+    if (thread.pending() >= maxWaiting) return Promise.resolve(undefined);
+    return thread.ask(task).catch(() => undefined);
   }
 
   return {
@@ -91,9 +57,6 @@ export function startTokenizers(options: TokenizersOptions): Tokenizers {
       const answer = await ask({ kind: 'text', path, text });
       return answer?.kind === 'text' ? answer.tokens : undefined;
     },
-    close: async () => {
-      closed = true;
-      await worker?.terminate();
-    },
+    close: thread.close,
   };
 }

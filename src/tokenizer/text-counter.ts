@@ -1,58 +1,28 @@
-import { fewestTokens } from '../core/tokenizer.ts';
-import { compileSections, type SectionSplitter } from './added-tokens.ts';
-import { compileByteBound } from './byte-bound.ts';
+import { fewestTokens } from '../core/prompt.ts';
+import {
+  compileNormalizer,
+  compilePreTokenizer,
+  compileSections,
+  isByteLevel,
+  type SectionSplitter,
+} from './text-to-words.ts';
+import { compileByteBound, measureTokens, type TokenSizes } from './token-bounds.ts';
 import { compileBytePairs, WordTooLong } from './byte-pairs.ts';
-import { compileNormalizer } from './normalizer.ts';
-import { compilePreTokenizer, isByteLevel } from './pre-tokenizer.ts';
-import type { AddedTokenFile, ModelFile, TokenizerFile } from './tokenizer-file.ts';
-import { measureTokens, type TokenSizes } from './token-sizes.ts';
-
-const mark = '▁';
-
-/**
- * Cuts a text that nothing else cuts (vocabularies in the manner of SentencePiece have no pre-tokenizer) into parts that
- * are counted on their own. A token can only span a place if it holds the two characters that meet there, so before a
- * blank's mark that no token has inside after that character, the parts merge apart as they do together.
- */
-function compileSafeCuts(model: ModelFile): (text: string) => Iterable<string> {
-  const tokens = Object.keys(model.vocab);
-  // The last character of what stands for an unknown one: `>` of `<0x0A>` and `<unk>`.
-  const before = new Set<string>();
-  for (const token of tokens) {
-    const characters = Array.from(token);
-    characters.forEach((character, index) => {
-      if (character === mark && index > 0) before.add(characters[index - 1] ?? '');
-    });
-  }
-  if (!(mark in model.vocab) || before.has('>')) return (text) => [text];
-
-  return function* cut(text) {
-    let start = 0;
-    for (let at = text.indexOf(mark, 1); at !== -1; at = text.indexOf(mark, at + 1)) {
-      const last = text.codePointAt(at - 1) ?? 0;
-      const character =
-        last >= 0xdc00 && last <= 0xdfff ? text.slice(Math.max(0, at - 2), at) : String.fromCharCode(last);
-      if (before.has(character)) continue;
-      yield text.slice(start, at);
-      start = at;
-    }
-    if (start < text.length) yield text.slice(start);
-  };
-}
+import type { AddedTokenFile, ModelFile, TokenizerFile } from './tokenizer-folder.ts';
 
 export type TextCount =
   | { readonly kind: 'counted'; readonly tokens: number }
   | { readonly kind: 'over'; readonly atLeast: number }
   | { readonly kind: 'unknown' };
 
-/** A count under way. It is done in steps so that a long text can wait for short ones in between. */
+/** A count under way, done in steps so that a long text can wait for short ones in between. */
 export interface TextCounting {
-  /** Counts until it is done or `stop` says to pause, which it is asked every few hundred words. */
+  /** Counts to the end, or until `stop`, asked every few hundred words, says to pause: then it returns undefined. */
   readonly step: (stop: () => boolean) => TextCount | undefined;
 }
 
 export interface TextCounter {
-  /** Tokens of `text`, no special tokens added; given up as `over` once they are certain to be more than `limit`. */
+  /** Counts the tokens of `text`, without special tokens around it. Ends as `over` once they are certain to be more than `limit`. */
   readonly begin: (text: string, limit: number) => TextCounting;
   readonly sizes: TokenSizes;
 }
@@ -66,7 +36,7 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
   const normalize = compileNormalizer(file.normalizer);
   const preTokenize = compilePreTokenizer(file.pre_tokenizer);
   const cut = byteLevel ? (text: string) => [text] : compileSafeCuts(file.model);
-  const { count } = compileBytePairs(file.model, byteLevel);
+  const count = compileBytePairs(file.model, byteLevel);
 
   // The same token may be in both files; the one read last wins (transformers, `added_tokens_decoder`).
   const added = new Map([...file.added_tokens, ...extraTokens].map((token) => [token.content, token]));
@@ -133,4 +103,39 @@ export function compileTextCounter(file: TokenizerFile, extraTokens: readonly Ad
   }
 
   return { begin, sizes };
+}
+
+/** How vocabularies in the manner of SentencePiece write a blank. */
+const mark = '▁';
+
+/**
+ * Cuts a text that no pre-tokenizer cuts, as with vocabularies in the manner of SentencePiece, into parts that can be counted
+ * one by one. A token spans a place only if it holds the two characters that meet there. So a text may be cut before a mark
+ * where no token of the vocabulary holds the character before it followed by the mark.
+ */
+function compileSafeCuts(model: ModelFile): (text: string) => Iterable<string> {
+  const tokens = Object.keys(model.vocab);
+  /** Characters that some token holds just before a mark. */
+  const before = new Set<string>();
+  for (const token of tokens) {
+    const characters = Array.from(token);
+    characters.forEach((character, index) => {
+      if (character === mark && index > 0) before.add(characters[index - 1] ?? '');
+    });
+  }
+  // An unknown character is counted as `<0x0A>` or `<unk>`: it would end in `>`.
+  if (!(mark in model.vocab) || before.has('>')) return (text) => [text];
+
+  return function* cut(text) {
+    let start = 0;
+    for (let at = text.indexOf(mark, 1); at !== -1; at = text.indexOf(mark, at + 1)) {
+      const last = text.codePointAt(at - 1) ?? 0;
+      const character =
+        last >= 0xdc00 && last <= 0xdfff ? text.slice(Math.max(0, at - 2), at) : String.fromCharCode(last);
+      if (before.has(character)) continue;
+      yield text.slice(start, at);
+      start = at;
+    }
+    if (start < text.length) yield text.slice(start);
+  };
 }

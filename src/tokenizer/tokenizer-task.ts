@@ -1,4 +1,4 @@
-import type { Prompt, PromptCount, PromptCountOptions, TokenizerLoad } from '../core/tokenizer.ts';
+import type { Prompt, PromptCount, PromptCountOptions, TokenizerLoad } from '../core/prompt.ts';
 
 /** What the main thread asks of the tokenizer thread. */
 export type TokenizerAsk =
@@ -10,8 +10,6 @@ export type TokenizerAsk =
       readonly options: PromptCountOptions;
     }
   | { readonly kind: 'text'; readonly path: string; readonly text: string };
-
-export type TokenizerTask = TokenizerAsk & { readonly id: number };
 
 export type TokenizerAnswer =
   | { readonly kind: 'load'; readonly load: TokenizerLoad }

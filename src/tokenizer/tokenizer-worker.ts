@@ -3,27 +3,32 @@
  * short ones behind it.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import type { TokenizerProblem } from '../core/tokenizer.ts';
-import { BrokenTokenizer } from './broken-tokenizer.ts';
+import type { TokenizerProblem } from '../core/prompt.ts';
+import { BrokenTokenizer } from './tokenizer-folder.ts';
 import { beginPromptCount } from './count-prompt.ts';
-import { createTokenizerCache } from './tokenizer-cache.ts';
-import type { TokenizerAnswer, TokenizerTask, TokenizerThreadData } from './tokenizer-task.ts';
+import type { ThreadMessage } from '../core/worker-thread.ts';
+import { createTokenizerCache } from './loaded-tokenizer.ts';
+import type { TokenizerAnswer, TokenizerAsk, TokenizerThreadData } from './tokenizer-task.ts';
 
 const { root, allowanceMs }: TokenizerThreadData = workerData;
 const turnMs = 5;
 const cache = createTokenizerCache({ root, now: Date.now });
 
-/** One count under way. Gives the answer once it has one. */
+type Message = ThreadMessage<TokenizerAsk>;
+
+/** One count under way. */
 interface Job {
-  readonly id: number;
+  readonly id: Message['id'];
+  /** Counts until `stop`; returns the answer once the count is complete. */
   readonly run: (stop: () => boolean) => TokenizerAnswer | undefined;
+  /** The answer when the allowance is used up. */
   readonly late: TokenizerAnswer;
   usedMs: number;
 }
 
 const jobs: Job[] = [];
 
-function answer(id: number, reply: TokenizerAnswer): void {
+function answer(id: Message['id'], reply: TokenizerAnswer): void {
   parentPort?.postMessage({ id, reply });
 }
 
@@ -49,8 +54,8 @@ function problemOf(error: unknown, path: string): TokenizerProblem {
   return { file: path, field: '', message: 'cannot be loaded' };
 }
 
-async function begin(task: TokenizerTask): Promise<void> {
-  const { id, path } = task;
+async function begin({ id, ask: task }: Message): Promise<void> {
+  const { path } = task;
   try {
     const tokenizer = await cache.get(path);
     switch (task.kind) {
@@ -90,4 +95,4 @@ async function begin(task: TokenizerTask): Promise<void> {
   }
 }
 
-parentPort?.on('message', (task: TokenizerTask) => void begin(task));
+parentPort?.on('message', (message: Message) => void begin(message));

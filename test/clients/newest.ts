@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { messageOf } from '../../src/core/message-of.ts';
+import { messageOf } from '../../src/core/failure.ts';
 import { furtherAgents, pinnedAgents } from './agents.ts';
 import { type Client, furtherLibraries, pinnedLibraries } from './clients.ts';
 import { installNewest } from './install.ts';

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startThread } from '../../src/process/worker-thread.ts';
 import { startTokenizers } from '../../src/tokenizer/start-tokenizers.ts';
-import type { Tokenizers } from '../../src/core/tokenizer.ts';
+import type { Tokenizers } from '../../src/core/prompt.ts';
 import { type Llama, startLlama } from '../support/llama.ts';
 import { startWeir } from '../support/weir.ts';
 
@@ -14,7 +15,7 @@ let tokenizers: Tokenizers;
 
 beforeAll(async () => {
   llama = await startLlama({ parallel: 1 });
-  tokenizers = startTokenizers({ root });
+  tokenizers = startTokenizers({ root, startThread });
   const load = await tokenizers.load('tiny');
   if (load.kind !== 'loaded') throw new Error(load.problem.message);
 });

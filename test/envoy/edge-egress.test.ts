@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
 import { createClusterPublisher } from '../../src/envoy/runtime/cluster-publisher.ts';
 import { systemClock } from '../../src/process/clock.ts';
-import { messageOf } from '../../src/core/message-of.ts';
+import { messageOf } from '../../src/core/failure.ts';
 import { renderClusters } from '../../src/envoy/config/clusters.ts';
 import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
 

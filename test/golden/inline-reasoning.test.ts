@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
 import type { AnswerEvent } from '../../src/core/event.ts';
-import { type InlineReasoning, tagSets } from '../../src/core/reasoning-tags.ts';
-import { readResponseAs } from '../../src/dialects/chat/read-response-as.ts';
+import { type InlineReasoning, tagSets } from '../../src/core/capability.ts';
+import { readResponseAs } from '../../src/dialects/chat/read-response.ts';
 
 let engine: DemoEngine;
 beforeAll(async () => {

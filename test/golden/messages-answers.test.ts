@@ -7,14 +7,15 @@ import { describe, expect, it } from 'vitest';
 import type { AskedAnswer } from '../../src/core/dialect.ts';
 import type { AnswerEvent } from '../../src/core/event.ts';
 import { Failure } from '../../src/core/failure.ts';
-import { tagSets, type TagSetName } from '../../src/core/reasoning-tags.ts';
-import { costOf, type Usage } from '../../src/core/usage.ts';
-import { chat } from '../../src/dialects/chat/dialect.ts';
+import { type TagSetName, tagSets } from '../../src/core/capability.ts';
+import { costOf, type Usage } from '../../src/core/money.ts';
+import { dialects } from '../../src/dialects/dialects.ts';
 import { createJsonReader, createStreamReader } from '../../src/dialects/chat/read-response.ts';
-import { messages } from '../../src/dialects/messages/dialect.ts';
 import { checkMessagesStream } from '../support/messages-stream-checker.ts';
 import { tinyPrices } from '../support/route-of.ts';
 import { openGoldenFolder } from './golden-files.ts';
+
+const { chat, messages } = dialects;
 
 type Kind = 'sse' | 'json';
 type Json = Readonly<Record<string, unknown>>;

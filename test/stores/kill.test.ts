@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { DatabaseLocation } from '../../src/store/database-location.ts';
-import { hashKey } from '../../src/store/new-key.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
+import { type DatabaseLocation, openDatabase } from '../../src/store/open-database.ts';
+import { hashKey } from '../../src/store/key-text.ts';
 import { createKey } from '../../src/store/keys.ts';
 import { verifyLedger } from '../../src/store/verify-ledger.ts';
 import { createWorkspace } from '../../src/store/workspaces.ts';
@@ -65,7 +64,7 @@ function settler({ location, journal, ids }: Mortal, name: string) {
 /** Every acknowledged row is there, once; and the books agree to the last unit. Gives how many rows there are. */
 async function expectTrueBooks({ location, journal }: Mortal, acknowledged: readonly string[]): Promise<number> {
   const heir = await storeAt(location, { journal });
-  await vi.waitFor(() => expect(heir.standing()).toMatchObject({ database: 'here', journalBytes: 0 }), {
+  await vi.waitFor(() => expect(heir.status()).toMatchObject({ database: 'here', journalBytes: 0 }), {
     timeout: 20_000,
     interval: 20,
   });
@@ -132,11 +131,11 @@ describe('a service', () => {
     const mortal = await mortalServer();
     await server.kill();
     const store = await storeAt(mortal.location, { journal: mortal.journal });
-    expect(store.standing().database).toBe('away');
+    expect(store.status().database).toBe('away');
     await expect(Promise.resolve(store.findCredential(mortal.hash))).rejects.toMatchObject({ code: 'internal' });
     await store.settle(sampleOutcome({ ...mortal.ids, requestId: 'early', cost: 3n }));
     await server.start();
-    await vi.waitFor(() => expect(store.standing().database).toBe('here'), { timeout: 10_000, interval: 20 });
+    await vi.waitFor(() => expect(store.status().database).toBe('here'), { timeout: 10_000, interval: 20 });
     expect(await store.findCredential(mortal.hash)).toMatchObject({ workspace: { balance: -3n } });
     await store.close();
     await expectTrueBooks(mortal, ['early']);
@@ -150,7 +149,7 @@ describe('a service', () => {
     const before = performance.now();
     await store.settle(sampleOutcome({ ...mortal.ids, requestId: 'a', cost: 3n }));
     expect(performance.now() - before).toBeLessThan(8_000);
-    expect(store.standing().database).toBe('away');
+    expect(store.status().database).toBe('away');
     // The event loop turned all the while, and goes on to.
     await sleep(10);
     expect(store.findCredential(mortal.hash)).toMatchObject({ workspace: { balance: -3n } });

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { Client } from 'pg';
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { openDatabase } from '../../src/store/open-database.ts';
-import { hashKey } from '../../src/store/new-key.ts';
+import { hashKey } from '../../src/store/key-text.ts';
 import { verifyLedger } from '../../src/store/verify-ledger.ts';
 import { createWorkspace } from '../../src/store/workspaces.ts';
 import { createKey } from '../../src/store/keys.ts';
@@ -48,9 +48,9 @@ describe('several replicas', () => {
       const { key } = await createKey(queries, { workspace: name, rate: 1, burst: 1, now: sampleNow });
       owners.push({ workspaceId: workspace.id, keyId: key.id });
     }
-    const standings: string[] = [];
-    const onStanding = ({ database }: { readonly database: string }) => standings.push(database);
-    const replicas = await Promise.all([0, 1, 2].map(() => storeAt(location, { onStanding })));
+    const states: string[] = [];
+    const onStatus = ({ database }: { readonly database: string }) => states.push(database);
+    const replicas = await Promise.all([0, 1, 2].map(() => storeAt(location, { onStatus })));
     // Every request is settled by two of them, and each goes through the owners in another order.
     await Promise.all(
       replicas.flatMap((replica, index) =>
@@ -67,7 +67,7 @@ describe('several replicas', () => {
     expect(workspaces.reduce((sum, { requests }) => sum + requests, 0)).toBe(3_000);
     expect(workspaces.filter(({ balance, expected }) => balance !== expected)).toEqual([]);
     expect(spendingDifferences).toEqual([]);
-    expect(new Set(standings)).toEqual(new Set(['here']));
+    expect(new Set(states)).toEqual(new Set(['here']));
   });
 
   it('see within a second what another has settled on a balance and a budget', async () => {
@@ -109,7 +109,7 @@ describe('several replicas', () => {
     await store.findCredential(hash);
     // Heard of before the next poll: the command's end and this process's reaction are all that is in it.
     const listening = await new Promise<Client>((resolve) => {
-      const client = new Client({ connectionString: inject('postgres') });
+      const client = new Client({ connectionString: databaseUrl(location) });
       void client.connect().then(async () => {
         await client.query('listen weir_accounts');
         resolve(client);

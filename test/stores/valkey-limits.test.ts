@@ -35,8 +35,7 @@ function freshAsk(fields: Parameters<typeof rateAsk>[0] = {}) {
 
 const times = <Value>(count: number, make: (index: number) => Value): Value[] =>
   Array.from({ length: count }, (_, index) => make(index));
-const countOf = (verdicts: readonly string[], which: string): number =>
-  verdicts.filter((each) => each === which).length;
+const countOf = (results: readonly string[], which: string): number => results.filter((each) => each === which).length;
 
 /** Resolves when each replica has been told how many there are; those of the tests before have left by then. */
 async function knowEachOther(all: readonly Replica[]): Promise<void> {
@@ -60,9 +59,9 @@ describe('the bucket of a key', () => {
   it('is one for all replicas', async () => {
     const all = [await start(), await start(), await start()];
     const ask = freshAsk({ rate: 1, burst: 20 });
-    const verdicts = await Promise.all(times(60, (index) => all[index % 3]!.verdict(ask)));
-    expect(countOf(verdicts, 'admitted')).toBe(20);
-    expect(countOf(verdicts, 'rate')).toBe(40);
+    const results = await Promise.all(times(60, (index) => all[index % 3]!.result(ask)));
+    expect(countOf(results, 'admitted')).toBe(20);
+    expect(countOf(results, 'rate')).toBe(40);
   });
 
   it('that is given a higher rate is empty at most, and fills at the new rate from then on', async () => {
@@ -70,16 +69,16 @@ describe('the bucket of a key', () => {
     const replica = await start({ timeMs: () => timeMs });
     const slow = freshAsk({ rate: 1, burst: 30 });
     const fast = { ...slow, rate: 100, burst: 200 };
-    for (let request = 0; request < 30; request += 1) expect(await replica.verdict(slow)).toBe('admitted');
-    expect([await replica.verdict(slow), await replica.verdict(fast)]).toEqual(['rate', 'rate']);
+    for (let request = 0; request < 30; request += 1) expect(await replica.result(slow)).toBe('admitted');
+    expect([await replica.result(slow), await replica.result(fast)]).toEqual(['rate', 'rate']);
     timeMs += 10;
-    expect([await replica.verdict(fast), await replica.verdict(fast)]).toEqual(['admitted', 'rate']);
+    expect([await replica.result(fast), await replica.result(fast)]).toEqual(['admitted', 'rate']);
   });
 
   it('is forgotten by the server when it is full', async () => {
     const replica = await start();
     const ask = freshAsk({ rate: 1000, burst: 2 });
-    await replica.verdict(ask);
+    await replica.result(ask);
     await valkey.ask(async (client) => {
       await expect.poll(() => client.exists(`weir:rate:${ask.keyId}`)).toBe(0);
     });
@@ -92,11 +91,11 @@ describe('the places of a workspace', () => {
     const ask = freshAsk({ maxInFlight: 10 });
     const slots = await Promise.all(times(10, (index) => [one, two][index % 2]!.slot(ask)));
     const refused = await Promise.all(times(50, (index) => [one, two][index % 2]!.admit(ask)));
-    expect(refused.map((verdict) => [verdict.kind, verdict.rate.remaining >= 190])).toEqual(
+    expect(refused.map((result) => [result.kind, result.rate.remaining >= 190])).toEqual(
       times(50, () => ['refused', true]),
     );
     await slots[0]!.release();
-    await expect.poll(() => two.verdict(ask)).toBe('admitted');
+    await expect.poll(() => two.result(ask)).toBe('admitted');
     for (const slot of slots) await slot.release();
     await valkey.ask(async (client) => {
       await expect.poll(() => client.hkeys(`weir:ws:${ask.workspaceId}`)).toEqual([]);
@@ -106,7 +105,7 @@ describe('the places of a workspace', () => {
   it('free up for the next request of the same caller, one after the other', async () => {
     const replica = await start();
     const ask = freshAsk({ maxInFlight: 1, rate: 1000, burst: 1000 });
-    for (let request = 0; request < 300; request += 1) expect(await replica.verdict(ask)).toBe('admitted');
+    for (let request = 0; request < 300; request += 1) expect(await replica.result(ask)).toBe('admitted');
   });
 
   it('of a replica that was killed are free again within a few seconds', async () => {
@@ -115,17 +114,17 @@ describe('the places of a workspace', () => {
     const child = spawn(process.execPath, [script, valkey.url, '5'], { stdio: ['ignore', 'pipe', 'inherit'] });
     await once(child.stdout, 'data');
     const ask = rateAsk({ maxInFlight: 5 });
-    expect(await replica.verdict(ask)).toBe('concurrency');
+    expect(await replica.result(ask)).toBe('concurrency');
     const gone = once(child, 'exit');
     child.kill('SIGKILL');
     await gone;
     const killedAt = performance.now();
-    await expect.poll(() => replica.verdict(ask), { timeout: 10_000 }).toBe('admitted');
+    await expect.poll(() => replica.result(ask), { timeout: 10_000 }).toBe('admitted');
     expect(performance.now() - killedAt).toBeLessThan(5_000);
-    // Nothing of the dead one is left, and nothing of what was asked since. The server tidies up when it is asked; one verdict
+    // Nothing of the dead one is left, and nothing of what was asked since. The server tidies up when it is asked; one result
     // alone may have been the replica's own, on a machine so busy that the server's came too late.
     const left = async (): Promise<readonly string[]> => {
-      await replica.verdict(ask);
+      await replica.result(ask);
       return valkey.ask((client) => client.hkeys('weir:ws:ws-1'));
     };
     await expect.poll(left, { timeout: 5_000 }).toEqual([]);
@@ -139,27 +138,27 @@ describe('money under way', () => {
     const other = { ...ask, keyId: `${ask.keyId}-b`, funds: { balance: 100n } };
     const slot = await one.slot(ask);
     slot.adjust(60n);
-    await expect.poll(() => two.verdict(ask)).toBe('budget');
-    expect(await two.verdict(other)).toBe('admitted');
+    await expect.poll(() => two.result(ask)).toBe('budget');
+    expect(await two.result(other)).toBe('admitted');
     slot.adjust(100n);
-    await expect.poll(() => two.verdict(other)).toBe('balance');
+    await expect.poll(() => two.result(other)).toBe('balance');
     await slot.release();
-    await expect.poll(() => two.verdict(ask)).toBe('admitted');
+    await expect.poll(() => two.result(ask)).toBe('admitted');
   });
 
   it('is taken once over all replicas by requests that were admitted side by side', async () => {
     const all = [await start(), await start(), await start()];
     const ask = freshAsk({ maxInFlight: 64, funds: { balance: 1_000n, budget: 60n } });
     const slots = await Promise.all(times(63, (index) => all[index % 3]!.slot(ask)));
-    const verdicts = await Promise.all(slots.map(async (slot) => slot.reserve(40n, ask.funds)));
-    expect(verdicts.filter((short) => short === undefined)).toHaveLength(2);
-    expect(new Set(verdicts)).toEqual(new Set([undefined, 'budget']));
+    const results = await Promise.all(slots.map(async (slot) => slot.reserve(40n, ask.funds)));
+    expect(results.filter((short) => short === undefined)).toHaveLength(2);
+    expect(new Set(results)).toEqual(new Set([undefined, 'budget']));
     const keys = (): Promise<readonly string[]> => valkey.ask((client) => client.hvals(`weir:key:${ask.keyId}`));
     // Those that were refused have left nothing behind.
     await expect.poll(async () => (await keys()).reduce((sum, value) => sum + Number(value), 0)).toBe(80);
     for (const slot of slots) await slot.release();
     await expect.poll(keys).toEqual([]);
-    expect(await Promise.all(times(3, (index) => all[index]!.verdict(ask)))).toEqual(times(3, () => 'admitted'));
+    expect(await Promise.all(times(3, (index) => all[index]!.result(ask)))).toEqual(times(3, () => 'admitted'));
   });
 
   it('is taken from a balance as from a budget, and without asking where there is plenty of it', async () => {
@@ -181,9 +180,9 @@ describe('money under way', () => {
     const slot = await one.slot(ask);
     slot.adjust(60n);
     await slot.release(() => ({ balance: 40n, budget: 0n }));
-    await expect.poll(() => two.verdict(ask)).toBe('budget');
+    await expect.poll(() => two.result(ask)).toBe('budget');
     const settledAt = performance.now();
-    await expect.poll(() => two.verdict(ask), { timeout: 3_000 }).toBe('admitted');
+    await expect.poll(() => two.result(ask), { timeout: 3_000 }).toBe('admitted');
     expect(performance.now() - settledAt).toBeGreaterThan(500);
   });
 
@@ -197,10 +196,10 @@ describe('money under way', () => {
     const again = slot.release();
     // Still under way, as far as anybody can tell.
     const beside = { ...ask, funds: { balance: 90n } };
-    await expect.poll(() => two.verdict(beside)).toBe('balance');
+    await expect.poll(() => two.result(beside)).toBe('balance');
     read.resolve({ balance: 10n });
     await Promise.all([released, again]);
-    await expect.poll(() => two.verdict(ask)).toBe('admitted');
+    await expect.poll(() => two.result(ask)).toBe('admitted');
     await valkey.ask(async (client) => {
       await expect.poll(() => client.hget(`weir:ws:${ask.workspaceId}`, 'left')).toBe('10');
     });
@@ -216,9 +215,9 @@ describe('money under way', () => {
     const ask = freshAsk({ funds: { balance: 100n } });
     const slots = [await one.slot(ask), await one.slot(ask)];
     await slots[0]!.release(() => ({ balance: 0n }));
-    await expect.poll(() => two.verdict(ask)).toBe('balance');
+    await expect.poll(() => two.result(ask)).toBe('balance');
     await slots[1]!.release(() => ({ balance: 50n }));
-    expect(await one.verdict(ask)).toBe('balance');
+    expect(await one.result(ask)).toBe('balance');
   });
 
   it('is compared exactly where amounts are small, and well enough where they are huge', async () => {
@@ -227,9 +226,9 @@ describe('money under way', () => {
     const ask = freshAsk({ funds: { balance: huge } });
     const slot = await replica.slot(ask);
     slot.adjust(huge - 1_000_000n);
-    expect(await replica.verdict(ask)).toBe('admitted');
+    expect(await replica.result(ask)).toBe('admitted');
     slot.adjust(huge);
-    expect(await replica.verdict(ask)).toBe('balance');
+    expect(await replica.result(ask)).toBe('balance');
   });
 });
 
@@ -238,7 +237,7 @@ describe('a server that is away', () => {
   const bound = 250;
   const timed = async (replica: Replica, ask: ReturnType<typeof freshAsk>): Promise<number> => {
     const askedAt = performance.now();
-    await replica.verdict(ask);
+    await replica.result(ask);
     return performance.now() - askedAt;
   };
 
@@ -250,12 +249,12 @@ describe('a server that is away', () => {
     await valkey.kill();
     await Promise.all([one.down(), two.down()]);
     const slots = [await one.slot(ask), await one.slot(ask), ...(await Promise.all(times(3, () => two.slot(ask))))];
-    expect([await one.verdict(ask), await two.verdict(ask)]).toEqual(['concurrency', 'concurrency']);
+    expect([await one.result(ask), await two.result(ask)]).toEqual(['concurrency', 'concurrency']);
     await valkey.start();
     await Promise.all([one.up(), two.up()]);
-    await expect.poll(() => two.verdict(ask)).toBe('concurrency');
+    await expect.poll(() => two.result(ask)).toBe('concurrency');
     await shared.release();
-    await expect.poll(() => two.verdict(ask)).toBe('admitted');
+    await expect.poll(() => two.result(ask)).toBe('admitted');
     for (const slot of slots) await slot.release();
     await expect.poll(() => valkey.ask((client) => client.hkeys(`weir:ws:${ask.workspaceId}`))).toEqual([]);
     expect([one.changes, two.changes]).toEqual([
@@ -293,7 +292,7 @@ describe('a server that is away', () => {
       valkey.thaw();
     }
     await replica.up();
-    expect(await replica.verdict(ask)).toBe('admitted');
+    expect(await replica.result(ask)).toBe('admitted');
     // What it was asked while it hung has left nothing behind.
     await expect
       .poll(() => valkey.ask((client) => client.hkeys(`weir:ws:${ask.workspaceId}`)), { timeout: 10_000 })
@@ -308,12 +307,12 @@ describe('a server that is away', () => {
     const replica = startReplica(valkey.url, options);
     replicas.push(replica);
     const ask = freshAsk({ rate: 1, burst: 15 });
-    const verdicts = await Promise.all(times(16, () => replica.verdict(ask)));
-    expect(verdicts).toEqual(times(16, (index) => (index < share ? 'admitted' : 'rate')));
+    const results = await Promise.all(times(16, () => replica.result(ask)));
+    expect(results).toEqual(times(16, (index) => (index < share ? 'admitted' : 'rate')));
     await valkey.start();
     await replica.up();
     expect(replica.limits.link.replicas()).toBe(1);
-    expect(await replica.verdict(ask)).toBe('admitted');
+    expect(await replica.result(ask)).toBe('admitted');
   });
 
   it('has forgotten the scripts, or everything, and goes on', async () => {
@@ -321,11 +320,11 @@ describe('a server that is away', () => {
     const ask = freshAsk({ maxInFlight: 2 });
     const slot = await replica.slot(ask);
     await valkey.ask((client) => client.script('FLUSH'));
-    expect(await replica.verdict(ask)).toBe('admitted');
+    expect(await replica.result(ask)).toBe('admitted');
     await valkey.ask((client) => client.flushall());
     await slot.release();
     const again = [await replica.slot(ask), await replica.slot(ask)];
-    await expect.poll(() => replica.verdict(ask)).toBe('concurrency');
+    await expect.poll(() => replica.result(ask)).toBe('concurrency');
     for (const each of again) await each.release();
     expect(replica.changes).not.toEqual([]);
   });

@@ -44,10 +44,10 @@ const cost = 1_000_000n;
 /** Asks 64 times at once, over all replicas by turns. Gives the places of those that may be dispatched. */
 async function dispatch64(ask: LimitsAsk, reserved: bigint): Promise<readonly Slot[]> {
   const all = Array.from({ length: 64 }, async (_, index) => {
-    const verdict = await replicas[index % replicas.length]?.admit(ask);
-    if (verdict?.kind !== 'admitted') return [];
-    if ((await verdict.slot.reserve(reserved, ask.funds)) === undefined) return [verdict.slot];
-    await verdict.slot.release();
+    const result = await replicas[index % replicas.length]?.admit(ask);
+    if (result?.kind !== 'admitted') return [];
+    if ((await result.slot.reserve(reserved, ask.funds)) === undefined) return [result.slot];
+    await result.slot.release();
     return [];
   });
   return (await Promise.all(all)).flat();
@@ -68,7 +68,7 @@ it.each<[string, (credit: bigint) => LimitsAsk['funds']]>([
     expect(slots.length).toBeLessThanOrEqual(3);
     expect(slots.length).toBeGreaterThanOrEqual(1);
     await releaseAll(slots);
-    expect(await replicas[run % 3]?.verdict(ask)).toBe('admitted');
+    expect(await replicas[run % 3]?.result(ask)).toBe('admitted');
   }
 });
 
@@ -119,8 +119,8 @@ it('while the server hangs each replica reserves from its share of what is left'
   for (let pair = 0; pair < 10; pair += 1) slots.push(await one.slot(ask), await two.slot(ask));
   valkey.freeze();
   try {
-    const verdicts = await Promise.all(slots.map(async (slot) => slot.reserve(cost, ask.funds)));
-    expect(verdicts.filter((short) => short === undefined)).toHaveLength(6);
+    const results = await Promise.all(slots.map(async (slot) => slot.reserve(cost, ask.funds)));
+    expect(results.filter((short) => short === undefined)).toHaveLength(6);
   } finally {
     valkey.thaw();
   }

@@ -1,6 +1,5 @@
 import { type ExtProcServer, listenExtProc } from '../../src/extproc/server.ts';
-import type { Delivery } from '../../src/core/delivery.ts';
-import type { Exchange } from '../../src/core/exchange.ts';
+import type { Delivery, Exchange } from '../../src/core/exchange.ts';
 
 /** An answer that is sent as fast as it is written, whatever the reader does. */
 export const unbounded: Delivery = { wrote: () => true, onRoom: (run) => run(), release: () => {} };

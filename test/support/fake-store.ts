@@ -1,5 +1,4 @@
-import type { Credential, Outcome } from '../../src/core/account.ts';
-import type { Store } from '../../src/core/store.ts';
+import type { Credential, Outcome, Store } from '../../src/core/account.ts';
 
 export interface FakeStore extends Store {
   readonly outcomes: readonly Outcome[];

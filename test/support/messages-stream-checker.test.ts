@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { messageOf } from '../../src/core/message-of.ts';
+import { messageOf } from '../../src/core/failure.ts';
 import { checkMessagesStream } from './messages-stream-checker.ts';
 
 type Event = { readonly type: string } & Readonly<Record<string, unknown>>;

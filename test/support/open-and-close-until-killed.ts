@@ -2,7 +2,7 @@
 // row is durable and the folder's name once its ledger is closed.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ledgerRow } from '../../src/store/ledger-row.ts';
+import { ledgerRow } from '../../src/store/schema.ts';
 import { openDatabase } from '../../src/store/open-database.ts';
 import { settleBatch } from '../../src/store/settle-batch.ts';
 import { createKey } from '../../src/store/keys.ts';

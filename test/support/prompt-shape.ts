@@ -1,4 +1,4 @@
-import type { PromptShape } from '../../src/core/tokenizer.ts';
+import type { PromptShape } from '../../src/core/prompt.ts';
 
 /** The shape of a prompt of one short message, with nothing in it but what a test says. */
 export function promptShape(fields: Partial<PromptShape> = {}): PromptShape {

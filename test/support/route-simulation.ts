@@ -1,6 +1,6 @@
 import type { Model, Route } from '../../src/core/catalog.ts';
 import type { Fault } from '../../src/core/event.ts';
-import type { PreparedRequest } from '../../src/core/prepared.ts';
+import type { PreparedRequest } from '../../src/core/prompt.ts';
 import { promptShape } from './prompt-shape.ts';
 import { capabilitiesOf } from '../../src/engines/engines.ts';
 import { createAffinity } from '../../src/routing/affinity.ts';

@@ -1,4 +1,4 @@
-import type { Tokenizers } from '../../src/core/tokenizer.ts';
+import type { Tokenizers } from '../../src/core/prompt.ts';
 
 /** Counts nothing: for models without a tokenizer. */
 export const uncounted: Tokenizers['countPrompt'] = () => Promise.resolve({ kind: 'unknown', reason: 'tokenizer' });

@@ -1,13 +1,14 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { createAnnouncementsFile } from '../../manifests/announcements-file.ts';
+import { startThread } from '../../process/worker-thread.ts';
 import { startManifestParser } from '../../manifests/parse-in-worker.ts';
 import { openManifests } from '../../manifests/watch.ts';
 import { systemClock } from '../../process/clock.ts';
 import { checkObject } from '../../catalog/read-object.ts';
 import type { Compilation } from '../../catalog/compile.ts';
 import type { Snapshot } from '../../core/catalog.ts';
-import { messageOf } from '../../core/message-of.ts';
+import { messageOf } from '../../core/failure.ts';
 import type { CatalogReading } from './follow-catalog.ts';
 import { openManifestCatalog } from './manifest-catalog.ts';
 import type { Settings } from '../../settings.ts';
@@ -45,7 +46,10 @@ export async function openCatalogSource(settings: Settings, options: CatalogSour
     return openKubernetes({ ...options, namespace, settings });
   }
   const { log, onChange } = options;
-  const parser = startManifestParser({ script: new URL('../../manifest-worker.ts', import.meta.url) });
+  const parser = startManifestParser({
+    script: new URL('../../manifest-worker.ts', import.meta.url),
+    startThread,
+  });
   const { first, close } = await openManifestCatalog({
     ...{ clock: systemClock, onChange },
     open: (changed) =>

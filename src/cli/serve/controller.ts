@@ -1,9 +1,9 @@
 /** Writes to the cluster what became of its objects: conditions, events, and the finalizer that keeps a deleted Model its notice. */
 import type { Compilation } from '../../catalog/compile.ts';
-import { objectStatuses, type ObjectStatus } from '../../catalog/object-status.ts';
+import { type ObjectStatus, objectStatuses } from '../../catalog/object-status.ts';
 import { lagEvent, statusEvents } from '../../catalog/status-events.ts';
-import type { Clock, Disarm } from '../../core/clock.ts';
-import type { KubeObject, ObjectEvent } from '../../core/kube-object.ts';
+import type { CancelTimer, Clock } from '../../core/clock.ts';
+import type { KubeObject, ObjectEvent } from '../../core/catalog.ts';
 import type { ReplicaView } from '../../core/replica.ts';
 
 /**
@@ -74,7 +74,7 @@ export function startController(options: ControllerOptions): Controller {
   const overlays = new Map<string, Overlay>();
   /** Objects, by uid and generation, whose lag an event has told of. */
   const lagTold = new Set<string>();
-  let cancelTimer: Disarm = () => undefined;
+  let cancelTimer: CancelTimer = () => undefined;
   let running: Promise<void> | undefined;
   let isStale = false;
   let closed = false;

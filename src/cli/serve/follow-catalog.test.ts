@@ -18,7 +18,7 @@ function begin(unlisted: readonly string[]) {
     onError: (error) => expect.unreachable(String(error)),
     listing: {
       clock: { elapsed: () => elapsed },
-      standing: ({ id }: Model) => ({ listed: !unlisted.includes(id) }),
+      statusOf: ({ id }: Model) => ({ listed: !unlisted.includes(id) }),
     },
   });
   const listed = (): readonly string[] =>
@@ -26,7 +26,7 @@ function begin(unlisted: readonly string[]) {
   return { catalog, listed, swapped: swapped.promise, wait: (ms: number) => (elapsed += ms) };
 }
 
-test('the list follows the catalog at once and the standing of its models within a second', async () => {
+test('the list follows the catalog at once and the status of its models within a second', async () => {
   const unlisted: string[] = [];
   const { catalog, listed, swapped, wait } = begin(unlisted);
   expect(listed()).toEqual(['a/a', 'b/b']);

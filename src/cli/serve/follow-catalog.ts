@@ -1,11 +1,11 @@
 /** Follows the catalog: objects become a snapshot, Envoy gets its clusters, and only then do requests see it. */
-import { compile, type Compilation } from '../../catalog/compile.ts';
+import { type Compilation, compile } from '../../catalog/compile.ts';
 import { createModelList } from '../../catalog/list.ts';
 import { createSnapshots, type Snapshots, unionOfClusters } from '../../catalog/snapshots.ts';
 import type { CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Money } from '../../core/money.ts';
-import type { Standing } from '../../core/performance.ts';
+import type { ModelStatus } from '../../core/replica.ts';
 
 /** What a source of catalog objects says at one moment. */
 export interface CatalogReading {
@@ -16,7 +16,7 @@ export interface CatalogReading {
 export interface Listing {
   readonly clock: Pick<Clock, 'elapsed'>;
   /** How a model stands: whether it is listed, and with what figures. */
-  readonly standing: (model: Model) => Standing;
+  readonly statusOf: (model: Model) => ModelStatus;
   /** What a search of the web costs; absent where there is none. */
   readonly searchPrice?: Money;
 }
@@ -50,7 +50,7 @@ export interface Catalog {
   readonly close: () => Promise<void>;
 }
 
-const everything: Listing = { clock: { elapsed: () => 0 }, standing: () => ({ listed: true }) };
+const everything: Listing = { clock: { elapsed: () => 0 }, statusOf: () => ({ listed: true }) };
 
 export function followCatalog(options: FollowOptions): Catalog {
   const { onProblems, onError } = options;

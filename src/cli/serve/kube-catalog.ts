@@ -1,9 +1,8 @@
 /** The catalog of a Kubernetes namespace: what its objects declare, as far as it is served, and the last of it on disk. */
 import { type Compilation, compile, keepObjects } from '../../catalog/compile.ts';
 import { isSameList, noticeFor, stayingAt } from '../../catalog/notice.ts';
-import type { CatalogObject, Snapshot } from '../../core/catalog.ts';
-import type { Clock, Disarm } from '../../core/clock.ts';
-import type { KubeObject } from '../../core/kube-object.ts';
+import type { CatalogObject, KubeObject, Snapshot } from '../../core/catalog.ts';
+import type { CancelTimer, Clock } from '../../core/clock.ts';
 import type { CompiledObjects } from './controller.ts';
 import type { CatalogReading } from './follow-catalog.ts';
 
@@ -70,9 +69,9 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
   let served: CatalogReading | undefined;
   let isOpen = false;
   let lastCompilation: Compilation | undefined;
-  let disarmNotice: Disarm = () => undefined;
-  let disarmConfirm: Disarm = () => undefined;
-  let disarmSave: Disarm | undefined;
+  let disarmNotice: CancelTimer = () => undefined;
+  let disarmConfirm: CancelTimer = () => undefined;
+  let disarmSave: CancelTimer | undefined;
 
   const loaded = await kept.load();
   let keptObjects = loaded?.objects ?? [];

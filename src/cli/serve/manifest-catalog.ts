@@ -1,9 +1,8 @@
 /** The catalog of a manifest folder: what it declares, but for the models whose notice has run. */
 import { isFields } from '../../catalog/read-object.ts';
 import { isSameList, type Notice, noticeOfManifest, stayingAt } from '../../catalog/notice.ts';
-import type { Announcement } from '../../core/announcement.ts';
-import type { CatalogObject } from '../../core/catalog.ts';
-import type { Clock, Disarm } from '../../core/clock.ts';
+import type { Announcement, CatalogObject } from '../../core/catalog.ts';
+import type { Clock, CancelTimer } from '../../core/clock.ts';
 import type { CatalogReading } from './follow-catalog.ts';
 
 /** What was announced, by the name of the Model. */
@@ -36,7 +35,7 @@ export async function openManifestCatalog(options: ManifestCatalogOptions): Prom
   const { clock, announcements, onAnnounced, onError } = options;
   let announced = await announcements.load();
   let saving = Promise.resolve();
-  let disarm: Disarm = () => undefined;
+  let disarm: CancelTimer = () => undefined;
 
   /** Less what has left by now; looks again when the next one leaves. */
   function look(reading: CatalogReading): CatalogReading {

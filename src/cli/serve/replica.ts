@@ -6,7 +6,7 @@ import { startElector } from '../../kubernetes/elector.ts';
 import { createEvents } from '../../kubernetes/events.ts';
 import { createObjectWriter } from '../../kubernetes/object-writer.ts';
 import { createReplicaLeases } from '../../kubernetes/replica-leases.ts';
-import type { Clock, Disarm } from '../../core/clock.ts';
+import type { Clock, CancelTimer } from '../../core/clock.ts';
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
 import type { ReplicaView } from '../../core/replica.ts';
 import { type CompiledObjects, startController } from './controller.ts';
@@ -54,7 +54,7 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     (error: unknown): void =>
       log.warn({ error: sentenceOf(error) }, what);
   let view: ReplicaView | undefined;
-  let disarm: Disarm = () => undefined;
+  let disarm: CancelTimer = () => undefined;
   let looking: Promise<void> | undefined;
   let closed = false;
 

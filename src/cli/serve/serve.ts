@@ -1,5 +1,5 @@
 import { type LogStream, logToStandardOutput } from '../../process/log-stream.ts';
-import { messageOf } from '../../core/message-of.ts';
+import { messageOf } from '../../core/failure.ts';
 import { startService } from './service.ts';
 import { settingsFrom } from './settings-from.ts';
 

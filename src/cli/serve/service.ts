@@ -14,9 +14,7 @@ import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
 import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.ts';
 import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
-import { createProblemLog } from '../../telemetry/ops/problem-log.ts';
-import { createStandingLog } from '../../telemetry/ops/standing-log.ts';
-import { createTelemetry } from '../../telemetry/ops/telemetry.ts';
+import { createProblemLog, createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createProcessLoad } from '../../process/load.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
@@ -24,17 +22,23 @@ import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
 import { createTurnEnd } from '../../process/turn-end.ts';
 import { createTurnShare } from '../../process/turn-share.ts';
-import { hashKey, looksLikeKey } from '../../store/new-key.ts';
+import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { openStore } from '../../store/open-store.ts';
-import { type FileCheck, startFileCheck } from '../../store/start-file-check.ts';
+import { type FileCheck, startFileCheck } from '../../store/sqlite/file-check.ts';
 import { startStructureChecker } from '../../structured-output/start-structure-checker.ts';
 import { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
-import { openSeal } from '../../web-search/seal/open-seal.ts';
+import { openSeal } from '../../web-search/seal/seal.ts';
 import { openSearch } from '../../web-search/providers/open-search.ts';
+import { startThread } from '../../process/worker-thread.ts';
 import { startPrepareWorker } from '../../process/prepare-in-worker.ts';
-import { admitStepMs, nextAdmitRatio } from '../../admission/admit-ratio.ts';
-import { memoryShareToShed, overloadLimits, shedShare } from '../../admission/overload.ts';
-import { createShedWatch } from '../../admission/shed-watch.ts';
+import {
+  admitStepMs,
+  createShedWatch,
+  memoryShareToShed,
+  nextAdmitRatio,
+  overloadLimits,
+  shedShare,
+} from '../../admission/overload.ts';
 import { createUploads, uploadLimits } from '../../admission/uploads.ts';
 import { blockMs, createAddressGate, tolerated, windowMs } from '../../admission/address-gate.ts';
 import type { Route, Snapshot } from '../../core/catalog.ts';
@@ -51,7 +55,7 @@ import { createHealth } from '../../routing/health/health.ts';
 import { createSystemPlacement } from '../../routing/system-placement.ts';
 import { openCatalogSource } from './catalog-source.ts';
 import type { Replica } from './replica.ts';
-import { createAnswerLengths } from '../../metering/answer-lengths.ts';
+import { createAnswerLengths } from '../../metering/expected-output.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { sealFiles } from './seal-files.ts';
 import type { Settings } from '../../settings.ts';
@@ -85,7 +89,7 @@ export async function startService(
     location,
     journal: join(settings.WEIR_DATA, 'journal'),
     tryLock,
-    onStanding: createStandingLog(log),
+    onStatus: createStoreLog(log),
     onStray: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
   });
   void store.lost.then(fatal);
@@ -126,8 +130,8 @@ export async function startService(
     ...reading,
     ...(sealing === undefined ? {} : { sealFiles: sealing }),
   });
-  const tokenizers = startTokenizers({ root: tokenizerRoot });
-  const structures = startStructureChecker();
+  const tokenizers = startTokenizers({ root: tokenizerRoot, startThread });
+  const structures = startStructureChecker({ startThread });
   const health = createHealth({ clock: systemClock, random: Math.random });
   const measured = createModelPerformance({
     clock: systemClock,
@@ -153,7 +157,7 @@ export async function startService(
       replica?.changed();
     },
     listing: {
-      ...{ clock: systemClock, standing: measured.standing },
+      ...{ clock: systemClock, statusOf: measured.statusOf },
       ...(found === undefined ? {} : { searchPrice: settings.WEIR_WEB_SEARCH_PRICE }),
     },
     applyClusters: (clusters) =>
@@ -183,22 +187,19 @@ export async function startService(
 
   let ready = false;
   const metrics = createMetrics({
-    ...(link === undefined
-      ? {}
-      : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() }) }),
+    sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
     blockedAddresses: gate.blocked,
-    store: () => ({ ...store.standing(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
-    ...(source.ageMs === undefined
-      ? {}
-      : { catalogAgeMs: source.ageMs, isLeading: () => replica?.isLeading() === true }),
+    store: () => ({ ...store.status(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
+    catalogAgeMs: source.ageMs,
+    isLeading: source.ageMs && (() => replica?.isLeading() === true),
     inFlight: () => pipeline.inFlight(),
     streams: () => extproc.open(),
     load: load.current,
     uploads: { arriving: () => uploads.arriving(), bytes: () => uploads.bytes() },
     edgeAdmitRatio: shedder.admitRatio,
     droppedLogRecords: output.dropped,
-    standings: () =>
-      [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.standing(model)]),
+    modelStatuses: () =>
+      [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.statusOf(model)]),
   });
   const uploads = createUploads({
     clock: systemClock,
@@ -268,7 +269,7 @@ export async function startService(
     envoy: clusterPublisher,
     snapshot: catalog.snapshots.current,
     isServing: health.isServing,
-    isListed: (model) => measured.standing(model).listed,
+    isListed: (model) => measured.statusOf(model).listed,
   });
   const programmed = Promise.all([catalog.programmed, source.known]).then(() => catalog.idle());
   const first = await Promise.race([programmed.then(() => 'programmed' as const), stopped]);

@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import { isIP } from 'node:net';
-import { messageOf } from '../../core/message-of.ts';
+import { messageOf } from '../../core/failure.ts';
 import { envoyArguments, renderBootstrap } from '../../envoy/config/bootstrap.ts';
 import { renderClusters } from '../../envoy/config/clusters.ts';
 import { type ConnectionLimits, connectionsModule } from '../../envoy/config/connection-limits.ts';

@@ -2,7 +2,7 @@ import { Agent, fetch } from 'undici';
 import * as z from 'zod';
 import type { CatalogPlace } from './catalog-place.ts';
 import { pause, systemClock } from '../../process/clock.ts';
-import { messageOf } from '../../core/message-of.ts';
+import { messageOf } from '../../core/failure.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** The facts that are printed when everything is up. */

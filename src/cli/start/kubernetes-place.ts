@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { findAccess } from '../../kubernetes/access.ts';
 import { isRefusal, sentenceOf } from '../../kubernetes/api-error.ts';
 import { createKubeClient } from '../../kubernetes/client.ts';
-import { messageOf } from '../../core/message-of.ts';
+import { messageOf } from '../../core/failure.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** A namespace to take the catalog from. */

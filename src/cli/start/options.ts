@@ -1,8 +1,8 @@
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { DatabaseLocation } from '../../store/database-location.ts';
+import type { DatabaseLocation } from '../../store/open-database.ts';
 import { databaseLocation } from '../commands/database-location.ts';
-import { messageOf } from '../../core/message-of.ts';
+import { messageOf } from '../../core/failure.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** Where the catalog comes from, by the command line. */

@@ -9,7 +9,7 @@ import {
   type ProcessRecord,
   removeSockets,
 } from '../../process/run-folder.ts';
-import { messageOf } from '../../core/message-of.ts';
+import { messageOf } from '../../core/failure.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** The folders of one running gateway, held by this process alone. */

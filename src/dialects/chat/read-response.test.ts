@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AnswerEvent, ReadStep, ResponseReader } from '../../core/event.ts';
-import { tagSets } from '../../core/reasoning-tags.ts';
-import type { ReadOptions } from './read-choice.ts';
+import { tagSets } from '../../core/capability.ts';
+import type { ResponseOptions } from './read-answer.ts';
 import { createJsonReader, createStreamReader } from './read-response.ts';
 
-const options: ReadOptions = {
+const options: ResponseOptions = {
   toolNames: new Set(),
   newToolId: (choice, tool) => `call_${choice}_${tool}`,
   choices: 1,

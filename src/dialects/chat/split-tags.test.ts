@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type InlineReasoning, type TagSet, tagSets, type TagSetName } from '../../core/reasoning-tags.ts';
+import { type InlineReasoning, type TagSet, type TagSetName, tagSets } from '../../core/capability.ts';
 import { createTagSplitter, type SortedText } from './split-tags.ts';
 
 interface Sorted {

@@ -1,4 +1,4 @@
-import { countRuns } from '../../core/counted-runs.ts';
+import { countRuns } from '../../core/count-tokens.ts';
 import { type AnswerEvent, deltasOf } from '../../core/event.ts';
 import type { CountText } from './token-totals.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnswerEvent } from '../../core/event.ts';
-import type { Usage } from '../../core/usage.ts';
+import type { Usage } from '../../core/money.ts';
 import { saidNothingAgain } from './merge.ts';
 import { createTokenTotals } from './token-totals.ts';
 

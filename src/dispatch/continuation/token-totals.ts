@@ -1,6 +1,6 @@
-import { type CountedRuns, countRuns, createRuns } from '../../core/counted-runs.ts';
+import { type CountedRuns, countRuns, createRuns } from '../../core/count-tokens.ts';
 import { type AnswerEvent, deltasOf } from '../../core/event.ts';
-import { type CountedBy, leastExact, type Usage } from '../../core/usage.ts';
+import { type CountedBy, leastExact, type Usage } from '../../core/money.ts';
 import type { SaidAgain } from './merge.ts';
 
 /** Counts text with the model's own tokenizer; undefined when it cannot. */

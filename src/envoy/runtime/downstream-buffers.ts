@@ -1,5 +1,5 @@
-import type { Clock, Disarm } from '../../core/clock.ts';
-import type { Delivery } from '../../core/delivery.ts';
+import type { Clock, CancelTimer } from '../../core/clock.ts';
+import type { Delivery } from '../../core/exchange.ts';
 import type { EnvoyAdmin } from './admin.ts';
 import { createKernelTables, type KernelTables } from './kernel-queues.ts';
 
@@ -41,7 +41,7 @@ export function createDownstreamBuffers(options: DownstreamBuffersOptions): Down
   const { admin, clock, windowBytes = defaultWindowBytes } = options;
   const tables = createKernelTables();
   const watched = new Set<Tracked>();
-  let cancel: Disarm | undefined;
+  let cancel: CancelTimer | undefined;
   let everyMs = fastestSampleMs;
   let closed = false;
 

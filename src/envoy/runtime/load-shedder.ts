@@ -1,4 +1,4 @@
-import type { Clock, Disarm } from '../../core/clock.ts';
+import type { Clock, CancelTimer } from '../../core/clock.ts';
 import type { EnvoyAdmin } from './admin.ts';
 
 /** Has Envoy refuse a share of the new requests before the service hears of them (`shedFilter` of edge-listener.ts). */
@@ -30,7 +30,7 @@ export function createLoadShedder(options: LoadShedderOptions): LoadShedder {
   let percentSet: number | undefined;
   let stepsSince = 0;
   let setting: Promise<void> | undefined;
-  let cancel: Disarm = clock.after(stepMs, step);
+  let cancel: CancelTimer = clock.after(stepMs, step);
 
   function shed(percent: number): Promise<void> {
     return admin

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { Failure } from '../../core/failure.ts';
 import { createMetrics } from './metrics.ts';
-import type { StoreFigures } from './store-gauges.ts';
+import type { StoreFigures } from './gauges.ts';
 
 it('counts outcomes, refusals, faults and tokens, with labels from our own tables and the catalog alone', async () => {
   const metrics = createMetrics({ inFlight: () => 3, streams: () => 4 });
@@ -30,7 +30,7 @@ it('counts outcomes, refusals, faults and tokens, with labels from our own table
 });
 
 it('shows how busy the service itself is, and what it turned away for that', async () => {
-  const load = () => ({ eventLoopDelayMs: 12.5, memoryShare: 0.1, standingWaitMs: 0, queuedForMs: 0 });
+  const load = () => ({ eventLoopDelayMs: 12.5, memoryShare: 0.1, medianWaitMs: 0, queuedForMs: 0 });
   const metrics = createMetrics({ inFlight: () => 0, streams: () => 0, load, edgeAdmitRatio: () => 0.25 });
   metrics.shed('queue');
   metrics.shed('queue');
@@ -57,11 +57,11 @@ it('measures no first token where none came', async () => {
 });
 
 it('shows which models are listed and how available they are, as the catalog is now', async () => {
-  const standings = new Map([
+  const statuses = new Map([
     ['a/a', { listed: true, availability: 0.995 }],
     ['b/b', { listed: false }],
   ]);
-  const metrics = createMetrics({ inFlight: () => 0, streams: () => 0, standings: () => standings });
+  const metrics = createMetrics({ inFlight: () => 0, streams: () => 0, modelStatuses: () => statuses });
   expect((await metrics.render()).split('\n')).toEqual(
     expect.arrayContaining([
       ...['weir_model_listed{model="a/a"} 1', 'weir_model_listed{model="b/b"} 0'],
@@ -69,7 +69,7 @@ it('shows which models are listed and how available they are, as the catalog is 
     ]) as string[],
   );
   expect(await metrics.render()).not.toContain('weir_model_availability{model="b/b"}');
-  standings.delete('a/a');
+  statuses.delete('a/a');
   expect(await metrics.render()).not.toContain('model="a/a"');
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { createFakeUpstream } from '../../../test/support/fake-upstream.ts';
-import type { SearchQuery } from '../../core/search-provider.ts';
+import type { SearchQuery } from '../../core/web-search.ts';
 import { brave } from './brave.ts';
 import { createProvider } from './create-provider.ts';
 import { searxng } from './searxng.ts';

@@ -48,7 +48,7 @@ export interface PhaseFigures {
 
 const workspaces = 3;
 /** Traffic between two phases, which counts for neither: what the first has left is over then. */
-const betweenSeconds = 5;
+const betweenSeconds = 3;
 const between = 'between';
 
 /** Runs honest traffic through a gateway of its own, phase by phase, and gives what became of it. */

@@ -24,7 +24,7 @@ function createModel(rate: number, burst: number) {
       level -= 1000;
       return true;
     },
-    standing: () => ({
+    status: () => ({
       limit: rate,
       remaining: Math.floor(level / 1000),
       resetSeconds: Math.ceil((full - level) / rate / 1000),
@@ -55,13 +55,13 @@ export async function expectTokenBucket(options: {
         options.advance(pauseMs);
         model.pass(pauseMs);
         for (let request = 0; request < requests; request += 1) {
-          const verdict = await limits.admit(rateAsk({ keyId, rate, burst }));
+          const result = await limits.admit(rateAsk({ keyId, rate, burst }));
           const isAdmitted = model.take();
-          expect({ kind: verdict.kind, rate: verdict.rate }).toEqual({
+          expect({ kind: result.kind, rate: result.rate }).toEqual({
             kind: isAdmitted ? 'admitted' : 'refused',
-            rate: model.standing(),
+            rate: model.status(),
           });
-          if (verdict.kind === 'admitted') await verdict.slot.release();
+          if (result.kind === 'admitted') await result.slot.release();
         }
       }
     }),

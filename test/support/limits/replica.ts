@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { createValkeyLimits, type ValkeyLimits, type ValkeyLimitsOptions } from '../../../src/rate-limits/valkey.ts';
 import { systemClock } from '../../../src/process/clock.ts';
-import type { LimitsAsk, Slot, Verdict } from '../../../src/core/limits.ts';
+import type { LimitsAsk, Slot, AdmitResult } from '../../../src/core/limits.ts';
 
 /** The limits of one replica of the service. */
 export interface Replica {
   readonly limits: ValkeyLimits;
-  readonly admit: (ask: LimitsAsk) => Promise<Verdict>;
+  readonly admit: (ask: LimitsAsk) => Promise<AdmitResult>;
   /** Admits; throws when it is refused. */
   readonly slot: (ask: LimitsAsk) => Promise<Slot>;
   /** `admitted`, or what refuses; what is admitted is given back at once. */
-  readonly verdict: (ask: LimitsAsk) => Promise<string>;
+  readonly result: (ask: LimitsAsk) => Promise<string>;
   /** Resolve with the next change; at once when it is so already. */
   readonly up: () => Promise<void>;
   readonly down: () => Promise<void>;
@@ -36,18 +36,18 @@ export function startReplica(
   const until = async (isUp: boolean): Promise<void> => {
     while (limits.link.isUp() !== isUp) await new Promise<void>((resolve) => looks.push(resolve));
   };
-  const admit = async (ask: LimitsAsk): Promise<Verdict> => limits.admit(ask);
+  const admit = async (ask: LimitsAsk): Promise<AdmitResult> => limits.admit(ask);
   return {
     ...{ limits, admit, changes },
     slot: async (ask) => {
-      const verdict = await admit(ask);
-      if (verdict.kind === 'refused') throw new Error(`refused by ${verdict.by}`);
-      return verdict.slot;
+      const result = await admit(ask);
+      if (result.kind === 'refused') throw new Error(`refused by ${result.by}`);
+      return result.slot;
     },
-    verdict: async (ask) => {
-      const verdict = await admit(ask);
-      if (verdict.kind === 'refused') return verdict.by;
-      await verdict.slot.release();
+    result: async (ask) => {
+      const result = await admit(ask);
+      if (result.kind === 'refused') return result.by;
+      await result.slot.release();
       return 'admitted';
     },
     up: () => until(true),

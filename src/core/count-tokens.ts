@@ -1,0 +1,205 @@
+import { deltasOf, type RelayedEvent } from './event.ts';
+import type { Content, Request } from './request.ts';
+
+/**
+ * Characters that stand for one token where nobody can count, more than tokenizers need on average, so that an estimate
+ * errs low: English prose has about 3.7 characters to a token once its blanks are left out, source code fewer. Chinese and
+ * Japanese have about 1.4; a surrogate pair, such as an emoji, is two characters of that kind.
+ */
+const charactersPerToken = 5;
+const ideographsPerToken = 2;
+
+/** First of the scripts of East Asia; surrogate pairs are above it, too. */
+const firstIdeograph = 0x2e80;
+
+/**
+ * Tokens of a text, a fraction that errs low. Blanks are free, as they mostly belong to the word that follows, and so is a
+ * character that only repeats the one before it: tokenizers have single tokens for long runs of one character.
+ */
+export function estimateTokens(text: string): number {
+  const size: TextSize = { tokens: 0, bytes: 0 };
+  addSize(size, text);
+  return size.tokens;
+}
+
+/** What texts come to: tokens, a fraction that errs low, and bytes in UTF-8. */
+interface TextSize {
+  tokens: number;
+  bytes: number;
+}
+
+/** Adds a text's size, in one pass. */
+function addSize(size: TextSize, text: string): void {
+  let characters = 0;
+  let ideographs = 0;
+  let beyondAscii = 0;
+  let last = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code > 0x7f) beyondAscii += extraBytes(code);
+    if (code !== last && code > 0x20) {
+      if (code < firstIdeograph) characters += 1;
+      else ideographs += 1;
+    }
+    last = code;
+  }
+  size.tokens += characters / charactersPerToken + ideographs / ideographsPerToken;
+  size.bytes += text.length + beyondAscii;
+}
+
+/** Bytes of a UTF-16 unit beyond ASCII, less the one that is counted anyway. Of a surrogate pair, each half is two bytes. */
+const extraBytes = (code: number): number => (code > 0x7ff && (code < 0xd800 || code > 0xdfff) ? 2 : 1);
+
+function ofContent(content: Content | undefined): number {
+  if (content === undefined) return 0;
+  if (typeof content === 'string') return estimateTokens(content);
+  let sum = 0;
+  for (const part of content) if (part.type === 'text') sum += estimateTokens(part.text);
+  return sum;
+}
+
+/**
+ * Tokens of the text that an engine is sent as prompt: messages, replayed reasoning and calls, and tools. What is ignored of
+ * a body, and the bytes of images, are not in it. Reasoning counts from the last question on: chat templates leave out what
+ * stands before it.
+ */
+export function estimatePromptText({
+  messages,
+  tools,
+  toolChoice,
+}: Pick<Request, 'messages' | 'tools' | 'toolChoice'>): number {
+  let sum = toolChoice === 'none' || tools.length === 0 ? 0 : estimateTokens(JSON.stringify(tools));
+  const lastQuestion = messages.findLastIndex(({ role }) => role === 'user');
+  for (const [at, message] of messages.entries()) {
+    sum += ofContent(message.content);
+    if (message.role !== 'assistant') continue;
+    if (at > lastQuestion) sum += estimateTokens(message.reasoning ?? '');
+    for (const call of message.toolCalls ?? []) sum += estimateTokens(call.name) + estimateTokens(call.arguments);
+  }
+  return Math.ceil(sum);
+}
+
+/** Counts output that nobody else has counted. */
+export interface OutputEstimate {
+  readonly take: (event: RelayedEvent) => void;
+  /** One for each of the engine's own deltas, or what the text comes to where an engine sends much of it at once. */
+  readonly tokens: () => number;
+  /** Whether the text and the names of calls have so many bytes in UTF-8: no token of them stands for less than one. */
+  readonly hasBytes: (least: number) => boolean;
+  readonly clear: () => void;
+}
+
+/** Most characters that are kept until somebody asks for their size. */
+const mostUncounted = 16 * 1024;
+
+/** Starts with nothing. Texts are looked at when somebody asks: most are forgotten before, because their engine counts them. */
+export function createOutputEstimate(): OutputEstimate {
+  let deltas = 0;
+  let uncounted: string[] = [];
+  let uncountedCharacters = 0;
+  let characters = 0;
+  let ofText: TextSize = { tokens: 0, bytes: 0 };
+  const ofNames: TextSize = { tokens: 0, bytes: 0 };
+
+  function forget(): void {
+    uncounted = [];
+    uncountedCharacters = 0;
+  }
+  function counted(): TextSize {
+    for (const text of uncounted) addSize(ofText, text);
+    if (uncounted.length > 0) forget();
+    return ofText;
+  }
+
+  return {
+    tokens: () => Math.max(deltas, Math.floor(counted().tokens)),
+    // A character has a byte at least: nearly always that is enough to know.
+    hasBytes: (least) => least <= characters + ofNames.bytes || least <= counted().bytes + ofNames.bytes,
+    clear: () => {
+      deltas = 0;
+      characters = 0;
+      ofText = { tokens: 0, bytes: 0 };
+      forget();
+    },
+    take: (event) => {
+      deltas += deltasOf(event);
+      if (event.type === 'tool-start') addSize(ofNames, event.name);
+      if (!('text' in event) || event.text === '') return;
+      uncounted.push(event.text);
+      characters += event.text.length;
+      uncountedCharacters += event.text.length;
+      if (uncountedCharacters > mostUncounted) counted();
+    },
+  };
+}
+
+/**
+ * Delivered text that is still to be counted, in runs: an engine writes reasoning, text and calls apart, so no token spans
+ * two of them.
+ */
+export interface CountedRuns {
+  readonly take: (event: RelayedEvent) => void;
+  readonly clear: () => void;
+  readonly texts: () => readonly string[];
+  /** UTF-16 units in all. */
+  readonly length: () => number;
+}
+
+/** Starts without any. */
+export function createRuns(): CountedRuns {
+  let texts: string[] = [];
+  let last = '';
+  let length = 0;
+
+  function add(kind: string, text: string): void {
+    if (text === '') return;
+    if (kind === last) texts[texts.length - 1] += text;
+    else texts.push(text);
+    last = kind;
+    length += text.length;
+  }
+
+  return {
+    length: () => length,
+    texts: () => texts,
+    clear: () => {
+      texts = [];
+      last = '';
+      length = 0;
+    },
+    take: (event) => {
+      switch (event.type) {
+        case 'usage':
+        case 'finish':
+        // Counted before it was told.
+        case 'search-call':
+        case 'search-result':
+          return;
+        case 'tool-start':
+          add(`name ${event.choice} ${event.tool}`, event.name);
+          return;
+        case 'tool-delta':
+          add(`arguments ${event.choice} ${event.tool}`, event.text);
+          return;
+        case 'text-delta':
+        case 'reasoning-delta':
+        case 'refusal-delta':
+          add(`${event.type} ${event.choice}`, event.text);
+          return;
+      }
+    },
+  };
+}
+
+/** Tokens of all runs together; undefined when one of them cannot be counted. */
+export async function countRuns(
+  texts: readonly string[],
+  countText: (text: string) => Promise<number | undefined>,
+): Promise<number | undefined> {
+  let sum = 0;
+  for (const count of await Promise.all(texts.map(countText))) {
+    if (count === undefined) return undefined;
+    sum += count;
+  }
+  return sum;
+}

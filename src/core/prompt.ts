@@ -1,0 +1,175 @@
+import type { MessageForm, RequestTarget, SystemMessages } from './capability.ts';
+import type { Message, Request, Tool } from './request.ts';
+import type { Model } from './catalog.ts';
+
+/** What of a request becomes its prompt. */
+export interface Prompt {
+  readonly messages: readonly Message[];
+  readonly tools: readonly Tool[];
+  /** What the engine is told to hand its chat template besides, such as `{ enable_thinking: false }`. */
+  readonly templateArguments?: Readonly<Record<string, unknown>>;
+}
+
+export interface PromptCountOptions {
+  /**
+   * `fit` stops as soon as it is certain whether the prompt is within `limit`; `count` counts to the end unless it is
+   * over the limit.
+   */
+  readonly want: 'fit' | 'count';
+  /** Most tokens that would still be accepted. */
+  readonly limit: number;
+  /** Tokens an image adds to what the template writes for it. */
+  readonly tokensPerImage?: number;
+}
+
+/** How many tokens a prompt has, as far as it was worth finding out. */
+export type PromptCount =
+  | { readonly kind: 'counted'; readonly tokens: number }
+  /** Not over the limit. Only when `fit` was wanted. */
+  | { readonly kind: 'within'; readonly atMost: number }
+  /** Over the limit. */
+  | { readonly kind: 'over'; readonly atLeast: number }
+  /**
+   * Nobody here can tell, so the engine decides: the model's tokenizer is broken, its template refuses these messages, or
+   * counting took longer than is allowed.
+   */
+  | { readonly kind: 'unknown'; readonly reason: 'tokenizer' | 'template' | 'time' };
+
+/** What is wrong with a tokenizer folder, for the operator. Never holds anything of a prompt. */
+export interface TokenizerProblem {
+  /** Relative to the tokenizer root: `qwen3-8b/tokenizer.json`. */
+  readonly file: string;
+  /** Path of the field at fault: `model.type`; empty when it is the whole file. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** What must be known of a tokenizer and its template to tell without counting whether a prompt fits. */
+export interface TokenizerBounds {
+  /** Most tokens a byte of text can become; undefined when there is no such bound. */
+  readonly tokensPerByte: number | undefined;
+  /** The same for a body without any byte above 127, whose other characters are escaped; often less. */
+  readonly tokensPerAsciiByte: number | undefined;
+  /** Most bytes of text that one token stands for; infinite when there is no such bound. */
+  readonly longestTokenBytes: number;
+  /** Most tokens the template writes of its own accord; absent when it cannot be told. */
+  readonly template?: {
+    readonly base: number;
+    readonly perMessage: number;
+    /** What it adds when there are tools or calls; absent when it cannot be told. */
+    readonly tools?: { readonly base: number; readonly perTool: number; readonly perCall: number };
+  };
+  /** Where the template takes system messages. */
+  readonly systemMessages?: SystemMessages;
+}
+
+export type TokenizerLoad =
+  | { readonly kind: 'loaded'; readonly bounds: TokenizerBounds }
+  | { readonly kind: 'broken'; readonly problem: TokenizerProblem };
+
+/** The tokenizers of the catalog's models. A path is a folder under the tokenizer root. */
+export interface Tokenizers {
+  /** Loads a tokenizer unless it is loaded. A missing or broken folder is an answer, not a rejection. */
+  readonly load: (path: string) => Promise<TokenizerLoad>;
+  /** What is known without waiting: undefined until `load` has succeeded. */
+  readonly boundsOf: (path: string) => TokenizerBounds | undefined;
+  /**
+   * Never rejects: what cannot be counted is `unknown`. For prompts up to a megabyte or so, which it copies to a thread: a
+   * larger one is counted in the thread that holds it.
+   */
+  readonly countPrompt: (path: string, prompt: Prompt, options: PromptCountOptions) => Promise<PromptCount>;
+  /** Tokens of an answer's text; undefined when it cannot be counted. Never rejects. */
+  readonly countText: (path: string, text: string) => Promise<number | undefined>;
+  readonly close: () => Promise<void>;
+}
+
+/** What is known of a prompt without looking at it again. */
+export interface PromptShape {
+  /** Size of the JSON body as it came. */
+  readonly bodyBytes: number;
+  /** Whether none of these bytes is above 127. False is always safe to say. */
+  readonly isAscii: boolean;
+  /** Tokens of the text that becomes its prompt, an estimate that errs low (`estimatePromptText`). */
+  readonly textTokens: number;
+  readonly messages: number;
+  readonly tools: number;
+  readonly toolCalls: number;
+  readonly images: number;
+  /** Whether a system message stands behind another message: not every engine takes it there. */
+  readonly hasLaterSystem: boolean;
+  /** Those of the images that the caller himself shows, not one of his tools. */
+  readonly callerImages: number;
+  /** Digests of how it begins, shortest first (`prefixesOf`): requests that share one are better served by the same engine. */
+  readonly prefixes: readonly number[];
+  /** Digest of the whole of it. See `promptDigest`. */
+  readonly digest: number;
+}
+
+/**
+ * Most tokens a prompt can have, told by its size alone; undefined when nothing can be promised.
+ *
+ * The proof: a text is no longer in UTF-8 than as a JSON string, so the texts of the body together have at most
+ * `bodyBytes` bytes and become at most `tokensPerByte` times as many tokens. To these the template adds its own words,
+ * measured when it was loaded. It stands on two assumptions: the template writes each text at most once, and what it
+ * writes itself does not grow with the texts. Tools are written as JSON again, with a blank after each comma and colon,
+ * which at most doubles them; a template that indents them gets no bound.
+ */
+export function mostTokens(
+  shape: PromptShape,
+  bounds: TokenizerBounds,
+  tokensPerImage: number | undefined,
+): number | undefined {
+  const { template } = bounds;
+  const tokensPerByte = shape.isAscii ? bounds.tokensPerAsciiByte : bounds.tokensPerByte;
+  if (tokensPerByte === undefined || template === undefined) return undefined;
+  if (shape.images > 0 && tokensPerImage === undefined) return undefined;
+  const images = shape.images * (tokensPerImage ?? 0);
+  const plain = template.base + template.perMessage * shape.messages + images;
+  if (shape.tools === 0 && shape.toolCalls === 0) return shape.bodyBytes * tokensPerByte + plain;
+  if (template.tools === undefined) return undefined;
+  const { base, perTool, perCall } = template.tools;
+  return shape.bodyBytes * tokensPerByte * 2 + plain + base + perTool * shape.tools + perCall * shape.toolCalls;
+}
+
+/**
+ * Fewest tokens that `textBytes` bytes of text, all of which reach the prompt, can become: no token stands for more than
+ * `longestTokenBytes` of them.
+ */
+export function fewestTokens(textBytes: number, longestTokenBytes: number): number {
+  return Math.ceil(textBytes / longestTokenBytes);
+}
+
+/** What a prompt is counted with: a model's tokenizer, and what its template is told. */
+export interface PromptCounting extends Pick<PromptCountOptions, 'tokensPerImage'> {
+  /** Folder under the tokenizer root. */
+  readonly tokenizerPath: string;
+  readonly templateArguments: Readonly<Record<string, unknown>>;
+  /** How the conversation is put; absent: as it was sent. */
+  readonly form: MessageForm | undefined;
+}
+
+/** How a prompt is to be counted, and how far. */
+export interface PromptCountAsk extends PromptCounting, PromptCountOptions {}
+
+/** What a model's prompts are counted with; undefined when it has no tokenizer. */
+export function promptCounting(
+  { tokenizer }: Pick<Model, 'tokenizer'>,
+  { templateArguments, form }: Pick<PromptCounting, 'templateArguments' | 'form'>,
+): PromptCounting | undefined {
+  if (tokenizer === undefined) return undefined;
+  const { path: tokenizerPath, tokensPerImage } = tokenizer;
+  return { tokenizerPath, templateArguments, form, ...(tokensPerImage === undefined ? {} : { tokensPerImage }) };
+}
+
+/** A request that has been read and checked. Its messages may be held elsewhere, in a worker, when they are large. */
+export interface PreparedRequest {
+  /** All but the messages. */
+  readonly request: Omit<Request, 'messages'>;
+  readonly shape: PromptShape;
+  /** The body as an engine wants it. */
+  readonly bodyFor: (target: RequestTarget) => string | Promise<Uint8Array>;
+  /** Counts the prompt, where its messages are. What cannot be counted is `unknown`. */
+  readonly countPrompt: (ask: PromptCountAsk) => Promise<PromptCount>;
+  /** Lets go of what is held. Call once, when no further body will be asked for. */
+  readonly release: () => void;
+}

@@ -1,0 +1,53 @@
+/** A thread that answers questions of one kind. It is started by the first question, and anew by the first one after its end. */
+export interface WorkerThread<Ask, Reply> {
+  /**
+   * Sends a question; the buffers of `transfer` are handed over and not copied. Rejects with `ThreadEnded` when the thread dies,
+   * is silent for too long or is closed before it has replied.
+   */
+  readonly ask: (ask: Ask, transfer?: ArrayBuffer[]) => Promise<Reply>;
+  /** Sends a message without a reply. Does nothing while no thread runs. */
+  readonly tell: (message: Ask) => void;
+  /** Questions without a reply so far. */
+  readonly pending: () => number;
+  /** Resolves when the thread has ended. */
+  readonly close: () => Promise<void>;
+}
+
+/** Why a question has no reply. */
+export class ThreadEnded extends Error {
+  /** False: the thread has never replied to anything, so the question need not be what ended it. */
+  readonly hadStarted: boolean;
+
+  constructor(message: string, { hadStarted, cause }: { readonly hadStarted: boolean; readonly cause: unknown }) {
+    super(message, { cause });
+    this.name = 'ThreadEnded';
+    this.hadStarted = hadStarted;
+  }
+}
+
+/** What the thread's script is sent: without an id nobody waits for a reply. */
+export interface ThreadMessage<Ask> {
+  readonly id: number | undefined;
+  readonly ask: Ask;
+}
+
+/** What the script sends back; or `ready`, once, when it has loaded what it needs. */
+export type ThreadReply<Reply> = { readonly id: number | undefined; readonly reply: Reply } | 'ready';
+
+export interface ThreadOptions {
+  readonly script: URL;
+  readonly name?: string;
+  readonly workerData?: unknown;
+  /** The thread's environment; that of the process by default. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly maxHeapMb?: number;
+  /** Longest silence while there are questions. A pattern that never ends cannot be interrupted, but its thread can be ended. */
+  readonly silenceMs: number;
+  /** Longest silence of a thread that has just been started; `silenceMs` by default. */
+  readonly startMs?: number;
+  /** A thread without questions is ended after this time; never by default. */
+  readonly idleMs?: number;
+}
+
+/** `startThread` of src/process/worker-thread.ts, which is handed to the folders that need it. */
+export type StartThread = <Ask, Reply>(options: ThreadOptions) => WorkerThread<Ask, Reply>;

@@ -1,0 +1,196 @@
+import { byteOfCharacter } from './byte-pairs.ts';
+import { isByteLevel, normalizerSteps, preTokenizerSteps } from './text-to-words.ts';
+import type { AddedTokenFile, ModelFile, PlainNormalizer, TokenizerFile } from './tokenizer-folder.ts';
+
+/** Bounds that hold for every text a tokenizer may be given. */
+export interface TokenSizes {
+  /** Most bytes of a word, as it is looked up, that one token stands for; infinite when there is no such bound. */
+  readonly longestTokenBytes: number;
+  /** The same for text as it comes. */
+  readonly longestTextBytes: number;
+  /** Most tokens per byte of text; undefined when there is no such bound. */
+  readonly tokensPerByte: number | undefined;
+  /** The same for bytes of JSON text without any byte above 127, where other characters are escaped in six bytes. */
+  readonly tokensPerAsciiByte: number | undefined;
+}
+
+/** Finds how long a tokenizer's tokens are, and how many a text can become at most. */
+export function measureTokens(file: TokenizerFile, added: readonly AddedTokenFile[]): TokenSizes {
+  const byteLevel = isByteLevel(file.pre_tokenizer);
+  const tokensOf = (text: string): number =>
+    Array.from(text).reduce(
+      (sum, character) => sum + (!byteLevel && character in file.model.vocab ? 1 : bytesOf(character)),
+      0,
+    );
+  const factors = normalizerSteps(file.normalizer).reduce<Factors>((now, [step]) => after(now, step, tokensOf), {
+    bytes: 1,
+    tokens: 1,
+    escapedTokens: 1,
+    shrink: 1,
+  });
+  const longestTokenBytes = longestToken(file, added, byteLevel);
+  const prefix = prefixesWords(file, added) ? 1 : 0;
+  return {
+    longestTokenBytes,
+    longestTextBytes: dropsText(file) ? Number.POSITIVE_INFINITY : longestTokenBytes * factors.shrink,
+    tokensPerByte: Number.isFinite(factors.tokens) ? factors.tokens + prefix : undefined,
+    tokensPerAsciiByte: Number.isFinite(factors.escapedTokens) ? factors.escapedTokens + prefix : undefined,
+  };
+}
+
+interface Growth {
+  /** Most bytes that come of a byte of UTF-8 text. */
+  readonly bytes: number;
+  /** Most bytes that come of a byte of escaped JSON text. */
+  readonly escaped: number;
+  /** Most bytes that make one byte. */
+  readonly shrink: number;
+}
+
+/**
+ * Unicode Standard Annex #15, table 5 ("maximum expansion factor"). Escaped, a character has six bytes to begin with (two
+ * times six above U+FFFF), which is more than NFC makes of any. Composing at most joins three characters of two bytes
+ * into one of two; the compatibility forms have no such bound worth having.
+ */
+const unicodeGrowth: Readonly<Record<'NFC' | 'NFD' | 'NFKC' | 'NFKD' | 'Lowercase', Growth>> = {
+  NFC: { bytes: 3, escaped: 1, shrink: 3 },
+  NFD: { bytes: 3, escaped: 1.5, shrink: 3 },
+  NFKC: { bytes: 11, escaped: 5.5, shrink: Number.POSITIVE_INFINITY },
+  NFKD: { bytes: 11, escaped: 5.5, shrink: Number.POSITIVE_INFINITY },
+  Lowercase: { bytes: 2, escaped: 1, shrink: 3 },
+};
+
+const bytesOf = (text: string): number => Buffer.byteLength(text);
+
+interface Factors {
+  readonly bytes: number;
+  readonly tokens: number;
+  readonly escapedTokens: number;
+  readonly shrink: number;
+}
+
+const unbounded: Factors = {
+  bytes: Number.POSITIVE_INFINITY,
+  tokens: Number.POSITIVE_INFINITY,
+  escapedTokens: Number.POSITIVE_INFINITY,
+  shrink: Number.POSITIVE_INFINITY,
+};
+
+/** Follows what a step can do at worst. A text has never more tokens than bytes, nor than `tokensOf` its characters. */
+function after(factors: Factors, step: PlainNormalizer, tokensOf: (text: string) => number): Factors {
+  switch (step.type) {
+    case 'NFC':
+    case 'NFD':
+    case 'NFKC':
+    case 'NFKD':
+    case 'Lowercase': {
+      const { bytes, escaped, shrink } = unicodeGrowth[step.type];
+      return {
+        bytes: factors.bytes * bytes,
+        tokens: factors.bytes * bytes,
+        escapedTokens: factors.bytes * escaped,
+        shrink: factors.shrink * shrink,
+      };
+    }
+    case 'Prepend':
+      return factors;
+    case 'Strip':
+      return { ...factors, shrink: Number.POSITIVE_INFINITY };
+    case 'Replace': {
+      if (!('String' in step.pattern)) return unbounded;
+      const from = step.pattern.String;
+      const tokens = Math.max(1, tokensOf(step.content) / tokensOf(from));
+      return {
+        bytes: factors.bytes * Math.max(1, bytesOf(step.content) / bytesOf(from)),
+        tokens: factors.tokens * tokens,
+        escapedTokens: factors.escapedTokens * tokens,
+        shrink: factors.shrink * Math.max(1, bytesOf(from) / bytesOf(step.content)),
+      };
+    }
+  }
+}
+
+function longestToken(file: TokenizerFile, added: readonly AddedTokenFile[], byteLevel: boolean): number {
+  const { model } = file;
+  // Without a way to write every byte, runs of unknown characters become one token or none at all.
+  if (!byteLevel && model.byte_fallback !== true && (typeof model.unk_token !== 'string' || model.fuse_unk === true)) {
+    return Number.POSITIVE_INFINITY;
+  }
+  // Such a token includes all the blanks beside it.
+  if (added.some(({ lstrip, rstrip }) => lstrip || rstrip)) return Number.POSITIVE_INFINITY;
+  let longest = 4;
+  for (const token of Object.keys(model.vocab)) {
+    longest = Math.max(longest, byteLevel ? token.length : bytesOf(token));
+  }
+  return added.reduce((most, { content }) => Math.max(most, bytesOf(content)), longest);
+}
+
+/** Whether blanks may be put before words so often that the number of words counts. */
+function prefixesWords(file: TokenizerFile, added: readonly AddedTokenFile[]): boolean {
+  const steps = preTokenizerSteps(file.pre_tokenizer);
+  const place = steps.findIndex(
+    (step) =>
+      (step.type === 'ByteLevel' && step.add_prefix_space) ||
+      (step.type === 'Metaspace' && step.prepend_scheme !== 'never'),
+  );
+  const prepends = normalizerSteps(file.normalizer).some(([step]) => step.type === 'Prepend');
+  if (place > 0) return true;
+  // Pieces lie between added tokens. One of two bytes or more leaves room in the bound for the blank after it.
+  return (place === 0 || prepends) && added.some(({ content }) => bytesOf(content) < 2);
+}
+
+function dropsText(file: TokenizerFile): boolean {
+  return preTokenizerSteps(file.pre_tokenizer).some((step) => {
+    switch (step.type) {
+      case 'Split':
+      case 'Punctuation':
+        return step.behavior === 'Removed';
+      case 'Whitespace':
+      case 'WhitespaceSplit':
+      case 'BertPreTokenizer':
+        return true;
+      case 'ByteLevel':
+      case 'Metaspace':
+      case 'Digits':
+        return false;
+    }
+  });
+}
+
+const encoder = new TextEncoder();
+const chunkUnits = 1 << 16;
+const replacement = encoder.encode('\uFFFD');
+
+/**
+ * Fewest tokens of a word that is too long to be merged. No token holds a byte more often than some token of the vocabulary
+ * does, so a word that holds it n times needs at least n divided by that. Only for vocabularies to which no byte is
+ * unknown.
+ */
+export function compileByteBound(model: ModelFile, byteLevel: boolean): (word: string) => number {
+  const most = new Uint32Array(256).fill(1);
+  for (const token of Object.keys(model.vocab)) {
+    const seen = new Map<number, number>();
+    for (const byte of tokenBytes(token, byteLevel)) seen.set(byte, (seen.get(byte) ?? 0) + 1);
+    for (const [byte, times] of seen) most[byte] = Math.max(most[byte] ?? 1, times);
+  }
+  return (word) => {
+    const counts = new Float64Array(256);
+    const bytes = new Uint8Array(chunkUnits * 3);
+    for (let at = 0; at < word.length; at += chunkUnits) {
+      const { written } = encoder.encodeInto(word.slice(at, at + chunkUnits), bytes);
+      for (let index = 0; index < written; index += 1) {
+        const byte = bytes[index] ?? 0;
+        counts[byte] = (counts[byte] ?? 0) + 1;
+      }
+    }
+    // A character cut in two by a chunk's end is written as U+FFFD, twice: bytes that may not be there at all.
+    for (const byte of replacement) counts[byte] = 0;
+    return counts.reduce((least, count, byte) => Math.max(least, Math.ceil(count / (most[byte] ?? 1))), 0);
+  };
+}
+
+/** The bytes a token stands for, as far as it stands for any: `Ġthe` is ` the`. */
+function tokenBytes(token: string, byteLevel: boolean): readonly number[] {
+  if (!byteLevel) return [...encoder.encode(token)];
+  return Array.from(token).flatMap((character) => byteOfCharacter.get(character) ?? []);
+}
