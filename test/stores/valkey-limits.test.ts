@@ -279,7 +279,8 @@ describe('a server that is away', () => {
     await valkey.start();
   });
 
-  it('that hangs holds no request up for long, and after three not at all', async () => {
+  // The bounds are of a few milliseconds: a busy machine may need another try to keep them.
+  it('that hangs holds no request up for long, and after three not at all', { retry: 2 }, async () => {
     const replica = await start();
     const ask = freshAsk();
     valkey.freeze();
