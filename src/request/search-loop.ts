@@ -17,10 +17,10 @@ import type { Dispatch, DispatchEnd } from '../dispatch/dispatch.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
 import { createRoundTotals } from '../metering/round-totals.ts';
 import { createCiter, quote } from '../web-search/cite.ts';
-import { collectRound, type RoundSaid } from '../web-search/collect-round.ts';
+import { collectRound, type RoundOutput } from '../web-search/collect-round.ts';
 import { fitSources } from '../web-search/fit-sources.ts';
-import { maxRounds, maxSearches, nextStep, type ReadQuery } from '../web-search/next-step.ts';
-import { askEngines, type EngineAsk, type EngineOptions } from './call-model.ts';
+import { maxRounds, maxSearches, nextStep, type ParsedQuery } from '../web-search/next-step.ts';
+import { callModel, type ModelCall, type ModelServices } from './call-model.ts';
 
 /** The web search of a deployment. */
 export interface WebSearch {
@@ -56,9 +56,9 @@ export function takesRounds({ webSearch, sources = [] }: Omit<Request, 'messages
  * was found, until it has answered. To its caller it is one answer: one stream, one usage, one end. What was sent back of
  * earlier searches may be cited without searching again.
  */
-export function answerWithSearch(
-  ask: Omit<EngineAsk, 'round' | 'deliver'> & { readonly deliver: (events: readonly RelayedEvent[]) => void },
-  options: EngineOptions & { readonly search: WebSearch },
+export function runSearchLoop(
+  ask: Omit<ModelCall, 'round' | 'deliver'> & { readonly deliver: (events: readonly RelayedEvent[]) => void },
+  options: ModelServices & { readonly search: WebSearch },
 ): Dispatch {
   const { prepared, counters, signal, deliver } = ask;
   const { request } = prepared;
@@ -87,18 +87,18 @@ export function answerWithSearch(
   });
   let searchesLeft = Math.min(request.webSearch?.maxUses ?? maxSearches, maxSearches);
   let attempts = 0;
-  let isResumed = false;
+  let isContinued = false;
   let lastRoute: Route | undefined;
   let running: Dispatch | undefined;
   let isPaused = false;
 
   /** Calls the model once. Resolves when it has said all it had to say. */
-  async function call(round: Round | undefined): Promise<{ readonly end: DispatchEnd; readonly said: RoundSaid }> {
+  async function call(round: Round | undefined): Promise<{ readonly end: DispatchEnd; readonly said: RoundOutput }> {
     const collector = collectRound({
       citer: citing === 'marks' ? citer : undefined,
       searches: request.webSearch !== undefined,
     });
-    running = askEngines(
+    running = callModel(
       {
         ...ask,
         plan: withFirst(ask.plan, lastRoute),
@@ -115,11 +115,11 @@ export function answerWithSearch(
     const end = await running.ended;
     attempts += end.attempts;
     if ('route' in end && end.route !== undefined) lastRoute = end.route;
-    if (end.kind === 'completed') isResumed ||= end.resumed;
+    if (end.kind === 'completed') isContinued ||= end.isContinued;
     // Of an answer that broke off, too: what came of its text has been paid for.
     const rest = end.kind === 'cancelled' ? [] : collector.flush();
     if (rest.length > 0) deliver(rest);
-    return { end, said: collector.said() };
+    return { end, said: collector.output() };
   }
 
   /** How it ends when the model cannot be called again. A whole answer of which nothing was sent has merely failed. */
@@ -129,10 +129,7 @@ export function answerWithSearch(
       : { kind: 'interrupted', route: lastRoute, attempts };
   }
 
-  const cancelled = (heard: boolean): DispatchEnd => ({
-    ...{ kind: 'cancelled', attempts, heard },
-    ...(lastRoute === undefined ? {} : { route: lastRoute }),
-  });
+  const cancelled = (heard: boolean): DispatchEnd => ({ kind: 'cancelled', attempts, route: lastRoute, heard });
 
   async function answer(): Promise<DispatchEnd> {
     const turns: Message[] = [];
@@ -171,13 +168,13 @@ export function answerWithSearch(
       }
       if (ending.kind === 'finish') {
         deliver([{ type: 'finish', choice: 0, ...ending.finish }]);
-        return { kind: 'completed', route: end.route, attempts, resumed: isResumed };
+        return { kind: 'completed', route: end.route, attempts, isContinued };
       }
     }
   }
 
   /** Makes the searches of a round side by side, and tells of them one after the other. Undefined: the caller left. */
-  async function searchAll(steps: readonly ReadQuery[]): Promise<readonly Found[] | undefined> {
+  async function searchAll(steps: readonly ParsedQuery[]): Promise<readonly Found[] | undefined> {
     const conversation = totals.conversation() + Math.max(leastAnswer, Math.min(request.maxOutputTokens ?? 0, 4096));
     const roomTokens = (ask.plan.model.contextLength - conversation) / steps.length;
     const findings = steps.map((step) => (step.kind === 'query' ? find(step.query) : undefined));
@@ -252,7 +249,7 @@ export function answerWithSearch(
 }
 
 /** What a round adds to the conversation: the same messages that are read when its blocks are sent back. */
-function turnsOf(said: RoundSaid, steps: readonly ReadQuery[], found: readonly Found[]): readonly Message[] {
+function turnsOf(said: RoundOutput, steps: readonly ParsedQuery[], found: readonly Found[]): readonly Message[] {
   const calls = steps.map((step, at) => ({
     id: found[at]?.event.id ?? '',
     name: webSearchName,

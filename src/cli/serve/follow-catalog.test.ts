@@ -13,11 +13,13 @@ function begin(unlisted: readonly string[]) {
   const swapped = Promise.withResolvers<void>();
   const catalog = followCatalog({
     first: reading('a/a', 'b/b'),
+    previous: undefined,
     applyClusters: () => Promise.resolve(),
-    ...{ onProblems: () => undefined, onSwap: () => swapped.resolve() },
+    ...{ onProblems: () => undefined, onCompiled: () => undefined, onSwap: () => swapped.resolve() },
     onError: (error) => expect.unreachable(String(error)),
     listing: {
       clock: { elapsed: () => elapsed },
+      searchPrice: undefined,
       statusOf: ({ id }: Model) => ({ listed: !unlisted.includes(id) }),
     },
   });
@@ -43,6 +45,6 @@ test('the list follows the catalog at once and the status of its models within a
 test('a model that is not listed is in the catalog all the same', async () => {
   const { catalog, listed } = begin(['a/a']);
   expect(listed()).toEqual(['b/b']);
-  expect(catalog.snapshots.lease().snapshot.models.has('a/a')).toBe(true);
+  expect(catalog.snapshots.hold().snapshot.models.has('a/a')).toBe(true);
   await catalog.close();
 });

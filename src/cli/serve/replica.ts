@@ -1,21 +1,19 @@
 import type { Logger } from 'pino';
-import type { ClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { isRefusal, sentenceOf } from '../../kubernetes/api-error.ts';
+import type { ClusterPublisher, EnvoyClusters } from '../../envoy/runtime/cluster-publisher.ts';
+import { isRefusal, type KubeClient, sentenceOf } from '../../kubernetes/client.ts';
 import { startElector } from '../../kubernetes/elector.ts';
 import { createEvents } from '../../kubernetes/events.ts';
-import { createObjectWriter } from '../../kubernetes/object-writer.ts';
+import { createObjectWriter } from '../../kubernetes/objects.ts';
 import { createReplicaLeases } from '../../kubernetes/replica-leases.ts';
-import type { Clock, CancelTimer } from '../../core/clock.ts';
+import type { CancelTimer, Clock } from '../../core/clock.ts';
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
-import type { ReplicaView } from '../../core/replica.ts';
+import { clusterMark, type ReplicaView, type Unreachable } from '../../core/replica.ts';
 import { type CompiledObjects, startController } from './controller.ts';
-import { isSameView, replicaView } from './replica-view.ts';
 
-/** What a replica can say of itself. */
+/** What a replica reports of itself. */
 export interface ReplicaParts {
   readonly snapshot: () => Snapshot;
-  /** What Envoy has of the catalog. */
+  /** Says which clusters Envoy has and which it refused. */
   readonly envoy: Pick<ClusterPublisher, 'look' | 'refused'>;
   readonly isServing: (route: Route) => boolean;
   readonly isListed: (model: Model) => boolean;
@@ -24,9 +22,9 @@ export interface ReplicaParts {
 export interface ReplicaOptions extends ReplicaParts {
   readonly client: KubeClient;
   readonly namespace: string;
-  /** Name of its pod. */
+  /** Name of this replica's pod. */
   readonly name: string;
-  /** Of this process, and of no other one ever. */
+  /** Unique to this process, restarts included. */
   readonly identity: string;
   readonly clock: Clock;
   readonly random: () => number;
@@ -36,17 +34,17 @@ export interface ReplicaOptions extends ReplicaParts {
 
 /** One of the replicas that follow a namespace. */
 export interface Replica {
-  /** What is served, or what it is made of, has changed. */
+  /** The snapshot or the compilation has changed. */
   readonly changed: () => void;
   readonly isLeading: () => boolean;
-  /** Leaves the others, and lets one of them lead at once. An API server that does not answer is not waited for. */
+  /** Lets another replica lead at once. Waits 5 s at most for an API server that does not answer. */
   readonly close: () => Promise<void>;
 }
 
 const lookEveryMs = 2_000;
 const closeMs = 5_000;
 
-/** Leaves word of what this replica sees, and writes the status of the objects while it leads. */
+/** Tells the other replicas what this one sees, and writes the status of the objects while this one leads. */
 export function joinReplicas(options: ReplicaOptions): Replica {
   const { name, clock, log } = options;
   const fault =
@@ -124,4 +122,59 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     await events.close();
     await Promise.all([elector.close(), leases.close()]);
   }
+}
+
+/** What this replica sees of the catalog: the clusters of its Envoy, its routes and its list of models. */
+
+export interface ReplicaViewOptions {
+  readonly name: string;
+  readonly snapshot: Snapshot;
+  /** Undefined: Envoy does not answer. */
+  readonly envoy: EnvoyClusters | undefined;
+  /** Names of clusters that Envoy refused, with its reason. */
+  readonly refused: ReadonlyMap<string, string>;
+  readonly isServing: (route: Route) => boolean;
+  readonly isListed: (model: Model) => boolean;
+}
+
+function replicaView({ name, snapshot, envoy, ...options }: ReplicaViewOptions): ReplicaView {
+  const active = new Set(envoy?.active);
+  const models = [...snapshot.models.values()];
+  const here = snapshot.clusters.filter((cluster) => active.has(cluster.name));
+  const unreachable = here.flatMap(({ backend }): readonly (readonly [string, Unreachable])[] => {
+    const { total, healthy } = envoy?.endpoints.get(backend) ?? { total: 1, healthy: 1 };
+    if (healthy > 0) return [];
+    return [[backend, total === 0 ? 'no-address' : 'unhealthy']];
+  });
+  return {
+    name,
+    hasEnvoy: envoy !== undefined,
+    clusters: new Set(here.map((cluster) => clusterMark(cluster.name))),
+    refused: new Map(
+      snapshot.clusters.flatMap(({ name: cluster, backend }) => {
+        const reason = options.refused.get(cluster);
+        return reason === undefined || active.has(cluster) ? [] : [[backend, reason] as const];
+      }),
+    ),
+    unreachable: new Map(unreachable),
+    out: new Set(
+      models.flatMap(({ routes }) => routes.filter((route) => !options.isServing(route)).map(({ id }) => id)),
+    ),
+    unlisted: new Set(models.filter((model) => !options.isListed(model)).map(({ id }) => id)),
+  };
+}
+
+/** Whether two views say the same. */
+function isSameView(a: ReplicaView, b: ReplicaView): boolean {
+  return (
+    a.hasEnvoy === b.hasEnvoy &&
+    isSameMap(a.refused, b.refused) &&
+    isSameMap(a.unreachable, b.unreachable) &&
+    [a.clusters.symmetricDifference(b.clusters), a.out.symmetricDifference(b.out)].every(({ size }) => size === 0) &&
+    a.unlisted.symmetricDifference(b.unlisted).size === 0
+  );
+}
+
+function isSameMap(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): boolean {
+  return a.size === b.size && [...a].every(([key, value]) => b.get(key) === value);
 }

@@ -14,12 +14,13 @@ import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
 import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.ts';
 import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
-import { createProblemLog, createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
+import { createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createProcessLoad } from '../../process/load.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
+import { createTurnEnd } from '../../process/turn-end.ts';
 import { createTurnShare } from '../../process/turn-share.ts';
 import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { openStore } from '../../store/open-store.ts';
@@ -46,22 +47,20 @@ import { runFolder } from '../../envoy/config/run-folder.ts';
 import { databaseLocation } from '../commands/database-location.ts';
 import { createHedgeBudget } from '../../dispatch/hedge.ts';
 import { createStructureRetries } from '../../dispatch/retries.ts';
-import { followCatalog } from './follow-catalog.ts';
 import { createPipeline, type Pipeline } from '../../request/pipeline.ts';
 import { prepareHere } from '../../request/prepare.ts';
 import { createAffinity } from '../../routing/affinity.ts';
 import { createHealth } from '../../routing/health/health.ts';
 import { createSystemPlacement } from '../../routing/system-placement.ts';
-import { openCatalogSource } from './catalog-source.ts';
-import type { Replica } from './replica.ts';
+import { openCatalog } from './catalog.ts';
 import { createAnswerLengths } from '../../metering/expected-output.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { sealFiles } from './seal-files.ts';
 import type { Settings } from '../../settings.ts';
 
-/** Bodies up to this size are read on the event loop; reading one takes about a millisecond, one built to do harm twenty. */
+/** Bodies up to this size are read on the event loop, which takes about a millisecond, and twenty for a hostile body. */
 const largestBodyHere = 128 * 1024;
-/** Reading bodies takes no more of one turn of the event loop, but for the last one. */
+/** Reading bodies takes no more than this of one turn of the event loop, the last body aside. */
 const bodiesPerTurnMs = 5;
 
 const routesOf = ({ models }: Snapshot): readonly Route[] => [...models.values()].flatMap(({ routes }) => routes);
@@ -75,7 +74,7 @@ export interface Surroundings {
   readonly announce: (message: Readonly<Record<string, unknown>>) => void;
 }
 
-/** Starts everything. Resolves, once requests can be served or it is to end before that, with what stops it again. */
+/** Starts everything. Resolves when requests can be served, or when `stopped` does, with a function that stops everything. */
 export async function startService(
   settings: Settings,
   { output, stopped, fatal, announce }: Surroundings,
@@ -111,13 +110,15 @@ export async function startService(
   });
   const buffers = createDownstreamBuffers({ admin: envoyAdmin, clock: systemClock });
   const countUpstream = createUpstreamRequests({ admin: envoyAdmin, clock: systemClock });
-  const egress = createEgress({ socketPath: paths.egressSocket, countUpstream });
+  const atTurnEnd = createTurnEnd();
+  const egress = createEgress({ socketPath: paths.egressSocket, countUpstream, atTurnEnd });
   const searching = settings.WEIR_WEB_SEARCH;
   const found =
     searching === undefined ? undefined : await openSearch(searching, { upstream: egress, clock: systemClock });
   const sealing = sealFiles(settings);
   const search = sealing && {
-    ...{ seal: openSeal({ ...sealing, elapsed: systemClock.elapsed }), price: settings.WEIR_WEB_SEARCH_PRICE },
+    seal: openSeal({ ...sealing, elapsed: systemClock.elapsed }),
+    price: settings.WEIR_WEB_SEARCH_PRICE,
     ...(found === undefined ? {} : { provider: found.provider }),
   };
   const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
@@ -145,51 +146,37 @@ export async function startService(
     }
   };
 
-  let replica: Replica | undefined = undefined;
-  const source = await openCatalogSource(settings, { log, onChange: (reading) => catalog.change(reading) });
-  const catalog = followCatalog({
-    first: source.first,
-    ...(source.previous === undefined ? {} : { previous: source.previous }),
-    onCompiled: (compilation) => {
-      source.compiled(compilation);
-      replica?.changed();
-    },
-    listing: {
-      ...{ clock: systemClock, statusOf: measured.statusOf },
-      ...(found === undefined ? {} : { searchPrice: settings.WEIR_WEB_SEARCH_PRICE }),
-    },
-    applyClusters: (clusters) =>
-      clusterPublisher.publish(found === undefined ? clusters : [...clusters, found.cluster]),
-    onProblems: createProblemLog(log),
-    onSwap: (snapshot) => {
+  const catalog = await openCatalog(settings, {
+    log,
+    clock: systemClock,
+    environment: process.env,
+    envoy: clusterPublisher,
+    extraClusters: found === undefined ? [] : [found.cluster],
+    isServing: health.isServing,
+    statusOf: measured.statusOf,
+    searchPrice: found === undefined ? undefined : settings.WEIR_WEB_SEARCH_PRICE,
+    onServed: (snapshot) => {
       health.retain(routesOf(snapshot));
       measured.retain(snapshot.models);
       answerLengths.retain(snapshot.models);
       loadTokenizers(snapshot);
-      replica?.changed();
-      log.info({ version: snapshot.version, models: snapshot.models.size }, 'catalog changed');
     },
-    onError: (error) => log.error({ error: String(error) }, 'Envoy does not have the catalog yet'),
   });
-
-  loadTokenizers(catalog.snapshots.current());
-  measured.retain(catalog.snapshots.current().models);
 
   const valkeyUrl = settings.WEIR_VALKEY_URL;
   const shared =
     valkeyUrl === undefined ? undefined : shareLimits(valkeyUrl, { expectedReplicas: settings.WEIR_REPLICAS, log });
   const link = shared?.link;
-  let tellOthers = (_: string): void => undefined;
-  const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers(network) });
-  if (link !== undefined) tellOthers = shareBlocks({ link, tolerated, windowMs, blockMs, block: gate.block });
+  const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers?.(network) });
+  const tellOthers = link && shareBlocks({ link, tolerated, windowMs, blockMs, block: gate.block });
 
-  let ready = false;
+  const phase = { isReady: false };
   const metrics = createMetrics({
     sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
     blockedAddresses: gate.blocked,
     store: () => ({ ...store.status(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
-    catalogAgeMs: source.ageMs,
-    isLeading: source.ageMs && (() => replica?.isLeading() === true),
+    catalogAgeMs: catalog.ageMs,
+    isLeading: catalog.ageMs && catalog.isLeading,
     inFlight: () => pipeline.inFlight(),
     streams: () => extproc.open(),
     load: load.current,
@@ -220,7 +207,9 @@ export async function startService(
       body.length <= largestBodyHere
         ? readInTurn(() =>
             prepareHere(body, {
-              ...{ surface, ...reading, countPrompt: tokenizers.countPrompt },
+              surface,
+              ...reading,
+              countPrompt: tokenizers.countPrompt,
               ...(search && { seal: search.seal }),
             }),
           )
@@ -247,6 +236,7 @@ export async function startService(
     socketPath: paths.extprocSocket,
     handle: pipeline.handle,
     openDelivery: buffers.open,
+    atTurnEnd,
   });
   const shedWatch = createShedWatch({
     clock: systemClock,
@@ -258,33 +248,23 @@ export async function startService(
     metrics: metrics.render,
     metricsType: metrics.contentType,
     unready: () => {
-      if (!ready) return 'starting, or about to end';
+      if (!phase.isReady) return 'starting, or about to end';
       return shedWatch.isSheddingAll() ? 'overloaded, all requests are turned away' : undefined;
     },
   });
-  replica = source.join?.({
-    envoy: clusterPublisher,
-    snapshot: catalog.snapshots.current,
-    isServing: health.isServing,
-    isListed: (model) => measured.statusOf(model).listed,
-  });
-  const programmed = Promise.all([catalog.programmed, source.known]).then(() => catalog.idle());
-  const first = await Promise.race([programmed.then(() => 'programmed' as const), stopped]);
-  if (first === 'programmed') {
-    // A process before us may have told Envoy that it was about to end, and was only started again.
+  const first = await Promise.race([catalog.ready.then(() => 'ready' as const), stopped]);
+  if (first === 'ready') {
+    // An earlier process that was restarted may have told Envoy that it was about to end.
     await envoyAdmin.withdrawEnd().catch(() => undefined);
-    ready = true;
+    phase.isReady = true;
     announce({ type: 'ready', opsPort: ops.port });
     log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
   }
 
   return async () => {
-    ready = false;
-    // Another one takes over its part while it still drains.
-    await Promise.all([replica?.close(), extproc.close(settings.WEIR_DRAIN_SECONDS * 1000)]);
-    await source.close();
-    // Envoy may be away: nobody waits for its word any more.
-    clusterPublisher.close();
+    phase.isReady = false;
+    // Another replica begins to lead while this one still drains.
+    await Promise.all([catalog.leave(), extproc.close(settings.WEIR_DRAIN_SECONDS * 1000)]);
     await catalog.close();
     await shedder.close();
     shedWatch.close();
@@ -303,7 +283,7 @@ export async function startService(
   };
 }
 
-/** A damaged file ends nobody's service: what can be read and written still is, and an operator has to know. */
+/** Checks the database file beside the service. A damaged file is logged for operators and does not stop the service. */
 function checkFile(file: string, log: Logger): FileCheck {
   return startFileCheck(file, {
     onDamage: (findings) =>
@@ -317,7 +297,10 @@ function shareLimits(
   { expectedReplicas, log }: { readonly expectedReplicas: number; readonly log: Logger },
 ): ValkeyLimits {
   return createValkeyLimits({
-    ...{ url, clock: systemClock, newId: randomUUID, expectedReplicas },
+    url,
+    clock: systemClock,
+    newId: randomUUID,
+    expectedReplicas,
     onUp: () => log.info('limits are shared by all replicas'),
     onDown: () => log.warn('Valkey is away: each replica keeps to its share of the limits'),
   });

@@ -13,7 +13,7 @@ export function writeRequest(request: Request, target: RequestTarget): string {
   const engine = engines[target.engine];
   const { responseFormat } = request;
   const { round } = target;
-  const { partial, maxOutputTokens = round?.maxOutputTokens ?? request.maxOutputTokens } = target.resume ?? {};
+  const { partial, maxOutputTokens = round?.maxOutputTokens ?? request.maxOutputTokens } = target.continuation ?? {};
   const turns = round === undefined ? request.messages : [...request.messages, ...round.turns];
   const arranged = target.form === undefined ? turns : arrangeMessages(turns, target.form);
   const messages = arranged.map((message) => writeMessage(message, engine));
@@ -52,7 +52,7 @@ function writeMessage(message: Message, engine: Engine): unknown {
         role: 'assistant',
         content: content === undefined ? null : writeContent(content),
         name,
-        ...(engine.reasoningField === 'none' ? {} : { [engine.reasoningField]: reasoning }),
+        ...(engine.reasoningField !== 'none' && { [engine.reasoningField]: reasoning }),
         tool_calls: toolCalls?.map((call) => ({
           id: call.id,
           type: 'function',
@@ -90,16 +90,15 @@ function writeToolFields(
   return { tools: written, tool_choice: choice };
 }
 
-function writeSampling({ sampling }: Request, { parameters, resume }: RequestTarget, engine: Engine): Fields {
+function writeSampling({ sampling }: Request, { parameters, continuation }: RequestTarget, engine: Engine): Fields {
   // One choice is continued at a time.
-  const sent = resume === undefined ? parameters : parameters.filter((name) => name !== 'n');
+  const sent = continuation === undefined ? parameters : parameters.filter((name) => name !== 'n');
   return Object.fromEntries(sent.map((name) => [engine.names?.[name] ?? name, sampling[name]]));
 }
 
 /** The partial answer as the last turn, marked as the engine wants it (docs/reference/engines.md §5). */
 function writePartialTurn({ mark, text, reasoning }: PartialTurn, engine: Engine): unknown {
-  const turn: Message = { role: 'assistant', content: text, ...(reasoning === undefined ? {} : { reasoning }) };
-  const written = writeMessage(turn, engine);
+  const written = writeMessage({ role: 'assistant', content: text, reasoning }, engine);
   return mark === 'prefix' || mark === 'partial' ? Object.assign({}, written, { [mark]: true }) : written;
 }
 

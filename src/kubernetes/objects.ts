@@ -1,0 +1,93 @@
+import * as z from 'zod';
+import type { KubeObject } from '../core/catalog.ts';
+import { type KubeClient, mergePatch } from './client.ts';
+
+/** Where the API server has the objects of a kind. */
+export function placeOf(kind: KubeObject['kind'], namespace: string) {
+  return { group: 'weir.dev', version: 'v1alpha1', namespace, plural: `${kind.toLowerCase()}s` };
+}
+
+const annotationPrefix = 'weir.dev/';
+
+const rawObject = z.object({
+  metadata: z.object({
+    name: z.string(),
+    namespace: z.string().optional(),
+    uid: z.string(),
+    generation: z.number().default(0),
+    resourceVersion: z.string(),
+    creationTimestamp: z.string().optional(),
+    deletionTimestamp: z.string().optional(),
+    finalizers: z.array(z.string()).default([]),
+    annotations: z.record(z.string(), z.string()).default({}),
+  }),
+  spec: z.unknown().optional(),
+  status: z.unknown().optional(),
+});
+
+/**
+ * Reads a Model or Backend as the API server sends it. Most of the metadata is left out: `managedFields` alone are often
+ * longer than the object. `declared` is the same object as `before` had, unless the spec has changed.
+ */
+export function readKubeObject(kind: KubeObject['kind'], raw: unknown, before: KubeObject | undefined): KubeObject {
+  const { metadata, spec, status } = rawObject.parse(raw);
+  const { name, uid, generation, resourceVersion, deletionTimestamp, finalizers } = metadata;
+  if (before?.resourceVersion === resourceVersion && before.uid === uid) return before;
+  const own = Object.entries(metadata.annotations).filter(([key]) => key.startsWith(annotationPrefix));
+  const isSame = before?.uid === uid && before.generation === generation && generation > 0;
+  return {
+    kind,
+    name,
+    uid,
+    generation,
+    resourceVersion,
+    finalizers,
+    status,
+    deletedAt: deletionTimestamp,
+    annotations: Object.fromEntries(own),
+    declared: isSame ? before.declared : declare(kind, name, { created: metadata.creationTimestamp, spec }),
+  };
+}
+
+function declare(
+  kind: KubeObject['kind'],
+  name: string,
+  { created, spec }: { readonly created: string | undefined; readonly spec: unknown },
+): KubeObject['declared'] {
+  return {
+    where: `${kind}/${name}`,
+    value: {
+      apiVersion: 'weir.dev/v1alpha1',
+      kind,
+      metadata: { name, ...(created === undefined ? {} : { creationTimestamp: created }) },
+      spec,
+    },
+  };
+}
+
+export interface ObjectWriter {
+  /** Merges into the status of the object of this name. Rejects with ApiError: 404 when the object is gone. */
+  readonly status: (object: KubeObject, status: object) => Promise<void>;
+  /** Rejects with ApiError: 404 when the object is gone, 409 when it has changed. */
+  readonly finalizers: (object: KubeObject, finalizers: readonly string[]) => Promise<void>;
+}
+
+export function createObjectWriter({ objects }: Pick<KubeClient, 'objects'>, namespace: string): ObjectWriter {
+  const patchOf = ({ kind, name }: KubeObject, body: object) => ({
+    ...placeOf(kind, namespace),
+    name,
+    body,
+    fieldManager: 'weir-controller',
+  });
+  return {
+    status: async (object, status) => {
+      // With its uid, so that an object made anew under the same name does not get the status of the old one.
+      const body = { metadata: { uid: object.uid }, status };
+      await objects.patchNamespacedCustomObjectStatus(patchOf(object, body), mergePatch);
+    },
+    finalizers: async (object, finalizers) => {
+      const body = { metadata: { resourceVersion: object.resourceVersion, finalizers } };
+      await objects.patchNamespacedCustomObject(patchOf(object, body), mergePatch);
+    },
+  };
+}

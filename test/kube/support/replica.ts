@@ -1,0 +1,123 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import type { EnvoyClusters } from '../../../src/envoy/runtime/cluster-publisher.ts';
+import type { Cluster, Model, Route, Snapshot } from '../../../src/core/catalog.ts';
+import type { Clock } from '../../../src/core/clock.ts';
+import { openCatalog } from '../../../src/cli/serve/catalog.ts';
+import { systemClock } from '../../../src/process/clock.ts';
+import { readSettings } from '../../../src/settings.ts';
+
+/** Stands in for Envoy where a test wants it to refuse, to lag or to find an engine ill. */
+export interface StandInEnvoy {
+  /** Backends whose cluster it does not take, with its reason. */
+  readonly refused: Map<string, string>;
+  /** Backends whose cluster it has not come to yet. */
+  readonly lagging: Set<string>;
+  /** Backends with these numbers of endpoints. */
+  readonly endpoints: Map<string, { readonly total: number; readonly healthy: number }>;
+  isAway: boolean;
+}
+
+export interface TestReplica {
+  readonly name: string;
+  readonly envoy: StandInEnvoy;
+  /** Ids of routes that are out, and of models that are not listed. */
+  readonly out: Set<string>;
+  readonly unlisted: Set<string>;
+  readonly snapshot: () => Snapshot;
+  readonly models: () => readonly string[];
+  readonly isLeading: () => boolean;
+  readonly ageMs: () => number | undefined;
+  /** Versions that were served, the first one included. */
+  readonly swaps: () => number;
+  /** Lines of the log. */
+  readonly log: () => readonly string[];
+  readonly close: () => Promise<void>;
+}
+
+export interface TestReplicaOptions {
+  readonly kubeconfig: string;
+  readonly namespace: string;
+  readonly name?: string;
+  readonly clock?: Clock;
+  /** Has every line of its log as it is written. */
+  readonly onLog?: (line: string) => void;
+  /** Default: a new folder that is removed at the end. */
+  readonly data?: string;
+}
+
+/** A replica as `weir serve` puts it together, on a stand-in for Envoy and without requests. */
+export async function startTestReplica(options: TestReplicaOptions): Promise<TestReplica> {
+  const { kubeconfig, namespace, name = 'weir-0' } = options;
+  const data = options.data ?? mkdtempSync(join(tmpdir(), 'weir-replica-'));
+  const lines: string[] = [];
+  const log = pino(
+    { base: {} },
+    {
+      write: (line: string) => {
+        lines.push(line);
+        options.onLog?.(line);
+      },
+    },
+  );
+  const settings = readSettings({ WEIR_DATA: data, WEIR_KUBERNETES_NAMESPACE: namespace, WEIR_POD_NAME: name });
+  const [out, unlisted] = [new Set<string>(), new Set<string>()];
+  const envoy: StandInEnvoy = { refused: new Map(), lagging: new Set(), endpoints: new Map(), isAway: false };
+  let applied: readonly Cluster[] = [];
+  let swaps = 0;
+
+  const catalog = await openCatalog(settings, {
+    log,
+    clock: options.clock ?? systemClock,
+    environment: { KUBECONFIG: kubeconfig },
+    envoy: {
+      publish: (clusters) => {
+        applied = clusters;
+        return Promise.resolve();
+      },
+      refused: () =>
+        new Map(
+          applied.flatMap(({ name: cluster, backend }) => {
+            const reason = envoy.refused.get(backend);
+            return reason === undefined ? [] : [[cluster, reason]];
+          }),
+        ),
+      look: (): Promise<EnvoyClusters | undefined> =>
+        Promise.resolve(
+          envoy.isAway
+            ? undefined
+            : {
+                active: applied
+                  .filter(({ backend }) => !envoy.refused.has(backend) && !envoy.lagging.has(backend))
+                  .map((cluster) => cluster.name),
+                endpoints: envoy.endpoints,
+              },
+        ),
+      close: () => undefined,
+    },
+    extraClusters: [],
+    isServing: ({ id }: Route) => !out.has(id),
+    statusOf: ({ id }: Model) => ({ listed: !unlisted.has(id) }),
+    searchPrice: undefined,
+    onServed: () => {
+      swaps += 1;
+    },
+  });
+  await catalog.ready;
+  return {
+    ...{ name, envoy, out, unlisted },
+    snapshot: catalog.snapshots.current,
+    models: () => [...catalog.snapshots.current().models.keys()],
+    isLeading: catalog.isLeading,
+    ageMs: () => catalog.ageMs?.(),
+    swaps: () => swaps,
+    log: () => lines,
+    close: async () => {
+      await catalog.leave();
+      await catalog.close();
+      if (options.data === undefined) rmSync(data, { recursive: true });
+    },
+  };
+}
