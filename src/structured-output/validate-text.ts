@@ -1,8 +1,6 @@
 import type { StructureVerdict } from '../core/structure.ts';
 import type { Validator } from './compile-schema.ts';
 
-const sound: StructureVerdict = { kind: 'sound' };
-
 function parse(text: string): { readonly value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) };
@@ -11,8 +9,8 @@ function parse(text: string): { readonly value: unknown } | undefined {
   }
 }
 
-/** Judges one text, here and now. Throws what `validate` throws: a value may be nested too deep for a recursive schema. */
-export function judgeText(
+/** Parses and validates one text. Throws what `validate` throws: a value may be nested too deep for a recursive schema. */
+export function validateText(
   text: string,
   { top, validate }: { readonly top: 'object' | 'any'; readonly validate?: Validator },
 ): StructureVerdict {
@@ -23,5 +21,5 @@ export function judgeText(
     return { kind: 'defective', detail: 'not an object' };
   }
   const fault = validate?.(value);
-  return fault === undefined ? sound : { kind: 'defective', detail: fault, missesSchema: true };
+  return fault === undefined ? { kind: 'sound' } : { kind: 'defective', detail: fault, missesSchema: true };
 }
