@@ -29,7 +29,11 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['{src,examples,bench}/**/*.test.ts', 'test/{golden,lint,runner,support}/**/*.test.ts'],
+          include: [
+            '{src,examples,bench}/**/*.test.ts',
+            'test/{golden,lint,runner,support}/**/*.test.ts',
+            'test/*/support/**/*.test.ts',
+          ],
           expect: patient,
           testTimeout: 60_000,
         },
@@ -57,7 +61,7 @@ export default defineConfig({
         test: {
           name: 'envoy',
           include: ['test/envoy/**/*.test.ts'],
-          exclude: aloneBehindEnvoy,
+          exclude: [...aloneBehindEnvoy, 'test/envoy/support/**'],
           ...withProcesses,
         },
       },
@@ -70,8 +74,8 @@ export default defineConfig({
       {
         test: {
           name: 'kube',
-          include: ['test/kube/**/*.test.ts'],
-          globalSetup: 'test/support/kube/for-suite.ts',
+          include: ['test/kube/*.test.ts'],
+          globalSetup: 'test/kube/support/for-suite.ts',
           ...withProcesses,
         },
       },

@@ -4,28 +4,25 @@ import { type CountedBy, leastExact, type Usage } from '../core/money.ts';
 
 type UsageEvent = AnswerEvent & { readonly type: 'usage' };
 
-/** Counts with the model's own tokenizer; undefined when it cannot. */
+/** Counts with the model's own tokenizer. Resolves to undefined when it cannot. */
 type CountText = (text: string) => Promise<number | undefined>;
 
 /**
- * Adds the usage of several rounds up. Each round's engine counts the whole prompt again, what was found so far included,
- * and is paid for it, so the sum is what was used.
+ * Adds up the usage of several rounds. The engine reads the whole prompt again in each round, with all results so far, and is paid
+ * for it, so the usage of the answer is the sum.
  */
 export interface RoundTotals {
-  /** Takes what a round says. Gives the totals so far where its engine has counted. */
+  /** Takes events of the round. Returns the totals so far when its engine has reported counts. */
   readonly take: (events: readonly AnswerEvent[]) => UsageEvent | undefined;
-  /**
-   * The round is over. Gives the totals with all that was said in it; where its engine did not count, the tokenizer does,
-   * or it is an estimate.
-   */
+  /** Ends the round and returns the totals with it. The tokenizer counts, or the count is an estimate, when the engine reported none. */
   readonly close: () => Promise<UsageEvent>;
-  /** The next round begins, its prompt longer by this text. Gives the totals with what the prompt will cost. */
+  /** Begins the next round, whose prompt is longer by this text. Returns the totals with that prompt. */
   readonly open: (added: string) => Promise<UsageEvent>;
-  /** The totals without the round under way. */
+  /** Returns the totals of the ended rounds. */
   readonly past: () => UsageEvent;
-  /** Tokens of the conversation, up to the end of the latest round. */
+  /** Returns the tokens of the conversation up to the end of the latest round. */
   readonly conversation: () => number;
-  /** Output tokens of the rounds that are over. */
+  /** Returns the output tokens of the ended rounds. */
   readonly output: () => number;
 }
 
@@ -34,21 +31,19 @@ function add(one: number | undefined, other: number | undefined): number | undef
 }
 
 function sum(one: Usage, other: Usage): Usage {
-  const cachedTokens = add(one.cachedTokens, other.cachedTokens);
-  const reasoningTokens = add(one.reasoningTokens, other.reasoningTokens);
   return {
     promptTokens: one.promptTokens + other.promptTokens,
     completionTokens: one.completionTokens + other.completionTokens,
-    ...(cachedTokens === undefined ? {} : { cachedTokens }),
-    ...(reasoningTokens === undefined ? {} : { reasoningTokens }),
+    cachedTokens: add(one.cachedTokens, other.cachedTokens),
+    reasoningTokens: add(one.reasoningTokens, other.reasoningTokens),
   };
 }
 
-export interface RoundTotalsOptions {
+interface RoundTotalsOptions {
   readonly countText: CountText | undefined;
-  /** Most tokens a round's prompt can have. */
+  /** Most tokens of a round's prompt. */
   readonly contextLength: number;
-  /** Counts the prompt of the first round, for when its engine does not. */
+  /** Counts the prompt of the first round when its engine does not. */
   readonly countPrompt: () => Promise<{ readonly tokens: number; readonly countedBy: CountedBy }>;
 }
 
@@ -58,10 +53,10 @@ export function createRoundTotals({ countText, contextLength, countPrompt }: Rou
     countedBy: 'engine',
   };
   let reported: UsageEvent | undefined;
-  /** What came after the report. */
+  /** The output since the report. */
   const runs: CountedRuns = createRuns();
   const since = createOutputEstimate();
-  /** Of the round under way: counted before it began. */
+  /** The prompt of the current round, counted before it began. */
   let prompt: { readonly tokens: number; readonly countedBy: CountedBy } | undefined;
   let conversation = 0;
 
@@ -72,13 +67,14 @@ export function createRoundTotals({ countText, contextLength, countPrompt }: Rou
       : { tokens, countedBy: 'tokenizer' };
   }
 
-  const told = (usage: Usage, countedBy: CountedBy): UsageEvent => ({
-    ...{ type: 'usage', usage },
-    ...(countedBy === 'engine' ? {} : { countedBy }),
+  const usageEvent = (usage: Usage, countedBy: CountedBy): UsageEvent => ({
+    type: 'usage',
+    usage,
+    countedBy: countedBy === 'engine' ? undefined : countedBy,
   });
 
   const withPast = (usage: Usage, countedBy: CountedBy): UsageEvent =>
-    told(sum(past.usage, usage), leastExact(past.countedBy, countedBy));
+    usageEvent(sum(past.usage, usage), leastExact(past.countedBy, countedBy));
 
   function note(event: AnswerEvent): void {
     if (event.type === 'usage') {
@@ -91,7 +87,7 @@ export function createRoundTotals({ countText, contextLength, countPrompt }: Rou
     if (countText !== undefined) runs.take(event);
   }
 
-  /** What the round used, its engine's own last count preferred: of a whole answer it covers everything. */
+  /** The usage of the round. The engine's last report is preferred, since that of a complete answer covers everything. */
   async function usageOfRound(): Promise<{ readonly usage: Usage; readonly countedBy: CountedBy }> {
     if (reported !== undefined) return { usage: reported.usage, countedBy: reported.countedBy ?? 'engine' };
     const asked = prompt ?? (await countPrompt());
@@ -118,14 +114,14 @@ export function createRoundTotals({ countText, contextLength, countPrompt }: Rou
       prompt = undefined;
       runs.clear();
       since.clear();
-      return told(past.usage, past.countedBy);
+      return usageEvent(past.usage, past.countedBy);
     },
     open: async (added) => {
       const { tokens, countedBy } = await count(added);
       prompt = { tokens: Math.min(conversation + tokens, contextLength), countedBy };
       return withPast({ promptTokens: prompt.tokens, completionTokens: 0 }, countedBy);
     },
-    past: () => told(past.usage, past.countedBy),
+    past: () => usageEvent(past.usage, past.countedBy),
     conversation: () => conversation,
     output: () => past.usage.completionTokens,
   };

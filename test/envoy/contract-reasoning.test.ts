@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
 import { type EngineName, engineNames } from '../../src/core/catalog.ts';
-import { demoBackend, demoModel, demoRoute, manifestOf } from '../support/catalog-manifest.ts';
-import { costOf, picoUsd } from '../support/cost.ts';
-import { putTogether } from '../support/put-together.ts';
-import { refusalOf } from '../support/refusal.ts';
+import { demoBackend, demoModel, demoRoute, manifestOf } from './support/catalog-manifest.ts';
+import { costOf, picoUsd } from './support/cost.ts';
+import { putTogether } from './support/put-together.ts';
+import { refusalOf } from './support/refusal.ts';
 import { canary, startWeir, type Weir } from '../support/weir.ts';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,8 +1,8 @@
 import { BadRequestError } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { demoBackend, demoModel, demoRoute, manifestOf } from '../support/catalog-manifest.ts';
-import { refusalOf } from '../support/refusal.ts';
+import { demoBackend, demoModel, demoRoute, manifestOf } from './support/catalog-manifest.ts';
+import { refusalOf } from './support/refusal.ts';
 import { canary, startWeir, type Weir } from '../support/weir.ts';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { attackNames } from '../support/hostile-traffic/attacks.ts';
-import { runHostileTraffic } from '../support/hostile-traffic/hostile-run.ts';
-import { failuresIn, reportOf } from '../support/hostile-traffic/report.ts';
+import { attackNames } from './support/hostile-traffic/attacks.ts';
+import { runHostileTraffic } from './support/hostile-traffic/hostile-run.ts';
+import { failuresIn, reportOf } from './support/hostile-traffic/report.ts';
 
 test(
   'neighbours of one attacker of each kind see no failure, and see one when the service dies',

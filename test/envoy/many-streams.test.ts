@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Caller, http1Caller, http2Caller, type OpenAnswer } from '../support/caller.ts';
-import { collectsGarbage, memoryInUse } from '../support/memory-in-use.ts';
-import { figuresOf } from '../support/process-figures.ts';
-import { putTogether } from '../support/put-together.ts';
+import { type Caller, http1Caller, http2Caller, type OpenAnswer } from './support/caller.ts';
+import { collectsGarbage, memoryInUse } from './support/memory-in-use.ts';
+import { figuresOf } from './support/process-figures.ts';
+import { putTogether } from './support/put-together.ts';
 import { quantile } from '../support/quantile.ts';
 import { roomyKey } from '../support/roomy-key.ts';
-import { type SpawnedEngine, spawnDemoEngine } from '../support/spawn-demo-engine.ts';
+import { type SpawnedEngine, spawnDemoEngine } from './support/spawn-demo-engine.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
-import { startYardstick } from '../support/yardstick.ts';
+import { startYardstick } from './support/yardstick.ts';
 
 const streams = 2_000;
 const mebibyte = 1024 * 1024;

@@ -1,12 +1,12 @@
 /** Three times the load that the engines can take: an admitted caller must not feel it, and a refused one is told at once. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Caller, http1Caller } from '../support/caller.ts';
-import { collectsGarbage, memoryInUse } from '../support/memory-in-use.ts';
+import { type Caller, http1Caller } from './support/caller.ts';
+import { collectsGarbage, memoryInUse } from './support/memory-in-use.ts';
 import { quantile } from '../support/quantile.ts';
 import { roomyKey } from '../support/roomy-key.ts';
-import { type SpawnedEngine, spawnDemoEngine } from '../support/spawn-demo-engine.ts';
+import { type SpawnedEngine, spawnDemoEngine } from './support/spawn-demo-engine.ts';
 import { modelManifest, startWeir, type Weir } from '../support/weir.ts';
-import { startYardstick } from '../support/yardstick.ts';
+import { startYardstick } from './support/yardstick.ts';
 
 /** Answers that each of two engines gives at once, and how long one takes. */
 const slots = 32;

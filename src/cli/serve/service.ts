@@ -14,9 +14,7 @@ import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
 import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.ts';
 import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
-import { createProblemLog } from '../../telemetry/ops/problem-log.ts';
-import { createStoreLog } from '../../telemetry/ops/standing-log.ts';
-import { createTelemetry } from '../../telemetry/ops/telemetry.ts';
+import { createProblemLog, createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createProcessLoad } from '../../process/load.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
@@ -187,14 +185,11 @@ export async function startService(
 
   let ready = false;
   const metrics = createMetrics({
-    ...(link === undefined
-      ? {}
-      : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() }) }),
+    sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
     blockedAddresses: gate.blocked,
     store: () => ({ ...store.status(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
-    ...(source.ageMs === undefined
-      ? {}
-      : { catalogAgeMs: source.ageMs, isLeading: () => replica?.isLeading() === true }),
+    catalogAgeMs: source.ageMs,
+    isLeading: source.ageMs && (() => replica?.isLeading() === true),
     inFlight: () => pipeline.inFlight(),
     streams: () => extproc.open(),
     load: load.current,
