@@ -3,7 +3,7 @@
  * takes too long.
  */
 import { parentPort } from 'node:worker_threads';
-import type { StructureVerdict } from '../core/structure.ts';
+import type { StructureResult } from '../core/structure.ts';
 import type { ThreadMessage } from '../core/worker-thread.ts';
 import { compileSchema, createValidatorCache } from './compile-schema.ts';
 import type { CheckTask } from './start-structure-checker.ts';
@@ -12,10 +12,17 @@ import { validateText } from './validate-text.ts';
 // A compiled schema takes about fifty times its text: 100 MB at worst, of the thread's 256.
 const cache = createValidatorCache({ compile: compileSchema, maxCount: 512, maxCharacters: 2_000_000 });
 
-function validate({ text, schema, top }: CheckTask): StructureVerdict {
+<<<<<<< HEAD
+function validate({ text, schema, top }: CheckTask): StructureResult {
   if (schema === undefined) return validateText(text, { top });
   const validator = cache.get(schema);
   if (validator === undefined) return { kind: 'unknown', reason: 'schema' };
+=======
+function judge({ text, schema, top }: CheckTask): StructureResult {
+  if (schema === undefined) return judgeText(text, { top });
+  const validate = cache.get(schema);
+  if (validate === undefined) return { kind: 'unknown', reason: 'schema' };
+>>>>>>> main
   try {
     return validateText(text, { top, validate: validator });
   } catch {

@@ -1,4 +1,4 @@
-import type { StructureAsk, StructureChecker, StructureVerdict } from '../core/structure.ts';
+import type { StructureAsk, StructureChecker, StructureResult } from '../core/structure.ts';
 import { type StartThread, ThreadEnded } from '../core/worker-thread.ts';
 import { validateText } from './validate-text.ts';
 import { type SchemaCost, schemaCost } from './schema-cost.ts';
@@ -54,7 +54,7 @@ export function startStructureChecker(options: StructureCheckerOptions): Structu
     return cost;
   }
 
-  async function check({ text, schema, top = 'object' }: StructureAsk): Promise<StructureVerdict> {
+  async function check({ text, schema, top = 'object' }: StructureAsk): Promise<StructureResult> {
     if (text.length > maxCharacters) return { kind: 'unknown', reason: 'time' };
     const cost = schema === undefined ? undefined : knownCost(schema);
     if (cost === undefined || (cost.kind === 'any-object' && top === 'object')) {
@@ -108,13 +108,13 @@ interface CheckThreadOptions {
 
 /** One thread, replaced when a check takes too long. Checks take turns, first come first served. Never rejects. */
 interface CheckThread {
-  readonly check: (task: CheckTask) => Promise<StructureVerdict>;
+  readonly check: (task: CheckTask) => Promise<StructureResult>;
   readonly close: () => Promise<void>;
 }
 
 interface Job {
   readonly task: CheckTask;
-  readonly settle: (verdict: StructureVerdict) => void;
+  readonly settle: (result: StructureResult) => void;
   readonly asked: number;
 }
 
@@ -126,11 +126,11 @@ const maxWaitingCharacters = 64 * 1024 * 1024;
 /** Room for one check and the compiled schemas; a check that needs more ends the thread. */
 const maxHeapMb = 256;
 
-const late: StructureVerdict = { kind: 'unknown', reason: 'time' };
+const late: StructureResult = { kind: 'unknown', reason: 'time' };
 
 function startCheckThread(options: CheckThreadOptions): CheckThread {
   const { script, startThread, allowanceMs, patienceMs, stuck } = options;
-  const thread = startThread<CheckTask, StructureVerdict>({
+  const thread = startThread<CheckTask, StructureResult>({
     script,
     name: 'weir-structure',
     // Schemas become code there: the thread gets nothing of our environment.
