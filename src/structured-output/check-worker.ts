@@ -12,17 +12,10 @@ import { validateText } from './validate-text.ts';
 // A compiled schema takes about fifty times its text: 100 MB at worst, of the thread's 256.
 const cache = createValidatorCache({ compile: compileSchema, maxCount: 512, maxCharacters: 2_000_000 });
 
-<<<<<<< HEAD
 function validate({ text, schema, top }: CheckTask): StructureResult {
   if (schema === undefined) return validateText(text, { top });
   const validator = cache.get(schema);
   if (validator === undefined) return { kind: 'unknown', reason: 'schema' };
-=======
-function judge({ text, schema, top }: CheckTask): StructureResult {
-  if (schema === undefined) return judgeText(text, { top });
-  const validate = cache.get(schema);
-  if (validate === undefined) return { kind: 'unknown', reason: 'schema' };
->>>>>>> main
   try {
     return validateText(text, { top, validate: validator });
   } catch {
