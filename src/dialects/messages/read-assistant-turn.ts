@@ -16,12 +16,14 @@ export function readAssistantTurn(
 ): readonly Message[] {
   const messages: Message[] = [];
   let output = emptyOutput();
+  let hasResult = false;
 
   /** Begins another call of the model when a result precedes the block. */
   function continueTurn(): void {
-    if (![...output.results.values()].some((text) => text !== undefined)) return;
+    if (!hasResult) return;
     messages.push(...messagesOf(output));
     output = emptyOutput();
+    hasResult = false;
   }
 
   for (const [at, block] of blocks.entries()) {
@@ -50,6 +52,7 @@ export function readAssistantTurn(
           throw new Failure('invalid_request', `${field}: expected the id of a server_tool_use before it`);
         }
         output.results.set(block.tool_use_id, searches.resultText(block, here));
+        hasResult = true;
         break;
       case 'redacted_thinking':
       case 'fallback':
@@ -77,9 +80,9 @@ function messagesOf({ texts, thoughts, calls, results }: Output): readonly Messa
   return [
     {
       role: 'assistant',
-      ...(texts.length > 0 || calls.length === 0 ? { content: texts.join('') } : {}),
-      ...(reasoning === '' ? {} : { reasoning }),
-      ...(calls.length === 0 ? {} : { toolCalls: calls }),
+      content: texts.length > 0 || calls.length === 0 ? texts.join('') : undefined,
+      reasoning: reasoning === '' ? undefined : reasoning,
+      toolCalls: calls.length === 0 ? undefined : calls,
     },
     ...[...results].map(
       // Chat templates require a result for every call. A missing one reads as unavailable.
