@@ -3,11 +3,10 @@ import { defineConfig } from 'vitest/config';
 // What is waited for is no bound in time: a busy machine may take longer than the second that is vitest's default.
 const patient = { poll: { timeout: 10_000, interval: 20 } };
 
-// One project per suite: `npx vitest run path` finds a test whatever suite it is in, `--project` picks a suite.
-// Suites with real processes run one file at a time: their programs already keep every core busy.
+// One project per suite: `npx vitest run path` finds a test whatever suite it is in, `--project` picks a suite. Files run
+// side by side unless their project says otherwise: each takes free ports and a folder of its own, and most of them wait.
 const withProcesses = {
   expect: patient,
-  fileParallelism: false,
   testTimeout: 60_000,
   hookTimeout: 120_000,
   setupFiles: ['test/support/leak-check.ts'],
@@ -15,9 +14,14 @@ const withProcesses = {
 
 // The store's own tests, which the unit suite runs on SQLite and the suite `stores` once more on PostgreSQL.
 const onBothDatabases = [
-  ...['durability', 'find-credentials', 'keys', 'migrate', 'open-store', 'settle-batch', 'settle-or-explain'],
+  ...['durability', 'keys', 'migrations', 'open-store', 'settle-batch'],
   ...['usage-report', 'verify-ledger', 'workspaces', 'outage'],
 ].map((name) => `src/store/${name}.test.ts`);
+
+// Files that measure time or memory under load: they run one after the other, when all others have ended.
+const aloneBehindEnvoy = [
+  ...['body-limit', 'context', 'hedging', 'hostile-traffic', 'loop-delay', 'many-streams', 'overload', 'start-crashes'],
+].map((name) => `test/envoy/${name}.test.ts`);
 
 export default defineConfig({
   test: {
@@ -25,7 +29,11 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['{src,examples,bench}/**/*.test.ts', 'test/{golden,lint,runner,support}/**/*.test.ts'],
+          include: [
+            '{src,examples,bench}/**/*.test.ts',
+            'test/{golden,lint,runner,support}/**/*.test.ts',
+            'test/*/support/**/*.test.ts',
+          ],
           expect: patient,
           testTimeout: 60_000,
         },
@@ -44,14 +52,20 @@ export default defineConfig({
           name: 'stores',
           include: [...onBothDatabases, 'test/stores/**/*.test.ts'],
           globalSetup: 'test/support/postgres-for-suite.ts',
-          // Each test has a schema of the one server. Whoever makes tables looks at those of all, and fails if one is dropped meanwhile.
-          fileParallelism: false,
           expect: patient,
           testTimeout: 60_000,
           hookTimeout: 120_000,
         },
       },
-      { test: { name: 'envoy', include: ['test/envoy/**/*.test.ts'], ...withProcesses } },
+      {
+        test: {
+          name: 'envoy',
+          include: ['test/envoy/**/*.test.ts'],
+          exclude: [...aloneBehindEnvoy, 'test/envoy/support/**'],
+          ...withProcesses,
+        },
+      },
+      { test: { name: 'envoy-alone', include: aloneBehindEnvoy, ...withProcesses, fileParallelism: false } },
       { test: { name: 'engine', include: ['test/engine/**/*.test.ts'], ...withProcesses } },
       {
         // The first hook that needs the clients may have to install them.
@@ -60,11 +74,9 @@ export default defineConfig({
       {
         test: {
           name: 'kube',
-          include: ['test/kube/**/*.test.ts'],
-          globalSetup: 'test/support/kube/for-suite.ts',
+          include: ['test/kube/*.test.ts'],
+          globalSetup: 'test/kube/support/for-suite.ts',
           ...withProcesses,
-          // Its files mostly wait for leases and time-outs.
-          fileParallelism: true,
         },
       },
     ],

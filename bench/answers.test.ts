@@ -1,6 +1,7 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { readShape, renderAnswer, shapePath, type AnswerShape } from './answers.ts';
-import { createResponseReader } from './response-reader.ts';
 import { verifyAnswer } from './verify-answer.ts';
 
 const shapes: readonly AnswerShape[] = [
@@ -17,15 +18,15 @@ describe.each(shapes)('an answer of $chunks chunks, $pace, $reasoningChunks of t
     expect(readShape(`${shapePath(shape)}/chat/completions`)).toEqual(shape);
   });
 
-  test('is the same text as JSON, as a stream and as a stream with usage', () => {
+  test('is the same text as JSON, as a stream and as a stream with usage', async () => {
     const { text, reasoning } = answer;
-    expect(verifyAnswer(bodyOf([answer.json]), { stream: false, text, reasoning })).toBeUndefined();
-    expect(verifyAnswer(bodyOf(answer.pieces), { stream: true, text, reasoning })).toBeUndefined();
-    expect(verifyAnswer(bodyOf(answer.piecesWithUsage), { stream: true, text, reasoning })).toBeUndefined();
+    expect(verifyAnswer(await bodyOf([answer.json]), { stream: false, text, reasoning })).toBeUndefined();
+    expect(verifyAnswer(await bodyOf(answer.pieces), { stream: true, text, reasoning })).toBeUndefined();
+    expect(verifyAnswer(await bodyOf(answer.piecesWithUsage), { stream: true, text, reasoning })).toBeUndefined();
   });
 
-  test('streams one content event per chunk', () => {
-    const events = bodyOf(answer.pieces).match(/"delta":\{"(content|reasoning_content)":" word/g);
+  test('streams one content event per chunk', async () => {
+    const events = (await bodyOf(answer.pieces)).match(/"delta":\{"(content|reasoning_content)":" word/g);
     expect(events).toHaveLength(shape.chunks);
   });
 });
@@ -40,29 +41,26 @@ test('a burst leaves in as many writes as asked for, chunks apart in one each', 
   ]).toEqual([1, 10, 100]);
 });
 
-test('only a caller that asked for usage gets the usage chunk', () => {
+test('only a caller that asked for usage gets the usage chunk', async () => {
   const { pieces, piecesWithUsage } = renderAnswer({
     chunks: 3,
     pace: { kind: 'burst', writes: 1 },
     reasoningChunks: 0,
   });
-  expect(bodyOf(pieces)).not.toContain('"usage"');
-  expect(bodyOf(piecesWithUsage)).toContain('"completion_tokens":3');
+  expect(await bodyOf(pieces)).not.toContain('"usage"');
+  expect(await bodyOf(piecesWithUsage)).toContain('"completion_tokens":3');
 });
 
-function bodyOf(pieces: readonly Buffer[]): string {
-  let body = '';
-  let ended = false;
-  const reader = createResponseReader({
-    onHead: () => undefined,
-    onBody: (bytes) => {
-      body += bytes.toString();
-    },
-    onEnd: () => {
-      ended = true;
-    },
+/** The body as an HTTP client reads it. */
+async function bodyOf(pieces: readonly Buffer[]): Promise<string> {
+  const server = createServer((socket) => {
+    socket.once('data', () => pieces.forEach((piece) => socket.write(piece)));
   });
-  for (const piece of pieces) reader.push(piece);
-  expect(ended).toBe(true);
-  return body;
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  try {
+    const { port } = server.address() as AddressInfo;
+    return await (await fetch(`http://127.0.0.1:${port}`, { headers: { connection: 'close' } })).text();
+  } finally {
+    server.close();
+  }
 }

@@ -1,5 +1,5 @@
-import { connect, type Socket } from 'node:net';
-import { createResponseReader } from './response-reader.ts';
+import { Client, type Dispatcher } from 'undici';
+import type { ChatRequest } from './chat-request.ts';
 import { verifyAnswer, type Expectation } from './verify-answer.ts';
 
 export interface Address {
@@ -19,8 +19,7 @@ export interface Answer {
 
 export interface CallerOptions {
   readonly address: Address;
-  /** The request's bytes, head and body. */
-  readonly request: Buffer;
+  readonly request: ChatRequest;
   readonly expected: Expectation;
   readonly onAnswer: (answer: Answer) => void;
   readonly onBody?: (bytes: number) => void;
@@ -34,78 +33,51 @@ export interface Caller {
   readonly close: () => void;
 }
 
-const readBufferBytes = 64 * 1024;
 /** Each caller reads its first answer in full and one in this many after it; the others are checked by their signs. */
 const verifyEvery = 50;
 const tailBytes = 24;
 const doneMark = 'data: [DONE]\n\n';
 
 /** Opens nothing until the first `send`. A connection that ends under a request is the failure `cut`; the next `send` connects anew. */
-export function createCaller(options: CallerOptions): Caller {
-  const readBuffer = Buffer.allocUnsafe(readBufferBytes);
+export function createCaller({ address, request, expected, onAnswer, onBody }: CallerOptions): Caller {
+  // An undici Client is one connection, and its default is one request on it at a time.
+  const client = new Client(`http://${address.host}:${address.port}`, { headersTimeout: 0, bodyTimeout: 0 });
+  const options: Dispatcher.DispatchOptions = { method: 'POST', ...request };
   const tail = Buffer.alloc(tailBytes);
-  let socket: Socket | undefined;
   let busy = false;
   let sent = 0;
   let sentAt = 0;
   let firstByteMs: number | undefined;
   let bodyBytes = 0;
   let status = 0;
-  let closes = false;
   let kept: Buffer[] | undefined;
 
   const finish = (failure: string | undefined): void => {
+    if (!busy) return;
     busy = false;
-    if (closes || failure === 'cut') {
-      socket?.destroy();
-      socket = undefined;
-    }
-    options.onAnswer({ firstByteMs, durationMs: performance.now() - sentAt, bodyBytes, failure });
+    onAnswer({ firstByteMs, durationMs: performance.now() - sentAt, bodyBytes, failure });
   };
 
-  const judge = (): string | undefined => {
+  const check = (): string | undefined => {
     if (status !== 200) return `status ${status}`;
-    if (options.expected.stream && !tail.toString('latin1', 0, tailBytes).endsWith(doneMark)) return 'no [DONE]';
-    return kept === undefined ? undefined : verifyAnswer(Buffer.concat(kept).toString('utf8'), options.expected);
+    if (expected.stream && !tail.toString('latin1').endsWith(doneMark)) return 'no [DONE]';
+    return kept === undefined ? undefined : verifyAnswer(Buffer.concat(kept).toString('utf8'), expected);
   };
 
-  const open = (): Socket => {
-    const opened = connect({
-      ...options.address,
-      noDelay: true,
-      onread: {
-        buffer: readBuffer,
-        callback: (size) => {
-          try {
-            reader.push(readBuffer.subarray(0, size));
-          } catch {
-            opened.destroy();
-          }
-          return true;
-        },
-      },
-    });
-    const reader = createResponseReader({
-      onHead: (head) => {
-        ({ status, closes } = head);
-      },
-      onBody: (bytes) => {
-        firstByteMs ??= performance.now() - sentAt;
-        bodyBytes += bytes.length;
-        options.onBody?.(bytes.length);
-        if (options.expected.stream) keepTail(tail, bytes);
-        kept?.push(Buffer.from(bytes));
-      },
-      onEnd: () => finish(judge()),
-    });
-    // The reason of an error does not matter here: `close` follows it.
-    opened.on('error', () => opened.destroy());
-    opened.on('close', () => {
-      if (socket !== opened) return;
-      socket = undefined;
-      if (busy) finish('cut');
-    });
-    return opened;
+  const handler: Dispatcher.DispatchHandler = {
+    onRequestStart: () => undefined,
+    onResponseStart: (_, statusCode) => {
+      status = statusCode;
+    },
+    onResponseData: (_, bytes) => {
+      firstByteMs ??= performance.now() - sentAt;
+      bodyBytes += bytes.length;
+      onBody?.(bytes.length);
+      if (expected.stream) keepTail(tail, bytes);
+      kept?.push(bytes);
+    },
+    onResponseEnd: () => finish(check()),
+    onResponseError: () => finish('cut'),
   };
 
   return {
@@ -116,19 +88,14 @@ export function createCaller(options: CallerOptions): Caller {
       sent += 1;
       firstByteMs = undefined;
       bodyBytes = 0;
-      status = 0;
-      closes = false;
       tail.fill(0);
-      socket ??= open();
       sentAt = performance.now();
-      socket.write(options.request);
+      client.dispatch(options, handler);
     },
     idle: () => !busy,
     close() {
       busy = false;
-      const closing = socket;
-      socket = undefined;
-      closing?.destroy();
+      void client.destroy();
     },
   };
 }

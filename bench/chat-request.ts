@@ -9,8 +9,15 @@ export interface ChatRequestOptions {
   readonly key?: string;
 }
 
-/** A chat completion request as bytes: half a kilobyte of conversation, as an agent's first turn is. */
-export function chatRequest({ path, model, stream, key }: ChatRequestOptions): Buffer {
+/** A request as undici takes it; plain data, so that it can be handed to a thread. */
+export interface ChatRequest {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** A chat completion request: half a kilobyte of conversation, as an agent's first turn is. */
+export function chatRequest({ path, model, stream, key }: ChatRequestOptions): ChatRequest {
   const body = JSON.stringify({
     model,
     messages: [
@@ -28,14 +35,12 @@ export function chatRequest({ path, model, stream, key }: ChatRequestOptions): B
     stream,
     ...(stream ? { stream_options: { include_usage: true } } : {}),
   });
-  const head = [
-    `POST ${path}/chat/completions HTTP/1.1`,
-    'host: bench.test',
-    'content-type: application/json',
-    ...(key === undefined ? [] : [`authorization: Bearer ${key}`]),
-    `content-length: ${Buffer.byteLength(body)}`,
-  ];
-  return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`);
+  const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  return {
+    path: `${path}/chat/completions`,
+    headers: { 'content-type': 'application/json', ...authorization },
+    body,
+  };
 }
 
 /** What must come back for it from an engine that answers in this shape. */

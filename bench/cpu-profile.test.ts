@@ -13,6 +13,7 @@ const profile: CpuProfile = {
     { id: 6, callFrame: frame('write', 'file:///somewhere/node_modules/@grpc/grpc-js/build/src/stream.js', 99) },
     { id: 7, callFrame: frame('', 'node:internal/http2/core', 41) },
   ],
+  startTime: 10_000,
   samples: [2, 4, 5, 6, 7, 3, 2],
   // Each delta belongs to the sample before it.
   timeDeltas: [0, 400, 100, 200, 150, 50, 100],
@@ -37,12 +38,18 @@ test('self time is added up by function, idle time left out', () => {
 });
 
 test('only the first lines are told', () => {
-  expect(summarizeProfile(profile, 2).lines).toHaveLength(2);
+  expect(summarizeProfile(profile, { limit: 2 }).lines).toHaveLength(2);
+});
+
+test('only the samples of a window count', () => {
+  const { busy, lines } = summarizeProfile(profile, { window: { fromUs: 10_500, toUs: 10_800 } });
+  expect(busy).toBe(1);
+  expect(lines.map(({ name }) => name)).toEqual(['push', 'write']);
 });
 
 test('a thread that did nothing has no lines', () => {
   const [root, idle] = profile.nodes;
   if (!root || !idle) throw new Error('the profile above has both');
-  const nothing = { nodes: [root, idle], samples: [2, 2], timeDeltas: [0, 500] };
+  const nothing = { nodes: [root, idle], startTime: 0, samples: [2, 2], timeDeltas: [0, 500] };
   expect(summarizeProfile(nothing)).toEqual({ busy: 0, lines: [], parts: [] });
 });

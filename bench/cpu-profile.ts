@@ -4,9 +4,17 @@ export interface CpuProfile {
     readonly id: number;
     readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
   }[];
+  /** Microseconds of the system's monotonic clock. */
+  readonly startTime: number;
   readonly samples: readonly number[];
   /** Microseconds between each sample and the one before. */
   readonly timeDeltas: readonly number[];
+}
+
+/** A part of a profile, in microseconds of the same clock. */
+export interface Window {
+  readonly fromUs: number;
+  readonly toUs: number;
 }
 
 /** Time spent in one function itself, callees excluded. */
@@ -27,11 +35,17 @@ export interface ProfileSummary {
   readonly parts: readonly { readonly part: string; readonly share: number }[];
 }
 
-/** Adds up self time by function and by part of the program. Idle time is left out of the shares. */
-export function summarizeProfile(profile: CpuProfile, limit = 10): ProfileSummary {
+/** Adds up self time in the window by function and by part of the program. Idle time is left out of the shares. */
+export function summarizeProfile(
+  profile: CpuProfile,
+  { window = { fromUs: 0, toUs: Infinity }, limit = 10 }: { readonly window?: Window; readonly limit?: number } = {},
+): ProfileSummary {
   const selfTimes = new Map<number, number>();
   let whole = 0;
+  let nowUs = profile.startTime;
   for (const [index, node] of profile.samples.entries()) {
+    nowUs += profile.timeDeltas[index] ?? 0;
+    if (nowUs < window.fromUs || nowUs >= window.toUs) continue;
     // The delta after a sample is the time until the next one, which is this sample's.
     const time = Math.max(0, profile.timeDeltas[index + 1] ?? 0);
     whole += time;

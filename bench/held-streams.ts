@@ -1,4 +1,5 @@
 import { createCaller, type Address } from './caller.ts';
+import type { ChatRequest } from './chat-request.ts';
 import type { Expectation } from './verify-answer.ts';
 
 export interface HeldStreams {
@@ -11,7 +12,7 @@ export interface HeldStreams {
 
 interface HoldOptions {
   readonly address: Address;
-  readonly request: Buffer;
+  readonly request: ChatRequest;
   readonly expected: Expectation;
   readonly count: number;
   /** Between one opening and the next, so that opening is not itself the load. */

@@ -1,5 +1,6 @@
 import { createCaller, type Address, type Answer, type Caller, type CallerOptions } from './caller.ts';
-import { createHistogram, merge, record, type Histogram } from './histogram.ts';
+import type { ChatRequest } from './chat-request.ts';
+import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
 import type { Expectation } from './verify-answer.ts';
 
 /** How requests are offered. `closed`: so many callers, each sends when it has its answer. `open`: so many a second, whatever comes back. */
@@ -10,7 +11,7 @@ export type Arrival =
 /** One load on one address; plain data, so that it can be handed to a thread. */
 export interface Load {
   readonly address: Address;
-  readonly request: Uint8Array;
+  readonly request: ChatRequest;
   readonly expected: Expectation;
   readonly arrival: Arrival;
   /** Offered but not counted, before the window that is. */
@@ -29,13 +30,24 @@ export interface LoadResult {
   readonly answerBytes: number;
   /** Failures of the whole load, lead and drain included, by reason. */
   readonly failures: Readonly<Record<string, number>>;
-  readonly firstByte: Histogram;
-  readonly duration: Histogram;
+  /** In microseconds, as is the next. */
+  readonly firstByte: RecordableHistogram;
+  readonly duration: RecordableHistogram;
 }
 
 export interface LoadEvents {
   readonly onBegin: () => void;
   readonly onEnd: () => void;
+}
+
+/** Up to an hour, each value within a thousandth. */
+const microseconds = { lowest: 1, highest: 3_600_000_000, figures: 3 };
+const record = (histogram: RecordableHistogram, ms: number): void =>
+  histogram.record(Math.max(1, Math.round(ms * 1000)));
+
+/** A percentile of a histogram of microseconds, in ms; undefined when it is empty. */
+export function percentileMs(histogram: RecordableHistogram, percent: number): number | undefined {
+  return histogram.count === 0 ? undefined : histogram.percentile(percent) / 1000;
 }
 
 /** An answer that has not come this long after the window's end counts as a failure. */
@@ -48,8 +60,8 @@ export function runLoad(load: Load, events: LoadEvents): Promise<LoadResult> {
   return new Promise((resolve) => {
     const callers: Caller[] = [];
     const failures: Record<string, number> = {};
-    const firstByte = createHistogram();
-    const duration = createHistogram();
+    const firstByte = createHistogram(microseconds);
+    const duration = createHistogram(microseconds);
     let phase: 'lead' | 'window' | 'drain' = 'lead';
     let answers = 0;
     let bodyBytes = 0;
@@ -82,7 +94,7 @@ export function runLoad(load: Load, events: LoadEvents): Promise<LoadResult> {
     const add = (onAnswered: (caller: Caller) => void): Caller => {
       const options: CallerOptions = {
         address: load.address,
-        request: Buffer.from(load.request.buffer, load.request.byteOffset, load.request.byteLength),
+        request: load.request,
         expected: load.expected,
         onBody: (bytes) => {
           if (phase === 'window') bodyBytes += bytes;
@@ -197,4 +209,10 @@ export function mergeResults(results: readonly LoadResult[]): LoadResult {
     firstByte: merge(results.map((result) => result.firstByte)),
     duration: merge(results.map((result) => result.duration)),
   };
+}
+
+function merge(histograms: readonly RecordableHistogram[]): RecordableHistogram {
+  const merged = createHistogram(microseconds);
+  for (const histogram of histograms) merged.add(histogram);
+  return merged;
 }

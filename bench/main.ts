@@ -9,12 +9,12 @@ import { startEngines } from './engine-processes.ts';
 import { openLoadPool } from './load-pool.ts';
 import { measure, warmUp, type Measurement } from './measure.ts';
 import { startPlainEnvoy } from './plain-envoy.ts';
-import { profileEnvironment, profileScenario } from './profile-run.ts';
+import { profileEnvironment, type ProfiledLoad, readProfiles, runProfiledLoad } from './profile-run.ts';
 import { shapes } from './scenarios.ts';
 import { changeTable, costTable, figureTable, memoryTable, profileText } from './table.ts';
 import { envoyConcurrency, type Target } from './target.ts';
 import { modelId, writeManifests } from './weir-manifests.ts';
-import { startWeir } from './weir-process.ts';
+import { startWeir, type WeirProcess } from './weir-process.ts';
 
 const report = (line: string): void => console.error(line);
 const print = (text: string): void => console.log(`${text}\n`);
@@ -63,11 +63,13 @@ async function bench(command: BenchCommand): Promise<void> {
   if (command.kind === 'profile') {
     if (weir === undefined) return;
     await warmUp(pool, weir, command.plan);
+    const loads: ProfiledLoad[] = [];
     for (const scenario of command.plan.scenarios.filter((one) => one.arrival.kind === 'closed')) {
       report(`profiling: ${scenario.title}`);
-      const load = { ...scenario, seconds: Math.max(scenario.seconds, 4) };
-      print(profileText(await profileScenario({ pool, target: weir, scenario: load, folder: profiles })));
+      loads.push(await runProfiledLoad(pool, weir, { ...scenario, seconds: Math.max(scenario.seconds, 4) }));
     }
+    await weir.stop();
+    for (const load of loads) print(profileText(await readProfiles(profiles, load)));
     return;
   }
 
@@ -114,7 +116,7 @@ interface WeirTargetOptions {
   readonly env: Readonly<Record<string, string>>;
 }
 
-async function weirTarget(options: WeirTargetOptions): Promise<Target> {
+async function weirTarget(options: WeirTargetOptions): Promise<Target & Pick<WeirProcess, 'stop'>> {
   const { name, root, envoy, folder, enginePort, benchPids, env } = options;
   const manifests = join(folder, 'manifests');
   await writeManifests(manifests, enginePort, shapes);
@@ -129,6 +131,7 @@ async function weirTarget(options: WeirTargetOptions): Promise<Target> {
       chatRequest({ path: weir.baseUrl.pathname.replace(/\/$/, ''), model: modelId(shape), stream, key: weir.key }),
     pid: weir.pid,
     benchPids,
+    stop: weir.stop,
   };
 }
 

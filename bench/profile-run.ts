@@ -1,11 +1,11 @@
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { summarizeProfile, type CpuProfile, type ProfileSummary } from './cpu-profile.ts';
-import { takeSample, type Sample } from './sample.ts';
+import { summarizeProfile, type CpuProfile, type ProfileSummary, type Window } from './cpu-profile.ts';
 import type { LoadPool } from './load-pool.ts';
+import { type ProcessInfo, processTree } from './process-usage.ts';
+import { takeSample, type Sample } from './sample.ts';
 import type { Scenario } from './scenarios.ts';
 import type { Target } from './target.ts';
-import { processTree } from './process-usage.ts';
 
 /** What one thread of the service did during one load. */
 export interface ThreadProfile {
@@ -22,81 +22,43 @@ export interface ScenarioProfile {
   readonly threads: readonly ThreadProfile[];
 }
 
-interface ProfileOptions {
-  readonly pool: LoadPool;
-  readonly target: Target;
+/** One load on a target that profiles itself, and when it was counted. */
+export interface ProfiledLoad {
+  readonly sample: Sample;
   readonly scenario: Scenario;
-  /** Where the preloaded profiler of each process puts its files. */
-  readonly folder: string;
+  readonly window: Window;
+  readonly processes: readonly ProcessInfo[];
 }
 
-const fileTimeoutMs = 15_000;
-
-/** The environment that makes a service profile itself when told to. */
+/** The environment in which every Node process and thread writes a profile of its whole life into the folder, at its end. */
 export function profileEnvironment(folder: string): Readonly<Record<string, string>> {
-  const preload = new URL('./profile-preload.ts', import.meta.url).href;
-  return {
-    NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --import ${preload}`.trim(),
-    BENCH_PROFILE_FOLDER: folder,
-  };
+  const profiling = `--cpu-prof --cpu-prof-dir=${folder}`;
+  return { NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} ${profiling}`.trim() };
 }
 
-/** Runs one load with the profiler on in every Node thread of the target; busiest thread first. */
-export async function profileScenario({ pool, target, scenario, folder }: ProfileOptions): Promise<ScenarioProfile> {
-  const tree = await processTree(target.pid ?? 0);
-  const listening = await threadsWith(folder, 'ready');
-  const pids = tree.map((info) => info.pid).filter((pid) => listening.some((thread) => thread.pid === pid));
-  if (pids.length === 0) throw new Error('no process of the service listens for the profiler');
-  const signal = (): void => {
-    for (const pid of pids) process.kill(pid, 'SIGUSR2');
-  };
-  // A thread may end meanwhile, as those do that are only needed now and then.
-  const expected = async (): Promise<number> =>
-    (await threadsWith(folder, 'ready')).filter((thread) => pids.includes(thread.pid)).length;
-  signal();
-  await filesAppear(folder, 'started', expected);
+export async function runProfiledLoad(pool: LoadPool, target: Target, scenario: Scenario): Promise<ProfiledLoad> {
+  const processes = await processTree(target.pid ?? 0);
+  const fromUs = performance.now() * 1000 + scenario.leadSeconds * 1e6 + clockOffsetUs();
   const sample = await takeSample({ pool, target, scenario, round: 0 });
-  signal();
-  const profiled = await filesAppear(folder, 'cpuprofile', expected);
-  const threads = await Promise.all(
-    profiled.map(async ({ pid, thread }) => {
-      const profile = JSON.parse(await readFile(join(folder, `${pid}-${thread}.cpuprofile`), 'utf8')) as CpuProfile;
-      const command = tree.find((info) => info.pid === pid)?.command ?? '';
-      return { pid, thread, command, summary: summarizeProfile(profile) };
-    }),
-  );
-  for (const { pid, thread } of profiled) {
-    await rm(join(folder, `${pid}-${thread}.cpuprofile`));
-    await rm(join(folder, `${pid}-${thread}.started`), { force: true });
+  return { sample, scenario, window: { fromUs, toUs: fromUs + scenario.seconds * 1e6 }, processes };
+}
+
+/** Profiles count in the system's monotonic clock, which `hrtime` reads; `performance.now` counts from the start of a process. */
+function clockOffsetUs(): number {
+  return Number(process.hrtime.bigint() / 1000n) - performance.now() * 1000;
+}
+
+/** What each thread did in the window of the load; busiest thread first. The target must have ended. */
+export async function readProfiles(folder: string, load: ProfiledLoad): Promise<ScenarioProfile> {
+  const threads: ThreadProfile[] = [];
+  for (const name of await readdir(folder)) {
+    // CPU.<date>.<time>.<process>.<thread>.<number>.cpuprofile
+    const [, pid, thread] = /\.(\d+)\.(\d+)\.\d+\.cpuprofile$/.exec(name)?.map(Number) ?? [];
+    const command = load.processes.find((info) => info.pid === pid)?.command;
+    if (pid === undefined || thread === undefined || command === undefined) continue;
+    const profile = JSON.parse(await readFile(join(folder, name), 'utf8')) as CpuProfile;
+    threads.push({ pid, thread, command, summary: summarizeProfile(profile, { window: load.window }) });
   }
+  const { sample, scenario } = load;
   return { sample, scenario, threads: threads.toSorted((a, b) => b.summary.busy - a.summary.busy) };
-}
-
-interface Thread {
-  readonly pid: number;
-  readonly thread: number;
-}
-
-async function threadsWith(folder: string, extension: string): Promise<readonly Thread[]> {
-  const names = await readdir(folder).catch(() => []);
-  return names.flatMap((name) => {
-    const match = new RegExp(`^(\\d+)-(\\d+)\\.${extension}$`).exec(name);
-    return match ? [{ pid: Number(match[1]), thread: Number(match[2]) }] : [];
-  });
-}
-
-async function filesAppear(
-  folder: string,
-  extension: string,
-  expected: () => Promise<number>,
-): Promise<readonly Thread[]> {
-  const deadline = performance.now() + fileTimeoutMs;
-  for (;;) {
-    const found = await threadsWith(folder, extension);
-    const count = await expected();
-    if (found.length >= count) return found;
-    if (performance.now() > deadline)
-      throw new Error(`${found.length} of ${count} threads answered the profiler's signal`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }

@@ -16,6 +16,9 @@ const usageFlag = /"include_usage"\s*:\s*true/;
 /**
  * Reads pipelined HTTP/1.1 requests (RFC 9112) out of bytes cut anywhere: a content-length or a chunked body.
  * The body is never parsed as JSON; two flags are looked for. Throws on what is not HTTP.
+ *
+ * Node's own server is no part for the mock engine: it gathers all that is written in one turn of the loop into one write,
+ * and a load of this bench is streams whose chunks leave in a write each.
  */
 export function createRequestReader(onRequest: (request: EngineRequest) => void): {
   readonly push: (bytes: Buffer) => void;

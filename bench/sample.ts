@@ -1,6 +1,6 @@
 import { expectedOf } from './chat-request.ts';
 import type { LoadPool } from './load-pool.ts';
-import { percentile } from './histogram.ts';
+import { percentileMs } from './load.ts';
 import type { Scenario } from './scenarios.ts';
 import { cpuOf, processesOf, type CpuShares, type Target, type TargetName } from './target.ts';
 
@@ -64,10 +64,10 @@ export async function takeSample({ pool, target, scenario, round }: SampleOption
     answers: result.answers,
     answersPerSecond: result.answers / result.seconds,
     chunksPerSecond: scenario.stream ? (streams * scenario.shape.chunks) / result.seconds : 0,
-    firstByteP50Ms: percentile(result.firstByte, 0.5),
-    firstByteP99Ms: percentile(result.firstByte, 0.99),
-    durationP50Ms: percentile(result.duration, 0.5),
-    durationP99Ms: percentile(result.duration, 0.99),
+    firstByteP50Ms: percentileMs(result.firstByte, 50),
+    firstByteP99Ms: percentileMs(result.firstByte, 99),
+    durationP50Ms: percentileMs(result.duration, 50),
+    durationP99Ms: percentileMs(result.duration, 99),
     cpuMsPerSecond: {
       service: perSecond(start.service, end.service),
       envoy: perSecond(start.envoy, end.envoy),

@@ -1,5 +1,6 @@
 import type { AnswerShape } from './answers.ts';
 import type { Address } from './caller.ts';
+import type { ChatRequest } from './chat-request.ts';
 import { cpuMs, memoryOf, processTree, type MemoryUse, type ProcessInfo } from './process-usage.ts';
 
 /** `before` is another checkout of Weir, measured beside this one. */
@@ -9,8 +10,8 @@ export type TargetName = 'direct' | 'plain' | 'before' | 'weir';
 export interface Target {
   readonly name: TargetName;
   readonly address: Address;
-  /** The request's bytes for an answer of this shape. */
-  readonly request: (shape: AnswerShape, stream: boolean) => Buffer;
+  /** The request for an answer of this shape. */
+  readonly request: (shape: AnswerShape, stream: boolean) => ChatRequest;
   /** The root of its process tree; absent when it is the mock engine itself. */
   readonly pid?: number;
   /** The bench's own processes: the load and the mock engines. */

@@ -4,7 +4,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { lowerPriority } from './process/machine.ts';
-import { openSeal } from './web-search/seal/open-seal.ts';
+import { openSeal } from './web-search/seal/seal.ts';
 import { countPrompt } from './tokenizer/count-prompt.ts';
 import { createTokenizerCache } from './tokenizer/loaded-tokenizer.ts';
 import { asFailure } from './core/failure.ts';

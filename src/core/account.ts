@@ -61,7 +61,7 @@ export interface Outcome {
   readonly keyId: string;
   readonly modelId: string;
   /** Route that delivered, for operators; absent when none did. */
-  readonly routeId?: string;
+  readonly routeId?: string | undefined;
   readonly surface: Surface;
   readonly stream: boolean;
   readonly kind: OutcomeKind;
@@ -73,12 +73,12 @@ export interface Outcome {
   readonly attempts: number;
   /** Wall clock, milliseconds since the Unix epoch. */
   readonly startedAt: number;
-  readonly firstTokenMs?: number;
+  readonly firstTokenMs?: number | undefined;
   readonly durationMs: number;
   /** Absent when nothing was delivered, and when several choices ran side by side: their pace is not one answer's. */
-  readonly output?: OutputTiming;
+  readonly output?: OutputTiming | undefined;
   /** Why it failed, where the routes that were asked tell. */
-  readonly refusedFor?: RefusedFor;
+  readonly refusedFor?: RefusedFor | undefined;
 }
 
 /** What the pipeline needs of the accounts and the ledger. Every call is asynchronous and never blocks the event loop. */

@@ -20,7 +20,7 @@ export interface AnswerIdentity {
 }
 
 /** What a writer must know of the request that it answers. */
-export type AskedAnswer = Pick<Request, 'includeUsage' | 'sampling' | 'callForm'>;
+export type AskedAnswer = Pick<Request, 'includeUsage' | 'sampling' | 'callFormat'>;
 
 /** A synchronous machine: answer events in, server-sent events out. */
 export interface StreamWriter {

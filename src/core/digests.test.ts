@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { prefixesOf, promptDigest, textDigest } from '../core/digests.ts';
+import { prefixesOf, promptDigest, textDigest } from './digests.ts';
 import type { Message, Request, Tool } from './request.ts';
 
 const words = (count: number, word = 'lorem '): string => word.repeat(count);

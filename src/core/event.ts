@@ -20,9 +20,9 @@ export interface TextEvent {
   readonly choice: number;
   readonly text: string;
   readonly deltas: number;
-  readonly logprobs?: Logprobs;
+  readonly logprobs?: Logprobs | undefined;
   /** What the whole of this text stands on. Only where the service searched for it: never out of a reader. */
-  readonly citations?: readonly Citation[];
+  readonly citations?: readonly Citation[] | undefined;
 }
 
 /** One step of an answer. `choice` is the index among the `n` choices asked for. */
@@ -38,13 +38,13 @@ export type AnswerEvent =
     }
   | { readonly type: 'tool-delta'; readonly choice: number; readonly tool: number; readonly text: string }
   /** Totals so far; a later one replaces an earlier one. `countedBy` says who counted the least exact part; absent, the engine all of it. */
-  | { readonly type: 'usage'; readonly usage: Usage; readonly countedBy?: CountedBy }
+  | { readonly type: 'usage'; readonly usage: Usage; readonly countedBy?: CountedBy | undefined }
   | {
       readonly type: 'finish';
       readonly choice: number;
       readonly reason: FinishReason;
       /** The text that it stopped at, where the engine says so: one of the caller's, or one that belongs to the model. */
-      readonly stopSequence?: string;
+      readonly stopSequence?: string | undefined;
     };
 
 /**
@@ -143,7 +143,7 @@ export interface Fault {
   /** The part of the request that the engine's error names, where it does. */
   readonly about?: Feature | undefined;
   /** HTTP status of the engine, where there was one. */
-  readonly status?: number;
+  readonly status?: number | undefined;
   /** Whole seconds the engine asked us to stay away. */
   readonly retryAfterSeconds?: number;
 }

@@ -36,11 +36,11 @@ export interface Usage {
   /** Output tokens, reasoning included. */
   readonly completionTokens: number;
   /** Part of the prompt billed at the cached rate. */
-  readonly cachedTokens?: number;
+  readonly cachedTokens?: number | undefined;
   /** Part of the completion that was reasoning. */
-  readonly reasoningTokens?: number;
+  readonly reasoningTokens?: number | undefined;
   /** Searches of the web that brought a result; absent where none were asked for. */
-  readonly webSearches?: number;
+  readonly webSearches?: number | undefined;
 }
 
 /** Who counted, the most exact first: the engine that answered, the model's own tokenizer, or nobody. */

@@ -61,7 +61,7 @@ export type ResponseFormat =
     };
 
 /** How a caller wants the calls of tools written that differ from functions in name only. */
-export interface CallForm {
+export interface CallFormat {
   /** Tools that take free text in place of arguments: their calls carry the text itself. */
   readonly customTools: readonly string[];
   /** The caller knows the format's first form only: one `function_call`, in place of `tool_calls`. */
@@ -101,16 +101,16 @@ export interface Request {
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];
   /** The service answers calls of `web_search` itself. `tools` holds it as the model is to see it (`webSearchTool`). */
-  readonly webSearch?: WebSearchAsk;
+  readonly webSearch?: WebSearchAsk | undefined;
   /** What searches of earlier turns found, as far as it was sent back: an answer may cite it. */
-  readonly sources?: readonly Source[];
-  readonly toolChoice?: ToolChoice;
+  readonly sources?: readonly Source[] | undefined;
+  readonly toolChoice?: ToolChoice | undefined;
   /** Absent: calls are written as calls of functions. */
-  readonly callForm?: CallForm;
-  readonly responseFormat?: ResponseFormat;
-  readonly reasoning?: ReasoningAsk;
+  readonly callFormat?: CallFormat | undefined;
+  readonly responseFormat?: ResponseFormat | undefined;
+  readonly reasoning?: ReasoningAsk | undefined;
   /** Cap on reasoning plus answer, tokens. */
-  readonly maxOutputTokens?: number;
+  readonly maxOutputTokens?: number | undefined;
   readonly sampling: Sampling;
   readonly stream: boolean;
   /** Whether a final usage chunk is wanted on a stream. */

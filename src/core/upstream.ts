@@ -10,18 +10,18 @@ export interface UpstreamCall {
   readonly authority: string;
   readonly path: string;
   /** Authorization header. */
-  readonly authorization?: string;
+  readonly authorization?: string | undefined;
   /**
    * Digest of what begins the prompt. Calls with the same one go to the same endpoint of the cluster while it has room, so
    * that the engine finds the prefix in its cache. It stays inside the gateway.
    */
   readonly affinity?: string;
   /** `POST` unless told. A GET has an empty body. */
-  readonly method?: 'GET';
+  readonly method?: 'GET' | undefined;
   /** Of the body; `application/json` unless told. */
-  readonly contentType?: string;
+  readonly contentType?: string | undefined;
   /** Further headers. */
-  readonly headers?: Headers;
+  readonly headers?: Headers | undefined;
   readonly body: string | Uint8Array;
   readonly accept: 'text/event-stream' | 'application/json';
 }

@@ -3,12 +3,12 @@ export const webSearchName = 'web_search';
 
 /** Where the caller's user is, as far as the caller says. */
 export interface UserLocation {
-  readonly city?: string;
-  readonly region?: string;
+  readonly city?: string | undefined;
+  readonly region?: string | undefined;
   /** ISO 3166-1, two letters, uppercase. */
-  readonly country?: string;
+  readonly country?: string | undefined;
   /** IANA name: `Europe/Zurich`. */
-  readonly timezone?: string;
+  readonly timezone?: string | undefined;
 }
 
 /** Which sites may be found. `example.com` is its subdomains too; `example.com/blog` only what is below that path. */
@@ -20,9 +20,9 @@ export interface SearchDomains {
 /** What a request says of its web search. */
 export interface WebSearchAsk {
   /** Most searches in one response. Absent: as many as the service allows. */
-  readonly maxUses?: number;
-  readonly domains?: SearchDomains;
-  readonly location?: UserLocation;
+  readonly maxUses?: number | undefined;
+  readonly domains?: SearchDomains | undefined;
+  readonly location?: UserLocation | undefined;
 }
 
 /** A page as a search found it, opened. */
@@ -33,7 +33,7 @@ export interface Source {
   readonly title: string;
   readonly text: string;
   /** As the provider words it: `3 days ago`, `2026-01-31`. */
-  readonly pageAge?: string;
+  readonly pageAge?: string | undefined;
 }
 
 /** A source as the caller gets it and sends it back: `sealed` holds all of it, and only this deployment can open it. */
@@ -41,7 +41,7 @@ export interface SealedSource {
   readonly url: string;
   readonly title: string;
   readonly sealed: string;
-  readonly pageAge?: string;
+  readonly pageAge?: string | undefined;
 }
 
 /** Why a search brought nothing. These are part of a good answer, in the messages format's words (docs/reference/engines.md §2). */
@@ -88,8 +88,8 @@ export interface SearchSeal {
 /** One search, as a provider is asked for it. */
 export interface SearchQuery {
   readonly query: string;
-  readonly domains?: SearchDomains;
-  readonly location?: UserLocation;
+  readonly domains?: SearchDomains | undefined;
+  readonly location?: UserLocation | undefined;
 }
 
 /** A page that a provider found. What is in it was written by strangers. */
@@ -97,7 +97,7 @@ export interface SearchHit {
   readonly url: string;
   readonly title: string;
   readonly text: string;
-  readonly pageAge?: string;
+  readonly pageAge?: string | undefined;
 }
 
 export type SearchFinding =

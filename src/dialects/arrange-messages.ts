@@ -1,8 +1,17 @@
 import type { MessageForm } from '../core/capability.ts';
 import type { Message } from '../core/request.ts';
-import { contentOf, type Part, paragraphs, textOf, textPart } from './content.ts';
+import { contentOf, contentText, type Part, paragraphs, textPart } from './content.ts';
 
-/** An image that a tool brought, in words. The caller's own have none: a model that takes no images refuses those. */
+/** The conversation in a form that the model takes. Pure: engines and the tokenizer are given the same messages. */
+export function arrangeMessages(
+  messages: readonly Message[],
+  { systemMessages, images }: MessageForm,
+): readonly Message[] {
+  const described = images === 'described' ? messages.map(describeImages) : messages;
+  return systemMessages === 'Leading' ? leadWithSystem(described) : described;
+}
+
+/** Replaces the images that tools returned by their description. The caller's own images have none: a model without images refuses them. */
 function describeImages(message: Message): Message {
   if (message.role !== 'user' || typeof message.content === 'string') return message;
   const described = message.content.map((part): Part =>
@@ -11,30 +20,30 @@ function describeImages(message: Message): Message {
   return { ...message, content: contentOf(described) };
 }
 
-/** How a system message reads as part of a user's turn: between tags that name what it is. */
+/** A system message as part of a user's turn: tags mark it as one. */
 const asUserText = (text: string): string => `<system-message>\n${text}\n</system-message>`;
 
 type UserTurn = Extract<Message, { role: 'user' }>;
 
 /**
- * The conversation for a chat template that takes one system message, at the beginning. Leading system messages are joined, a
- * paragraph each. Each later one becomes part of a user's turn: of the one before it, else of the one after it, else a turn of
- * its own, since many such templates refuse two turns of a user in a row, too. Results of tools stay right behind their calls.
+ * Arranges the conversation for a chat template that takes one system message, at the beginning. Leading system messages become
+ * one, a paragraph each. A later system message becomes part of the user's turn before it, else of the one after it, else a turn of
+ * its own: many such templates also refuse two user turns in a row. Tool results stay right behind their calls.
  */
 function leadWithSystem(messages: readonly Message[]): readonly Message[] {
-  // As a rule there is nothing to arrange, and this stands on the way of every request.
+  // Every request passes here, and most have nothing to arrange.
   if (!messages.some(({ role }, at) => role === 'system' && at > 0)) return messages;
   const first = messages.findIndex(({ role }) => role !== 'system');
   const leading = messages.slice(0, first === -1 ? messages.length : first);
   const arranged: Message[] = [];
-  const opening = leading[0];
-  if (opening?.role === 'system') {
-    const texts = leading.map(({ content = '' }) => textOf(content));
-    arranged.push(leading.length === 1 ? opening : { ...opening, content: texts.join('\n\n') });
+  const system = leading[0];
+  if (system?.role === 'system') {
+    const texts = leading.map(({ content = '' }) => contentText(content));
+    arranged.push(leading.length === 1 ? system : { ...system, content: texts.join('\n\n') });
   }
-  /** The user's turn that came last, and the later system messages that become part of it. */
+  /** The latest user turn, with the system messages behind it that become part of it. */
   let open: { readonly turn: UserTurn; readonly texts: string[] } | undefined;
-  /** What later system messages say until a user's turn can hold it. */
+  /** System messages that wait for a user turn. */
   let waiting: string[] = [];
 
   function close(): void {
@@ -52,7 +61,7 @@ function leadWithSystem(messages: readonly Message[]): readonly Message[] {
   for (const message of messages.slice(leading.length)) {
     switch (message.role) {
       case 'system': {
-        const text = textOf(message.content);
+        const text = contentText(message.content);
         if (text !== '') (open?.texts ?? waiting).push(asUserText(text));
         break;
       }
@@ -77,13 +86,4 @@ function leadWithSystem(messages: readonly Message[]): readonly Message[] {
   close();
   if (waiting.length > 0) arranged.push({ role: 'user', content: paragraphs(waiting) });
   return arranged;
-}
-
-/** The conversation as a model can take it. Pure: engines and the tokenizer are given the same. */
-export function arrangeMessages(
-  messages: readonly Message[],
-  { systemMessages, images }: MessageForm,
-): readonly Message[] {
-  const seen = images === 'described' ? messages.map(describeImages) : messages;
-  return systemMessages === 'Leading' ? leadWithSystem(seen) : seen;
 }

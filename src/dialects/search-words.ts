@@ -1,13 +1,10 @@
 import type { Tool } from '../core/request.ts';
 import { type SearchError, type Source, type WebSearchAsk, webSearchName } from '../core/web-search.ts';
 
-/** How a model is to point at sources; `none` where its answer has to be JSON, in which a mark would be part of a value. */
+/** How a model cites sources. `none` for an answer in JSON, in which a mark would be part of a value. */
 export type Citing = 'marks' | 'none';
 
-/**
- * What a model writes to cite a source. No plain `[1]`: that stands in code, in lists and in the pages themselves, and
- * taking it out of an answer would spoil it.
- */
+/** The mark by which a model cites a source. A plain `[1]` also occurs in code, in lists and in web pages, and could not be removed safely. */
 export function citeMark(number: number): string {
   return `[cite:${number}]`;
 }
@@ -16,7 +13,7 @@ const howToCite =
   'Each result begins with its mark, such as [cite:3]. In your answer, write the mark of a result right after each ' +
   'statement that stands on it, exactly as it is given. Do not list the sources at the end.';
 
-/** Most sites that are named to the model; the search itself keeps to all of them. */
+/** Most sites that are named to the model. The search itself applies all of them. */
 const maxNamed = 20;
 
 function aboutDomains({ domains }: WebSearchAsk): string {
@@ -33,7 +30,7 @@ function aboutLocation({ location }: WebSearchAsk): string {
   return place === '' && zone === '' ? '' : ` The user is in ${place === '' ? 'an unnamed place' : place}${zone}.`;
 }
 
-/** The function tool through which a model searches. Its words hold whatever the model must know, so that no prompt is touched. */
+/** The function tool for the web search. Its description says all that the model must know, so that the prompt stays as it is. */
 export function webSearchTool(ask: WebSearchAsk, citing: Citing): Tool {
   return {
     name: webSearchName,
@@ -49,7 +46,7 @@ export function webSearchTool(ask: WebSearchAsk, citing: Citing): Tool {
   };
 }
 
-/** What a search found, as the model reads it: the same words when it has just been found and when it is sent back later. */
+/** The results of a search as the model reads them: the same text when they are new and when a client sends them back. */
 export function writeSources(sources: readonly Source[], citing: Citing): string {
   if (sources.length === 0) return 'Nothing was found.';
   const pages = sources.map(({ number, url, title, text, pageAge }) => {
@@ -69,7 +66,7 @@ const errorWords: Readonly<Record<SearchError, string>> = {
   request_too_large: 'There is no room left for results. Answer with what you have.',
 };
 
-/** What a model reads in place of results. */
+/** The text that the model reads when a search has failed. */
 export function writeSearchError(code: SearchError): string {
   return `Error: ${code}. ${errorWords[code]}`;
 }

@@ -1,48 +1,48 @@
 /** Media type of server-sent events. */
 export const eventStreamType = 'text/event-stream';
 
-/** Longest event we take, in UTF-16 units: more than any model writes, in one piece. Reading it takes the event loop 20 ms. */
+/** Longest event, UTF-16 units: more than any model writes at once. Reading it blocks the event loop for 20 ms. */
 const maxEventLength = 1024 * 1024;
 
-/** Most data lines of one event: engines send one. Thousands of pieces that are one text take the event loop a while to join. */
+/** Most data lines of one event. Engines send one, and joining thousands of them would block the event loop. */
 const maxDataLines = 1_000;
 
 const tooLong = (): RangeError => new RangeError('event too long');
 
-/** Receives what a decoder finds, in order. */
+/** Receives the events of a decoder, in order. */
 export interface SseSink {
   /** The data of one event. */
   readonly payload: (data: string) => void;
   /**
-   * Called where an event begins: reads as many whole events as it knows by heart, and gives where it stopped. What it
-   * leaves is decoded as usual. Line endings are line feeds by then.
+   * Called at the beginning of an event: reads as many complete events as it can by a template, and returns where it stopped. The
+   * decoder reads the rest. All line endings are line feeds by then.
    */
   readonly run?: (input: string, at: number) => number;
 }
 
-/** Both throw RangeError when an event passes the limit. */
+/** Both functions throw RangeError when an event exceeds the limit. */
 export interface SseDecoder {
   readonly push: (bytes: Uint8Array) => void;
-  /** The stream has ended. What stands unfinished counts: engines forget the last blank line. */
+  /** The stream has ended. An unfinished event counts: engines forget the last blank line. */
   readonly end: () => void;
 }
 
 /**
- * Decodes a stream of server-sent events to their `data` payloads (WHATWG HTML §9.2.6). Comments, event names, ids and
- * retry times are not handed out: no chat engine says anything with them. Bytes may be split anywhere.
+ * Decodes a stream of server-sent events to their `data` payloads (WHATWG HTML §9.2.6). Comments, event names, ids and retry
+ * times are dropped: no chat engine uses them. Bytes may be split anywhere.
  */
 export function createSseDecoder(sink: SseSink): SseDecoder {
   const decoder = new TextDecoder();
-  /** Text after the last line ending. */
+  /** The text after the last line ending. */
   let rest = '';
-  /** Data lines of the event that is not complete yet. */
+  /** The data lines of the incomplete event. */
   let data: string | undefined;
   let dataLines = 0;
-  /** The previous text ended in a carriage return, whose line feed may still come. */
+  /** The previous piece ended in a carriage return: its line feed may begin the next piece. */
   let afterReturn = false;
 
   function take(text: string): void {
-    // A long event in small pieces: looking through all of it with each piece would take the square of its length.
+    // Searching all of a long event with each of its small pieces would take quadratic time.
     if (!text.includes('\n')) {
       rest += text;
       checkLength();
@@ -79,7 +79,7 @@ export function createSseDecoder(sink: SseSink): SseDecoder {
     if (rest.length + (data?.length ?? 0) > maxEventLength) throw tooLong();
   }
 
-  /** Makes every line ending a line feed. The common case has no carriage return and costs one search. */
+  /** Turns every line ending into a line feed. The common case has no carriage return and costs one search. */
   function lineFeeds(text: string): string {
     if (text === '') return text;
     const start = afterReturn && text.startsWith('\n') ? 1 : 0;

@@ -18,9 +18,9 @@ export interface UsageBounds {
   readonly cap: number | undefined;
   /** Choices that the engine was asked for. */
   readonly choices: number;
-  /** What stands for the prompt where the engine's count of it cannot be true. */
+  /** Replaces the engine's count of the prompt where that cannot be true. */
   readonly promptEstimate: number;
-  /** Told once, when an engine has counted what cannot be true. */
+  /** Called once, at the first count that cannot be true. */
   readonly implausible: () => void;
 }
 
@@ -28,9 +28,9 @@ const isCount = (value: number | undefined): value is number =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0;
 
 /**
- * Holds what an engine counts in one answer against what can be true: a prompt within the window, a completion within the cap and
- * a tenth, and no more tokens than bytes where all of the output has been seen. A count that cannot be true, and one that is
- * no count at all, is replaced by our own, which is an estimate and says so. Money depends on it, so it errs low.
+ * Checks what an engine counts in one answer: a prompt is within the window, a completion within the cap and a tenth, and
+ * has no more tokens than bytes where all of the output has been seen. A count that cannot be true, or is no count at all, is
+ * replaced by an estimate and marked as one. The estimate errs low, since money depends on it.
  */
 export function checkUsage(reader: ResponseReader, bounds: UsageBounds): ResponseReader {
   const { model, cap, choices, promptEstimate } = bounds;
@@ -82,7 +82,7 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
         promptTokens,
         completionTokens: isOutputTrue ? usage.completionTokens : Math.min(output.tokens(), capped * choices),
         ...(isCount(cachedTokens) ? { cachedTokens: Math.min(cachedTokens, promptTokens) } : {}),
-        // A part of what cannot be true says nothing.
+        // A part of a count that cannot be true is worthless.
         ...(isOutputTrue && reasoningTokens !== undefined ? { reasoningTokens } : {}),
       },
     };

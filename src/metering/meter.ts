@@ -1,7 +1,7 @@
-import { createOutputEstimate } from '../core/count-tokens.ts';
+import type { OutcomeKind } from '../core/account.ts';
+import { countRuns, createOutputEstimate, createRuns } from '../core/count-tokens.ts';
 import type { RelayedEvent } from '../core/event.ts';
-import type { CountedBy, Usage } from '../core/money.ts';
-import { billing, type Ending } from './billing.ts';
+import { type CountedBy, leastExact, type Usage } from '../core/money.ts';
 
 export interface Metered {
   readonly usage: Usage;
@@ -13,19 +13,32 @@ export interface Meter {
   readonly take: (events: readonly RelayedEvent[]) => void;
   /** What would be billed if the caller left now. */
   readonly soFar: () => Usage;
-  /** What is billed for an answer that ended like this (`billing`). */
-  readonly bill: (ending: Ending) => Metered;
+  /** What is billed for an answer that ended like this, by the table below. Estimated only where nobody can count. */
+  readonly bill: (ending: Ending) => Promise<Metered>;
 }
+
+/** Counts with the model's own tokenizer; each resolves to undefined when it cannot. */
+export interface TokenCounters {
+  readonly countPrompt: () => Promise<number | undefined>;
+  readonly countText: (text: string) => Promise<number | undefined>;
+}
+
+/** Most text that is kept to be counted, UTF-16 units; an answer with more is estimated. */
+const maxKept = 8 * 1024 * 1024;
 
 const nothing: Metered = { usage: { promptTokens: 0, completionTokens: 0 }, countedBy: 'engine' };
 
-/** Starts a count. `promptEstimate` stands for the tokens of the prompt until something better is told. */
-export function createMeter(promptEstimate: number): Meter {
+/**
+ * Starts a count. What the engine reports comes first; what it does not report is counted by the model's tokenizer when the
+ * bill is made (docs/reference/architecture.md §4.1), from text that is kept in memory until then; without a tokenizer it is
+ * estimated. `promptEstimate` is used for the prompt while nothing better is known.
+ */
+export function createMeter(promptEstimate: number, counters: TokenCounters | undefined): Meter {
   let reported: Usage | undefined;
-  /** Who counted what was reported. */
   let reportedBy: CountedBy = 'engine';
-  /** What was delivered since the report. */
+  /** Estimate of what was delivered since the report, and its text for the tokenizer. */
   const since = createOutputEstimate();
+  const kept = createRuns();
   /** Searches that brought a result; undefined while none was made. */
   let webSearches: number | undefined;
 
@@ -40,35 +53,89 @@ export function createMeter(promptEstimate: number): Meter {
 
   const searched = (): Pick<Usage, 'webSearches'> => (webSearches === undefined ? {} : { webSearches });
 
-  function soFar(): Usage {
-    return { ...input(), completionTokens: delivered(), ...searched() };
+  function take(event: RelayedEvent): void {
+    since.take(event);
+    if (counters !== undefined && kept.length() < maxKept) kept.take(event);
+    if (event.type === 'search-call') webSearches ??= 0;
+    if (event.type === 'search-result' && event.result.kind === 'found') webSearches = (webSearches ?? 0) + 1;
+    if (event.type !== 'usage') return;
+    reported = event.usage;
+    reportedBy = event.countedBy ?? 'engine';
+    since.clear();
+    kept.clear();
+  }
+
+  /** The bill without the tokenizer. */
+  function estimate(row: BillingRow): Metered {
+    const searches = row.searches === 'billed' ? searched() : {};
+    if (row.output === 'reported' && reported !== undefined) {
+      return { usage: { ...reported, ...searches }, countedBy: reportedBy };
+    }
+    const prompt = row.input === 'billed' ? input() : { promptTokens: 0 };
+    return {
+      usage: { ...prompt, completionTokens: delivered(), ...searches },
+      countedBy: reported === undefined || since.tokens() > 0 ? 'estimate' : reportedBy,
+    };
   }
 
   return {
-    soFar,
+    soFar: () => ({ ...input(), completionTokens: delivered(), ...searched() }),
     take: (events) => {
-      for (const event of events) {
-        since.take(event);
-        if (event.type === 'search-call') webSearches ??= 0;
-        if (event.type === 'search-result' && event.result.kind === 'found') webSearches = (webSearches ?? 0) + 1;
-        if (event.type !== 'usage') continue;
-        reported = event.usage;
-        reportedBy = event.countedBy ?? 'engine';
-        since.clear();
-      }
+      for (const event of events) take(event);
     },
-    bill: (ending) => {
+    bill: async (ending) => {
       const row = billing[ending];
       if (row.output === 'free') return nothing;
-      const searches = row.searches === 'billed' ? searched() : {};
-      if (row.output === 'reported' && reported !== undefined) {
-        return { usage: { ...reported, ...searches }, countedBy: reportedBy };
-      }
-      const prompt = row.input === 'billed' ? input() : { promptTokens: 0 };
+      const metered = estimate(row);
+      if (metered.countedBy !== 'estimate' || counters === undefined || kept.length() >= maxKept) return metered;
+      const { usage } = metered;
+      // A prompt that was reported needs no count, nor does one that is not billed.
+      const isPromptKnown = row.input === 'free' || reported !== undefined;
+      const before = reported?.completionTokens ?? 0;
+      const [promptTokens, tail] = await Promise.all([
+        isPromptKnown ? usage.promptTokens : counters.countPrompt(),
+        countRuns(kept.texts(), counters.countText),
+      ]);
+      if (promptTokens === undefined || tail === undefined) return metered;
       return {
-        usage: { ...prompt, completionTokens: delivered(), ...searches },
-        countedBy: reported === undefined || since.tokens() > 0 ? 'estimate' : reportedBy,
+        usage: { ...usage, promptTokens, completionTokens: before + tail },
+        countedBy: leastExact(reportedBy, 'tokenizer'),
       };
     },
   };
 }
+
+/**
+ * How a request ended, as far as the bill goes. `not-dispatched`: no engine was asked. `unheard`: its caller left while
+ * nothing showed that an engine had it.
+ */
+export type Ending = OutcomeKind | 'not-dispatched' | 'unheard';
+
+interface BillingRow {
+  readonly input: 'billed' | 'free';
+  /** All that the engine reported, what was delivered of it, or nothing. */
+  readonly output: 'reported' | 'delivered' | 'free';
+  /** Searches of the web whose results were delivered. */
+  readonly searches: 'billed' | 'free';
+}
+
+/**
+ * What is billed (docs/reference/api.md §1, §7.3, §7.5; docs/reference/architecture.md §4.1). Hedges that lost and attempts
+ * that failed are never counted, so they have no row.
+ */
+const billing: Readonly<Record<Ending, BillingRow>> = {
+  // A refusal by the model is an ordinary answer (docs/reference/api.md §7.4).
+  completed: { input: 'billed', output: 'reported', searches: 'billed' },
+  // Before the first byte, in mid-stream, or just before the usage: output that was made is paid for.
+  cancelled: { input: 'billed', output: 'delivered', searches: 'billed' },
+  // `stream_interrupted`: only delivered tokens bill.
+  interrupted: { input: 'free', output: 'delivered', searches: 'free' },
+  // The same, with the fault on our side: nothing beyond what was delivered.
+  'service-lost': { input: 'free', output: 'delivered', searches: 'free' },
+  // `upstream_incomplete`: nothing was delivered.
+  incomplete: { input: 'free', output: 'free', searches: 'free' },
+  // 502 and 503. Every 4xx is refused before there is anything to settle.
+  failed: { input: 'free', output: 'free', searches: 'free' },
+  unheard: { input: 'free', output: 'free', searches: 'free' },
+  'not-dispatched': { input: 'free', output: 'free', searches: 'free' },
+};

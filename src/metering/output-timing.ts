@@ -2,10 +2,10 @@ import type { OutputTiming } from '../core/account.ts';
 import { deltasOf, type RelayedEvent } from '../core/event.ts';
 import type { Usage } from '../core/money.ts';
 
-/** Sees what of an answer is delivered when. */
+/** Notes when the pieces of an answer are delivered. */
 export interface OutputWatch {
   readonly take: (events: readonly RelayedEvent[], elapsedMs: number) => void;
-  /** The timing of the whole, with what was counted of it. Undefined where there is none to tell of one answer. */
+  /** The timing of the whole answer, given its count. Undefined without output, with several choices, and after a search. */
   readonly timing: (usage: Usage) => OutputTiming | undefined;
 }
 
@@ -36,10 +36,10 @@ export function createOutputWatch(): OutputWatch {
       lastMs = elapsedMs;
     },
     timing: ({ completionTokens, reasoningTokens = 0 }) => {
-      // What it waited for a search is nobody's pace.
+      // The time that a search took is not the pace of the engine.
       if (firstMs === undefined || choices > 1 || hasSearched) return undefined;
       const tokens = completionTokens - (hasReasoning ? 0 : reasoningTokens);
-      // A count that contradicts what was seen would give a pace that nobody delivered.
+      // The engine's count contradicts what was delivered: no pace can be told from it.
       return tokens <= 0 ? undefined : { tokens, tokensAtFirst, firstMs, lastMs };
     },
   };

@@ -1,8 +1,6 @@
 import type { RelayedEvent } from '../core/event.ts';
 import type { Usage } from '../core/money.ts';
-
-/** Counts the tokens of a text with the model's tokenizer; undefined when it cannot. */
-export type CountText = (text: string) => Promise<number | undefined>;
+import type { TokenCounters } from './meter.ts';
 
 /** Most text of an answer that is kept to be counted, UTF-16 units. A longer answer gets no split. */
 const maxKept = 4 * 1024 * 1024;
@@ -13,25 +11,25 @@ const maxKept = 4 * 1024 * 1024;
  */
 const unseenPerChoice = 12;
 
-/** Tells how much of a completion was reasoning, where the engine does not (docs/reference/api.md §2.4). */
+/** Finds how much of a completion was reasoning, where the engine does not report it (docs/reference/api.md §2.4). */
 export interface ReasoningSplit {
   readonly take: (events: readonly RelayedEvent[]) => void;
-  /** The usage with its split, where one was reported or the arithmetic comes out; else the usage as it is. */
+  /** Returns the usage with its reasoning tokens where they could be found, else the usage as it is. */
   readonly complete: (usage: Usage) => Promise<Usage>;
 }
 
 /**
  * Keeps an answer's text, in memory only, once it has begun with reasoning. Text counts again as it was written except where
  * words were generated in an unusual cut, so the parts of an answer without tools must add up to its completion, less the
- * few tokens that no text shows. The markup of a tool call is the engine's secret: there, the parts must only not exceed it.
+ * few tokens that no text shows. The markup of a tool call is not known: an answer with tools must only not exceed it.
  */
-export function createReasoningSplit(countText: CountText): ReasoningSplit {
+export function createReasoningSplit(countText: TokenCounters['countText']): ReasoningSplit {
   const kept = { reasoning: '', rest: '' };
   const choices = new Set<number>();
   let calledTools = false;
   let reported = false;
 
-  /** Keeps a piece that is no reasoning, where there is reasoning to be told from it. */
+  /** Keeps a piece that is no reasoning, if reasoning came before. */
   function keepRest(text: string): void {
     if (kept.reasoning !== '') kept.rest += text;
   }

@@ -6,7 +6,7 @@ import { modelOf, routeOf, targetOf } from '../../test/support/route-of.ts';
 import { uncounted } from '../../test/support/uncounted.ts';
 import type { Outcome } from '../core/account.ts';
 import { prepareHere } from '../request/prepare.ts';
-import { type AnswerLengths, createAnswerLengths } from './answer-lengths.ts';
+import { type AnswerLengths, createAnswerLengths } from './expected-output.ts';
 import { createSettlement } from './settle.ts';
 
 const canary = 'CANARY-of-the-prompt';
@@ -41,8 +41,8 @@ function begin(options: BeginOptions = {}) {
     prepared: prepareHere(new TextEncoder().encode(JSON.stringify(body)), { surface: 'chat', countPrompt: uncounted }),
     plan: { model: modelOf([route]), routes: [{ route, target: targetOf('a') }] },
     ...{ startedAt: clock.now(), begun: clock.elapsed() },
-    ...(options.accrue === undefined ? {} : { accrue: options.accrue }),
-    ...(options.answerLengths === undefined ? {} : { answerLengths: options.answerLengths }),
+    ...{ counters: undefined, searchPrice: undefined },
+    ...{ accrue: options.accrue, answerLengths: options.answerLengths },
   });
   return { store, clock, told, settlement, route };
 }
@@ -85,14 +85,14 @@ describe('settlement', () => {
       typeof value === 'bigint' ? String(value) : value,
     );
     expect(written).not.toContain('CANARY');
-    expect(store.outcomes[0]).not.toHaveProperty('routeId');
+    expect(store.outcomes[0]?.routeId).toBeUndefined();
     expect(begin().store.outcomes).toEqual([]);
   });
 
   it('says no time of a first token when none came', async () => {
     const { store, settlement } = begin();
     await settlement.settle('failed', { attempts: 3 });
-    expect(store.outcomes[0]).not.toHaveProperty('firstTokenMs');
+    expect(store.outcomes[0]?.firstTokenMs).toBeUndefined();
     expect(store.outcomes[0]).toMatchObject({
       cost: 0n,
       kind: 'failed',

@@ -8,11 +8,9 @@ import { type Bill, costOf, type Money } from '../core/money.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prompt.ts';
 import type { Telemetry } from '../core/telemetry.ts';
-import type { AnswerLengths } from './answer-lengths.ts';
-import type { Ending } from './billing.ts';
+import { type AnswerLengths, expectOutput, expectUsage, lengthOf } from './expected-output.ts';
+import { createMeter, type Ending, type TokenCounters } from './meter.ts';
 import { estimatePrompt } from './estimate-prompt.ts';
-import { createExactMeter, type TokenCounters } from './exact-meter.ts';
-import { expectOutput, expectUsage, lengthOf } from './expected-output.ts';
 import { createOutputWatch } from './output-timing.ts';
 import { createReasoningSplit } from './reasoning-split.ts';
 
@@ -27,14 +25,14 @@ export interface SettlementOptions {
   readonly prepared: PreparedRequest;
   readonly plan: Plan;
   /** The model's tokenizer, where it has one: it counts what no engine reports. */
-  readonly counters?: TokenCounters;
-  /** What a search of the web costs. */
-  readonly searchPrice?: Money;
-  /** How long the answers of models are. Absent: no output is expected before it is delivered. */
-  readonly answerLengths?: AnswerLengths;
-  /** Told what the request is expected to cost by its end while output is delivered, now and then. */
-  readonly accrue?: (cost: Money) => void;
-  /** When the request came: wall clock and monotonic, milliseconds. */
+  readonly counters: TokenCounters | undefined;
+  /** The price of one web search; undefined where the request cannot search. */
+  readonly searchPrice: Money | undefined;
+  /** How long the answers of models are. Undefined: no output is expected before it is delivered. */
+  readonly answerLengths: AnswerLengths | undefined;
+  /** Called now and then while output is delivered, with what the request is expected to cost by its end. */
+  readonly accrue: ((cost: Money) => void) | undefined;
+  /** When the request came, milliseconds: of the wall clock, and monotonic. */
   readonly startedAt: number;
   readonly begun: number;
 }
@@ -48,14 +46,14 @@ export interface Settlement {
   readonly expectedCost: () => Money;
   /** Counts what is delivered. */
   readonly take: (events: readonly RelayedEvent[]) => void;
-  /** Writes the record and gives the bill. Resolves when it is durable. Call once, on every exit. */
+  /** Records the request and returns its bill. Resolves when the record is durable. To be called once, on every exit. */
   readonly settle: (kind: OutcomeKind, end: SettledEnd) => Promise<Bill>;
 }
 
-/** What dispatch knows of the end, as far as it is recorded. */
+/** The end of a request as dispatch reports it, as far as it is recorded. */
 interface SettledEnd {
   readonly attempts: number;
-  readonly route?: Route;
+  readonly route?: Route | undefined;
   readonly refusedFor?: RefusedFor | undefined;
   /** Of a request whose caller left: whether an engine had it. Absent: it had. */
   readonly heard?: boolean;
@@ -66,23 +64,23 @@ function endingOf(kind: OutcomeKind, { attempts, heard = true }: SettledEnd): En
   return kind === 'cancelled' && !heard ? 'unheard' : kind;
 }
 
-/** A correlation id is the caller's own text: only a short plain one is kept. */
+/** The caller's correlation id. Being a stranger's text, it is kept only when short and plain. */
 function correlationId(head: RequestHead): string {
   const text = head.header('x-request-id') ?? '';
   return /^[\w.:-]{1,64}$/.test(text) ? text : '';
 }
 
-/** Least time between two words on what a request is expected to cost, milliseconds: a chunk costs less than the sum does. */
+/** Least time between two calls of `accrue`, milliseconds: the sum takes more time than a chunk. */
 const accrueEveryMs = 100;
 
 export function createSettlement(options: SettlementOptions): Settlement {
   const { store, telemetry, clock, requestId, surface, head, credential, prepared, plan, startedAt, begun } = options;
   const { searchPrice, answerLengths } = options;
   const prices = searchPrice === undefined ? plan.model.prices : { ...plan.model.prices, webSearch: searchPrice };
-  const meter = createExactMeter(estimatePrompt(prepared.shape, plan.model), options.counters);
+  const meter = createMeter(estimatePrompt(prepared.shape, plan.model), options.counters);
   const { stream, includeUsage } = prepared.request;
-  // Nobody would see the split of a stream without a usage chunk.
-  const { counters, accrue = () => undefined } = options;
+  // A stream without a usage chunk shows its split to nobody.
+  const { counters, accrue } = options;
   const split =
     counters !== undefined && (!stream || includeUsage) ? createReasoningSplit(counters.countText) : undefined;
   const watch = createOutputWatch();
@@ -103,13 +101,13 @@ export function createSettlement(options: SettlementOptions): Settlement {
       split?.take(events);
       if (elapsedMs < accruedAtMs + accrueEveryMs) return;
       accruedAtMs = elapsedMs;
-      accrue(expectedCost());
+      accrue?.(expectedCost());
     },
     settle: async (kind, end) => {
       const { attempts, route, refusedFor } = end;
       const { usage: metered, countedBy } = await meter.bill(endingOf(kind, end));
       const splits = kind === 'completed' && countedBy !== 'estimate';
-      // Asked for and not made is none; not asked for is not a count.
+      // A search that was offered and not made counts as zero; without the offer there is no count.
       const searches = prepared.request.webSearch === undefined ? {} : { webSearches: 0 };
       const usage = { ...searches, ...(splits && split !== undefined ? await split.complete(metered) : metered) };
       const cost = costOf(usage, prices);
@@ -120,12 +118,12 @@ export function createSettlement(options: SettlementOptions): Settlement {
         workspaceId: credential.workspace.id,
         keyId: credential.key.id,
         modelId: plan.model.id,
-        ...(route === undefined ? {} : { routeId: route.id }),
+        routeId: route?.id,
         stream: prepared.request.stream,
-        ...(firstTokenMs === undefined ? {} : { firstTokenMs }),
+        firstTokenMs,
         durationMs: Math.round(clock.elapsed() - begun),
-        ...(output === undefined ? {} : { output }),
-        ...(refusedFor === undefined ? {} : { refusedFor }),
+        output,
+        refusedFor,
       };
       telemetry.outcome(outcome);
       const length = lengthOf(prepared.request, outcome);

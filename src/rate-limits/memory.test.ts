@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
-import { expectTokenBucket, rateAsk } from '../../test/support/limits/bucket-law.ts';
+import { expectTokenBucket, rateAsk } from '../../test/support/bucket-law.ts';
 import type { LimitsAsk } from '../core/limits.ts';
 import { createMemoryLimits } from './memory.ts';
 import type { LocalSlot } from './tallies.ts';

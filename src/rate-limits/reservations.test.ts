@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
-import { rateAsk } from '../../test/support/limits/bucket-law.ts';
+import { rateAsk } from '../../test/support/bucket-law.ts';
 import { createMemoryLimits } from './memory.ts';
 import type { LocalSlot } from './tallies.ts';
 

@@ -14,7 +14,7 @@ import type { StructureChecker } from '../core/structure.ts';
 import type { Telemetry } from '../core/telemetry.ts';
 import type { Upstream } from '../core/upstream.ts';
 import { chatErrors } from '../dialects/chat/read-error.ts';
-import { readResponseAs } from '../dialects/chat/read-response-as.ts';
+import { readResponseAs } from '../dialects/chat/read-response.ts';
 import { upstreamCall } from '../dispatch/attempt.ts';
 import { type Dispatch, dispatch, type DispatchEnd } from '../dispatch/dispatch.ts';
 import type { HedgeBudget } from '../dispatch/hedge.ts';
@@ -23,7 +23,7 @@ import { judgeFor } from '../dispatch/structured-answer.ts';
 import { capabilitiesOf, inlineReasoningOf } from '../engines/engines.ts';
 import { checkUsage } from '../metering/check-usage.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
-import type { TokenCounters } from '../metering/exact-meter.ts';
+import type { TokenCounters } from '../metering/meter.ts';
 import { leadingPlan, type SystemPlacement } from '../routing/system-placement.ts';
 
 export interface EngineOptions {

@@ -5,8 +5,7 @@ import { asFailure, type Failure } from '../core/failure.ts';
 import type { LimitName } from '../core/limits.ts';
 import { admit } from '../admission/limits.ts';
 import { checkLoad, overloadLimits } from '../admission/overload.ts';
-import { chat } from '../dialects/chat/dialect.ts';
-import { messages } from '../dialects/messages/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
 import { credentialOf } from '../../test/support/credential-of.ts';
 
 /**
@@ -102,7 +101,7 @@ describe.each(Object.keys(lookFor))('what clients look for: %s', (kind) => {
     expect(row?.clients.toSorted()).toEqual(Object.keys(lookFor[kind] ?? {}).toSorted());
   });
 
-  it.each([chat, messages].map((dialect) => [dialect.surface, dialect] as const))(
+  it.each(Object.values(dialects).map((dialect) => [dialect.surface, dialect] as const))(
     'is found on %s',
     async (_, dialect) => {
       const failure = (await failures[kind]?.()) ?? expect.unreachable();

@@ -8,7 +8,7 @@ import { createUploads, uploadLimits, type UploadLimits } from '../admission/upl
 import { createSnapshots } from '../catalog/snapshots.ts';
 import { createHedgeBudget } from '../dispatch/hedge.ts';
 import { createStructureRetries } from '../dispatch/retries.ts';
-import { createAnswerLengths } from '../metering/answer-lengths.ts';
+import { createAnswerLengths } from '../metering/expected-output.ts';
 import { createMemoryLimits } from '../rate-limits/memory.ts';
 import { createAffinity } from '../routing/affinity.ts';
 import { neverSeen } from '../routing/health/route-status.ts';

@@ -19,8 +19,8 @@ import { checkLoad, type LoadGuard } from '../admission/overload.ts';
 import type { Snapshots } from '../catalog/snapshots.ts';
 import type { Dispatch, DispatchEnd } from '../dispatch/dispatch.ts';
 import { capabilitiesOf, templateArguments } from '../engines/engines.ts';
-import type { AnswerLengths } from '../metering/answer-lengths.ts';
-import type { TokenCounters } from '../metering/exact-meter.ts';
+import type { AnswerLengths } from '../metering/expected-output.ts';
+import type { TokenCounters } from '../metering/meter.ts';
 import { createSettlement, type Settlement } from '../metering/settle.ts';
 import type { PrefixAffinity } from '../routing/affinity.ts';
 import type { RoutingView } from '../routing/health/route-status.ts';
@@ -123,13 +123,13 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const counting = promptCounting(model, { templateArguments: templateArguments(target), form: target.form });
       await checkContext(prepared, { model, tokenizers, counting });
       const counters = countersFor(prepared, { model, tokenizers, counting });
-      const counted = counters === undefined ? {} : { counters };
-      const { search } = options;
-      const searching = search === undefined ? {} : { searchPrice: search.price };
-      const { adjust: accrue } = caller.admitted;
       const { surface } = caller.dialect;
-      const facts = { ...caller, surface, head, prepared, plan, accrue, answerLengths };
-      const settlement = createSettlement({ ...facts, ...counted, ...searching, store, telemetry, clock });
+      const settlement = createSettlement({
+        ...caller,
+        ...{ surface, head, prepared, plan, counters, answerLengths, store, telemetry, clock },
+        searchPrice: options.search?.price,
+        accrue: caller.admitted.adjust,
+      });
       await caller.admitted.reserve(settlement.expectedCost());
       await serve({ ...caller, exchange, prepared, plan, settlement, counters });
     } finally {

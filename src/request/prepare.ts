@@ -10,10 +10,10 @@ import type { Request, ResponseFormat, Tool } from '../core/request.ts';
 import type { SearchSeal } from '../core/web-search.ts';
 import { arrangeMessages } from '../dialects/arrange-messages.ts';
 import { writeRequest } from '../dialects/chat/write-request.ts';
-import { checkImages } from '../dialects/check-images.ts';
+import { checkImages } from '../dialects/content.ts';
 import { dialects } from '../dialects/dialects.ts';
-import { createJsonBounds, type JsonBounds } from '../dialects/json-bounds.ts';
-import type { TokenCounters } from '../metering/exact-meter.ts';
+import { createJsonScan, type JsonScan } from '../dialects/json-scan.ts';
+import type { TokenCounters } from '../metering/meter.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -34,7 +34,7 @@ const limits = { maxDepth: Infinity, maxValues: 250_000 };
 const harmlessLength = 128 * 1024;
 
 function parse(text: string): unknown {
-  if (text.length > harmlessLength && !createJsonBounds(limits).push(text)) {
+  if (text.length > harmlessLength && !createJsonScan(limits).push(text)) {
     throw new Failure('invalid_request', `The request body holds more than ${limits.maxValues} values.`);
   }
   try {
@@ -142,7 +142,7 @@ const mostCopiedCharacters = 1024 * 1024;
 
 /** Tells whether the next schema is still within the limits of them all. */
 function createCopyLimit(): (schema: object) => boolean {
-  const bounds: JsonBounds = createJsonBounds(copyLimits);
+  const bounds: JsonScan = createJsonScan(copyLimits);
   let left = mostCopiedCharacters;
   return (schema) => {
     const text = JSON.stringify(schema);

@@ -15,13 +15,11 @@ import {
 import { type Citing, writeSearchError, writeSources } from '../dialects/search-words.ts';
 import type { Dispatch, DispatchEnd } from '../dispatch/dispatch.ts';
 import { estimatePrompt } from '../metering/estimate-prompt.ts';
-import { createCiter } from '../web-search/cite.ts';
-import { collectRound, type RoundSaid } from '../web-search/collect-round.ts';
+import { createRoundTotals } from '../metering/round-totals.ts';
+import { createCiter, quote } from '../web-search/cite.ts';
+import { collectRound, type RoundOutput } from '../web-search/collect-round.ts';
 import { fitSources } from '../web-search/fit-sources.ts';
-import { maxRounds, maxSearches, nextStep } from '../web-search/next-step.ts';
-import { quote } from '../web-search/quote.ts';
-import type { ReadQuery } from '../web-search/read-query.ts';
-import { createRoundTotals } from '../web-search/round-totals.ts';
+import { maxRounds, maxSearches, nextStep, type ParsedQuery } from '../web-search/next-step.ts';
 import { askEngines, type EngineAsk, type EngineOptions } from './call-model.ts';
 
 /** The web search of a deployment. */
@@ -95,7 +93,7 @@ export function answerWithSearch(
   let isPaused = false;
 
   /** Calls the model once. Resolves when it has said all it had to say. */
-  async function call(round: Round | undefined): Promise<{ readonly end: DispatchEnd; readonly said: RoundSaid }> {
+  async function call(round: Round | undefined): Promise<{ readonly end: DispatchEnd; readonly said: RoundOutput }> {
     const collector = collectRound({
       citer: citing === 'marks' ? citer : undefined,
       searches: request.webSearch !== undefined,
@@ -121,7 +119,7 @@ export function answerWithSearch(
     // Of an answer that broke off, too: what came of its text has been paid for.
     const rest = end.kind === 'cancelled' ? [] : collector.flush();
     if (rest.length > 0) deliver(rest);
-    return { end, said: collector.said() };
+    return { end, said: collector.output() };
   }
 
   /** How it ends when the model cannot be called again. A whole answer of which nothing was sent has merely failed. */
@@ -179,7 +177,7 @@ export function answerWithSearch(
   }
 
   /** Makes the searches of a round side by side, and tells of them one after the other. Undefined: the caller left. */
-  async function searchAll(steps: readonly ReadQuery[]): Promise<readonly Found[] | undefined> {
+  async function searchAll(steps: readonly ParsedQuery[]): Promise<readonly Found[] | undefined> {
     const conversation = totals.conversation() + Math.max(leastAnswer, Math.min(request.maxOutputTokens ?? 0, 4096));
     const roomTokens = (ask.plan.model.contextLength - conversation) / steps.length;
     const findings = steps.map((step) => (step.kind === 'query' ? find(step.query) : undefined));
@@ -254,7 +252,7 @@ export function answerWithSearch(
 }
 
 /** What a round adds to the conversation: the same messages that are read when its blocks are sent back. */
-function turnsOf(said: RoundSaid, steps: readonly ReadQuery[], found: readonly Found[]): readonly Message[] {
+function turnsOf(said: RoundOutput, steps: readonly ParsedQuery[], found: readonly Found[]): readonly Message[] {
   const calls = steps.map((step, at) => ({
     id: found[at]?.event.id ?? '',
     name: webSearchName,

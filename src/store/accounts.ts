@@ -1,17 +1,16 @@
-import type { DatabaseLocation } from './database-location.ts';
+import { type DatabaseLocation, openDatabase, type OpenOptions } from './open-database.ts';
 import { createKey, findKey, listKeys, setKeyBudget, setKeyLimits, setKeyStatus } from './keys.ts';
-import { type OpenOptions, openDatabase } from './open-database.ts';
-import { Refusal } from './refusal.ts';
-import { listRequests, usageReport } from './usage-report.ts';
-import { verifyLedger } from './verify-ledger.ts';
 import {
   createWorkspace,
   creditWorkspace,
   findWorkspace,
   listWorkspaces,
+  Refusal,
   setWorkspaceLimits,
   setWorkspaceStatus,
 } from './workspaces.ts';
+import { listRequests, usageReport } from './usage-report.ts';
+import { verifyLedger } from './verify-ledger.ts';
 
 const postgresBackup =
   'PostgreSQL is backed up with its own pg_dump, which copies it as of one moment: ' +
@@ -68,7 +67,7 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
  */
 export async function backUp(location: DatabaseLocation, path: string): Promise<{ readonly rows: number }> {
   if (location.kind === 'postgres') throw new Refusal(postgresBackup);
-  const { openSqlite } = await import('./open-sqlite.ts');
+  const { openSqlite } = await import('./sqlite/open.ts');
   const { file, close } = await openSqlite(location, { missing: 'refuse', user: 'operator' });
   try {
     return await file.copyTo(path);

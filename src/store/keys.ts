@@ -1,10 +1,9 @@
-import type { Kysely, Selectable } from 'kysely';
-import type { Key, KeyStatus, Workspace } from '../core/account.ts';
-import { newId } from './new-id.ts';
+import { type Kysely, type Selectable, sql } from 'kysely';
+import type { BudgetPeriod, Credential, Key, KeyStatus, Workspace } from '../core/account.ts';
+import { findWorkspace, newId, Refusal, workspaceOf } from './workspaces.ts';
 import { newKey } from './key-text.ts';
-import { Refusal } from './refusal.ts';
-import type { Schema } from './schema.ts';
-import { findWorkspace } from './workspaces.ts';
+import { exactSum, exactTotal, type Schema } from './schema.ts';
+import { periodStart } from './budget-period.ts';
 
 type Budget = NonNullable<Key['budget']>;
 
@@ -118,7 +117,7 @@ export async function setKeyLimits(
   });
 }
 
-export function keyOf(row: Selectable<Schema['keys']>): Key {
+function keyOf(row: Selectable<Schema['keys']>): Key {
   const { id, status, budget_limit: limit, budget_period: period } = row;
   return {
     id,
@@ -144,4 +143,62 @@ function recordOf(
 
 function budgetColumns(budget: Budget | undefined): Pick<Schema['keys'], 'budget_limit' | 'budget_period'> {
   return { budget_limit: budget?.limit ?? null, budget_period: budget?.period ?? null };
+}
+
+/**
+ * What admission needs for the hashes of presented keys, each as of this moment; a hash of no key is not in the answer.
+ * Reads one row per day of a budget's period, whatever the ledger holds.
+ */
+export async function findCredentials(
+  queries: Kysely<Schema>,
+  hashes: readonly string[],
+  now: number,
+): Promise<ReadonlyMap<string, Credential>> {
+  if (hashes.length === 0) return new Map();
+  // At one moment: a settlement between two queries must not be seen in the one and not in the other.
+  return queries
+    .transaction()
+    .setAccessMode('read only')
+    .setIsolationLevel('repeatable read')
+    .execute(async (transaction) => {
+      const keys = await transaction.selectFrom('keys').selectAll().where('hash', 'in', hashes).execute();
+      if (keys.length === 0) return new Map();
+      const owners = await transaction
+        .selectFrom('workspaces')
+        .selectAll()
+        .where(
+          'id',
+          'in',
+          keys.map((key) => key.workspace_id),
+        )
+        .execute();
+      const workspaces = new Map(owners.map((owner) => [owner.id, workspaceOf(owner)]));
+      const budgeted = keys.filter((key) => key.budget_period !== null).map(({ id }) => id);
+      const spent = budgeted.length === 0 ? new Map<string, bigint>() : await spentBy(transaction, budgeted, now);
+      return new Map(
+        keys.flatMap((row) => {
+          const workspace = workspaces.get(row.workspace_id);
+          if (workspace === undefined) return [];
+          return [[row.hash, { key: keyOf(row), workspace, spent: spent.get(row.id) ?? 0n }] as const];
+        }),
+      );
+    });
+}
+
+async function spentBy(queries: Kysely<Schema>, keyIds: readonly string[], now: number) {
+  const start = (period: BudgetPeriod) => sql.lit(periodStart(period, now));
+  const rows = await queries
+    .selectFrom('spending')
+    .innerJoin('keys', 'keys.id', 'spending.key_id')
+    .where('spending.key_id', 'in', keyIds)
+    .where(
+      'spending.day',
+      '>=',
+      sql<bigint>`case keys.budget_period when 'day' then ${start('day')} when 'week' then ${start('week')}
+        when 'month' then ${start('month')} else 0 end`,
+    )
+    .groupBy('spending.key_id')
+    .select(['spending.key_id', ...exactSum('spending.amount', 'spent')])
+    .execute();
+  return new Map(rows.map((row) => [row.key_id, exactTotal(row.spent_high, row.spent_low)]));
 }

@@ -1,8 +1,21 @@
-import type { Kysely } from 'kysely';
+import type { DatabaseConnection, Kysely } from 'kysely';
 import { messageOf } from '../core/failure.ts';
-import { type DatabaseLocation, describeLocation } from './database-location.ts';
-import type { LedgerWrites } from './ledger-writes.ts';
-import type { Schema } from './schema.ts';
+import type { LedgerTable, Schema, SpendingTable } from './schema.ts';
+import type { Money } from '../core/money.ts';
+
+/** Where the accounts and the ledger are. */
+export type DatabaseLocation =
+  | { readonly kind: 'sqlite'; /** Path of the file. */ readonly file: string }
+  | { readonly kind: 'postgres'; /** With its password, where it has one: never to be shown. */ readonly url: string };
+
+/** Names a database in a sentence, without what is secret in its URL. */
+function describeLocation(location: DatabaseLocation): string {
+  if (location.kind === 'sqlite') return `the database at ${location.file}`;
+  const url = URL.parse(location.url);
+  const host = url?.searchParams.get('host') ?? url?.hostname ?? '';
+  const place = host === '' ? '' : ` at ${decodeURIComponent(host)}${url?.port ? `:${url.port}` : ''}`;
+  return `the PostgreSQL database ${decodeURIComponent(url?.pathname.slice(1) ?? '')}${place}`.trimEnd();
+}
 
 /**
  * What an error of the database means for the statement that it answers. `refused`: the statement can never succeed (a
@@ -66,14 +79,36 @@ export class CannotOpen extends Error {
 export async function openDatabase(location: DatabaseLocation, options: OpenOptions): Promise<OpenDatabase> {
   switch (location.kind) {
     case 'sqlite':
-      return (await import('./open-sqlite.ts')).openSqlite(location, options);
+      return (await import('./sqlite/open.ts')).openSqlite(location, options);
     case 'postgres':
       // Loaded only by those who use it.
-      return (await import('./open-postgres.ts')).openPostgres(location, options);
+      return (await import('./postgres/open.ts')).openPostgres(location, options);
   }
 }
 
 function reason(cause: unknown): string {
   const message = cause instanceof AggregateError ? String(cause.errors[0]) : messageOf(cause);
   return message.replace(/^Error: /, '').replace(/\.$/, '');
+}
+
+/** What a row that was written costs, and whom. */
+export type WrittenRow = Pick<LedgerTable, 'request_id' | 'workspace_id' | 'key_id' | 'cost' | 'started_at'>;
+
+export type WorkspaceCost = readonly [workspaceId: string, cost: Money];
+
+/**
+ * The statements of a settlement, in the words of one database: they are run thousands of times a second, so each
+ * database has them in the form in which it is fast. All run inside one transaction, in this order, and each takes its
+ * rows in the order of their keys: two processes that settle at once can wait for each other, but never in a circle.
+ */
+export interface LedgerWrites {
+  /** Writes the rows that are not there yet and gives those; a request id that is there, or comes twice, is written once. */
+  readonly insertRows: (connection: DatabaseConnection, rows: readonly LedgerTable[]) => Promise<readonly WrittenRow[]>;
+  /** Takes the costs from the balances and gives the balances of the workspaces there are. */
+  readonly charge: (
+    connection: DatabaseConnection,
+    costs: readonly WorkspaceCost[],
+  ) => Promise<readonly { readonly id: string; readonly balance: Money }[]>;
+  /** Adds to what keys have spent by day. */
+  readonly addSpending: (connection: DatabaseConnection, spending: readonly SpendingTable[]) => Promise<void>;
 }

@@ -1,10 +1,9 @@
 import { Worker } from 'node:worker_threads';
 import type { Credential, Store } from '../core/account.ts';
 import { Failure } from '../core/failure.ts';
-import { createCredentialCache, type Moment, type Remembered } from './credential-cache.ts';
-import type { DatabaseLocation } from './database-location.ts';
-import { takeJournalFolder, type TryLock } from './journal-folder.ts';
-import { createLookUps } from './look-ups.ts';
+import { createCredentialCache, createLookUps, type Moment, type Remembered } from './credential-cache.ts';
+import type { DatabaseLocation } from './open-database.ts';
+import { takeJournalFolder, type TryLock } from './journal/folder.ts';
 import { createSettleQueue } from './settle-queue.ts';
 import type { StoreReply, StoreRequest, StoreStatus, StoreWorkerData } from './worker-message.ts';
 

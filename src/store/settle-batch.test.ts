@@ -5,6 +5,10 @@ import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { parseUsd } from '../core/money.ts';
 import { listRequests } from './usage-report.ts';
 import { createWorkspace, findWorkspace } from './workspaces.ts';
+import { lockedByAnother } from '../../test/support/sample-store.ts';
+import { ledgerRow } from './schema.ts';
+import { openDatabase } from './open-database.ts';
+import { settleOrExplain } from './settle-batch.ts';
 
 const tenUsd = parseUsd('10') ?? 0n;
 
@@ -102,5 +106,32 @@ describe('settleBatch', () => {
     await expect((async () => settle(both))()).rejects.toThrow(reason);
     expect(await listRequests(queries, {}, 10)).toEqual([]);
     expect((await findWorkspace(queries, 'acme')).balance).toBe(tenUsd);
+  });
+});
+
+describe('settleOrExplain', () => {
+  it('writes the good rows of a batch and names the bad one', async () => {
+    const { database, queries, ids } = await sampleDatabase();
+    const rows = ['a', 'b', 'c'].map((requestId) => ledgerRow(sampleOutcome({ ...ids, requestId, cost: 1n })));
+    const stranger = ledgerRow(sampleOutcome({ ...ids, requestId: 'b', workspaceId: 'ws_nobody' }));
+    expect(await settleOrExplain(database, rows.with(1, stranger))).toMatchObject({
+      kind: 'settled',
+      balances: [[ids.workspaceId, 9_999_999_999_998n]],
+      refused: [{ index: 1, message: expect.stringMatching(/foreign key/i) }],
+    });
+    expect((await listRequests(queries, {}, 10)).map(({ requestId }) => requestId).toSorted()).toEqual(['a', 'c']);
+  });
+
+  it('says that the database is away when another process lets nobody write, and the rows can be settled later', async () => {
+    const { location, queries, ids } = await sampleDatabase();
+    const impatient = await openDatabase(location, { missing: 'refuse', user: 'service' });
+    const rows = ['a', 'b'].map((requestId) => ledgerRow(sampleOutcome({ ...ids, requestId })));
+    const { release } = await lockedByAnother(location);
+    expect(await settleOrExplain(impatient, rows)).toMatchObject({ kind: 'away' });
+    await release();
+
+    expect(await settleOrExplain(impatient, rows)).toMatchObject({ kind: 'settled', refused: [] });
+    await impatient.close();
+    expect(await listRequests(queries, {}, 10)).toHaveLength(2);
   });
 });

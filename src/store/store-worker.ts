@@ -1,8 +1,8 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { messageOf } from '../core/failure.ts';
-import { openJournal } from './journal.ts';
+import { openJournal } from './journal/journal.ts';
 import { openDatabase } from './open-database.ts';
-import { createLane } from './store-lane.ts';
+import { createWorkerLoop } from './worker-loop.ts';
 import type { StoreReply, StoreRequest, StoreWorkerData } from './worker-message.ts';
 
 const segmentBytes = 4 * 1024 * 1024;
@@ -17,7 +17,7 @@ async function run(port: MessagePort, { location, journalFolder, journalBytes }:
   const reply = (message: StoreReply) => port.postMessage(message);
   try {
     const journal = openJournal({ folder: journalFolder, maxBytes: journalBytes, segmentBytes });
-    const lane = createLane({
+    const loop = createWorkerLoop({
       location,
       open: () => openDatabase(location, { missing: 'create', user: 'service' }),
       journal,
@@ -25,10 +25,10 @@ async function run(port: MessagePort, { location, journalFolder, journalBytes }:
       reply,
     });
     port.on('message', (request: StoreRequest) => {
-      if (request.kind === 'close') void lane.close().finally(() => port.close());
-      else lane.take(request);
+      if (request.kind === 'close') void loop.close().finally(() => port.close());
+      else loop.take(request);
     });
-    await lane.start();
+    await loop.start();
     reply({ kind: 'ready' });
   } catch (error) {
     reply({ kind: 'unusable', message: messageOf(error) });

@@ -1,10 +1,7 @@
-import { type Kysely, type SqlBool, sql } from 'kysely';
-import type { Expression, ExpressionBuilder } from 'kysely';
+import { type Expression, type ExpressionBuilder, type Kysely, sql, type SqlBool } from 'kysely';
 import type { Outcome } from '../core/account.ts';
 import type { Money } from '../core/money.ts';
-import { outcomeOf } from './ledger-row.ts';
-import { exactSum, exactTotal } from './exact-sum.ts';
-import type { Schema } from './schema.ts';
+import { exactSum, exactTotal, outcomeOf, type Schema } from './schema.ts';
 
 const dayMs = 86_400_000;
 

@@ -1,7 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Money } from '../core/money.ts';
-import { exactSum, exactTotal } from './exact-sum.ts';
-import type { Schema } from './schema.ts';
+import { exactSum, exactTotal, type Schema } from './schema.ts';
 
 /** What the books say about one workspace. They balance when `balance` is `credits` less `costs`. */
 export interface WorkspaceBooks {

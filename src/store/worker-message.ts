@@ -1,6 +1,5 @@
 import type { Credential, Outcome } from '../core/account.ts';
-import type { DatabaseLocation } from './database-location.ts';
-import type { WorkspaceCost } from './ledger-writes.ts';
+import type { DatabaseLocation, WorkspaceCost } from './open-database.ts';
 import type { Settled, Spending } from './settle-batch.ts';
 
 /** What the store's thread is started with. */

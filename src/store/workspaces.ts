@@ -1,9 +1,8 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { AccountStatus, Workspace } from '../core/account.ts';
 import { formatUsd, maxBalance, type Money } from '../core/money.ts';
-import { newId } from './new-id.ts';
-import { Refusal } from './refusal.ts';
 import type { Schema } from './schema.ts';
+import { randomBytes } from 'node:crypto';
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const idPattern = /^ws_[0-9a-f]{20}$/;
@@ -137,4 +136,17 @@ function pastCap(name: string, balance: Money): Refusal {
   return new Refusal(
     `The balance of "${name}" would be $${formatUsd(balance)}; a workspace holds at most $${formatUsd(maxBalance)}.`,
   );
+}
+
+/** An operator's command that cannot be done as asked. The message is a sentence for the operator. */
+export class Refusal extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'Refusal';
+  }
+}
+
+/** A new id such as `ws_9f86d081884c7d659a2f`: the prefix says what it names, 80 random bits make it unique. */
+export function newId(prefix: 'ws' | 'key' | 'credit'): string {
+  return `${prefix}_${randomBytes(10).toString('hex')}`;
 }

@@ -1,9 +1,4 @@
-/** A schema, or a part of one, as it was parsed. */
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+import { isObject, type JsonObject } from '../core/json.ts';
 
 export interface AdaptedSchema {
   readonly draft: '7' | '2020-12';

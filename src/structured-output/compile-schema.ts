@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { type AdaptedSchema, adaptSchema, isObject, type JsonObject } from './adapt-schema.ts';
+import { isObject, type JsonObject } from '../core/json.ts';
+import { type AdaptedSchema, adaptSchema } from './adapt-schema.ts';
 
 /** Letters that mean something after a backslash where the `u` flag does not watch over them. */
 const knownEscapes = /[^a-zA-Z]|[bBcdDfknrsStuvwWx]/;

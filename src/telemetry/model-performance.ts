@@ -3,13 +3,13 @@ import { type CallerEvidence, createCallerEvidence } from '../core/caller-eviden
 import type { Model } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import type { ModelStatus } from '../core/replica.ts';
-import { type Availability, createAvailability } from './availability.ts';
 import { createSpeedWindow, figureOf, type SpeedWindow } from './speed-window.ts';
 import { thresholds } from './thresholds.ts';
+import { createSliceRing } from './slice-ring.ts';
 
 export interface ModelPerformanceOptions {
   readonly clock: Clock;
-  /** Whether any route of the model is in: neither ejected nor cooling off. One that is only at capacity is. */
+  /** Whether any route of the model takes requests: neither ejected nor cooling off. A route at capacity counts as taking them. */
   readonly hasRoute: (model: Model) => boolean;
 }
 
@@ -19,7 +19,7 @@ export interface ModelPerformance {
   readonly outcome: (outcome: Outcome) => void;
   /** A request was refused, before it was dispatched, because the model had no capacity. */
   readonly unavailable: (modelId: string) => void;
-  /** From now on these are the models: what was measured of others is forgotten, and nothing more is taken of them. */
+  /** Sets the models that are measured from now on, and forgets what was measured of all others. */
   readonly retain: (models: ReadonlyMap<string, Model>) => void;
   readonly statusOf: (model: Model) => ModelStatus;
 }
@@ -28,7 +28,7 @@ interface Measured {
   readonly windowSeconds: number;
   readonly speed: SpeedWindow;
   readonly availability: Availability;
-  /** Of requests that failed for what may be their own fault. */
+  /** Which callers' requests failed for reasons that may be the requests' own fault. */
   readonly callers: CallerEvidence;
   /** When a request last ended, monotonic. */
   askedAt: number;
@@ -38,9 +38,9 @@ const windowOf = ({ serviceLevel }: Model): number =>
   serviceLevel?.windowSeconds ?? thresholds.availabilityWindowSeconds;
 
 /**
- * Measures models by the answers they gave. Nothing is kept per request: a busy model takes 10 to 20 KB, and
- * nothing before its first answer, and only models of the catalog are measured. A service level with another window
- * starts a new count of availability.
+ * Measures models by the answers they gave, and only models of the catalog. Nothing is kept per request: a busy model takes 10
+ * to 20 KB, and a model that was never asked takes nothing. A service level with another window starts a new count of
+ * availability.
  */
 export function createModelPerformance({ clock, hasRoute }: ModelPerformanceOptions): ModelPerformance {
   let models: ReadonlyMap<string, Model> = new Map();
@@ -51,7 +51,7 @@ export function createModelPerformance({ clock, hasRoute }: ModelPerformanceOpti
     return { windowSeconds, speed, availability, callers: createCallerEvidence(), askedAt: clock.elapsed() };
   }
 
-  /** Whether a request counts for availability or against it; undefined when it says nothing about the model. */
+  /** Whether a request counts for availability (true) or against it (false); undefined when it tells nothing about the model. */
   function isServed(outcome: Outcome, callers: CallerEvidence): boolean | undefined {
     const served = wasServed(outcome);
     const { keyId } = outcome;
@@ -60,7 +60,7 @@ export function createModelPerformance({ clock, hasRoute }: ModelPerformanceOpti
     return callers.failed(clock.elapsed(), keyId) ? false : undefined;
   }
 
-  /** A request ended: an outcome, or it found no capacity. Of those that end after their model has left the catalog nothing is kept. */
+  /** Records that a request ended, with an outcome or for want of capacity; ignored once its model has left the catalog. */
   function ended(modelId: string, outcome?: Outcome): void {
     const model = models.get(modelId);
     if (model === undefined) return;
@@ -70,7 +70,7 @@ export function createModelPerformance({ clock, hasRoute }: ModelPerformanceOpti
     if (outcome !== undefined) found.speed.outcome(outcome, clock.now());
     const served = outcome !== undefined && isServed(outcome, found.callers);
     if (served !== undefined) found.availability.record(served);
-    // For its memory: see createAvailability.
+    // The state of the service level changes only when it is asked for: see `createAvailability`.
     found.availability.against(model.serviceLevel?.minAvailability);
   }
 
@@ -92,22 +92,22 @@ export function createModelPerformance({ clock, hasRoute }: ModelPerformanceOpti
       const { isMet, share } = found.availability.against(model.serviceLevel?.minAvailability);
       return {
         listed: isMet && (hasRoute(model) || clock.elapsed() - found.askedAt >= thresholds.untriedMs),
-        ...(share !== undefined && { availability: share }),
-        ...(figure !== undefined && { figure }),
+        availability: share,
+        figure,
       };
     },
   };
 }
 
-/** Whether a request was served; undefined when it says nothing about the model, `disputed` when the request may be at fault. */
+/** Whether a request was served; undefined when it tells nothing about the model, `disputed` when the request may be at fault. */
 function wasServed({ kind, firstTokenMs, refusedFor }: Outcome): boolean | 'disputed' | undefined {
   switch (kind) {
     case 'completed':
       return true;
     case 'cancelled':
-    // What the service lost says no more of the model than a caller who leaves.
+    // A request that the service lost tells no more about the model than one whose caller left.
     case 'service-lost':
-      // Who left before the first output may have been impatient, or have waited for a model that hangs: nobody knows.
+      // A caller who left before the first output was impatient, or waited for a model that hangs: it is not known which.
       return firstTokenMs === undefined ? undefined : true;
     case 'failed':
     case 'incomplete':
@@ -121,10 +121,10 @@ function failedFor(reason: Outcome['refusedFor']): false | 'disputed' | undefine
   switch (reason) {
     case 'context-length':
     case 'content-policy':
-      // The engines counted a prompt that we could not, or a provider censors it: that is the caller's error.
+      // The prompt was too long by the engine's count, or a provider censored it: that is the caller's error.
       return undefined;
     case 'repeated-failure':
-      // It was counted when the same prompt failed before.
+      // The failure was counted when the same prompt failed before.
       return undefined;
     case 'bad-request':
     case 'structure':
@@ -138,4 +138,86 @@ function failedFor(reason: Outcome['refusedFor']): false | 'disputed' | undefine
     case undefined:
       return false;
   }
+}
+
+/** How many requests of one slice of time were served. Slices of several replicas add up. */
+export interface ServedSlice {
+  served: number;
+  total: number;
+}
+
+export interface ServiceLevelResult {
+  readonly isMet: boolean;
+  /** Share that was served, 0 to 1; undefined while there are too few requests to tell. */
+  readonly share: number | undefined;
+}
+
+/** How many of one model's requests were served, over a window, and whether that is enough. */
+export interface Availability {
+  readonly record: (isServed: boolean) => void;
+  /** Compares the share that was served with the least share; a model without a least share always meets its level. */
+  readonly against: (minimum: number | undefined) => ServiceLevelResult;
+  readonly slices: () => readonly ServedSlice[];
+}
+
+/** Whether a model meets its service level. One that missed it is below it until one of the conditions of its return holds. */
+type LevelState = { readonly kind: 'met' } | { readonly kind: 'missed'; readonly lastBelowAt: number };
+
+export function servedOf(slices: readonly ServedSlice[]): ServedSlice {
+  const sum = { served: 0, total: 0 };
+  for (const { served, total } of slices) {
+    sum.served += served;
+    sum.total += total;
+  }
+  return sum;
+}
+
+/**
+ * A model misses its level as soon as its share is below the minimum, with enough requests to tell. So that a model at the edge
+ * of its level does not come and go with every request, it meets the level again only
+ * - when at most half of the failures that the level allows are left in the window, or
+ * - when it has not been below the minimum for a whole window: without this, a model that is always just good enough would
+ *   never return after one bad moment, or
+ * - when the window has moved so far that too few requests are left in it.
+ * The state changes only when `against` is called: call it after every request, or a drop in between goes unseen.
+ */
+export function createAvailability(options: { readonly clock: Clock; readonly windowSeconds: number }): Availability {
+  const { clock } = options;
+  const windowMs = options.windowSeconds * 1000;
+  const count = thresholds.availabilitySlices;
+  const ring = createSliceRing<ServedSlice>({
+    count,
+    widthMs: windowMs / count,
+    empty: () => ({ served: 0, total: 0 }),
+  });
+  let state: LevelState = { kind: 'met' };
+
+  const slices = (): readonly ServedSlice[] => ring.live(clock.now());
+
+  function nextState({ served, total }: ServedSlice, minimum: number): LevelState {
+    const isBelow = served / total < minimum;
+    const missed: LevelState = { kind: 'missed', lastBelowAt: clock.elapsed() };
+    if (state.kind === 'met') return total >= thresholds.minToMiss && isBelow ? missed : state;
+    if (total < thresholds.minToStayMissed) return { kind: 'met' };
+    if (isBelow) return missed;
+    const isWellAbove = total - served <= (total * (1 - minimum)) / 2;
+    return isWellAbove || clock.elapsed() - state.lastBelowAt >= windowMs ? { kind: 'met' } : state;
+  }
+
+  return {
+    slices,
+    record: (isServed) => {
+      const slice = ring.at(clock.now());
+      slice.total += 1;
+      if (isServed) slice.served += 1;
+    },
+    against: (minimum) => {
+      const sum = servedOf(slices());
+      state = minimum === undefined ? { kind: 'met' } : nextState(sum, minimum);
+      return {
+        isMet: state.kind === 'met',
+        share: sum.total >= thresholds.minToMiss ? sum.served / sum.total : undefined,
+      };
+    },
+  };
 }

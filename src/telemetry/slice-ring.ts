@@ -1,8 +1,8 @@
-/** A window over time, cut into slices of one width: old ones drop out whole, so that nothing is kept per sample. */
+/** A moving window of time, cut into slices of equal width. Old slices drop out whole, so that nothing is kept per sample. */
 export interface SliceRing<S> {
   /** The slice of this moment, to add to. */
   readonly at: (now: number) => S;
-  /** The slices of the window that ends now, in no order; those in which nothing happened are missing. */
+  /** The slices of the window that ends now, in no order, without those in which nothing happened. */
   readonly live: (now: number) => readonly S[];
 }
 
@@ -12,8 +12,8 @@ interface Slice<S> {
 }
 
 /**
- * Slices begin at whole multiples of their width since the Unix epoch, so that those of several replicas are of the same
- * time and can be put together. A wall clock that is set back hides what is then in the future; nothing gets younger by it.
+ * Slices begin at whole multiples of their width since the Unix epoch, so that slices of several replicas cover the same time
+ * and can be added up. When the wall clock is set back, slices that are then in the future are hidden; none becomes younger.
  */
 export function createSliceRing<S>(options: {
   readonly count: number;
@@ -23,7 +23,7 @@ export function createSliceRing<S>(options: {
   const { count, widthMs, empty } = options;
   const ring: Slice<S>[] = [];
   let latest: Slice<S> | undefined;
-  /** The window as it was last asked for: it stays the same until a slice begins or drops out. */
+  /** The window as `live` last returned it; valid until a slice begins or drops out. */
   let window: { readonly newest: number; readonly contents: readonly S[] } | undefined;
   const numberAt = (now: number): number => Math.floor(now / widthMs);
 
@@ -31,7 +31,7 @@ export function createSliceRing<S>(options: {
     const found = ring.find((candidate) => candidate.number === number);
     if (found !== undefined) return found;
     const fresh = { number, content: empty() };
-    // Whatever is a whole turn away has the same place and is not of this window.
+    // A slice that is a whole turn of the ring older has the same place, and is outside the window.
     const place = ring.findIndex((other) => other.number % count === number % count);
     window = undefined;
     ring.splice(place === -1 ? ring.length : place, 1, fresh);

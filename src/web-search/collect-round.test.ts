@@ -32,7 +32,7 @@ describe('one round', () => {
       ...[text('Hm. '), { ...start(1, 'weather'), tool: 0 }, { ...piece(1, '{}'), tool: 0 }],
       { ...start(3, 'time'), tool: 1 },
     ]);
-    expect(round.said()).toEqual({
+    expect(round.output()).toEqual({
       ...{ text: 'Hm. ', reasoning: '', callsCaller: true, finish: { reason: 'tool_calls' } },
       searches: [{ arguments: '{"query":"x"}' }, { arguments: '{}' }],
     });
@@ -41,14 +41,14 @@ describe('one round', () => {
   it('leaves a tool of that name alone where there is no search', () => {
     const round = collectRound({ citer: undefined, searches: false });
     expect(round.push([start(0, 'web_search')])).toEqual([start(0, 'web_search')]);
-    expect(round.said().searches).toEqual([]);
+    expect(round.output().searches).toEqual([]);
   });
 
   it('remembers the text with its marks, and hands it on without', () => {
     const round = collectRound({ citer: citer(), searches: true });
     const said = [...round.push([thought('So.'), text('It is [cite:1]'), text('. And')]), ...round.flush()];
     expect(said.map((event) => ('text' in event ? event.text : ''))).toEqual(['So.', 'It is', '. ', 'And']);
-    expect(round.said()).toMatchObject({ text: 'It is [cite:1]. And', reasoning: 'So.', finish: undefined });
+    expect(round.output()).toMatchObject({ text: 'It is [cite:1]. And', reasoning: 'So.', finish: undefined });
   });
 
   it('lets go of text that it held back before anything that comes after it', () => {

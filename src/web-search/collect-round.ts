@@ -2,47 +2,47 @@ import type { AnswerEvent, TextEvent } from '../core/event.ts';
 import { webSearchName } from '../core/web-search.ts';
 import type { Citer } from './cite.ts';
 
-/** A call of the search, as the model wrote it. */
+/** A call of the web search, as the model wrote it. */
 export interface SearchCall {
   readonly arguments: string;
 }
 
-/** How an answer ended, as its engine tells it. */
+/** How the engine ended an answer. */
 export type Finish = Omit<AnswerEvent & { readonly type: 'finish' }, 'type' | 'choice'>;
 
-/** What a model said in one round. */
-export interface RoundSaid {
-  /** With its marks. */
+/** The output of a model in one round. */
+export interface RoundOutput {
+  /** With its citation marks. */
   readonly text: string;
   readonly reasoning: string;
   readonly searches: readonly SearchCall[];
-  /** Whether it called tools of the caller's. */
+  /** Whether it called the caller's tools. */
   readonly callsCaller: boolean;
-  /** Absent when it broke off. */
+  /** Undefined when the round broke off. */
   readonly finish: Finish | undefined;
 }
 
-/** Tells what is the caller's from what is the service's in one round of an answer: a synchronous machine. */
+/** Separates the caller's events from the service's in one round of an answer: a synchronous machine. */
 export interface RoundCollector {
-  /** What the caller is to get: all but searches, the finish and the usage. */
+  /** Returns the caller's events: all but searches, the finish and the usage. */
   readonly push: (events: readonly AnswerEvent[]) => readonly AnswerEvent[];
-  /** Text that was held back. */
+  /** Returns text that was held back. */
   readonly flush: () => readonly AnswerEvent[];
-  readonly said: () => RoundSaid;
+  readonly output: () => RoundOutput;
 }
 
 /**
- * For one choice: searching is offered only where a single one is asked for. `searches`: whether calls of `web_search` are
- * the service's; otherwise that is a tool of the caller's like any other.
+ * Collects a round of a single choice: requests for several have no web search. `searches` tells whether calls of `web_search` are
+ * the service's or those of a tool of the caller's.
  */
 export function collectRound(options: {
   readonly citer: Citer | undefined;
   readonly searches: boolean;
 }): RoundCollector {
   const { citer } = options;
-  const said = { text: '', reasoning: '' };
+  const written = { text: '', reasoning: '' };
   const searches = new Map<number, { arguments: string }>();
-  /** Numbers of the caller's calls, by the engine's. */
+  /** The caller's numbers of its tool calls, by the engine's. */
   const callers = new Map<number, number>();
   let finish: Finish | undefined;
 
@@ -51,10 +51,10 @@ export function collectRound(options: {
   function take(event: AnswerEvent): readonly AnswerEvent[] {
     switch (event.type) {
       case 'text-delta':
-        said.text += event.text;
+        written.text += event.text;
         return citer === undefined ? [event] : citer.push(event);
       case 'reasoning-delta':
-        said.reasoning += event.text;
+        written.reasoning += event.text;
         return [...flush(), event];
       case 'refusal-delta':
         return [...flush(), event];
@@ -85,6 +85,6 @@ export function collectRound(options: {
   return {
     push: (events) => events.flatMap(take),
     flush,
-    said: () => ({ ...said, searches: [...searches.values()], callsCaller: callers.size > 0, finish }),
+    output: () => ({ ...written, searches: [...searches.values()], callsCaller: callers.size > 0, finish }),
   };
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fitSources } from './fit-sources.ts';
-import { quote } from './quote.ts';
+import { quote } from './cite.ts';
 
 const hit = (url: string, text = 'About it.', title = 'T') => ({ url, title, text });
 const roomy = { first: 1, roomTokens: 100_000 };

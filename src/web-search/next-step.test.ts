@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import type { RoundSaid } from './collect-round.ts';
+import type { RoundOutput } from './collect-round.ts';
 import { type Allowance, nextStep } from './next-step.ts';
 
 const call = (query: unknown = 'q') => ({ arguments: JSON.stringify({ query }) });
-const said = (more: Partial<RoundSaid> = {}): RoundSaid => ({
+const said = (more: Partial<RoundOutput> = {}): RoundOutput => ({
   ...{ text: '', reasoning: '', searches: [call()], callsCaller: false, finish: { reason: 'tool_calls' } },
   ...more,
 });
 const plenty: Allowance = { searches: 5, rounds: 5, output: undefined };
-const step = (saying: RoundSaid, left: Partial<Allowance> = {}) => nextStep(saying, { ...plenty, ...left });
+const step = (saying: RoundOutput, left: Partial<Allowance> = {}) => nextStep(saying, { ...plenty, ...left });
 
 describe('what follows a round', () => {
   it('without searches is its own end, the stop sequence included', () => {

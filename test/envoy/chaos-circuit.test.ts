@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { type Caller, http1Caller } from '../support/caller.ts';
-import { expectNothingLeft } from '../support/chaos/nothing-left.ts';
+import { type Caller, http1Caller } from './support/caller.ts';
+import { expectNothingLeft } from './support/chaos/nothing-left.ts';
 import { roomyKey } from '../support/roomy-key.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 

@@ -1,11 +1,11 @@
 /** Nothing is left to serve with: callers are told at once, and are served again as soon as there is. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { type Caller, http1Caller } from '../support/caller.ts';
-import { type BlackHole, openBlackHole } from '../support/chaos/black-hole.ts';
-import { lowPort } from '../support/chaos/low-port.ts';
-import { expectNothingLeft } from '../support/chaos/nothing-left.ts';
-import { putTogether } from '../support/put-together.ts';
+import { type Caller, http1Caller } from './support/caller.ts';
+import { type BlackHole, openBlackHole } from './support/chaos/black-hole.ts';
+import { lowPort } from './support/chaos/low-port.ts';
+import { expectNothingLeft } from './support/chaos/nothing-left.ts';
+import { putTogether } from './support/put-together.ts';
 import { roomyKey } from '../support/roomy-key.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 

@@ -1,11 +1,11 @@
 /** A backend that is no good beside a healthy one: no request fails for it, and few wait for it. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { type Caller, http2Caller } from '../support/caller.ts';
-import { type BadBackend, type BadKind, badBackends } from '../support/chaos/bad-backends.ts';
-import { type LoadRun, runLoad } from '../support/chaos/load-run.ts';
+import { type Caller, http2Caller } from './support/caller.ts';
+import { type BadBackend, type BadKind, badBackends } from './support/chaos/bad-backends.ts';
+import { type LoadRun, runLoad } from './support/chaos/load-run.ts';
 import { quantile } from '../support/quantile.ts';
-import { expectNothingLeft } from '../support/chaos/nothing-left.ts';
+import { expectNothingLeft } from './support/chaos/nothing-left.ts';
 import { roomyKey } from '../support/roomy-key.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 

@@ -6,9 +6,9 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
 import { quantile } from '../support/quantile.ts';
-import { type SpawnedEngine, spawnDemoEngine } from '../support/spawn-demo-engine.ts';
+import { type SpawnedEngine, spawnDemoEngine } from './support/spawn-demo-engine.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
-import { startYardstick } from '../support/yardstick.ts';
+import { startYardstick } from './support/yardstick.ts';
 
 const root = join(import.meta.dirname, '..', 'golden', 'tokens');
 const window = 4096;

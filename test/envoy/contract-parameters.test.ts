@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { DemoEngine } from '../../examples/demo-engine/engine.ts';
-import { demoModel, demoRoute } from '../support/catalog-manifest.ts';
-import { type ContractGateway, startContractGateway } from '../support/contract-gateway.ts';
-import { refusalOf } from '../support/refusal.ts';
+import { demoModel, demoRoute } from './support/catalog-manifest.ts';
+import { type ContractGateway, startContractGateway } from './support/contract-gateway.ts';
+import { refusalOf } from './support/refusal.ts';
 import { canary } from '../support/weir.ts';
 
 type Json = Readonly<Record<string, unknown>>;

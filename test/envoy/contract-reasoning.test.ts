@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
 import { type EngineName, engineNames } from '../../src/core/catalog.ts';
-import { demoBackend, demoModel, demoRoute, manifestOf } from '../support/catalog-manifest.ts';
-import { costOf, picoUsd } from '../support/cost.ts';
-import { putTogether } from '../support/put-together.ts';
-import { refusalOf } from '../support/refusal.ts';
-import { roomyKey } from '../support/roomy-key.ts';
+import { demoBackend, demoModel, demoRoute, manifestOf } from './support/catalog-manifest.ts';
+import { costOf, picoUsd } from './support/cost.ts';
+import { putTogether } from './support/put-together.ts';
+import { refusalOf } from './support/refusal.ts';
 import { canary, startWeir, type Weir } from '../support/weir.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -14,7 +13,6 @@ let engine: DemoEngine;
 /** Served beside the other, to see which of two routes was taken. */
 let second: DemoEngine;
 let weir: Weir;
-let authorization: string;
 
 const fixed = { reasoning: { off: false } };
 
@@ -36,7 +34,6 @@ beforeAll(async () => {
     demoModel('told', one('deepseek', { reasoning: { efforts: ['medium'], budget: false } })),
   );
   weir = await startWeir({ engines: [engine, second], manifests: { 'catalog.yaml': catalog }, unlimited: true });
-  authorization = `Bearer ${await roomyKey(weir)}`;
 });
 beforeEach(() => {
   engine.reset();
@@ -50,7 +47,7 @@ afterAll(async () => {
 
 const user = { role: 'user', content: `${canary} Why is the sky blue?` };
 const send = (model: string, fields: Json): Promise<Response> =>
-  weir.chat({ model: `test/${model}`, messages: [user], ...fields }, { authorization });
+  weir.chat({ model: `test/${model}`, messages: [user], ...fields });
 
 const fieldsOfReasoning = [
   ...['reasoning_effort', 'reasoning', 'thinking', 'thinking_budget', 'thinking_token_budget', 'enable_thinking'],

@@ -1,9 +1,8 @@
 import { BadRequestError } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { demoBackend, demoModel, demoRoute, manifestOf } from '../support/catalog-manifest.ts';
-import { refusalOf } from '../support/refusal.ts';
-import { roomyKey } from '../support/roomy-key.ts';
+import { demoBackend, demoModel, demoRoute, manifestOf } from './support/catalog-manifest.ts';
+import { refusalOf } from './support/refusal.ts';
 import { canary, startWeir, type Weir } from '../support/weir.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -12,7 +11,6 @@ type Json = Readonly<Record<string, unknown>>;
 let plain: DemoEngine;
 let able: DemoEngine;
 let weir: Weir;
-let key: string;
 
 const light = 1;
 const heavy = 1_000_000;
@@ -42,7 +40,6 @@ beforeAll(async () => {
     demoModel('prefers', [over('vllm', parameters('temperature'), heavy), over('able', {}, light)]),
   );
   weir = await startWeir({ engines: [plain, able], manifests: { 'catalog.yaml': catalog }, unlimited: true });
-  key = await roomyKey(weir);
 });
 beforeEach(() => {
   plain.reset();
@@ -56,7 +53,7 @@ afterAll(async () => {
 
 const user = { role: 'user' as const, content: `${canary} hi` };
 const send = (model: string, fields: Json): Promise<Response> =>
-  weir.chat({ model: `test/${model}`, messages: [user], ...fields }, { authorization: `Bearer ${key}` });
+  weir.chat({ model: `test/${model}`, messages: [user], ...fields });
 const calls = (): { readonly plain: number; readonly able: number } => ({
   plain: plain.requests().length,
   able: able.requests().length,
@@ -200,7 +197,7 @@ test('a cap beyond the window is refused before any engine is called', async () 
 
 test('the official client gets each as a BadRequestError with its code', async () => {
   const failure = weir
-    .client({ apiKey: key })
+    .client()
     .chat.completions.create({ model: 'test/nothing', messages: [user], seed: 1, stream: true })
     .then(
       () => undefined,

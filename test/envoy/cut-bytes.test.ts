@@ -2,9 +2,9 @@ import type OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
 import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
-import { byteCuts } from '../support/byte-cuts.ts';
-import { numberIds } from '../support/fault-sweep/number-ids.ts';
-import { putTogether } from '../support/put-together.ts';
+import { byteCuts } from './support/byte-cuts.ts';
+import { numberIds } from './support/fault-sweep/number-ids.ts';
+import { putTogether } from './support/put-together.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
 
 type Body = Omit<OpenAI.Chat.ChatCompletionCreateParamsStreaming, 'stream' | 'stream_options'>;

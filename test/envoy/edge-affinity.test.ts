@@ -8,8 +8,8 @@ import { type ClusterPublisher, createClusterPublisher } from '../../src/envoy/r
 import { systemClock } from '../../src/process/clock.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
 import { renderClusters } from '../../src/envoy/config/clusters.ts';
-import { type DnsServer, startDnsServer } from '../support/dns-server.ts';
-import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
+import { type DnsServer, startDnsServer } from './support/dns-server.ts';
+import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
 
 const addresses = ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4'];
 

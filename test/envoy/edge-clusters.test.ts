@@ -1,10 +1,8 @@
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { startFakeEngine } from '../fake-engine/fake-engine.ts';
 import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
 import {
   type ClusterPublisher,
@@ -15,8 +13,8 @@ import { systemClock } from '../../src/process/clock.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
 import { renderClusters } from '../../src/envoy/config/clusters.ts';
 import { runFolder } from '../../src/envoy/config/run-folder.ts';
-import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
-import { sendRaw } from '../support/raw-http.ts';
+import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { sendRaw } from './support/raw-http.ts';
 
 let envoy: TestEnvoy;
 let admin: EnvoyAdmin;
@@ -133,12 +131,11 @@ describe('applying clusters', () => {
 
 it('an unhealthy backend is refused at once, and served again when its check passes', async () => {
   let healthy = false;
-  const engine = createServer((request, response) => {
+  const engine = await startFakeEngine(({ request, response }) => {
     response.statusCode = request.url === '/health' && !healthy ? 500 : 200;
     response.end('ok');
-  }).listen(0, '127.0.0.1');
-  await once(engine, 'listening');
-  const { port } = engine.address() as AddressInfo;
+  });
+  const { port } = engine;
   await file.publish([cluster('engine', { port, healthCheck: { path: '/health', intervalSeconds: 1 } })]);
   const isHealthy = async (): Promise<boolean> =>
     (await admin.stats(['cluster.backend-of-engine.membership_healthy'])).get(
@@ -147,8 +144,7 @@ it('an unhealthy backend is refused at once, and served again when its check pas
   expect(await isHealthy()).toBe(false);
   healthy = true;
   while (!(await isHealthy())) await new Promise((resolve) => setTimeout(resolve, 50));
-  engine.closeAllConnections();
-  await new Promise((resolve) => engine.close(resolve));
+  await engine.close();
 });
 
 it('draining stops new connections at the edge and leaves the way to engines open', async () => {

@@ -7,9 +7,9 @@ import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ExtProcServer } from '../../src/extproc/server.ts';
 import type { BootstrapOptions } from '../../src/envoy/config/bootstrap.ts';
-import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
-import { answerExtProc } from '../support/extproc.ts';
-import { figuresOf } from '../support/process-figures.ts';
+import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { answerExtProc } from './support/extproc.ts';
+import { figuresOf } from './support/process-figures.ts';
 
 let envoy: TestEnvoy;
 let service: ExtProcServer;
@@ -226,7 +226,7 @@ describe('a connection of which no request was authenticated', () => {
 
 describe('with TLS', () => {
   it('what is above the limit is closed before the handshake, and who stays silent after it is closed too', async () => {
-    const folder = join(import.meta.dirname, '..', 'support', 'tls');
+    const folder = join(import.meta.dirname, 'support', 'tls');
     const certificateFile = join(folder, 'certificate.pem');
     const keyFile = join(folder, 'key.pem');
     await start({

@@ -10,7 +10,7 @@ import { createClusterPublisher } from '../../src/envoy/runtime/cluster-publishe
 import { systemClock } from '../../src/process/clock.ts';
 import { messageOf } from '../../src/core/failure.ts';
 import { renderClusters } from '../../src/envoy/config/clusters.ts';
-import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
+import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
 
 let envoy: TestEnvoy;
 let admin: EnvoyAdmin;

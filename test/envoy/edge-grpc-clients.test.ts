@@ -4,14 +4,14 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
-import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
-import { sendRaw } from '../support/raw-http.ts';
+import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { sendRaw } from './support/raw-http.ts';
 
 let envoy: TestEnvoy;
 afterEach(() => envoy.stop());
 
 const chat = 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}';
-const script = fileURLToPath(new URL('../support/extproc-process.ts', import.meta.url));
+const script = fileURLToPath(new URL('./support/extproc-process.ts', import.meta.url));
 
 /** The service hangs with a request for so long, the caller leaves, and the service dies. */
 async function hangLeaveAndDie(seconds: number): Promise<void> {

@@ -3,9 +3,9 @@ import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ExtProcServer } from '../../src/extproc/server.ts';
 import type { BootstrapOptions } from '../../src/envoy/config/bootstrap.ts';
-import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
-import { answerExtProc } from '../support/extproc.ts';
-import { type RawAnswer, sendRaw } from '../support/raw-http.ts';
+import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { answerExtProc } from './support/extproc.ts';
+import { type RawAnswer, sendRaw } from './support/raw-http.ts';
 
 let envoy: TestEnvoy;
 let service: ExtProcServer;

@@ -7,8 +7,8 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ExtProcServer } from '../../src/extproc/server.ts';
 import type { Exchange } from '../../src/core/exchange.ts';
-import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
-import { answerExtProc } from '../support/extproc.ts';
+import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { answerExtProc } from './support/extproc.ts';
 import { freePort } from '../support/free-port.ts';
 import { runWeir } from '../support/run-weir.ts';
 

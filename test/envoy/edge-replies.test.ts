@@ -2,9 +2,9 @@ import { connect as connectHttp2 } from 'node:http2';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ExtProcServer } from '../../src/extproc/server.ts';
 import type { Exchange } from '../../src/core/exchange.ts';
-import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
-import { answerExtProc } from '../support/extproc.ts';
-import { type RawAnswer, sendRaw } from '../support/raw-http.ts';
+import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { answerExtProc } from './support/extproc.ts';
+import { type RawAnswer, sendRaw } from './support/raw-http.ts';
 
 let envoy: TestEnvoy;
 let service: ExtProcServer;

@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ExtProcServer } from '../../src/extproc/server.ts';
 import type { Exchange } from '../../src/core/exchange.ts';
-import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
-import { answerExtProc } from '../support/extproc.ts';
-import { sendRaw } from '../support/raw-http.ts';
+import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { answerExtProc } from './support/extproc.ts';
+import { sendRaw } from './support/raw-http.ts';
 
 let envoy: TestEnvoy;
 let service: ExtProcServer | undefined;
@@ -31,7 +31,7 @@ afterEach(async () => {
 });
 
 async function spawnService(behaviour: 'hang' | 'start') {
-  const script = fileURLToPath(new URL('../support/extproc-process.ts', import.meta.url));
+  const script = fileURLToPath(new URL('./support/extproc-process.ts', import.meta.url));
   const child = spawn(process.execPath, [script, envoy.files.extprocSocket, behaviour], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

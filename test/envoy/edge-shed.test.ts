@@ -7,9 +7,9 @@ import type { ExtProcServer } from '../../src/extproc/server.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import { waitedMs } from '../../src/admission/overload.ts';
 import type { RequestHead } from '../../src/core/exchange.ts';
-import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
-import { answerExtProc } from '../support/extproc.ts';
-import { sendRaw } from '../support/raw-http.ts';
+import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { answerExtProc } from './support/extproc.ts';
+import { sendRaw } from './support/raw-http.ts';
 
 let envoy: TestEnvoy;
 let admin: EnvoyAdmin;

@@ -7,8 +7,8 @@ import { createDownstreamBuffers, type DownstreamBuffers } from '../../src/envoy
 import type { ExtProcServer } from '../../src/extproc/server.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import type { Exchange } from '../../src/core/exchange.ts';
-import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
-import { answerExtProc, unbounded } from '../support/extproc.ts';
+import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { answerExtProc, unbounded } from './support/extproc.ts';
 
 const mebibyte = 1024 * 1024;
 const answerBytes = 40 * mebibyte;

@@ -15,12 +15,12 @@ import type { ExtProcServer } from '../../src/extproc/server.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
 import { renderClusters } from '../../src/envoy/config/clusters.ts';
-import { startEnvoy, type TestEnvoy } from '../support/envoy.ts';
-import { answerExtProc } from '../support/extproc.ts';
+import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { answerExtProc } from './support/extproc.ts';
 import { selfSigned } from '../support/self-signed.ts';
 
 // Made for these tests, valid for engine.example and 127.0.0.1 until 2126, its own authority.
-const folder = join(import.meta.dirname, '..', 'support', 'tls');
+const folder = join(import.meta.dirname, 'support', 'tls');
 const certificateFile = join(folder, 'certificate.pem');
 const keyFile = join(folder, 'key.pem');
 

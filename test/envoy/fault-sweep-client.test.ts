@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { chanceFrom } from '../support/chance.ts';
-import { judgeUnseen } from '../support/fault-sweep/judge-sweep.ts';
-import { sweepCases } from '../support/fault-sweep/sweep-cases.ts';
-import { askThroughClient } from '../support/fault-sweep/sweep-client.ts';
-import { promptFaults } from '../support/fault-sweep/sweep-faults.ts';
-import { startSweepGateway, type SweepGateway } from '../support/fault-sweep/sweep-gateway.ts';
-import { createSweepReport } from '../support/fault-sweep/sweep-report.ts';
-import { runSweep } from '../support/fault-sweep/sweep-run.ts';
-import { sweepShapes } from '../support/fault-sweep/sweep-shapes.ts';
+import { judgeUnseen } from './support/fault-sweep/judge-sweep.ts';
+import { sweepCases } from './support/fault-sweep/sweep-cases.ts';
+import { askThroughClient } from './support/fault-sweep/sweep-client.ts';
+import { promptFaults } from './support/fault-sweep/sweep-faults.ts';
+import { startSweepGateway, type SweepGateway } from './support/fault-sweep/sweep-gateway.ts';
+import { createSweepReport } from './support/fault-sweep/sweep-report.ts';
+import { runSweep } from './support/fault-sweep/sweep-run.ts';
+import { sweepShapes } from './support/fault-sweep/sweep-shapes.ts';
 
 // Thousands of requests: a busy machine takes its time.
 vi.setConfig({ testTimeout: 240_000 });

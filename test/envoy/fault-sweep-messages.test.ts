@@ -1,15 +1,15 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { chanceFrom } from '../support/chance.ts';
-import { judgeAlone, judgeUnseen } from '../support/fault-sweep/judge-sweep.ts';
-import { type CasesAsk, sweepCases } from '../support/fault-sweep/sweep-cases.ts';
-import { promptFaults, type SweepCase } from '../support/fault-sweep/sweep-faults.ts';
-import { startSweepGateway, type SweepGateway } from '../support/fault-sweep/sweep-gateway.ts';
-import { createSweepReport } from '../support/fault-sweep/sweep-report.ts';
-import { type AskCase, runSweep } from '../support/fault-sweep/sweep-run.ts';
-import { type SweepShape, sweepShapes } from '../support/fault-sweep/sweep-shapes.ts';
-import { messagesSurface } from '../support/fault-sweep/sweep-surface.ts';
-import { sweepVariants } from '../support/fault-sweep/sweep-variants.ts';
+import { judgeAlone, judgeUnseen } from './support/fault-sweep/judge-sweep.ts';
+import { type CasesAsk, sweepCases } from './support/fault-sweep/sweep-cases.ts';
+import { promptFaults, type SweepCase } from './support/fault-sweep/sweep-faults.ts';
+import { startSweepGateway, type SweepGateway } from './support/fault-sweep/sweep-gateway.ts';
+import { createSweepReport } from './support/fault-sweep/sweep-report.ts';
+import { type AskCase, runSweep } from './support/fault-sweep/sweep-run.ts';
+import { type SweepShape, sweepShapes } from './support/fault-sweep/sweep-shapes.ts';
+import { messagesSurface } from './support/fault-sweep/sweep-surface.ts';
+import { sweepVariants } from './support/fault-sweep/sweep-variants.ts';
 
 // Hundreds of requests: a busy machine takes its time.
 vi.setConfig({ testTimeout: 240_000 });

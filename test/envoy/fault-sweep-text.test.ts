@@ -1,5 +1,5 @@
-import { sweepShapes } from '../support/fault-sweep/sweep-shapes.ts';
-import { sweepUnseen } from '../support/fault-sweep/sweep-suite.ts';
+import { sweepShapes } from './support/fault-sweep/sweep-shapes.ts';
+import { sweepUnseen } from './support/fault-sweep/sweep-suite.ts';
 
 sweepUnseen({
   shapes: [sweepShapes.text, sweepShapes.reasoning, sweepShapes.json],

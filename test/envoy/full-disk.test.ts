@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { metricIn } from '../support/metric-in.ts';
-import { mountSmallDisk, type SmallDisk } from '../support/small-disk.ts';
+import { mountSmallDisk, type SmallDisk } from './support/small-disk.ts';
 import { chat, newDataFolder, removeStarts, start } from '../support/start.ts';
 
 // A real disk that fills up and is emptied, where this user may mount one. What a full disk does to the log is tested without

@@ -1,11 +1,11 @@
 import { Pool } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { engineNames } from '../../src/core/catalog.ts';
-import { demoBackend, demoModel, demoRoute, manifestOf } from '../support/catalog-manifest.ts';
-import { faultOfAnswer } from '../support/contract-answer.ts';
-import { type FuzzBody, fuzzBodies } from '../support/fuzz/fuzz-bodies.ts';
+import { demoBackend, demoModel, demoRoute, manifestOf } from './support/catalog-manifest.ts';
+import { faultOfAnswer } from './support/contract-answer.ts';
+import { type FuzzBody, fuzzBodies } from './support/fuzz/fuzz-bodies.ts';
 import { roomyKey } from '../support/roomy-key.ts';
-import { spawnDemoEngine, type SpawnedEngine } from '../support/spawn-demo-engine.ts';
+import { spawnDemoEngine, type SpawnedEngine } from './support/spawn-demo-engine.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
 
 const total = 10_000;

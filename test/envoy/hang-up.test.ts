@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { type Caller, http1Caller } from '../support/caller.ts';
-import { costOf, picoUsd } from '../support/cost.ts';
-import { writeDemoTokenizer } from '../support/fault-sweep/demo-tokenizer.ts';
-import { putTogether } from '../support/put-together.ts';
+import { type Caller, http1Caller } from './support/caller.ts';
+import { costOf, picoUsd } from './support/cost.ts';
+import { writeDemoTokenizer } from './support/fault-sweep/demo-tokenizer.ts';
+import { putTogether } from './support/put-together.ts';
 import { backendManifest, type LedgerRow, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
 // Whoever always hangs up just before the usage chunk has had all of the answer. He pays for it, whoever counts.

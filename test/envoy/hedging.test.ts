@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { type Caller, http1Caller, type OpenAnswer } from '../support/caller.ts';
-import { costOf, picoUsd } from '../support/cost.ts';
-import { putTogether } from '../support/put-together.ts';
+import { type Caller, http1Caller, type OpenAnswer } from './support/caller.ts';
+import { costOf, picoUsd } from './support/cost.ts';
+import { putTogether } from './support/put-together.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
 let slow: DemoEngine;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { attackNames } from '../support/hostile-traffic/attacks.ts';
-import { runHostileTraffic } from '../support/hostile-traffic/hostile-run.ts';
-import { failuresIn, reportOf } from '../support/hostile-traffic/report.ts';
+import { attackNames } from './support/hostile-traffic/attacks.ts';
+import { runHostileTraffic } from './support/hostile-traffic/hostile-run.ts';
+import { failuresIn, reportOf } from './support/hostile-traffic/report.ts';
 
 test(
   'neighbours of one attacker of each kind see no failure, and see one when the service dies',
@@ -9,8 +9,9 @@ test(
   async () => {
     const phases = await runHostileTraffic({
       phases: [
-        { name: 'quiet', attacks: [], seconds: 20 },
-        { name: 'attacked', attacks: attackNames, seconds: 45 },
+        { name: 'quiet', attacks: [], seconds: 12 },
+        // Longer than the 20 s after which an upload without bytes is ended: the attackers come again.
+        { name: 'attacked', attacks: attackNames, seconds: 30 },
         // Who sees no failure here would see none at all.
         { name: 'killed', attacks: [], seconds: 6, harm: (weir) => process.kill(weir.pid('service'), 'SIGKILL') },
       ],

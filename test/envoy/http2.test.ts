@@ -6,8 +6,8 @@ import { text } from 'node:stream/consumers';
 import { connect } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { type Caller, http1Caller, http2Caller } from '../support/caller.ts';
-import { putTogether } from '../support/put-together.ts';
+import { type Caller, http1Caller, http2Caller } from './support/caller.ts';
+import { putTogether } from './support/put-together.ts';
 import { selfSigned } from '../support/self-signed.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
 

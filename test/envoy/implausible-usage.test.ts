@@ -1,52 +1,43 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { costOf, picoUsd } from '../support/cost.ts';
+import { type FakeEngine, startFakeEngine } from '../fake-engine/fake-engine.ts';
+import { costOf, picoUsd } from './support/cost.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
 /** An engine that counts what the last message of its prompt tells it to: the JSON text of a usage block. */
-let engine: Server;
+let engine: FakeEngine;
 let weir: Weir;
 
 beforeAll(async () => {
-  engine = createServer((request, response) => {
-    void text(request).then((body) => {
-      const { stream, messages } = JSON.parse(body) as {
-        readonly stream: boolean;
-        readonly messages: readonly { readonly content: string }[];
-      };
-      const usage = messages.at(-1)?.content ?? '{}';
-      response.setHeader('content-type', stream ? 'text/event-stream' : 'application/json');
-      const message = { role: 'assistant', content: 'one two three' };
-      if (!stream) {
-        response.end(
-          `{"choices":[{"index":0,"message":${JSON.stringify(message)},"finish_reason":"stop"}],"usage":${usage}}`,
-        );
-        return;
-      }
-      for (const content of ['one', ' two', ' three']) {
-        response.write(
-          `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`,
-        );
-      }
-      response.write('data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n');
-      response.end(`data: {"choices":[],"usage":${usage}}\n\ndata: [DONE]\n\n`);
-    });
+  engine = await startFakeEngine(({ body, response }) => {
+    const { stream, messages } = JSON.parse(body) as {
+      readonly stream: boolean;
+      readonly messages: readonly { readonly content: string }[];
+    };
+    const usage = messages.at(-1)?.content ?? '{}';
+    response.setHeader('content-type', stream ? 'text/event-stream' : 'application/json');
+    const message = { role: 'assistant', content: 'one two three' };
+    if (!stream) {
+      response.end(
+        `{"choices":[{"index":0,"message":${JSON.stringify(message)},"finish_reason":"stop"}],"usage":${usage}}`,
+      );
+      return;
+    }
+    for (const content of ['one', ' two', ' three']) {
+      response.write(
+        `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`,
+      );
+    }
+    response.write('data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n');
+    response.end(`data: {"choices":[],"usage":${usage}}\n\ndata: [DONE]\n\n`);
   });
-  engine.listen(0, '127.0.0.1');
-  await once(engine, 'listening');
-  const address = engine.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
   weir = await startWeir({
-    manifests: { 'catalog.yaml': backendManifest('lying', { port }) + modelManifest('test/model', ['lying']) },
+    manifests: { 'catalog.yaml': backendManifest('lying', engine) + modelManifest('test/model', ['lying']) },
   });
 });
 afterAll(async () => {
   await weir.close();
-  engine.closeAllConnections();
-  engine.close();
+  await engine.close();
 });
 
 const prices = { prompt: 150_000n, cached: 30_000n, completion: 600_000n };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { type Caller, http1Caller, type OpenAnswer } from '../support/caller.ts';
-import { putTogether } from '../support/put-together.ts';
+import { type Caller, http1Caller, type OpenAnswer } from './support/caller.ts';
+import { putTogether } from './support/put-together.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
 let engine: DemoEngine;

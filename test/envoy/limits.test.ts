@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { http1Caller } from '../support/caller.ts';
+import { http1Caller } from './support/caller.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { startValkey } from '../support/valkey.ts';
 import { canary, startWeir, type Weir } from '../support/weir.ts';

@@ -1,10 +1,8 @@
-import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type FakeEngine, startFakeEngine } from '../fake-engine/fake-engine.ts';
 import { hostileAnswers } from '../support/fuzz/hostile-answers.ts';
 import { hostileManifests } from '../support/fuzz/hostile-manifests.ts';
 import { hugeBodies } from '../support/fuzz/huge-bodies.ts';
@@ -14,12 +12,11 @@ import { backendManifest, modelManifest, startWeir, type Weir } from '../support
 /** The histogram behind the metric ticks this often, and its delays count the interval in. */
 const intervalMs = 10;
 
-let server: Server;
+let engine: FakeEngine;
 let weir: Weir;
 let idle: IdleThread;
-/** What the engine answers, and how often it was asked. */
+/** What the engine answers. */
 let answer: { readonly type: string; readonly bytes: Buffer };
-let asked = 0;
 /** Manifest files written. */
 let files = 0;
 
@@ -34,16 +31,11 @@ const nameOf = (index: number): string => `hostile-${index}`;
 beforeAll(async () => {
   idle = startIdleThread();
   answer = good;
-  server = createServer((request, response) => {
-    asked += 1;
-    // The service hangs up in the middle of most.
-    response.on('error', () => undefined);
-    request.resume().on('end', () => response.writeHead(200, { 'content-type': answer.type }).end(answer.bytes));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  engine = await startFakeEngine(({ response }) => {
+    response.writeHead(200, { 'content-type': answer.type }).end(answer.bytes);
+  });
   const own = (name: string): string =>
-    backendManifest(`backend-of-test-${name}`, { port }) +
+    backendManifest(`backend-of-test-${name}`, engine) +
     modelManifest(`test/${name}`, [`backend-of-test-${name}`], '  hedging: {mode: Disabled}');
   weir = await startWeir({
     unlimited: true,
@@ -54,8 +46,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await idle.close();
   await weir.close();
-  server.closeAllConnections();
-  server.close();
+  await engine.close();
 });
 
 const longestSinceLast = async (): Promise<number> => (await weir.metric('nodejs_eventloop_lag_max_seconds')) * 1000;
@@ -83,7 +74,7 @@ describe('nothing holds the event loop of the service up', () => {
     'that an engine says: $name',
     async ({ index, type, bytes }) => {
       answer = { type, bytes: bytes() };
-      const before = asked;
+      const before = engine.asked();
       const ask = { model: `test/${nameOf(index)}`, stream: type !== good.type };
       const hold = await longestHoldOf(async () => {
         // An answer that is interrupted is one of many that are right here.
@@ -92,7 +83,7 @@ describe('nothing holds the event loop of the service up', () => {
           .then((response) => response.text())
           .catch(() => undefined);
       });
-      expect(asked).toBeGreaterThan(before);
+      expect(engine.asked()).toBeGreaterThan(before);
       expect(hold).toBeLessThan(longestHoldMs);
     },
   );

@@ -2,10 +2,10 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { type Caller, http1Caller } from '../support/caller.ts';
-import { costOf, picoUsd } from '../support/cost.ts';
-import { type Asking, keepAsking } from '../support/keep-asking.ts';
-import { putTogether } from '../support/put-together.ts';
+import { type Caller, http1Caller } from './support/caller.ts';
+import { costOf, picoUsd } from './support/cost.ts';
+import { type Asking, keepAsking } from './support/keep-asking.ts';
+import { putTogether } from './support/put-together.ts';
 import { roomyKey } from '../support/roomy-key.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 

@@ -1,12 +1,13 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { type Caller, http1Caller, http2Caller, type OpenAnswer } from '../support/caller.ts';
-import { figuresOf } from '../support/process-figures.ts';
-import { putTogether } from '../support/put-together.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Caller, http1Caller, http2Caller, type OpenAnswer } from './support/caller.ts';
+import { collectsGarbage, memoryInUse } from './support/memory-in-use.ts';
+import { figuresOf } from './support/process-figures.ts';
+import { putTogether } from './support/put-together.ts';
 import { quantile } from '../support/quantile.ts';
 import { roomyKey } from '../support/roomy-key.ts';
-import { type SpawnedEngine, spawnDemoEngine } from '../support/spawn-demo-engine.ts';
+import { type SpawnedEngine, spawnDemoEngine } from './support/spawn-demo-engine.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
-import { startYardstick } from '../support/yardstick.ts';
+import { startYardstick } from './support/yardstick.ts';
 
 const streams = 2_000;
 const mebibyte = 1024 * 1024;
@@ -16,13 +17,13 @@ let bystander: SpawnedEngine;
 let weir: Weir;
 let key: string;
 let idle: Figures;
-let idleInUse: readonly [service: number, envoy: number];
+let idleInUse: { readonly service: number; readonly envoy: number };
 
 beforeAll(async () => {
   engine = await spawnDemoEngine({ reasoning: 'never' });
   bystander = await spawnDemoEngine();
   weir = await startWeir({
-    env: { NODE_OPTIONS: `--import=${import.meta.resolve('../support/collect-garbage.ts')}` },
+    env: collectsGarbage,
     manifests: { 'catalog.yaml': backendManifest('lone', engine) + modelManifest('test/model', ['lone']) },
   });
   key = await roomyKey(weir);
@@ -31,7 +32,7 @@ beforeAll(async () => {
   await Promise.all(Array.from({ length: 20 }, () => caller.ask(ask('Warm.'))));
   await caller.close();
   idle = figures();
-  idleInUse = await inUse();
+  idleInUse = await memoryInUse(weir);
 });
 afterAll(async () => {
   await weir.close();
@@ -57,17 +58,6 @@ const shown = (now: Figures): string =>
     .join(', ');
 const toMib = (bytes: number): number => Math.round(bytes / mebibyte);
 
-/** Bytes that are not garbage: of the service's heap and its buffers, and of Envoy's heap. */
-async function inUse(): Promise<readonly [service: number, envoy: number]> {
-  const collections = (): Promise<number> => weir.metric('nodejs_gc_duration_seconds_count{kind="major"}');
-  const before = await collections();
-  process.kill(weir.pid('service'), 'SIGUSR2');
-  await vi.waitFor(async () => expect(await collections()).toBeGreaterThan(before), { timeout: 5000 });
-  const service =
-    (await weir.metric('nodejs_heap_size_used_bytes')) + (await weir.metric('nodejs_external_memory_bytes'));
-  const memory = JSON.parse(await weir.admin('/memory')) as { readonly allocated: string };
-  return [service, Number(memory.allocated)];
-}
 const figures = (): Figures => ({ service: figuresOf(weir.pid('service')), envoy: figuresOf(weir.pid('envoy')) });
 
 /** Opens the streams, waits until all are open at once and reads them to their end. */
@@ -148,18 +138,20 @@ test('what an answer took is dead before it grows old, also after so many stream
   const oldBytes = (): Promise<number> => weir.metric('nodejs_heap_space_size_used_bytes', { space: 'old' });
   const caller = http1Caller({ ...weir, key });
   const short = { ...ask('Be short. [[words=3]]'), stream: false, stream_options: undefined };
-  const answers = 3_000;
-  // What lives when all is collected is old from then on: whatever keeps the young alive begins there.
-  await inUse();
-  let left = answers;
-  const lane = async (): Promise<void> => {
-    for (; left > 0; left -= 1) await caller.ask(short);
+  const askMany = async (count: number): Promise<void> => {
+    let left = count;
+    const askInTurn = async (): Promise<void> => {
+      for (; left > 0; left -= 1) await caller.ask(short);
+    };
+    await Promise.all(Array.from({ length: 16 }, askInTurn));
   };
-  await Promise.all(Array.from({ length: 16 }, lane));
-  await inUse();
-  left = answers;
+  // What lives when all is collected is old from then on: whatever keeps the young alive begins there.
+  await memoryInUse(weir);
+  await askMany(1_000);
+  await memoryInUse(weir);
+  const answers = 3_000;
   const before = await oldBytes();
-  await Promise.all(Array.from({ length: 16 }, lane));
+  await askMany(answers);
   const perAnswer = ((await oldBytes()) - before) / answers;
   console.log(`an answer leaves ${Math.round(perAnswer)} bytes in the old generation`);
   // A request makes 25 to 50 KB. What is left is Node's: docs/decisions/0032 says why, and how much.
@@ -175,10 +167,10 @@ test('nothing is left behind: no descriptor, and no memory in use beyond what id
   // Connections to engines and to Envoy are kept for some seconds in case they are needed again.
   await expect.poll(() => Math.max(...more()), { timeout: 30_000, interval: 200 }).toBeLessThanOrEqual(4);
   // Freed memory stays with both allocators for the next rush: what counts is what is in use.
-  const [service, envoy] = await inUse();
+  const { service, envoy } = await memoryInUse(weir);
   console.log(
-    `after ${shown(figures())}; in use: service ${toMib(service)} MiB, envoy ${toMib(envoy)} MiB; before ${idleInUse.map(toMib).join(', ')}`,
+    `after ${shown(figures())}; in use: service ${toMib(service)} MiB, envoy ${toMib(envoy)} MiB; before ${toMib(idleInUse.service)}, ${toMib(idleInUse.envoy)}`,
   );
-  expect(service - idleInUse[0]).toBeLessThan(10 * mebibyte);
-  expect(envoy - idleInUse[1]).toBeLessThan(5 * mebibyte);
+  expect(service - idleInUse.service).toBeLessThan(10 * mebibyte);
+  expect(envoy - idleInUse.envoy).toBeLessThan(5 * mebibyte);
 });

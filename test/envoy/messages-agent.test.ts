@@ -19,7 +19,7 @@ interface Conversation {
   }[];
 }
 
-const file = new URL('../support/agent-conversation.json', import.meta.url);
+const file = new URL('./support/agent-conversation.json', import.meta.url);
 const conversation = JSON.parse(readFileSync(file, 'utf8')) as Conversation;
 
 // Eight hundred requests, the last of each conversation of 150 kB.

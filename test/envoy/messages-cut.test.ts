@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { byteCuts } from '../support/byte-cuts.ts';
-import { numberIds } from '../support/fault-sweep/number-ids.ts';
+import { byteCuts } from './support/byte-cuts.ts';
+import { numberIds } from './support/fault-sweep/number-ids.ts';
 import { checkMessagesStream } from '../support/messages-stream-checker.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
 

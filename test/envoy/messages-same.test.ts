@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
 import { type Chance, chanceFrom } from '../support/chance.ts';
-import { numberIds } from '../support/fault-sweep/number-ids.ts';
-import { readMessages } from '../support/fault-sweep/read-messages.ts';
-import { type PutTogether, putTogether } from '../support/put-together.ts';
+import { numberIds } from './support/fault-sweep/number-ids.ts';
+import { readMessages } from './support/fault-sweep/read-messages.ts';
+import { type PutTogether, putTogether } from './support/put-together.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
 
 vi.setConfig({ testTimeout: 240_000 });

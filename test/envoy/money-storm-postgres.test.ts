@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openStormAccounts } from '../support/money-storm/storm-accounts.ts';
-import { expectEveryKind } from '../support/money-storm/storm-kinds-seen.ts';
-import { startStormWorld, type StormWorld } from '../support/money-storm/storm-world.ts';
+import { openStormAccounts } from './support/money-storm/storm-accounts.ts';
+import { expectEveryKind } from './support/money-storm/storm-kinds-seen.ts';
+import { startStormWorld, type StormWorld } from './support/money-storm/storm-world.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
 

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openStormAccounts } from '../support/money-storm/storm-accounts.ts';
-import { expectEveryKind } from '../support/money-storm/storm-kinds-seen.ts';
-import { startStormWorld, type StormWorld } from '../support/money-storm/storm-world.ts';
+import { openStormAccounts } from './support/money-storm/storm-accounts.ts';
+import { expectEveryKind } from './support/money-storm/storm-kinds-seen.ts';
+import { startStormWorld, type StormWorld } from './support/money-storm/storm-world.ts';
 
 let world: StormWorld;
 

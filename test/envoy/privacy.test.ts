@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
 import { keyText } from '../../src/store/key-text.ts';
-import { everywhere, schema, strict, tool } from '../support/canary-request.ts';
+import { everywhere, schema, strict, tool } from './support/canary-request.ts';
 import { backendManifest, canary, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
 let engines: readonly [DemoEngine, DemoEngine];

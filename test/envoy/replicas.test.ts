@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { formatUsd } from '../../src/core/money.ts';
-import { type Caller, http1Caller, type OpenAnswer } from '../support/caller.ts';
-import { picoUsd } from '../support/cost.ts';
+import { type Caller, http1Caller, type OpenAnswer } from './support/caller.ts';
+import { picoUsd } from './support/cost.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
-import { type Replicas, startReplicas } from '../support/replicas.ts';
+import { type Replicas, startReplicas } from './support/replicas.ts';
 import { runWeir } from '../support/run-weir.ts';
-import { type SpawnedEngine, spawnDemoEngine } from '../support/spawn-demo-engine.ts';
+import { type SpawnedEngine, spawnDemoEngine } from './support/spawn-demo-engine.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
 import { backendManifest, type LedgerRow, modelManifest } from '../support/weir.ts';
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Caller, http1Caller } from '../support/caller.ts';
-import { dearAsk, type DearBursts, dearBursts, dearManifest } from '../support/dear-bursts.ts';
+import { type Caller, http1Caller } from './support/caller.ts';
+import { dearAsk, type DearBursts, dearBursts, dearManifest } from './support/dear-bursts.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
-import { type Replicas, startReplicas } from '../support/replicas.ts';
-import { type SpawnedEngine, spawnDemoEngine } from '../support/spawn-demo-engine.ts';
+import { type Replicas, startReplicas } from './support/replicas.ts';
+import { type SpawnedEngine, spawnDemoEngine } from './support/spawn-demo-engine.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
 import { backendManifest } from '../support/weir.ts';
 

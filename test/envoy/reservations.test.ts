@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { dearAsk, type DearBursts, dearBursts, dearManifest } from '../support/dear-bursts.ts';
+import { dearAsk, type DearBursts, dearBursts, dearManifest } from './support/dear-bursts.ts';
 import { backendManifest, startWeir, type Weir } from '../support/weir.ts';
 
 // One service on SQLite, with its limits in memory.

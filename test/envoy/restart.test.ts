@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { type Caller, http1Caller } from '../support/caller.ts';
-import { putTogether } from '../support/put-together.ts';
+import { type Caller, http1Caller } from './support/caller.ts';
+import { putTogether } from './support/put-together.ts';
 import { allGone, processesOf } from '../support/start.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { type Caller, http1Caller, http2Caller, type OpenAnswer } from '../support/caller.ts';
-import { costOf, picoUsd } from '../support/cost.ts';
+import { type Caller, http1Caller, http2Caller, type OpenAnswer } from './support/caller.ts';
+import { costOf, picoUsd } from './support/cost.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
 

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { type Caller, http1Caller } from '../support/caller.ts';
-import { type BlackHole, openBlackHole } from '../support/chaos/black-hole.ts';
+import { type Caller, http1Caller } from './support/caller.ts';
+import { type BlackHole, openBlackHole } from './support/chaos/black-hole.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
 /** Accepts connections, reads what comes, and never says a word. */

@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { figuresOf } from '../support/process-figures.ts';
+import { figuresOf } from './support/process-figures.ts';
 import { runWeir } from '../support/run-weir.ts';
 import { startWeir, type Weir } from '../support/weir.ts';
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
     unlimited: true,
     env: {
       WEIR_TRUSTED_HOPS: '1',
-      NODE_OPTIONS: `--max-old-space-size=${heapMiB} --import=${import.meta.resolve('../support/hold-memory.ts')}`,
+      NODE_OPTIONS: `--max-old-space-size=${heapMiB} --import=${import.meta.resolve('./support/hold-memory.ts')}`,
     },
   });
 });

@@ -6,7 +6,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
 import { canary, startWeir, type Weir } from '../support/weir.ts';
-import { type SearchServer, startSearchServer, usualPages } from '../support/search-server.ts';
+import { type SearchServer, startSearchServer, usualPages } from './support/search-server.ts';
 import { checkMessagesStream } from '../support/messages-stream-checker.ts';
 
 type Json = Readonly<Record<string, unknown>>;

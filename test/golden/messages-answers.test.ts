@@ -9,12 +9,13 @@ import type { AnswerEvent } from '../../src/core/event.ts';
 import { Failure } from '../../src/core/failure.ts';
 import { type TagSetName, tagSets } from '../../src/core/capability.ts';
 import { costOf, type Usage } from '../../src/core/money.ts';
-import { chat } from '../../src/dialects/chat/dialect.ts';
+import { dialects } from '../../src/dialects/dialects.ts';
 import { createJsonReader, createStreamReader } from '../../src/dialects/chat/read-response.ts';
-import { messages } from '../../src/dialects/messages/dialect.ts';
 import { checkMessagesStream } from '../support/messages-stream-checker.ts';
 import { tinyPrices } from '../support/route-of.ts';
 import { openGoldenFolder } from './golden-files.ts';
+
+const { chat, messages } = dialects;
 
 type Kind = 'sse' | 'json';
 type Json = Readonly<Record<string, unknown>>;

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { errorBody, Failure } from '../../src/core/failure.ts';
 import type { Request } from '../../src/core/request.ts';
-import { messages } from '../../src/dialects/messages/dialect.ts';
+import { dialects } from '../../src/dialects/dialects.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -85,7 +85,7 @@ const seal = {
 /** What a body is read as, or the words of its refusal. */
 function outcomeOf(body: Json): Request | string {
   try {
-    return messages.readRequest({ ...good, ...body }, { seal });
+    return dialects.messages.readRequest({ ...good, ...body }, { seal });
   } catch (error) {
     if (error instanceof Failure) return errorBody(error, String).message;
     throw error;

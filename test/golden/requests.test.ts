@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { type EngineName, engineNames } from '../../src/core/catalog.ts';
 import { errorBody, Failure } from '../../src/core/failure.ts';
 import { readRequest } from '../../src/dialects/chat/read-request.ts';
-import { fieldName } from '../../src/dialects/chat/write-error.ts';
+import { fieldName } from '../../src/dialects/chat/write-response.ts';
 import { writeRequest } from '../../src/dialects/chat/write-request.ts';
 import { capabilitiesOf } from '../../src/engines/engines.ts';
 import { eligibleRoutes } from '../../src/routing/eligible.ts';

@@ -12,14 +12,15 @@ import { Failure } from '../../src/core/failure.ts';
 import type { PreparedRequest } from '../../src/core/prompt.ts';
 import type { Request } from '../../src/core/request.ts';
 import type { SearchSeal } from '../../src/core/web-search.ts';
-import { chat } from '../../src/dialects/chat/dialect.ts';
+import { dialects } from '../../src/dialects/dialects.ts';
 import { createJsonReader } from '../../src/dialects/chat/read-response.ts';
 import { capabilitiesOf } from '../../src/engines/engines.ts';
-import { messages } from '../../src/dialects/messages/dialect.ts';
 import { prepareHere } from '../../src/request/prepare.ts';
 import { makePlan } from '../../src/routing/plan.ts';
 import { modelOf, routeOf, snapshotOf } from '../support/route-of.ts';
 import { openGoldenFolder } from './golden-files.ts';
+
+const { chat, messages } = dialects;
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type KubeApiServer, startKubeApiServer } from '../support/kube/api-server.ts';
-import { kubeRequest } from '../support/kube/request.ts';
+import { type KubeApiServer, startKubeApiServer } from './support/api-server.ts';
+import { kubeRequest } from './support/request.ts';
 
 let server: KubeApiServer;
 

@@ -2,10 +2,10 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type KubeApiServer, startKubeApiServer } from '../support/kube/api-server.ts';
-import { chart, helm } from '../support/kube/helm.ts';
-import { kubectl } from '../support/kube/kubectl.ts';
-import { type KubeAnswer, kubeRequest } from '../support/kube/request.ts';
+import { type KubeApiServer, startKubeApiServer } from './support/api-server.ts';
+import { chart, helm } from './support/helm.ts';
+import { kubectl } from './support/kubectl.ts';
+import { type KubeAnswer, kubeRequest } from './support/request.ts';
 
 // One installation from its beginning to its end: each test goes on where the one before it stopped.
 

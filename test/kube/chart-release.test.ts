@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { helm } from '../support/kube/helm.ts';
-import { kubeTool } from '../support/kube/tools.ts';
+import { helm } from './support/helm.ts';
+import { kubeTool } from './support/tools.ts';
 
 const run = promisify(execFile);
 const script = join(import.meta.dirname, '..', '..', 'scripts', 'pack-chart.sh');

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { envoyArguments } from '../../src/envoy/config/bootstrap.ts';
-import { foreignCrdFolder, installCrds, makeNamespace } from '../support/kube/cluster.ts';
-import { chart, helm, objectsIn, type Rendered, template } from '../support/kube/helm.ts';
-import { kubectl } from '../support/kube/kubectl.ts';
-import { kubeRequest } from '../support/kube/request.ts';
-import { type Schemas, schemasOf } from '../support/kube/schemas.ts';
-import { podOf } from '../support/kube/pod-shape.ts';
+import { foreignCrdFolder, installCrds, makeNamespace } from './support/cluster.ts';
+import { chart, helm, objectsIn, type Rendered, template } from './support/helm.ts';
+import { kubectl } from './support/kubectl.ts';
+import { kubeRequest } from './support/request.ts';
+import { type Schemas, schemasOf } from './support/schemas.ts';
+import { podOf } from './support/pod-shape.ts';
 
 const connection = inject('kubernetes');
 let schemas: Schemas;

@@ -1,8 +1,8 @@
 /** Every way in which an object can be wrong, and what `kubectl` shows of it then. */
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { makeNamespace } from '../support/kube/cluster.ts';
-import { objectsIn } from '../support/kube/objects.ts';
-import { startTestReplica, type TestReplica } from '../support/kube/replica.ts';
+import { makeNamespace } from './support/cluster.ts';
+import { objectsIn } from './support/objects.ts';
+import { startTestReplica, type TestReplica } from './support/replica.ts';
 
 const kubernetes = inject('kubernetes');
 let cluster: ReturnType<typeof objectsIn>;

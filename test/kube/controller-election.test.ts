@@ -3,10 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { makeNamespace } from '../support/kube/cluster.ts';
-import { objectsIn } from '../support/kube/objects.ts';
+import { makeNamespace } from './support/cluster.ts';
+import { objectsIn } from './support/objects.ts';
 
-const program = join(import.meta.dirname, '..', 'support', 'kube', 'replica-process.ts');
+const program = join(import.meta.dirname, 'support', 'replica-process.ts');
 const kubernetes = inject('kubernetes');
 
 interface Replica {

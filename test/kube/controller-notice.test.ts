@@ -1,9 +1,9 @@
 /** A model leaves the catalog with 14 days' notice (docs/reference/api.md §9), whatever kubectl is told. */
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { makeNamespace } from '../support/kube/cluster.ts';
-import { type HurriedClock, startHurriedClock } from '../support/kube/hurried-clock.ts';
-import { objectsIn } from '../support/kube/objects.ts';
-import { startTestReplica, type TestReplica } from '../support/kube/replica.ts';
+import { makeNamespace } from './support/cluster.ts';
+import { type HurriedClock, startHurriedClock } from './support/hurried-clock.ts';
+import { objectsIn } from './support/objects.ts';
+import { startTestReplica, type TestReplica } from './support/replica.ts';
 
 const day = 24 * 60 * 60 * 1000;
 const kubernetes = inject('kubernetes');

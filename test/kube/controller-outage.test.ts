@@ -5,11 +5,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type KubeApiServer, startKubeApiServer } from '../support/kube/api-server.ts';
-import { installCrds, makeNamespace } from '../support/kube/cluster.ts';
-import { startHurriedClock } from '../support/kube/hurried-clock.ts';
-import { objectsIn } from '../support/kube/objects.ts';
-import { startTestReplica, type TestReplica } from '../support/kube/replica.ts';
+import { type KubeApiServer, startKubeApiServer } from './support/api-server.ts';
+import { installCrds, makeNamespace } from './support/cluster.ts';
+import { startHurriedClock } from './support/hurried-clock.ts';
+import { objectsIn } from './support/objects.ts';
+import { startTestReplica, type TestReplica } from './support/replica.ts';
 
 let server: KubeApiServer;
 let cluster: ReturnType<typeof objectsIn>;

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createKubeClient, type KubeClient } from '../../src/kubernetes/client.ts';
 import { findAccess } from '../../src/kubernetes/access.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
-import { makeNamespace } from '../support/kube/cluster.ts';
-import { startTestReplica } from '../support/kube/replica.ts';
+import { makeNamespace } from './support/cluster.ts';
+import { startTestReplica } from './support/replica.ts';
 
 const kubernetes = inject('kubernetes');
 const counts = { models: 2000, backends: 500, secrets: 20 };

@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { makeNamespace } from '../support/kube/cluster.ts';
-import { objectsIn } from '../support/kube/objects.ts';
-import { startTestReplica, type TestReplica } from '../support/kube/replica.ts';
-import { kubeRequest } from '../support/kube/request.ts';
+import { makeNamespace } from './support/cluster.ts';
+import { objectsIn } from './support/objects.ts';
+import { startTestReplica, type TestReplica } from './support/replica.ts';
+import { kubeRequest } from './support/request.ts';
 
 const kubernetes = inject('kubernetes');
 let cluster: ReturnType<typeof objectsIn>;

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { customResourceDefinition, customResources, openApiSchema } from '../../src/catalog/custom-resources.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
-import { makeNamespace } from '../support/kube/cluster.ts';
-import { fullBackendSpec, fullModelSpec } from '../support/kube/full-specs.ts';
-import { kubectl, type KubectlEnd } from '../support/kube/kubectl.ts';
-import { type KubeAnswer, kubeRequest } from '../support/kube/request.ts';
-import { places } from '../support/kube/tricky-values.ts';
+import { makeNamespace } from './support/cluster.ts';
+import { fullBackendSpec, fullModelSpec } from './support/full-specs.ts';
+import { kubectl, type KubectlEnd } from './support/kubectl.ts';
+import { type KubeAnswer, kubeRequest } from './support/request.ts';
+import { places } from './support/tricky-values.ts';
 
 const fullSpecs = new Map<string, unknown>([
   ['Backend', fullBackendSpec],

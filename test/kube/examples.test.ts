@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { checkObject, isFields } from '../../src/catalog/read-object.ts';
-import { makeNamespace } from '../support/kube/cluster.ts';
-import { kubectl } from '../support/kube/kubectl.ts';
+import { makeNamespace } from './support/cluster.ts';
+import { kubectl } from './support/kubectl.ts';
 
 // What we show, works: every manifest in the examples and the documentation is taken by kubectl as it stands.
 

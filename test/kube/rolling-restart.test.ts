@@ -6,11 +6,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
 import { type Image, makeImage } from '../support/image.ts';
-import { makeNamespace } from '../support/kube/cluster.ts';
-import { objectsIn, template } from '../support/kube/helm.ts';
-import { kubectl } from '../support/kube/kubectl.ts';
-import { type PodTemplate, podOf } from '../support/kube/pod-shape.ts';
-import { type Pod, startPod } from '../support/kube/pod.ts';
+import { makeNamespace } from './support/cluster.ts';
+import { objectsIn, template } from './support/helm.ts';
+import { kubectl } from './support/kubectl.ts';
+import { type PodTemplate, podOf } from './support/pod-shape.ts';
+import { type Pod, startPod } from './support/pod.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 import { backendManifest, modelManifest } from '../support/weir.ts';
 

@@ -4,8 +4,8 @@ import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { checkObject } from '../../src/catalog/read-object.ts';
 import { customResources, openApiSchema, type OpenApiSchema } from '../../src/catalog/custom-resources.ts';
-import { makeNamespace } from '../support/kube/cluster.ts';
-import { kubectl } from '../support/kube/kubectl.ts';
+import { makeNamespace } from './support/cluster.ts';
+import { kubectl } from './support/kubectl.ts';
 
 // One file per rule: what kubectl is given, and in its first line what it must be told. In a file with two documents the
 // first is taken, and the second is a change of it.

@@ -7,9 +7,9 @@ import { openApiSchema } from '../../src/catalog/custom-resources.ts';
 import { backendSpec } from '../../src/catalog/resources/backend.ts';
 import { modelSpec } from '../../src/catalog/resources/model.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
-import { fullBackendSpec, fullModelSpec } from '../support/kube/full-specs.ts';
-import { kubeRequest } from '../support/kube/request.ts';
-import { places, put, type Variant, variants } from '../support/kube/tricky-values.ts';
+import { fullBackendSpec, fullModelSpec } from './support/full-specs.ts';
+import { kubeRequest } from './support/request.ts';
+import { places, put, type Variant, variants } from './support/tricky-values.ts';
 
 // A manifest folder and a cluster must take the same objects: what was tried on one must not be refused by the other.
 // Every object here is judged by both, and where both take it, both fill in the same defaults.

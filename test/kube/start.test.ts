@@ -4,9 +4,9 @@ import { afterEach, describe, expect, inject, test } from 'vitest';
 import { stringify } from 'yaml';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
 import { backend, model } from '../support/catalog-objects.ts';
-import { type KubeApiServer, type KubeConnection, startKubeApiServer } from '../support/kube/api-server.ts';
-import { installCrds, makeNamespace } from '../support/kube/cluster.ts';
-import { kubectl, type KubectlEnd } from '../support/kube/kubectl.ts';
+import { type KubeApiServer, type KubeConnection, startKubeApiServer } from './support/api-server.ts';
+import { installCrds, makeNamespace } from './support/cluster.ts';
+import { kubectl, type KubectlEnd } from './support/kubectl.ts';
 import { chat, newDataFolder, removeStarts, runStart, start, type Started } from '../support/start.ts';
 
 // `weir start --kubernetes`, as a person at a terminal has it: kubectl on one side, a caller on the other.

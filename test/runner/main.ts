@@ -5,14 +5,13 @@ import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { messageOf } from '../../src/core/failure.ts';
 import { runGroup } from './run-group.ts';
-import { type Build, chooseSteps, type Step } from './steps.ts';
+import { type Build, chooseSteps, type Step, type Suite } from './steps.ts';
 import { add, lastLine, nothing, oneFailed, onePassed, type Tally, tallyVitest, troubles } from './tally.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const reports = join(root, '.weir', 'test');
 const minuteMs = 60_000;
-const commandLimitMs = 3 * minuteMs;
-const buildLimitMs = 20 * minuteMs;
+const limitsMs = { command: 3 * minuteMs, build: 20 * minuteMs, vitest: 40 * minuteMs };
 
 // Every program of a step runs on the Node that runs this; CI=1 makes a missing golden a failure instead of a new file.
 const bin = join(root, 'node_modules', '.bin');
@@ -24,72 +23,59 @@ const environment = {
 
 const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupted.abort(signal));
+const { signal } = interrupted;
 
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
-}
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** One after the other, the suite's that comes first first: side by side they would only be ready later. */
 const buildCommands: Readonly<Record<Build, readonly string[]>> = {
   'real engine': [join(root, 'test', 'support', 'real-engine', 'build.sh')],
   'kubernetes tools': ['node', join(root, 'test', 'kube', 'tools', 'build-missing.ts')],
 };
 
-/** Begins before everything else, at the lowest priority. */
-function startBuilds(steps: readonly Step[]): ReadonlyMap<Build, Promise<Tally>> {
-  const needed = new Set(steps.flatMap((step) => (step.kind === 'suite' && step.needs ? [step.needs] : [])));
-  const builds = new Map<Build, Promise<Tally>>();
-  let earlier: Promise<unknown> = Promise.resolve();
-  for (const name of needed) {
-    const build = earlier.then(() => runBuild(name));
-    builds.set(name, build);
-    earlier = build;
+/** Makes one after the other, at the lowest priority, while the first suites run. Resolves to those that failed. */
+async function makeBuilds(names: ReadonlySet<Build>): Promise<readonly Build[]> {
+  const failed: Build[] = [];
+  for (const name of names) {
+    const logFile = join(reports, `${name.replaceAll(' ', '-')}-build.log`);
+    const command = ['nice', '-n', '19', ...buildCommands[name]];
+    const { code } = await runGroup({ command, limitMs: limitsMs.build, environment, logFile, signal });
+    if (code === 0) continue;
+    say(`\nThe build of the ${name} failed (${code}):\n${readFileSync(logFile, 'utf8')}`);
+    failed.push(name);
   }
-  return builds;
+  return failed;
 }
 
-/** What went wrong in a suite, in words. */
-const told: string[] = [];
-
-async function runBuild(name: Build): Promise<Tally> {
-  const logFile = join(reports, `${name.replaceAll(' ', '-')}-build.log`);
-  const command = ['nice', '-n', '19', ...buildCommands[name]];
-  const { code } = await runGroup({ command, limitMs: buildLimitMs, environment, logFile, signal: interrupted.signal });
+async function runCommand(name: string, command: readonly string[]): Promise<Tally> {
+  const { code } = await runGroup({ command, limitMs: limitsMs.command, environment, signal });
   if (code === 0) return onePassed;
-  say(`\nThe build of the ${name} failed (${code}):\n${readFileSync(logFile, 'utf8')}`);
+  say(`${name} failed (${code})`);
   return oneFailed;
 }
 
-async function runStep(step: Step): Promise<Tally> {
-  const { signal } = interrupted;
-  switch (step.kind) {
-    case 'command': {
-      const { code } = await runGroup({ command: step.command, limitMs: commandLimitMs, environment, signal });
-      if (code === 0) return onePassed;
-      say(`${step.name} failed (${code})`);
-      return oneFailed;
-    }
-    case 'suite': {
-      const reportFile = join(reports, `${step.name}.json`);
-      rmSync(reportFile, { force: true });
-      const workers = process.env['WEIR_TEST_WORKERS'] ?? String(Math.min(4, availableParallelism()));
-      const command = ['vitest', 'run', '--project', step.name, '--maxWorkers', workers];
-      command.push('--reporter', 'default', '--reporter', 'json', '--outputFile.json', reportFile);
-      const { code, leftBehind } = await runGroup({
-        command,
-        limitMs: step.limitMinutes * minuteMs,
-        environment,
-        signal,
-      });
-      const report = readJson(reportFile);
-      const tally = tallyVitest(report, code);
-      told.push(...troubles(report).map((trouble) => `${step.name}, ${trouble}`));
-      if (typeof code === 'string') say(`${step.name} ended early (${code})`);
-      if (leftBehind.length === 0) return tally;
-      say(`${step.name} left processes behind (now killed):\n  ${leftBehind.join('\n  ')}`);
-      return add(tally, oneFailed);
-    }
-  }
+/** The errors of all suites, repeated at the end. */
+const told: string[] = [];
+
+async function runVitest(suites: readonly Suite[]): Promise<Tally> {
+  const title = suites.map(({ name }) => name).join('-');
+  const reportFile = join(reports, `${title}.json`);
+  rmSync(reportFile, { force: true });
+  const projects = suites.flatMap(({ name, projects: several = [name] }) =>
+    several.flatMap((one) => ['--project', one]),
+  );
+  // One more than there are cores where most files wait for other programs.
+  const atOnce = title === 'unit' ? availableParallelism() : availableParallelism() + 1;
+  const workers = process.env['WEIR_TEST_WORKERS'] ?? String(Math.min(4, atOnce));
+  const command = ['vitest', 'run', ...projects, '--maxWorkers', workers];
+  command.push('--reporter', 'default', '--reporter', 'json', '--outputFile.json', reportFile);
+  const { code, leftBehind } = await runGroup({ command, limitMs: limitsMs.vitest, environment, signal });
+  const report = readJson(reportFile);
+  told.push(...troubles(report));
+  if (typeof code === 'string') say(`${title} ended early (${code})`);
+  const tally = tallyVitest(report, code);
+  if (leftBehind.length === 0) return tally;
+  say(`${title} left processes behind (now killed):\n  ${leftBehind.join('\n  ')}`);
+  return add(tally, oneFailed);
 }
 
 function readJson(path: string): unknown {
@@ -100,46 +86,50 @@ function readJson(path: string): unknown {
   }
 }
 
-async function main(): Promise<void> {
-  const steps = chooseSteps(process.argv.slice(2));
+async function main(steps: readonly Step[]): Promise<Tally> {
   mkdirSync(reports, { recursive: true });
-  const builds = startBuilds(steps);
-  const reported = new Set<Build>();
+  const needed = new Set(steps.flatMap((step) => (step.kind === 'vitest' ? step.suites : [])).flatMap(needsOf));
+  const builds = makeBuilds(needed);
   const table: string[] = [];
   let sum = nothing;
-  const count = (name: string, tally: Tally, startedMs: number): void => {
+  const count = async (name: string, run: () => Promise<Tally>): Promise<void> => {
+    const startedMs = performance.now();
+    say(`\n── ${name} ${'─'.repeat(Math.max(0, 100 - name.length))}`);
+    const tally = await run();
     sum = add(sum, tally);
-    table.push(
-      `${name.padEnd(24)} ${lastLine(tally).padEnd(34)} ${((performance.now() - startedMs) / 1000).toFixed(1)} s`,
-    );
+    const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+    table.push(`${name.padEnd(40)} ${lastLine(tally).padEnd(34)} ${seconds} s`);
   };
 
   for (const step of steps) {
-    if (interrupted.signal.aborted) break;
-    const startedMs = performance.now();
-    say(`\n── ${step.name} ${'─'.repeat(Math.max(0, 100 - step.name.length))}`);
-    const build = step.kind === 'suite' && step.needs ? builds.get(step.needs) : undefined;
-    if (step.kind === 'suite' && step.needs && build) {
-      const built = await build;
-      const isFirst = !reported.has(step.needs);
-      reported.add(step.needs);
-      if (isFirst) count(`${step.needs} build`, built, startedMs);
-      if (built.failed > 0) continue; // Its tests would only repeat the same failure.
+    if (signal.aborted) break;
+    if (step.kind === 'command') {
+      await count(step.name, () => runCommand(step.name, step.command));
+      continue;
     }
-    count(step.name, await runStep(step), startedMs);
+    let { suites } = step;
+    if (suites.some(({ needs }) => needs !== undefined)) {
+      const failed = await builds;
+      // The tests of a suite whose build failed would only repeat the same failure.
+      suites = suites.filter(({ needs }) => needs === undefined || !failed.includes(needs));
+    }
+    if (suites.length > 0) await count(suites.map(({ name }) => name).join(', '), () => runVitest(suites));
   }
-  await Promise.all(builds.values());
+  const failed = (await builds).length;
+  sum = add(sum, { passed: needed.size - failed, failed, skipped: 0 });
 
   if (told.length > 0) say(`\n${told.join('\n\n')}`);
   say(`\n${table.join('\n')}\n`);
-  if (interrupted.signal.aborted) sum = add(sum, oneFailed);
-  say(lastLine(sum));
-  process.exitCode = sum.failed > 0 ? 1 : 0;
+  return signal.aborted ? add(sum, oneFailed) : sum;
 }
 
+const needsOf = ({ needs }: Suite): readonly Build[] => (needs === undefined ? [] : [needs]);
+
+let result = oneFailed;
 try {
-  await main();
+  result = await main(chooseSteps(process.argv.slice(2)));
 } catch (error) {
-  say(`${messageOf(error)}\n\n${lastLine(oneFailed)}`);
-  process.exitCode = 1;
+  say(`${messageOf(error)}\n`);
 }
+say(lastLine(result));
+process.exitCode = result.failed > 0 ? 1 : 0;

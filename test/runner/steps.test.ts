@@ -1,25 +1,30 @@
 import { expect, test } from 'vitest';
 import { chooseSteps } from './steps.ts';
 
-const names = (...wanted: readonly string[]): readonly string[] => chooseSteps(wanted).map(({ name }) => name);
+const namesOf = (...wanted: readonly string[]): readonly string[] =>
+  chooseSteps(wanted).flatMap((step) => (step.kind === 'command' ? [step.name] : step.suites.map(({ name }) => name)));
 
 test('no name means every step, and what waits for a long build comes last', () => {
   const all = chooseSteps([]);
-  expect(names()).toEqual(
-    expect.arrayContaining([...names('check'), 'house', 'stores', 'envoy', 'engine', 'clients', 'kube']),
+  expect(namesOf().toSorted()).toEqual(
+    [...namesOf('check'), 'house', 'stores', 'envoy', 'engine', 'clients', 'kube'].toSorted(),
   );
-  const waiting = all.map((step) => step.kind === 'suite' && step.needs !== undefined);
+  const waiting = all.map((step) => step.kind === 'vitest' && step.suites.some(({ needs }) => needs !== undefined));
   expect(waiting).toEqual(waiting.toSorted((one, other) => Number(one) - Number(other)));
 });
 
 test('a check runs no other program', () => {
-  expect(names('check')).toEqual(['format', 'lint', 'types', 'dead exports', 'generated files', 'unit']);
+  expect(namesOf('check')).toEqual(['format', 'lint', 'types', 'dead exports', 'generated files', 'unit']);
 });
 
 test('names pick their steps once, in the order of the table', () => {
-  expect(names('envoy', 'unit', 'check')).toEqual([...names('check'), 'envoy']);
+  expect(namesOf('envoy', 'unit', 'check')).toEqual([...namesOf('check'), 'envoy']);
+});
+
+test('a suite runs alone when it alone is named', () => {
+  expect(chooseSteps(['kube'])).toEqual([{ kind: 'vitest', suites: [expect.objectContaining({ name: 'kube' })] }]);
 });
 
 test('an unknown name is refused with the list', () => {
-  expect(() => names('enovy')).toThrow(/"enovy".*envoy/);
+  expect(() => namesOf('enovy')).toThrow(/"enovy".*envoy/);
 });

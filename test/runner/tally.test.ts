@@ -1,30 +1,24 @@
 import { describe, expect, test } from 'vitest';
 import { add, lastLine, nothing, oneFailed, onePassed, tallyVitest, troubles } from './tally.ts';
 
-const file = (status: string, ...tests: readonly string[]) => ({
-  status,
-  assertionResults: tests.map((one) => ({ status: one })),
+const counts = (numPassedTests: number, numFailedTests: number, numTotalTests = numPassedTests + numFailedTests) => ({
+  ...{ numPassedTests, numFailedTests, numTotalTests },
+  testResults: [],
 });
 
 describe('a vitest report', () => {
   test.each([
-    ['counts tests over files', [file('passed', 'passed', 'passed'), file('failed', 'failed', 'passed')], 1, [3, 1, 0]],
-    [
-      'counts pending, todo and skipped as skipped',
-      [file('passed', 'pending', 'todo', 'skipped', 'passed')],
-      0,
-      [1, 0, 3],
-    ],
-    ['counts a file that did not load as one failure', [file('failed')], 1, [0, 1, 0]],
-    ['counts a file whose last hook threw as one failure', [file('failed', 'passed')], 1, [1, 1, 0]],
-    ['counts a bad end that no test shows as one failure', [file('passed', 'passed')], 1, [1, 1, 0]],
-    ['counts a death by signal as one failure', [file('passed', 'passed')], 'SIGKILL', [1, 1, 0]],
-    ['does not count a failure twice', [file('failed', 'failed')], 1, [0, 1, 0]],
-  ] as const)('%s', (_name, testResults, exitCode, [passed, failed, skipped]) => {
-    expect(tallyVitest({ testResults }, exitCode)).toEqual({ passed, failed, skipped });
+    ['is counted', counts(3, 1), 1, [3, 1, 0]],
+    ['counts pending, todo and skipped as skipped', counts(1, 0, 4), 0, [1, 0, 3]],
+    ['counts a file that did not load as one failure', counts(0, 0), 1, [0, 1, 0]],
+    ['counts a bad end that no test shows as one failure', counts(2, 0), 1, [2, 1, 0]],
+    ['counts a death by signal as one failure', counts(1, 0), 'SIGKILL', [1, 1, 0]],
+    ['does not count a failure twice', counts(0, 1), 1, [0, 1, 0]],
+  ] as const)('%s', (_name, json, exitCode, [passed, failed, skipped]) => {
+    expect(tallyVitest(json, exitCode)).toEqual({ passed, failed, skipped });
   });
 
-  test.each([[undefined], [{}], [{ testResults: [{}] }]])(
+  test.each([[undefined], [{}], [{ ...counts(1, 0), testResults: [{}] }]])(
     'that is missing or unreadable is one failure: %j',
     (json) => {
       expect(tallyVitest(json, 0)).toEqual(oneFailed);
@@ -51,9 +45,14 @@ test('what failed is told again with its error, and what needed a second try', (
       ],
     },
     { name: '/x/two.test.ts', status: 'failed', message: 'SyntaxError: what', assertionResults: [] },
-    { name: '/x/three.test.ts', status: 'passed', message: '', assertionResults: [{ status: 'passed' }] },
+    {
+      name: '/x/three.test.ts',
+      status: 'passed',
+      message: '',
+      assertionResults: [{ status: 'passed', fullName: 'fine' }],
+    },
   ];
-  const [first = '', ...others] = troubles({ testResults });
+  const [first = '', ...others] = troubles({ ...counts(3, 1), testResults });
   expect(first.split('\n').slice(0, 3)).toEqual([
     'failed: one.test.ts > adds up',
     '    AssertionError: expected 1 to be 2',

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { z } from 'zod';
 
-/** What one step, or all of them, came to. A step that is not made of tests counts as one. */
+/** Results of one step, or of all of them. A step that is not made of tests counts as one. */
 export interface Tally {
   readonly passed: number;
   readonly failed: number;
@@ -22,68 +22,52 @@ export function add(one: Tally, other: Tally): Tally {
 }
 
 /** The last line of a run: what a machine reads. */
-export function lastLine(tally: Tally): string {
-  const skipped = tally.skipped > 0 ? `, ${tally.skipped} skipped` : '';
-  return `${tally.passed} passed, ${tally.failed} failed${skipped}`;
+export function lastLine({ passed, failed, skipped }: Tally): string {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
 }
 
 const report = z.object({
+  numPassedTests: z.int(),
+  numFailedTests: z.int(),
+  numTotalTests: z.int(),
   testResults: z.array(
     z.object({
-      name: z.string().optional(),
+      name: z.string(),
       status: z.string(),
       message: z.string().optional(),
       assertionResults: z.array(
-        z.object({
-          status: z.string(),
-          fullName: z.string().optional(),
-          failureMessages: z.array(z.string()).nullish(),
-        }),
+        z.object({ status: z.string(), fullName: z.string(), failureMessages: z.array(z.string()).nullish() }),
       ),
     }),
   ),
 });
 
 /**
- * Reads vitest's JSON report (`undefined` when it left none) beside its exit code.
- *
- * A file that failed outside its tests (it did not load, its last hook threw) counts as one failed test, and so does a
- * run that ended badly for a reason that no test shows: a crash, an unhandled rejection, a time limit.
+ * Counts the tests of vitest's JSON report (`undefined` when it left none) beside its exit code. A run that ended badly
+ * for a reason that no test shows counts as one failed test: a crash, a file that did not load, a time limit.
  */
 export function tallyVitest(json: unknown, exitCode: number | string): Tally {
-  const parsed = report.safeParse(json);
-  if (!parsed.success) return oneFailed;
-  let sum = nothing;
-  for (const file of parsed.data.testResults) {
-    let tests = nothing;
-    for (const { status } of file.assertionResults) {
-      if (status === 'passed') tests = add(tests, onePassed);
-      else if (status === 'failed') tests = add(tests, oneFailed);
-      else tests = add(tests, { ...nothing, skipped: 1 });
-    }
-    if (file.status === 'failed' && tests.failed === 0) tests = add(tests, oneFailed);
-    sum = add(sum, tests);
-  }
-  return exitCode !== 0 && sum.failed === 0 ? add(sum, oneFailed) : sum;
+  const { data } = report.safeParse(json);
+  if (data === undefined) return oneFailed;
+  const { numPassedTests: passed, numFailedTests: failed, numTotalTests: total } = data;
+  const unseen = exitCode !== 0 && failed === 0 ? 1 : 0;
+  return { passed, failed: failed + unseen, skipped: total - passed - failed };
 }
 
 /**
- * What is repeated at the end of a run, where whoever sees only that reads it: every test of a vitest report that
- * failed, or that passed on a later try only, with the first lines of its error.
+ * The first lines of each error of a vitest report: of tests that failed, of tests that passed on a later try only, and of
+ * files that did not load. Repeated at the end of a run, because many readers see only that.
  */
 export function troubles(json: unknown): readonly string[] {
-  const parsed = report.safeParse(json);
-  if (!parsed.success) return [];
-  return parsed.data.testResults.flatMap((file) => {
-    const where = file.name === undefined ? '' : basename(file.name);
-    const ofTests = file.assertionResults.flatMap(({ status, fullName = '', failureMessages }) => {
-      const [message] = failureMessages ?? [];
-      if (status !== 'failed' && message === undefined) return [];
-      const what = status === 'failed' ? 'failed' : 'passed on a later try';
-      return [`${what}: ${where} > ${fullName}\n${firstLines(message ?? '')}`];
+  const files = report.safeParse(json).data?.testResults ?? [];
+  return files.flatMap(({ name, status, message = '', assertionResults }) => {
+    const inTests = assertionResults.flatMap((test) => {
+      const [error] = test.failureMessages ?? [];
+      const what = test.status === 'failed' ? 'failed' : 'passed on a later try';
+      return error === undefined ? [] : [`${what}: ${basename(name)} > ${test.fullName}\n${firstLines(error)}`];
     });
-    const itself = file.status === 'failed' && !file.assertionResults.some(({ status }) => status === 'failed');
-    return itself ? [...ofTests, `failed: ${where}\n${firstLines(file.message ?? '')}`] : ofTests;
+    const isOutside = status === 'failed' && !assertionResults.some((test) => test.status === 'failed');
+    return isOutside ? [...inTests, `failed: ${basename(name)}\n${firstLines(message)}`] : inTests;
   });
 }
 

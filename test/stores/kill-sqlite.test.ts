@@ -9,7 +9,7 @@ import { openDatabase } from '../../src/store/open-database.ts';
 import { chanceFrom } from '../support/chance.ts';
 import { temporaryFolder } from '../support/sample-database.ts';
 
-const program = join(import.meta.dirname, '..', 'support', 'open-and-close-until-killed.ts');
+const program = join(import.meta.dirname, 'support', 'open-and-close-until-killed.ts');
 
 /** Opens, writes and closes ledgers below a folder until it is killed; gives what it was told is durable. */
 function restless(root: string, name: string) {

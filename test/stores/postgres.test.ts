@@ -109,7 +109,7 @@ describe('several replicas', () => {
     await store.findCredential(hash);
     // Heard of before the next poll: the command's end and this process's reaction are all that is in it.
     const listening = await new Promise<Client>((resolve) => {
-      const client = new Client({ connectionString: inject('postgres') });
+      const client = new Client({ connectionString: databaseUrl(location) });
       void client.connect().then(async () => {
         await client.query('listen weir_accounts');
         resolve(client);

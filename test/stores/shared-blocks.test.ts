@@ -8,7 +8,7 @@ import {
   tolerated,
   windowMs,
 } from '../../src/admission/address-gate.ts';
-import { type Replica, startReplica } from '../support/limits/replica.ts';
+import { type Replica, startReplica } from './support/replica.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
 
 let valkey: TestValkey;

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { expectTokenBucket, rateAsk } from '../support/limits/bucket-law.ts';
-import { type Replica, startReplica } from '../support/limits/replica.ts';
+import { expectTokenBucket, rateAsk } from '../support/bucket-law.ts';
+import { type Replica, startReplica } from './support/replica.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
 import type { Funds } from '../../src/core/limits.ts';
 
@@ -110,7 +110,7 @@ describe('the places of a workspace', () => {
 
   it('of a replica that was killed are free again within a few seconds', async () => {
     const replica = await start();
-    const script = join(import.meta.dirname, '..', 'support', 'limits', 'replica-process.ts');
+    const script = join(import.meta.dirname, 'support', 'replica-process.ts');
     const child = spawn(process.execPath, [script, valkey.url, '5'], { stdio: ['ignore', 'pipe', 'inherit'] });
     await once(child.stdout, 'data');
     const ask = rateAsk({ maxInFlight: 5 });

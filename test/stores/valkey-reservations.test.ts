@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { LimitsAsk, Slot } from '../../src/core/limits.ts';
-import { rateAsk } from '../support/limits/bucket-law.ts';
-import { type Replica, startReplica } from '../support/limits/replica.ts';
+import { rateAsk } from '../support/bucket-law.ts';
+import { type Replica, startReplica } from './support/replica.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
 
 // What requests are expected to cost, reserved over several replicas: in the unit `cost`, one answer's price.

@@ -1,7 +1,7 @@
 import { copyFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDatabase } from '../../src/store/open-database.ts';
-import { ledgerRow } from '../../src/store/ledger-row.ts';
+import { ledgerRow } from '../../src/store/schema.ts';
 import { settleBatch } from '../../src/store/settle-batch.ts';
 import { createKey } from '../../src/store/keys.ts';
 import { createWorkspace } from '../../src/store/workspaces.ts';

@@ -1,12 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { inject, onTestFinished } from 'vitest';
-import type { DatabaseLocation } from '../../src/store/database-location.ts';
+import { type DatabaseLocation, openDatabase } from '../../src/store/open-database.ts';
 import { createKey, type KeyRecord } from '../../src/store/keys.ts';
-import { ledgerRow } from '../../src/store/ledger-row.ts';
-import { openDatabase } from '../../src/store/open-database.ts';
+import { ledgerRow } from '../../src/store/schema.ts';
 import { settleBatch } from '../../src/store/settle-batch.ts';
 import { createWorkspace } from '../../src/store/workspaces.ts';
 import type { Outcome, Workspace } from '../../src/core/account.ts';
@@ -25,21 +25,37 @@ export function temporaryFolder(): string {
 }
 
 let schemas = 0;
+let ofThisFile: Promise<string> | undefined;
 
-/** Where a new and empty database is: a file, or a schema of the server. Gone when the test is over. */
+/**
+ * The URL of a database of this file alone, which ends with the server. Making tables looks at those of all schemas of a
+ * database, and fails when another test drops one meanwhile.
+ */
+function databaseOfThisFile(server: string): Promise<string> {
+  ofThisFile ??= (async () => {
+    const name = `test_${randomUUID().replaceAll('-', '')}`;
+    await runSql(server, `create database ${name}`);
+    return Object.assign(new URL(server), { pathname: `/${name}` }).href;
+  })();
+  return ofThisFile;
+}
+
+async function runSql(url: string, sql: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query(sql);
+  await client.end();
+}
+
+/** Where a new and empty database is: a file, or a schema. Gone when the test is over. */
 export async function newLocation(): Promise<DatabaseLocation> {
   const server = inject('postgres');
   if (server === undefined) return { kind: 'sqlite', file: join(temporaryFolder(), 'weir.db') };
-  const schema = `test_${process.pid}_${(schemas += 1)}`;
-  const run = async (sql: string): Promise<void> => {
-    const client = new Client({ connectionString: server });
-    await client.connect();
-    await client.query(sql);
-    await client.end();
-  };
-  await run(`create schema ${schema}`);
-  onTestFinished(() => run(`drop schema ${schema} cascade`));
-  return { kind: 'postgres', url: `${server}?options=${encodeURIComponent(`-c search_path=${schema}`)}` };
+  const schema = `test_${(schemas += 1)}`;
+  const url = await databaseOfThisFile(server);
+  await runSql(url, `create schema ${schema}`);
+  onTestFinished(() => runSql(url, `drop schema ${schema} cascade`));
+  return { kind: 'postgres', url: `${url}?options=${encodeURIComponent(`-c search_path=${schema}`)}` };
 }
 
 /** A new database with one workspace, "acme", and one key of it. Closed when the test is over. */

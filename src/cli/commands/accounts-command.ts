@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Accounts } from '../../store/accounts.ts';
-import type { DatabaseLocation } from '../../store/database-location.ts';
+import type { DatabaseLocation } from '../../store/open-database.ts';
 import { databaseLocation } from './database-location.ts';
 
 /** What a command has to say: to a script, to a reader, and to the shell. */

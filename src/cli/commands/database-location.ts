@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { DatabaseLocation } from '../../store/database-location.ts';
+import type { DatabaseLocation } from '../../store/open-database.ts';
 
 const defaultFolder = '.weir';
 

@@ -55,7 +55,7 @@ export function ledgerCommand(program: Command): void {
         'let an SQLite ledger be used again that lost commits: sets aside, never deletes, the files that tell of it',
       ),
     async (location) => {
-      const { acceptLoss } = await import('../../store/lost-commits.ts');
+      const { acceptLoss } = await import('../../store/sqlite/lost-commits.ts');
       const accepted = location.kind === 'sqlite' ? acceptLoss(location.file, new Date()) : undefined;
       if (accepted === undefined)
         return { json: { lost: false, set_aside: [] }, text: 'No commit is known to be lost.' };

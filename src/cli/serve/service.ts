@@ -14,9 +14,7 @@ import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
 import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.ts';
 import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
-import { createProblemLog } from '../../telemetry/ops/problem-log.ts';
-import { createStoreLog } from '../../telemetry/ops/standing-log.ts';
-import { createTelemetry } from '../../telemetry/ops/telemetry.ts';
+import { createProblemLog, createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createProcessLoad } from '../../process/load.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
@@ -25,10 +23,10 @@ import type { LogStream } from '../../process/log-stream.ts';
 import { createTurnShare } from '../../process/turn-share.ts';
 import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { openStore } from '../../store/open-store.ts';
-import { type FileCheck, startFileCheck } from '../../store/start-file-check.ts';
+import { type FileCheck, startFileCheck } from '../../store/sqlite/file-check.ts';
 import { startStructureChecker } from '../../structured-output/start-structure-checker.ts';
 import { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
-import { openSeal } from '../../web-search/seal/open-seal.ts';
+import { openSeal } from '../../web-search/seal/seal.ts';
 import { openSearch } from '../../web-search/providers/open-search.ts';
 import { startThread } from '../../process/worker-thread.ts';
 import { startPrepareWorker } from '../../process/prepare-in-worker.ts';
@@ -56,7 +54,7 @@ import { createHealth } from '../../routing/health/health.ts';
 import { createSystemPlacement } from '../../routing/system-placement.ts';
 import { openCatalogSource } from './catalog-source.ts';
 import type { Replica } from './replica.ts';
-import { createAnswerLengths } from '../../metering/answer-lengths.ts';
+import { createAnswerLengths } from '../../metering/expected-output.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { sealFiles } from './seal-files.ts';
 import type { Settings } from '../../settings.ts';
@@ -187,14 +185,11 @@ export async function startService(
 
   let ready = false;
   const metrics = createMetrics({
-    ...(link === undefined
-      ? {}
-      : { sharing: () => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() }) }),
+    sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
     blockedAddresses: gate.blocked,
     store: () => ({ ...store.status(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
-    ...(source.ageMs === undefined
-      ? {}
-      : { catalogAgeMs: source.ageMs, isLeading: () => replica?.isLeading() === true }),
+    catalogAgeMs: source.ageMs,
+    isLeading: source.ageMs && (() => replica?.isLeading() === true),
     inFlight: () => pipeline.inFlight(),
     streams: () => extproc.open(),
     load: load.current,

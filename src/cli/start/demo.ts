@@ -5,11 +5,9 @@ import { isMap, parseAllDocuments } from 'yaml';
 import * as z from 'zod';
 import { startChild } from '../../process/child.ts';
 import type { Launched } from '../../process/supervise.ts';
-import type { DatabaseLocation } from '../../store/database-location.ts';
-import { findCredentials } from '../../store/find-credentials.ts';
-import { createKey } from '../../store/keys.ts';
+import { type DatabaseLocation, openDatabase } from '../../store/open-database.ts';
+import { createKey, findCredentials } from '../../store/keys.ts';
 import { hashKey } from '../../store/key-text.ts';
-import { openDatabase } from '../../store/open-database.ts';
 import { createWorkspace, creditWorkspace, listWorkspaces } from '../../store/workspaces.ts';
 import { type Money, parseUsd } from '../../core/money.ts';
 

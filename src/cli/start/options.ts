@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { DatabaseLocation } from '../../store/database-location.ts';
+import type { DatabaseLocation } from '../../store/open-database.ts';
 import { databaseLocation } from '../commands/database-location.ts';
 import { messageOf } from '../../core/failure.ts';
 import { StartRefusal } from './refusal.ts';

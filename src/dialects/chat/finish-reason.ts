@@ -1,11 +1,11 @@
 import type { FinishReason } from '../../core/event.ts';
 
 /**
- * Endings as engines name them, in lower case. One that is not here is a failed attempt: an answer must end in a way we
- * know. Known not to be endings: SGLang's and vLLM's `abort`, vLLM's and Mistral's `error`, Z.ai's `network_error`,
- * DeepSeek's `insufficient_system_resource`, Ollama's `load` and `unload`.
+ * Finish reasons as engines name them, in lower case. An unknown one fails the attempt: an answer must end in a known way. Left
+ * out on purpose, because the answer is not complete: `abort` of SGLang and vLLM, `error` of vLLM and Mistral, `network_error` of
+ * Z.ai, `insufficient_system_resource` of DeepSeek, `load` and `unload` of Ollama.
  */
-const endings: ReadonlyMap<string, FinishReason> = new Map([
+const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['stop', 'stop'],
   ['eos', 'stop'], // Together
   ['eos_token', 'stop'], // TGI
@@ -32,11 +32,11 @@ export interface ChoiceContent {
   readonly refused: boolean;
 }
 
-/** The chat format's word for how a choice ended; undefined when the engine's word is not one for an ending. */
+/** Maps an engine's finish reason to the chat format's. Returns undefined for an unknown one. */
 export function readFinishReason(raw: string, content: ChoiceContent): FinishReason | undefined {
-  const reason = endings.get(raw.toLowerCase());
+  const reason = finishReasons.get(raw.toLowerCase());
   if (reason === undefined) return undefined;
-  // docs/reference/api.md §7.4: a refusal is an ordinary answer that ends in content_filter.
+  // A refusal is an ordinary answer that ends in content_filter: docs/reference/api.md §7.4.
   if (content.refused && reason !== 'length') return 'content_filter';
   if (reason === 'stop' && content.calledTools) return 'tool_calls';
   if (reason === 'tool_calls' && !content.calledTools) return 'stop';

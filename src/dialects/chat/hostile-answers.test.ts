@@ -2,11 +2,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { hostileAnswers } from '../../../test/support/fuzz/hostile-answers.ts';
 import { longestHold, longestHoldMs } from '../../../test/support/loop-delay.ts';
-import { parseJson } from '../json.ts';
-import type { ReadOptions } from './read-choice.ts';
+import { parseJson } from '../../core/json.ts';
+import type { ResponseOptions } from './read-answer.ts';
 import { createJsonReader, createStreamReader } from './read-response.ts';
 
-const options: ReadOptions = { toolNames: new Set(['f']), newToolId: (_, tool) => `call_${tool}`, choices: 1 };
+const options: ResponseOptions = { toolNames: new Set(['f']), newToolId: (_, tool) => `call_${tool}`, choices: 1 };
 
 /** What is read of a socket in one turn of the event loop. */
 const pieceBytes = 64 * 1024;

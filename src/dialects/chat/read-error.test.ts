@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EngineError } from '../../core/event.ts';
-import { isError, needsErrorBody, readError, readErrorBody } from './read-error.ts';
+import { chatErrors, isError, readError } from './read-error.ts';
 
 const openai = (message: string, type: string | null = 'invalid_request_error', code: unknown = null): object => ({
   error: { message, type, param: null, code },
@@ -356,7 +356,7 @@ const rows: readonly (readonly [engine: string, status: number, body: object | s
 
 describe('an error of an engine', () => {
   it.each(rows)('of %s (%i) %j means %s', (_, status, body, meaning) => {
-    expect(readErrorBody(status, typeof body === 'string' ? body : JSON.stringify(body)).engineError).toBe(meaning);
+    expect(chatErrors.read(status, typeof body === 'string' ? body : JSON.stringify(body)).engineError).toBe(meaning);
   });
 
   it.each(rows.filter(([, status, body]) => status >= 400 && typeof body !== 'string'))(
@@ -410,23 +410,27 @@ describe('an error of an engine', () => {
     [{ error: { message: 'Stop saying that I should use tools', param: 'messages[0].content' } }, undefined],
     [{ error: { message: 'no', param: 'x'.repeat(300) } }, undefined],
   ])('%j names %s', (body, part) => {
-    expect(readErrorBody(400, JSON.stringify(body)).about).toBe(part);
-    expect(readErrorBody(500, JSON.stringify(body)).about).toBeUndefined();
+    expect(chatErrors.read(400, JSON.stringify(body)).about).toBe(part);
+    expect(chatErrors.read(500, JSON.stringify(body)).about).toBeUndefined();
   });
 
   it('has a body worth waiting for when it is a 4xx that could mean several things', () => {
-    const worth = Array.from({ length: 500 }, (_, index) => index + 100).filter((status) => needsErrorBody(status));
+    const worth = Array.from({ length: 500 }, (_, index) => index + 100).filter((status) =>
+      chatErrors.needsBody(status),
+    );
     expect(worth).toEqual(Array.from({ length: 100 }, (_, index) => index + 400).filter((status) => status !== 429));
   });
 
   it('of any shape and size is read without harm', () => {
     fc.assert(
       fc.property(fc.integer({ min: 100, max: 599 }), fc.oneof(fc.string(), fc.json()), (status, text) => {
-        expect(typeof readErrorBody(status, text).engineError).toBe('string');
+        expect(typeof chatErrors.read(status, text).engineError).toBe('string');
       }),
     );
     const deep = '['.repeat(30_000) + ']'.repeat(30_000);
-    expect(readErrorBody(400, deep).engineError).toBe('bad-request');
-    expect(readErrorBody(400, `{"error":${JSON.stringify('maximum '.repeat(8000))}}`).engineError).toBe('bad-request');
+    expect(chatErrors.read(400, deep).engineError).toBe('bad-request');
+    expect(chatErrors.read(400, `{"error":${JSON.stringify('maximum '.repeat(8000))}}`).engineError).toBe(
+      'bad-request',
+    );
   });
 });

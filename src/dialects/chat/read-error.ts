@@ -1,16 +1,16 @@
 import type { Feature } from '../../core/capability.ts';
 import type { EngineError, EngineErrorReading } from '../../core/event.ts';
-import { isObject, parseJson } from '../json.ts';
+import { isObject, parseJson } from '../../core/json.ts';
 
-export interface ErrorReading extends EngineErrorReading {
-  /** HTTP status that the body of a 200 speaks of, where it does. */
-  readonly status?: number;
+interface ErrorReading extends EngineErrorReading {
+  /** The HTTP status that the body of a 200 names, if any. */
+  readonly status: number | undefined;
 }
 
-/** Most of a message that is looked at, characters. */
+/** Most characters of a message that are read. */
 const maxMessage = 4096;
 
-/** Codes and types that mean one thing, whatever the message says. In lower case. */
+/** Codes and types with one certain meaning, whatever the message says. In lower case. */
 const codes: ReadonlyMap<string, EngineError> = new Map<string, EngineError>([
   // OpenAI, Groq, DeepSeek · llama.cpp · Z.ai's finish_reason · Z.ai's code
   ...rows('context-length', 'context_length_exceeded', 'exceed_context_size_error'),
@@ -29,18 +29,12 @@ const codes: ReadonlyMap<string, EngineError> = new Map<string, EngineError>([
   ...rows('account', 'arrearage', 'access_denied', 'insufficient_balance', 'unauthorized', 'permissiondeniederror'),
   ...rows('account', '1000', '1001', '1002', '1003', '1004', '1110', '1111', '1112', '1113', '1121', '1220'),
   ...rows('account', '1308', '1309', '1310', '1311', '1313'),
-  // A provider's own censor: neither our validation nor the caller's JSON could have known.
-  ...rows(
-    'content-policy',
-    'content_filter',
-    'content_policy_violation',
-    'data_inspection_failed',
-    'datainspectionfailed',
-    '1301',
-  ),
+  // A provider's own content filter.
+  ...rows('content-policy', 'content_filter', 'content_policy_violation', '1301'),
+  ...rows('content-policy', 'data_inspection_failed', 'datainspectionfailed'),
 ]);
 
-/** Types that say no more than their status does: looked at when the message is of no help. */
+/** Codes and types that say no more than a status does. They count only when the message is not known. */
 const vagueCodes: ReadonlyMap<string, EngineError> = new Map<string, EngineError>([
   ...rows('bad-request', 'invalid_request_error', 'invalid_request', 'badrequesterror', 'badrequest', 'bad_request'),
   ...rows('bad-request', 'invalid_parameter_error', 'invalidparameter', 'validation', 'validation_error'),
@@ -55,10 +49,7 @@ function rows(meaning: EngineError, ...names: readonly string[]): readonly (read
   return names.map((name) => [name, meaning] as const);
 }
 
-/**
- * What messages mean, the first that fits. Rates come before lengths: Groq's "Request too large … tokens per minute" is
- * about a rate.
- */
+/** The meaning of messages; the first match counts. Rates come before lengths: Groq's "Request too large … tokens per minute" is a rate. */
 const messages: readonly (readonly [pattern: RegExp, meaning: EngineError])[] = [
   [/rate.?limit|too many requests|(?:tokens|requests) per (?:second|minute|day)|throttl|\b[tr]p[md]\b/, 'rate-limit'],
   // vLLM, OpenAI, DeepSeek, SGLang, Fireworks: "(this) model's maximum context length (is)", "maximum model length".
@@ -87,13 +78,10 @@ const messages: readonly (readonly [pattern: RegExp, meaning: EngineError])[] = 
   [/insufficient (?:balance|quota|credit)|in arrears|(?:invalid|incorrect|expired) api.?key|unauthorized/, 'account'],
 ];
 
-/** Statuses that say of an engine that it does not take the request as it is. Another 4xx says nothing that is known. */
+/** Statuses by which an engine refuses the request as it is. Any other 4xx may mean anything. */
 const requestStatuses: ReadonlySet<number | undefined> = new Set([400, 413, 422]);
 
-/**
- * Parts of a request by the words for them in an error's `param` or `loc`, or, where they are unmistakable, in its message.
- * The first that fits: a schema's error speaks of a type or a property, too.
- */
+/** Parts of a request by their names in an error's `param`, `loc` or message. The first match counts: an error about a schema also names properties. */
 const parts: readonly (readonly [pattern: RegExp, part: Feature])[] = [
   [/\bresponse_?format\b|\bjson_schema\b|\bguided_(?:json|grammar)\b|\bstructured_outputs?\b/, 'response_format'],
   [/\btool_choice\b/, 'tool_choice'],
@@ -110,7 +98,7 @@ const parts: readonly (readonly [pattern: RegExp, part: Feature])[] = [
   [/\btop_k\b/, 'top_k'],
   [/\bmin_p\b/, 'min_p'],
 ];
-/** Words that are ordinary English, too: they name a part in `param` and `loc` alone. */
+/** Names that are also ordinary words: they count in `param` and `loc` alone. */
 const plainParts: ReadonlyMap<string, Feature> = new Map([
   ['tools', 'tools'],
   ['stop', 'stop'],
@@ -119,7 +107,7 @@ const plainParts: ReadonlyMap<string, Feature> = new Map([
   ['reasoning', 'reasoning'],
 ]);
 
-/** Statuses that speak for themselves when nothing more exact was said. */
+/** The meaning of a status when neither code nor message is known. */
 const statuses: ReadonlyMap<number, EngineError> = new Map([
   [401, 'account'],
   [402, 'account'],
@@ -133,56 +121,55 @@ const statuses: ReadonlyMap<number, EngineError> = new Map([
   [529, 'overloaded'],
 ]);
 
-/**
- * Whether the body of an answer with this status is worth waiting for. What a 429 or a 5xx says is in its status, and the
- * next route should not wait.
- */
-export function needsErrorBody(status: number): boolean {
+/** Whether the body of an answer with this status is worth waiting for. The meaning of a 429 or a 5xx is in the status, and the next route should not wait. */
+function needsErrorBody(status: number): boolean {
   return status >= 400 && status < 500 && status !== 429;
 }
 
-interface Words {
+/** What an error says. */
+interface ErrorWords {
   message: string;
+  /** Codes and types. */
   readonly names: string[];
-  /** What `param` and `loc` name. */
+  /** The names in `param` and `loc`. */
   readonly places: string[];
   status: number | undefined;
 }
 
-function takeName(words: Words, value: unknown): void {
-  // Some write the status as text.
+function takeName(words: ErrorWords, value: unknown): void {
+  // Some engines write the status as text.
   const status = typeof value === 'string' && /^[45]\d\d$/.test(value) ? Number(value) : value;
   if (typeof status === 'number' && status >= 400 && status < 600) words.status ??= status;
   else if (typeof value === 'number' || typeof value === 'string') words.names.push(String(value).toLowerCase());
 }
 
-/** Gathers what an error says, in whatever shape: an object, a string, a list, one inside another. */
-function gather(value: unknown, words: Words, depth = 0): Words {
+/** Collects what an error says in any shape: an object, a string, a list, one inside of another. */
+function collect(value: unknown, words: ErrorWords, depth = 0): ErrorWords {
   if (typeof value === 'string') words.message += ` ${value.slice(0, maxMessage).toLowerCase()}`;
   if (depth > 4) return words;
-  if (Array.isArray(value)) gather(value[0], words, depth + 1);
+  if (Array.isArray(value)) collect(value[0], words, depth + 1);
   if (!isObject(value)) return words;
   for (const name of ['code', 'type', 'status', 'error_type', 'http_status_code', 'error_code'])
     takeName(words, value[name]);
-  // OpenAI and vLLM say `param`, FastAPI `loc`.
+  // OpenAI and vLLM have `param`, FastAPI has `loc`.
   for (const place of [value['param'], value['loc']].flat()) {
     if (typeof place === 'string' && place.length <= 256) words.places.push(...place.toLowerCase().split(/[.[\]]/));
   }
-  // FastAPI, and SGLang with it, says `detail`; its lists say `msg`.
-  for (const name of ['message', 'msg', 'detail', 'error', 'errors']) gather(value[name], words, depth + 1);
+  // FastAPI, and SGLang with it, has `detail`, a list of objects with `msg`.
+  for (const name of ['message', 'msg', 'detail', 'error', 'errors']) collect(value[name], words, depth + 1);
   return words;
 }
 
-/** The part of the request that an error names. It is one of ours in any case: nothing of the engine's text goes on. */
-function partOf({ places, message }: Words): Feature | undefined {
+/** The part of the request that an error names. The result is one of our names: nothing of the engine's text is passed on. */
+function partOf({ places, message }: ErrorWords): Feature | undefined {
   const plain = places.map((place) => plainParts.get(place)).find((part) => part !== undefined);
   const text = `${places.join(' ')} ${message}`;
   return plain ?? parts.find(([pattern]) => pattern.test(text))?.[1];
 }
 
-/** Reads an engine's error that was parsed from JSON. `status` is the answer's own, where it was not a 200. */
+/** Reads an engine's error that was parsed from JSON. `status` is that of the answer, unless it was a 200. */
 export function readError(value: unknown, status?: number): ErrorReading {
-  const words = gather(value, { message: '', names: [], places: [], status: undefined });
+  const words = collect(value, { message: '', names: [], places: [], status: undefined });
   const { message, names, status: told } = words;
   const known = status ?? told;
   const named = (table: ReadonlyMap<string, EngineError>): EngineError | undefined =>
@@ -194,23 +181,23 @@ export function readError(value: unknown, status?: number): ErrorReading {
     named(vagueCodes) ??
     (requestStatuses.has(known) ? 'bad-request' : 'other');
   const about = engineError === 'bad-request' ? partOf(words) : undefined;
-  return { engineError, ...(about && { about }), ...(told === undefined ? {} : { status: told }) };
+  return { engineError, about, status: told };
 }
 
-/** Reads the body of an answer that is no success: JSON in any shape, else text. */
-export function readErrorBody(status: number, text: string): EngineErrorReading {
+/** Reads the body of an answer with an error status: JSON in any shape, else text. */
+function readErrorBody(status: number, text: string): EngineErrorReading {
   const { engineError, about } = readError(parseJson(text) ?? text, status);
   return { engineError, about };
 }
 
-/** For dispatch: answers whose status is no success. */
+/** How dispatch reads answers with an error status. */
 export const chatErrors = { needsBody: needsErrorBody, read: readErrorBody };
 
-/** Whether a parsed answer or chunk is an error, inside a 200. Falsy errors are none: clients treat them so too. */
+/** Whether a parsed answer or chunk of a 200 is an error. A falsy `error` is none, as clients read it. */
 export function isError(answer: unknown): boolean {
   if (Array.isArray(answer)) return answer.length > 0 && answer.every((item) => isObject(item) && isError(item));
   if (!isObject(answer)) return false;
   if (answer['error']) return true;
-  // vLLM of old, SGLang: `object: "error"`; DashScope: `code` and `message` alone.
+  // Old vLLM and SGLang have `object: "error"`; DashScope has `code` and `message` alone.
   return answer['object'] === 'error' || (answer['choices'] === undefined && typeof answer['message'] === 'string');
 }

@@ -26,7 +26,7 @@ export const reasoningFields = {
 export type ReasoningBody = z.infer<z.ZodObject<typeof reasoningFields>>;
 
 const efforts: Readonly<Record<Exclude<Level, 'none'>, ReasoningEffort>> = {
-  // The public wire format's least level that still thinks.
+  // The lowest level of the public wire format that still reasons.
   minimal: 'low',
   low: 'low',
   medium: 'medium',
@@ -35,11 +35,28 @@ const efforts: Readonly<Record<Exclude<Level, 'none'>, ReasoningEffort>> = {
   max: 'max',
 };
 
+/**
+ * Reads the reasoning that a body asks for. Returns undefined when it has no such field. Of several fields the first of these counts:
+ * `reasoning_effort`, `reasoning`, `thinking`, `thinking_budget`, `enable_thinking`, `chat_template_kwargs`. Inside
+ * `reasoning`, `enabled: false` precedes a budget, and a budget precedes an effort.
+ */
+export function readReasoning(body: ReasoningBody): ReasoningAsk | undefined {
+  const { reasoning_effort: effort, thinking_budget: tokens, chat_template_kwargs: kwargs } = body;
+  if (effort !== undefined && effort !== null) return fromLevel(effort);
+  return (
+    fromReasoning(body) ??
+    fromThinking(body) ??
+    (typeof tokens === 'number' ? fromBudget(tokens) : undefined) ??
+    fromSwitch(body.enable_thinking) ??
+    fromSwitch(kwargs?.enable_thinking ?? kwargs?.thinking)
+  );
+}
+
 function fromLevel(asked: Level): ReasoningAsk {
   return asked === 'none' ? { enabled: false } : { enabled: true, effort: efforts[asked] };
 }
 
-/** A budget of nothing is reasoning turned off. */
+/** A budget of 0 turns reasoning off. */
 function fromBudget(tokens: number): ReasoningAsk {
   return tokens === 0 ? { enabled: false } : { enabled: true, budgetTokens: tokens };
 }
@@ -60,21 +77,4 @@ function fromThinking({ thinking }: ReasoningBody): ReasoningAsk | undefined {
 
 function fromSwitch(value: boolean | null | undefined): ReasoningAsk | undefined {
   return value === undefined || value === null ? undefined : { enabled: value };
-}
-
-/**
- * What a body asks of reasoning; undefined when it says nothing. Where it says several things the first of these counts:
- * `reasoning_effort`, `reasoning`, `thinking`, `thinking_budget`, `enable_thinking`, `chat_template_kwargs`. Inside
- * `reasoning`, `enabled: false` comes before a budget, and a budget before an effort.
- */
-export function readReasoning(body: ReasoningBody): ReasoningAsk | undefined {
-  const { reasoning_effort: effort, thinking_budget: tokens, chat_template_kwargs: kwargs } = body;
-  if (effort !== undefined && effort !== null) return fromLevel(effort);
-  return (
-    fromReasoning(body) ??
-    fromThinking(body) ??
-    (typeof tokens === 'number' ? fromBudget(tokens) : undefined) ??
-    fromSwitch(body.enable_thinking) ??
-    fromSwitch(kwargs?.enable_thinking ?? kwargs?.thinking)
-  );
 }

@@ -341,7 +341,7 @@ describe('what is read', () => {
     const choice = (value: unknown) => read({ tools: [weather], tool_choice: value }).toolChoice;
     expect(['auto', 'none', 'required'].map(choice)).toEqual(['auto', 'none', 'required']);
     expect(choice({ type: 'function', function: { name: 'get_weather' } })).toEqual({ name: 'get_weather' });
-    expect(read({ tool_choice: 'auto' })).not.toHaveProperty('toolChoice');
+    expect(read({ tool_choice: 'auto' }).toolChoice).toBeUndefined();
   });
 
   it('the values at the ends of every range', () => {
@@ -545,7 +545,7 @@ describe('what else the public format has', () => {
         },
       },
     ]);
-    expect(request.callForm).toEqual({ customTools: ['run'], functionCall: false });
+    expect(request.callFormat).toEqual({ customTools: ['run'], functionCall: false });
     expect(request.messages[1]).toMatchObject({
       toolCalls: [{ id: 'a', name: 'run', arguments: '{"input":"ls \\"x\\""}' }],
     });
@@ -563,7 +563,7 @@ describe('what else the public format has', () => {
     expect(request).toMatchObject({
       tools: [{ name: 'get_weather' }],
       toolChoice: { name: 'get_weather' },
-      callForm: { customTools: [], functionCall: true },
+      callFormat: { customTools: [], functionCall: true },
       messages: [
         user,
         { role: 'assistant', toolCalls: [{ id: 'call_get_weather', ...call }] },

@@ -1,19 +1,12 @@
 import { Failure } from '../../core/failure.ts';
 import type { Content, Message, Request, ResponseFormat, Sampling, ToolCall } from '../../core/request.ts';
 import { contentOf } from '../content.ts';
-import { describeIssue } from '../describe-issue.ts';
-import { readModelId } from '../model-id.ts';
-import { present } from '../present.ts';
-import { type ChatBody, chatBody, type ChatMessage } from './schema.ts';
+import { inertFields, parseBody, present, readModelId } from '../read-body.ts';
 import { readReasoning } from './read-reasoning.ts';
 import { customInput, readTools } from './read-tools.ts';
-import { textOfDataUrl } from './text-file.ts';
-import { isObject } from '../json.ts';
+import { type ChatBody, chatBody, type ChatMessage } from './schema.ts';
 
-/**
- * Fields that other gateways act on and that we accept and ignore, so that their users can tell
- * (docs/reference/api.md §4.1). Any other unknown field is ignored without a word.
- */
+/** Fields of other gateways that are accepted, have no effect and are listed to the caller (docs/reference/api.md §4.1). Other unknown fields are not. */
 export const inertNames: ReadonlySet<string> = new Set([
   'provider',
   'models',
@@ -34,9 +27,24 @@ export const inertNames: ReadonlySet<string> = new Set([
   'web_search_options',
 ]);
 
-/** Names of the inert fields that a body holds, in the order they stand there. */
-function inertFields(body: unknown): readonly string[] {
-  return isObject(body) ? Object.keys(body).filter((name) => inertNames.has(name)) : [];
+/**
+ * Reads a parsed chat completions body (docs/reference/api.md §2.2, §4.1) into a request.
+ * Throws `invalid_request` with the path of the first invalid field, or `variant_not_supported`.
+ */
+export function readRequest(value: unknown): Request {
+  const body = parseBody(chatBody, value);
+  return {
+    modelId: readModelId(body.model),
+    messages: body.messages.map(readMessage),
+    ...readTools(body),
+    responseFormat: readResponseFormat(body.response_format),
+    maxOutputTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
+    reasoning: readReasoning(body),
+    sampling: readSampling(body),
+    stream: body.stream === true,
+    includeUsage: body.stream_options?.include_usage === true,
+    inert: inertFields(value, inertNames),
+  };
 }
 
 type WireContent = NonNullable<ChatMessage['content']>;
@@ -50,9 +58,9 @@ function readContent(content: WireContent): Content {
       case 'refusal':
         return { type: 'text' as const, text: part.refusal };
       case 'file': {
-        const { filename, file_data: data } = part.file;
+        const { filename, file_data: text } = part.file;
         const head = filename === undefined || filename === null ? '' : `${filename}\n\n`;
-        return { type: 'text' as const, text: head + (textOfDataUrl(data) ?? '') };
+        return { type: 'text' as const, text: head + text };
       }
       case 'image_url': {
         const image = typeof part.image_url === 'string' ? { url: part.image_url } : part.image_url;
@@ -70,7 +78,7 @@ function readCall(call: WireCall): ToolCall {
   return { id: call.id, name: call.custom.name, arguments: JSON.stringify({ [customInput]: call.custom.input }) };
 }
 
-/** The first form of a call has no id: its result follows it by name, one at a time. */
+/** The id of a call in the format's first version, which has none: its result follows under the function's name, one at a time. */
 const functionCallId = (name: string): string => `call_${name}`;
 
 function readMessage(message: ChatMessage): Message {
@@ -98,43 +106,32 @@ function readMessage(message: ChatMessage): Message {
   }
 }
 
-function readResponseFormat(format: ChatBody['response_format']): { readonly responseFormat?: ResponseFormat } {
-  if (format === undefined || format === null) return {};
-  if (format.type !== 'json_schema') return { responseFormat: { type: format.type } };
+function readResponseFormat(format: ChatBody['response_format']): ResponseFormat | undefined {
+  if (format === undefined || format === null) return undefined;
+  if (format.type !== 'json_schema') return { type: format.type };
   const { name, description, schema, strict } = format.json_schema;
-  return { responseFormat: { type: 'json_schema', name, ...present({ description, schema, strict }) } };
+  return { type: 'json_schema', name, ...present({ description, schema, strict }) };
 }
 
 function readSampling(body: ChatBody): Sampling {
-  const { temperature, top_p, stop, seed, n, logprobs, top_logprobs, logit_bias, frequency_penalty } = body;
-  const { presence_penalty, parallel_tool_calls, top_k, min_p, repetition_penalty, top_a } = body;
-  if (top_logprobs !== undefined && top_logprobs !== null && logprobs !== true) {
+  if (typeof body.top_logprobs === 'number' && body.logprobs !== true) {
     throw new Failure('invalid_request', 'top_logprobs: needs logprobs to be true');
   }
   return present({
-    ...{ temperature, top_p, stop, seed, n, logprobs, top_logprobs, logit_bias, frequency_penalty },
-    ...{ presence_penalty, parallel_tool_calls, top_k, min_p, repetition_penalty, top_a },
+    temperature: body.temperature,
+    top_p: body.top_p,
+    stop: body.stop,
+    seed: body.seed,
+    n: body.n,
+    logprobs: body.logprobs,
+    top_logprobs: body.top_logprobs,
+    logit_bias: body.logit_bias,
+    frequency_penalty: body.frequency_penalty,
+    presence_penalty: body.presence_penalty,
+    parallel_tool_calls: body.parallel_tool_calls,
+    top_k: body.top_k,
+    min_p: body.min_p,
+    repetition_penalty: body.repetition_penalty,
+    top_a: body.top_a,
   });
-}
-
-/**
- * Reads a parsed chat completions body (docs/reference/api.md §2.2, §4.1) into a request.
- * Throws `invalid_request` with the path of the first field at fault, or `variant_not_supported`.
- */
-export function readRequest(value: unknown): Request {
-  const parsed = chatBody.safeParse(value);
-  if (!parsed.success) throw new Failure('invalid_request', describeIssue(parsed.error));
-  const body = parsed.data;
-  return {
-    modelId: readModelId(body.model),
-    messages: body.messages.map(readMessage),
-    ...readTools(body),
-    ...readResponseFormat(body.response_format),
-    ...present({ maxOutputTokens: body.max_completion_tokens ?? body.max_tokens }),
-    ...present({ reasoning: readReasoning(body) }),
-    sampling: readSampling(body),
-    stream: body.stream === true,
-    includeUsage: body.stream_options?.include_usage === true,
-    inert: inertFields(value),
-  };
 }

@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AnswerEvent, ReadStep, ResponseReader } from '../../core/event.ts';
 import { tagSets } from '../../core/capability.ts';
-import type { ReadOptions } from './read-choice.ts';
+import type { ResponseOptions } from './read-answer.ts';
 import { createJsonReader, createStreamReader } from './read-response.ts';
 
-const options: ReadOptions = {
+const options: ResponseOptions = {
   toolNames: new Set(),
   newToolId: (choice, tool) => `call_${choice}_${tool}`,
   choices: 1,

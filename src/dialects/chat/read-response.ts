@@ -1,66 +1,44 @@
-import type { AnswerEvent, Fault, ReadStep, ResponseReader, TextEvent } from '../../core/event.ts';
-import { createJsonBounds, type JsonLimits } from '../json-bounds.ts';
-import { isObject, type JsonObject, parseJson, textOf } from '../json.ts';
-import { createSseDecoder } from '../sse.ts';
-import { type DeltaTemplate, learnTemplate } from './delta-template.ts';
-import { createAnswerReader, errorInside } from './read-answer.ts';
-import type { ReadOptions } from './read-choice.ts';
+import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../../core/event.ts';
+import { createJsonScan, type JsonLimits } from '../json-scan.ts';
+import { isObject, parseJson } from '../../core/json.ts';
+import { createSseDecoder, eventStreamType } from '../sse.ts';
+import { type DeltaTemplate, learnTemplate, soleText } from './delta-template.ts';
+import { createAnswerReader, errorInside, type ResponseOptions } from './read-answer.ts';
 
-const isAbsent = (value: unknown): boolean => value === undefined || value === null;
-
-const saysNothing = (value: unknown): boolean => !isObject(value) && !(Array.isArray(value) && value.length > 0);
-
-/**
- * The one piece of text a chunk brings, as the engine sent it, when the chunk says nothing else but perhaps its running
- * usage. Undefined for every other chunk.
- */
-function soleText(chunk: JsonObject): TextEvent | undefined {
-  const { choices } = chunk;
-  if (!isAbsent(chunk['error']) || chunk['object'] === 'error') return undefined;
-  if (!isAbsent(chunk['timings']) || !isAbsent(chunk['x_groq'])) return undefined;
-  const choice: unknown = Array.isArray(choices) && choices.length === 1 ? choices[0] : undefined;
-  if (!isObject(choice) || !isObject(choice['delta']) || !Number.isInteger(choice['index'])) return undefined;
-  if (textOf(choice['finish_reason']) !== undefined || !isAbsent(choice['logprobs']) || !isAbsent(choice['usage'])) {
-    return undefined;
-  }
-  const { delta } = choice;
-  if (textOf(delta['refusal']) !== undefined || !saysNothing(delta['tool_calls'])) return undefined;
-  if (isObject(delta['function_call'])) return undefined;
-  const text = textOf(delta['content']);
-  const reasoning = textOf(delta['reasoning_content']) ?? textOf(delta['reasoning']);
-  const sole = text === undefined ? reasoning : reasoning === undefined ? text : undefined;
-  if (sole === undefined) return undefined;
-  const type = text === undefined ? 'reasoning-delta' : 'text-delta';
-  return { type, choice: Number(choice['index']), text: sole, deltas: 1 };
+/** Returns the reader for an engine's content type, or undefined for a type that cannot hold a chat completion. */
+export function readResponseAs(contentType: string, options: ResponseOptions): ResponseReader | undefined {
+  const [type = ''] = contentType.toLowerCase().split(';');
+  if (type.trim() === eventStreamType) return createStreamReader(options);
+  return /^\s*application\/(?:[\w.+-]+\+)?json\s*$/.test(type) ? createJsonReader(options) : undefined;
 }
 
-/** Largest JSON answer we hold, bytes: parsing its text takes the event loop 30 ms. */
+/** Largest JSON answer, bytes: parsing it blocks the event loop for 30 ms. */
 const maxAnswerBytes = 8 * 1024 * 1024;
-/** One with the probabilities of its tokens, of which each may be 2 kB. */
+/** Largest JSON answer with token probabilities, of which each may take 2 kB. */
 const maxAnswerBytesWithLogprobs = 64 * 1024 * 1024;
 
-/** What an engine's JSON may hold: of an answer, or of one large chunk. */
+/** Limits of a JSON answer, or of one large chunk. */
 const plainLimits: JsonLimits = { maxDepth: 128, maxValues: 50_000 };
-/** Twenty probabilities of a token are two hundred values. Who asks for them may have those of ten thousand tokens. */
+/** Twenty probabilities of a token are two hundred values: this is enough for ten thousand tokens. */
 const logprobsLimits: JsonLimits = { maxDepth: 128, maxValues: 2_000_000 };
-/** A shorter chunk cannot hold enough to do harm. */
+/** A text of up to this length cannot hold enough values to do harm. */
 const harmlessLength = 64 * 1024;
 
-/** Malformed lines of one stream after which it is not sound, whatever follows. */
+/** Most malformed lines of a stream before it fails, whatever follows. */
 const maxMalformed = 64;
 
-/** Chunks in a row that may fail to fit a template before we stop learning new ones. */
+/** Most chunks in a row that do not match the template before no more templates are learned. */
 const maxMisses = 8;
 
-const tooMuch: Fault = { kind: 'too-large', detail: 'answer over the limit' };
+const tooLarge: Fault = { kind: 'too-large', detail: 'answer over the limit' };
 
 const truncated: Fault = { kind: 'truncated', detail: 'ended without a finish_reason' };
 
 /**
- * Reads a streamed chat completion (docs/reference/engines.md §1). One malformed line alone does not end an attempt: what follows
- * tells whether the stream is sound.
+ * Reads a streamed chat completion (docs/reference/engines.md §1). A few malformed lines do not end an attempt, as long as the
+ * stream comes to a proper end.
  */
-export function createStreamReader(options: ReadOptions): ResponseReader {
+export function createStreamReader(options: ResponseOptions): ResponseReader {
   const answer = createAnswerReader(options);
   let template: DeltaTemplate | undefined;
   let misses = 0;
@@ -69,16 +47,16 @@ export function createStreamReader(options: ReadOptions): ResponseReader {
   let events: AnswerEvent[] = [];
 
   function readChunk(payload: string): void {
-    if (payload.length > harmlessLength && !createJsonBounds(plainLimits).push(payload)) {
-      state = tooMuch;
+    if (payload.length > harmlessLength && !createJsonScan(plainLimits).push(payload)) {
+      state = tooLarge;
       return;
     }
     const chunk = parseJson(payload);
     if (!isObject(chunk)) {
       malformed += 1;
-      const unsound: Fault | undefined =
+      const tooManyMalformed: Fault | undefined =
         malformed > maxMalformed ? { kind: 'malformed', detail: 'many lines that are no chunks' } : undefined;
-      state = errorInside(chunk) ?? unsound ?? state;
+      state = errorInside(chunk) ?? tooManyMalformed ?? state;
       return;
     }
     state = answer.push(chunk, events) ?? state;
@@ -108,7 +86,7 @@ export function createStreamReader(options: ReadOptions): ResponseReader {
     },
   });
 
-  /** Decodes, and gives the events that came of it. */
+  /** Runs a step of the decoder and returns the events that it produced. */
   function step(decode: () => void): ReadStep {
     events = [];
     try {
@@ -129,51 +107,50 @@ export function createStreamReader(options: ReadOptions): ResponseReader {
   };
 }
 
-/** The error of an answer that is one `data:` line. */
+/** The error in an answer that is a single `data:` line. */
 function errorEvent(text: string): unknown {
   const [, data = ''] = /^\s*data:(.*)/.exec(text) ?? [];
   const value = parseJson(data);
   return errorInside(value) === undefined ? undefined : value;
 }
 
-/** Reads a chat completion that comes as one JSON object. Nothing is known before its last byte. */
-export function createJsonReader(options: ReadOptions): ResponseReader {
+/** Reads a chat completion that comes as one JSON object. All of its events come at its end. */
+export function createJsonReader(options: ResponseOptions): ResponseReader {
   const decoder = new TextDecoder();
   const answer = createAnswerReader(options);
   const { logprobs = false } = options;
-  const bounds = createJsonBounds(logprobs ? logprobsLimits : plainLimits);
+  const scan = createJsonScan(logprobs ? logprobsLimits : plainLimits);
   const maxBytes = logprobs ? maxAnswerBytesWithLogprobs : maxAnswerBytes;
   let text = '';
   let bytesSeen = 0;
-  /** So much of the text has been looked at; nothing while it is too short to be of harm. */
-  let looked = 0;
+  /** How much of the text was scanned. A short text is not: it cannot do harm. */
+  let scanned = 0;
 
-  function isWithinBounds(): boolean {
+  function isWithinLimits(): boolean {
     if (bytesSeen > maxBytes) return false;
     if (text.length <= harmlessLength) return true;
-    const from = looked;
-    looked = text.length;
-    return bounds.push(text.slice(from));
+    const from = scanned;
+    scanned = text.length;
+    return scan.push(text.slice(from));
   }
 
   return {
     push: (bytes) => {
       bytesSeen += bytes.length;
       text += decoder.decode(bytes, { stream: true });
-      if (!isWithinBounds()) return { events: [], state: tooMuch };
-      return { events: [], state: 'open' };
+      return { events: [], state: isWithinLimits() ? 'open' : tooLarge };
     },
     end: () => {
       const events: AnswerEvent[] = [];
       text += decoder.decode();
-      // Some send an error as a stream would, whatever they say it is.
+      // Some engines send an error in the format of a stream, under the content type of JSON.
       const whole = parseJson(text);
       const parsed = whole === undefined ? errorEvent(text) : whole;
       if (parsed === undefined) return { events, state: { kind: 'malformed', detail: 'answer is not JSON' } };
       const fault = answer.push(parsed, events);
       if (fault === undefined) answer.close(events);
       const state = fault ?? (answer.finished() ? 'complete' : truncated);
-      // Output commits an attempt: a part of an answer that failed must not keep the next route from being tried.
+      // Output commits an attempt: part of a failed answer would keep the next route from being tried.
       return { events: state === 'complete' ? events : [], state };
     },
   };

@@ -1,6 +1,6 @@
 import { Failure } from '../../core/failure.ts';
-import type { CallForm, Tool, ToolChoice } from '../../core/request.ts';
-import { present } from '../present.ts';
+import type { CallFormat, Tool, ToolChoice } from '../../core/request.ts';
+import { present } from '../read-body.ts';
 import type { ChatBody } from './schema.ts';
 
 type WireTool = NonNullable<ChatBody['tools']>[number];
@@ -8,7 +8,7 @@ type WireFunction = NonNullable<ChatBody['functions']>[number];
 type NamedTool = { readonly type: 'function'; readonly function: { readonly name: string } } | NamedCustomTool;
 type NamedCustomTool = { readonly type: 'custom'; readonly custom: { readonly name: string } };
 
-/** The one argument of a tool that takes free text, as an engine sees it. */
+/** Name of the one argument of a custom tool, which is a function to the engine. */
 export const customInput = 'input';
 
 const nameOf = (tool: NamedTool): string => (tool.type === 'function' ? tool.function.name : tool.custom.name);
@@ -19,20 +19,21 @@ function readFunction({ name, description, parameters, strict }: WireFunction): 
 
 function readTool(tool: WireTool): Tool {
   if (tool.type === 'function') return readFunction(tool.function);
-  // No engine has tools that take free text: it becomes the one argument of a function.
+  // No engine has tools that take free text: the text becomes the one argument of a function.
   const { name, description } = tool.custom;
   const properties = { [customInput]: { type: 'string', description: 'The text that the tool takes.' } };
   return {
-    ...{ name, ...present({ description }) },
+    name,
+    ...present({ description }),
     parameters: { type: 'object', properties, required: [customInput], additionalProperties: false },
   };
 }
 
-/** What a request says of tools, in either of the format's forms. */
-export interface ReadTools {
+/** The tools of a request, in either of the format's versions. */
+interface ReadTools {
   readonly tools: readonly Tool[];
-  readonly toolChoice?: ToolChoice;
-  readonly callForm?: CallForm;
+  readonly toolChoice?: ToolChoice | undefined;
+  readonly callFormat?: CallFormat | undefined;
 }
 
 function readChoice(choice: NonNullable<ChatBody['tool_choice']>, tools: readonly Tool[]): ToolChoice | undefined {
@@ -50,7 +51,7 @@ function readChoice(choice: NonNullable<ChatBody['tool_choice']>, tools: readonl
   return { name };
 }
 
-/** Of the tools those that a call is allowed to. Throws `invalid_request` for a name that none of them has. */
+/** The tools that may be called. Throws `invalid_request` for a name that no tool has. */
 function allowedOf(tools: readonly Tool[], choice: ChatBody['tool_choice']): readonly Tool[] {
   if (typeof choice !== 'object' || choice?.type !== 'allowed_tools') return tools;
   const allowed = choice.allowed_tools.tools.map(nameOf);
@@ -62,19 +63,18 @@ function allowedOf(tools: readonly Tool[], choice: ChatBody['tool_choice']): rea
   return tools.filter(({ name }) => allowed.includes(name));
 }
 
-/** The first form of tools: `functions`, and `function_call` to choose among them. */
+/** The first version of tools: `functions`, and `function_call` to choose among them. */
 function readFunctions({ functions, function_call: choice }: ChatBody): ReadTools {
   const tools = (functions ?? []).map(readFunction);
   if (tools.length === 0) return { tools };
-  const callForm: CallForm = { customTools: [], functionCall: true };
-  if (choice === undefined || choice === null) return { tools, callForm };
-  if (typeof choice === 'object' && !tools.some(({ name }) => name === choice.name)) {
+  const callFormat: CallFormat = { customTools: [], functionCall: true };
+  if (typeof choice === 'object' && choice !== null && !tools.some(({ name }) => name === choice.name)) {
     throw new Failure('invalid_request', 'function_call.name: expected the name of one of the functions');
   }
-  return { tools, callForm, toolChoice: choice };
+  return { tools, callFormat, toolChoice: choice ?? undefined };
 }
 
-/** Reads the tools of a body. Throws `invalid_request` with the path of the first field at fault. */
+/** Reads the tools of a body. Throws `invalid_request` with the path of the first invalid field. */
 export function readTools(body: ChatBody): ReadTools {
   const wire = body.tools ?? [];
   if (wire.length === 0 && (body.functions?.length ?? 0) > 0) return readFunctions(body);
@@ -83,7 +83,7 @@ export function readTools(body: ChatBody): ReadTools {
   const customTools = wire.flatMap((tool) => (tool.type === 'custom' ? [tool.custom.name] : []));
   return {
     tools,
-    ...(choice === undefined || choice === null ? {} : present({ toolChoice: readChoice(choice, tools) })),
-    ...(customTools.length === 0 ? {} : { callForm: { customTools, functionCall: false } }),
+    toolChoice: choice === undefined || choice === null ? undefined : readChoice(choice, tools),
+    callFormat: customTools.length === 0 ? undefined : { customTools, functionCall: false },
   };
 }

@@ -1,9 +1,9 @@
 import type { Usage } from '../../core/money.ts';
-import { countOf, isObject, type JsonObject } from '../json.ts';
+import { countOf, isObject, type JsonObject } from '../../core/json.ts';
 
 /**
- * What an engine has said of its token counts so far; what it has not said is undefined. What it says of the prompt and the
- * completion may be any number: whether it can be true is judged where the request is known (`checkUsage`).
+ * The token counts that an engine has reported so far; undefined for those it has not. Prompt and completion may be any number:
+ * `checkUsage` validates them against the request.
  */
 export interface UsageReport {
   readonly promptTokens?: number | undefined;
@@ -20,8 +20,8 @@ const detailsOf = (usage: JsonObject, name: string): JsonObject => {
 };
 
 /**
- * Reads an engine's usage block, in any provider's shape (docs/reference/engines.md §4), into one. Undefined when it holds no token
- * counts. Reasoning is folded in where an engine leaves it out of its completion.
+ * Reads a usage block in any provider's shape (docs/reference/engines.md §4). Returns undefined when it holds no token counts. Reasoning
+ * is added to the completion of an engine that counts it apart.
  */
 export function readUsage(value: unknown): UsageReport | undefined {
   if (!isObject(value)) return undefined;
@@ -36,13 +36,13 @@ export function readUsage(value: unknown): UsageReport | undefined {
   const plain = given.completion ?? rest(given.prompt);
   const reasoning =
     countOf(detailsOf(value, 'completion_tokens_details')['reasoning_tokens']) ?? countOf(value['reasoning_tokens']);
-  // xAI counts reasoning beside the completion: then only the sum of all three is the total.
-  const beside = reasoning !== undefined && reasoning > 0 && total === (promptTokens ?? 0) + (plain ?? 0) + reasoning;
+  // xAI counts reasoning apart from the completion: the total is then the sum of all three.
+  const isApart = reasoning !== undefined && reasoning > 0 && total === (promptTokens ?? 0) + (plain ?? 0) + reasoning;
   return {
     promptTokens,
-    completionTokens: beside ? (plain ?? 0) + reasoning : plain,
+    completionTokens: isApart ? (plain ?? 0) + reasoning : plain,
     reasoningTokens: reasoning,
-    // OpenAI, vLLM and most; DeepSeek; Moonshot.
+    // The fields of OpenAI, vLLM and most others; of DeepSeek; of Moonshot.
     cachedTokens:
       countOf(detailsOf(value, 'prompt_tokens_details')['cached_tokens']) ??
       countOf(value['prompt_cache_hit_tokens']) ??
@@ -50,7 +50,7 @@ export function readUsage(value: unknown): UsageReport | undefined {
   };
 }
 
-/** llama.cpp counts in its `timings` whether usage was asked for or not; what its cache held is not in `prompt_n`. */
+/** Reads llama.cpp's `timings`, which come whether usage was asked for or not. `prompt_n` leaves out what its cache held. */
 function readTimings(value: unknown): UsageReport | undefined {
   if (!isObject(value)) return undefined;
   const processed = numberOf(value['prompt_n']);
@@ -60,7 +60,7 @@ function readTimings(value: unknown): UsageReport | undefined {
   return { promptTokens: processed + (cachedTokens ?? 0), completionTokens, cachedTokens };
 }
 
-/** Finds the usage of a chunk or a whole answer: at the top, inside a choice, or under a provider's name. */
+/** Reads the usage of a chunk or a whole answer: at the top, inside a choice, or under a provider's name. */
 export function usageOf(answer: JsonObject): UsageReport | undefined {
   const top = readUsage(answer['usage']);
   if (top !== undefined) return top;
@@ -70,7 +70,7 @@ export function usageOf(answer: JsonObject): UsageReport | undefined {
   return inChoice ?? readUsage(detailsOf(answer, 'x_groq')['usage']) ?? readTimings(answer['timings']);
 }
 
-/** Puts a newer report over an older one: totals are never summed, and what the newer one leaves out stays known. */
+/** Merges two reports. The newer totals replace the older ones, which stay where the newer report has none. */
 export function mergeUsage(older: UsageReport | undefined, newer: UsageReport): UsageReport {
   return {
     promptTokens: newer.promptTokens ?? older?.promptTokens,
@@ -80,18 +80,15 @@ export function mergeUsage(older: UsageReport | undefined, newer: UsageReport): 
   };
 }
 
-/**
- * The usage that a report amounts to; undefined while it leaves out the prompt or the completion. Cached tokens never
- * exceed the prompt.
- */
+/** The usage of a report. Undefined while the prompt or the completion is missing. Cached tokens never exceed the prompt. */
 export function usageFrom(report: UsageReport): Usage | undefined {
   const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = report;
   if (promptTokens === undefined || completionTokens === undefined) return undefined;
   return {
     promptTokens,
     completionTokens,
-    ...(cachedTokens === undefined ? {} : { cachedTokens: Math.min(cachedTokens, promptTokens) }),
-    // A split that is larger than the whole is no split.
-    ...(reasoningTokens === undefined || reasoningTokens > completionTokens ? {} : { reasoningTokens }),
+    cachedTokens: cachedTokens === undefined ? undefined : Math.min(cachedTokens, promptTokens),
+    // More reasoning than completion cannot be true.
+    reasoningTokens: (reasoningTokens ?? 0) > completionTokens ? undefined : reasoningTokens,
   };
 }

@@ -15,7 +15,7 @@ const names = ['get_weather', 'get_time', 'get', 'search_the_web', 'f'];
 /** Runs fragments through the repair, each push a delta of its own, and puts the calls together as a client does. */
 function repair(deltas: readonly (readonly Fragment[])[], toolNames: readonly string[] = names) {
   const machine = createToolRepair({ choice: 0, toolNames: new Set(toolNames), newId: (tool) => `call_${tool}` });
-  const events: AnswerEvent[] = deltas.flatMap((delta) => [...machine.push(delta, 'pieces')]);
+  const events: AnswerEvent[] = deltas.flatMap((delta) => [...machine.push(delta, 'delta')]);
   const last = machine.end();
   events.push(...(last ?? []));
   const calls: { id: string; name: string; arguments: string }[] = [];
@@ -31,7 +31,7 @@ function repair(deltas: readonly (readonly Fragment[])[], toolNames: readonly st
       call.arguments += event.text;
     }
   }
-  return { calls, named: last !== undefined, whole: machine.isWhole() };
+  return { calls, named: last !== undefined, whole: machine.areComplete() };
 }
 
 const json = fc
@@ -270,7 +270,7 @@ describe('the repair of tool calls', () => {
     fc.assert(
       fc.property(fc.array(fragment), (all) => {
         const machine = createToolRepair({ choice: 0, toolNames: new Set(names), newId: (tool) => `call_${tool}` });
-        machine.push(all, 'pieces');
+        machine.push(all, 'delta');
         machine.end();
       }),
       { numRuns: 300 },
@@ -286,7 +286,7 @@ describe('the calls of a whole message', () => {
       fc.property(fc.array(call, { minLength: 1, maxLength: 4 }), (calls) => {
         const machine = createToolRepair({ choice: 0, toolNames: new Set(names), newId: (tool) => `call_${tool}` });
         const said = calls.map(({ name, id, index, text }) => ({ id, index, function: { name, arguments: text } }));
-        const events = [...machine.push(said, 'whole'), ...(machine.end() ?? [])];
+        const events = [...machine.push(said, 'message'), ...(machine.end() ?? [])];
         const starts = events.flatMap((event) => (event.type === 'tool-start' ? [event] : []));
         expect(starts.map(({ tool, id, name }) => ({ tool, id, name }))).toEqual(
           calls.map(({ name }, tool) => ({ tool, id: `call_${tool}`, name })),

@@ -1,73 +1,32 @@
 import type { AnswerEvent } from '../../core/event.ts';
-import { isObject, type JsonObject, parseJson, textOf } from '../json.ts';
-import { createJsonEnd, type JsonEnd } from '../json-end.ts';
+import { isObject, type JsonObject, parseJson, textOf } from '../../core/json.ts';
+import { createJsonScan, type JsonScan } from '../json-scan.ts';
 
-/** No model calls more tools in one answer. */
+/** Most tool calls in one answer: no model makes so many. */
 const maxCalls = 1024;
 
-/** A call as it is being put together. */
-interface Call {
-  readonly tool: number;
-  /** The engine's id, once it has said one. */
-  upstreamId: string | undefined;
-  name: string;
-  arguments: string;
-  /** Whether `tool-start` has been sent; its name is final then. */
-  started: boolean;
-  readonly end: JsonEnd;
-  /** Of the arguments, what was not yet looked at for their end. */
-  fresh: string;
-  /** Whether the arguments are an object and nothing else; undefined while their end has not come. */
-  whole: boolean | undefined;
-}
-
 export interface ToolRepair {
-  /** Reads the `tool_calls` of one delta, or of a message, where each is a call of its own. */
-  readonly push: (fragments: readonly unknown[], form: 'pieces' | 'whole') => readonly AnswerEvent[];
-  /** The choice has ended. Undefined when a call never got a name, or there are absurdly many: it is of no use then. */
+  /** Reads the `tool_calls` of a delta, or of a whole message, in which each fragment is a call. */
+  readonly push: (fragments: readonly unknown[], source: 'delta' | 'message') => readonly AnswerEvent[];
+  /** The choice has ended. Returns undefined when a call has no name or there are too many: the answer is of no use then. */
   readonly end: () => readonly AnswerEvent[] | undefined;
   readonly calledTools: () => boolean;
-  /** Whether there are calls and the arguments of each are whole. */
-  readonly isWhole: () => boolean;
-}
-
-/** Arguments are always text: some engines send the object itself, or null for nothing. */
-function argumentsOf(value: unknown): string {
-  if (typeof value === 'string') return value;
-  return value === undefined || value === null ? '' : JSON.stringify(value);
-}
-
-/** What a fragment says, as far as it says it. */
-interface Fragment {
-  readonly id: string | undefined;
-  readonly index: number | undefined;
-  readonly name: string | undefined;
-  /** Of the arguments. */
-  readonly text: string;
-}
-
-function readFragment(fragment: JsonObject): Fragment {
-  const described = isObject(fragment['function']) ? fragment['function'] : fragment;
-  return {
-    id: textOf(fragment['id']),
-    index: Number.isInteger(fragment['index']) ? Number(fragment['index']) : undefined,
-    name: textOf(described['name']),
-    text: argumentsOf(described['arguments']),
-  };
+  /** Whether there are calls and the arguments of each are complete. */
+  readonly areComplete: () => boolean;
 }
 
 /**
- * Puts the fragments of streamed tool calls right: dense 0-based indices in order of first appearance, one id of our
- * own and one name per call, arguments always text. Engines leave out, repeat, restart and mix up every one of these;
- * the corpus is in the golden tests.
+ * Repairs the fragments of streamed tool calls: dense 0-based indices in order of first appearance, one id of our own and one
+ * name for each call, arguments always text. Engines leave out, repeat, restart and mix up all of these; the golden tests have
+ * examples.
  *
  * A fragment belongs to the call with its id; else to the call last seen at its index; else to the latest call.
- * It opens a new call when its id is new, when its name is another tool's, or when the call it would belong to has
- * complete arguments and the name comes again.
+ * It opens a new call when its id is new, when its name is another tool's, or when its name is repeated after the call's arguments
+ * are complete.
  */
 export function createToolRepair(options: {
   readonly choice: number;
-  /** Names the caller offered: they tell a name in two pieces from two names. */
+  /** The tools that the caller offered. They tell a name in two fragments from two names. */
   readonly toolNames: ReadonlySet<string>;
   readonly newId: (tool: number) => string;
 }): ToolRepair {
@@ -75,21 +34,20 @@ export function createToolRepair(options: {
   const calls: Call[] = [];
   const byId = new Map<string, Call>();
   const byIndex = new Map<number, Call>();
-
   let tooMany = false;
 
-  /** Each piece is looked at once, and parsed is what seems whole: parsing all at every piece would take the square of it. */
+  /** Scans each piece of the arguments once, and parses them when they seem complete. Parsing all with every piece would take quadratic time. */
   const isComplete = (call: Call): boolean => {
-    const { fresh } = call;
-    call.fresh = '';
-    if (call.whole === undefined) {
-      call.end.push(fresh);
-      if (call.end.isOver()) call.whole = isObject(parseJson(call.arguments));
-    } else if (fresh.trim() !== '') call.whole = false;
-    return call.whole === true;
+    const { unscanned } = call;
+    call.unscanned = '';
+    if (call.complete === undefined) {
+      call.scan.push(unscanned);
+      if (call.scan.isOver()) call.complete = isObject(parseJson(call.arguments));
+    } else if (unscanned.trim() !== '') call.complete = false;
+    return call.complete === true;
   };
 
-  /** Whether `name` may only be the next piece of the name so far. */
+  /** Whether `name` may be the next piece of the call's name. */
   const continuesName = (call: Call, name: string): boolean => {
     if (call.started || call.name === '') return !call.started;
     const joined = call.name + name;
@@ -105,8 +63,14 @@ export function createToolRepair(options: {
 
   function open(): Call {
     const call: Call = {
-      ...{ tool: calls.length, upstreamId: undefined, name: '', arguments: '', started: false },
-      ...{ end: createJsonEnd(), fresh: '', whole: undefined },
+      tool: calls.length,
+      upstreamId: undefined,
+      name: '',
+      arguments: '',
+      started: false,
+      scan: createJsonScan(),
+      unscanned: '',
+      complete: undefined,
     };
     calls.push(call);
     tooMany = calls.length > maxCalls;
@@ -116,7 +80,7 @@ export function createToolRepair(options: {
   function find({ id, index, name, text }: Fragment): Call {
     const known = id === undefined ? undefined : byId.get(id);
     if (known !== undefined) {
-      // One id for two calls: another index, and another name or a first call that already has its arguments.
+      // One id may serve two calls: the second has another index, and another name or comes after complete arguments.
       const elsewhere = index === undefined ? text !== '' : byIndex.get(index) !== known;
       if (!elsewhere || name === undefined) return known;
       return isComplete(known) || (name !== known.name && !continuesName(known, name)) ? open() : known;
@@ -141,32 +105,32 @@ export function createToolRepair(options: {
     if (call.arguments !== '') events.push({ type: 'tool-delta', choice, tool: call.tool, text: call.arguments });
   }
 
-  function take(fragment: Fragment, form: 'pieces' | 'whole', events: AnswerEvent[]): void {
+  function take(fragment: Fragment, source: 'delta' | 'message', events: AnswerEvent[]): void {
     const { id, index, name, text } = fragment;
-    // Says nothing, and must not open a call that never gets a name.
+    // An empty fragment must not open a call that never gets a name.
     if (id === undefined && name === undefined && text === '') return;
-    const call = form === 'whole' ? open() : find(fragment);
+    const call = source === 'message' ? open() : find(fragment);
     if (id !== undefined) {
       call.upstreamId ??= id;
       byId.set(id, call);
     }
     if (index !== undefined) byIndex.set(index, call);
     if (name !== undefined && !call.started && name !== call.name) call.name += name;
-    // A call that is open and waits only for its arguments is over when the next one begins.
+    // A later call shows that the name of an earlier one is complete.
     for (const earlier of calls) if (earlier.tool < call.tool) start(earlier, events);
     const wasStarted = call.started;
     call.arguments += text;
-    call.fresh += text;
+    call.unscanned += text;
     if (text !== '' || nameIsFinal(call)) start(call, events);
     if (wasStarted && text !== '') events.push({ type: 'tool-delta', choice, tool: call.tool, text });
   }
 
   return {
-    push: (fragments, form) => {
+    push: (fragments, source) => {
       const events: AnswerEvent[] = [];
       for (const fragment of fragments) {
         if (tooMany) break;
-        if (isObject(fragment)) take(readFragment(fragment), form, events);
+        if (isObject(fragment)) take(readFragment(fragment), source, events);
       }
       return events;
     },
@@ -176,12 +140,54 @@ export function createToolRepair(options: {
       for (const call of calls) {
         if (call.name === '') return undefined;
         start(call, events);
-        // A tool without arguments: clients parse the text, and nothing is not JSON.
+        // Clients parse the arguments, and an empty text is not JSON.
         if (call.arguments === '') events.push({ type: 'tool-delta', choice, tool: call.tool, text: '{}' });
       }
       return events;
     },
     calledTools: () => calls.length > 0,
-    isWhole: () => calls.length > 0 && !tooMany && calls.every((call) => call.arguments === '' || isComplete(call)),
+    areComplete: () => calls.length > 0 && !tooMany && calls.every((call) => call.arguments === '' || isComplete(call)),
+  };
+}
+
+/** A call that is being assembled. */
+interface Call {
+  readonly tool: number;
+  /** The engine's id, as soon as it has sent one. */
+  upstreamId: string | undefined;
+  name: string;
+  arguments: string;
+  /** Whether `tool-start` was sent, which makes the name final. */
+  started: boolean;
+  /** Finds the end of the arguments. */
+  readonly scan: JsonScan;
+  /** The part of the arguments that was not scanned yet. */
+  unscanned: string;
+  /** Whether the arguments are one JSON object and nothing else. Undefined until their end was found. */
+  complete: boolean | undefined;
+}
+
+/** The arguments as text. Some engines send an object, or null for none. */
+function argumentsOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return value === undefined || value === null ? '' : JSON.stringify(value);
+}
+
+/** The parts of a call that a fragment has. */
+interface Fragment {
+  readonly id: string | undefined;
+  readonly index: number | undefined;
+  readonly name: string | undefined;
+  /** A piece of the arguments. */
+  readonly text: string;
+}
+
+function readFragment(fragment: JsonObject): Fragment {
+  const described = isObject(fragment['function']) ? fragment['function'] : fragment;
+  return {
+    id: textOf(fragment['id']),
+    index: Number.isInteger(fragment['index']) ? Number(fragment['index']) : undefined,
+    name: textOf(described['name']),
+    text: argumentsOf(described['arguments']),
   };
 }

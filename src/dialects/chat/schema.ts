@@ -1,18 +1,15 @@
 import { z } from 'zod';
-import { byType } from '../by-type.ts';
-import { listOf, recordOf } from '../first-fault.ts';
-import { jsonObject } from '../json-object.ts';
+import { byType, jsonObject, listOf, recordOf } from '../body-schema.ts';
 import { reasoningFields } from './read-reasoning.ts';
-import { textOfDataUrl } from './text-file.ts';
 
 /**
- * The chat completions request body (docs/reference/api.md §4.1). Unknown keys are dropped, never an error; null means
- * absent, as official clients send it. Ranges are those of the public wire format.
+ * The chat completions request body (docs/reference/api.md §4.1). Unknown keys are dropped and never an error. Null means absent,
+ * as official clients send it. Ranges are those of the public wire format.
  */
 const count = z.int().min(1).max(1_000_000_000);
 
 const textPart = z.object({ type: z.literal('text'), text: z.string() });
-/** `https://…`, `http://…` or `data:image/…`: what engines can be handed. */
+/** `https://…`, `http://…` or `data:image/…`, which engines accept. */
 const imageUrl = z.string().regex(/^(?:https?:\/\/|data:image\/)/i, 'expected an http(s) URL or a data:image URL');
 
 const imagePart = z.object({
@@ -21,26 +18,48 @@ const imagePart = z.object({
 });
 const refusalPart = z.object({ type: z.literal('refusal'), refusal: z.string() });
 
-/** A file whose text is in the request: `data:text/…`, base64 or not. */
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** The text of a `data:text/…` URL (RFC 2397), base64 or percent-encoded. Undefined for any other URL, and when it is not UTF-8. */
+function textOfDataUrl(url: string): string | undefined {
+  const comma = url.indexOf(',');
+  const [type = '', ...parameters] = url.slice(0, comma).toLowerCase().split(';');
+  if (comma === -1 || !/^data:(?:text\/[\w.+-]+|application\/(?:json|xml|x-ndjson|yaml))?$/.test(type))
+    return undefined;
+  const data = url.slice(comma + 1);
+  try {
+    return parameters.includes('base64') ? utf8.decode(Uint8Array.fromBase64(data)) : decodeURIComponent(data);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A file whose text is in the request. `file_data` is read from a `data:text/…` URL. */
 const filePart = z.object({
   type: z.literal('file'),
   file: z.object({
     filename: z.string().nullish(),
     file_data: z
       .string('expected the content of a text file as a data:text/… URL: files are not kept here')
-      .refine(
-        (data) => textOfDataUrl(data) !== undefined,
-        'expected text, as a data:text/… URL in UTF-8: send other files as their text, or their pages as images',
-      ),
+      .transform((data, context) => {
+        const text = textOfDataUrl(data);
+        if (text !== undefined) return text;
+        context.addIssue({
+          code: 'custom',
+          message:
+            'expected text, as a data:text/… URL in UTF-8: send other files as their text, or their pages as images',
+        });
+        return z.NEVER;
+      }),
   }),
 });
 
-const notHeard = { input_audio: 'audio is not supported: send what is said as text' };
+const refusedParts = { input_audio: 'audio is not supported: send what is said as text' };
 
 const textContent = z.union([z.string(), listOf(byType({ text: textPart }))]);
 const userContent = z.union([
   z.string(),
-  listOf(byType({ text: textPart, image_url: imagePart, file: filePart }, { refused: notHeard }), { min: 1 }),
+  listOf(byType({ text: textPart, image_url: imagePart, file: filePart }, { refused: refusedParts }), { min: 1 }),
 ]);
 const assistantContent = z.union([z.string(), listOf(byType({ text: textPart, refusal: refusalPart }))]);
 
@@ -52,10 +71,11 @@ const functionToolCall = z.object({
   function: functionCall,
 });
 const customToolCall = z.object({
-  ...{ id: z.string().min(1), type: z.literal('custom') },
+  id: z.string().min(1),
+  type: z.literal('custom'),
   custom: z.object({ name: z.string().min(1), input: z.string() }),
 });
-/** Some clients leave the type of a function's call out. */
+/** Some clients leave out the type of a function's call. */
 const toolCall = byType({ custom: customToolCall }, { rest: functionToolCall });
 
 const message = z.discriminatedUnion('role', [
@@ -151,7 +171,7 @@ export const chatBody = z.object({
   top_a: z.number().min(0).max(1).nullish(),
   tools: listOf(tool, { max: 1024 }).nullish(),
   tool_choice: toolChoice.nullish(),
-  // The first form of tools, under its old names.
+  // The first version of tools, under its old names.
   functions: listOf(functionFields, { max: 1024 }).nullish(),
   function_call: z.union([z.enum(['auto', 'none']), named]).nullish(),
   response_format: responseFormat.nullish(),

@@ -1,31 +1,28 @@
 import type { InlineReasoning } from '../../core/capability.ts';
 
-/** A stretch of an answer's text, sorted. */
+/** A piece of an answer's text, sorted. */
 export interface SortedText {
   readonly type: 'text-delta' | 'reasoning-delta';
   readonly text: string;
-  /** The engine's own deltas in it. */
+  /** How many of the engine's deltas it holds. */
   readonly deltas: number;
 }
 
-/**
- * Sorts text with tags into reasoning and answer. A synchronous machine: what may be the beginning of a tag is held back
- * until that is certain.
- */
+/** Sorts text with tags into reasoning and answer: a synchronous machine. What may be the beginning of a tag is held back until it is certain. */
 export interface TagSplitter {
   readonly push: (text: string, deltas: number) => readonly SortedText[];
-  /** No further text comes, or something else comes first: gives what was held back. */
+  /** The text ends or is interrupted by something else. Returns what was held back. */
   readonly flush: () => readonly SortedText[];
-  /** The engine reports its reasoning in a field after all: gives what was held back, and from now on text is text. */
+  /** The engine reports its reasoning in a field after all. Returns what was held back; all later text is answer. */
   readonly stop: () => readonly SortedText[];
 }
 
 type Phase = 'start' | 'reasoning' | 'text';
 
-/** Most white space that is taken off the end of reasoning, characters. */
+/** Most characters of white space that are removed from the end of reasoning. */
 const maxTrailingSpace = 8;
 
-/** Most white space we wait through for a tag at the beginning of an answer, characters. */
+/** Most characters of white space before a tag at the beginning of an answer. */
 const maxLeadingSpace = 64;
 
 interface Found {
@@ -42,7 +39,7 @@ function firstOf(tags: readonly string[], text: string): Found | undefined {
   return found;
 }
 
-/** Where a tag may have begun that the text's end cuts off; the text's length when none has. */
+/** Where a tag begins that the end of the text may cut off. The text's length when there is none. */
 function cutTag(tags: readonly string[], text: string): number {
   let at = text.length;
   for (const tag of tags) {
@@ -53,7 +50,7 @@ function cutTag(tags: readonly string[], text: string): number {
   return at;
 }
 
-/** Goes back over the white space before a place, but not far. */
+/** Where the white space before an index begins, at most `maxTrailingSpace` characters before it. */
 function beforeSpace(text: string, place: number): number {
   let at = place;
   while (at > 0 && place - at < maxTrailingSpace && /\s/.test(text.charAt(at - 1))) at -= 1;
@@ -61,29 +58,29 @@ function beforeSpace(text: string, place: number): number {
 }
 
 /**
- * Tags count only where models put them: the opening one first of all, the closing one after it, once. A tag in later text
- * stays text. White space is treated as Ollama's and llama.cpp's own parsers do (thinking/parser.go, common/chat): none is
- * left after a tag and before a closing one; but an answer without tags keeps all of it. vLLM and SGLang keep a line feed on
- * either side; a caller could tell the engines apart by it.
+ * Tags count only where models put them: an opening tag at the very beginning, then one closing tag. A tag in later text is text.
+ * White space is treated as in the parsers of Ollama and llama.cpp (thinking/parser.go, common/chat): removed after a tag and before a
+ * closing one, while an answer without tags keeps all of it. vLLM and SGLang keep a line feed on either side, by which a caller could
+ * tell the engines apart.
  */
 export function createTagSplitter(
   { tags, implicitOpen }: InlineReasoning,
-  options: { readonly answerBegun?: boolean } = {},
+  options: { readonly answerBegun?: boolean | undefined } = {},
 ): TagSplitter {
   const opens = tags.flatMap((set) => set.open);
   const plains = tags.flatMap((set) => set.plain ?? []);
   const closes = tags.flatMap((set) => set.close);
   const marks = [...closes, ...tags.flatMap((set) => set.between ?? [])];
-  /** What text is when no tag tells: an answer that has begun goes on as such, whatever the prompt ended in. */
+  /** What text without tags is. A continued answer is text, whatever the prompt ended in. */
   const untagged: Phase = implicitOpen && options.answerBegun !== true ? 'reasoning' : 'text';
   let phase: Phase = 'start';
   let held = '';
   let heldDeltas = 0;
-  /** White space is dropped until something else comes. */
+  /** After a tag, white space is dropped until other text comes. */
   let afterTag = untagged === 'reasoning';
   let sorted: SortedText[] = [];
 
-  function give(type: SortedText['type'], text: string): void {
+  function append(type: SortedText['type'], text: string): void {
     if (text === '') return;
     sorted.push({ type, text, deltas: heldDeltas });
     heldDeltas = 0;
@@ -95,7 +92,7 @@ export function createTagSplitter(
     held = rest;
   }
 
-  /** Each step sorts part of what is held, and tells whether there may be more to do. */
+  /** Each step sorts a part of the held text and returns whether another step may follow. */
   const steps: Readonly<Record<Phase, () => boolean>> = {
     start: () => {
       const text = held.trimStart();
@@ -114,20 +111,20 @@ export function createTagSplitter(
     reasoning: () => {
       const mark = firstOf(marks, held);
       if (mark !== undefined) {
-        give('reasoning-delta', held.slice(0, beforeSpace(held, mark.from)));
+        append('reasoning-delta', held.slice(0, beforeSpace(held, mark.from)));
         const closed = closes.includes(held.slice(mark.from, mark.to));
-        // Two stretches of reasoning stay two paragraphs.
-        if (!closed) give('reasoning-delta', '\n\n');
+        // Two parts of reasoning stay two paragraphs.
+        if (!closed) append('reasoning-delta', '\n\n');
         enter(closed ? 'text' : 'reasoning', held.slice(mark.to));
         return true;
       }
       const end = beforeSpace(held, cutTag(marks, held));
-      give('reasoning-delta', held.slice(0, end));
+      append('reasoning-delta', held.slice(0, end));
       held = held.slice(end);
       return false;
     },
     text: () => {
-      give('text-delta', held);
+      append('text-delta', held);
       held = '';
       return false;
     },
@@ -150,7 +147,7 @@ export function createTagSplitter(
 
   function flush(): readonly SortedText[] {
     if (phase === 'start' && held.trim() !== '') phase = untagged;
-    give(phase === 'reasoning' ? 'reasoning-delta' : 'text-delta', afterTag ? held.trimStart() : held);
+    append(phase === 'reasoning' ? 'reasoning-delta' : 'text-delta', afterTag ? held.trimStart() : held);
     held = '';
     return take();
   }
@@ -158,7 +155,7 @@ export function createTagSplitter(
   return {
     flush,
     push: (text, deltas) => {
-      // Nothing but text can come: the common case once the answer has begun.
+      // The common case: once the answer has begun, everything is text.
       if (phase === 'text' && !afterTag) return text === '' ? [] : [{ type: 'text-delta', text, deltas }];
       held += text;
       heldDeltas += deltas;

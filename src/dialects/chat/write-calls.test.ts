@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AnswerEvent } from '../../core/event.ts';
-import type { CallForm } from '../../core/request.ts';
+import type { CallFormat } from '../../core/request.ts';
 import { createJsonWriter, createStreamWriter } from './write-response.ts';
 
 const identity = { id: 'chatcmpl-1', created: 1_780_000_000, model: 'demo/tiny' };
@@ -15,10 +15,10 @@ const events: readonly AnswerEvent[] = [
   { type: 'finish', choice: 0, reason: 'tool_calls' },
 ];
 
-function written(callForm: CallForm) {
-  const json = createJsonWriter(identity, { callForm });
+function written(callFormat: CallFormat) {
+  const json = createJsonWriter(identity, { callFormat });
   json.push(events);
-  const stream = createStreamWriter(identity, { includeUsage: false, callForm });
+  const stream = createStreamWriter(identity, { includeUsage: false, callFormat });
   const chunks = events.flatMap((event) =>
     stream
       .push([event])

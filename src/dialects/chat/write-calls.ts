@@ -1,35 +1,39 @@
 import type { AnswerEvent } from '../../core/event.ts';
-import type { CallForm } from '../../core/request.ts';
-import { isObject, parseJson } from '../json.ts';
+import type { CallFormat } from '../../core/request.ts';
+import { isObject, parseJson } from '../../core/json.ts';
 import { customInput } from './read-tools.ts';
 
 type ToolStart = Extract<AnswerEvent, { readonly type: 'tool-start' }>;
 type ToolDelta = Extract<AnswerEvent, { readonly type: 'tool-delta' }>;
 
-/** A call that is whole. */
-export interface WholeCall {
+/** A complete tool call. */
+export interface CompleteCall {
   readonly id: string;
   readonly name: string;
   readonly arguments: string;
 }
 
-/** Writes calls of tools in the form that the caller knows; every delta is the object of a chunk. */
+/** Writes tool calls in the format that the caller asked for. Each returned object is the delta of a chunk. */
 export interface CallWriter {
   readonly start: (event: ToolStart) => readonly object[];
   readonly delta: (event: ToolDelta) => readonly object[];
-  /** What was held back of the calls of a choice that ends. */
+  /** Writes what was held back of the calls of a choice that ends. */
   readonly end: (choice: number) => readonly object[];
-  /** The fields of a message that made these calls. */
-  readonly message: (calls: readonly WholeCall[]) => object;
+  /** The fields of a whole message with these calls. */
+  readonly message: (calls: readonly CompleteCall[]) => object;
   readonly finishReason: (reason: string) => string;
 }
 
-/** The text that a custom tool is called with: the one argument of the function that stood for it. */
-function textOf(text: string): string {
-  const value = parseJson(text);
-  const input = isObject(value) ? value[customInput] : undefined;
-  return typeof input === 'string' ? input : text;
+export function createCallWriter(format: CallFormat | undefined): CallWriter {
+  if (format === undefined) return functionCalls;
+  return format.functionCall ? firstVersion : customCalls(format.customTools);
 }
+
+const writeFunctionCall = ({ id, name, arguments: text }: CompleteCall): object => ({
+  id,
+  type: 'function',
+  function: { name, arguments: text },
+});
 
 const functionCalls: CallWriter = {
   start: ({ tool, id, name }) => [
@@ -37,16 +41,12 @@ const functionCalls: CallWriter = {
   ],
   delta: ({ tool, text }) => [{ tool_calls: [{ index: tool, function: { arguments: text } }] }],
   end: () => [],
-  message: (calls) => ({
-    tool_calls: calls.map(({ id, name, arguments: text }) => ({
-      ...{ id, type: 'function', function: { name, arguments: text } },
-    })),
-  }),
+  message: (calls) => ({ tool_calls: calls.map(writeFunctionCall) }),
   finishReason: (reason) => reason,
 };
 
-/** The format's first form has one call, without an id: the first. */
-const firstForm: CallWriter = {
+/** The format's first version: one `function_call` without an id. Any further call is dropped. */
+const firstVersion: CallWriter = {
   start: ({ tool, name }) => (tool === 0 ? [{ function_call: { name, arguments: '' } }] : []),
   delta: ({ tool, text }) => (tool === 0 ? [{ function_call: { arguments: text } }] : []),
   end: () => [],
@@ -54,7 +54,7 @@ const firstForm: CallWriter = {
   finishReason: (reason) => (reason === 'tool_calls' ? 'function_call' : reason),
 };
 
-/** Calls of custom tools carry their text, which is whole only at the end: it leaves in one piece. */
+/** A custom tool's call carries its input as text. The input is known when the arguments are complete, so it is sent in one piece. */
 function customCalls(names: readonly string[]): CallWriter {
   const held = new Map<string, { readonly choice: number; readonly tool: number; text: string }>();
   const keyOf = ({ choice, tool }: { readonly choice: number; readonly tool: number }): string => `${choice}/${tool}`;
@@ -74,20 +74,24 @@ function customCalls(names: readonly string[]): CallWriter {
     end: (choice) => {
       const ending = [...held].filter(([, call]) => call.choice === choice);
       for (const [key] of ending) held.delete(key);
-      return ending.map(([, { tool, text }]) => ({ tool_calls: [{ index: tool, custom: { input: textOf(text) } }] }));
+      return ending.map(([, { tool, text }]) => ({
+        tool_calls: [{ index: tool, custom: { input: customInputOf(text) } }],
+      }));
     },
     message: (calls) => ({
       tool_calls: calls.map(({ id, name, arguments: text }) =>
         names.includes(name)
-          ? { id, type: 'custom', custom: { name, input: textOf(text) } }
-          : { id, type: 'function', function: { name, arguments: text } },
+          ? { id, type: 'custom', custom: { name, input: customInputOf(text) } }
+          : writeFunctionCall({ id, name, arguments: text }),
       ),
     }),
     finishReason: (reason) => reason,
   };
 }
 
-export function createCallWriter(form: CallForm | undefined): CallWriter {
-  if (form === undefined) return functionCalls;
-  return form.functionCall ? firstForm : customCalls(form.customTools);
+/** The input of a custom tool: the one argument of the function that replaced it for the engine. */
+function customInputOf(text: string): string {
+  const value = parseJson(text);
+  const input = isObject(value) ? value[customInput] : undefined;
+  return typeof input === 'string' ? input : text;
 }

@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { AnswerEvent } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
 import { type Bill, formatUsd } from '../../core/money.ts';
-import { writeError } from './write-error.ts';
-import { createJsonWriter, createStreamWriter, writeUsage } from './write-response.ts';
+import { createJsonWriter, createStreamWriter, writeError, writeUsage } from './write-response.ts';
 
 const identity = { id: 'chatcmpl-1', created: 1_780_000_000, model: 'demo/tiny' };
 const bill: Bill = { usage: { promptTokens: 12, completionTokens: 7 }, cost: 6_000_001n };

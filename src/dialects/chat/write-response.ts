@@ -1,32 +1,19 @@
 import type { AnswerIdentity, AskedAnswer, JsonWriter, StreamWriter } from '../../core/dialect.ts';
-import type { FinishReason, Logprobs, RelayedEvent } from '../../core/event.ts';
-import { errorBody } from '../../core/failure.ts';
+import type { FinishReason, Logprobs, RelayedEvent, TextEvent } from '../../core/event.ts';
+import { errorBody, type Failure } from '../../core/failure.ts';
 import { type Bill, formatUsd } from '../../core/money.ts';
 import { createCallWriter } from './write-calls.ts';
-import { fieldName } from './write-error.ts';
-
-/** Usage block as JSON text. The cost is written as the exact decimal, which a float could not carry (docs/reference/api.md §2.4). */
-export function writeUsage({ usage, cost }: Bill): string {
-  const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = usage;
-  const cached = cachedTokens === undefined ? '' : `,"prompt_tokens_details":{"cached_tokens":${cachedTokens}}`;
-  const reasoning =
-    reasoningTokens === undefined ? '' : `,"completion_tokens_details":{"reasoning_tokens":${reasoningTokens}}`;
-  return (
-    `{"prompt_tokens":${promptTokens},"completion_tokens":${completionTokens},` +
-    `"total_tokens":${promptTokens + completionTokens}${cached}${reasoning},"cost":${formatUsd(cost)}}`
-  );
-}
+import type { Feature } from '../../core/capability.ts';
 
 const done = 'data: [DONE]\n\n';
 
 /**
- * Writes events as chat completion chunks (docs/reference/engines.md §1), in the end the usage when it was asked for, and `[DONE]`: after an
- * error nothing else, for clients stop reading at it. Strings that do not change are built once per
- * stream.
+ * Writes events as chat completion chunks (docs/reference/engines.md §1). The stream ends with the usage, when it was asked for, and
+ * `[DONE]`. After an error `[DONE]` alone follows, since clients stop reading there. Strings that do not change are built once.
  */
 export function createStreamWriter(
   identity: AnswerIdentity,
-  options: Pick<AskedAnswer, 'includeUsage' | 'callForm'>,
+  options: Pick<AskedAnswer, 'includeUsage' | 'callFormat'>,
 ): StreamWriter {
   const { id, created, model } = identity;
   const head =
@@ -34,7 +21,7 @@ export function createStreamWriter(
     `"model":${JSON.stringify(model)},"choices":[`;
   const tail = options.includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
   const begun = new Set<number>();
-  const calls = createCallWriter(options.callForm);
+  const calls = createCallWriter(options.callFormat);
 
   const chunk = (choice: number, delta: string, logprobs = 'null', finish = 'null'): string =>
     `${head}{"index":${choice},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}}${tail}`;
@@ -45,11 +32,11 @@ export function createStreamWriter(
   function writeEvent(event: RelayedEvent): string {
     switch (event.type) {
       case 'text-delta':
-        return chunk(event.choice, `{"content":${JSON.stringify(event.text)}}`, logprobsOf(event));
+        return chunk(event.choice, `{"content":${JSON.stringify(event.text)}}`, writeDeltaLogprobs(event));
       case 'refusal-delta':
-        return chunk(event.choice, `{"refusal":${JSON.stringify(event.text)}}`, logprobsOf(event));
+        return chunk(event.choice, `{"refusal":${JSON.stringify(event.text)}}`, writeDeltaLogprobs(event));
       case 'reasoning-delta': {
-        // docs/reference/api.md §4.1.1: the trace stands in both fields, identical.
+        // Both fields have the same text: docs/reference/api.md §4.1.1.
         const text = JSON.stringify(event.text);
         return chunk(event.choice, `{"reasoning_content":${text},"reasoning":${text}}`);
       }
@@ -61,7 +48,7 @@ export function createStreamWriter(
         const last = chunk(event.choice, '{}', 'null', `"${calls.finishReason(event.reason)}"`);
         return chunks(event.choice, calls.end(event.choice)) + last;
       }
-      // This surface offers no search.
+      // This surface has no web search.
       case 'search-call':
       case 'search-result':
       case 'usage':
@@ -90,11 +77,12 @@ export function createStreamWriter(
   };
 }
 
-function logprobsOf({ logprobs }: { readonly logprobs?: Logprobs }): string {
+function writeDeltaLogprobs({ logprobs }: Pick<TextEvent, 'logprobs'>): string {
   if (logprobs === undefined) return 'null';
   return JSON.stringify({ content: logprobs.content ?? null, refusal: logprobs.refusal ?? null });
 }
 
+/** A choice that is being assembled. */
 interface ChoiceParts {
   text: string | undefined;
   reasoning: string;
@@ -105,9 +93,9 @@ interface ChoiceParts {
   finish: FinishReason | undefined;
 }
 
-/** Puts events together to one chat completion object. */
-export function createJsonWriter(identity: AnswerIdentity, asked?: Pick<AskedAnswer, 'callForm'>): JsonWriter {
-  const calls = createCallWriter(asked?.callForm);
+/** Assembles events into one chat completion object. */
+export function createJsonWriter(identity: AnswerIdentity, asked?: Pick<AskedAnswer, 'callFormat'>): JsonWriter {
+  const calls = createCallWriter(asked?.callFormat);
   const choices = new Map<number, ChoiceParts>();
 
   function partsOf(index: number): ChoiceParts {
@@ -158,7 +146,7 @@ export function createJsonWriter(identity: AnswerIdentity, asked?: Pick<AskedAns
       case 'finish':
         parts.finish = event.reason;
         return;
-      // This surface offers no search.
+      // This surface has no web search.
       case 'search-call':
       case 'search-result':
         return;
@@ -175,7 +163,7 @@ export function createJsonWriter(identity: AnswerIdentity, asked?: Pick<AskedAns
       index,
       message: {
         role: 'assistant',
-        // Nothing but calls or a refusal: probabilities alone are no text.
+        // Null when there are only calls or a refusal, even with token probabilities.
         content: parts.text || (parts.tools.length > 0 || parts.refusal !== undefined ? null : ''),
         refusal: parts.refusal ?? null,
         ...(parts.reasoning === '' ? {} : { reasoning_content: parts.reasoning, reasoning: parts.reasoning }),
@@ -197,4 +185,22 @@ export function createJsonWriter(identity: AnswerIdentity, asked?: Pick<AskedAns
       return `${answer.slice(0, -1)},"usage":${writeUsage(bill)}}`;
     },
   };
+}
+
+/** The name of a part of a request on this surface. All but one are our own names. */
+export const fieldName = (feature: Feature): string => (feature === 'reasoning' ? 'reasoning_effort' : feature);
+
+/** The envelope of every error (docs/reference/api.md §2.5). */
+export const writeError = (failure: Failure): string => JSON.stringify({ error: errorBody(failure, fieldName) });
+
+/** The usage block as JSON text. The cost is the exact decimal, which a float could not hold (docs/reference/api.md §2.4). */
+export function writeUsage({ usage, cost }: Bill): string {
+  const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = usage;
+  const cached = cachedTokens === undefined ? '' : `,"prompt_tokens_details":{"cached_tokens":${cachedTokens}}`;
+  const reasoning =
+    reasoningTokens === undefined ? '' : `,"completion_tokens_details":{"reasoning_tokens":${reasoningTokens}}`;
+  return (
+    `{"prompt_tokens":${promptTokens},"completion_tokens":${completionTokens},` +
+    `"total_tokens":${promptTokens + completionTokens}${cached}${reasoning},"cost":${formatUsd(cost)}}`
+  );
 }

@@ -1,25 +1,31 @@
-import type { JsonObject } from '../json.ts';
+import type { JsonObject } from '../../core/json.ts';
 
 /**
- * Tools that a client runs and this format knows by type alone: their definitions are published, models of the format's own vendor
- * have learned them, and no request spells them out. An open model is shown what they take, as function tools.
+ * A tool that the client runs and a request names by its type alone. Models of the format's own vendor have learned the published
+ * definition; open models get it as a function tool.
  */
 export interface ClientTool {
-  /** Name under which the client expects its calls. */
+  /** The name under which the client expects its calls. */
   readonly name: string;
   readonly description: string;
   readonly schema: JsonObject;
-  /** The same tool where the client can show a part of the screen enlarged, and says so. */
+  /** The same tool for a client that can enlarge a part of the screen. */
   readonly zooming?: ClientTool;
 }
 
 const string = (description: string): JsonObject => ({ type: 'string', description });
 const integer = (description: string): JsonObject => ({ type: 'integer', description });
-const point = (description: string): JsonObject => ({
-  ...{ type: 'array', items: { type: 'integer' }, minItems: 2, maxItems: 2, description },
+const integers = (count: number, description: string): JsonObject => ({
+  type: 'array',
+  items: { type: 'integer' },
+  minItems: count,
+  maxItems: count,
+  description,
 });
 const object = (properties: JsonObject, required: readonly string[]): JsonObject => ({
-  ...{ type: 'object', properties, required },
+  type: 'object',
+  properties,
+  required,
 });
 
 const bash: ClientTool = {
@@ -32,12 +38,12 @@ const bash: ClientTool = {
   ),
 };
 
-const viewRange: JsonObject = {
-  ...{ type: 'array', items: { type: 'integer' }, minItems: 2, maxItems: 2 },
-  description: 'For view: first and last line, counted from 1; -1 stands for the last line of the file.',
-};
+const viewRange = integers(
+  2,
+  'For view: first and last line, counted from 1; -1 stands for the last line of the file.',
+);
 
-/** What an editor of files takes; `commands` differ by version. */
+/** The fields of a file editor. Its commands differ by version. */
 const editing = (commands: readonly string[], insertField: 'new_str' | 'insert_text'): JsonObject => ({
   command: { type: 'string', enum: commands },
   path: string('Absolute path of a file or folder.'),
@@ -96,8 +102,8 @@ function computer(actions: readonly string[]): ClientTool {
     schema: object(
       {
         action: { type: 'string', enum: actions },
-        coordinate: point('[x, y], for actions of the mouse.'),
-        start_coordinate: point('[x, y] where a drag begins.'),
+        coordinate: integers(2, '[x, y], for actions of the mouse.'),
+        start_coordinate: integers(2, '[x, y] where a drag begins.'),
         text: string('Text to type, or the key or keys to press, such as ctrl+s.'),
         ...(actions.includes('scroll')
           ? {
@@ -106,9 +112,7 @@ function computer(actions: readonly string[]): ClientTool {
               duration: { type: 'number', description: 'Seconds, for wait and hold_key.' },
             }
           : {}),
-        ...(actions.includes('zoom')
-          ? { region: { ...point('[x1, y1, x2, y2] to look at closely, for zoom.'), minItems: 4, maxItems: 4 } }
-          : {}),
+        ...(actions.includes('zoom') ? { region: integers(4, '[x1, y1, x2, y2] to look at closely, for zoom.') } : {}),
       },
       ['action'],
     ),
@@ -117,7 +121,7 @@ function computer(actions: readonly string[]): ClientTool {
 
 const laterComputer = computer([...earlyActions, ...moreActions]);
 
-/** By type, oldest first. A later version than these is read like the last one of its family. */
+/** The versions of each tool, oldest first. A version later than these is read as the last one. */
 const families: Readonly<Record<string, readonly (readonly [since: string, tool: ClientTool])[]>> = {
   bash: [['00000000', bash]],
   text_editor: [
@@ -132,7 +136,7 @@ const families: Readonly<Record<string, readonly (readonly [since: string, tool:
   ],
 };
 
-/** The tool of a type such as `bash_20250124`; undefined when its family is none that clients run. */
+/** The tool of a type such as `bash_20250124`. Undefined for a type that is not one of a client's tools. */
 export function clientToolOf(type: string): ClientTool | undefined {
   const [, family = '', version = ''] = /^([a-z_]+)_(\d{8})$/.exec(type) ?? [];
   const versions = Object.hasOwn(families, family) ? families[family] : undefined;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ReasoningEffort } from '../../core/catalog.ts';
 import type { ReasoningAsk } from '../../core/request.ts';
-import { jsonObject } from '../json-object.ts';
+import { jsonObject } from '../body-schema.ts';
 
 const level = z.enum(['low', 'medium', 'high', 'xhigh', 'max']);
 
@@ -13,15 +13,15 @@ const efforts: Readonly<Record<z.infer<typeof level>, ReasoningEffort>> = {
   max: 'max',
 };
 
-/** A budget that is smaller than this format's own least, or larger than the cap, is no harm: it is honoured as far as it goes. */
+/** A budget below this format's own minimum or above the cap is accepted and honoured as far as possible. */
 const thinking = z.discriminatedUnion('type', [
   z.object({ type: z.literal('enabled'), budget_tokens: z.int().min(1).max(1_000_000_000).nullish() }),
   z.object({ type: z.literal('disabled') }),
-  // Engines cannot think between calls alone: this is thinking as the model sees fit.
+  // Engines cannot reason between calls alone, so both let the model decide.
   z.object({ type: z.enum(['adaptive', 'between_tools']) }),
 ]);
 
-/** What the output is to be like: how much thought, and of what form. */
+/** How much reasoning the output takes, and its format. */
 const outputConfig = z.object({
   effort: level.nullish(),
   format: z.object({ type: z.literal('json_schema'), schema: jsonObject }).nullish(),
@@ -32,8 +32,8 @@ export const reasoningFields = { thinking: thinking.nullish(), output_config: ou
 type ReasoningBody = z.infer<z.ZodObject<typeof reasoningFields>>;
 
 /**
- * What a body asks of reasoning; undefined when it says nothing, which means the same as on the chat surface: on, at the deepest
- * setting (docs/reference/api.md §4.1.1). Off comes before an effort, and a budget, too.
+ * Reads the reasoning that a body asks for. Returns undefined when it has no such field, which means the same as on the chat surface:
+ * on, at the highest setting (docs/reference/api.md §4.1.1). Off precedes a budget, and a budget precedes an effort.
  */
 export function readReasoning({ thinking: asked, output_config: config }: ReasoningBody): ReasoningAsk | undefined {
   if (asked?.type === 'disabled') return { enabled: false };

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Failure } from '../../core/failure.ts';
 import type { Request } from '../../core/request.ts';
-import { chat } from '../chat/dialect.ts';
+import { readRequest as readChatRequest } from '../chat/read-request.ts';
 import { readRequest } from './read-request.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -183,7 +183,7 @@ describe('a messages request means the same as a chat request', () => {
     ['null', { system: null, stream: null, tools: null, thinking: null, temperature: null }, {}],
     ['an end user and unknown fields', { metadata: { user_id: 'CANARY' }, unknown: 1 }, { user: 'CANARY' }],
   ])('%s', (_, fields, chatFields) => {
-    expect(read(fields)).toEqual({ ...chat.readRequest({ ...good, ...chatFields }), includeUsage: true });
+    expect(read(fields)).toEqual({ ...readChatRequest({ ...good, ...chatFields }), includeUsage: true });
   });
 });
 

@@ -1,15 +1,66 @@
 import { Failure } from '../../core/failure.ts';
-import type { Tool } from '../../core/request.ts';
+import type { Tool, ToolChoice } from '../../core/request.ts';
 import { type Citing, webSearchTool } from '../search-words.ts';
 import { type SearchDomains, type WebSearchAsk, webSearchName } from '../../core/web-search.ts';
-import { present } from '../present.ts';
+import { present } from '../read-body.ts';
 import type { MessagesBody } from './schema.ts';
 import type { ClientToolAsk, FunctionTool, SearchTool, WireTool } from './tool-schema.ts';
 
-/** The tools of a request as a model sees them, and what it says of its web search where it has one. */
-export interface ReadTools {
+type ToolsBody = Pick<MessagesBody, 'tools' | 'messages' | 'tool_choice'>;
+
+/** The tools of a request as the model gets them, and its web search, if any. */
+interface ReadTools {
   readonly tools: readonly Tool[];
-  readonly webSearch?: WebSearchAsk;
+  readonly webSearch: WebSearchAsk | undefined;
+}
+
+/**
+ * Reads the tools. The web search becomes a function tool. Throws `web_search_name_reserved` when the caller also has a function of
+ * that name (docs/reference/api.md §7.2).
+ */
+export function readTools(body: ToolsBody, citing: Citing): ReadTools {
+  const inEffect = toolsInEffect(body);
+  const webSearch = findSearch(inEffect.tools);
+  const tools = loadedTools(body, inEffect).map((tool) =>
+    isSearch(tool) ? webSearchTool(readSearch(tool), citing) : readFunction(tool),
+  );
+  return { tools, webSearch };
+}
+
+/** The web search among the tools, if any. Throws when there are two, or a function of its name. */
+function findSearch(tools: readonly WireTool[]): WebSearchAsk | undefined {
+  const [search, ...others] = tools.filter(isSearch);
+  if (search === undefined) return undefined;
+  const named = tools.findIndex((tool) => !isSearch(tool) && tool.name === webSearchName);
+  if (named !== -1) {
+    throw new Failure(
+      'web_search_name_reserved',
+      `tools[${named}].name: ${webSearchName} is the name of the web search that is among the tools`,
+    );
+  }
+  if (others.length > 0) throw new Failure('invalid_request', 'tools: expected the web search once');
+  return readSearch(search);
+}
+
+/** Reads the choice among the tools. Throws `invalid_request` for a tool that is not among them. */
+export function readToolChoice(choice: MessagesBody['tool_choice'], tools: readonly Tool[]): ToolChoice | undefined {
+  if (choice === undefined || choice === null) return undefined;
+  switch (choice.type) {
+    case 'auto':
+    case 'none':
+      return tools.length === 0 ? undefined : choice.type;
+    case 'any':
+      if (tools.length === 0)
+        throw new Failure('invalid_request', 'tool_choice: "any" needs at least one entry in tools');
+      return 'required';
+    case 'tool': {
+      const { name } = choice;
+      if (!tools.some((tool) => tool.name === name)) {
+        throw new Failure('invalid_request', 'tool_choice.name: expected the name of one of the tools');
+      }
+      return { name };
+    }
+  }
 }
 
 const isClientTool = (tool: WireTool): tool is ClientToolAsk => 'known' in tool;
@@ -25,8 +76,9 @@ function readSearch(tool: SearchTool): WebSearchAsk {
   const { city, region, country, timezone } = location ?? {};
   const place = present({ city, region, country: country?.toUpperCase(), timezone });
   return {
-    ...present({ maxUses, domains: domainsOf(tool) }),
-    ...(Object.keys(place).length === 0 ? {} : { location: place }),
+    maxUses: maxUses ?? undefined,
+    domains: domainsOf(tool),
+    location: Object.keys(place).length === 0 ? undefined : place,
   };
 }
 
@@ -42,7 +94,7 @@ function readFunction(tool: FunctionTool | ClientToolAsk): Tool {
   return { name, parameters, ...present({ description, strict }) };
 }
 
-/** Names that the conversation has brought up: a search of the client's found them, or the model has called them. */
+/** The tools that the conversation names: the client's own tool search found them, or the model has called them. */
 function namedIn(messages: MessagesBody['messages']): ReadonlySet<string> {
   const names = new Set<string>();
   for (const { content } of messages) {
@@ -56,13 +108,13 @@ function namedIn(messages: MessagesBody['messages']): ReadonlySet<string> {
   return names;
 }
 
-/** The tools of a body at the end of its conversation, and the names that system turns have brought up. */
+/** The tools of a body after the changes by system turns, and the names that system turns have added. */
 interface ToolsInEffect {
   readonly tools: readonly WireTool[];
   readonly added: ReadonlySet<string>;
 }
 
-/** Engines have one list of tools for the whole conversation: what system turns have added and taken away is done to that. */
+/** Applies the changes of all system turns: engines have one list of tools for the whole conversation. */
 function toolsInEffect({ tools, messages }: Pick<MessagesBody, 'tools' | 'messages'>): ToolsInEffect {
   const own = tools ?? [];
   const changes = messages.flatMap(({ role, content }) =>
@@ -79,45 +131,22 @@ function toolsInEffect({ tools, messages }: Pick<MessagesBody, 'tools' | 'messag
     into.add(name);
     outOf.delete(name);
   }
-  // Of two definitions of one name the later one counts.
+  // The latest definition of a name counts.
   const latest = new Map(defined.map((tool) => [tool.name, tool]));
   const all = [...own.filter(({ name }) => !latest.has(name)), ...latest.values()];
   return { tools: all.filter(({ name }) => !removed.has(name)), added };
 }
 
 /**
- * The tools that a model is shown: all but those that wait to be found. One that nothing in the conversation has named yet is left
- * out, which keeps the prompt short; the client's own tool search brings it in.
+ * Leaves out deferred tools that nothing in the conversation has named yet, which keeps the prompt short. The client's own tool search
+ * adds them when they are needed.
  */
-function shown(body: Pick<MessagesBody, 'tools' | 'messages' | 'tool_choice'>): readonly WireTool[] {
-  const { tools, added } = toolsInEffect(body);
-  const waits = (tool: WireTool): boolean => 'defer_loading' in tool && tool.defer_loading === true;
-  if (!tools.some(waits)) return tools;
+function loadedTools(body: ToolsBody, { tools, added }: ToolsInEffect): readonly WireTool[] {
+  const isDeferred = (tool: WireTool): boolean => 'defer_loading' in tool && tool.defer_loading === true;
+  if (!tools.some(isDeferred)) return tools;
   const forced = body.tool_choice?.type === 'tool' ? body.tool_choice.name : undefined;
   const named = namedIn(body.messages);
-  return tools.filter((tool) => !waits(tool) || added.has(tool.name) || named.has(tool.name) || tool.name === forced);
-}
-
-/**
- * Reads the tools. The search becomes a function tool in its place. Throws `web_search_name_reserved` when the caller has a
- * function of that name besides (docs/reference/api.md §7.2).
- */
-export function readTools(body: Pick<MessagesBody, 'tools' | 'messages' | 'tool_choice'>, citing: Citing): ReadTools {
-  const all = toolsInEffect(body).tools;
-  const searches = all.filter(isSearch).map(readSearch);
-  const [webSearch] = searches;
-  const wire = shown(body);
-  if (webSearch === undefined) return { tools: wire.flatMap((tool) => (isSearch(tool) ? [] : [readFunction(tool)])) };
-  const named = all.findIndex((tool) => !isSearch(tool) && tool.name === webSearchName);
-  if (named !== -1) {
-    throw new Failure(
-      'web_search_name_reserved',
-      `tools[${named}].name: ${webSearchName} is the name of the web search that is among the tools`,
-    );
-  }
-  if (searches.length > 1) throw new Failure('invalid_request', 'tools: expected the web search once');
-  return {
-    webSearch,
-    tools: wire.map((tool) => (isSearch(tool) ? webSearchTool(webSearch, citing) : readFunction(tool))),
-  };
+  return tools.filter(
+    (tool) => !isDeferred(tool) || added.has(tool.name) || named.has(tool.name) || tool.name === forced,
+  );
 }

@@ -1,11 +1,10 @@
 import { z } from 'zod';
+import { isObject } from '../../core/json.ts';
 import { isSite, webSearchName } from '../../core/web-search.ts';
-import { listOf, passOn } from '../first-fault.ts';
-import { isObject } from '../json.ts';
-import { jsonObject } from '../json-object.ts';
+import { jsonObject, listOf, reportIssues } from '../body-schema.ts';
 import { type ClientTool, clientToolOf } from './client-tools.ts';
 
-/** A tool that is kept from the model until a reference in the conversation names it. */
+/** A deferred tool is kept from the model until the conversation names it. */
 const deferring = { defer_loading: z.boolean().nullish() };
 
 const functionTool = z.object({
@@ -19,7 +18,7 @@ const functionTool = z.object({
 
 const side = z.int().min(1).max(100_000);
 
-/** A tool that the client runs, known by its type (client-tools.ts). */
+/** A tool that the client runs, which has a known type (client-tools.ts). */
 const clientTool = z.object({
   ...deferring,
   type: z.string(),
@@ -36,7 +35,7 @@ const sites = listOf(
 
 const place = z.string().max(255);
 
-/** The web search of any version: `web_search_20250305` and later ones ask for the same (docs/reference/engines.md §2). */
+/** The web search of any version: `web_search_20250305` and later ones have the same fields (docs/reference/engines.md §2). */
 const searchTool = z
   .object({
     type: z.string(),
@@ -65,7 +64,7 @@ const searchTool = z
 const typeOf = (value: unknown): string | undefined =>
   isObject(value) && typeof value['type'] === 'string' ? value['type'] : undefined;
 
-/** A tool by its type, where that is not a function of the caller's own. */
+/** Reads a tool that is not a function of the caller's. Returns undefined for an unknown type. */
 function readTyped(type: string, value: unknown) {
   if (/^web_search_\d{8}$/.test(type)) return searchTool.safeParse(value);
   const known = clientToolOf(type);
@@ -79,9 +78,9 @@ function readTyped(type: string, value: unknown) {
   return undefined;
 }
 
-/** Why a type is refused. */
+/** Why an unknown type is refused. */
 function refusalOf(type: string): string {
-  // The calls of a set's tools name the set, too: no function of that name would be one of theirs.
+  // The calls of a toolset's tools also name the toolset, so that no function could stand for one of them.
   if (/^[a-z]+_toolset_\d{8}$/.test(type))
     return `${type} is a set of tools that is not offered here: send its tools as functions`;
   if (/_\d{8}$|^mcp_toolset$|^tool_search_tool_/.test(type))
@@ -89,7 +88,7 @@ function refusalOf(type: string): string {
   return 'expected custom, web_search_<date>, or a tool that the client runs: bash, text_editor, memory or computer with its date';
 }
 
-/** A tool, read as what its type says: in a union the faults of one kind would hide behind those of the other. */
+/** A tool, read by its type. In a union the issues of one kind would hide behind those of another. */
 export const tool = z.unknown().transform((value, context): FunctionTool | SearchTool | ClientToolAsk => {
   const type = typeOf(value);
   const isOwn = type === undefined || type === 'custom';
@@ -99,7 +98,7 @@ export const tool = z.unknown().transform((value, context): FunctionTool | Searc
     return z.NEVER;
   }
   if (read.success) return read.data;
-  passOn(read.error, context);
+  reportIssues(read.error, context);
   return z.NEVER;
 });
 

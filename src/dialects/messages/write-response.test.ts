@@ -5,8 +5,7 @@ import type { AskedAnswer } from '../../core/dialect.ts';
 import type { AnswerEvent, FinishReason, RelayedEvent } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Bill, Usage } from '../../core/money.ts';
-import { writeError } from './write-error.ts';
-import { createJsonWriter, createStreamWriter } from './write-response.ts';
+import { createJsonWriter, createStreamWriter, writeError } from './write-response.ts';
 
 const identity = { id: 'msg_1', created: 1_780_000_000, model: 'demo/tiny' };
 const asked: AskedAnswer = { includeUsage: true, sampling: { stop: ['END', 'STOP'] } };

@@ -1,80 +1,22 @@
+import type { Feature } from '../../core/capability.ts';
 import type { AnswerIdentity, AskedAnswer, JsonWriter, StreamWriter } from '../../core/dialect.ts';
 import type { AnswerEvent, FinishReason, RelayedEvent } from '../../core/event.ts';
+import { errorBody, type Failure } from '../../core/failure.ts';
+import { isObject, parseJson } from '../../core/json.ts';
 import { type Bill, formatUsd, type Usage } from '../../core/money.ts';
-import type { Citation } from '../../core/web-search.ts';
-import { isObject, parseJson } from '../json.ts';
-import { createBlockLine } from './block-line.ts';
-import { frame } from './frame.ts';
-import { writeCitation, writeSearchCall, writeSearchResult } from './search-blocks.ts';
-import { writeError } from './write-error.ts';
 import type { Sampling } from '../../core/request.ts';
-
-/**
- * What stands where another vendor proves that a trace is its own. Clients want one and send it back; open models need no
- * proof, so any is accepted and this one proves nothing: it is base64 of the answer's id and the block's place in it.
- */
-const signatureOf = ({ id }: AnswerIdentity, block: number): string => btoa(`weir:${id}:${block}`);
-
-const reasons: Readonly<Record<FinishReason, string>> = {
-  stop: 'end_turn',
-  length: 'max_tokens',
-  tool_calls: 'tool_use',
-  // docs/reference/api.md §7.4: an ordinary answer.
-  content_filter: 'refusal',
-};
-
-/** How an answer ended, in this format's words. */
-interface StopReason {
-  readonly stop_reason: string;
-  readonly stop_sequence: string | null;
-}
-
-type Ending = AnswerEvent & { readonly type: 'finish' };
-
-/**
- * Why an answer ended. That it stopped at one of the caller's sequences is only known where the engine says which one: others
- * end a turn alike.
- */
-function stopReasonOf(
-  { reason, stopSequence }: Pick<Ending, 'reason' | 'stopSequence'>,
-  stop: Sampling['stop'],
-): StopReason {
-  const asked = typeof stop === 'string' ? [stop] : (stop ?? []);
-  // A sequence that belongs to the model is nothing that its caller knows.
-  return stopSequence !== undefined && reason === 'stop' && asked.includes(stopSequence)
-    ? { stop_reason: 'stop_sequence', stop_sequence: stopSequence }
-    : { stop_reason: reasons[reason], stop_sequence: null };
-}
-
-/**
- * Counts as members of a JSON object, without the braces. This format counts what was read from the cache beside the input,
- * not inside of it (docs/reference/engines.md §2), and has cache writes, which nobody here pays for.
- */
-function writeCounts(usage: Usage): string {
-  const { promptTokens, completionTokens, cachedTokens = 0, reasoningTokens, webSearches } = usage;
-  const split = reasoningTokens === undefined ? '' : `,"output_tokens_details":{"thinking_tokens":${reasoningTokens}}`;
-  const searches = webSearches === undefined ? '' : `,"server_tool_use":{"web_search_requests":${webSearches}}`;
-  return (
-    `"input_tokens":${promptTokens - cachedTokens},"cache_creation_input_tokens":0,` +
-    `"cache_read_input_tokens":${cachedTokens},"output_tokens":${completionTokens}${split}${searches}`
-  );
-}
-
-/** Usage block as JSON text. The cost is written as the exact decimal, which a float could not carry (docs/reference/api.md §2.4). */
-const writeUsage = ({ usage, cost }: Bill): string => `{${writeCounts(usage)},"cost":${formatUsd(cost)}}`;
+import type { Citation } from '../../core/web-search.ts';
+import { createBlockQueue, frame } from './block-queue.ts';
+import { writeCitation, writeSearchCall, writeSearchResult } from './search-blocks.ts';
 
 type Finish = Pick<AnswerEvent & { readonly type: 'finish' }, 'reason' | 'stopSequence'>;
 
-/** What an answer begins with, as members of a JSON object. */
-const head = ({ id, model }: AnswerIdentity): string =>
-  `"id":${JSON.stringify(id)},"type":"message","role":"assistant","model":${JSON.stringify(model)}`;
-
 /**
- * Writes events as a messages stream (docs/reference/engines.md §2): `message_start`, each block in turn with its deltas, `message_delta` with
- * the totals, which overwrite those of the start, and `message_stop`.
+ * Writes events as a messages stream (docs/reference/engines.md §2): `message_start`, each block in turn with its deltas,
+ * `message_delta` with the totals, which replace those of the start, and `message_stop`.
  */
 export function createStreamWriter(identity: AnswerIdentity, { sampling }: AskedAnswer): StreamWriter {
-  const line = createBlockLine((block) => signatureOf(identity, block));
+  const queue = createBlockQueue((block) => signatureOf(identity, block));
   let usage: Usage | undefined;
   let finish: Finish = { reason: 'stop' };
   let isStarted = false;
@@ -82,7 +24,7 @@ export function createStreamWriter(identity: AnswerIdentity, { sampling }: Asked
   function start(): string {
     if (isStarted) return '';
     isStarted = true;
-    // What an engine has told by now of the prompt. Clients of old read the input from here alone.
+    // The counts that the engine has reported so far. Old clients read the input from here alone.
     const { promptTokens = 0, cachedTokens = 0 } = usage ?? {};
     const counts = writeCounts({ promptTokens, cachedTokens, completionTokens: 0 });
     const rest = '"content":[],"stop_reason":null,"stop_sequence":null';
@@ -95,38 +37,38 @@ export function createStreamWriter(identity: AnswerIdentity, { sampling }: Asked
         if (event.type === 'usage') ({ usage } = event);
         else if (event.type === 'finish') {
           finish = event;
-          line.end();
-        } else line.take(event);
+          queue.end();
+        } else queue.push(event);
       }
-      const blocks = line.write();
+      const blocks = queue.write();
       return blocks === '' ? '' : start() + blocks;
     },
-    // After the start: nothing stands before that.
+    // A ping may not precede the start.
     keepAlive: () => start() + frame('ping', ''),
     finish: (bill) => {
-      line.end();
-      const blocks = line.write();
+      queue.end();
+      const blocks = queue.write();
       const delta = JSON.stringify(stopReasonOf(finish, sampling.stop));
       const totals = frame('message_delta', `"delta":${delta},"usage":${writeUsage(bill)}`);
       return start() + blocks + totals + frame('message_stop', '');
     },
     fail: (failure) => {
-      // What is billed as delivered must have been.
-      const blocks = line.breakOff();
+      // Text that was held back is billed as delivered, so it must be sent.
+      const blocks = queue.breakOff();
       return `${blocks === '' ? '' : start()}${blocks}event: error\ndata: ${writeError(failure)}\n\n`;
     },
   };
 }
 
-/** A block as it is put together. */
+/** A block that is being assembled. */
 type Part =
   | { readonly type: 'text'; text: string; readonly citations?: readonly Citation[] }
   | { readonly type: 'thinking'; text: string }
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; text: string }
-  /** Of a search: written already. */
-  | { readonly type: 'whole'; readonly json: string };
+  /** A block of a search, as JSON. */
+  | { readonly type: 'search'; readonly json: string };
 
-/** Arguments as the model wrote them. What is no JSON object was cut off by the output cap, and nobody could make use of it. */
+/** The arguments as the model wrote them. Anything but a JSON object was cut off by the output cap and is of no use. */
 const writeInput = (text: string): string => (isObject(parseJson(text)) ? text : '{}');
 
 function writePart(part: Part, signature: string): string {
@@ -138,7 +80,7 @@ function writePart(part: Part, signature: string): string {
         ? text
         : `${text.slice(0, -1)},"citations":[${citations.map(writeCitation).join(',')}]}`;
     }
-    case 'whole':
+    case 'search':
       return part.json;
     case 'thinking':
       return JSON.stringify({ type: 'thinking', thinking: part.text, signature });
@@ -149,7 +91,7 @@ function writePart(part: Part, signature: string): string {
   }
 }
 
-/** Puts events together to one message, its blocks in the order in which they were begun. */
+/** Assembles events into one message, with its blocks in the order in which they began. */
 export function createJsonWriter(identity: AnswerIdentity, { sampling }: AskedAnswer): JsonWriter {
   const parts: Part[] = [];
   const calls: (Part & { readonly type: 'tool_use' })[] = [];
@@ -187,10 +129,10 @@ export function createJsonWriter(identity: AnswerIdentity, { sampling }: AskedAn
         return;
       }
       case 'search-call':
-        parts.push({ type: 'whole', json: `${writeSearchCall(event.id)},"input":${event.input}}` });
+        parts.push({ type: 'search', json: `${writeSearchCall(event.id)},"input":${event.input}}` });
         return;
       case 'search-result':
-        parts.push({ type: 'whole', json: writeSearchResult(event.id, event.result) });
+        parts.push({ type: 'search', json: writeSearchResult(event.id, event.result) });
         return;
       case 'finish':
         finish = event;
@@ -211,3 +153,65 @@ export function createJsonWriter(identity: AnswerIdentity, { sampling }: AskedAn
     },
   };
 }
+
+/**
+ * The signature of a block of thinking. Clients require one and send it back. Another vendor proves with it that the thinking is its
+ * own; open models need no proof, so any signature is accepted. Ours is base64 of the answer's id and the block's index.
+ */
+const signatureOf = ({ id }: AnswerIdentity, block: number): string => btoa(`weir:${id}:${block}`);
+
+const reasons: Readonly<Record<FinishReason, string>> = {
+  stop: 'end_turn',
+  length: 'max_tokens',
+  tool_calls: 'tool_use',
+  // A refusal is an ordinary answer: docs/reference/api.md §7.4.
+  content_filter: 'refusal',
+};
+
+/** How an answer ended, in the fields of this format. */
+interface StopReason {
+  readonly stop_reason: string;
+  readonly stop_sequence: string | null;
+}
+
+/** The stop reason of an answer. `stop_sequence` is only known when the engine names the sequence; else the turn has merely ended. */
+function stopReasonOf({ reason, stopSequence }: Finish, stop: Sampling['stop']): StopReason {
+  const asked = typeof stop === 'string' ? [stop] : (stop ?? []);
+  // The caller does not know the model's own stop sequences.
+  return stopSequence !== undefined && reason === 'stop' && asked.includes(stopSequence)
+    ? { stop_reason: 'stop_sequence', stop_sequence: stopSequence }
+    : { stop_reason: reasons[reason], stop_sequence: null };
+}
+
+/**
+ * Token counts as members of a JSON object, without the braces. `input_tokens` leaves out what was read from the cache
+ * (docs/reference/engines.md §2). Cache writes are free here.
+ */
+function writeCounts(usage: Usage): string {
+  const { promptTokens, completionTokens, cachedTokens = 0, reasoningTokens, webSearches } = usage;
+  const split = reasoningTokens === undefined ? '' : `,"output_tokens_details":{"thinking_tokens":${reasoningTokens}}`;
+  const searches = webSearches === undefined ? '' : `,"server_tool_use":{"web_search_requests":${webSearches}}`;
+  return (
+    `"input_tokens":${promptTokens - cachedTokens},"cache_creation_input_tokens":0,` +
+    `"cache_read_input_tokens":${cachedTokens},"output_tokens":${completionTokens}${split}${searches}`
+  );
+}
+
+/** The usage block as JSON text. The cost is the exact decimal, which a float could not hold (docs/reference/api.md §2.4). */
+const writeUsage = ({ usage, cost }: Bill): string => `{${writeCounts(usage)},"cost":${formatUsd(cost)}}`;
+
+/** The first members of an answer's JSON object. */
+const head = ({ id, model }: AnswerIdentity): string =>
+  `"id":${JSON.stringify(id)},"type":"message","role":"assistant","model":${JSON.stringify(model)}`;
+
+/** The names of this format for parts of a request, where they differ from ours. */
+const fieldNames: Partial<Readonly<Record<Feature, string>>> = {
+  stop: 'stop_sequences',
+  reasoning: 'thinking',
+  response_format: 'output_config.format',
+  parallel_tool_calls: 'tool_choice.disable_parallel_tool_use',
+};
+
+/** The envelope of every error (docs/reference/api.md §2.5), before an answer and inside of one. This format's clients know it by its `type`. */
+export const writeError = (failure: Failure): string =>
+  JSON.stringify({ type: 'error', error: errorBody(failure, (feature) => fieldNames[feature] ?? feature) });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { Failure } from '../../core/failure.ts';
 import { createMetrics } from './metrics.ts';
-import type { StoreFigures } from './store-gauges.ts';
+import type { StoreFigures } from './gauges.ts';
 
 it('counts outcomes, refusals, faults and tokens, with labels from our own tables and the catalog alone', async () => {
   const metrics = createMetrics({ inFlight: () => 3, streams: () => 4 });

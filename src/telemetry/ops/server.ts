@@ -8,7 +8,7 @@ export interface OpsServer {
 export interface OpsOptions {
   /** Address to listen on. Default: the loopback. */
   readonly host?: string;
-  /** Wanted port; 0 takes a free one, and a taken one moves to a free one. */
+  /** Wanted port; 0 takes any free port, and so does a port that is already in use. */
   readonly port: number;
   readonly metrics: () => Promise<string>;
   readonly metricsType: string;

@@ -2,16 +2,17 @@ import type { Logger } from 'pino';
 import type { Failure } from '../../core/failure.ts';
 import type { Telemetry } from '../../core/telemetry.ts';
 import type { Metrics } from './metrics.ts';
+import type { CatalogProblem } from '../../core/catalog.ts';
 
-/** Refusals that say how busy we are, and not what is wrong: a flood of them must not become a flood of lines. */
+/** Refusals that are due to load and no error: a flood of them must not become a flood of log lines. */
 const usual: ReadonlySet<Failure['code']> = new Set(['no_capacity', 'overloaded']);
 
-/** Tells operators about requests, in metrics and in the log, and hands what measures models its share. */
+/** Tells operators about requests, in metrics and in the log, and hands outcomes to `measured`, which measures the models. */
 export function createTelemetry(
   log: Logger,
   { metrics, measured }: { readonly metrics: Metrics; readonly measured: Pick<Telemetry, 'outcome' | 'unavailable'> },
 ): Telemetry {
-  /** How often each route has counted what cannot be. */
+  /** How often each route's engine has reported impossible token counts. */
   const implausible = new Map<string, number>();
   return {
     unavailable: measured.unavailable,
@@ -42,7 +43,7 @@ export function createTelemetry(
       metrics.implausibleUsage(routeId);
       const times = (implausible.get(routeId) ?? 0) + 1;
       implausible.set(routeId, times);
-      // An engine that counts wrong does so in every answer: the first is told, the tenth, the hundredth.
+      // An engine that counts wrong does so in every answer: only the first, the tenth, the hundredth … are logged.
       if (/^10*$/.test(String(times))) {
         log.warn({ requestId, routeId, times }, 'the engine counts tokens that cannot be');
       }
@@ -55,10 +56,49 @@ export function createTelemetry(
     fault: (requestId, routeId, fault) => {
       metrics.fault(routeId, fault);
       const { kind, detail, status, engineError } = fault;
-      // What our validation should have caught, and what the operator's account lacks, do not pass by themselves.
+      // A request that our validation should have refused, and a problem of the operator's account, need a person.
       const level =
         engineError === 'bad-request' || engineError === 'account' || engineError === 'not-found' ? 'error' : 'warn';
       log[level]({ requestId, routeId, fault: kind, detail, status, engineError }, 'attempt failed');
     },
+  };
+}
+
+/** The store's status as the log shows it (`StoreStatus` of the store). */
+export interface LoggedStatus {
+  readonly database: 'here' | 'behind' | 'away';
+  readonly journalBytes: number;
+  readonly hasRoom: boolean;
+  readonly message?: string;
+}
+
+/** Logs when the database goes away and comes back, when the journal is full, and errors: a line per change, not per row. */
+export function createStoreLog(log: Pick<Logger, 'info' | 'warn' | 'error'>): (status: LoggedStatus) => void {
+  let last: LoggedStatus = { database: 'here', journalBytes: 0, hasRoom: true };
+  return (status) => {
+    const { database, journalBytes, hasRoom, message } = status;
+    const facts = { journalBytes, error: message };
+    if (database !== last.database) {
+      if (database === 'away') log.warn(facts, 'the database is away: rows go to the journal');
+      else if (database === 'behind') log.info(facts, 'the database is back: settling the rows of the journal');
+      else if (last.database !== 'here') log.info(facts, 'the database has every row');
+    } else if (message !== undefined) log.warn(facts, 'store problem');
+    if (hasRoom !== last.hasRoom) {
+      if (hasRoom) log.info(facts, 'the journal has room again');
+      else log.error(facts, 'the journal is full: new requests are refused');
+    }
+    last = status;
+  };
+}
+
+/** Logs what is wrong with the catalog: one line when a problem appears, and none for each later reading that still has it. */
+export function createProblemLog(log: Pick<Logger, 'warn'>): (problems: readonly CatalogProblem[]) => void {
+  let known: ReadonlySet<string> = new Set();
+  return (problems) => {
+    const now = new Map(problems.map((problem) => [JSON.stringify(problem), problem]));
+    for (const [text, { where, field, message }] of now) {
+      if (!known.has(text)) log.warn({ where, field, message }, 'manifest problem');
+    }
+    known = new Set(now.keys());
   };
 }

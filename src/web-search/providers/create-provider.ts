@@ -1,29 +1,32 @@
 import type { Clock } from '../../core/clock.ts';
+import { parseJson } from '../../core/json.ts';
+import type { Upstream, UpstreamCall } from '../../core/upstream.ts';
 import { pageFilter, type SearchFinding, type SearchProvider, type SearchQuery } from '../../core/web-search.ts';
-import type { Upstream } from '../../core/upstream.ts';
-import { callProvider, type ProviderAnswer } from './call-provider.ts';
 import type { SearchApi } from './search-api.ts';
 
-/** Longest that one try may take, milliseconds. A caller waits for it, twice at most. */
+/** Longest time of one try, milliseconds. A caller waits for two tries at most. */
 const timeoutMs = 8_000;
 
-/** Longest address that is handed on. */
+/** Longest URL of a hit, characters. Hits with a longer one are dropped. */
 const maxUrl = 2048;
 
-/** What came of one try, and whether another one may do better. */
-interface Tried {
+/** Largest answer, bytes: twenty results with their snippets take a tenth of it. */
+const maxBytes = 2 * 1024 * 1024;
+
+/** The result of one try, and how another one may do better. */
+interface Try {
   readonly finding: SearchFinding;
-  readonly again?: 'as-it-was' | 'without-location';
+  readonly retry?: 'unchanged' | 'without-location' | undefined;
 }
 
-const unavailable = (detail: string, again?: Tried['again']): Tried => ({
+const unavailable = (detail: string, retry?: Try['retry']): Try => ({
   finding: { kind: 'error', code: 'unavailable', detail },
-  ...(again === undefined ? {} : { again }),
+  retry,
 });
 
 /**
- * A provider behind its API: one retry of what may pass, sites filtered whatever the provider made of them, and every
- * failure an answer. What is wrong with the operator's key or plan is not tried again.
+ * Searches through a provider's API. A temporary error is retried once, hits are filtered by site whatever the provider did, and
+ * every failure is returned as a finding. An error of the operator's key or plan is not retried.
  */
 export function createProvider(
   api: SearchApi,
@@ -31,59 +34,90 @@ export function createProvider(
     readonly upstream: Upstream;
     readonly cluster: string;
     readonly clock: Clock;
-    /** The key of its API; rejects where it cannot be had. */
+    /** Reads the key of the API. Rejects when there is none. */
     readonly readKey: () => Promise<string>;
   },
 ): SearchProvider {
-  const { upstream, cluster, clock, readKey } = options;
+  const { cluster, readKey } = options;
 
-  async function tryOnce(query: SearchQuery, signal: AbortSignal): Promise<Tried> {
+  async function tryOnce(query: SearchQuery, signal: AbortSignal): Promise<Try> {
     const key = await readKey().catch(() => undefined);
     if (key === undefined) return unavailable('its key file cannot be read');
-    const call = api.write(query, key);
-    const { method, path, body } = call;
-    const answer = await callProvider(
-      {
-        ...{ cluster, authority: api.url.host, path, body, accept: 'application/json' },
-        ...(method === 'GET' ? { method } : {}),
-        ...(call.contentType === undefined ? {} : { contentType: call.contentType }),
-        ...(call.headers === undefined ? {} : { headers: call.headers }),
-        ...(call.authorization === undefined ? {} : { authorization: call.authorization }),
-      },
-      { upstream, clock, timeoutMs, signal },
-    );
-    return judge(answer, query);
+    const call = { ...api.write(query, key), cluster, authority: api.url.host, accept: 'application/json' as const };
+    const answer = await callProvider(call, { ...options, signal });
+    return readAnswer(answer, query);
   }
 
-  function judge(answer: ProviderAnswer, query: SearchQuery): Tried {
-    if (answer.kind === 'failed') return unavailable(answer.reason, 'as-it-was');
+  function readAnswer(answer: ProviderAnswer, query: SearchQuery): Try {
+    if (answer.kind === 'failed') return unavailable(answer.reason, 'unchanged');
     const { status, body } = answer;
     const detail = `status ${status}`;
     if (status === 429) return { finding: { kind: 'error', code: 'too_many_requests', detail } };
-    // It does not take a parameter: a place it does not know is the only one of ours that comes from a caller.
+    // The provider refuses a parameter. The only one that a caller controls is the location.
     if (status === 400 || status === 422) return unavailable(detail, 'without-location');
-    if (status >= 500) return unavailable(detail, 'as-it-was');
+    if (status >= 500) return unavailable(detail, 'unchanged');
     if (status !== 200) return unavailable(detail);
-    const hits = api.read(parse(body));
-    if (hits === undefined) return unavailable('an answer that cannot be read', 'as-it-was');
+    const hits = api.read(parseJson(body));
+    if (hits === undefined) return unavailable('an answer that cannot be read', 'unchanged');
     const allows = pageFilter(query.domains);
     return { finding: { kind: 'found', hits: hits.filter(({ url }) => url.length <= maxUrl && allows(url)) } };
   }
 
   async function search(query: SearchQuery, signal: AbortSignal): Promise<SearchFinding> {
-    const { finding, again } = await tryOnce(query, signal);
-    const { location, ...without } = query;
-    const next = again === 'as-it-was' ? query : again === undefined || location === undefined ? undefined : without;
-    return next === undefined || signal.aborted ? finding : (await tryOnce(next, signal)).finding;
+    const { finding, retry } = await tryOnce(query, signal);
+    if (retry === undefined || signal.aborted) return finding;
+    if (retry === 'unchanged') return (await tryOnce(query, signal)).finding;
+    return query.location === undefined ? finding : (await tryOnce({ ...query, location: undefined }, signal)).finding;
   }
 
   return { name: api.name, search };
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+/** How one call of a provider ended. */
+type ProviderAnswer =
+  | { readonly kind: 'answered'; readonly status: number; readonly body: string }
+  /** `reason` is safe to log. */
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/** Calls a provider. Never rejects. Gives up after `timeoutMs`, on an answer that is too large, and when the signal aborts. */
+function callProvider(
+  call: UpstreamCall,
+  { upstream, clock, signal }: { readonly upstream: Upstream; readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<ProviderAnswer> {
+  const { promise, resolve } = Promise.withResolvers<ProviderAnswer>();
+  const pieces: Uint8Array[] = [];
+  let status = 0;
+  let bytes = 0;
+  let abort = (): void => undefined;
+
+  function finish(answer: ProviderAnswer): void {
+    cancelTimeout();
+    signal.removeEventListener('abort', onAbort);
+    abort();
+    resolve(answer);
   }
+
+  const onAbort = (): void => finish({ kind: 'failed', reason: 'aborted' });
+  const cancelTimeout = clock.after(timeoutMs, () =>
+    finish({ kind: 'failed', reason: `no answer within ${timeoutMs} ms` }),
+  );
+  if (signal.aborted) {
+    onAbort();
+    return promise;
+  }
+  signal.addEventListener('abort', onAbort, { once: true });
+  const stream = upstream.call(call, {
+    head: (code) => {
+      status = code;
+    },
+    data: (piece) => {
+      bytes += piece.length;
+      if (bytes > maxBytes) finish({ kind: 'failed', reason: `more than ${maxBytes} bytes` });
+      else pieces.push(piece);
+    },
+    ended: () => finish({ kind: 'answered', status, body: Buffer.concat(pieces).toString('utf8') }),
+    failed: (reason) => finish({ kind: 'failed', reason }),
+  });
+  abort = stream.abort;
+  return promise;
 }

@@ -1,10 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../../test/support/fake-clock.ts';
 import { createFakeUpstream } from '../../../test/support/fake-upstream.ts';
-import { openSearch } from './open-search.ts';
+import { followKeyFile, openSearch } from './open-search.ts';
 
 const options = { upstream: createFakeUpstream(), clock: createFakeClock() };
 
@@ -40,4 +40,39 @@ it('reaches a provider with a key of its own by TLS alone, and needs the key to 
     expect(cluster).toMatchObject({ port: 443, tls: { mode: 'System', serverName: cluster.host } });
   }
   await rm(folder, { recursive: true });
+});
+
+describe('a key file', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'weir-key-'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  it('is read without the blanks around the key, and again when it changes', async () => {
+    const path = join(folder, 'key');
+    const read = followKeyFile(path);
+    await expect(read()).rejects.toThrow('ENOENT');
+    await writeFile(path, '  one\n');
+    expect(await read()).toBe('one');
+    await writeFile(path, 'another');
+    expect(await read()).toBe('another');
+  });
+
+  it('counts as it was while it is away or has no key', async () => {
+    const path = join(folder, 'key');
+    const read = followKeyFile(path);
+    await writeFile(path, 'one');
+    await read();
+    await writeFile(path, 'two words');
+    expect(await read()).toBe('one');
+    await rm(path);
+    expect(await read()).toBe('one');
+  });
+
+  it.each(['', '  \n', 'two words', 'ünicode', 'x'.repeat(5000)])('has no key in %j', async (text) => {
+    const path = join(folder, 'key');
+    await writeFile(path, text);
+    await expect(followKeyFile(path)()).rejects.toThrow('expected one line with the key');
+  });
 });

@@ -14,7 +14,8 @@ describe('SearXNG', () => {
 
   it('is asked in the body, below the path of the instance', () => {
     expect(api.write({ query: 'a b' }, '')).toEqual({
-      ...{ method: 'POST', path: '/searx/search', contentType: 'application/x-www-form-urlencoded' },
+      path: '/searx/search',
+      contentType: 'application/x-www-form-urlencoded',
       body: 'q=a+b&format=json',
     });
     expect(searxng(new URL('http://find.example')).write({ query: 'a' }, '').path).toBe('/search');
@@ -89,7 +90,7 @@ describe('Brave', () => {
           age: '3 days ago',
           page_age: '2026-01-31T00:00:00',
         },
-        description: 'It is <strong>known</strong> that a &lt; b &#39;here&#39; &#x1F600;.',
+        description: 'It is&nbsp;<strong>known</strong> that a &lt; b &#39;here&#39; &#x1F600; &hellip;',
         extra_snippets: ['More.', 'And more.'],
       },
       { title: 'B', url: 'https://b.example/', description: 'b', page_age: '2026-02-01T00:00:00' },
@@ -97,7 +98,7 @@ describe('Brave', () => {
     expect(api.read({ type: 'search', query: {}, web: { type: 'search', results } })).toEqual([
       {
         ...{ url: 'https://a.example/', title: 'A & B', pageAge: '3 days ago' },
-        text: "It is known that a < b 'here' 😀.\nMore.\nAnd more.",
+        text: "It is known that a < b 'here' 😀 …\nMore.\nAnd more.",
       },
       { url: 'https://b.example/', title: 'B', text: 'b', pageAge: '2026-02-01' },
     ]);
@@ -116,7 +117,8 @@ describe('Tavily', () => {
 
   it('is asked with its key, the sites and the country by its English name', () => {
     expect(api.write({ query: 'q' }, 'the-key')).toMatchObject({
-      ...{ method: 'POST', path: '/search', authorization: 'Bearer the-key' },
+      path: '/search',
+      authorization: 'Bearer the-key',
     });
     expect(
       asked({

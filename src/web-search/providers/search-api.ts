@@ -1,23 +1,44 @@
-import type { Headers } from '../../core/exchange.ts';
-import type { SearchHit, SearchQuery } from '../../core/web-search.ts';
+import type { UpstreamCall } from '../../core/upstream.ts';
+import type { SearchDomains, SearchHit, SearchQuery } from '../../core/web-search.ts';
 
-/** What is sent to a provider. */
-export interface SearchCall {
-  readonly method: 'GET' | 'POST';
-  /** With the query, if any. */
-  readonly path: string;
-  readonly contentType?: string;
-  readonly headers?: Headers;
-  readonly authorization?: string;
+/** A call of a provider's API. Its path has the query, if any. */
+interface SearchCall extends Pick<UpstreamCall, 'method' | 'path' | 'contentType' | 'headers' | 'authorization'> {
   readonly body: string;
 }
 
-/** A provider's API: how a search is written for it, and its answer read. Pure. */
+/** A provider's API: writes a search and reads its answer. Pure. */
 export interface SearchApi {
   readonly name: string;
   readonly url: URL;
-  /** `key` is empty where the provider takes none. */
+  /** `key` is empty for a provider without keys. */
   readonly write: (query: SearchQuery, key: string) => SearchCall;
-  /** Hits of an answer, which is parsed JSON; undefined when it is not one of this provider's, or says that it could not search. */
+  /** Reads an answer, parsed from JSON. Returns undefined when it is not one of this provider's, or says that the search failed. */
   readonly read: (value: unknown) => readonly SearchHit[] | undefined;
+}
+
+/** Longest query with its operators, characters and words: Brave's limits, which are below those of the others. */
+const maxCharacters = 400;
+const maxWords = 50;
+
+const isShort = (query: string): boolean => query.length <= maxCharacters && query.split(' ').length <= maxWords;
+
+/**
+ * Adds the sites to a query, in the operators that search engines share: `(site:a.example OR site:b.example)`, `-site:c.example`.
+ * Sites that do not fit are left out: the hits are filtered in any case.
+ */
+export function withSites(query: string, domains: SearchDomains | undefined): string {
+  const [first, ...others] = (domains?.names ?? []).map((name) => `site:${name.replace(/\/?\*$/, '')}`);
+  if (first === undefined) return query;
+  if (domains?.kind === 'allowed') {
+    const whole = `${query} ${others.length === 0 ? first : `(${[first, ...others].join(' OR ')})`}`;
+    // Only some of the allowed sites would hide what the others have.
+    return isShort(whole) ? whole : query;
+  }
+  let text = query;
+  for (const site of [first, ...others]) {
+    const longer = `${text} -${site}`;
+    if (!isShort(longer)) break;
+    text = longer;
+  }
+  return text;
 }

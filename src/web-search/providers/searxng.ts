@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { SearchApi } from './search-api.ts';
-import { withSites } from './site-operators.ts';
+import { type SearchApi, withSites } from './search-api.ts';
 
 const answer = z.object({
   results: z.array(
@@ -11,7 +10,7 @@ const answer = z.object({
       publishedDate: z.string().nullish(),
     }),
   ),
-  /** Engines it asked that did not answer, each with the reason. */
+  /** The engines that did not answer, each with the reason. */
   unresponsive_engines: z.array(z.unknown()).nullish(),
 });
 
@@ -23,9 +22,8 @@ export function searxng(url: URL): SearchApi {
   return {
     name: 'searxng',
     url,
-    // In the body and not in the path: an instance writes paths to its log.
+    // The query is in the body because instances write paths to their logs.
     write: ({ query, domains }) => ({
-      method: 'POST',
       path: `${url.pathname.replace(/\/$/, '')}/search`,
       contentType: 'application/x-www-form-urlencoded',
       body: new URLSearchParams({ q: withSites(query, domains), format: 'json' }).toString(),
@@ -33,11 +31,13 @@ export function searxng(url: URL): SearchApi {
     read: (value) => {
       const { data } = answer.safeParse(value);
       if (data === undefined) return undefined;
-      // Nothing found because nobody answered is no result.
+      // No hits because no engine answered is a failure.
       if (data.results.length === 0 && (data.unresponsive_engines?.length ?? 0) > 0) return undefined;
       return data.results.map(({ url: page, title, content, publishedDate }) => ({
-        ...{ url: page, title: title ?? '', text: content ?? '' },
-        ...(publishedDate === undefined || publishedDate === null ? {} : { pageAge: publishedDate.slice(0, 10) }),
+        url: page,
+        title: title ?? '',
+        text: content ?? '',
+        pageAge: publishedDate?.slice(0, 10),
       }));
     },
   };

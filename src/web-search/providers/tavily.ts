@@ -12,17 +12,19 @@ const answer = z.object({
   ),
 });
 
-/** Most sites it takes. */
+/** Most sites of a search. */
 const maxIncluded = 300;
 const maxExcluded = 150;
 
 const countryNames = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
 
-/** It wants the English name, lowercase. */
-function countryOf(code: string | undefined): { readonly country?: string } {
-  const name = code === undefined ? undefined : countryNames.of(code);
-  return name === undefined ? {} : { country: name.toLowerCase() };
-}
+/** The country by its English name in lower case, as the API wants it. */
+const countryOf = (code: string | undefined): string | undefined =>
+  code === undefined ? undefined : countryNames.of(code)?.toLowerCase();
+
+const hostsOf = (names: readonly string[]): readonly string[] => [
+  ...new Set(names.map((name) => name.replace(/\/.*$/, ''))),
+];
 
 /** Tavily. https://docs.tavily.com/documentation/api-reference/endpoint/search */
 export function tavily(): SearchApi {
@@ -30,29 +32,29 @@ export function tavily(): SearchApi {
     name: 'tavily',
     url: new URL('https://api.tavily.com/search'),
     write: ({ query, domains, location }, key) => {
-      // It knows sites, not paths; what is below another path is filtered out afterwards.
-      const hosts = [...new Set((domains?.names ?? []).map((name) => name.replace(/\/.*$/, '')))];
-      const whole = (domains?.names ?? []).filter((name) => /^[^/]*\/?\*?$/.test(name));
-      const excluded = [...new Set(whole.map((name) => name.replace(/\/.*$/, '')))];
+      const { kind, names = [] } = domains ?? {};
+      // The API takes hosts without paths. Hits below other paths are filtered out afterwards.
+      const included = hostsOf(names);
+      const excluded = hostsOf(names.filter((name) => /^[^/]*\/?\*?$/.test(name)));
       return {
-        method: 'POST',
         path: '/search',
         authorization: `Bearer ${key}`,
         body: JSON.stringify({
           query,
-          ...{ search_depth: 'basic', max_results: 20 },
-          ...(domains?.kind === 'allowed' && hosts.length <= maxIncluded ? { include_domains: hosts } : {}),
-          ...(domains?.kind === 'blocked' && excluded.length > 0
-            ? { exclude_domains: excluded.slice(0, maxExcluded) }
-            : {}),
-          ...countryOf(location?.country),
+          search_depth: 'basic',
+          max_results: 20,
+          include_domains: kind === 'allowed' && included.length <= maxIncluded ? included : undefined,
+          exclude_domains: kind === 'blocked' && excluded.length > 0 ? excluded.slice(0, maxExcluded) : undefined,
+          country: countryOf(location?.country),
         }),
       };
     },
     read: (value) =>
       answer.safeParse(value).data?.results.map(({ url, title, content, published_date: date }) => ({
-        ...{ url, title: title ?? '', text: content ?? '' },
-        ...(date === undefined || date === null ? {} : { pageAge: date }),
+        url,
+        title: title ?? '',
+        text: content ?? '',
+        pageAge: date ?? undefined,
       })),
   };
 }

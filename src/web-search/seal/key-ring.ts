@@ -2,20 +2,23 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** A key of the deployment, and the name by which what it sealed finds it again. */
-export interface SealKey {
-  /** The first bytes of its SHA-256: they tell keys apart and nothing about them. */
+/** A key of the deployment, and the id by which its tokens name it. */
+interface SealKey {
+  /** The first bytes of its SHA-256, which reveal nothing about the key. */
   readonly id: Buffer;
   readonly secret: Buffer;
 }
 
-/** Bytes of a key's id. */
+/** The deployment's keys: the first one seals, all of them open. */
+export type SealKeys = readonly [SealKey, ...SealKey[]];
+
+/** Length of a key's id, bytes. */
 export const idBytes = 4;
-/** AES-256. */
+/** Length of a key for AES-256, bytes. */
 const keyBytes = 32;
 
-/** Least time between two looks at the file, milliseconds. */
-const lookEveryMs = 1000;
+/** Least time between two checks of the file, milliseconds. */
+const checkEveryMs = 1000;
 
 function readKey(line: string, number: number): SealKey {
   const secret = /^[0-9a-f]{64}$/i.test(line) ? Buffer.from(line, 'hex') : Buffer.from(line, 'base64');
@@ -25,8 +28,8 @@ function readKey(line: string, number: number): SealKey {
   return { id: createHash('sha256').update(secret).digest().subarray(0, idBytes), secret };
 }
 
-/** Reads a key file: a key on each line, `#` before a comment. Throws what is wrong, by line, without quoting it. */
-export function parseKeys(text: string): readonly [SealKey, ...SealKey[]] {
+/** Reads a key file: a key on each line, `#` before a comment. The error names the line and does not quote it. */
+export function parseKeys(text: string): SealKeys {
   const lines = text.split('\n').map((line, at) => ({ line: line.replace(/#.*$/, '').trim(), number: at + 1 }));
   const [first, ...others] = lines.filter(({ line }) => line !== '').map(({ line, number }) => readKey(line, number));
   if (first === undefined) throw new Error('expected a key: 32 random bytes in base64 or hex');
@@ -35,45 +38,38 @@ export function parseKeys(text: string): readonly [SealKey, ...SealKey[]] {
   return [first, ...others];
 }
 
-/** The deployment's keys: the first one seals, all of them open. */
-export interface KeyRing {
-  readonly keys: () => readonly [SealKey, ...SealKey[]];
-}
-
 /**
- * Reads the keys of a file, again when it changes, so that a key is rotated without a restart. A file that is away or bad
- * for a moment keeps the keys there were. Throws when it cannot be read to begin with.
+ * Returns a function that gives the keys of a file and reads it again when it has changed, so that keys are rotated without a restart.
+ * While the file is missing or invalid, the last keys remain. Throws when the file cannot be read at first.
  */
-export function openKeyRing(path: string, elapsed: () => number): KeyRing {
-  let mark = '';
-  let lookedAt = elapsed();
-  let held = read();
+export function openKeyRing(path: string, elapsed: () => number): () => SealKeys {
+  let version = '';
+  let checkedAt = elapsed();
+  let keys = read();
 
-  function read(): readonly [SealKey, ...SealKey[]] {
+  function read(): SealKeys {
     const { mtimeMs, size, ino } = statSync(path);
-    const seen = `${mtimeMs} ${size} ${ino}`;
-    if (seen === mark) return held;
-    const keys = parseKeys(readFileSync(path, 'utf8'));
-    mark = seen;
-    return keys;
+    const current = `${mtimeMs} ${size} ${ino}`;
+    if (current === version) return keys;
+    const parsed = parseKeys(readFileSync(path, 'utf8'));
+    version = current;
+    return parsed;
   }
 
-  return {
-    keys: () => {
-      if (elapsed() - lookedAt >= lookEveryMs) {
-        lookedAt = elapsed();
-        try {
-          held = read();
-        } catch {
-          // What was sealed must go on opening, whatever somebody is doing to the file.
-        }
+  return () => {
+    if (elapsed() - checkedAt >= checkEveryMs) {
+      checkedAt = elapsed();
+      try {
+        keys = read();
+      } catch {
+        // Tokens must still open, whatever happens to the file.
       }
-      return held;
-    },
+    }
+    return keys;
   };
 }
 
-/** Makes a key file with one key unless there is one, for a deployment of one replica whose operator named none. */
+/** Creates a key file with one key unless it exists, for a deployment of one replica whose operator named no file. */
 export function ensureKeyFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true });
   try {

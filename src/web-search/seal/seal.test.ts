@@ -9,7 +9,7 @@ import { ensureKeyFile, openKeyRing, parseKeys } from './key-ring.ts';
 import { createSeal } from './seal.ts';
 
 const newKey = () => randomBytes(32).toString('base64');
-const sealWith = (...lines: readonly string[]) => createSeal({ keys: () => parseKeys(lines.join('\n')) });
+const sealWith = (...lines: readonly string[]) => createSeal(() => parseKeys(lines.join('\n')));
 
 const sources: fc.Arbitrary<Source> = fc
   .record({

@@ -1,18 +1,38 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { messageOf } from '../../core/failure.ts';
 import type { SearchSeal } from '../../core/web-search.ts';
-import { idBytes, type KeyRing } from './key-ring.ts';
+import { ensureKeyFile, idBytes, openKeyRing, type SealKeys } from './key-ring.ts';
 
-/** First byte of a token. Another layout gets another one. */
+/**
+ * Opens the deployment's seal. Without a `keyFile`, a key is made and kept in `ownFile`. Throws an error that names the setting when
+ * the key file cannot be read.
+ */
+export function openSeal(options: {
+  readonly keyFile: string | undefined;
+  readonly ownFile: string;
+  readonly elapsed: () => number;
+}): SearchSeal {
+  const { keyFile, ownFile, elapsed } = options;
+  if (keyFile === undefined) ensureKeyFile(ownFile);
+  try {
+    return createSeal(openKeyRing(keyFile ?? ownFile, elapsed));
+  } catch (error) {
+    const name = keyFile === undefined ? ownFile : 'WEIR_SEAL_KEY_FILE';
+    throw new Error(`${name}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** First byte of a token, which identifies its layout. */
 const version = 1;
 const nonceBytes = 12;
 const tagBytes = 16;
 const headBytes = 1 + idBytes + nonceBytes;
 
-/** Longest token that is looked at: a source is at most a quarter of it. */
+/** Longest token that is opened. A source takes a quarter of it at most. */
 const maxToken = 128 * 1024;
 
-/** What a token is for: one purpose's does not open for another's. */
+/** The purpose of a token. It does not open for another one. */
 type Purpose = 'web search source' | 'web search number';
 
 const sealedSource = z.union([
@@ -22,13 +42,13 @@ const sealedSource = z.union([
 const sealedNumber = z.int().min(1);
 
 /**
- * Seals with AES-256-GCM under the deployment's key: version, key id, nonce, ciphertext and tag, in base64url. The nonces
- * are random, so a key is good for 2³² tokens (NIST SP 800-38D §8.3). Nothing is bound to a workspace: what is sealed is
- * what the web said, and who holds the token has been shown it.
+ * Seals with AES-256-GCM under the deployment's key: version, key id, nonce, ciphertext and tag, in base64url. Nonces are random,
+ * so a key is good for 2³² tokens (NIST SP 800-38D §8.3). Tokens are not bound to a workspace: they hold public web pages, which
+ * their holder has already seen.
  */
-export function createSeal(ring: KeyRing): SearchSeal {
+export function createSeal(keys: () => SealKeys): SearchSeal {
   function seal(purpose: Purpose, value: unknown): string {
-    const [{ id, secret }] = ring.keys();
+    const [{ id, secret }] = keys();
     const nonce = randomBytes(nonceBytes);
     const head = Buffer.concat([Buffer.of(version), id, nonce]);
     const cipher = createCipheriv('aes-256-gcm', secret, nonce, { authTagLength: tagBytes });
@@ -40,10 +60,10 @@ export function createSeal(ring: KeyRing): SearchSeal {
   function open(purpose: Purpose, token: string): unknown {
     if (token.length > maxToken || !/^[\w-]+$/.test(token)) return undefined;
     const bytes = Buffer.from(token, 'base64url');
-    // One token for one content: base64 with other bits at its end would be a second one.
+    // Other padding bits at the end of base64 would make a second token of the same content.
     if (bytes.length < headBytes + tagBytes || bytes.toString('base64url') !== token) return undefined;
     const head = bytes.subarray(0, headBytes);
-    const key = ring.keys().find(({ id }) => id.equals(head.subarray(1, 1 + idBytes)));
+    const key = keys().find(({ id }) => id.equals(head.subarray(1, 1 + idBytes)));
     if (head[0] !== version || key === undefined) return undefined;
     const nonce = head.subarray(1 + idBytes);
     const decipher = createDecipheriv('aes-256-gcm', key.secret, nonce, { authTagLength: tagBytes });
@@ -64,7 +84,7 @@ export function createSeal(ring: KeyRing): SearchSeal {
       const { data } = sealedSource.safeParse(open('web search source', token));
       if (data === undefined) return undefined;
       const [number, url, title, text, pageAge] = data;
-      return { number, url, title, text, ...(pageAge === undefined ? {} : { pageAge }) };
+      return { number, url, title, text, pageAge };
     },
     sealNumber: (number) => seal('web search number', number),
     openNumber: (token) => sealedNumber.safeParse(open('web search number', token)).data,

@@ -1,7 +1,7 @@
 // Runs a Kubernetes API server with the generated CRDs until Ctrl-C, to try things by hand; prints the kubeconfig's path.
 import { once } from 'node:events';
-import { startKubeApiServer } from '../../support/kube/api-server.ts';
-import { installCrds } from '../../support/kube/cluster.ts';
+import { startKubeApiServer } from '../support/api-server.ts';
+import { installCrds } from '../support/cluster.ts';
 
 const server = await startKubeApiServer();
 try {

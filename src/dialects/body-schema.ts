@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import { isObject } from '../core/json.ts';
+
+/** The parts that the schemas of both request bodies are built from. */
+
+/** Deepest nesting of a caller's own JSON. A body that is read in a worker is copied to the main thread, whose stack is limited. */
+const maxDepth = 256;
+
+function isWithin(levels: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return levels > 0 && Object.values(value).every((inner) => isWithin(levels - 1, inner));
+}
+
+/** A JSON object that is passed on unread: a JSON Schema, or a tool's input. */
+export const jsonObject = z
+  .record(z.string(), z.unknown())
+  .refine((value) => isWithin(maxDepth, value), `nested deeper than ${maxDepth} levels`);
+
+/**
+ * A list that is read up to its first invalid item. zod's own reads all of it: for a body of a million empty messages, three
+ * megabytes, it would spend a gigabyte and three seconds on issues of which the caller is shown one.
+ */
+export function listOf<T extends z.ZodType>(item: T, bounds: { readonly min?: number; readonly max?: number } = {}) {
+  const { min = 0, max = Infinity } = bounds;
+  return z
+    .array(z.unknown())
+    .min(min)
+    .max(max)
+    .transform((values, context): z.output<T>[] => {
+      const items: z.output<T>[] = [];
+      const keep = (data: z.output<T>): unknown => items.push(data);
+      return values.every((value, key) => readField(item, { key, value, context, keep })) ? items : z.NEVER;
+    });
+}
+
+/** An object whose fields all have one schema, read up to the first invalid field. */
+export function recordOf<T extends z.ZodType>(field: T) {
+  return z.record(z.string(), z.unknown()).transform((values, context): Record<string, z.output<T>> => {
+    const fields: (readonly [string, z.output<T>])[] = [];
+    const isValid = Object.entries(values).every(([key, value]) =>
+      readField(field, { key, value, context, keep: (data) => fields.push([key, data]) }),
+    );
+    return isValid ? Object.fromEntries(fields) : z.NEVER;
+  });
+}
+
+interface FieldReading<T> {
+  readonly key: PropertyKey;
+  readonly value: unknown;
+  readonly context: z.core.$RefinementCtx;
+  readonly keep: (data: T) => void;
+}
+
+/** Reads one field. Returns false, with its issues reported under its key, when the value does not match the schema. */
+function readField<T extends z.ZodType>(schema: T, reading: FieldReading<z.output<T>>): boolean {
+  const { key, value, context, keep } = reading;
+  const read = schema.safeParse(value);
+  if (read.success) keep(read.data);
+  else reportIssues(read.error, context, [key]);
+  return read.success;
+}
+
+/** Reports the issues that another schema has found, below a path. */
+export function reportIssues(
+  error: z.ZodError,
+  context: z.core.$RefinementCtx,
+  path: readonly PropertyKey[] = [],
+): void {
+  for (const issue of error.issues) {
+    // oxlint-disable-next-line typescript/consistent-type-assertions -- a finished issue is a raw one with its message
+    context.issues.push({ ...issue, path: [...path, ...issue.path] } as z.core.$ZodRawIssue);
+  }
+}
+
+type Schemas = Readonly<Record<string, z.ZodType>>;
+
+/** How an object is read whose type has no schema. */
+interface OtherTypes<R extends z.ZodType> {
+  /** Known types that are refused, with the reason. */
+  readonly refused?: Readonly<Record<string, string>>;
+  /** Reads every other type. Absent: other types are refused with a message that lists the accepted ones. */
+  readonly rest?: R;
+}
+
+/**
+ * An object that is read by the schema that its `type` names. Unlike in zod's unions, the issues of one type do not hide behind
+ * those of another, other types may have a schema, and a refusal lists only the types that would be accepted.
+ */
+export function byType<S extends Schemas, R extends z.ZodType = z.ZodNever>(schemas: S, others: OtherTypes<R> = {}) {
+  const { refused = {}, rest } = others;
+  type Read = z.output<S[keyof S]> | z.output<R>;
+  // oxlint-disable-next-line typescript/consistent-type-assertions -- Object.entries forgets the type of the values
+  const table = new Map(Object.entries(schemas) as [unknown, z.ZodType<Read>][]);
+  const expected = `expected ${[...table.keys()].map((type) => `'${String(type)}'`).join(' | ')}`;
+
+  return z.unknown().transform((value, context): Read => {
+    if (!isObject(value)) {
+      context.addIssue({ code: 'custom', message: 'expected an object with a type' });
+      return z.NEVER;
+    }
+    const { type } = value;
+    // oxlint-disable-next-line typescript/consistent-type-assertions -- its output is a part of Read
+    const schema = table.get(type) ?? (rest as z.ZodType<Read> | undefined);
+    const refusal = typeof type === 'string' && Object.hasOwn(refused, type) ? refused[type] : undefined;
+    if (refusal !== undefined || schema === undefined) {
+      context.addIssue({ code: 'custom', path: ['type'], message: refusal ?? expected });
+      return z.NEVER;
+    }
+    const read = schema.safeParse(value);
+    if (read.success) return read.data;
+    reportIssues(read.error, context);
+    return z.NEVER;
+  });
+}

@@ -1,0 +1,215 @@
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  fdatasyncSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { rowFilesIn } from './folder.ts';
+import { ledgerColumnNames, type LedgerTable } from '../schema.ts';
+import { crc32 } from 'node:zlib';
+import { z } from 'zod';
+
+/** The rows of one file, to be settled and then removed. */
+export interface JournalSegment {
+  readonly name: string;
+  readonly rows: readonly LedgerTable[];
+  /** Whether the file holds more than could be read: a record that was cut off, or damage. */
+  readonly torn: boolean;
+}
+
+/**
+ * Settled rows that the database has not taken yet, in files of one folder that this process alone uses. What is appended is on
+ * the disk when `append` returns. The files are replayed oldest first, each from its beginning: settling is idempotent, so
+ * that a process that dies between settling a file and removing it does no harm.
+ */
+export interface Journal {
+  /** Writes rows and syncs them, all or none. Throws when there is no room for them or the disk will not have them. */
+  readonly append: (rows: readonly LedgerTable[]) => void;
+  /** The oldest file; undefined when nothing is left to settle. What is appended from now on goes to another one. */
+  readonly oldest: () => JournalSegment | undefined;
+  /** The rows of a segment are in the database. With `keep`, the file stays beside, under a name that is never replayed. */
+  readonly remove: (segment: JournalSegment, keep?: 'damaged' | 'refused') => void;
+  readonly bytes: () => number;
+  /** Rows appended by this process and not yet removed; of those found at the start nothing is known before they are read. */
+  readonly isEmpty: () => boolean;
+  readonly close: () => void;
+}
+
+export interface JournalOptions {
+  readonly folder: string;
+  /** Most that the files together may hold. */
+  readonly maxBytes: number;
+  /** A file is closed at this size: what is read at once, and what is settled again after a crash. */
+  readonly segmentBytes: number;
+}
+
+const extension = '.journal';
+
+/** Opens the journal of a folder, with whatever an earlier process has left in it. Throws when the folder cannot be read. */
+export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions): Journal {
+  /** Oldest first: the names begin with the time. */
+  let closed: readonly string[] = rowFilesIn(folder).toSorted();
+  let bytes = closed.reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+  let open: { readonly name: string; readonly file: number; size: number } | undefined;
+  let made = 0;
+
+  function begin(): NonNullable<typeof open> {
+    made += 1;
+    const [time, number] = [String(Date.now()).padStart(15, '0'), String(made).padStart(6, '0')];
+    // Files of several processes may come to one folder.
+    const name = `${time}-${number}-${randomBytes(4).toString('hex')}${extension}`;
+    const file = openSync(join(folder, name), 'ax', 0o600);
+    syncFolder();
+    open = { name, file, size: 0 };
+    return open;
+  }
+
+  function end(): void {
+    if (open === undefined) return;
+    closeSync(open.file);
+    closed = [...closed, open.name];
+    open = undefined;
+  }
+
+  /** A new name is as lasting as the folder that holds it. */
+  function syncFolder(): void {
+    const handle = openSync(folder, 'r');
+    try {
+      fsyncSync(handle);
+    } finally {
+      closeSync(handle);
+    }
+  }
+
+  return {
+    bytes: () => bytes,
+    isEmpty: () => closed.length === 0 && open === undefined,
+    append: (rows) => {
+      const record = Buffer.concat(rows.map(journalRecord));
+      if (bytes + record.length > maxBytes) throw new Error('the journal is full');
+      const into = open ?? begin();
+      try {
+        for (let written = 0; written < record.length;) written += writeSync(into.file, record, written);
+        fdatasyncSync(into.file);
+      } catch (error) {
+        // Nothing may follow a record that was cut off: it would never be read.
+        try {
+          ftruncateSync(into.file, into.size);
+        } finally {
+          end();
+        }
+        throw error;
+      }
+      into.size += record.length;
+      bytes += record.length;
+      if (into.size >= segmentBytes) end();
+    },
+    oldest: () => {
+      if (closed.length === 0) end();
+      const [name] = closed;
+      if (name === undefined) return undefined;
+      const content = readFileSync(join(folder, name));
+      const { rows, endBytes } = readRecords(content);
+      return { name, rows, torn: endBytes < content.length };
+    },
+    remove: ({ name }, keep) => {
+      const path = join(folder, name);
+      bytes = Math.max(0, bytes - statSync(path).size);
+      if (keep === undefined) unlinkSync(path);
+      else renameSync(path, `${path.slice(0, -extension.length)}.${keep}`);
+      closed = closed.filter((other) => other !== name);
+    },
+    close: end,
+  };
+}
+
+/** Before each record: the length of its text and the CRC-32 of it, 32 bits each, little-endian. */
+const headBytes = 8;
+/** A row is under a kilobyte; a length beyond this is no length. */
+const maxRecordBytes = 64 * 1024;
+
+const whole = z
+  .string()
+  .regex(/^-?\d{1,19}$/)
+  .transform(BigInt);
+
+/** A row as an earlier version may have written it too: a column that is added later needs a default here. */
+const rowSchema = z.object({
+  request_id: z.string(),
+  correlation_id: z.string(),
+  workspace_id: z.string(),
+  key_id: z.string(),
+  model_id: z.string(),
+  route_id: z.string().nullable(),
+  surface: z.enum(['chat', 'messages']),
+  stream: whole,
+  kind: z.enum(['completed', 'cancelled', 'interrupted', 'incomplete', 'failed', 'service-lost']),
+  prompt_tokens: whole,
+  completion_tokens: whole,
+  cached_tokens: whole.nullable(),
+  reasoning_tokens: whole.nullable(),
+  counted_by: z.enum(['engine', 'tokenizer', 'estimate']),
+  web_searches: whole.nullable().default(null),
+  cost: whole,
+  attempts: whole,
+  started_at: whole,
+  first_token_ms: whole.nullable(),
+  duration_ms: whole,
+}) satisfies z.ZodType<LedgerTable>;
+
+/** The record of a row: its head, then JSON. */
+export function journalRecord(row: LedgerTable): Buffer {
+  const fields = Object.fromEntries(
+    ledgerColumnNames.map((name) => {
+      const value = row[name];
+      return [name, typeof value === 'bigint' ? value.toString() : value];
+    }),
+  );
+  const text = Buffer.from(JSON.stringify(fields));
+  const record = Buffer.allocUnsafe(headBytes + text.length);
+  record.writeUInt32LE(text.length, 0);
+  record.writeUInt32LE(crc32(text), 4);
+  text.copy(record, headBytes);
+  return record;
+}
+
+/** What a file of records holds. */
+export interface RecordedRows {
+  readonly rows: readonly LedgerTable[];
+  /** Where the readable records end. What follows, if anything does, was cut off while it was written, or is damaged. */
+  readonly endBytes: number;
+}
+
+/** Reads records from the beginning of a file up to its end or to the first that is not whole. Never throws. */
+export function readRecords(bytes: Buffer): RecordedRows {
+  const rows: LedgerTable[] = [];
+  let position = 0;
+  while (position + headBytes <= bytes.length) {
+    const length = bytes.readUInt32LE(position);
+    const end = position + headBytes + length;
+    if (length === 0 || length > maxRecordBytes || end > bytes.length) break;
+    const text = bytes.subarray(position + headBytes, end);
+    if (crc32(text) !== bytes.readUInt32LE(position + 4)) break;
+    const row = parsed(text);
+    if (row === undefined) break;
+    rows.push(row);
+    position = end;
+  }
+  return { rows, endBytes: position };
+}
+
+function parsed(text: Buffer): LedgerTable | undefined {
+  try {
+    return rowSchema.parse(JSON.parse(text.toString()));
+  } catch {
+    return undefined;
+  }
+}

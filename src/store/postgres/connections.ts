@@ -1,0 +1,149 @@
+import { Socket } from 'node:net';
+import { Client, type ClientConfig, Pool, types } from 'pg';
+import type { OpenDatabase } from '../open-database.ts';
+
+/** Connections to one PostgreSQL server. */
+export interface PostgresConnections {
+  /** At most `max` at once. */
+  readonly pool: (max: number) => Pool;
+  /** One that stays, outside the pool. */
+  readonly client: () => Client;
+  /** One connection for what may take as long as it takes: a change of the tables, a report. */
+  readonly patientPool: () => Pool;
+  /** Ends every connection at once: one that hangs would hang again. Resolves when they are gone. */
+  readonly drop: () => Promise<void>;
+}
+
+/** Longest time for a connection to be made, milliseconds. */
+const connectMs = 3_000;
+/** Longest time of a statement, as the server counts; it gives up by itself. */
+const statementMs = 4_000;
+/** Longest wait for a row that another transaction has. */
+const lockMs = 2_000;
+/** Longest time of a statement as seen from here: a server that says nothing at all. */
+const silenceMs = 5_000;
+
+/** A quiet service keeps its connection: the next row need not wait for another. */
+const idleMs = 60_000;
+
+const int8 = 20;
+
+/** 64-bit columns are bigints: as numbers they would lose money, as the driver's texts they would be compared as texts. */
+const bigints: NonNullable<ClientConfig['types']> = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    oid === int8 ? (text: string) => BigInt(text) : types.getTypeParser(oid, format),
+};
+
+/**
+ * Connections by a URL with the usual parameters (`sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `host`, `options`, …), which mean
+ * what they mean to PostgreSQL's own programs.
+ */
+export function postgresConnections(url: string): PostgresConnections {
+  const sockets = new Set<Socket>();
+  const config: ClientConfig = {
+    connectionString: `${url}${url.includes('?') ? '&' : '?'}uselibpqcompat=true`,
+    connectionTimeoutMillis: connectMs,
+    keepAlive: true,
+    fallback_application_name: 'weir',
+    types: bigints,
+    stream: () => {
+      const socket = new Socket();
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+      return socket;
+    },
+  };
+  const hurried: ClientConfig = {
+    ...config,
+    statement_timeout: statementMs,
+    lock_timeout: lockMs,
+    idle_in_transaction_session_timeout: silenceMs,
+    query_timeout: silenceMs,
+  };
+
+  function pool(from: ClientConfig, max: number): Pool {
+    const made = new Pool({ ...from, max, idleTimeoutMillis: idleMs });
+    // A connection that breaks while nobody uses it is replaced when it is needed; unheard, the event would end the process.
+    made.on('error', () => undefined);
+    // The same while it is in use; the query that it was used for is told anyway.
+    made.on('connect', (client) => client.on('error', () => undefined));
+    return made;
+  }
+
+  return {
+    pool: (max) => pool(hurried, max),
+    patientPool: () => pool(config, 1),
+    client: () => {
+      const client = new Client(hurried);
+      client.on('error', () => undefined);
+      return client;
+    },
+    drop: async () => {
+      await Promise.all(
+        [...sockets].map((socket) => {
+          const closed = new Promise((resolve) => socket.once('close', resolve));
+          socket.destroy();
+          return closed;
+        }),
+      );
+      // The pool learns of it from the same event.
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+}
+
+/** What an operator's command says when it has changed accounts. */
+export const changesChannel = 'weir_accounts';
+
+/** Least time between two reports: a script that makes a thousand keys is a few changes. */
+const everyMs = 50;
+const retryMs = 1_000;
+
+/**
+ * Listens for changes to accounts. While it cannot (the connection is lost, a pooler in between passes nothing on), nothing
+ * is told: who relies on it reads again within the second anyway.
+ */
+export function listenForChanges(
+  connections: Pick<PostgresConnections, 'client'>,
+  changed: () => void,
+): ReturnType<OpenDatabase['watch']> {
+  let stopped = false;
+  let current: Client | undefined;
+  let retry: NodeJS.Timeout | undefined;
+  let report: NodeJS.Timeout | undefined;
+
+  async function listen(): Promise<void> {
+    const client = connections.client();
+    current = client;
+    client.on('notification', () => {
+      report ??= setTimeout(() => {
+        report = undefined;
+        changed();
+      }, everyMs);
+    });
+    client.once('end', again);
+    try {
+      await client.connect();
+      await client.query(`listen ${changesChannel}`);
+      // What was said before is not repeated.
+      changed();
+    } catch {
+      await client.end().catch(() => undefined);
+      again();
+    }
+  }
+
+  function again(): void {
+    if (!stopped) retry ??= setTimeout(() => ((retry = undefined), void listen()), retryMs);
+  }
+
+  void listen();
+  return {
+    stop: async () => {
+      stopped = true;
+      clearTimeout(retry);
+      clearTimeout(report);
+      await current?.end().catch(() => undefined);
+    },
+  };
+}

@@ -1,0 +1,105 @@
+import { CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely';
+import { DatabaseError } from 'pg';
+import {
+  CannotOpen,
+  type DatabaseErrorKind,
+  type DatabaseLocation,
+  type OpenDatabase,
+  type OpenOptions,
+} from '../open-database.ts';
+import { isUpToDate, migrate } from '../migrations.ts';
+import { changesChannel, listenForChanges, postgresConnections, type PostgresConnections } from './connections.ts';
+import { postgresWrites } from './writes.ts';
+import type { Schema } from '../schema.ts';
+
+type PostgresLocation = DatabaseLocation & { readonly kind: 'postgres' };
+
+/** The store does one thing at a time; the second is there while a broken one is being given up. */
+const maxConnections = 2;
+
+/** SQLSTATE classes of what is wrong with the values: data exception, integrity constraint (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+const refusedClasses = new Set(['22', '23']);
+/** Serialization failure, deadlock. */
+const againCodes = new Set(['40001', '40P01']);
+/** Of what no waiting mends: a wrong password or name, a database that is not there, no right to use it. */
+const hopelessClasses = new Set(['28', '3D', '42', '0A']);
+
+/** A server that is not there yet, or not any more; everything else, a certificate above all, is a mistake in the settings. */
+const networkCodes = new Set([
+  ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH'],
+  ...['ENOTFOUND', 'EAI_AGAIN', 'ENOENT'],
+]);
+
+/** Connects and brings the tables up to date. Rejects with `CannotOpen`. */
+export async function openPostgres(location: PostgresLocation, options: OpenOptions): Promise<OpenDatabase> {
+  try {
+    return await open(postgresConnections(location.url), options);
+  } catch (cause) {
+    throw new CannotOpen(location, cause, isHopeless(cause) ? 'refused' : 'away');
+  }
+}
+
+async function open(connections: PostgresConnections, { user }: OpenOptions): Promise<OpenDatabase> {
+  const queries = new Kysely<Schema>({
+    dialect: new PostgresDialect({
+      pool: user === 'service' ? connections.pool(maxConnections) : connections.patientPool(),
+      // A server that acknowledges before it has written is raised to what a ledger needs; one that waits for its replicas stays so.
+      onCreateConnection: async (connection) => {
+        await connection.executeQuery(
+          CompiledQuery.raw(
+            "select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'",
+          ),
+        );
+      },
+    }),
+  });
+  try {
+    await sql`select 1`.execute(queries);
+    if (!(await isUpToDate(queries))) await migratePatiently(connections);
+  } catch (error) {
+    await queries.destroy();
+    throw error;
+  }
+  return {
+    queries,
+    writes: postgresWrites,
+    classify,
+    probe: async () => {
+      await connections.drop();
+      const { rows } = await sql<{ writable: boolean }>`
+        select not pg_is_in_recovery() and current_setting('transaction_read_only') = 'off' as writable
+      `.execute(queries);
+      if (rows[0]?.writable !== true) throw new Error('the server only reads: it is a standby');
+    },
+    watch: ({ changed }) => listenForChanges(connections, changed),
+    file: undefined,
+    announce: async () => {
+      await sql`select pg_notify(${changesChannel}, '')`.execute(queries);
+    },
+    close: () => queries.destroy(),
+  };
+}
+
+async function migratePatiently(connections: PostgresConnections): Promise<void> {
+  const patient = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: connections.patientPool() }) });
+  try {
+    await migrate(patient);
+  } finally {
+    await patient.destroy();
+  }
+}
+
+function classify(error: unknown): DatabaseErrorKind {
+  if (error instanceof RangeError || error instanceof TypeError || error instanceof SyntaxError) return 'refused';
+  if (!(error instanceof DatabaseError)) return 'away';
+  const { code = '' } = error;
+  if (againCodes.has(code)) return 'again';
+  return refusedClasses.has(code.slice(0, 2)) ? 'refused' : 'away';
+}
+
+function isHopeless(error: unknown): boolean {
+  if (error instanceof DatabaseError) return hopelessClasses.has((error.code ?? '').slice(0, 2));
+  if (!(error instanceof Error)) return false;
+  // What has no code is the driver's word on a connection that broke or never came, or our own on a URL, a file, the tables.
+  return 'code' in error ? !networkCodes.has(String(error.code)) : !/timeout|terminated|closed/i.test(error.message);
+}

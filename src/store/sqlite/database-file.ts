@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { backup, DatabaseSync } from 'node:sqlite';
+import type { DatabaseFile } from '../open-database.ts';
+
+/**
+ * All pages in one step. A copy in several begins anew with each commit of another connection, and beside a busy service would
+ * never end; in WAL mode a reader keeps nobody from writing.
+ */
+const allPages = 2 ** 31 - 1;
+
+/** What can be done with the file of an open SQLite database. */
+export function databaseFile(database: DatabaseSync): DatabaseFile {
+  return {
+    findDamage: () => findDamage(database, 'integrity_check'),
+    copyTo: async (path) => {
+      if (existsSync(path))
+        throw new Error(`There is a file ${path} already, and a backup never takes the place of one.`);
+      const partial = `${path}.${randomBytes(4).toString('hex')}.partial`;
+      try {
+        // For its owner alone from the first byte.
+        closeSync(openSync(partial, 'wx', 0o600));
+        await backup(database, partial, { rate: allPages });
+        const rows = finishCopy(partial);
+        sync(partial);
+        renameSync(partial, path);
+        sync(dirname(path));
+        return { rows };
+      } finally {
+        for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(partial + suffix, { force: true });
+      }
+    },
+  };
+}
+
+/** Takes the copy out of WAL mode: it is one file then, and Weir knows it by that as one that was put in its place (`beginCount`). */
+function finishCopy(path: string): number {
+  const copy = new DatabaseSync(path);
+  try {
+    copy.exec('pragma journal_mode = delete');
+    const [damage] = findDamage(copy, 'quick_check');
+    if (damage !== undefined) throw new Error(`The copy is damaged, as the database is: ${damage}`);
+    return Number(copy.prepare('select count(*) as rows from ledger').get()?.['rows']);
+  } finally {
+    copy.close();
+  }
+}
+
+function sync(path: string): void {
+  const handle = openSync(path, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Findings that are shown: the first ones say where the damage is. */
+const shownFindings = 20;
+/** Of the primary result codes (https://sqlite.org/rescode.html) those of a file whose content is wrong: CORRUPT, NOTADB. */
+const damageCodes = new Set([11, 26]);
+
+/**
+ * What a check of SQLite's finds wrong in a file; empty when nothing. `quick_check` takes 3–4 s for each GB, `integrity_check`, which
+ * compares the indexes with their tables as well, 11 s. Throws when the file could not be checked.
+ */
+export function findDamage(database: DatabaseSync, check: 'quick_check' | 'integrity_check'): readonly string[] {
+  try {
+    const rows = database.prepare(`pragma ${check}(${shownFindings})`).all();
+    return rows.map((row) => String(row[check])).filter((finding) => finding !== 'ok');
+  } catch (error) {
+    // A file may be too damaged to be checked.
+    if (error instanceof Error && isDamage(error)) return [error.message];
+    throw error;
+  }
+}
+
+export function isDamage(error: Error): boolean {
+  return damageCodes.has(primaryCode(error) ?? 0);
+}
+
+/** The low byte of an extended result code is the primary one. */
+export function primaryCode(error: Error): number | undefined {
+  return 'errcode' in error ? Number(error.errcode) & 0xff : undefined;
+}

@@ -1,0 +1,16 @@
+import { setPriority } from 'node:os';
+import { DatabaseSync } from 'node:sqlite';
+import { findDamage } from './database-file.ts';
+
+// The process of `startFileCheck`: `node file-check-process.ts FILE` checks the file and prints what it finds, as JSON.
+const lowest = 19;
+
+try {
+  setPriority(lowest);
+} catch {
+  // Some sandboxes forbid it, and it is a courtesy only.
+}
+const [file = ''] = process.argv.slice(2);
+const database = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
+process.stdout.write(JSON.stringify(findDamage(database, 'quick_check')));
+database.close();

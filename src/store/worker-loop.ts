@@ -1,0 +1,218 @@
+import type { Outcome } from '../core/account.ts';
+import { messageOf } from '../core/failure.ts';
+import { CannotOpen, type DatabaseLocation, type OpenDatabase } from './open-database.ts';
+import { findCredentials } from './keys.ts';
+import type { Journal, JournalSegment } from './journal/journal.ts';
+import { ledgerRow, type LedgerTable } from './schema.ts';
+import { settleOrExplain, spendingOf } from './settle-batch.ts';
+import type { SettleFault, StoreReply, StoreRequest, StoreStatus } from './worker-message.ts';
+
+/** Pause between two tries to reach a database that is away. */
+const retryMs = 250;
+/** Rows of the journal that are settled at once, and then what has arrived meanwhile has its turn. */
+const replayRows = 1_000;
+/** Hashes that are looked up at once. */
+const findHashes = 500;
+
+export interface WorkerLoopOptions {
+  readonly location: DatabaseLocation;
+  readonly open: () => Promise<OpenDatabase>;
+  readonly journal: Journal;
+  /** Bytes of the journal from which on new requests are to be refused, so that those under way still find room. */
+  readonly fullBytes: number;
+  readonly reply: (message: StoreReply) => void;
+}
+
+/**
+ * The one lane on which the store's thread does everything, one thing at a time: so what is read is always read after what was
+ * written before, and rows are written in the order in which they came. While the database is away rows go to the journal;
+ * when it is back they are settled first, oldest first, and until that is done new ones queue up behind them.
+ */
+export function createWorkerLoop(options: WorkerLoopOptions) {
+  const { journal, fullBytes, reply } = options;
+  let database: OpenDatabase | undefined;
+  let watching: { readonly stop: () => Promise<void> } | undefined;
+  let status: StoreStatus = { database: 'behind', journalBytes: journal.bytes(), hasRoom: true };
+  let batch: readonly Outcome[] | undefined;
+  const wanted = new Set<string>();
+  let segment: (JournalSegment & { settled: number; refused: number }) | undefined;
+  let retry: NodeJS.Timeout | undefined;
+  let working: Promise<void> | undefined;
+  let closing = false;
+
+  function tell(now: StoreStatus['database'], message?: string): void {
+    const journalBytes = journal.bytes();
+    const hasRoom = journalBytes < fullBytes;
+    const same = now === status.database && journalBytes === status.journalBytes && hasRoom === status.hasRoom;
+    if (same && message === undefined) return;
+    status = { database: now, journalBytes, hasRoom };
+    reply({ kind: 'status', status: message === undefined ? status : { ...status, message } });
+  }
+
+  function isAway(message: string): void {
+    if (status.database !== 'away') tell('away', message);
+    if (closing) return;
+    retry ??= setTimeout(() => {
+      retry = undefined;
+      void work();
+    }, retryMs);
+  }
+
+  async function settle(outcomes: readonly Outcome[]): Promise<void> {
+    const faults: SettleFault[] = [];
+    const rows: LedgerTable[] = [];
+    const indexOf: number[] = [];
+    for (const [index, outcome] of outcomes.entries()) {
+      try {
+        rows.push(ledgerRow(outcome));
+        indexOf.push(index);
+      } catch (error) {
+        faults.push({ index, reason: 'refused', message: messageOf(error) });
+      }
+    }
+    if (rows.length === 0) {
+      reply({ kind: 'settled', balances: [], spendings: [], faults });
+      return;
+    }
+    if (database !== undefined && status.database === 'here') {
+      const result = await settleOrExplain(database, rows);
+      if (result.kind === 'settled') {
+        const { balances, spendings, refused } = result;
+        for (const { index, message } of refused) {
+          faults.push({ index: indexOf[index] ?? index, reason: 'refused', message });
+        }
+        reply({ kind: 'settled', balances, spendings, faults });
+        return;
+      }
+      isAway(result.message);
+    }
+    keep(rows, { faults, indexOf });
+  }
+
+  function keep(
+    rows: readonly LedgerTable[],
+    { faults, indexOf }: { readonly faults: readonly SettleFault[]; readonly indexOf: readonly number[] },
+  ): void {
+    try {
+      journal.append(rows);
+    } catch (error) {
+      const message = messageOf(error);
+      const noRoom = indexOf.map((index) => ({ index, reason: 'no-room', message }) as const);
+      reply({ kind: 'settled', balances: [], spendings: [], faults: [...faults, ...noRoom] });
+      tell(status.database, `the journal: ${message}`);
+      return;
+    }
+    const costs = new Map<string, bigint>();
+    for (const { workspace_id: id, cost } of rows) costs.set(id, (costs.get(id) ?? 0n) + cost);
+    const spendings = spendingOf(rows).map(({ key_id: keyId, day, amount }) => ({ keyId, day: Number(day), amount }));
+    tell(status.database);
+    reply({ kind: 'journaled', costs: [...costs], spendings, faults });
+  }
+
+  async function find(): Promise<void> {
+    const hashes = [...wanted].slice(0, findHashes);
+    for (const hash of hashes) wanted.delete(hash);
+    if (database === undefined || status.database !== 'here') {
+      // What is in the journal has been spent, and the database does not know.
+      reply({ kind: 'not-searched', hashes, message: `the database is ${status.database}` });
+      return;
+    }
+    try {
+      const found = await findCredentials(database.queries, hashes, Date.now());
+      reply({ kind: 'found', found: hashes.map((hash) => [hash, found.get(hash)] as const) });
+    } catch (error) {
+      if (database.classify(error) === 'away') isAway(messageOf(error));
+      reply({ kind: 'not-searched', hashes, message: messageOf(error) });
+    }
+  }
+
+  /** One step on the way back: open, see that it answers, settle some of what is in the journal. */
+  async function comeBack(): Promise<void> {
+    // SQLite's calls let nothing else in: whatever was sent meanwhile has its turn now.
+    await new Promise((resolve) => setImmediate(resolve));
+    try {
+      if (database === undefined) {
+        database = await options.open();
+        watching = database.watch({
+          changed: () => reply({ kind: 'changed' }),
+          confirmed: () => status.database === 'here' && reply({ kind: 'confirmed' }),
+        });
+      } else if (status.database === 'away') await database.probe();
+    } catch (error) {
+      if (error instanceof CannotOpen && error.kind !== 'away') {
+        closing = true;
+        reply({ kind: 'unusable', message: error.message });
+      } else isAway(messageOf(error));
+      return;
+    }
+    const next = (segment ??= nextSegment());
+    if (next === undefined) {
+      tell('here');
+      reply({ kind: 'changed' });
+      return;
+    }
+    tell('behind');
+    const rows = next.rows.slice(next.settled, next.settled + replayRows);
+    const result = await settleOrExplain(database, rows);
+    if (result.kind === 'away') {
+      isAway(result.message);
+      return;
+    }
+    next.settled += rows.length;
+    next.refused += result.refused.length;
+    for (const { index, message } of result.refused) {
+      tell('behind', `the journal's row of ${rows[index]?.request_id} was refused: ${message}`);
+    }
+    if (next.settled >= next.rows.length) finish(next);
+  }
+
+  function nextSegment(): typeof segment {
+    const oldest = journal.oldest();
+    return oldest && { ...oldest, settled: 0, refused: 0 };
+  }
+
+  /** A file that could not be read to its end, or not all of it be settled, is kept for whoever wants to know why. */
+  function finish(done: NonNullable<typeof segment>): void {
+    journal.remove(done, done.refused > 0 ? 'refused' : done.torn ? 'damaged' : undefined);
+    if (done.torn) tell('behind', `the journal's file ${done.name} ends in a record that is not whole`);
+    segment = undefined;
+  }
+
+  async function workOff(): Promise<void> {
+    for (;;) {
+      const outcomes = batch;
+      batch = undefined;
+      if (outcomes !== undefined) await settle(outcomes);
+      else if (wanted.size > 0) await find();
+      else if (status.database === 'here' || retry !== undefined || closing) return;
+      if (status.database !== 'here' && retry === undefined && !closing) await comeBack();
+    }
+  }
+
+  function work(): Promise<void> {
+    working ??= workOff().finally(() => {
+      working = undefined;
+    });
+    return working;
+  }
+
+  return {
+    /** Opens the database; resolves when it is open, or away for now. */
+    start: work,
+    take: (request: Exclude<StoreRequest, { readonly kind: 'close' }>): void => {
+      if (request.kind === 'settle') batch = request.outcomes;
+      else for (const hash of request.hashes) wanted.add(hash);
+      void work();
+    },
+    /** Finishes what was asked for, then closes everything. What is in the journal stays there. */
+    close: async (): Promise<void> => {
+      closing = true;
+      clearTimeout(retry);
+      retry = undefined;
+      await work();
+      await watching?.stop();
+      journal.close();
+      await database?.close();
+    },
+  };
+}

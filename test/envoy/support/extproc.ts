@@ -1,0 +1,14 @@
+import { type ExtProcServer, listenExtProc } from '../../../src/extproc/server.ts';
+import type { Delivery, Exchange } from '../../../src/core/exchange.ts';
+
+/** An answer that is sent as fast as it is written, whatever the reader does. */
+export const unbounded: Delivery = { wrote: () => true, onRoom: (run) => run(), release: () => {} };
+
+/** Our ext_proc server with a handler of the test's in place of the pipeline. */
+export function answerExtProc(
+  socketPath: string,
+  handle: (exchange: Exchange) => void,
+  openDelivery: (connection: string) => Delivery = () => unbounded,
+): Promise<ExtProcServer> {
+  return listenExtProc({ socketPath, handle, openDelivery });
+}

@@ -1,0 +1,142 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Pool } from 'undici';
+import { expect, vi } from 'vitest';
+import type { BehaviourInput } from '../../../../examples/demo-engine/behaviour.ts';
+import type { DemoModelInput } from '../../../../examples/demo-engine/demo-model.ts';
+import { type DemoEngine, startDemoEngine } from '../../../../examples/demo-engine/engine.ts';
+import { figuresOf } from '../process-figures.ts';
+import { roomyKey } from '../../../support/roomy-key.ts';
+import { startWeir, type Weir } from '../../../support/weir.ts';
+import { writeDemoTokenizer } from './demo-tokenizer.ts';
+import { createSweepCatalog, type SecondRoute, type SweepCatalog, upstreamModel } from './sweep-catalog.ts';
+import { type SweepReference, referenceOf } from './sweep-reference.ts';
+import type { SweepShape } from './sweep-shapes.ts';
+import { chatSurface, type SweepSurface } from './sweep-surface.ts';
+
+/** One request of the sweep. */
+export interface SweepAsk {
+  readonly shape: SweepShape;
+  readonly model: string;
+  readonly directive?: BehaviourInput;
+  readonly stream: boolean;
+  /** Correlates with the ledger. */
+  readonly id?: string;
+}
+
+export interface SweepGatewayOptions {
+  readonly shapes: readonly SweepShape[];
+  /** `able` unless told. */
+  readonly second?: SecondRoute;
+  readonly idleSeconds?: number;
+  /** Where it is asked; chat unless told. */
+  readonly surface?: SweepSurface;
+}
+
+/** A gateway over an engine that breaks when told to and a spare one. */
+export interface SweepGateway extends Pick<SweepCatalog, 'takeModel'> {
+  readonly weir: Weir;
+  readonly surface: SweepSurface;
+  readonly broken: DemoEngine;
+  readonly spare: DemoEngine;
+  /** Puts new models in the catalog, so that each shape can be broken so many times; resolves when they are served. */
+  readonly renew: (faults: ReadonlyMap<SweepShape, number>) => Promise<void>;
+  readonly bodyOf: (ask: SweepAsk) => Readonly<Record<string, unknown>>;
+  readonly ask: (ask: SweepAsk) => Promise<{ readonly status: number; readonly body: string }>;
+  /** The unbroken answer. */
+  readonly reference: (shape: SweepShape) => Promise<SweepReference>;
+  /** Resolves when nothing of any request is left anywhere; rejects when something is. */
+  readonly expectNothingLeft: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+/** First answers, which make what is made once: connections, compiled code. */
+const warming = 48;
+
+/** Connections that the checks themselves hold open: they ask for metrics. */
+const ownDescriptors = 4;
+
+/** Starts one. */
+export async function startSweepGateway(options: SweepGatewayOptions): Promise<SweepGateway> {
+  const { shapes, second = 'able', idleSeconds = 60, surface = chatSurface } = options;
+  const { bodyOf, path } = surface;
+  const models = (own: (shape: SweepShape) => BehaviourInput): readonly DemoModelInput[] =>
+    shapes.map((shape) => ({ id: upstreamModel(shape), behaviour: { ...shape.behaviour, ...own(shape) } }));
+  const broken = await startDemoEngine({ name: 'broken', models: models(() => ({})) });
+  const spare = await startDemoEngine({ name: 'spare', models: models((shape) => shape.spare ?? {}) });
+  const catalog = createSweepCatalog({ shapes, second, engines: [broken, spare] });
+  const tokenizers = mkdtempSync(join(tmpdir(), 'weir-tokenizers-'));
+  writeDemoTokenizer(tokenizers, 'demo');
+  const weir = await startWeir({
+    engines: [broken, spare],
+    manifests: { 'catalog.yaml': catalog.renewed(new Map()) },
+    env: { WEIR_TOKENIZERS: tokenizers, WEIR_IDLE_SECONDS: String(idleSeconds) },
+  });
+  const key = await roomyKey(weir);
+  // A client library's stream would cost more than the gateway's.
+  const pool = new Pool(weir.origin, { connections: null, bodyTimeout: 0, headersTimeout: 0 });
+  const texts: string[] = [];
+  weir.watch(() => texts.join('\n'));
+
+  const ask = async (asked: SweepAsk): Promise<{ readonly status: number; readonly body: string }> => {
+    const { statusCode: status, body } = await pool.request({
+      ...{ method: 'POST', path, body: JSON.stringify(bodyOf(asked)) },
+      headers: {
+        ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        ...(asked.id === undefined ? {} : { 'x-request-id': asked.id }),
+      },
+    });
+    const text = await body.text();
+    texts.push(text);
+    return { status, body: text };
+  };
+  const askSound = (shape: SweepShape): ReturnType<typeof ask> =>
+    ask({ shape, model: catalog.soundModel(shape), stream: true });
+  const askEngine = async (body: unknown): Promise<string> =>
+    (await fetch(`${broken.url}/v1/chat/completions`, { method: 'POST', body: JSON.stringify(body) })).text();
+
+  const warm = Array.from({ length: Math.ceil(warming / shapes.length) }, () => shapes).flat();
+  for (const { status } of await Promise.all(warm.map(askSound))) expect(status).toBe(200);
+  const descriptors = (): number => figuresOf(weir.pid('service')).descriptors;
+  const before = descriptors() + ownDescriptors;
+
+  return {
+    ...{ weir: { ...weir, key }, surface, broken, spare, bodyOf, ask, takeModel: catalog.takeModel },
+    renew: async (faults) => {
+      writeFileSync(join(weir.manifests, 'catalog.yaml'), catalog.renewed(faults));
+      await vi.waitFor(
+        async () => {
+          for (const shape of shapes) expect((await askSound(shape)).status).toBe(200);
+        },
+        { timeout: 20_000, interval: 20 },
+      );
+    },
+    reference: async (shape) => {
+      broken.reset();
+      const { body } = await askSound(shape);
+      const asked: unknown = broken.requests().at(-1)?.body;
+      const { stream: _, stream_options: __, ...whole } = Object(asked) as Readonly<Record<string, unknown>>;
+      const [engine, inOnePiece] = [await askEngine(asked), await askEngine(whole)];
+      const answer = surface.read(body, true);
+      return referenceOf(shape, { answer, engine, wholeBytes: Buffer.byteLength(inOnePiece) });
+    },
+    expectNothingLeft: async () => {
+      await weir.settled();
+      await expect.poll(() => weir.metric('weir_ext_proc_streams')).toBe(0);
+      await expect.poll(() => [broken.openRequests(), spare.openRequests()]).toEqual([0, 0]);
+      const active = async (): Promise<readonly string[]> =>
+        (await weir.admin('/stats?filter=upstream_rq_active$'))
+          .split('\n')
+          .filter((line) => line !== '' && !line.endsWith(': 0'));
+      await expect.poll(active).toEqual([]);
+      await expect.poll(descriptors, { timeout: 30_000 }).toBeLessThanOrEqual(before);
+    },
+    close: async () => {
+      await pool.close();
+      await weir.close();
+      await Promise.all([broken.close(), spare.close()]);
+      rmSync(tokenizers, { recursive: true });
+    },
+  };
+}

@@ -1,0 +1,160 @@
+import { Agent, request as startRequest } from 'node:http';
+import { quantile } from '../../../support/quantile.ts';
+import { addressOf, host, type Target } from './target.ts';
+
+/** What the neighbours saw in one phase. */
+export interface NeighbourFigures {
+  readonly requests: number;
+  /** How many failed, by what went wrong. */
+  readonly failures: Readonly<Record<string, number>>;
+  /** Time to the first byte of output: of an answer in one piece that is its first byte. */
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly longestMs: number;
+}
+
+/** How long a neighbour waits for the end of an answer that takes a fifth of a second. */
+const patienceMs = 60_000;
+const prompt = 'What is on the menu? [[demo {"words": 12, "tokenDelayMs": 8}]]';
+
+interface Kind {
+  readonly path: string;
+  readonly headers: (key: string) => Readonly<Record<string, string>>;
+  readonly body: (model: string) => object;
+  readonly isOutput: (text: string) => boolean;
+  /** What the whole answer must hold. */
+  readonly end: string;
+}
+
+const chat = { path: '/v1/chat/completions', headers: (key: string) => ({ authorization: `Bearer ${key}` }) };
+const messages = {
+  path: '/v1/messages',
+  headers: (key: string) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
+};
+const said = [{ role: 'user', content: prompt }];
+
+/** Streams and whole answers on both surfaces. */
+const kinds: readonly Kind[] = [
+  {
+    ...chat,
+    body: (model) => ({ model, messages: said, stream: true }),
+    isOutput: (text) => text.includes('data: '),
+    end: 'data: [DONE]',
+  },
+  {
+    ...chat,
+    body: (model) => ({ model, messages: said }),
+    isOutput: (text) => text.trim() !== '',
+    end: '"finish_reason":"stop"',
+  },
+  {
+    ...messages,
+    body: (model) => ({ model, messages: said, max_tokens: 1000, stream: true }),
+    isOutput: (text) => text.includes('content_block_delta'),
+    end: 'event: message_stop',
+  },
+  {
+    ...messages,
+    body: (model) => ({ model, messages: said, max_tokens: 1000 }),
+    isOutput: (text) => text.trim() !== '',
+    end: '"stop_reason":"end_turn"',
+  },
+];
+
+/** Resolves with the time to the first output; rejects with what went wrong. */
+function ask(
+  kind: Kind,
+  from: { readonly agent: Agent; readonly key: string; readonly target: Target },
+): Promise<number> {
+  const begunAt = performance.now();
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const request = startRequest({
+    ...{ host, port: from.target.port, path: kind.path, method: 'POST', agent: from.agent },
+    headers: { 'content-type': 'application/json', ...kind.headers(from.key) },
+  });
+  const patience = setTimeout(() => {
+    reject(new Error('no end in time'));
+    request.destroy();
+  }, patienceMs);
+  request.on('error', (error) => reject(new Error(`connection: ${error.message}`)));
+  request.on('response', (response) => {
+    let text = '';
+    let firstMs: number | undefined;
+    response.setEncoding('utf8');
+    response.on('data', (piece: string) => {
+      text += piece;
+      if (firstMs === undefined && kind.isOutput(text)) firstMs = performance.now() - begunAt;
+    });
+    response.on('error', (error) => reject(new Error(`answer: ${error.message}`)));
+    response.on('close', () => {
+      const status = response.statusCode ?? 0;
+      const code = /"(?:code|type)":"([\w]+)"/.exec(text)?.[1] ?? '';
+      if (status !== 200) reject(new Error(`status ${status} ${code}`));
+      else if (!text.includes(kind.end) || firstMs === undefined) reject(new Error(`broken off ${code}`));
+      else resolve(firstMs);
+    });
+  });
+  request.end(JSON.stringify(kind.body(from.target.model)));
+  return promise.finally(() => clearTimeout(patience));
+}
+
+export interface Neighbours {
+  /** What is asked from now on counts for this phase. */
+  readonly phase: (name: string) => void;
+  /** Asks no more, and resolves when what is open has ended. */
+  readonly stop: () => Promise<Readonly<Record<string, NeighbourFigures>>>;
+}
+
+/** Starts honest callers: so many requests a second, spread evenly, from several workspaces and addresses. */
+export function startNeighbours(target: Target, perSecond: number): Neighbours {
+  const phases = new Map<string, { waits: number[]; requests: number; failures: Map<string, number> }>();
+  const callers = target.neighbourKeys.map((key, index) => ({
+    ...{ key, target },
+    agent: new Agent({ keepAlive: true, localAddress: addressOf('neighbour', index) }),
+  }));
+  const open = new Set<Promise<void>>();
+  let current = '';
+  let asked = 0;
+
+  const askNext = (): void => {
+    const kind = kinds[asked % kinds.length];
+    const caller = callers[Math.floor(asked / kinds.length) % callers.length];
+    asked += 1;
+    if (kind === undefined || caller === undefined) return;
+    let phase = phases.get(current);
+    if (phase === undefined) phases.set(current, (phase = { waits: [], requests: 0, failures: new Map() }));
+    const { waits, failures } = phase;
+    phase.requests += 1;
+    const asking = ask(kind, caller)
+      .then(
+        (ms) => void waits.push(ms),
+        (error: unknown) => {
+          const why = `${kind.path}: ${error instanceof Error ? error.message : String(error)}`;
+          failures.set(why, (failures.get(why) ?? 0) + 1);
+        },
+      )
+      .finally(() => open.delete(asking));
+    open.add(asking);
+  };
+  const pace = setInterval(askNext, 1000 / perSecond);
+
+  return {
+    phase: (name) => {
+      current = name;
+    },
+    stop: async () => {
+      clearInterval(pace);
+      await Promise.all(open);
+      for (const { agent } of callers) agent.destroy();
+      return Object.fromEntries(
+        [...phases].map(([name, { waits, requests, failures }]) => [
+          name,
+          {
+            ...{ requests, failures: Object.fromEntries(failures) },
+            ...{ p50Ms: quantile(waits, 0.5), p99Ms: quantile(waits, 0.99), longestMs: Math.max(0, ...waits) },
+          },
+        ]),
+      );
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { picoUsd } from '../cost.ts';
+import { runWeir } from '../../../support/run-weir.ts';
+import type { LedgerRow } from '../../../support/weir.ts';
+import type { StormKey } from './storm-kinds.ts';
+
+/** The accounts of a storm, seen through the commands that an operator has. */
+export interface StormAccounts {
+  readonly keys: Readonly<Record<StormKey, string>>;
+  readonly rows: () => Promise<readonly LedgerRow[]>;
+  /** What the workspaces have less than they were given, all in all, in 10⁻¹² USD. */
+  readonly drop: () => Promise<bigint>;
+  /** By how much `weir ledger verify` finds the books wrong, all in all; it must say so itself when it is anything. */
+  readonly difference: () => Promise<bigint>;
+}
+
+interface Workspace {
+  readonly name: string;
+  readonly balance: string;
+}
+
+interface Books {
+  readonly ok: boolean;
+  readonly workspaces: readonly { readonly balance: string; readonly expected: string }[];
+  readonly spending: { readonly differences: readonly { readonly counted: string; readonly expected: string }[] };
+}
+
+const credit = '1000';
+
+/** Makes the workspaces and keys of a storm. `where`: what tells the commands of the database. */
+export async function openStormAccounts(where: {
+  readonly flags: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}): Promise<StormAccounts> {
+  const weir = async (...args: readonly string[]): Promise<unknown> => {
+    const { code, stdout, stderr } = await runWeir([...args, '--json', ...where.flags], { env: where.env });
+    // `ledger verify` has an answer for books that are wrong, too.
+    if (stderr !== '' || (code !== 0 && args[0] !== 'ledger')) throw new Error(`weir ${args.join(' ')}: ${stderr}`);
+    return JSON.parse(stdout);
+  };
+  const keyOf = async (workspace: string, ...limits: readonly string[]) =>
+    (await weir('key', 'create', '--workspace', workspace, ...limits)) as { readonly id: string; readonly key: string };
+
+  await weir('workspace', 'create', 'storm', '--credit', credit, '--max-in-flight', '100000');
+  await weir('workspace', 'create', 'broke');
+  const rich = await keyOf('storm', '--rate', '100000', '--burst', '100000');
+  const narrow = await keyOf('storm', '--rate', '1', '--burst', '1');
+  const suspended = await keyOf('storm');
+  await weir('key', 'suspend', suspended.id);
+  const broke = await keyOf('broke');
+
+  const apart = (one: string, other: string): bigint => {
+    const difference = picoUsd(one) - picoUsd(other);
+    return difference < 0n ? -difference : difference;
+  };
+  return {
+    keys: { rich: rich.key, narrow: narrow.key, suspended: suspended.key, broke: broke.key, none: '' },
+    rows: async () => (await weir('usage', '--requests', '--limit', '1000000')) as readonly LedgerRow[],
+    drop: async () => {
+      const workspaces = (await weir('workspace', 'list')) as readonly Workspace[];
+      const storm = workspaces.find(({ name }) => name === 'storm');
+      return picoUsd(credit) - picoUsd(storm?.balance);
+    },
+    difference: async () => {
+      const { ok, workspaces, spending } = (await weir('ledger', 'verify')) as Books;
+      const differences = [
+        ...workspaces.map(({ balance, expected }) => apart(balance, expected)),
+        ...spending.differences.map(({ counted, expected }) => apart(counted, expected)),
+      ];
+      const sum = differences.reduce((total, each) => total + each, 0n);
+      if (ok !== (sum === 0n)) throw new Error(`the books differ by ${sum}, and ok is ${ok}`);
+      return sum;
+    },
+  };
+}

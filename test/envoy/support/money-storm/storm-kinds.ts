@@ -1,0 +1,177 @@
+import type { BehaviourInput } from '../../../../examples/demo-engine/behaviour.ts';
+import type { Chance } from '../../../support/chance.ts';
+
+/** With which of the storm's keys a request is made. */
+export type StormKey = 'rich' | 'narrow' | 'broke' | 'suspended' | 'none';
+
+/** When its caller hangs up: after so long, once the answer holds so many pieces of text, or once it says that it is finished. */
+export type Leaving =
+  | { readonly kind: 'after'; readonly ms: number }
+  | { readonly kind: 'pieces'; readonly count: number }
+  | { readonly kind: 'finished' };
+
+/** One request to be made. */
+export interface StormRequest {
+  readonly kind: StormKindName;
+  readonly model: string;
+  readonly stream: boolean;
+  readonly includeUsage: boolean;
+  readonly key: StormKey;
+  readonly directives: BehaviourInput;
+  /** Sent in place of a body made of all this. */
+  readonly rawBody?: string;
+  readonly leaving?: Leaving;
+  /** Statuses that it may get, besides 503 while the service is away. */
+  readonly statuses: readonly number[];
+}
+
+interface StormKind {
+  /** How many of a thousand requests are of it. */
+  readonly share: number;
+  readonly make: (chance: Chance) => Partial<Omit<StormRequest, 'kind'>>;
+}
+
+/** Each has routes of its own, so that what is broken on one model is not held against the routes of another. */
+export const stormModels = {
+  // The engine counts while it streams, or only at the end, or its routes are broken in different ways.
+  steady: 'storm/steady',
+  late: 'storm/late',
+  hedged: 'storm/hedged',
+  failing: 'storm/failing',
+  broken: 'storm/broken',
+  slow: Array.from({ length: 12 }, (_, index) => `storm/slow-${index}`),
+} as const;
+
+const usual = (chance: Chance): string =>
+  chance.pick([stormModels.steady, stormModels.late, stormModels.hedged, stormModels.failing]);
+const counting = (chance: Chance): string => chance.pick([stormModels.steady, stormModels.late]);
+const some = (chance: Chance): BehaviourInput => ({ words: 2 + chance.below(12) });
+const onOne = (chance: Chance): { readonly on: readonly string[] } => ({ on: [chance.pick(['alpha', 'beta'])] });
+
+/** The usage comes long after the last of the text, and the end of it. */
+const heldUsage: BehaviourInput = { content: 'One two three four', stallAfterEvents: 6, stallMs: 60_000 };
+
+const kinds = {
+  'whole answer': { share: 190, make: (chance) => ({ model: usual(chance), stream: false }) },
+  stream: { share: 230, make: (chance) => ({ model: usual(chance) }) },
+  'stream without usage': { share: 50, make: (chance) => ({ model: usual(chance), includeUsage: false }) },
+  'nothing counted': {
+    share: 20,
+    make: (chance) => ({ stream: chance.is(0.5), directives: { ...some(chance), usage: 'absent' } }),
+  },
+  'counted as zero': {
+    share: 10,
+    make: (chance) => ({ stream: chance.is(0.5), directives: { ...some(chance), usage: 'zeros' } }),
+  },
+  refusal: {
+    share: 40,
+    make: (chance) => ({
+      stream: chance.is(0.5),
+      directives: { ...some(chance), refusal: chance.pick(['field', 'content-filter', 'both']) },
+    }),
+  },
+  hedged: {
+    share: 20,
+    make: (chance) => ({
+      model: stormModels.hedged,
+      directives: { ...some(chance), on: ['alpha'], firstTokenDelayMs: 1_500 },
+    }),
+  },
+  'failed over at once': {
+    share: 50,
+    make: (chance) => ({
+      model: stormModels.failing,
+      stream: chance.is(0.5),
+      directives: { ...some(chance), ...onOne(chance), ...chance.pick([{ status: 503 }, { cutAfterEvents: 0 }]) },
+    }),
+  },
+  'failed over in mid-stream': {
+    share: 60,
+    make: (chance) => ({
+      model: stormModels.failing,
+      directives: { words: 30, ...onOne(chance), cutAfterEvents: 2 + chance.below(12) },
+    }),
+  },
+  interrupted: {
+    share: 40,
+    make: (chance) => ({
+      model: stormModels.broken,
+      directives: { words: 90, cutAfterEvents: 2 + chance.below(8) },
+      statuses: [200, 502, 503],
+    }),
+  },
+  incomplete: {
+    share: 6,
+    make: (chance) => ({
+      model: chance.pick(stormModels.slow),
+      stream: false,
+      directives: { headersDelayMs: 1_300, cutAfterEvents: 0 },
+      statuses: [200, 502, 503],
+    }),
+  },
+  'no route serves it': {
+    share: 24,
+    make: (chance) => ({
+      model: stormModels.broken,
+      stream: chance.is(0.5),
+      directives: { status: 500 },
+      // 200 where it took so long that the answer was begun to keep its caller.
+      statuses: [200, 502, 503],
+    }),
+  },
+  'cancelled before the first byte': {
+    share: 70,
+    make: (chance) => ({
+      model: counting(chance),
+      stream: chance.is(0.6),
+      directives: { ...some(chance), firstTokenDelayMs: 400 },
+      leaving: { kind: 'after', ms: chance.below(80) },
+    }),
+  },
+  'cancelled in mid-stream': {
+    share: 60,
+    make: (chance) => ({
+      model: counting(chance),
+      directives: { words: 60, tokenDelayMs: 8 },
+      leaving: { kind: 'pieces', count: 1 + chance.below(6) },
+    }),
+  },
+  'cancelled before the usage': {
+    share: 60,
+    make: (chance) => ({
+      model: counting(chance),
+      directives: heldUsage,
+      leaving: { kind: 'finished' },
+    }),
+  },
+  'not a request': {
+    share: 20,
+    make: (chance) => ({ rawBody: chance.pick(['{"model": ', '[]', '{"messages": []}']), statuses: [400] }),
+  },
+  'no such model': { share: 15, make: () => ({ model: 'storm/nowhere', statuses: [400] }) },
+  'without a key': { share: 10, make: () => ({ key: 'none', statuses: [401] }) },
+  'without money': { share: 10, make: () => ({ key: 'broke', statuses: [402] }) },
+  'of a suspended key': { share: 5, make: () => ({ key: 'suspended', statuses: [403] }) },
+  'above the rate': { share: 10, make: () => ({ key: 'narrow', statuses: [200, 429] }) },
+} as const satisfies Readonly<Record<string, StormKind>>;
+
+export type StormKindName = keyof typeof kinds;
+const table: Readonly<Record<StormKindName, StormKind>> = kinds;
+
+/** The requests of one storm, in the order in which they are made. The same chance gives the same. */
+export function stormRequests(count: number, chance: Chance): readonly StormRequest[] {
+  const names = Object.keys(table).filter((name): name is StormKindName => name in table);
+  const lots = names.flatMap((name) => Array.from({ length: table[name].share }, () => name));
+  return Array.from({ length: count }, () => {
+    const kind = chance.pick(lots);
+    const made = table[kind].make(chance);
+    const model = made.model ?? stormModels.steady;
+    return {
+      ...{ stream: true, includeUsage: true, key: 'rich', directives: some(chance) },
+      // Where every tenth answer breaks, the other route may be out just then.
+      statuses: model === stormModels.failing ? [200, 502] : [200],
+      ...made,
+      ...{ kind, model },
+    };
+  });
+}

@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { BehaviourInput } from '../../../examples/demo-engine/behaviour.ts';
+
+const main = join(import.meta.dirname, '..', '..', '..', 'examples', 'demo-engine', 'main.ts');
+
+/** A demo engine in a process of its own, where the test's would be the bottleneck. */
+export interface SpawnedEngine {
+  readonly port: number;
+  readonly openRequests: () => Promise<number>;
+  readonly set: (behaviour: BehaviourInput) => Promise<void>;
+  /** The `note` of every request that was recorded and had one. */
+  readonly notes: () => Promise<readonly string[]>;
+  readonly close: () => Promise<void>;
+}
+
+/** Starts one, named `demo` unless told. Rejects when it ends before it listens. */
+export async function spawnDemoEngine(behaviour: BehaviourInput = {}, name = 'demo'): Promise<SpawnedEngine> {
+  const args = ['--port', '0', '--name', name, '--behaviour', JSON.stringify(behaviour)];
+  const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = (await Promise.race([
+    once(child.stdout, 'data'),
+    once(child, 'exit').then(([code]) => Promise.reject(new Error(`the demo engine ended with ${String(code)}`))),
+  ])) as [Buffer];
+  const url = /http:\S+/.exec(line.toString())?.[0] ?? '';
+  return {
+    port: Number(new URL(url).port),
+    openRequests: async () => {
+      const { openRequests } = (await (await fetch(`${url}/control`)).json()) as { readonly openRequests: number };
+      return openRequests;
+    },
+    set: async (more) => {
+      await (await fetch(`${url}/control`, { method: 'POST', body: JSON.stringify(more) })).text();
+    },
+    notes: async () => {
+      const recorded = await (await fetch(`${url}/control/requests`)).text();
+      return [...recorded.matchAll(/\\"note\\":\\"([\w-]+)\\"/g)].map(([, note = '']) => note);
+    },
+    close: async () => {
+      const gone = once(child, 'exit');
+      child.kill();
+      await gone;
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import { goodBackendSpec, goodModelSpec } from '../../support/catalog-objects.ts';
+
+/** A spec that says something in every field that may stand beside the others. */
+export const fullBackendSpec = {
+  ...goodBackendSpec,
+  tls: { mode: 'Custom', caSecretRef: { name: 'ca', key: 'pem' }, serverName: 'engine.example.com' },
+  credentials: { secretRef: { name: 'vllm-a', key: 'token' } },
+  capacity: { maxConcurrentRequests: 64 },
+  healthCheck: { path: '/health', intervalSeconds: 5 },
+};
+
+export const fullModelSpec = {
+  ...goodModelSpec,
+  inputModalities: ['text', 'image'],
+  reasoning: { mode: 'Optional', efforts: ['low', 'high'] },
+  tokenizer: { path: 'qwen3-8b', tokensPerImage: 256 },
+  serviceLevel: { minAvailability: '0.99', windowSeconds: 900 },
+  hedging: { mode: 'Auto' },
+  retireAt: '2027-01-31T00:00:00Z',
+  routes: [
+    {
+      ...{ backend: 'vllm-a', upstreamModel: 'Qwen/Qwen3-8B', weight: 100 },
+      capabilities: {
+        ...{ tools: true, streamedTools: false, toolChoice: ['auto', 'none'], parameters: ['stop', 'seed'] },
+        ...{ responseFormats: ['json_object'], streamedResponseFormats: ['json_object'] },
+        conflicts: [['tools', 'response_format']],
+        reasoning: { off: true, efforts: ['low'], budget: false },
+        inlineReasoning: { tags: ['think'], implicitOpen: true },
+        ...{ continuation: true, continuationMark: 'prefix' },
+      },
+    },
+    { backend: 'vllm-b', upstreamModel: 'q' },
+  ],
+};

@@ -1,0 +1,39 @@
+// A process for the test that kills: opens, writes and closes ledgers without end, new ones and old ones, and prints `FOLDER ROW` once a
+// row is durable and the folder's name once its ledger is closed.
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { ledgerRow } from '../../../src/store/schema.ts';
+import { openDatabase } from '../../../src/store/open-database.ts';
+import { settleBatch } from '../../../src/store/settle-batch.ts';
+import { createKey } from '../../../src/store/keys.ts';
+import { createWorkspace } from '../../../src/store/workspaces.ts';
+import { sampleOutcome } from '../../support/sample-outcome.ts';
+
+const [root = '', name = ''] = process.argv.slice(2);
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+async function live(folder: string, life: string): Promise<void> {
+  const file = join(root, folder, 'weir.db');
+  const { queries, writes, close } = await openDatabase(
+    { kind: 'sqlite', file },
+    { missing: 'create', user: 'operator' },
+  );
+  const workspace = `of-${life}`;
+  const { id: workspaceId } = await createWorkspace(queries, { name: workspace, credit: 0n, maxInFlight: 1, now: 0 });
+  const { key } = await createKey(queries, { workspace, rate: 1, burst: 1, now: 0 });
+  for (let number = 0; number < 3; number += 1) {
+    const requestId = `${life}-${number}`;
+    await settleBatch({ queries, writes }, [ledgerRow(sampleOutcome({ workspaceId, keyId: key.id, requestId }))]);
+    say(`${folder} ${requestId}`);
+  }
+  await close();
+  say(folder);
+}
+
+for (let round = 0; ; round += 1) {
+  const known = readdirSync(root).toSorted();
+  const life = `${name}-${round}`;
+  // By turns a new one, the latest, and the one that the process before was killed with, or another process has open.
+  const folder = [life, known.at(-1), known.at(0)][round % 3] ?? life;
+  await live(folder, life);
+}
