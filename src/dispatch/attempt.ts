@@ -104,7 +104,7 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
   let over = false;
   let paused = false;
   let lastPayload = clock.elapsed();
-  let disarm: CancelTimer = () => undefined;
+  let cancelTimer: CancelTimer = () => undefined;
   let stream = notYet;
   /** Called with each piece of an error's body, and without one when there is no more. */
   let errorBody: ((bytes?: Uint8Array) => void) | undefined;
@@ -112,16 +112,16 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
   function finish(end: 'complete' | Fault): void {
     if (over) return;
     over = true;
-    disarm();
+    cancelTimer();
     // After a whole answer the connection can be used again, unless the engine never ends it.
-    if (end === 'complete') disarm = clock.after(maxLingerMs, () => stream.abort());
+    if (end === 'complete') cancelTimer = clock.after(maxLingerMs, () => stream.abort());
     else stream.abort();
     listener.over(end);
   }
 
   // One timer per attempt, moved when it fires and not with every chunk.
   function watch(delayMs: number): void {
-    disarm = clock.after(delayMs, () => {
+    cancelTimer = clock.after(delayMs, () => {
       const left = lastPayload + idleMs - clock.elapsed();
       if (paused) watch(idleMs);
       else if (left > 0) watch(left);
@@ -141,8 +141,8 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
       if (left > 0) return;
       finish({ kind: 'status', status, detail: 'engine answered', ...errors.read(status, text), ...wait });
     };
-    disarm();
-    if (errors.needsBody(status)) disarm = clock.after(maxErrorMs, () => errorBody?.());
+    cancelTimer();
+    if (errors.needsBody(status)) cancelTimer = clock.after(maxErrorMs, () => errorBody?.());
     else errorBody();
   }
 
@@ -171,7 +171,7 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
     },
     ended: () => {
       if (over) {
-        disarm();
+        cancelTimer();
         return;
       }
       if (errorBody !== undefined) errorBody();
@@ -179,11 +179,11 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
       else {
         take(reader.end());
         finish({ kind: 'truncated', detail: 'ended in the middle' });
-        disarm();
+        cancelTimer();
       }
     },
     failed: (reason) => {
-      if (over) disarm();
+      if (over) cancelTimer();
       if (errorBody !== undefined && !over) errorBody();
       else finish({ kind: reader === undefined ? 'connect' : 'reset', detail: reason });
     },
@@ -196,7 +196,7 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
     reached: started.reached,
     abort: () => {
       over = true;
-      disarm();
+      cancelTimer();
       started.abort();
     },
     pause: () => {

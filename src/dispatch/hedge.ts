@@ -31,12 +31,12 @@ const lookEveryMs = 250;
 
 /** One timer, for one attempt at a time. */
 export function createHedgeWatch({ health, hedges, clock, stream }: HedgeWatchOptions): HedgeWatch {
-  let disarm: CancelTimer = () => undefined;
+  let cancelTimer: CancelTimer = () => undefined;
 
   return {
-    stop: () => disarm(),
+    stop: () => cancelTimer(),
     watch: (route, { others, isRoom, start }) => {
-      disarm();
+      cancelTimer();
       if (others.length === 0) return;
       const begunAt = clock.elapsed();
       // The last resort is asked although it is out.
@@ -51,7 +51,7 @@ export function createHedgeWatch({ health, hedges, clock, stream }: HedgeWatchOp
         const advice = health.hedge(route, { stream, others });
         const leftMs = advice === undefined ? lookEveryMs : begunAt + advice.afterMs - clock.elapsed();
         if (advice !== undefined && leftMs <= 0 && isRoom() && (advice.insured || hedges.spend())) start();
-        else disarm = clock.after(leftMs > 0 ? Math.min(leftMs, lookEveryMs) : lookEveryMs, look);
+        else cancelTimer = clock.after(leftMs > 0 ? Math.min(leftMs, lookEveryMs) : lookEveryMs, look);
       }
 
       look();

@@ -60,7 +60,7 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
   let closed = false;
   let firstNoticedAt: number | undefined;
   let secretsSince: number | undefined;
-  let disarm: CancelTimer = () => undefined;
+  let cancelTimer: CancelTimer = () => undefined;
   let troublesText = '';
   const backends = follow('Backend', 'backends');
   const models = follow('Model', 'models');
@@ -74,8 +74,8 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
   }
 
   function arm(delayMs: number): void {
-    disarm();
-    disarm = clock.after(delayMs, tell);
+    cancelTimer();
+    cancelTimer = clock.after(delayMs, tell);
   }
 
   function tell(): void {
@@ -123,7 +123,7 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
     },
     close: async () => {
       closed = true;
-      disarm();
+      cancelTimer();
       await Promise.all([models.close(), backends.close(), secrets.close()]);
     },
   };

@@ -110,9 +110,9 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
     },
     close: async () => {
       const late = Promise.withResolvers<void>();
-      const disarm: CancelTimer = clock.after(closeMs, late.resolve);
+      const cancelTimer: CancelTimer = clock.after(closeMs, late.resolve);
       await Promise.race([client.call('DELETE', `${path}/${own}`).catch(() => undefined), late.promise]);
-      disarm();
+      cancelTimer();
     },
   };
 }

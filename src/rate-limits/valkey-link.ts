@@ -75,7 +75,7 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
   let isDropped = false;
   let state: 'down' | 'up' | 'closed' = 'down';
   let isToldDown = false;
-  let disarm = (): void => undefined;
+  let cancelTimer = (): void => undefined;
 
   async function run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     try {
@@ -156,7 +156,7 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
   }
 
   function beat(): void {
-    disarm = clock.after(heartbeatMs, beat);
+    cancelTimer = clock.after(heartbeatMs, beat);
     if (client.status === 'ready') void heartbeat();
   }
 
@@ -195,7 +195,7 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
       client.on('ready', ready);
     },
     close: async () => {
-      disarm();
+      cancelTimer();
       const wasUp = state === 'up';
       state = 'closed';
       // Its lease would end by itself, but the others can have its share sooner.

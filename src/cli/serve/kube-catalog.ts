@@ -69,9 +69,9 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
   let served: CatalogReading | undefined;
   let isOpen = false;
   let lastCompilation: Compilation | undefined;
-  let disarmNotice: CancelTimer = () => undefined;
-  let disarmConfirm: CancelTimer = () => undefined;
-  let disarmSave: CancelTimer | undefined;
+  let cancelNotice: CancelTimer = () => undefined;
+  let cancelConfirm: CancelTimer = () => undefined;
+  let cancelSave: CancelTimer | undefined;
 
   const loaded = await kept.load();
   let keptObjects = loaded?.objects ?? [];
@@ -88,8 +88,8 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
     const now = clock.now();
     const leavesAtOf = (object: KubeObject) => (object.kind === 'Model' ? noticeFor(object, now)?.leavesAt : undefined);
     const staying = stayingAt(newest.objects, { now, leavesAtOf });
-    disarmNotice();
-    disarmNotice = clock.after(staying.lookAgainMs, serve);
+    cancelNotice();
+    cancelNotice = clock.after(staying.lookAgainMs, serve);
     const objects = [...newest.secrets, ...staying.items.map(({ declared }) => declared)];
     if (served !== undefined && isSameList(served.objects, objects)) return;
     served = { objects, problems: [] };
@@ -97,20 +97,20 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
   }
 
   function save(): void {
-    disarmSave = undefined;
+    cancelSave = undefined;
     saving = kept.save(keptObjects).catch(onError);
   }
 
   function confirm(): void {
     const at = follower.inStepAt();
     if (at !== undefined) void kept.confirm(at);
-    disarmConfirm = clock.after(confirmEveryMs, confirm);
+    cancelConfirm = clock.after(confirmEveryMs, confirm);
   }
 
   const impatient = Promise.withResolvers<'late'>();
-  const disarmPatience = clock.after(options.patienceMs ?? defaultPatienceMs, () => impatient.resolve('late'));
+  const cancelPatience = clock.after(options.patienceMs ?? defaultPatienceMs, () => impatient.resolve('late'));
   await Promise.race([firstRead.promise, impatient.promise]);
-  disarmPatience();
+  cancelPatience();
   const first = served ?? { objects: keptObjects, problems: [] };
   const isFirstKept = served === undefined && loaded !== undefined;
   isOpen = true;
@@ -131,18 +131,18 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
       const objects = keepObjects(compilation.results, keptObjects);
       if (isSameList(objects, keptObjects)) return;
       keptObjects = objects;
-      disarmSave ??= clock.after(saveWithinMs, save);
+      cancelSave ??= clock.after(saveWithinMs, save);
     },
     latest: () =>
       newest === undefined || lastCompilation === undefined
         ? undefined
         : { objects: newest.objects, compilation: lastCompilation },
     close: async () => {
-      disarmNotice();
-      disarmConfirm();
+      cancelNotice();
+      cancelConfirm();
       await follower.close();
-      disarmSave?.();
-      if (disarmSave !== undefined) save();
+      cancelSave?.();
+      if (cancelSave !== undefined) save();
       await saving;
     },
   };
