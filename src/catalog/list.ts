@@ -7,8 +7,8 @@ export interface ModelListOptions {
   readonly clock: Pick<Clock, 'elapsed'>;
   readonly snapshot: () => Snapshot;
   readonly statusOf: (model: Model) => ModelStatus;
-  /** What a search of the web costs; absent where there is none. */
-  readonly searchPrice?: Money;
+  /** What a web search costs; undefined where there is none. */
+  readonly searchPrice?: Money | undefined;
 }
 
 /** Not a date: strict clients want the field, and it must not move (docs/reference/api.md §2.1). */

@@ -21,7 +21,7 @@ export interface MessageForm {
 }
 
 /** How an engine is made to go on with a partial answer, as a trailing assistant message. docs/reference/engines.md §5. */
-export type Continuation =
+export type ContinuationMark =
   | 'none'
   /** `continue_final_message: true`, `add_generation_prompt: false`. */
   | 'flag'
@@ -68,7 +68,7 @@ export interface Capabilities {
   readonly systemMessages: SystemMessages;
   /** How its reasoning stands inside its text, where it does. */
   readonly inlineReasoning?: InlineReasoningNames;
-  readonly continuation: Continuation;
+  readonly continuation: ContinuationMark;
   /** Whether it goes on with reasoning that was cut, too; otherwise it only continues text. */
   readonly continuesReasoning?: true;
 }
@@ -80,17 +80,17 @@ export type ReasoningSetting =
 
 /** What has been delivered of a choice, for an engine to go on with. */
 export interface PartialTurn {
-  readonly mark: Exclude<Continuation, 'none'>;
+  readonly mark: Exclude<ContinuationMark, 'none'>;
   readonly text: string;
-  readonly reasoning?: string;
+  readonly reasoning?: string | undefined;
 }
 
 /** How the answer to one choice is asked for again, after another route broke off. */
-export interface Resume {
+export interface Continuation {
   /** Absent: the choice is asked for anew. */
   readonly partial?: PartialTurn;
   /** What is left of the caller's cap, tokens; absent: the whole of it. */
-  readonly maxOutputTokens?: number;
+  readonly maxOutputTokens?: number | undefined;
 }
 
 /** A further call to the model within one answer, after the service has answered the calls of the one before. */
@@ -98,7 +98,7 @@ export interface Round {
   /** What was said and found since the caller's own messages. */
   readonly turns: readonly Message[];
   /** What is left of the caller's cap, tokens; absent: there is none. */
-  readonly maxOutputTokens?: number;
+  readonly maxOutputTokens?: number | undefined;
   /** Whether the model may go on searching. */
   readonly search: 'offered' | 'withdrawn';
 }
@@ -115,9 +115,9 @@ export interface RequestTarget {
   readonly form?: MessageForm;
   readonly reasoning?: ReasoningSetting;
   /** Set when one choice is asked for again. */
-  readonly resume?: Resume;
+  readonly continuation?: Continuation | undefined;
   /** Set from the second call to the model on. What a caller forces a model to call, it has to call in the first one. */
-  readonly round?: Round;
+  readonly round?: Round | undefined;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type {
-  Continuation,
+  ContinuationMark,
   Feature,
   InlineReasoningNames,
   ParameterName,
@@ -72,7 +72,7 @@ export interface CapabilityOverrides {
   readonly inlineReasoning?: InlineReasoningNames;
   readonly systemMessages?: SystemMessages;
   readonly continuation?: boolean;
-  readonly continuationMark?: Exclude<Continuation, 'none'>;
+  readonly continuationMark?: Exclude<ContinuationMark, 'none'>;
 }
 
 /** One model on one backend. */

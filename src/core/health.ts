@@ -8,8 +8,8 @@ export type StructuralCapability = 'tools' | StructuredFormat;
 /** What the check of an answer's structure found of one capability. */
 export interface StructureFinding {
   readonly capability: StructuralCapability;
-  /** `defective`: by the route's fault. `missed`: perhaps by the request's own, which may ask for what no answer can have. */
-  readonly verdict: 'sound' | 'defective' | 'missed';
+  /** `invalid`: by the route's fault. `missed`: perhaps by the request's own, which may ask for what no answer can have. */
+  readonly result: 'valid' | 'invalid' | 'missed';
   /** Id of the API key whose request it was. */
   readonly caller: string;
   /** A digest of what was asked for: requests with the same schemas have the same. */
@@ -19,7 +19,7 @@ export interface StructureFinding {
 /** How an attempt ended, as far as it tells something about its route. */
 export type AttemptEnd =
   /** The answer is whole. `tokens`: output tokens, where they are known. */
-  | { readonly kind: 'complete'; readonly tokens?: number }
+  | { readonly kind: 'complete'; readonly tokens?: number | undefined }
   | { readonly kind: 'failed'; readonly fault: Fault }
   /** Another route, asked later, was faster to its first output. */
   | { readonly kind: 'beaten' }

@@ -4,20 +4,20 @@ import type { StructuralCapability } from './health.ts';
 export interface StructureAsk {
   readonly text: string;
   /** Absent: any JSON value will do. */
-  readonly schema?: Readonly<Record<string, unknown>>;
+  readonly schema?: Readonly<Record<string, unknown>> | undefined;
   /** What the value itself must be; `object` unless told. */
   readonly top?: 'object' | 'any';
 }
 
 /**
- * `sound`: of the form that was asked for. `defective`: not. `unknown`: it could not be told (a schema that cannot be
+ * `valid`: of the form that was asked for. `invalid`: not. `unknown`: it could not be told (a schema that cannot be
  * compiled, or checking took too long): the answer gets the benefit of the doubt.
  */
-export type StructureVerdict =
-  | { readonly kind: 'sound' }
+export type StructureResult =
+  | { readonly kind: 'valid' }
   /** `detail` is safe to log: a keyword and a path of the schema, never a value. */
   | {
-      readonly kind: 'defective';
+      readonly kind: 'invalid';
       readonly detail: string;
       /** It is JSON, and an object where one was asked for: only the schema does not allow it. */
       readonly missesSchema?: true;
@@ -26,7 +26,7 @@ export type StructureVerdict =
 
 /** Checks text against JSON Schema (drafts 2020-12 and 7) away from the event loop. Never rejects. */
 export interface StructureChecker {
-  readonly check: (ask: StructureAsk) => Promise<StructureVerdict>;
+  readonly check: (ask: StructureAsk) => Promise<StructureResult>;
   readonly close: () => Promise<void>;
 }
 

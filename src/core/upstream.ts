@@ -5,7 +5,7 @@ export interface UpstreamCall {
   /** Envoy cluster. */
   readonly cluster: string;
   /** Name of the backend, under which Envoy counts what is on its way to it. Absent: nobody will ask. */
-  readonly backend?: string;
+  readonly backend?: string | undefined;
   /** Host header. */
   readonly authority: string;
   readonly path: string;
@@ -15,7 +15,7 @@ export interface UpstreamCall {
    * Digest of what begins the prompt. Calls with the same one go to the same endpoint of the cluster while it has room, so
    * that the engine finds the prefix in its cache. It stays inside the gateway.
    */
-  readonly affinity?: string;
+  readonly affinity?: string | undefined;
   /** `POST` unless told. A GET has an empty body. */
   readonly method?: 'GET' | undefined;
   /** Of the body; `application/json` unless told. */

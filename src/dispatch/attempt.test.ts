@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../core/event.ts';
-import { type ErrorReader, startAttempt } from './attempt.ts';
+import { startAttempt } from './attempt.ts';
+import type { EngineProtocol, ErrorReader } from './protocol.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { createFakeUpstream } from '../../test/support/fake-upstream.ts';
-import { routeOf } from '../../test/support/route-of.ts';
+import { plannedOf } from '../../test/support/route-of.ts';
 
 const idleMs = 1000;
 
@@ -36,10 +37,24 @@ function begin(options: { readonly refuses?: true } = {}) {
   const events: AnswerEvent[] = [];
   const ends: ('complete' | Fault)[] = [];
   const call = { cluster: 'c', authority: 'a', path: '/v1', body: '{}', accept: 'text/event-stream' } as const;
-  const readerFor = (type: string): ResponseReader | undefined => (type === 'text/words' ? readWords() : undefined);
+  const protocol: EngineProtocol = {
+    request: () => call,
+    reader: (_, { contentType }) => (contentType === 'text/words' ? readWords() : undefined),
+    errors,
+    continuation: () => ({ mark: 'none', reasoning: false }),
+  };
+  const planned = plannedOf('a');
+  const record = { output: () => undefined, ended: () => undefined };
   const attempt = startAttempt(
-    { route: routeOf('a'), call, readerFor, errors, upstream, clock, idleMs },
-    { events: (more) => events.push(...more), over: (end) => ends.push(end) },
+    { planned, choices: 1, continuation: undefined, record, protocol, upstream, clock, idleMs },
+    {
+      calling: () => undefined,
+      events: (more) => events.push(...more),
+      over: (end) => ends.push(end),
+      crashed: (error) => {
+        throw error;
+      },
+    },
   );
   const [engine] = upstream.calls;
   if (engine === undefined) throw new Error('no call was made');

@@ -1,252 +1,248 @@
-import type { Resume, Round } from '../core/capability.ts';
-import type { Route } from '../core/catalog.ts';
-import type { CancelTimer, Clock } from '../core/clock.ts';
-import type { AnswerEvent, EngineErrorReading, Fault, ResponseReader } from '../core/event.ts';
-import type { Health } from '../core/health.ts';
+import type { Clock } from '../core/clock.ts';
+import { type AnswerEvent, type Fault, isOutput, type ResponseReader } from '../core/event.ts';
+import type { AttemptRecord, Health } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
-import type { PreparedRequest } from '../core/prompt.ts';
 import type { Upstream, UpstreamCall, UpstreamStream } from '../core/upstream.ts';
-import type { Join } from './continuation/merge.ts';
-
-interface CallOptions {
-  readonly affinity?: string | undefined;
-  readonly resume?: Resume | undefined;
-  readonly round?: Round | undefined;
-}
-
-/** The upstream call that carries a request to a route's engine; with `resume`, to go on with one choice of its answer. */
-export function upstreamCall(
-  prepared: PreparedRequest,
-  { route, target }: PlannedRoute,
-  { affinity, resume, round }: CallOptions = {},
-): UpstreamCall | Promise<UpstreamCall> {
-  const { backend } = route;
-  const call = {
-    cluster: backend.cluster.name,
-    backend: backend.cluster.backend,
-    authority: backend.authority,
-    path: `${backend.path}/chat/completions`,
-    accept: prepared.request.stream ? 'text/event-stream' : 'application/json',
-    ...(affinity === undefined ? {} : { affinity }),
-    ...(backend.authorization === undefined ? {} : { authorization: backend.authorization }),
-  } as const;
-  const body = prepared.bodyFor(
-    resume === undefined && round === undefined
-      ? target
-      : { ...target, ...(resume === undefined ? {} : { resume }), ...(round === undefined ? {} : { round }) },
-  );
-  return body instanceof Promise ? body.then((bytes) => ({ ...call, body: bytes })) : { ...call, body };
-}
-
-/** An attempt on one route, ready to be made. */
-export interface PreparedAttempt {
-  /** Writes it; a promise where that takes a worker. */
-  readonly call: () => UpstreamCall | Promise<UpstreamCall>;
-  readonly readerFor: (contentType: string) => ResponseReader | undefined;
-  readonly join?: Join;
-}
-
-/** How an attempt is going, told to whoever started it. `over` comes once and last. */
-export interface AttemptListener {
-  readonly events: (events: readonly AnswerEvent[]) => void;
-  readonly over: (end: 'complete' | Fault) => void;
-}
-
-/** Makes sense of an answer whose status is no success. */
-export interface ErrorReader {
-  /** Whether the body has more to say than the status. */
-  readonly needsBody: (status: number) => boolean;
-  readonly read: (status: number, body: string) => EngineErrorReading;
-}
+import type { ChoiceContinuation } from './continuation/continuation.ts';
+import type { EngineProtocol } from './protocol.ts';
 
 export interface AttemptOptions {
-  readonly route: Route;
-  readonly call: UpstreamCall;
-  /** Makes the reader for the media type that the engine answers with; undefined when it is not one we asked for. */
-  readonly readerFor: (contentType: string) => ResponseReader | undefined;
-  readonly errors: ErrorReader;
+  readonly planned: PlannedRoute;
+  /** How many choices the engine is asked for. */
+  readonly choices: number;
+  /** Undefined: the answer is asked for from its beginning. */
+  readonly continuation: ChoiceContinuation | undefined;
+  /** The route's health hears of the first output and of the end here. */
+  readonly record: AttemptRecord;
+  readonly protocol: EngineProtocol;
   readonly upstream: Upstream;
   readonly clock: Clock;
-  /** Longest silence, milliseconds: comments and empty chunks do not count as payload. */
+  /** Longest silence, milliseconds. Comments and empty chunks do not break it. */
   readonly idleMs: number;
 }
 
-/** One upstream call on one route. */
+/** Receives the progress of an attempt. `over` or `crashed` comes once and last, and neither comes after `abandon` or `leave`. */
+export interface AttemptListener {
+  /** The request has been written, and the call goes out next. */
+  readonly calling: () => void;
+  /** What is new in the answer, in order; never empty. */
+  readonly events: (events: readonly AnswerEvent[]) => void;
+  readonly over: (end: 'complete' | Fault) => void;
+  /** The request could not be written. */
+  readonly crashed: (error: unknown) => void;
+}
+
+/** One call to one route. */
 export interface Attempt extends UpstreamStream {
-  readonly route: Route;
-  /** Whether its engine has begun to answer with a success. */
+  /** Ends the attempt for the sake of another one, unless it is over. `beaten`: one that began later was faster. */
+  readonly abandon: (why: 'aborted' | 'beaten') => void;
+  /** Ends the attempt because its caller left. The call stays open until `abort`, so that `reached` can be asked. */
+  readonly leave: () => void;
+  /** Whether the call has gone out. */
+  readonly isCalled: () => boolean;
+  /** Whether the engine has begun to answer with a success. */
   readonly hasHead: () => boolean;
 }
 
-/** Most of an error's body that is read, bytes. */
+/** Most bytes of an error's body that are read. */
 const maxErrorBytes = 64 * 1024;
-
-/** Longest that an error's body is waited for, milliseconds: the next route waits with it. */
+/** Longest wait for an error's body, milliseconds: the next route waits with it. */
 const maxErrorMs = 1000;
-
-function retryAfter(value: string | undefined): { readonly retryAfterSeconds?: number } {
-  return value !== undefined && /^\d{1,6}$/.test(value) ? { retryAfterSeconds: Number(value) } : {};
-}
-
-/** Longest that the end of the connection's exchange is waited for after the answer is whole, milliseconds. */
+/** Longest wait for the end of the exchange after a whole answer, milliseconds. */
 const maxLingerMs = 1000;
 
-/** Stands in until the call has returned: it may fail before that. */
-const notYet: UpstreamStream = {
-  ...{ abort: () => undefined, pause: () => undefined, resume: () => undefined },
-  reached: () => Promise.resolve(false),
-};
-
-/** Starts an attempt. Nothing is reported after `abort`. */
+/**
+ * Starts an attempt: writes its request, makes the call, reads the answer and takes off what had been delivered before. Throws
+ * what `EngineProtocol.request` throws.
+ */
 export function startAttempt(options: AttemptOptions, listener: AttemptListener): Attempt {
-  const { route, upstream, clock, idleMs } = options;
+  const { planned, choices, continuation, record, protocol, upstream, clock, idleMs } = options;
+  const merge = continuation?.merge;
+  const answerBegun = continuation?.answerBegun ?? false;
+  let stream: UpstreamStream | undefined;
   let reader: ResponseReader | undefined;
-  let over = false;
-  let paused = false;
-  let lastPayload = clock.elapsed();
-  let cancelTimer: CancelTimer = () => undefined;
-  let stream = notYet;
-  /** Called with each piece of an error's body, and without one when there is no more. */
-  let errorBody: ((bytes?: Uint8Array) => void) | undefined;
+  let isOver = false;
+  let isPaused = false;
+  let hasOutput = false;
+  /** Output tokens, as far as the engine has counted them. */
+  let tokens: number | undefined;
+  let lastPayload = 0;
+  let cancelTimer = (): void => undefined;
+  /** Called with each piece of an error's body, and without one at its end. */
+  let takeErrorBody: ((bytes?: Uint8Array) => void) | undefined;
 
-  function finish(end: 'complete' | Fault): void {
-    if (over) return;
-    over = true;
-    cancelTimer();
-    // After a whole answer the connection can be used again, unless the engine never ends it.
-    if (end === 'complete') cancelTimer = clock.after(maxLingerMs, () => stream.abort());
-    else stream.abort();
-    listener.over(end);
+  function call(request: UpstreamCall): void {
+    if (isOver) return;
+    listener.calling();
+    lastPayload = clock.elapsed();
+    watchSilence(idleMs);
+    const called = upstream.call(request, { head, data, ended, failed });
+    stream = called;
+    if (isOver) called.abort();
+    else if (isPaused) called.pause();
   }
 
-  // One timer per attempt, moved when it fires and not with every chunk.
-  function watch(delayMs: number): void {
+  /** One timer per attempt, moved when it fires and not with every chunk. */
+  function watchSilence(delayMs: number): void {
     cancelTimer = clock.after(delayMs, () => {
-      const left = lastPayload + idleMs - clock.elapsed();
-      if (paused) watch(idleMs);
-      else if (left > 0) watch(left);
+      const leftMs = lastPayload + idleMs - clock.elapsed();
+      if (isPaused) watchSilence(idleMs);
+      else if (leftMs > 0) watchSilence(leftMs);
       else finish({ kind: 'stalled', detail: `no payload for ${idleMs} ms` });
     });
   }
 
-  /** Reads the body of an answer that is no success, as far as it is of use, and then gives up. */
-  function readError(status: number, wait: ReturnType<typeof retryAfter>): void {
-    const { errors } = options;
+  function head(status: number, header: (name: string) => string | undefined): void {
+    if (status !== 200) {
+      readError(status, retryAfter(header('retry-after')));
+      return;
+    }
+    reader = protocol.reader(planned, { contentType: header('content-type') ?? '', choices, answerBegun });
+    if (reader === undefined) finish({ kind: 'content-type', detail: 'unexpected content type' });
+  }
+
+  function data(bytes: Uint8Array): void {
+    if (isOver) return;
+    if (reader !== undefined) take(reader.push(bytes));
+    else takeErrorBody?.(bytes);
+  }
+
+  function ended(): void {
+    if (isOver) cancelTimer();
+    else if (takeErrorBody !== undefined) takeErrorBody();
+    else if (reader === undefined) finish({ kind: 'truncated', detail: 'ended without an answer' });
+    else {
+      take(reader.end());
+      finish({ kind: 'truncated', detail: 'ended in the middle' });
+      // The exchange is over: nothing is left to wait for.
+      cancelTimer();
+    }
+  }
+
+  function failed(reason: string): void {
+    if (isOver) cancelTimer();
+    else if (takeErrorBody !== undefined) takeErrorBody();
+    else finish({ kind: reader === undefined ? 'connect' : 'reset', detail: reason });
+  }
+
+  /** Reads the body of an error as far as it is of use, and ends the attempt with it. */
+  function readError(status: number, wait: Pick<Fault, 'retryAfterSeconds'>): void {
+    const { errors } = protocol;
     const decoder = new TextDecoder();
     let text = '';
     let left = maxErrorBytes;
-    errorBody = (bytes) => {
+    takeErrorBody = (bytes) => {
       text += bytes === undefined ? decoder.decode() : decoder.decode(bytes.subarray(0, left), { stream: true });
       left -= bytes?.length ?? left;
       if (left > 0) return;
       finish({ kind: 'status', status, detail: 'engine answered', ...errors.read(status, text), ...wait });
     };
     cancelTimer();
-    if (errors.needsBody(status)) cancelTimer = clock.after(maxErrorMs, () => errorBody?.());
-    else errorBody();
+    if (errors.needsBody(status)) cancelTimer = clock.after(maxErrorMs, () => takeErrorBody?.());
+    else takeErrorBody();
   }
 
-  function take(step: ReturnType<ResponseReader['push']>): void {
-    if (step.events.length > 0) {
+  function take({ events, state }: ReturnType<ResponseReader['push']>): void {
+    if (events.length > 0) {
       lastPayload = clock.elapsed();
-      listener.events(step.events);
+      for (const event of events) if (event.type === 'usage') tokens = event.usage.completionTokens;
+      if (!hasOutput && events.some(isOutput)) {
+        hasOutput = true;
+        record.output();
+      }
+      const fresh = merge === undefined ? events : merge.push(events);
+      if (fresh === undefined) finish({ kind: 'disjoint', detail: 'does not go on where the answer broke off' });
+      else if (fresh.length > 0) listener.events(fresh);
     }
-    if (step.state !== 'open') finish(step.state);
+    if (state !== 'open') finish(state);
   }
 
-  watch(idleMs);
-  const started = upstream.call(options.call, {
-    head: (status, header) => {
-      if (status !== 200) {
-        readError(status, retryAfter(header('retry-after')));
-        return;
-      }
-      reader = options.readerFor(header('content-type') ?? '');
-      if (reader === undefined) finish({ kind: 'content-type', detail: 'unexpected content type' });
-    },
-    data: (bytes) => {
-      if (over) return;
-      if (reader !== undefined) take(reader.push(bytes));
-      else errorBody?.(bytes);
-    },
-    ended: () => {
-      if (over) {
-        cancelTimer();
-        return;
-      }
-      if (errorBody !== undefined) errorBody();
-      else if (reader === undefined) finish({ kind: 'truncated', detail: 'ended without an answer' });
-      else {
-        take(reader.end());
-        finish({ kind: 'truncated', detail: 'ended in the middle' });
-        cancelTimer();
-      }
-    },
-    failed: (reason) => {
-      if (over) cancelTimer();
-      if (errorBody !== undefined && !over) errorBody();
-      else finish({ kind: reader === undefined ? 'connect' : 'reset', detail: reason });
-    },
-  });
-  stream = started;
-  if (over) started.abort();
+  function finish(end: 'complete' | Fault): void {
+    if (isOver) return;
+    isOver = true;
+    cancelTimer();
+    // After a whole answer the connection can be used again, unless the engine never ends the exchange.
+    if (end === 'complete') cancelTimer = clock.after(maxLingerMs, () => stream?.abort());
+    else stream?.abort();
+    record.ended(end === 'complete' ? { kind: 'complete', tokens } : { kind: 'failed', fault: end });
+    listener.over(end);
+  }
+
+  function abort(): void {
+    isOver = true;
+    cancelTimer();
+    stream?.abort();
+  }
+
+  function abandon(why: 'aborted' | 'beaten'): void {
+    if (isOver) return;
+    record.ended({ kind: why });
+    abort();
+  }
+
+  try {
+    const request = protocol.request(planned, continuation?.ask);
+    if (request instanceof Promise) request.then(call, listener.crashed);
+    else call(request);
+  } catch (error) {
+    abandon('aborted');
+    throw error;
+  }
   return {
-    route,
-    hasHead: () => reader !== undefined,
-    reached: started.reached,
-    abort: () => {
-      over = true;
-      cancelTimer();
-      started.abort();
+    abort,
+    abandon,
+    leave: () => {
+      if (isOver) return;
+      isOver = true;
+      record.ended({ kind: 'aborted' });
     },
+    isCalled: () => stream !== undefined,
+    hasHead: () => reader !== undefined,
+    reached: () => stream?.reached() ?? Promise.resolve(false),
     pause: () => {
-      paused = true;
-      started.pause();
+      isPaused = true;
+      stream?.pause();
     },
     resume: () => {
-      paused = false;
+      isPaused = false;
       lastPayload = clock.elapsed();
-      started.resume();
+      stream?.resume();
     },
   };
+}
+
+function retryAfter(value: string | undefined): Pick<Fault, 'retryAfterSeconds'> {
+  return value !== undefined && /^\d{1,6}$/.test(value) ? { retryAfterSeconds: Number(value) } : {};
 }
 
 /** An attempt that was under way when its caller left. */
 export interface LeftAttempt {
+  readonly attempt: Pick<Attempt, 'hasHead' | 'reached' | 'abort'>;
   readonly planned: PlannedRoute;
   readonly waitedMs: number;
-  /** Whether its engine has begun to answer. */
-  readonly hasHead: boolean;
-  readonly reached: () => Promise<boolean>;
-  readonly abort: () => void;
-}
-
-interface EvidenceOptions {
-  readonly health: Pick<Health, 'isAnswering'>;
-  readonly stream: boolean;
 }
 
 /**
- * Looks for evidence that an engine had the request of a caller who left before any output, and lets go of the engines. Only then
- * is its prompt billed (decision 0028): an engine's success has begun to arrive; or the request is on a connection to
- * an engine that is most likely at work on it. `told` is called at once unless Envoy has to be asked.
+ * Looks for evidence that an engine had the request of a caller who left before any output, and then closes the calls. Only with
+ * evidence is the prompt billed (decision 0028): an engine's success has begun to arrive, or the request is on a connection to
+ * an engine that is most likely at work on it. Calls `tell` at once unless Envoy has to be asked.
  */
 export function lookForEvidence(
   left: readonly LeftAttempt[],
-  { health, stream }: EvidenceOptions,
-  told: (heard: boolean) => void,
+  { health, stream }: { readonly health: Pick<Health, 'isAnswering'>; readonly stream: boolean },
+  tell: (heard: boolean) => void,
 ): void {
-  const letGo = (heard: boolean): void => {
-    for (const attempt of left) attempt.abort();
-    told(heard);
+  const close = (heard: boolean): void => {
+    for (const { attempt } of left) attempt.abort();
+    tell(heard);
   };
   const likely = left.filter(({ planned, waitedMs }) => health.isAnswering(planned.route, { stream, waitedMs }));
-  if (left.some(({ hasHead }) => hasHead)) letGo(true);
-  else if (likely.length === 0) letGo(false);
+  if (left.some(({ attempt }) => attempt.hasHead())) close(true);
+  else if (likely.length === 0) close(false);
   else {
-    Promise.all(likely.map((attempt) => attempt.reached())).then(
-      (reached) => letGo(reached.includes(true)),
-      () => letGo(false),
+    Promise.all(likely.map(({ attempt }) => attempt.reached())).then(
+      (reached) => close(reached.includes(true)),
+      () => close(false),
     );
   }
 }

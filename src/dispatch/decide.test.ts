@@ -1,26 +1,26 @@
 import { describe, expect, it } from 'vitest';
-import { type Action, decide, type Happening, newRace, type Race } from './decide.ts';
+import { type Action, decide, type RaceEvent, newRace, type RaceState } from './decide.ts';
 
 const start = (route: number, why: 'first' | 'failover' | 'hedge'): Action => ({ kind: 'start', route, why });
-const begin: Happening = { kind: 'begin' };
-const hedge: Happening = { kind: 'hedge' };
-const output = (route: number): Happening => ({ kind: 'output', route });
+const begin: RaceEvent = { kind: 'begin' };
+const hedge: RaceEvent = { kind: 'hedge' };
+const output = (route: number): RaceEvent => ({ kind: 'output', route });
 const failed = (route: number) => ({ kind: 'failed', route }) as const;
-const unavailable = (route: number): Happening => ({ kind: 'unavailable', route });
+const unavailable = (route: number): RaceEvent => ({ kind: 'unavailable', route });
 
-/** The actions of each happening in turn, and how things stand then. */
+/** The actions of each event in turn, and how things stand then. */
 function play(
   routes: number,
-  happenings: readonly Happening[],
-): { readonly race: Race; readonly last: readonly Action[] } {
+  events: readonly RaceEvent[],
+): { readonly race: RaceState; readonly last: readonly Action[] } {
   let race = newRace(routes);
   let last: readonly Action[] = [];
-  for (const happening of happenings) ({ race, actions: last } = decide(race, happening));
+  for (const event of events) ({ race, actions: last } = decide(race, event));
   return { race, last };
 }
 
 describe('a race for the first output', () => {
-  const table: readonly (readonly [what: string, happenings: readonly Happening[], actions: readonly Action[]])[] = [
+  const table: readonly (readonly [what: string, events: readonly RaceEvent[], actions: readonly Action[]])[] = [
     ['begins with the first route', [begin], [start(0, 'first')]],
     ['takes the next one after a failure', [begin, failed(0)], [start(1, 'failover')]],
     ['takes the next one when there was no room', [begin, unavailable(0)], [start(1, 'failover')]],
@@ -61,16 +61,16 @@ describe('a race for the first output', () => {
     ['takes no notice of output that comes too late', [begin, hedge, output(1), output(0)], []],
     ['takes no notice of more output', [begin, output(0), output(0)], []],
   ];
-  it.each(table)('%s', (_, happenings, actions) => {
-    expect(play(3, happenings).last).toEqual(actions);
+  it.each(table)('%s', (_, events, actions) => {
+    expect(play(3, events).last).toEqual(actions);
   });
 
   it('never runs a route twice, whatever happens', () => {
-    const happenings = [begin, hedge, failed(0), hedge, failed(1), hedge, failed(2), failed(1), hedge];
+    const events = [begin, hedge, failed(0), hedge, failed(1), hedge, failed(2), failed(1), hedge];
     let race = newRace(3);
     const started: number[] = [];
-    for (const happening of happenings) {
-      const decision = decide(race, happening);
+    for (const event of events) {
+      const decision = decide(race, event);
       ({ race } = decision);
       for (const action of decision.actions) if (action.kind === 'start') started.push(action.route);
     }

@@ -1,19 +1,19 @@
 /**
- * Which attempt is made, kept and given up while a route is looked for that serves: a pure reducer. Routes are named by their
- * place in the order of trying.
+ * The rules of a race: which attempt is made, kept and given up while a route is looked for that delivers. A pure reducer; routes
+ * are named by their place in the order of trying.
  */
-export interface Race {
-  /** Routes there are. */
+export interface RaceState {
+  /** How many routes there are. */
   readonly routes: number;
   /** The route to try next. */
   readonly next: number;
   /** Attempts under way, oldest first. */
   readonly running: readonly number[];
-  /** The attempt whose output is being delivered. All others have been given up. */
+  /** The attempt whose output is delivered. All others have been given up. */
   readonly winner?: number;
 }
 
-export type Happening =
+export type RaceEvent =
   | { readonly kind: 'begin' }
   /** The route had no room when its attempt was to start, or cannot serve what is asked now. */
   | { readonly kind: 'unavailable'; readonly route: number }
@@ -21,12 +21,14 @@ export type Happening =
   | { readonly kind: 'output'; readonly route: number }
   /** `isLast`: no further route is to be tried. */
   | { readonly kind: 'failed'; readonly route: number; readonly isLast?: boolean }
-  /** The newest attempt has been silent for long enough that a second one is worth its cost. */
+  /** The newest attempt has been silent for so long that a second one is worth its cost. */
   | { readonly kind: 'hedge' };
 
+type StartReason = 'first' | 'failover' | 'hedge';
+
 export type Action =
-  | { readonly kind: 'start'; readonly route: number; readonly why: 'first' | 'failover' | 'hedge' }
-  /** `beaten`: one that started later was faster; otherwise the attempt is merely not needed any more. */
+  | { readonly kind: 'start'; readonly route: number; readonly why: StartReason }
+  /** `beaten`: an attempt that started later was faster; otherwise this one is merely not needed any more. */
   | { readonly kind: 'abandon'; readonly route: number; readonly beaten: boolean }
   | { readonly kind: 'commit'; readonly route: number }
   /** The attempt failed after its output had been delivered. */
@@ -35,36 +37,25 @@ export type Action =
   | { readonly kind: 'exhausted' };
 
 export interface Decision {
-  readonly race: Race;
+  readonly race: RaceState;
   readonly actions: readonly Action[];
 }
 
-export function newRace(routes: number): Race {
+export function newRace(routes: number): RaceState {
   return { routes, next: 0, running: [] };
 }
 
-function startNext(race: Race, why: 'first' | 'failover' | 'hedge'): Decision {
-  const route = race.next;
-  if (route < race.routes) {
-    return {
-      race: { ...race, next: route + 1, running: [...race.running, route] },
-      actions: [{ kind: 'start', route, why }],
-    };
-  }
-  return { race, actions: race.running.length === 0 ? [{ kind: 'exhausted' }] : [] };
-}
-
-/** What follows from a happening. One that comes too late to matter changes nothing. */
-export function decide(race: Race, happening: Happening): Decision {
+/** What follows from an event. An event that comes too late to matter changes nothing. */
+export function decide(race: RaceState, event: RaceEvent): Decision {
   const { running, winner } = race;
   const nothing: Decision = { race, actions: [] };
-  switch (happening.kind) {
+  switch (event.kind) {
     case 'begin':
       return startNext(race, 'first');
     case 'hedge':
       return winner === undefined && running.length > 0 ? startNext(race, 'hedge') : nothing;
     case 'output': {
-      const { route } = happening;
+      const { route } = event;
       if (winner !== undefined || !running.includes(route)) return nothing;
       const others = running.filter((other) => other !== route);
       return {
@@ -77,14 +68,25 @@ export function decide(race: Race, happening: Happening): Decision {
     }
     case 'unavailable':
     case 'failed': {
-      const { route } = happening;
+      const { route } = event;
       if (!running.includes(route)) return nothing;
-      const isLast = happening.kind === 'failed' && happening.isLast === true;
+      const isLast = event.kind === 'failed' && event.isLast === true;
       const routes = isLast ? race.next : race.routes;
-      const left: Race = { ...race, routes, running: running.filter((other) => other !== route) };
+      const left: RaceState = { ...race, routes, running: running.filter((other) => other !== route) };
       if (winner === route) return { race: left, actions: [{ kind: 'broken', route }] };
-      // One that started later is the next route already; those that started before are known to be slow.
+      // An attempt that started later is the failover already; those that started earlier are known to be slow.
       return left.running.some((other) => other > route) ? { race: left, actions: [] } : startNext(left, 'failover');
     }
   }
+}
+
+function startNext(race: RaceState, why: StartReason): Decision {
+  const route = race.next;
+  if (route < race.routes) {
+    return {
+      race: { ...race, next: route + 1, running: [...race.running, route] },
+      actions: [{ kind: 'start', route, why }],
+    };
+  }
+  return { race, actions: race.running.length === 0 ? [{ kind: 'exhausted' }] : [] };
 }

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../core/event.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { UpstreamCall } from '../core/upstream.ts';
-import type { ErrorReader } from './attempt.ts';
 import { dispatch, type DispatchEnd } from './dispatch.ts';
 import { createHedgeBudget } from './hedge.ts';
+import type { ErrorReader } from './protocol.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { createFakeUpstream, type FakeCall } from '../../test/support/fake-upstream.ts';
 import { modelOf, plannedOf, plannedOfAll } from '../../test/support/route-of.ts';
@@ -61,16 +61,28 @@ function begin({ backends = ['a', 'b', 'c'], callFor = callTo, refuses, aborted 
   const delivered: AnswerEvent[][] = [];
   const faults: (readonly [string, Fault['kind']])[] = [];
   const ends: DispatchEnd[] = [];
-  const running = dispatch({
-    plan: { model: modelOf([]), routes: plannedOfAll(backends) },
-    ...{ callFor, errors, upstream, clock, idleMs, signal: controller.signal },
-    ...{ health: steadyHealth(), hedges: createHedgeBudget(), attempting: () => undefined },
-    asked: { stream: true, choices: 1, isJson: false },
-    continuationOf: () => ({ mark: 'none', reasoning: false }),
-    readerFor: (_route, { contentType }) => (contentType === words['content-type'] ? readWords() : undefined),
-    deliver: (events) => delivered.push([...events]),
-    failed: (route, fault) => faults.push([route.backend.name, fault.kind]),
-  });
+  const running = dispatch(
+    {
+      plan: { model: modelOf([]), routes: plannedOfAll(backends) },
+      asked: { stream: true, choices: 1, cap: undefined, isJson: false, prompt: undefined },
+      protocol: {
+        request: callFor,
+        reader: (_, { contentType }) => (contentType === words['content-type'] ? readWords() : undefined),
+        errors,
+        continuation: () => ({ mark: 'none', reasoning: false }),
+      },
+      retries: { mayRetry: () => true, explain: (refusedFor) => refusedFor },
+      validator: undefined,
+      countText: undefined,
+      signal: controller.signal,
+      deliver: (events) => delivered.push([...events]),
+      observer: {
+        attempting: () => undefined,
+        failed: (route, fault) => faults.push([route.backend.name, fault.kind]),
+      },
+    },
+    { upstream, clock, idleMs, health: steadyHealth(), hedges: createHedgeBudget() },
+  );
   const ended = running.ended.then((end) => (ends.push(end), end));
   const engine = (index: number): FakeCall => {
     const call = upstream.calls[index];
@@ -114,7 +126,7 @@ describe('before any output', () => {
     run.engine(1).answer('text/words', 'hello world done');
     const end = await run.ended;
     expect({ end: { ...end, route: 'route' in end && end.route?.id }, faults: run.faults, text: run.text() }).toEqual({
-      end: { kind: 'completed', route: 'tiny@b', attempts: 2, resumed: false },
+      end: { kind: 'completed', route: 'tiny@b', attempts: 2, isContinued: false },
       faults: [['a', kind]],
       text: 'hello world',
     });

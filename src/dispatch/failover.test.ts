@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import type { Resume } from '../core/capability.ts';
+import type { Continuation } from '../core/capability.ts';
 import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../core/event.ts';
 import type { AttemptEnd, Health } from '../core/health.ts';
-import type { PlannedRoute } from '../core/plan.ts';
+import type { Plan, PlannedRoute } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
-import { dispatch, type DispatchEnd, type DispatchOptions } from './dispatch.ts';
-import { createHedgeBudget } from './hedge.ts';
+import { type AskedOfModel, dispatch, type DispatchEnd } from './dispatch.ts';
+import { createHedgeBudget, type HedgeBudget } from './hedge.ts';
+import type { EngineProtocol } from './protocol.ts';
+import type { RetryPolicy } from './retries.ts';
+import type { StructureValidator } from './structured-answer.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { createFakeUpstream, type FakeCall } from '../../test/support/fake-upstream.ts';
 import { modelOf, plannedOfAll } from '../../test/support/route-of.ts';
@@ -43,38 +46,60 @@ function readWords(choices: number): ResponseReader {
   };
 }
 
-type Given = Partial<Omit<DispatchOptions, 'asked'>> & {
-  readonly asked?: Partial<DispatchOptions['asked']>;
+interface Given {
   readonly backends?: readonly string[];
-};
+  readonly asked?: Partial<AskedOfModel>;
+  readonly plan?: Plan;
+  readonly health?: Health;
+  readonly hedges?: HedgeBudget;
+  readonly idleMs?: number;
+  readonly request?: EngineProtocol['request'];
+  readonly continuation?: EngineProtocol['continuation'];
+  readonly mayRetry?: RetryPolicy['mayRetry'];
+  readonly validateWhole?: StructureValidator['validateWhole'];
+}
 
 function begin({ asked, backends = ['a', 'b', 'c'], ...given }: Given = {}) {
+  const { health = steadyHealth(), hedges = createHedgeBudget(), idleMs = 1000 } = given;
+  const { mayRetry = () => true, validateWhole } = given;
   const clock = createFakeClock();
   const upstream = createFakeUpstream();
   const delivered: AnswerEvent[] = [];
-  const resumes: (Resume | undefined)[] = [];
+  const continuations: (Continuation | undefined)[] = [];
   const reasons: string[] = [];
   const faults: string[] = [];
   const controller = new AbortController();
-  const running = dispatch({
-    plan: { model: modelOf([], { hedging: 'Auto' }), routes: plannedOfAll(backends) },
-    ...{ upstream, clock, idleMs: 1000, health: steadyHealth(), hedges: createHedgeBudget() },
-    signal: controller.signal,
-    errors: { needsBody: () => false, read: () => ({ engineError: 'other' }) },
-    asked: { stream: true, choices: 1, isJson: false, ...asked },
-    callFor: ({ route }: PlannedRoute, resume) => {
-      resumes.push(resume);
-      const cluster = route.backend.cluster.name;
-      return { cluster, authority: 'x', path: '/', body: '', accept: 'text/event-stream' };
+  const request: EngineProtocol['request'] = ({ route }: PlannedRoute, continuation) => {
+    continuations.push(continuation);
+    const cluster = route.backend.cluster.name;
+    return { cluster, authority: 'x', path: '/', body: '', accept: 'text/event-stream' };
+  };
+  const running = dispatch(
+    {
+      plan: given.plan ?? { model: modelOf([], { hedging: 'Auto' }), routes: plannedOfAll(backends) },
+      asked: { stream: true, choices: 1, cap: undefined, isJson: false, prompt: undefined, ...asked },
+      protocol: {
+        request: given.request ?? request,
+        reader: (_, { contentType, choices }) =>
+          contentType === words['content-type'] ? readWords(choices) : undefined,
+        errors: { needsBody: () => false, read: () => ({ engineError: 'other' }) },
+        continuation: given.continuation ?? (() => ({ mark: 'flag', reasoning: false })),
+      },
+      retries: { mayRetry, explain: (refusedFor) => refusedFor },
+      validator:
+        validateWhole === undefined
+          ? undefined
+          : { validateWhole, take: () => undefined, streamed: () => undefined, close: () => undefined },
+      countText: undefined,
+      signal: controller.signal,
+      deliver: (events) => delivered.push(...events),
+      observer: {
+        attempting: (route, reason) => reasons.push(`${route.backend.name} ${reason}`),
+        failed: (route, { kind }) => faults.push(`${route.backend.name} ${kind}`),
+      },
     },
-    readerFor: (_, { contentType, choices }) =>
-      contentType === words['content-type'] ? readWords(choices) : undefined,
-    continuationOf: () => ({ mark: 'flag', reasoning: false }),
-    deliver: (events) => delivered.push(...events),
-    attempting: (route, reason) => reasons.push(`${route.backend.name} ${reason}`),
-    failed: (route, { kind }) => faults.push(`${route.backend.name} ${kind}`),
-    ...given,
-  });
+    { upstream, clock, idleMs, health, hedges },
+  );
   let end: DispatchEnd | undefined;
   const ended = running.ended.then((result) => (end = result));
   const engine = (index: number): FakeCall => {
@@ -95,7 +120,21 @@ function begin({ asked, backends = ['a', 'b', 'c'], ...given }: Given = {}) {
     delivered.flatMap((event) => (event.type === 'finish' ? [event.choice] : []));
   const usage = () => delivered.findLast((event) => event.type === 'usage');
   return {
-    ...{ clock, upstream, delivered, resumes, reasons, faults, running, ended, engine, says, text, finishes, usage },
+    ...{
+      clock,
+      upstream,
+      delivered,
+      continuations,
+      reasons,
+      faults,
+      running,
+      ended,
+      engine,
+      says,
+      text,
+      finishes,
+      usage,
+    },
     end: () => end,
     leave: () => controller.abort(),
   };
@@ -115,8 +154,8 @@ describe('a stream that breaks off', () => {
     run.says(0, '0:Hel 0:lo =7/2').fail('ECONNRESET');
     await run.upstream.called(1);
     run.says(1, '0:, 0:you =9/2 0!').end();
-    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 2, resumed: true });
-    expect(run.resumes).toEqual([undefined, { partial: { mark: 'flag', text: 'Hello' }, maxOutputTokens: 8 }]);
+    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 2, isContinued: true });
+    expect(run.continuations).toEqual([undefined, { partial: { mark: 'flag', text: 'Hello' }, maxOutputTokens: 8 }]);
     expect({ text: run.text(), finishes: run.finishes(), reasons: run.reasons }).toEqual({
       ...{ text: 'Hello,you', finishes: [0] },
       reasons: ['a first', 'b resume'],
@@ -133,7 +172,7 @@ describe('a stream that breaks off', () => {
     await run.upstream.called(2);
     run.says(2, '0:c =9/1 0!').end();
     await run.ended;
-    expect(run.resumes.map((resume) => resume?.partial?.text)).toEqual([undefined, 'a', 'ab']);
+    expect(run.continuations.map((asked) => asked?.partial?.text)).toEqual([undefined, 'a', 'ab']);
     expect({ text: run.text(), usage: run.usage()?.usage }).toEqual({
       text: 'abc',
       usage: { promptTokens: 7, completionTokens: 3 },
@@ -143,7 +182,7 @@ describe('a stream that breaks off', () => {
 
   it('never asks a route to continue that cannot', async () => {
     const run = begin({
-      continuationOf: ({ route }) => ({ mark: route.backend.name === 'b' ? 'none' : 'flag', reasoning: false }),
+      continuation: ({ route }) => ({ mark: route.backend.name === 'b' ? 'none' : 'flag', reasoning: false }),
     });
     run.says(0, '0:a').fail('ECONNRESET');
     await run.upstream.called(1);
@@ -154,7 +193,7 @@ describe('a stream that breaks off', () => {
   });
 
   it('is interrupted when no route is able, and none is asked', async () => {
-    const run = begin({ continuationOf: () => ({ mark: 'none', reasoning: false }) });
+    const run = begin({ continuation: () => ({ mark: 'none', reasoning: false }) });
     run.says(0, '0:a').fail('ECONNRESET');
     expect(await run.ended).toMatchObject({ kind: 'interrupted', attempts: 1 });
     expect({ calls: run.upstream.calls.length, text: run.text() }).toEqual({ calls: 1, text: 'a' });
@@ -174,11 +213,11 @@ describe('a stream that breaks off', () => {
   it('is whole when only the words after its end are missing', async () => {
     const run = begin({ asked: { choices: 2 } });
     run.says(0, '0:a 0! 1:b 1!');
-    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 1, resumed: false });
+    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 1, isContinued: false });
     const cut = begin({ asked: { choices: 2 } });
     cut.says(0, '0:a 0! 1:b').fail('ECONNRESET');
     await cut.upstream.called(1);
-    expect(cut.resumes[1]?.partial?.text).toBe('b');
+    expect(cut.continuations[1]?.partial?.text).toBe('b');
     cut.says(1, '0:c 0!');
     await cut.ended;
     expect([cut.text(0), cut.text(1)]).toEqual(['a', 'bc']);
@@ -188,7 +227,7 @@ describe('a stream that breaks off', () => {
     const run = begin({ asked: { choices: 2 } });
     run.says(0, '0:a 1:x =7/2').fail('ECONNRESET');
     await run.upstream.called(2);
-    expect(run.resumes.slice(1).map((resume) => resume?.partial?.text)).toEqual(['a', 'x']);
+    expect(run.continuations.slice(1).map((asked) => asked?.partial?.text)).toEqual(['a', 'x']);
     run.says(2, '0:y =8/1 0!').end();
     expect(run.end()).toBeUndefined();
     run.says(1, '0:b =8/1 0!').end();
@@ -232,7 +271,7 @@ describe('a stream that breaks off', () => {
     expectQuiet(run);
   });
 
-  it('is held back with its caller after it was resumed, too', async () => {
+  it('is held back with its caller after it was continued, too', async () => {
     const run = begin();
     run.says(0, '0:a');
     run.running.pause();
@@ -244,10 +283,10 @@ describe('a stream that breaks off', () => {
     run.leave();
   });
 
-  it('bills what was delivered when the resumption cannot be written', async () => {
+  it('bills what was delivered when the continuation cannot be written', async () => {
     const run = begin({
-      callFor: (_, resume) => {
-        if (resume !== undefined) throw new Error('the worker is gone');
+      request: (_, continuation) => {
+        if (continuation !== undefined) throw new Error('the worker is gone');
         return { cluster: 'cluster-a', authority: 'x', path: '/', body: '', accept: 'text/event-stream' };
       },
     });
@@ -348,7 +387,7 @@ describe('a route without room', () => {
   });
 });
 
-describe('a whole answer that is judged', () => {
+describe('a whole answer that is validated', () => {
   const defect: StructuralDefect = {
     capability: 'json_object',
     detail: 'no JSON',
@@ -359,7 +398,7 @@ describe('a whole answer that is judged', () => {
   it('is retried on another route when it is malformed, and nothing of it is delivered', async () => {
     const run = begin({
       asked: { stream: false },
-      judge: (_, { route }) => Promise.resolve(route.backend.name === 'a' ? defect : undefined),
+      validateWhole: (_, { route }) => Promise.resolve(route.backend.name === 'a' ? defect : undefined),
     });
     run.says(0, '0:bad 0!').end();
     await run.upstream.called(1);
@@ -370,7 +409,7 @@ describe('a whole answer that is judged', () => {
   });
 
   it('fails when every route is malformed', async () => {
-    const run = begin({ asked: { stream: false }, backends: ['a', 'b'], judge: () => Promise.resolve(defect) });
+    const run = begin({ asked: { stream: false }, backends: ['a', 'b'], validateWhole: () => Promise.resolve(defect) });
     run.says(0, '0:bad 0!').end();
     await run.upstream.called(1);
     run.says(1, '0:bad 0!').end();
@@ -380,15 +419,15 @@ describe('a whole answer that is judged', () => {
 
   it('is not retried where no retry is left for it', async () => {
     const mayRetry = ({ kind }: Fault): boolean => kind !== 'structure';
-    const run = begin({ asked: { stream: false }, mayRetry, judge: () => Promise.resolve(defect) });
+    const run = begin({ asked: { stream: false }, mayRetry, validateWhole: () => Promise.resolve(defect) });
     run.says(0, '0:bad 0!').end();
     expect(await run.ended).toMatchObject({ kind: 'failed', attempts: 1, refusedFor: 'structure', isPartial: true });
     expectQuiet(run);
   });
 
-  it('that somebody can make use of is relayed when no route does better', async () => {
-    const judge = () => Promise.resolve({ ...defect, isTolerable: true });
-    const run = begin({ asked: { stream: false }, backends: ['a', 'b', 'c'], judge });
+  it('that its caller can make use of is relayed when no route does better', async () => {
+    const validateWhole = () => Promise.resolve({ ...defect, isTolerable: true });
+    const run = begin({ asked: { stream: false }, backends: ['a', 'b', 'c'], validateWhole });
     run.says(0, '0:first 0!').end();
     await run.upstream.called(1);
     run.says(1, '0:second 0!').end();
@@ -399,11 +438,11 @@ describe('a whole answer that is judged', () => {
   });
 
   it('is dropped when its caller leaves meanwhile', async () => {
-    const verdict = Promise.withResolvers<undefined>();
-    const run = begin({ asked: { stream: false }, judge: () => verdict.promise });
+    const result = Promise.withResolvers<undefined>();
+    const run = begin({ asked: { stream: false }, validateWhole: () => result.promise });
     run.says(0, '0:good 0!').end();
     run.leave();
-    verdict.resolve(undefined);
+    result.resolve(undefined);
     expect(await run.ended).toMatchObject({ kind: 'cancelled' });
     expect(run.delivered).toEqual([]);
     expectQuiet(run);

@@ -1,37 +1,35 @@
 import type { Route } from '../core/catalog.ts';
-import type { Clock, CancelTimer } from '../core/clock.ts';
+import type { Clock } from '../core/clock.ts';
 import type { Health } from '../core/health.ts';
 
-export interface HedgeWatchOptions {
+/** Waits for the first output of the newest attempt, and starts another attempt when it takes too long. */
+export interface HedgeWatch {
+  /** Watches an attempt on `route` in place of the one before. */
+  readonly watch: (route: Route, hedge: PossibleHedge) => void;
+  readonly stop: () => void;
+}
+
+interface PossibleHedge {
+  /** The routes that are left. */
+  readonly others: readonly Route[];
+  /** Whether a second attempt may run beside those under way. */
+  readonly isRoom: () => boolean;
+  readonly start: () => void;
+}
+
+interface HedgeWatchOptions {
   readonly health: Pick<Health, 'hedge' | 'isOut'>;
   readonly hedges: HedgeBudget;
   readonly clock: Clock;
   readonly stream: boolean;
 }
 
-/** Waits for the first output of the newest attempt, and has another one start when it takes too long. */
-export interface HedgeWatch {
-  /** Watches an attempt on `route` in place of any other. `others`: the routes that are left to hedge with. */
-  readonly watch: (route: Route, ask: HedgeAsk) => void;
-  readonly stop: () => void;
-}
-
-export interface HedgeAsk {
-  readonly others: readonly Route[];
-  /** Whether a second attempt may run beside those that do. */
-  readonly isRoom: () => boolean;
-  readonly start: () => void;
-}
-
-/**
- * How often is looked whether the route has been ejected meanwhile, or is known better, milliseconds. Also the time after
- * which a hedge that was not allowed is asked for again.
- */
+/** How often the route's health is looked at again, and a hedge that was not allowed is asked for again, milliseconds. */
 const lookEveryMs = 250;
 
-/** One timer, for one attempt at a time. */
+/** Has one timer, for one attempt at a time. */
 export function createHedgeWatch({ health, hedges, clock, stream }: HedgeWatchOptions): HedgeWatch {
-  let cancelTimer: CancelTimer = () => undefined;
+  let cancelTimer = (): void => undefined;
 
   return {
     stop: () => cancelTimer(),
@@ -39,11 +37,11 @@ export function createHedgeWatch({ health, hedges, clock, stream }: HedgeWatchOp
       cancelTimer();
       if (others.length === 0) return;
       const begunAt = clock.elapsed();
-      // The last resort is asked although it is out.
+      // A route of last resort is asked although it is ejected.
       const wasOut = health.isOut(route);
 
       function look(): void {
-        // On a route that has been ejected meanwhile, this is failover and not a hedge.
+        // On a route that has been ejected meanwhile this is failover, which no budget limits.
         if (!wasOut && health.isOut(route)) {
           start();
           return;
@@ -59,25 +57,24 @@ export function createHedgeWatch({ health, hedges, clock, stream }: HedgeWatchOp
   };
 }
 
-/** Bounds what hedging may cost: so many extra attempts for each request, and a few at once before that. */
+/** Limits the extra attempts of hedging, over all requests of this replica. */
 export interface HedgeBudget {
-  /** A request is dispatched: it earns its share. */
+  /** Call it with each request that is dispatched: it earns a share of an attempt. */
   readonly earn: () => void;
-  /** Takes one extra attempt out of the budget. False: it is spent. */
+  /** Takes one extra attempt. False: none is left. */
   readonly spend: () => boolean;
 }
 
 /** Extra attempts per request in the long run. */
 const share = 0.1;
-
-/** Most that is saved up: what a sudden stall of one route may cost at once. */
-const most = 10;
+/** Most attempts that are saved up: what a sudden stall of one route may cost at once. */
+const mostSaved = 10;
 
 export function createHedgeBudget(): HedgeBudget {
-  let saved = most;
+  let saved = mostSaved;
   return {
     earn: () => {
-      saved = Math.min(most, saved + share);
+      saved = Math.min(mostSaved, saved + share);
     },
     spend: () => {
       if (saved < 1) return false;

@@ -1,133 +1,117 @@
 import type { Clock } from '../core/clock.ts';
 import { type AnswerEvent, type Fault, isOutput } from '../core/event.ts';
-import type { AttemptEnd, AttemptRecord, Health } from '../core/health.ts';
+import type { Health } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
 import type { AttemptReason } from '../core/telemetry.ts';
-import type { Upstream, UpstreamCall } from '../core/upstream.ts';
-import { type Attempt, type ErrorReader, type LeftAttempt, type PreparedAttempt, startAttempt } from './attempt.ts';
-import { type Join, joinNothing } from './continuation/merge.ts';
-import { type Action, decide, type Happening, newRace } from './decide.ts';
+import type { Upstream } from '../core/upstream.ts';
+import { type Attempt, type LeftAttempt, startAttempt } from './attempt.ts';
+import type { ChoiceContinuation } from './continuation/continuation.ts';
+import { type Action, decide, newRace, type RaceEvent } from './decide.ts';
 import { createHedgeWatch, type HedgeBudget } from './hedge.ts';
+import type { EngineProtocol } from './protocol.ts';
 import { type Refusal, refusalOf } from './retries.ts';
 
-export interface StrandOptions {
-  /** In the order in which they are tried. */
-  readonly routes: readonly PlannedRoute[];
-  /** Undefined: the route cannot do what this strand needs. */
-  readonly prepare: (planned: PlannedRoute) => PreparedAttempt | undefined;
-  /** Judges a whole answer before anything of it is delivered; undefined: it is fine, or nobody can tell. */
-  readonly judge?: (events: readonly AnswerEvent[], planned: PlannedRoute) => Promise<StructuralDefect | undefined>;
-  /** Whether another route may be asked after this fault. Undefined: always. */
-  readonly mayRetry?: ((fault: Fault) => boolean) | undefined;
-  readonly resumes: boolean;
-  readonly stream: boolean;
-  /** Digest of the prompt, for the health of its routes. */
-  readonly prompt?: number | undefined;
-  readonly hedging: boolean;
-  readonly errors: ErrorReader;
+/** What attempts are made with; it outlives the request. */
+export interface DispatchServices {
   readonly upstream: Upstream;
   readonly health: Health;
   readonly hedges: HedgeBudget;
   readonly clock: Clock;
+  /** Longest silence of an attempt, milliseconds. */
   readonly idleMs: number;
-  readonly attempting: (planned: PlannedRoute, reason: AttemptReason) => void;
-  readonly failed: (planned: PlannedRoute, fault: Fault) => void;
 }
 
-/** How a strand ended. `planned` is the route that delivered. */
-export type StrandEnd =
+export interface RaceOptions {
+  /** In the order in which they are tried. */
+  readonly routes: readonly PlannedRoute[];
+  readonly protocol: EngineProtocol;
+  /** How many choices the engines are asked for. */
+  readonly choices: number;
+  /** How a route continues what was delivered, undefined if it cannot. Undefined: nothing was, and all begin at the beginning. */
+  readonly continueOn: ((planned: PlannedRoute) => ChoiceContinuation | undefined) | undefined;
+  readonly stream: boolean;
+  /** Digest of the prompt, for the health of its routes. */
+  readonly prompt: number | undefined;
+  readonly hedging: boolean;
+}
+
+/** Receives the progress of a race, and has a say in it. */
+export interface RaceListener {
+  readonly attempting: (planned: PlannedRoute, reason: AttemptReason) => void;
+  readonly failed: (planned: PlannedRoute, fault: Fault) => void;
+  /** Whether another route may be asked after this fault. */
+  readonly mayRetry: (fault: Fault) => boolean;
+  /** Checks a whole answer before anything of it is delivered. Undefined: none is to be checked. */
+  readonly validate:
+    | ((events: readonly AnswerEvent[], planned: PlannedRoute) => Promise<StructuralDefect | undefined>)
+    | undefined;
+  /** Output in order. The first call commits the answer to one attempt. */
+  readonly deliver: (events: readonly AnswerEvent[], from: Winner) => void;
+  /** Called once and last, but not after `abort` or `leave`. */
+  readonly over: (end: RaceEnd) => void;
+}
+
+/** The attempt whose output is delivered. */
+export interface Winner {
+  readonly planned: PlannedRoute;
+  readonly continuation: ChoiceContinuation | undefined;
+}
+
+/** How a race ended. `planned` is the route that delivered. */
+export type RaceEnd =
   | { readonly kind: 'complete'; readonly planned: PlannedRoute }
-  /** It failed after output had been delivered. */
+  /** The winner failed after output had been delivered. */
   | { readonly kind: 'broken'; readonly planned: PlannedRoute }
   /** No route delivered. `isPartial`: not every route of the plan was asked. */
   | ({ readonly kind: 'exhausted'; readonly isPartial: boolean } & Refusal)
   | { readonly kind: 'crashed'; readonly error: unknown };
 
-export interface StrandListener {
-  /** Output in order. The first call commits. */
-  readonly deliver: (events: readonly AnswerEvent[], planned: PlannedRoute, join: Join) => void;
-  /** Called once and last, but not after `abort`. */
-  readonly over: (end: StrandEnd) => void;
-}
-
-export interface Strand {
+export interface AttemptRace {
   readonly abort: () => void;
-  /** The same for now, but the calls themselves stay open until each of them is aborted. */
+  /** Ends the race because the caller left. The calls stay open until each of the attempts is aborted. */
   readonly leave: () => readonly LeftAttempt[];
   readonly pause: () => void;
   readonly resume: () => void;
 }
 
-/** An attempt of this strand. */
-interface Live {
+/** An attempt of this race. */
+interface Runner extends Winner {
   /** Its place in the order of trying. */
   readonly route: number;
-  readonly planned: PlannedRoute;
-  readonly record: AttemptRecord;
-  readonly join: Join;
-  readonly readerFor: PreparedAttempt['readerFor'];
   readonly why: AttemptReason;
   readonly begunAt: number;
   attempt: Attempt | undefined;
-  /** Not delivered yet. */
+  /** Output that is not delivered yet. */
   held: AnswerEvent[];
-  /** Output tokens, as far as its engine has counted them. */
-  tokens: number | undefined;
-  isOver: boolean;
 }
 
 /**
- * One line of an answer: all its choices at first, and one of them once it has to be resumed. Tries its routes until one
- * delivers; a failure before the first output goes unseen, and so does the loser of a hedge.
+ * Races attempts for an answer, or for one choice that has to be continued. Tries the routes until one delivers; the caller sees
+ * neither a failure before the first output nor the loser of a hedge. `decide` has the rules, and this function acts on them.
  */
-export function startStrand(options: StrandOptions, listener: StrandListener): Strand {
-  const { routes, stream, health, clock } = options;
-  const hedging = createHedgeWatch(options);
-  const lives = new Map<number, Live>();
+export function startRace(options: RaceOptions, services: DispatchServices, listener: RaceListener): AttemptRace {
+  const { routes, stream, prompt, protocol, choices, continueOn } = options;
+  const { upstream, health, clock, idleMs } = services;
+  const hedging = createHedgeWatch({ ...services, stream });
+  const runners = new Map<number, Runner>();
   const faults: Fault[] = [];
-  const happenings: Happening[] = [];
+  const events: RaceEvent[] = [];
   let race = newRace(routes.length);
-  /** A whole answer that is not of the form asked for: better than none, when no route gives a better one. */
-  let tolerable: Live | undefined;
-  /** Attempts that were really made. */
-  let made = 0;
+  /** A whole answer of the wrong structure: better than none, when no route gives a better one. */
+  let tolerable: Runner | undefined;
+  /** How many calls went out. */
+  let called = 0;
   let isDeciding = false;
   let isOver = false;
   let isPaused = false;
 
-  function end(result: StrandEnd): void {
-    if (isOver) return;
-    stop();
-    listener.over(result);
-  }
-
-  const crash = (error: unknown): void => end({ kind: 'crashed', error });
-
-  function stop(): void {
-    isOver = true;
-    hedging.stop();
-    for (const live of lives.values()) giveUp(live, 'aborted');
-    lives.clear();
-  }
-
-  function giveUp(live: Live, kind: 'aborted' | 'beaten'): void {
-    if (live.isOver) return;
-    conclude(live, { kind });
-    live.attempt?.abort();
-  }
-
-  function conclude(live: Live, result: AttemptEnd): void {
-    live.isOver = true;
-    live.record.ended(result);
-  }
-
-  /** One happening may lead to the next before it has been worked off: they are taken in turn. */
-  function happen(happening: Happening): void {
-    happenings.push(happening);
+  /** An event may lead to the next before it has been dealt with: they are taken in turn. */
+  function take(event: RaceEvent): void {
+    events.push(event);
     if (isDeciding) return;
     isDeciding = true;
-    for (let next = happenings.shift(); next !== undefined && !isOver; next = happenings.shift()) {
+    for (let next = events.shift(); next !== undefined && !isOver; next = events.shift()) {
       const decision = decide(race, next);
       ({ race } = decision);
       for (const action of decision.actions) act(action);
@@ -141,16 +125,14 @@ export function startStrand(options: StrandOptions, listener: StrandListener): S
       case 'start':
         start(action.route, action.why);
         return;
-      case 'abandon': {
-        const live = lives.get(action.route);
-        if (live !== undefined) giveUp(live, action.beaten ? 'beaten' : 'aborted');
-        lives.delete(action.route);
+      case 'abandon':
+        runners.get(action.route)?.attempt?.abandon(action.beaten ? 'beaten' : 'aborted');
+        runners.delete(action.route);
         return;
-      }
       case 'commit': {
         hedging.stop();
-        const live = lives.get(action.route);
-        if (live !== undefined) handOver(live);
+        const runner = runners.get(action.route);
+        if (runner !== undefined) deliverHeld(runner);
         return;
       }
       case 'broken': {
@@ -158,166 +140,148 @@ export function startStrand(options: StrandOptions, listener: StrandListener): S
         if (planned !== undefined) end({ kind: 'broken', planned });
         return;
       }
-      case 'exhausted': {
-        if (tolerable !== undefined) {
-          handOver(tolerable);
+      case 'exhausted':
+        if (tolerable === undefined) {
+          end({ kind: 'exhausted', isPartial: called < routes.length, ...refusalOf(faults) });
+        } else {
+          deliverHeld(tolerable);
           end({ kind: 'complete', planned: tolerable.planned });
-          return;
         }
-        end({ kind: 'exhausted', isPartial: made < routes.length, ...refusalOf(faults) });
         return;
-      }
     }
-  }
-
-  function handOver(live: Live): void {
-    const { held } = live;
-    live.held = [];
-    if (held.length > 0) listener.deliver(held, live.planned, live.join);
   }
 
   function start(route: number, why: AttemptReason): void {
     const planned = routes[route];
     if (planned === undefined) return;
     try {
-      const prepared = options.prepare(planned);
-      const record =
-        prepared === undefined ? undefined : health.begin(planned.route, { stream, prompt: options.prompt });
-      if (prepared === undefined || record === undefined) {
-        happen({ kind: 'unavailable', route });
+      const continuation = continueOn?.(planned);
+      const isAble = continueOn === undefined || continuation !== undefined;
+      const record = isAble ? health.begin(planned.route, { stream, prompt }) : undefined;
+      if (record === undefined) {
+        take({ kind: 'unavailable', route });
         return;
       }
-      const { join = joinNothing, readerFor } = prepared;
-      const about = { route, planned, record, join, readerFor, why, begunAt: clock.elapsed() };
-      const live: Live = { ...about, attempt: undefined, held: [], tokens: undefined, isOver: false };
-      lives.set(route, live);
-      const call = prepared.call();
-      if (!(call instanceof Promise)) attempt(live, call);
-      else call.then((ready) => attempt(live, ready), crash);
+      const begunAt = clock.elapsed();
+      const runner: Runner = { route, planned, continuation, why, begunAt, attempt: undefined, held: [] };
+      runners.set(route, runner);
+      const attempt = startAttempt(
+        { planned, choices, continuation, record, protocol, upstream, clock, idleMs },
+        {
+          calling: () => calling(runner),
+          events: (output) => takeOutput(runner, output),
+          over: (result) => (result === 'complete' ? complete(runner) : fail(runner, result)),
+          crashed: crash,
+        },
+      );
+      runner.attempt = attempt;
+      // It may have failed at once, and the race with it.
+      if (isOver) attempt.abandon('aborted');
+      else if (isPaused) attempt.pause();
     } catch (error) {
-      // Thrown from here, it would end in whoever reported the fault of the route before.
+      // Thrown from here, the error would reach whoever reported the fault of the route before.
       crash(error);
     }
   }
 
-  function attempt(live: Live, call: UpstreamCall): void {
-    if (live.isOver) return;
-    const { planned, readerFor } = live;
-    const { errors, upstream, idleMs } = options;
-    const beginning = options.resumes ? 'resume' : 'first';
-    options.attempting(planned, made === 0 ? beginning : live.why);
-    made += 1;
-    watchForHedge(planned);
-    const started = startAttempt(
-      { route: planned.route, call, readerFor, errors, upstream, clock, idleMs },
-      {
-        events: (events) => take(live, events),
-        over: (result) => {
-          if (live.isOver) return;
-          if (result === 'complete') complete(live);
-          else fail(live, result);
-        },
-      },
-    );
-    // A call that failed before it was made is over already.
-    if (live.isOver) return;
-    live.attempt = started;
-    if (isPaused) started.pause();
+  function calling({ planned, why }: Runner): void {
+    const beginning = continueOn === undefined ? 'first' : 'resume';
+    listener.attempting(planned, called === 0 ? beginning : why);
+    called += 1;
+    if (!options.hedging) return;
+    hedging.watch(planned.route, {
+      others: routes.slice(race.next).map((other) => other.route),
+      isRoom: () => race.running.length < 2,
+      start: () => take({ kind: 'hedge' }),
+    });
   }
 
-  function take(live: Live, events: readonly AnswerEvent[]): void {
-    if (live.isOver) return;
-    const { route } = live;
-    const isFirst = race.winner !== route;
-    for (const event of events) if (event.type === 'usage') live.tokens = event.usage.completionTokens;
-    if (isFirst && events.some(isOutput)) live.record.output();
-    const joined = live.join.push(events);
-    if (joined === undefined) {
-      live.attempt?.abort();
-      fail(live, { kind: 'disjoint', detail: 'does not go on where the answer broke off' });
-    } else if (!isFirst) {
-      if (joined.length > 0) listener.deliver(joined, live.planned, live.join);
-    } else {
-      live.held.push(...joined);
-      // An answer that does not stream is judged before anything of it is delivered.
-      if (stream && joined.some(isOutput)) happen({ kind: 'output', route });
+  function takeOutput(runner: Runner, output: readonly AnswerEvent[]): void {
+    const { route } = runner;
+    if (race.winner === route) {
+      listener.deliver(output, runner);
+      return;
     }
+    runner.held.push(...output);
+    // An answer that does not stream is checked before anything of it is delivered.
+    if (stream && output.some(isOutput)) take({ kind: 'output', route });
   }
 
-  function fail(live: Live, fault: Fault): void {
-    conclude(live, { kind: 'failed', fault });
-    pass(live, fault);
+  function deliverHeld(runner: Runner): void {
+    const { held } = runner;
+    runner.held = [];
+    if (held.length > 0) listener.deliver(held, runner);
   }
 
-  /** The attempt is no good: another one is to be made. */
-  function pass({ route, planned }: Live, fault: Fault): void {
-    lives.delete(route);
+  /** The attempt is no good: another route is to be tried. */
+  function fail({ route, planned }: Runner, fault: Fault): void {
+    runners.delete(route);
     faults.push(fault);
-    options.failed(planned, fault);
-    // What may be spent on further attempts is not asked for where there are none.
-    const isLast = race.next < routes.length && options.mayRetry?.(fault) === false;
-    happen({ kind: 'failed', route, isLast });
+    listener.failed(planned, fault);
+    // Permission is spent when it is given: it is not asked for where no route is left.
+    const isLast = race.next < routes.length && !listener.mayRetry(fault);
+    take({ kind: 'failed', route, isLast });
   }
 
-  function complete(live: Live): void {
-    const { route, planned, held, tokens } = live;
-    conclude(live, { kind: 'complete', ...(tokens === undefined ? {} : { tokens }) });
+  function complete(runner: Runner): void {
+    const { route, planned, held } = runner;
     const accept = (): void => {
-      if (race.winner !== route) happen({ kind: 'output', route });
+      if (race.winner !== route) take({ kind: 'output', route });
       if (race.winner === route) end({ kind: 'complete', planned });
     };
-    if (options.judge === undefined || race.winner === route) {
+    if (listener.validate === undefined || race.winner === route) {
       accept();
       return;
     }
-    options.judge(held, planned).then((defect) => {
-      if (isOver || lives.get(route) !== live) return;
-      // Where it is wrong is told in the words of the caller's schema, which are nobody else's business.
+    listener.validate(held, planned).then((defect) => {
+      if (isOver || runners.get(route) !== runner) return;
       if (defect === undefined) accept();
       else {
-        if (defect.isTolerable) tolerable ??= live;
-        pass(live, { kind: 'structure', detail: defect.capability });
+        if (defect.isTolerable) tolerable ??= runner;
+        // The defect's own words quote the caller's schema: the fault, which is logged, has none of them.
+        fail(runner, { kind: 'structure', detail: defect.capability });
       }
     }, crash);
   }
 
-  /** Has a second attempt start when this one stays silent for too long. */
-  function watchForHedge({ route }: PlannedRoute): void {
-    if (!options.hedging) return;
-    hedging.watch(route, {
-      others: routes.slice(race.next).map((other) => other.route),
-      isRoom: () => race.running.length < 2,
-      start: () => happen({ kind: 'hedge' }),
-    });
+  const crash = (error: unknown): void => end({ kind: 'crashed', error });
+
+  function end(result: RaceEnd): void {
+    if (isOver) return;
+    stop();
+    listener.over(result);
+  }
+
+  function stop(): void {
+    if (isOver) return;
+    isOver = true;
+    hedging.stop();
+    for (const { attempt } of runners.values()) attempt?.abandon('aborted');
+    runners.clear();
   }
 
   function leave(): readonly LeftAttempt[] {
     const left: LeftAttempt[] = [];
-    for (const live of lives.values()) {
-      const { attempt: under, planned, begunAt } = live;
-      if (under === undefined) continue;
-      // One that is over has answered, and is being judged.
-      if (!live.isOver) conclude(live, { kind: 'aborted' });
-      const waitedMs = clock.elapsed() - begunAt;
-      left.push({ planned, waitedMs, hasHead: under.hasHead(), reached: under.reached, abort: under.abort });
+    for (const { attempt, planned, begunAt } of runners.values()) {
+      if (attempt === undefined || !attempt.isCalled()) continue;
+      attempt.leave();
+      left.push({ attempt, planned, waitedMs: clock.elapsed() - begunAt });
     }
-    if (!isOver) stop();
+    stop();
     return left;
   }
 
-  happen({ kind: 'begin' });
+  take({ kind: 'begin' });
   return {
     leave,
-    abort: () => {
-      if (!isOver) stop();
-    },
+    abort: stop,
     pause: () => {
       isPaused = true;
-      for (const { attempt: under } of lives.values()) under?.pause();
+      for (const { attempt } of runners.values()) attempt?.pause();
     },
     resume: () => {
       isPaused = false;
-      for (const { attempt: under } of lives.values()) under?.resume();
+      for (const { attempt } of runners.values()) attempt?.resume();
     },
   };
 }

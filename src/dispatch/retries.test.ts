@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { EngineError, Fault } from '../core/event.ts';
-import type { DispatchEnd } from './dispatch.ts';
 import { createRetryPolicy, createStructureRetries, refusalOf } from './retries.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 
 const failure: Fault = { kind: 'status', detail: '', status: 500, engineError: 'other' };
 const connect: Fault = { kind: 'connect', detail: '' };
 const structure: Fault = { kind: 'structure', detail: 'tools' };
-const policy = (failedOn: number, routes = 4, spend = () => true) => createRetryPolicy({ failedOn, routes, spend });
+const policy = (failedOn: number, routes = 4, spendStructureRetry = () => true) =>
+  createRetryPolicy({ failedOn, routes, spendStructureRetry });
 
 describe('another route', () => {
   it('is tried after every failure of a prompt that is new', () => {
@@ -32,20 +32,18 @@ describe('another route', () => {
 });
 
 describe('the end of a request', () => {
-  const end: DispatchEnd = { kind: 'failed', attempts: 2, isPartial: true, refusedFor: 'other' };
-
   it.each([
     [0, 4, 'other'],
     [1, 4, 'other'],
     [2, 4, 'repeated-failure'],
     [1, 1, 'repeated-failure'],
   ])('whose prompt failed on %i of %i routes before has the reason %s', (failedOn, routes, refusedFor) => {
-    expect(policy(failedOn, routes).explain(end)).toEqual({ ...end, refusedFor });
+    expect(policy(failedOn, routes).explain('other')).toBe(refusedFor);
   });
 
   it('is as it was for every other reason', () => {
-    const other: DispatchEnd = { ...end, refusedFor: 'account' };
-    expect(policy(2).explain(other)).toBe(other);
+    expect(policy(2).explain('account')).toBe('account');
+    expect(policy(2).explain(undefined)).toBeUndefined();
   });
 });
 

@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { AnswerEvent, FinishReason } from '../core/event.ts';
 import type { Tool } from '../core/request.ts';
-import type { StructureAsk, StructureChecker, StructureVerdict } from '../core/structure.ts';
+import type { StructureAsk, StructureChecker, StructureResult } from '../core/structure.ts';
 import { createStructureRetries } from './retries.ts';
-import { judgeFor, type StructuredAsk, type StructureFindings, structureOf } from './structured-answer.ts';
+import {
+  createStructureValidator,
+  type StructuredAsk,
+  type StructureFindings,
+  watchStructure,
+} from './structured-answer.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { routeOf } from '../../test/support/route-of.ts';
 
@@ -12,23 +17,23 @@ type Asked = Partial<StructuredAsk>;
 /** A checker for schemas of one keyword, `const`; `{}` cannot be told. */
 function createChecker() {
   const asks: StructureAsk[] = [];
-  function judge({ text, schema, top = 'object' }: StructureAsk): StructureVerdict {
+  function check({ text, schema, top = 'object' }: StructureAsk): StructureResult {
     let value: unknown;
     try {
       value = JSON.parse(text);
     } catch {
-      return { kind: 'defective', detail: 'not JSON' };
+      return { kind: 'invalid', detail: 'not JSON' };
     }
     if (top === 'object' && (typeof value !== 'object' || value === null || Array.isArray(value))) {
-      return { kind: 'defective', detail: 'not an object' };
+      return { kind: 'invalid', detail: 'not an object' };
     }
-    if (schema === undefined) return { kind: 'sound' };
+    if (schema === undefined) return { kind: 'valid' };
     if (!('const' in schema)) return { kind: 'unknown', reason: 'schema' };
     return JSON.stringify(value) === JSON.stringify(schema['const'])
-      ? { kind: 'sound' }
-      : { kind: 'defective', detail: 'const at #/const', missesSchema: true };
+      ? { kind: 'valid' }
+      : { kind: 'invalid', detail: 'const at #/const', missesSchema: true };
   }
-  return { asks, check: (ask: StructureAsk) => (asks.push(ask), Promise.resolve(judge(ask))) };
+  return { asks, check: (ask: StructureAsk) => (asks.push(ask), Promise.resolve(check(ask))) };
 }
 
 const text = (words: string, choice = 0): AnswerEvent => ({ type: 'text-delta', choice, text: words, deltas: 1 });
@@ -48,15 +53,15 @@ const schema: Asked = { responseFormat: { type: 'json_schema', name: 'list', sch
 const strict: Asked = { responseFormat: { type: 'json_schema', name: 'list', schema: { const: [1] }, strict: true } };
 const bare: Asked = { responseFormat: { type: 'json_schema', name: 'any' } };
 
-async function judge(asked: Asked, events: readonly AnswerEvent[]): Promise<StructureFindings | undefined> {
-  const watch = structureOf({ tools: [], sampling: {}, ...asked }, createChecker());
+async function validate(asked: Asked, events: readonly AnswerEvent[]): Promise<StructureFindings | undefined> {
+  const watch = watchStructure({ tools: [], sampling: {}, ...asked }, createChecker());
   watch?.take(events);
-  return watch?.verdict();
+  return watch?.validate();
 }
 
-/** `json_schema!` is a defect, `json_schema` is sound. */
-const inShort = ({ judged, defects }: StructureFindings): string =>
-  judged
+/** `json_schema!` is a defect, `json_schema` is valid. */
+const inShort = ({ checked, defects }: StructureFindings): string =>
+  checked
     .map(
       (one) =>
         one +
@@ -72,7 +77,7 @@ describe('an answer', () => {
     ['nothing', {}],
     ['text', { responseFormat: { type: 'text' } }],
   ])('of which %s is asked is not watched', (_, asked) => {
-    expect(structureOf({ tools: [], sampling: {}, ...asked }, createChecker())).toBeUndefined();
+    expect(watchStructure({ tools: [], sampling: {}, ...asked }, createChecker())).toBeUndefined();
   });
 
   const rows: readonly (readonly [what: string, asked: Asked, events: readonly AnswerEvent[], expected: string])[] = [
@@ -190,19 +195,21 @@ describe('an answer', () => {
     ],
   ];
   it.each(rows)('%s', async (_, asked, events, expected) => {
-    const findings = await judge(asked, events);
+    const findings = await validate(asked, events);
     expect(findings && inShort(findings)).toBe(expected);
   });
 
   it('tells where a defect is, and nothing of the answer', async () => {
-    expect(await judge({ tools }, [...call('go', '{"to":"secret"}'), finish('tool_calls')])).toEqual({
-      judged: ['tools'],
+    expect(await validate({ tools }, [...call('go', '{"to":"secret"}'), finish('tool_calls')])).toEqual({
+      checked: ['tools'],
       defects: [{ capability: 'tools', detail: 'const at #/const', isTolerable: true, missesSchema: true }],
     });
-    expect(JSON.stringify(await judge({ tools }, [...call('secret', '{}'), finish('stop')]))).not.toContain('secret');
+    expect(JSON.stringify(await validate({ tools }, [...call('secret', '{}'), finish('stop')]))).not.toContain(
+      'secret',
+    );
   });
 
-  it.each<readonly [string, Parameters<typeof judge>[0], readonly AnswerEvent[], boolean]>([
+  it.each<readonly [string, Parameters<typeof validate>[0], readonly AnswerEvent[], boolean]>([
     ['arguments that miss the parameters', { tools }, [...call('go', '{"to":"x"}'), finish('tool_calls')], true],
     [
       'arguments that miss strict parameters',
@@ -217,33 +224,33 @@ describe('an answer', () => {
     ['JSON that misses a strict one', strict, [text('{}'), finish('stop')], false],
     ['no JSON', schema, [text('Hello'), finish('stop')], false],
   ])('with %s says whether a caller can make use of it', async (_, asked, events, isTolerable) => {
-    expect((await judge(asked, events))?.defects).toMatchObject([{ isTolerable }]);
+    expect((await validate(asked, events))?.defects).toMatchObject([{ isTolerable }]);
   });
 
   it('too long to keep gets the benefit of the doubt', async () => {
     const half = '"'.padEnd(4 * 1024 * 1024, 'a');
     const events = [text(half), text(half.slice(1))];
     // Its twin is as long as an answer may be.
-    expect(await judge(object, [...events, finish('stop')])).toMatchObject({ judged: ['json_object'] });
-    expect(await judge(object, [...events, text('aa'), finish('stop')])).toEqual({ judged: [], defects: [] });
+    expect(await validate(object, [...events, finish('stop')])).toMatchObject({ checked: ['json_object'] });
+    expect(await validate(object, [...events, text('aa'), finish('stop')])).toEqual({ checked: [], defects: [] });
   });
 
   it('is asked about call by call and choice by choice, once each', async () => {
     const checker = createChecker();
-    const watch = structureOf({ tools, sampling: {}, ...object }, checker);
+    const watch = watchStructure({ tools, sampling: {}, ...object }, checker);
     watch?.take([...call('go', '{"to":1}'), ...call('stop', '{}', { tool: 1 }), finish('tool_calls')]);
     watch?.take([text('{}', 1), finish('stop', 1)]);
-    await watch?.verdict();
+    await watch?.validate();
     expect(checker.asks).toEqual([{ text: '{"to":1}', schema: { const: { to: 1 } } }, { text: '{}' }, { text: '{}' }]);
   });
 });
 
-/** `yes` is sound, `no` misses the schema, anything else is no JSON. */
+/** `yes` is valid, `no` misses the schema, anything else is no JSON. */
 const check: StructureChecker['check'] = ({ text }) =>
   Promise.resolve(
     text === 'yes'
-      ? { kind: 'sound' }
-      : { kind: 'defective', detail: '', ...(text === 'no' ? { missesSchema: true } : {}) },
+      ? { kind: 'valid' }
+      : { kind: 'invalid', detail: '', ...(text === 'no' ? { missesSchema: true } : {}) },
   );
 
 const answer = (text: string): readonly AnswerEvent[] => [
@@ -254,48 +261,49 @@ const responseFormat = { type: 'json_schema', name: 's', schema: {} } as const;
 
 function begin(routes: number) {
   const findings: string[] = [];
-  const judge = judgeFor(
+  const validator = createStructureValidator(
     { tools: [], responseFormat, sampling: {} },
     {
       ...{ structures: { check }, caller: 'key_one', routes },
       retries: createStructureRetries({ clock: createFakeClock() }),
-      health: { structure: (route, { verdict }) => findings.push(`${route.backend.name} ${verdict}`) },
+      health: { structure: (route, { result }) => findings.push(`${route.backend.name} ${result}`) },
     },
   );
-  if (judge === undefined) throw new Error('nothing to judge');
-  return { judge, findings };
+  if (validator === undefined) throw new Error('nothing to validate');
+  return { validator, findings };
 }
 
 describe('the answers to one request', () => {
   it.each<readonly [string, readonly string[], readonly string[]]>([
-    ['a miss is the route’s fault where another route does better', ['no', 'yes'], ['b sound', 'a defective']],
-    ['and so is what is no JSON', ['?', 'yes'], ['b sound', 'a defective']],
+    ['a miss is the route’s fault where another route does better', ['no', 'yes'], ['b valid', 'a invalid']],
+    ['and so is what is no JSON', ['?', 'yes'], ['b valid', 'a invalid']],
     ['a miss on every route may be the schema’s', ['no', 'no'], ['a missed', 'b missed']],
     ['and so may be words that every route says', ['?', '?'], ['a missed', 'b missed']],
     ['a miss on the only route may be the schema’s', ['no'], ['a missed']],
-    ['what is no JSON is the fault of the only route', ['?'], ['a defective']],
+    ['what is no JSON is the fault of the only route', ['?'], ['a invalid']],
   ])('%s', async (_, texts, expected) => {
-    const { judge, findings } = begin(texts.length);
-    for (const [at, text] of texts.entries()) await judge.whole(answer(text), routeOf('ab'[at] ?? ''));
-    judge.close();
+    const { validator, findings } = begin(texts.length);
+    for (const [at, text] of texts.entries())
+      await validator.validateWhole(answer(text), { route: routeOf('ab'[at] ?? '') });
+    validator.close();
     expect(findings).toEqual(expected);
   });
 
   it('say nothing certain of a route where others were not asked', async () => {
-    const { judge, findings } = begin(2);
-    await judge.whole(answer('?'), routeOf('a'));
-    judge.close();
+    const { validator, findings } = begin(2);
+    await validator.validateWhole(answer('?'), { route: routeOf('a') });
+    validator.close();
     expect(findings).toEqual(['a missed']);
   });
 
   it.each([
-    ['yes', 'a sound'],
+    ['yes', 'a valid'],
     ['no', 'a missed'],
-    ['?', 'a defective'],
+    ['?', 'a invalid'],
   ])('streamed as %s, leave the finding %s', async (text, finding) => {
-    const { judge, findings } = begin(2);
-    judge.take(answer(text));
-    judge.streamed(routeOf('a'));
+    const { validator, findings } = begin(2);
+    validator.take(answer(text));
+    validator.streamed(routeOf('a'));
     await expect.poll(() => findings).toEqual([finding]);
   });
 });

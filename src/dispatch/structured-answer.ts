@@ -1,25 +1,28 @@
 import type { Route } from '../core/catalog.ts';
+import { textDigest } from '../core/digests.ts';
 import type { AnswerEvent, FinishReason } from '../core/event.ts';
 import type { Health, StructuralCapability } from '../core/health.ts';
-import { textDigest } from '../core/digests.ts';
 import type { Request } from '../core/request.ts';
 import type { StructuralDefect, StructureChecker } from '../core/structure.ts';
 import type { StructureRetries } from './retries.ts';
-import { type CollectedChoice, type Finding, judgeChoice, type StructureWanted } from './validate-choice.ts';
+import { type ChoiceCheck, type StructureWanted, validateChoice } from './validate-choice.ts';
 
-/** Judges the structure of one request's answers, and holds a defect against the route (docs/reference/api.md §4.1). */
-export interface Judge {
-  /** Judges a whole answer, before it is relayed. Undefined: it is sound, or nobody can tell. */
-  readonly whole: (events: readonly AnswerEvent[], route: Route) => Promise<StructuralDefect | undefined>;
+/** Validates the structure of one request's answers, and holds defects against their routes (docs/reference/api.md §4.1). */
+export interface StructureValidator {
+  /** Validates a whole answer before it is relayed. Undefined: the answer is valid, or that cannot be told. */
+  readonly validateWhole: (
+    events: readonly AnswerEvent[],
+    planned: { readonly route: Route },
+  ) => Promise<StructuralDefect | undefined>;
   /** Takes a piece of a stream, which is relayed meanwhile. */
   readonly take: (events: readonly AnswerEvent[]) => void;
-  /** The stream is complete, and all of it came from this route. */
+  /** Call it when a stream is complete and all of it came from this route. */
   readonly streamed: (route: Route) => void;
-  /** No further answer comes: call it once, after the last of `whole`. */
+  /** Call it once, after the last `validateWhole`: no further answer comes. */
   readonly close: () => void;
 }
 
-export interface JudgeOptions {
+export interface StructureValidatorOptions {
   readonly structures: Pick<StructureChecker, 'check'>;
   readonly health: Pick<Health, 'structure'>;
   readonly retries: StructureRetries;
@@ -29,65 +32,68 @@ export interface JudgeOptions {
   readonly routes: number;
 }
 
-/** A defect of a whole answer: whose fault it is turns out when the other routes have answered. */
-interface Held {
+/** A defect of a whole answer. Whose fault it is turns out when the other routes have answered. */
+interface HeldDefect {
   readonly route: Route;
   readonly defect: StructuralDefect;
 }
 
 /** Undefined when the request asks for no structure. */
-export function judgeFor(request: StructuredAsk, options: JudgeOptions): Judge | undefined {
-  const { structures, health, retries, caller, routes } = options;
-  const live = structureOf(request, structures);
-  if (live === undefined) return undefined;
-  const held: Held[] = [];
+export function createStructureValidator(
+  request: StructuredAsk,
+  { structures, health, retries, caller, routes }: StructureValidatorOptions,
+): StructureValidator | undefined {
+  const streamed = watchStructure(request, structures);
+  if (streamed === undefined) return undefined;
+  const held: HeldDefect[] = [];
+  /** Capabilities of which some route gave a valid answer. */
   const met = new Set<StructuralCapability>();
   let digest: number | undefined;
   const asked = (): number => (digest ??= digestOf(request));
 
-  async function judge(watch: StructureWatch, route: Route): Promise<readonly StructuralDefect[]> {
-    const { judged, defects } = await watch.verdict();
-    for (const capability of judged) {
+  async function validate(watch: StructureWatch, route: Route): Promise<readonly StructuralDefect[]> {
+    const { checked, defects } = await watch.validate();
+    for (const capability of checked) {
       if (defects.some((defect) => defect.capability === capability)) continue;
       met.add(capability);
-      health.structure(route, { capability, verdict: 'sound', caller, asked });
+      health.structure(route, { capability, result: 'valid', caller, asked });
     }
-    if (judged.length > 0 && defects.length === 0) retries.earn(caller);
+    if (checked.length > 0 && defects.length === 0) retries.earn(caller);
     return defects;
   }
 
-  function blame({ route, defect }: Held, isProven: boolean): void {
+  function report({ route, defect }: HeldDefect, isFaultOfRoute: boolean): void {
     const { capability } = defect;
-    health.structure(route, { capability, verdict: isProven ? 'defective' : 'missed', caller, asked });
+    health.structure(route, { capability, result: isFaultOfRoute ? 'invalid' : 'missed', caller, asked });
   }
 
   return {
-    whole: async (events, route) => {
+    validateWhole: async (events, { route }) => {
       // Two attempts of a hedge may be whole at the same time: each has a watch of its own.
-      const watch = structureOf(request, structures);
+      const watch = watchStructure(request, structures);
       watch?.take(events);
-      const defects = watch === undefined ? [] : await judge(watch, route);
+      const defects = watch === undefined ? [] : await validate(watch, route);
       for (const defect of firstOfEach(defects)) held.push({ route, defect });
-      // One that nobody can make use of decides, whatever else there is.
+      // A defect that makes the answer useless decides, whatever else is wrong.
       return defects.find(({ isTolerable }) => !isTolerable) ?? defects[0];
     },
-    take: live.take,
+    take: streamed.take,
     streamed: (route) =>
-      void judge(live, route).then((defects) => {
-        for (const defect of firstOfEach(defects)) blame({ route, defect }, !defect.missesSchema);
+      void validate(streamed, route).then((defects) => {
+        for (const defect of firstOfEach(defects)) report({ route, defect }, !defect.missesSchema);
       }),
     close: () => {
-      // What another route gave the same request can be given. Where there is no other route, what is not even of the form
-      // that every schema has is the route's fault.
+      // What another route gave for the same request can be given. Where there is no other route, an answer that misses more
+      // than the caller's schema is the route's fault.
       for (const one of held.splice(0)) {
         const { capability, missesSchema } = one.defect;
-        blame(one, met.has(capability) || (routes === 1 && !missesSchema));
+        report(one, met.has(capability) || (routes === 1 && !missesSchema));
       }
     },
   };
 }
 
-/** One defect of each capability, one that is the route's own before those that may be the schema's. */
+/** One defect of each capability: a defect that is the route's own before one that may be the schema's. */
 function firstOfEach(defects: readonly StructuralDefect[]): readonly StructuralDefect[] {
   const sorted = defects.toSorted((a, b) => Number(a.missesSchema) - Number(b.missesSchema));
   return [...new Map(sorted.toReversed().map((defect) => [defect.capability, defect])).values()];
@@ -96,86 +102,62 @@ function firstOfEach(defects: readonly StructuralDefect[]): readonly StructuralD
 const digestOf = ({ tools, toolChoice, responseFormat }: StructuredAsk): number =>
   textDigest(JSON.stringify([tools, toolChoice, responseFormat]));
 
+/** What of a request bears on the structure of its answer. */
+export type StructuredAsk = Pick<Request, 'tools' | 'toolChoice' | 'responseFormat' | 'sampling'>;
+
 export interface StructureFindings {
-  /** Empty: nothing is wrong, as far as it could be told. */
+  /** Empty: nothing is wrong, as far as that could be told. */
   readonly defects: readonly StructuralDefect[];
-  /** What was judged, sound or not; what could not be told is not among it. */
-  readonly judged: readonly StructuralCapability[];
+  /** What was checked, valid or not; what could not be told is not among it. */
+  readonly checked: readonly StructuralCapability[];
 }
 
-/** Watches one answer for the structure its request asks for. */
+/** Collects one answer, as far as its structure goes. */
 export interface StructureWatch {
   /** Takes what is delivered, or would be. */
   readonly take: (events: readonly AnswerEvent[]) => void;
-  /** Judges what was taken, when the answer is whole. Never rejects. */
-  readonly verdict: () => Promise<StructureFindings>;
+  /** Validates what was taken. Call it when the answer is whole. Never rejects. */
+  readonly validate: () => Promise<StructureFindings>;
 }
 
-/** A longer answer is not kept for judging: it gets the benefit of the doubt. */
-const maxCharacters = 8 * 1024 * 1024;
-const nothing: StructureFindings = { defects: [], judged: [] };
+/** Most UTF-16 units that are collected. A longer answer is not validated: it gets the benefit of the doubt. */
+const mostCharacters = 8 * 1024 * 1024;
 
 interface Collecting {
   text: string;
   readonly calls: Map<number, { readonly name: string; arguments: string }>;
   finish: FinishReason | undefined;
-  refused: boolean;
+  isRefused: boolean;
 }
 
-/** What of a request bears on the structure of its answer. */
-export type StructuredAsk = Pick<Request, 'tools' | 'toolChoice' | 'responseFormat' | 'sampling'>;
-
-function wantedOf(request: StructuredAsk): StructureWanted | undefined {
-  const { tools, toolChoice = 'auto', responseFormat, sampling } = request;
-  const format = responseFormat?.type === 'text' ? undefined : responseFormat;
-  if (tools.length === 0 && format === undefined) return undefined;
-  const hasStops = sampling.stop !== undefined && sampling.stop.length > 0;
-  return { tools, toolChoice, hasStops, ...(format === undefined ? {} : { format }) };
-}
-
-function merge(findings: readonly Finding[]): StructureFindings {
-  const told = findings.filter(({ verdict }) => verdict.kind !== 'unknown');
-  return {
-    judged: [...new Set(told.map(({ capability }) => capability))],
-    defects: told.flatMap(({ capability, verdict, isTolerable }) =>
-      verdict.kind === 'defective'
-        ? [{ capability, detail: verdict.detail, isTolerable, missesSchema: verdict.missesSchema === true }]
-        : [],
-    ),
-  };
-}
-
-/**
- * The watch over an answer's structure (docs/reference/api.md §4.1: response_format, tools). Undefined when the request
- * asks for none.
- */
-export function structureOf(
+/** Undefined when the request asks for no structure (docs/reference/api.md §4.1: response_format, tools). */
+export function watchStructure(
   request: StructuredAsk,
   checker: Pick<StructureChecker, 'check'>,
 ): StructureWatch | undefined {
   const wanted = wantedOf(request);
   if (wanted === undefined) return undefined;
   const choices = new Map<number, Collecting>();
-  let left = maxCharacters;
+  let left = mostCharacters;
 
   function collecting(index: number): Collecting {
     const known = choices.get(index);
     if (known !== undefined) return known;
-    const fresh: Collecting = { text: '', calls: new Map(), finish: undefined, refused: false };
+    const fresh: Collecting = { text: '', calls: new Map(), finish: undefined, isRefused: false };
     choices.set(index, fresh);
     return fresh;
   }
 
-  function takeOne(event: AnswerEvent): void {
+  function take(event: AnswerEvent): void {
     switch (event.type) {
       case 'text-delta':
-        // Without a format nobody asks what the text is.
+        // Without a format any text will do.
         if (wanted?.format === undefined) return;
         left -= event.text.length;
         collecting(event.choice).text += event.text;
         return;
       case 'refusal-delta':
-        collecting(event.choice).refused = true;
+        collecting(event.choice).isRefused = true;
         return;
       case 'tool-start':
         left -= event.name.length;
@@ -197,17 +179,39 @@ export function structureOf(
 
   return {
     take: (events) => {
-      for (const event of events) if (left >= 0) takeOne(event);
+      for (const event of events) if (left >= 0) take(event);
       if (left < 0) choices.clear();
     },
-    verdict: async () => {
-      if (left < 0) return nothing;
-      const asks = [...choices.values()].flatMap((choice) => {
-        const { text, calls, finish, refused } = choice;
-        const collected: CollectedChoice = { text, calls: [...calls.values()], finish, refused };
-        return judgeChoice(collected, wanted, checker);
-      });
-      return merge(await Promise.all(asks));
+    validate: async () => {
+      if (left < 0) return { defects: [], checked: [] };
+      const checks = [...choices.values()].flatMap(({ text, calls, finish, isRefused }) =>
+        validateChoice({ text, calls: [...calls.values()], finish, isRefused }, wanted, checker),
+      );
+      return findingsOf(await Promise.all(checks));
     },
+  };
+}
+
+function wantedOf({
+  tools,
+  toolChoice = 'auto',
+  responseFormat,
+  sampling,
+}: StructuredAsk): StructureWanted | undefined {
+  const format = responseFormat?.type === 'text' ? undefined : responseFormat;
+  if (tools.length === 0 && format === undefined) return undefined;
+  const hasStops = sampling.stop !== undefined && sampling.stop.length > 0;
+  return { tools, toolChoice, hasStops, format };
+}
+
+function findingsOf(checks: readonly ChoiceCheck[]): StructureFindings {
+  const told = checks.filter(({ result }) => result.kind !== 'unknown');
+  return {
+    checked: [...new Set(told.map(({ capability }) => capability))],
+    defects: told.flatMap(({ capability, result, isTolerable }) =>
+      result.kind === 'invalid'
+        ? [{ capability, detail: result.detail, isTolerable, missesSchema: result.missesSchema === true }]
+        : [],
+    ),
   };
 }

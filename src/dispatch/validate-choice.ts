@@ -1,8 +1,10 @@
 import type { FinishReason } from '../core/event.ts';
 import type { StructuralCapability } from '../core/health.ts';
 import type { ResponseFormat, Tool, ToolCall, ToolChoice } from '../core/request.ts';
-import type { StructureAsk, StructureChecker, StructureVerdict } from '../core/structure.ts';
+import type { StructureAsk, StructureChecker, StructureResult } from '../core/structure.ts';
 import { createJsonPrefix } from './json-prefix.ts';
+
+type StructuredFormat = Exclude<ResponseFormat, { readonly type: 'text' }>;
 
 /** What a request asks of an answer's structure. */
 export interface StructureWanted {
@@ -10,7 +12,7 @@ export interface StructureWanted {
   readonly toolChoice: ToolChoice;
   /** The caller has named sequences at which the answer ends, wherever that may be. */
   readonly hasStops: boolean;
-  readonly format?: Exclude<ResponseFormat, { readonly type: 'text' }>;
+  readonly format: StructuredFormat | undefined;
 }
 
 /** One choice of an answer, as far as it came. */
@@ -18,26 +20,49 @@ export interface CollectedChoice {
   readonly text: string;
   readonly calls: readonly Omit<ToolCall, 'id'>[];
   readonly finish: FinishReason | undefined;
-  readonly refused: boolean;
+  readonly isRefused: boolean;
 }
 
-/** What one check told of one capability. */
-export interface Finding {
+/** What one check says of one capability. */
+export interface ChoiceCheck {
   readonly capability: StructuralCapability;
-  readonly verdict: StructureVerdict;
-  /** Of a defect: see `StructuralDefect`. */
+  readonly result: StructureResult;
+  /** Of an invalid answer: see `StructuralDefect`. */
   readonly isTolerable: boolean;
 }
 
-const defect = (detail: string): StructureVerdict => ({ kind: 'defective', detail });
+/**
+ * Begins the checks of one choice. Each call must be of an offered tool, with an object as its arguments that the tool's
+ * parameters allow; a call that was demanded must be there; text without calls must be of the format. Reasoning is not checked.
+ */
+export function validateChoice(
+  choice: CollectedChoice,
+  wanted: StructureWanted,
+  checker: Pick<StructureChecker, 'check'>,
+): readonly Promise<ChoiceCheck>[] {
+  if (!isComplete(choice, wanted)) return [];
+  const { text, calls } = choice;
+  const { toolChoice, format } = wanted;
+  if (calls.length > 0) {
+    return calls.map((call) => {
+      const tool = wanted.tools.find(({ name }) => name === call.name);
+      return checkOf('tools', validateCall(call, wanted, checker), tool?.strict);
+    });
+  }
+  const isCallMissing = toolChoice === 'required' || typeof toolChoice === 'object';
+  return [
+    ...(isCallMissing ? [Promise.resolve(missingCall)] : []),
+    ...(format === undefined ? [] : [checkOf(format.type, checker.check(askOf(text, format)), strictOf(format))]),
+  ];
+}
 
 /**
- * Whether a choice says all it had to say. One that was cut by the caller's own cap or stop sequence, filtered, or is a
- * refusal is relayed as it is (docs/reference/api.md §4.1, §7.4): nobody promised that half an object parses.
+ * Whether a choice says all it had to say. A choice that was cut by the caller's own cap or stop sequence, that was filtered, or
+ * that is a refusal is relayed as it is (docs/reference/api.md §4.1, §7.4): half an object was never promised to parse.
  */
-function isJudged(choice: CollectedChoice, { hasStops }: StructureWanted): boolean {
-  const { finish, refused, calls, text } = choice;
-  if (refused || (finish !== 'stop' && finish !== 'tool_calls')) return false;
+function isComplete(choice: CollectedChoice, { hasStops }: StructureWanted): boolean {
+  const { finish, isRefused, calls, text } = choice;
+  if (isRefused || (finish !== 'stop' && finish !== 'tool_calls')) return false;
   return !hasStops || !isCut(calls.at(-1)?.arguments ?? text);
 }
 
@@ -47,66 +72,43 @@ function isCut(text: string): boolean {
   return json.push(text) && !json.isWhole();
 }
 
-/** An answer in words may still be of use to who demanded a call. */
-const missingCall: Finding = {
-  ...{ capability: 'tools', isTolerable: true },
-  verdict: defect('no call where one was demanded'),
-};
-
-const strictOf = (format: NonNullable<StructureWanted['format']>): boolean | undefined =>
-  format.type === 'json_schema' ? format.strict : undefined;
-
-/** What the text must be. Without a schema engines are asked for an object, in either format. */
-function askOf(text: string, format: NonNullable<StructureWanted['format']>): StructureAsk {
-  const schema = format.type === 'json_schema' ? format.schema : undefined;
-  return schema === undefined ? { text } : { text, schema, top: 'any' };
+async function checkOf(
+  capability: StructuralCapability,
+  checking: StructureResult | Promise<StructureResult>,
+  strict: boolean | undefined,
+): Promise<ChoiceCheck> {
+  const result = await checking;
+  const isTolerable = result.kind === 'invalid' && result.missesSchema === true && strict !== true;
+  return { capability, result, isTolerable };
 }
 
-async function judgeCall(
+async function validateCall(
   call: CollectedChoice['calls'][number],
   { tools, toolChoice }: StructureWanted,
   { check }: Pick<StructureChecker, 'check'>,
-): Promise<StructureVerdict> {
-  if (toolChoice === 'none') return defect('a call where none was allowed');
+): Promise<StructureResult> {
+  if (toolChoice === 'none') return invalid('a call where none was allowed');
   const tool = tools.find(({ name }) => name === call.name);
-  if (tool === undefined) return defect('a call of a tool that was not offered');
-  if (typeof toolChoice === 'object' && toolChoice.name !== tool.name) return defect('a call of another tool');
-  const { parameters } = tool;
-  // A tool without arguments: some engines say nothing where others say `{}`.
-  const text = call.arguments === '' ? '{}' : call.arguments;
-  return check({ text, ...(parameters === undefined ? {} : { schema: parameters }) });
+  if (tool === undefined) return invalid('a call of a tool that was not offered');
+  if (typeof toolChoice === 'object' && toolChoice.name !== tool.name) return invalid('a call of another tool');
+  // For a tool without arguments some engines write nothing where others write `{}`.
+  return check({ text: call.arguments === '' ? '{}' : call.arguments, schema: tool.parameters });
 }
 
-/**
- * Begins the checks of one choice. Each call is one of the offered tools, with an object as its arguments that the tool's
- * parameters allow; a call that was demanded is there; text without calls is of the format. Reasoning is not looked at.
- */
-export function judgeChoice(
-  choice: CollectedChoice,
-  wanted: StructureWanted,
-  checker: Pick<StructureChecker, 'check'>,
-): readonly Promise<Finding>[] {
-  if (!isJudged(choice, wanted)) return [];
-  const { text, calls } = choice;
-  const { toolChoice, format } = wanted;
-  const finding = async (
-    capability: StructuralCapability,
-    judged: StructureVerdict | Promise<StructureVerdict>,
-    strict: boolean | undefined,
-  ): Promise<Finding> => {
-    const verdict = await judged;
-    const isTolerable = verdict.kind === 'defective' && verdict.missesSchema === true && strict !== true;
-    return { capability, verdict, isTolerable };
-  };
-  if (calls.length > 0) {
-    return calls.map((call) => {
-      const tool = wanted.tools.find(({ name }) => name === call.name);
-      return finding('tools', judgeCall(call, wanted, checker), tool?.strict);
-    });
-  }
-  const isCallMissing = toolChoice === 'required' || typeof toolChoice === 'object';
-  return [
-    ...(isCallMissing ? [Promise.resolve(missingCall)] : []),
-    ...(format === undefined ? [] : [finding(format.type, checker.check(askOf(text, format)), strictOf(format))]),
-  ];
+const invalid = (detail: string): StructureResult => ({ kind: 'invalid', detail });
+
+/** An answer in words may still be of use to a caller that demanded a call. */
+const missingCall: ChoiceCheck = {
+  capability: 'tools',
+  isTolerable: true,
+  result: invalid('no call where one was demanded'),
+};
+
+const strictOf = (format: StructuredFormat): boolean | undefined =>
+  format.type === 'json_schema' ? format.strict : undefined;
+
+/** What the text must be. Without a schema engines are asked for an object, in either format. */
+function askOf(text: string, format: StructuredFormat): StructureAsk {
+  const schema = format.type === 'json_schema' ? format.schema : undefined;
+  return schema === undefined ? { text } : { text, schema, top: 'any' };
 }

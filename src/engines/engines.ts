@@ -1,6 +1,6 @@
 import {
   type Capabilities,
-  type Continuation,
+  type ContinuationMark,
   type InlineReasoning,
   type RequestTarget,
   tagSets,
@@ -26,7 +26,7 @@ export const engines: Readonly<Record<EngineName, Engine>> = {
   ...{ deepseek, dashscope, moonshot, zai, fireworks, together },
 };
 
-function continuationOf(given: CapabilityOverrides, table: Continuation): Continuation {
+function continuationOf(given: CapabilityOverrides, table: ContinuationMark): ContinuationMark {
   if (given.continuation === false) return 'none';
   if (given.continuationMark !== undefined) return given.continuationMark;
   return given.continuation === true && table === 'none' ? 'trailing' : table;

@@ -1,24 +1,22 @@
-import { Agent as PlainAgent, type RequestOptions } from 'node:http';
-import { Agent } from 'node:https';
 import { existsSync } from 'node:fs';
+import type { RequestOptions } from 'node:https';
 import { delimiter } from 'node:path';
-import { KubeConfig } from '@kubernetes/client-node';
+import { HttpMethod, KubeConfig, RequestContext, type SecurityAuthentication } from '@kubernetes/client-node';
+import { Agent, type Dispatcher } from 'undici';
 import { messageOf } from '../core/failure.ts';
 
-/** Where the API server is and who we are there. */
+/** Where the API server is, and the credentials and connections for it. */
 export interface Access {
   readonly server: string;
   /** Namespace that the configuration names, if it does. */
   readonly namespace: string | undefined;
-  /** Options of a request, credentials included: they are read anew as they are rotated. */
-  readonly options: () => Promise<RequestOptions>;
-  /** Closes what is kept open between requests. */
-  readonly close: () => void;
+  /** Adds credentials and the shared connections to a request. Credentials are read anew, because they are rotated. */
+  readonly authentication: SecurityAuthentication;
+  /** Closes the connections, and ends what is under way on them. */
+  readonly close: () => Promise<void>;
 }
 
-type TlsOptions = Parameters<KubeConfig['applyToHTTPSOptions']>[0];
-
-/** Credentials are looked at again after so long: a token in a pod is replaced well before it ends. */
+/** Credentials are read again after so long: a token in a pod is replaced well before it expires. */
 const freshMs = 10_000;
 
 /**
@@ -42,7 +40,7 @@ export function findAccess(environment: Readonly<Record<string, string | undefin
     throw new Error(`${from}: expected a cluster, a user and a current context`);
   }
   const context = config.getContextObject(config.getCurrentContext());
-  return { server: cluster.server, namespace: context?.namespace, ...keepOptions(config, cluster.proxyUrl) };
+  return { server: cluster.server, namespace: context?.namespace, ...shareConnections(config) };
 }
 
 /** KUBECONFIG may name several files, which count as one. */
@@ -55,36 +53,56 @@ function loadFiles(config: KubeConfig, [first = '', ...others]: readonly string[
   }
 }
 
-function keepOptions(config: KubeConfig, proxyUrl: string | undefined): Pick<Access, 'options' | 'close'> {
-  let fresh: { readonly options: RequestOptions; readonly key: string; readonly until: number } | undefined;
-  let agent: PlainAgent | undefined;
+interface Credentials {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly dispatcher: Dispatcher;
+  /** What the connections are made with, as text. */
+  readonly identity: string;
+  readonly until: number;
+}
 
-  async function read(): Promise<RequestOptions> {
-    const given: TlsOptions = {};
+/**
+ * Has all requests share one dispatcher as long as certificates stay the same. `KubeConfig` by itself makes a dispatcher,
+ * and so a connection, for every request.
+ */
+function shareConnections(config: KubeConfig): Pick<Access, 'authentication' | 'close'> {
+  let current: Credentials | undefined;
+
+  async function read(): Promise<Credentials> {
+    const given: RequestOptions = {};
     await config.applyToHTTPSOptions(given);
-    const { ca, cert, key, headers, rejectUnauthorized, servername, auth } = given;
-    const sent = Object.entries(headers ?? {}).map(([name, value]) => [name, String(value)]);
-    const shared = { headers: Object.fromEntries(sent), ...(typeof auth === 'string' ? { auth } : {}) };
-    // Their agents for proxies are as good as any; their plain one makes a connection per request.
-    if (proxyUrl !== undefined && given.agent !== undefined) return { ...shared, agent: given.agent };
-    const identity = JSON.stringify([String(ca), String(cert), String(key), rejectUnauthorized, servername]);
-    if (agent === undefined || fresh?.key !== identity) {
-      agent?.destroy();
-      const tls = {
-        ...{ ca, cert, key, rejectUnauthorized, servername },
-        // Connections that nobody watches over die unseen, in a load balancer on the way for one.
-        ...{ keepAlive: true, keepAliveMsecs: 30_000, maxFreeSockets: 8 },
-      };
-      const defined = Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined));
-      agent = new (config.getCurrentCluster()?.server.startsWith('http:') === true ? PlainAgent : Agent)(defined);
+    const { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername } = given;
+    const tls = { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername };
+    const defined = Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined));
+    const wanted = config.createDispatcherOptions(config.getCurrentCluster(), defined);
+    // The library itself speaks to proxies, and says who we are in the headers.
+    const probe = new RequestContext(config.getCurrentCluster()?.server ?? '', HttpMethod.GET);
+    await config.applySecurityAuthentication(probe);
+    const identity = JSON.stringify(wanted);
+    let dispatcher = current?.identity === identity ? current.dispatcher : undefined;
+    if (dispatcher === undefined) {
+      void current?.dispatcher.close();
+      const proxied = wanted.type === 'proxy' || wanted.type === 'socks' ? probe.getDispatcher() : undefined;
+      // Over HTTP/2 all watches would hang together on one connection that has gone dead.
+      dispatcher = proxied ?? new Agent({ connect: { ...defined, ...keepAlive }, allowH2: false });
     }
-    const options = { ...shared, agent };
-    fresh = { options, key: identity, until: performance.now() + freshMs };
-    return options;
+    current = { headers: probe.getHeaders(), dispatcher, identity, until: performance.now() + freshMs };
+    return current;
   }
 
   return {
-    options: async () => (fresh !== undefined && performance.now() < fresh.until ? fresh.options : read()),
-    close: () => agent?.destroy(),
+    authentication: {
+      getName: () => 'kubeconfig',
+      applySecurityAuthentication: async (context) => {
+        const { headers, dispatcher } =
+          current !== undefined && performance.now() < current.until ? current : await read();
+        for (const [name, value] of Object.entries(headers)) context.setHeaderParam(name, value);
+        context.setDispatcher(dispatcher);
+      },
+    },
+    close: async () => current?.dispatcher.destroy(),
   };
 }
+
+/** A connection without traffic dies unseen in a load balancer on the way. */
+const keepAlive = { keepAlive: true, keepAliveInitialDelay: 30_000 };

@@ -1,132 +1,177 @@
-import { type ClientRequest, type IncomingMessage, request as plainRequest } from 'node:http';
-import { request as tlsRequest } from 'node:https';
+import {
+  type ConfigurationOptions,
+  CoordinationV1Api,
+  CoreV1Api,
+  createConfiguration,
+  CustomObjectsApi,
+  EventsV1Api,
+  HttpMethod,
+  Observable,
+  PatchStrategy,
+  RequestContext,
+  ResponseContext,
+  SelfDecodingBody,
+  ServerConfiguration,
+  setHeaderOptions,
+  wrapHttpLibrary,
+} from '@kubernetes/client-node';
+import { type Dispatcher, errors, request } from 'undici';
 import * as z from 'zod';
+import { messageOf } from '../core/failure.ts';
 import type { Access } from './access.ts';
-import { ApiError } from './api-error.ts';
 
-export type PatchType = 'merge-patch+json' | 'json-patch+json' | 'apply-patch+yaml';
-
-export interface CallOptions {
-  readonly body?: object;
-  /** What kind of patch the body is. */
-  readonly patch?: PatchType;
-  readonly signal?: AbortSignal;
+/** The API server. Every call rejects with `ApiError` when it is refused, and with another Error when there is no answer in time. */
+export interface KubeClient {
+  readonly objects: CustomObjectsApi;
+  readonly core: CoreV1Api;
+  readonly leases: CoordinationV1Api;
+  readonly events: EventsV1Api;
+  /**
+   * Follows a watch and hands over every line of it. Resolves when the server or the signal ends the watch; rejects when it
+   * is refused, cut or silent, or when `onLine` throws.
+   */
+  readonly watch: (path: string, options: WatchOptions) => Promise<void>;
+  /** Ends what is under way, too. */
+  readonly close: () => Promise<void>;
 }
 
-/** Speaks JSON with the API server. */
-export interface KubeClient {
-  /** One request. Rejects with `ApiError` when it is refused, and with another Error when nobody answers in time. */
-  readonly call: (method: string, path: string, options?: CallOptions) => Promise<unknown>;
-  /**
-   * Follows a watch: `onLine` has every line of it. Resolves when the server ends it, or the signal does; rejects when
-   * it is refused, cut or silent.
-   */
-  readonly watch: (
-    path: string,
-    options: { readonly signal: AbortSignal; readonly onOpen: () => void; readonly onLine: (line: string) => void },
-  ) => Promise<void>;
-  /** Ends what is under way, too. */
-  readonly close: () => void;
+export interface WatchOptions {
+  readonly signal: AbortSignal;
+  readonly onOpen: () => void;
+  readonly onLine: (line: string) => void;
 }
 
 export interface ClientLimits {
   /** The API server answers in milliseconds, or is in trouble. Default 15 s. */
   readonly callMs?: number;
-  /** Bookmarks come every minute: a watch that says nothing for longer is not connected any more. Default 150 s. */
+  /** Bookmarks come every minute: a watch without any word for longer has lost its connection. Default 150 s. */
   readonly silentMs?: number;
   /** An object can have 1.5 MB in etcd, and twice that as JSON in an event. Default 8 Mi characters. */
   readonly longestLine?: number;
 }
 
-const statusBody = z.object({ message: z.string().default(''), reason: z.string().default('') });
+/** The API server answered, and refused. */
+export class ApiError extends Error {
+  readonly status: number;
+  /** Kubernetes' own word for it: `NotFound`, `Conflict`, `Expired`, … */
+  readonly reason: string;
+
+  constructor(status: number, { reason, message }: { readonly reason: string; readonly message: string }) {
+    super(message);
+    this.name = 'ApiError';
+    this.status = status;
+    this.reason = reason;
+  }
+}
+
+/** Whether a call was refused with one of these statuses. */
+export function isRefusal(error: unknown, ...statuses: readonly number[]): error is ApiError {
+  return error instanceof ApiError && statuses.includes(error.status);
+}
+
+/** Describes a failed call in one sentence for the log. */
+export function sentenceOf(error: unknown): string {
+  if (error instanceof ApiError) return `the API server answered ${error.status} (${error.message})`;
+  if (error instanceof z.ZodError) return `the API server's answer is not understood: ${z.prettifyError(error)}`;
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(String).join('; ');
+  return messageOf(error);
+}
 
 export function createKubeClient(
-  access: Pick<Access, 'server' | 'options' | 'close'>,
+  access: Pick<Access, 'server' | 'authentication' | 'close'>,
   { callMs = 15_000, silentMs = 150_000, longestLine = 8 * 1024 * 1024 }: ClientLimits = {},
 ): KubeClient {
-  const request = access.server.startsWith('https:') ? tlsRequest : plainRequest;
   const over = new AbortController();
   const base = access.server.replace(/\/+$/, '');
 
-  async function send(method: string, path: string, options: CallOptions) {
-    const { body, patch, signal } = options;
-    const { headers, ...how } = await access.options();
-    const text = body === undefined ? undefined : JSON.stringify(body);
-    const type = patch === undefined ? 'application/json' : `application/${patch}`;
-    const sent = request(`${base}${path}`, {
-      ...how,
-      method,
-      headers: {
-        ...Object.fromEntries(Object.entries(headers ?? {})),
-        ...{ accept: 'application/json', 'user-agent': 'weir' },
-        ...(text === undefined ? {} : { 'content-type': type, 'content-length': Buffer.byteLength(text) }),
-      },
+  /** Sends one request. Throws ApiError for anything but success, once it has the reason. */
+  async function send(context: RequestContext, bodyTimeout: number): Promise<Dispatcher.ResponseData> {
+    const [signal, body, dispatcher] = [context.getSignal(), context.getBody(), context.getDispatcher()];
+    const response = await request(context.getUrl(), {
+      method: context.getHttpMethod(),
+      headers: { ...context.getHeaders(), 'user-agent': 'weir' },
+      body: typeof body === 'string' ? body : null,
       signal: signal === undefined ? over.signal : AbortSignal.any([over.signal, signal]),
+      headersTimeout: callMs,
+      bodyTimeout,
+      ...(dispatcher === undefined ? {} : { dispatcher }),
     });
-    sent.end(text);
-    return sent;
+    if (response.statusCode >= 200 && response.statusCode < 300) return response;
+    throw apiError(response.statusCode, await response.body.text());
   }
 
+  const configuration = createConfiguration({
+    baseServer: new ServerConfiguration(base, {}),
+    authMethods: { default: access.authentication },
+    httpApi: wrapHttpLibrary({
+      send: async (context) => {
+        try {
+          const { statusCode, headers, body } = await send(context, callMs);
+          const type = String(headers['content-type'] ?? 'application/json');
+          const bytes = Buffer.from(await body.arrayBuffer());
+          return new ResponseContext(
+            statusCode,
+            { 'content-type': type },
+            new SelfDecodingBody(Promise.resolve(bytes)),
+          );
+        } catch (error) {
+          throw isTimeout(error) ? new Error('the API server does not answer', { cause: error }) : error;
+        }
+      },
+    }),
+  });
+
   return {
-    call: async (method, path, options = {}) => {
-      const sent = await send(method, path, options);
-      const timer = setTimeout(() => sent.destroy(new Error('the API server does not answer')), callMs);
-      try {
-        const response = await answerOf(sent);
-        return await read(response);
-      } finally {
-        clearTimeout(timer);
-      }
-    },
+    objects: new CustomObjectsApi(configuration),
+    core: new CoreV1Api(configuration),
+    leases: new CoordinationV1Api(configuration),
+    events: new EventsV1Api(configuration),
     watch: async (path, { signal, onOpen, onLine }) => {
       if (signal.aborted) return;
-      const sent = await send('GET', path, { signal });
-      // An answer that has begun says only that it was aborted, not why.
-      let silence: Error | undefined;
-      sent.setTimeout(silentMs, () => {
-        silence = new Error('the watch has gone silent');
-        sent.destroy(silence);
-      });
-      const timer = setTimeout(() => sent.destroy(new Error('the API server does not answer')), callMs);
+      let isOpen = false;
       try {
-        const response = await answerOf(sent);
-        clearTimeout(timer);
-        if (response.statusCode !== 200) {
-          await read(response);
-          return;
-        }
+        const context = new RequestContext(`${base}${path}`, HttpMethod.GET);
+        await access.authentication.applySecurityAuthentication(context);
+        context.setSignal(signal);
+        const { body } = await send(context, silentMs);
+        isOpen = true;
         onOpen();
-        await eachLine(response, { onLine, longestLine });
+        await eachLine(body, { onLine, longestLine });
       } catch (error) {
-        if (!signal.aborted) throw silence ?? error;
-      } finally {
-        clearTimeout(timer);
-        sent.destroy();
+        if (signal.aborted) return;
+        if (!isTimeout(error)) throw error;
+        throw new Error(isOpen ? 'the watch has gone silent' : 'the API server does not answer', { cause: error });
       }
     },
-    close: () => {
+    close: async () => {
       over.abort();
-      access.close();
+      await access.close();
     },
   };
 }
 
-function answerOf(sent: ClientRequest): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    sent.once('response', resolve);
-    sent.on('error', reject);
-  });
+/** Options of a call that the signal breaks off. */
+export function abortedBy(signal: AbortSignal): ConfigurationOptions {
+  const unchanged = <Context>(context: Context): Observable<Context> => new Observable(Promise.resolve(context));
+  const pre = (context: RequestContext): Observable<RequestContext> => {
+    context.setSignal(signal);
+    return unchanged(context);
+  };
+  return { middleware: [{ pre, post: unchanged }], middlewareMergeStrategy: 'append' };
 }
 
-/** The body as JSON. Throws ApiError for anything but success. */
-async function read(response: IncomingMessage): Promise<unknown> {
-  const pieces: Buffer[] = [];
-  for await (const piece of response) pieces.push(piece);
-  const text = Buffer.concat(pieces).toString();
-  const status = response.statusCode ?? 0;
-  if (status >= 200 && status < 300) return JSON.parse(text);
-  throw apiError(status, text);
+/** Options of a call whose body is merged into the object. */
+export const mergePatch: ConfigurationOptions = setHeaderOptions('Content-Type', PatchStrategy.MergePatch);
+
+function isTimeout(error: unknown): boolean {
+  return (
+    error instanceof errors.HeadersTimeoutError ||
+    error instanceof errors.BodyTimeoutError ||
+    error instanceof errors.ConnectTimeoutError
+  );
 }
+
+const statusBody = z.object({ message: z.string().default(''), reason: z.string().default('') });
 
 function apiError(status: number, text: string): ApiError {
   try {
@@ -138,12 +183,12 @@ function apiError(status: number, text: string): ApiError {
 }
 
 async function eachLine(
-  response: IncomingMessage,
+  body: Dispatcher.ResponseData['body'],
   { onLine, longestLine }: { readonly onLine: (line: string) => void; readonly longestLine: number },
 ): Promise<void> {
-  response.setEncoding('utf8');
+  body.setEncoding('utf8');
   let rest = '';
-  for await (const piece of response) {
+  for await (const piece of body) {
     const lines = (rest + String(piece)).split('\n');
     rest = lines.pop() ?? '';
     if (rest.length > longestLine) throw new Error('the watch has a line that is too long');

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
-import { ApiError } from './api-error.ts';
+import { ApiError } from './client.ts';
 import type { KubeClient } from './client.ts';
-import { followCollection } from './collection.ts';
+import { followCollection, type ListPage } from './collection.ts';
 
 interface Watching {
   readonly path: string;
@@ -10,35 +10,40 @@ interface Watching {
   readonly fail: (error?: Error) => void;
 }
 
-/** An API server of which a test says every word. */
+/** An API server whose every answer and event a test decides. */
 function begin(lists: readonly (object | Error)[]) {
   const clock = createFakeClock();
-  const asked: string[] = [];
+  const asked: ListPage[] = [];
   let left = [...lists];
   const waiting: ((watching: Watching) => void)[] = [];
-  const client: KubeClient = {
-    call: (_, path) => {
-      asked.push(path);
-      const [next = new Error('nothing left'), ...rest] = left;
-      left = rest;
-      return next instanceof Error ? Promise.reject(next) : Promise.resolve(next);
-    },
+  const list = (page: ListPage): Promise<unknown> => {
+    asked.push(page);
+    const [next = new Error('nothing left'), ...rest] = left;
+    left = rest;
+    return next instanceof Error ? Promise.reject(next) : Promise.resolve(next);
+  };
+  const client: Pick<KubeClient, 'watch'> = {
     watch: (path, { signal, onOpen, onLine }) =>
       new Promise((resolve, reject) => {
         signal.addEventListener('abort', () => resolve());
         onOpen();
         const say: Watching['say'] = (type, name, version) => {
           const metadata = { name, resourceVersion: String(version) };
-          onLine(JSON.stringify({ type, object: type === 'ERROR' ? { code: version, message: name } : { metadata } }));
+          try {
+            onLine(
+              JSON.stringify({ type, object: type === 'ERROR' ? { code: version, message: name } : { metadata } }),
+            );
+          } catch (error) {
+            reject(error);
+          }
         };
         const fail = (error?: Error): void => (error === undefined ? resolve() : reject(error));
         for (const tell of waiting.splice(0)) tell({ path, say, fail });
       }),
-    close: () => undefined,
   };
   let changes = 0;
   const collection = followCollection<string>({
-    ...{ client, clock, path: '/things', random: () => 0 },
+    ...{ client, clock, kind: { path: '/things', list }, random: () => 0 },
     read: (raw, known) => {
       const { metadata } = raw as { readonly metadata: { readonly name: string; readonly resourceVersion: string } };
       const before = known.get(metadata.name);
@@ -54,7 +59,7 @@ const listOf = (version: number, names: readonly string[], next?: string) => ({
   metadata: { resourceVersion: String(version), ...(next === undefined ? {} : { continue: next }) },
   items: names.map((name) => ({ metadata: { name, resourceVersion: String(version) } })),
 });
-/** Lets what was resolved run. */
+/** Runs what waits for resolved promises. */
 const settled = async (): Promise<void> => {
   for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
 };
@@ -63,14 +68,14 @@ it('lists in pages and watches from where the list ended', async () => {
   const { collection, asked, watched, names } = begin([listOf(5, ['a'], 'more'), listOf(5, ['b'])]);
   const { path } = await watched();
   expect(names()).toEqual(['a', 'b']);
-  expect(asked[1]).toContain('continue=more');
+  expect(asked[1]).toMatchObject({ _continue: 'more' });
   expect(path).toMatch(/resourceVersion=5&/);
   expect(path).toContain('allowWatchBookmarks=true');
   expect(collection.trouble()).toBeUndefined();
   await collection.close();
 });
 
-it('takes a watch that is cut up where the last word of it was, a bookmark included', async () => {
+it('goes on after a cut watch from its last event, a bookmark included', async () => {
   const { clock, collection, asked, watched, names } = begin([listOf(5, ['a'])]);
   const first = await watched();
   first.say('ADDED', 'b', 6);
@@ -105,7 +110,7 @@ it.each([
   await collection.close();
 });
 
-it('asks ever more seldom while the server is away, and at once says so', async () => {
+it('tells at once that the server is away, and asks ever more seldom', async () => {
   const { clock, collection, asked } = begin([]);
   await settled();
   const askedAt: number[] = [];
@@ -124,7 +129,7 @@ it('asks ever more seldom while the server is away, and at once says so', async 
   await collection.close();
 });
 
-it('does not tell of a word that changes nothing', async () => {
+it('does not tell of an event that changes nothing', async () => {
   const { collection, watched, changes } = begin([listOf(5, ['a'])]);
   const watching = await watched();
   const before = changes();

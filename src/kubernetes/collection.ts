@@ -1,60 +1,43 @@
 import * as z from 'zod';
 import { type Clock, waitFor } from '../core/clock.ts';
-import { isRefusal } from './api-error.ts';
-import type { KubeClient } from './client.ts';
+import { isRefusal, type KubeClient } from './client.ts';
 
-interface BackOff {
-  /** Waits longer with every call, with jitter, so that replicas don't come back together. Resolves early when stopped. */
-  readonly wait: () => Promise<void>;
-  /** It went well again. */
-  readonly reset: () => void;
+/** A page of a list to ask for, in the words of the typed APIs. */
+export interface ListPage {
+  readonly limit: number;
+  readonly fieldSelector?: string;
+  readonly _continue?: string;
 }
 
-const leastMs = 250;
-const mostMs = 5_000;
-
-function createBackOff(options: {
-  readonly clock: Pick<Clock, 'after'>;
-  readonly random: () => number;
-  readonly signal: AbortSignal;
-}): BackOff {
-  const { clock, random, signal } = options;
-  let failures = 0;
-  return {
-    wait: () => {
-      const delayMs = Math.min(mostMs, leastMs * 2 ** failures) * (0.5 + random() / 2);
-      failures += 1;
-      return waitFor(delayMs, { clock, signal });
-    },
-    reset: () => {
-      failures = 0;
-    },
-  };
+/** A kind of object, as the API server has it. */
+export interface WatchedKind {
+  /** Where it is watched, such as `/apis/weir.dev/v1alpha1/namespaces/a/models`. */
+  readonly path: string;
+  readonly list: (page: ListPage, signal: AbortSignal) => Promise<unknown>;
 }
 
 export interface CollectionOptions<Item> {
-  readonly client: KubeClient;
-  /** Such as `/apis/weir.dev/v1alpha1/namespaces/a/models`. */
-  readonly path: string;
-  /** Only objects that it selects are asked for, and seen. */
+  readonly client: Pick<KubeClient, 'watch'>;
+  readonly kind: WatchedKind;
+  /** Only the selected objects are listed and watched. */
   readonly fieldSelector?: string;
   readonly clock: Clock;
   /** 0 ≤ x < 1, for jitter. */
   readonly random: () => number;
-  /** What is kept of an object. It may be the item that is known already: then nothing has changed. */
+  /** Reads what is kept of an object. Returning the item that is known already says that nothing has changed. */
   readonly read: (raw: unknown, known: ReadonlyMap<string, Item>) => { readonly name: string; readonly item: Item };
-  /** Something in it, or how it stands, has changed. */
+  /** An item, or the trouble, has changed. */
   readonly onChange: () => void;
 }
 
-/** What the API server has of one kind, followed. */
+/** The objects of one kind, as the API server has them. */
 export interface Collection<Item> {
   readonly items: () => ReadonlyMap<string, Item>;
-  /** Whether it was ever heard of the server; until then it is empty. */
+  /** Whether the server was ever reached; until then there are no items. */
   readonly isListed: () => boolean;
-  /** Why it may be out of date; undefined while every change is heard of. */
+  /** Why items may be out of date; undefined while every change arrives. */
   readonly trouble: () => unknown;
-  /** When it was last in step with the server (`Clock.now`); undefined: never. */
+  /** When the items were last in step with the server (`Clock.now`); undefined: never. */
   readonly inStepAt: () => number | undefined;
   readonly close: () => Promise<void>;
 }
@@ -62,55 +45,55 @@ export interface Collection<Item> {
 const pageSize = 500;
 /** The server is asked to end a watch after five to ten minutes, so that replicas spread over the servers of a cluster. */
 const watchSeconds = 300;
-/** A watch that ends sooner than this was not worth having. */
+/** A watch that ends sooner than this counts as failed. */
 const soundMs = 1000;
 
 const page = z.object({
-  metadata: z.object({ resourceVersion: z.string(), continue: z.string().optional() }),
+  metadata: z.object({
+    resourceVersion: z.string(),
+    continue: z.string().optional(),
+    _continue: z.string().optional(),
+  }),
   items: z.array(z.unknown()),
 });
 const event = z.object({ type: z.string(), object: z.looseObject({}) });
 const versioned = z.object({ metadata: z.object({ resourceVersion: z.string() }) });
 const failure = z.object({ code: z.number().default(0), message: z.string().default('') });
 
-/** The server has forgotten the version we know: what we have must be listed anew. */
+type State = { readonly kind: 'in-step' } | { readonly kind: 'behind'; readonly since: number | undefined };
+
+/** The server no longer has the version to go on from: the objects must be listed anew. */
 class Expired extends Error {}
 
 /**
- * Lists the objects of one kind and watches them from there on, for ever. A watch that ends is taken up where it was;
- * one whose version the server has forgotten (410) begins with a new list. Between two tries that fail it backs off.
+ * Lists the objects of one kind and watches them from there on, until closed. A watch that ends goes on where it was; when
+ * the server no longer has that version (410), a new list comes first. After a failed try it waits, longer each time.
  */
 export function followCollection<Item>(options: CollectionOptions<Item>): Collection<Item> {
-  const { client, clock, read, onChange } = options;
+  const { client, kind, clock, read, onChange } = options;
   const items = new Map<string, Item>();
   const over = new AbortController();
   const backOff = createBackOff({ ...options, signal: over.signal });
   let version: string | undefined;
-  let state: { readonly kind: 'in-step' } | { readonly kind: 'behind'; readonly since: number | undefined } = {
-    ...{ kind: 'behind', since: undefined },
-  };
+  let state: State = { kind: 'behind', since: undefined };
   let trouble: unknown = new Error('not connected yet');
   let listed = false;
 
-  function url(parameters: Readonly<Record<string, string | undefined>>): string {
-    const given = { fieldSelector: options.fieldSelector, ...parameters };
-    const query = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
-    return `${options.path}?${new URLSearchParams(query).toString()}`;
-  }
+  const selected = options.fieldSelector === undefined ? {} : { fieldSelector: options.fieldSelector };
 
   async function list(): Promise<void> {
     const found = new Map<string, Item>();
     let next: string | undefined;
     do {
-      const answer = page.parse(
-        await client.call('GET', url({ limit: String(pageSize), continue: next }), { signal: over.signal }),
-      );
+      const wanted = { limit: pageSize, ...selected, ...(next === undefined ? {} : { _continue: next }) };
+      const answer = page.parse(await kind.list(wanted, over.signal));
       for (const raw of answer.items) {
         const { name, item } = read(raw, items);
         found.set(name, item);
       }
       version = answer.metadata.resourceVersion;
-      next = answer.metadata.continue === '' ? undefined : answer.metadata.continue;
+      next = answer.metadata.continue ?? answer.metadata._continue;
+      if (next === '') next = undefined;
     } while (next !== undefined && !over.signal.aborted);
     items.clear();
     for (const [name, item] of found) items.set(name, item);
@@ -118,6 +101,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
     onChange();
   }
 
+  /** Takes one event of the watch. Throws when it says that the watch has failed. */
   function take(line: string): void {
     const { type, object } = event.parse(JSON.parse(line));
     if (type === 'ERROR') {
@@ -134,29 +118,23 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
   }
 
   async function watch(): Promise<void> {
-    const timeoutSeconds = String(Math.round(watchSeconds * (1 + options.random())));
-    const given = { watch: 'true', allowWatchBookmarks: 'true', resourceVersion: version, timeoutSeconds };
-    const ended = new AbortController();
-    let fault: Error | undefined;
-    await client.watch(url(given), {
-      signal: AbortSignal.any([over.signal, ended.signal]),
+    const query = new URLSearchParams({
+      watch: 'true',
+      allowWatchBookmarks: 'true',
+      resourceVersion: version ?? '',
+      timeoutSeconds: String(Math.round(watchSeconds * (1 + options.random()))),
+      ...selected,
+    });
+    await client.watch(`${kind.path}?${query.toString()}`, {
+      signal: over.signal,
       onOpen: () => {
         state = { kind: 'in-step' };
         const wasTroubled = trouble !== undefined;
         trouble = undefined;
         if (wasTroubled) onChange();
       },
-      onLine: (line) => {
-        if (fault !== undefined) return;
-        try {
-          take(line);
-        } catch (error) {
-          fault = error instanceof Error ? error : new Error(String(error));
-          ended.abort();
-        }
-      },
+      onLine: take,
     });
-    if (fault !== undefined) throw fault;
   }
 
   async function follow(): Promise<void> {
@@ -170,7 +148,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
       } catch (error) {
         if (over.signal.aborted) return;
         const isExpired = error instanceof Expired || isRefusal(error, 410);
-        // One that had gone well for a while is taken up at once; only a server that keeps failing is given time.
+        // After a watch that went well for a while the next follows at once: only a server that keeps failing is given time.
         const wasSound = state.kind === 'in-step' && clock.elapsed() - begun >= soundMs;
         if (isExpired || isRefusal(error, 403, 404)) version = undefined;
         if (isExpired && wasSound) continue;
@@ -192,6 +170,35 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
     close: async () => {
       over.abort();
       await running;
+    },
+  };
+}
+
+interface BackOff {
+  /** Waits longer with every call, with jitter, so that replicas do not all come back at once. Resolves early when aborted. */
+  readonly wait: () => Promise<void>;
+  /** A try went well: the next wait is a short one. */
+  readonly reset: () => void;
+}
+
+const leastMs = 250;
+const mostMs = 5_000;
+
+function createBackOff(options: {
+  readonly clock: Pick<Clock, 'after'>;
+  readonly random: () => number;
+  readonly signal: AbortSignal;
+}): BackOff {
+  const { clock, random, signal } = options;
+  let failures = 0;
+  return {
+    wait: () => {
+      const delayMs = Math.min(mostMs, leastMs * 2 ** failures) * (0.5 + random() / 2);
+      failures += 1;
+      return waitFor(delayMs, { clock, signal });
+    },
+    reset: () => {
+      failures = 0;
     },
   };
 }

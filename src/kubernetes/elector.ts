@@ -1,30 +1,29 @@
+import type { V1Lease } from '@kubernetes/client-node';
 import { type Clock, waitFor } from '../core/clock.ts';
-import { isRefusal } from './api-error.ts';
-import type { KubeClient } from './client.ts';
-import { type Lease, leasesPath, microTime, readLease } from './leases.ts';
-import { createSeenAlive } from './seen-alive.ts';
+import { abortedBy, isRefusal, type KubeClient } from './client.ts';
+import { durationMsOf, holderOf, microTime, watchRenewals } from './leases.ts';
 
 export interface ElectorOptions {
-  readonly client: KubeClient;
+  readonly client: Pick<KubeClient, 'leases'>;
   readonly namespace: string;
-  /** Of this process, and of no other one ever. */
+  /** Unique to this process, restarts included. */
   readonly identity: string;
   readonly clock: Clock;
   readonly random: () => number;
-  /** It has begun or ceased to lead. */
+  /** This replica has begun or ceased to lead. */
   readonly onChange: (isLeading: boolean) => void;
   readonly onError: (error: unknown) => void;
 }
 
 export interface Elector {
-  /** True while nobody else can lead. */
+  /** True while no other replica can lead. */
   readonly isLeading: () => boolean;
-  /** Stops, and lets another one lead at once. */
+  /** Stops, and lets another replica lead at once. */
   readonly close: () => Promise<void>;
 }
 
 const leaseName = 'weir-controller';
-/** A leader that does not renew for so long has lost it. */
+/** A leader that does not renew for so long has lost the lease. */
 const durationSeconds = 10;
 /** The leader gives up before the others may take over: its clock may be slow, and a request on its way late. */
 const giveUpMs = 7_000;
@@ -33,13 +32,14 @@ const closeMs = 2_000;
 
 /** Elects one replica of a namespace by a Lease, as Kubernetes' own controllers do. */
 export function startElector(options: ElectorOptions): Elector {
-  const { client, identity, clock, random } = options;
-  const path = leasesPath(options.namespace);
+  const { namespace, identity, clock, random } = options;
+  const { leases } = options.client;
   const over = new AbortController();
-  const seen = createSeenAlive(clock);
+  const abortable = abortedBy(over.signal);
+  const renewals = watchRenewals(clock);
   let renewedAt: number | undefined;
   let wasLeading = false;
-  let trouble = '';
+  let lastError = '';
 
   const isLeading = (): boolean => renewedAt !== undefined && clock.elapsed() - renewedAt < giveUpMs;
 
@@ -48,79 +48,86 @@ export function startElector(options: ElectorOptions): Elector {
       const asked = clock.elapsed();
       try {
         renewedAt = (await acquire()) ? asked : undefined;
-        trouble = '';
+        lastError = '';
       } catch (error) {
         if (over.signal.aborted) return;
         const text = String(error);
-        if (text !== trouble) options.onError(error);
-        trouble = text;
+        if (text !== lastError) options.onError(error);
+        lastError = text;
       }
-      tell();
+      tellChange();
       await waitFor(renewMs * (0.7 + random() * 0.3), { clock, signal: over.signal });
-      tell();
+      tellChange();
     }
   }
 
-  function tell(): void {
+  function tellChange(): void {
     if (isLeading() === wasLeading) return;
     wasLeading = !wasLeading;
     options.onChange(wasLeading);
   }
 
-  /** Takes or renews the lease; whether it is ours now. Rejects when nobody knows. */
+  /** Takes or renews the lease. Returns whether this replica holds it now; rejects when that is unknown. */
   async function acquire(): Promise<boolean> {
     try {
       const lease = await find();
       if (lease === undefined) {
-        await client.call('POST', path, { body: bodyOf({ transitions: 0 }), signal: over.signal });
+        await leases.createNamespacedLease({ namespace, body: leaseOf({ transitions: 0 }) }, abortable);
         return true;
       }
-      const silentMs = seen.silentMs(lease);
-      const isFree = lease.holder === '' || silentMs > lease.durationSeconds * 1000;
-      if (lease.holder !== identity && !isFree) return false;
-      await put(lease, lease.holder === identity ? lease.transitions : lease.transitions + 1);
+      const holder = holderOf(lease);
+      const isFree = renewals.silentMs(lease) > durationMsOf(lease) || holder === '';
+      if (holder !== identity && !isFree) return false;
+      const transitions = lease.spec?.leaseTransitions ?? 0;
+      await replace(lease, { transitions: holder === identity ? transitions : transitions + 1 });
       return true;
     } catch (error) {
-      // Another one was faster.
+      // Another replica was faster.
       if (isRefusal(error, 409)) return false;
       throw error;
     }
   }
 
-  async function find(): Promise<Lease | undefined> {
+  async function find(): Promise<V1Lease | undefined> {
     try {
-      return readLease(await client.call('GET', `${path}/${leaseName}`, { signal: over.signal }));
+      return await leases.readNamespacedLease({ namespace, name: leaseName }, abortable);
     } catch (error) {
       if (isRefusal(error, 404)) return undefined;
       throw error;
     }
   }
 
-  function put({ resourceVersion }: Lease, transitions: number, holder = identity): Promise<unknown> {
-    const body = bodyOf({ resourceVersion, transitions, holder });
-    return client.call('PUT', `${path}/${leaseName}`, { body });
+  function replace(
+    { metadata }: V1Lease,
+    wanted: { readonly transitions: number; readonly holder?: string },
+  ): Promise<V1Lease> {
+    const body = leaseOf({ ...wanted, resourceVersion: metadata?.resourceVersion });
+    return leases.replaceNamespacedLease({ namespace, name: leaseName, body });
   }
 
-  function bodyOf(lease: {
+  function leaseOf(wanted: {
     readonly transitions: number;
-    readonly resourceVersion?: string;
+    readonly resourceVersion?: string | undefined;
     readonly holder?: string;
-  }): object {
-    const { resourceVersion, transitions, holder = identity } = lease;
+  }): V1Lease {
+    const { resourceVersion, transitions, holder = identity } = wanted;
     const now = microTime(clock.now());
     return {
-      ...{ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' },
       metadata: { name: leaseName, ...(resourceVersion === undefined ? {} : { resourceVersion }) },
       spec: {
-        ...{ holderIdentity: holder, leaseTransitions: transitions, renewTime: now, acquireTime: now },
+        holderIdentity: holder,
+        leaseTransitions: transitions,
+        renewTime: now,
+        acquireTime: now,
         leaseDurationSeconds: holder === '' ? 1 : durationSeconds,
       },
     };
   }
 
   async function release(): Promise<void> {
-    const lease = readLease(await client.call('GET', `${path}/${leaseName}`));
-    if (lease.holder === identity) await put(lease, lease.transitions, '');
+    const lease = await leases.readNamespacedLease({ namespace, name: leaseName });
+    const transitions = lease.spec?.leaseTransitions ?? 0;
+    if (holderOf(lease) === identity) await replace(lease, { transitions, holder: '' });
   }
 
   const running = run();
@@ -131,10 +138,10 @@ export function startElector(options: ElectorOptions): Elector {
       over.abort();
       await running;
       renewedAt = undefined;
-      tell();
+      tellChange();
       if (!led) return;
       const stop = new AbortController();
-      // Who cannot reach the API server cannot release: the lease then runs out.
+      // Without an API server nothing can be released: the lease then runs out.
       await Promise.race([release().catch(() => undefined), waitFor(closeMs, { clock, signal: stop.signal })]);
       stop.abort();
     },

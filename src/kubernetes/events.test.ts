@@ -1,20 +1,18 @@
 import { expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import type { KubeObject } from '../core/catalog.ts';
-import type { CallOptions, KubeClient } from './client.ts';
 import { createEvents } from './events.ts';
+import { microTime } from './leases.ts';
 
 function begin() {
   const clock = createFakeClock();
-  const calls: { readonly method: string; readonly path: string; readonly body: CallOptions['body'] }[] = [];
-  const client: KubeClient = {
-    call: (method, path, { body } = {}) => {
-      calls.push({ method, path, body });
-      return Promise.resolve({});
-    },
-    watch: () => Promise.resolve(),
-    close: () => undefined,
+  const calls: { readonly method: 'POST' | 'PATCH'; readonly body: unknown }[] = [];
+  const record = (method: 'POST' | 'PATCH') => (given: { readonly body: unknown }) => {
+    // As it is sent: times become text.
+    calls.push({ method, body: JSON.parse(JSON.stringify(given.body)) });
+    return Promise.resolve({ metadata: {}, eventTime: microTime(0) });
   };
+  const client = { events: { createNamespacedEvent: record('POST'), patchNamespacedEvent: record('PATCH') } };
   const onError = (error: unknown): void => expect.unreachable(String(error));
   const events = createEvents({ client, namespace: 'a', instance: 'weir-0', clock, random: () => 0.5, onError });
   return { clock, calls, events };

@@ -1,11 +1,11 @@
 import type { Clock } from '../core/clock.ts';
 import type { KubeObject, ObjectEvent } from '../core/catalog.ts';
 import { type BucketSize, hasToken, takeToken } from '../core/token-bucket.ts';
-import type { KubeClient } from './client.ts';
+import { type KubeClient, mergePatch } from './client.ts';
 import { microTime } from './leases.ts';
 
 export interface EventsOptions {
-  readonly client: KubeClient;
+  readonly client: { readonly events: Pick<KubeClient['events'], 'createNamespacedEvent' | 'patchNamespacedEvent'> };
   readonly namespace: string;
   /** Name of this replica's pod. */
   readonly instance: string;
@@ -15,9 +15,9 @@ export interface EventsOptions {
 }
 
 export interface Events {
-  /** Takes note, sooner or later or, in a flood, not at all. */
+  /** Has the event written soon; in a flood it is dropped. */
   readonly tell: (object: KubeObject, event: ObjectEvent) => void;
-  /** Resolves when what was told has been sent, or cannot be. */
+  /** Resolves when the waiting events have been sent, or cannot be; of many only the first are sent. */
   readonly close: () => Promise<void>;
 }
 
@@ -27,20 +27,19 @@ interface Told {
   lastAt: number;
 }
 
-/** What happens again within this time is one event with a count. */
+/** An event that repeats within this time is one event with a count. */
 const sameMs = 10 * 60_000;
 const mostKnown = 5_000;
 const mostWaiting = 500;
-/** One object that goes back and forth must not drown the others, and all together not the API server. */
+/** An object that changes to and fro must not drown out the others, and all together must not flood the API server. */
 const perObject: BucketSize = { rate: 1 / 30, burst: 10 };
 const inAll: BucketSize = { rate: 5, burst: 100 };
-/** The API server refuses more. */
+/** The API server refuses a longer note. */
 const longestNote = 1024;
 
 /** Writes `events.k8s.io/v1` Events, which `kubectl describe` shows with their object. */
 export function createEvents(options: EventsOptions): Events {
   const { client, namespace, instance, clock, random, onError } = options;
-  const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
   const told = new Map<string, Told>();
   const buckets = new Map<string, number>();
   const waiting: (() => Promise<unknown>)[] = [];
@@ -66,17 +65,23 @@ export function createEvents(options: EventsOptions): Events {
 
   function create(object: KubeObject, { severity, reason, action, note }: ObjectEvent): Told {
     const now = clock.now();
-    // As Kubernetes' own recorder names them: when, and something that no other has.
+    // Named as Kubernetes' own recorder does: the time, and a random part.
     const suffix = `${now.toString(16)}${Math.floor(random() * 0xffff_ffff).toString(16)}`;
     const name = `${object.name.slice(0, 200)}.${suffix}`;
     const { kind, uid, resourceVersion } = object;
     const regarding = { apiVersion: 'weir.dev/v1alpha1', kind, namespace, name: object.name, uid, resourceVersion };
     const body = {
-      ...{ apiVersion: 'events.k8s.io/v1', kind: 'Event', metadata: { name, namespace } },
-      ...{ regarding, reason, action, note, type: severity, eventTime: microTime(now) },
-      ...{ reportingController: 'weir.dev/controller', reportingInstance: instance },
+      metadata: { name, namespace },
+      regarding,
+      reason,
+      action,
+      note,
+      type: severity,
+      eventTime: microTime(now),
+      reportingController: 'weir.dev/controller',
+      reportingInstance: instance,
     };
-    waiting.push(() => client.call('POST', path, { body }));
+    waiting.push(() => client.events.createNamespacedEvent({ namespace, body }));
     return { name, count: 1, lastAt: now };
   }
 
@@ -85,7 +90,7 @@ export function createEvents(options: EventsOptions): Events {
     event.lastAt = clock.now();
     const { name, count, lastAt } = event;
     const body = { series: { count, lastObservedTime: microTime(lastAt) } };
-    waiting.push(() => client.call('PATCH', `${path}/${name}`, { patch: 'merge-patch+json', body }));
+    waiting.push(() => client.events.patchNamespacedEvent({ namespace, name, body }, mergePatch));
   }
 
   return {

@@ -1,55 +1,43 @@
-import * as z from 'zod';
-import type { KubeClient } from './client.ts';
+import { type V1Lease, V1MicroTime } from '@kubernetes/client-node';
+import type { Clock } from '../core/clock.ts';
 
-export interface Lease {
-  readonly name: string;
-  readonly resourceVersion: string;
-  /** Empty: nobody holds it. */
-  readonly holder: string;
-  readonly durationSeconds: number;
-  readonly renewTime: string;
-  readonly transitions: number;
-  readonly annotations: Readonly<Record<string, string>>;
+/** Kubernetes' `MicroTime`, with the six decimals that the API server wants. */
+export function microTime(at: number): V1MicroTime {
+  return new V1MicroTime(at);
 }
 
-const rawLease = z.object({
-  metadata: z.object({
-    name: z.string(),
-    resourceVersion: z.string(),
-    annotations: z.record(z.string(), z.string()).default({}),
-  }),
-  spec: z
-    .object({
-      holderIdentity: z.string().nullish(),
-      leaseDurationSeconds: z.number().nullish(),
-      renewTime: z.string().nullish(),
-      leaseTransitions: z.number().nullish(),
-    })
-    .default({}),
-});
-const rawList = z.object({ items: z.array(z.unknown()) });
+export function holderOf({ spec }: V1Lease): string {
+  return spec?.holderIdentity ?? '';
+}
 
-export function readLease(raw: unknown): Lease {
-  const { metadata, spec } = rawLease.parse(raw);
+/** For how long after a renewal the lease holds. */
+export function durationMsOf({ spec }: V1Lease): number {
+  return (spec?.leaseDurationSeconds ?? 0) * 1000;
+}
+
+export interface RenewalWatch {
+  /** Milliseconds since the last renewal of the lease was seen here; 0 for a lease that was not seen before. */
+  readonly silentMs: (lease: V1Lease) => number;
+  /** Forgets all leases but these. */
+  readonly retain: (names: ReadonlySet<string>) => void;
+}
+
+/**
+ * Measures by this machine's own clock how long leases have not been renewed: the clocks of two machines need not agree.
+ */
+export function watchRenewals(clock: Pick<Clock, 'elapsed'>): RenewalWatch {
+  const seen = new Map<string, { readonly renewal: string; readonly at: number }>();
   return {
-    ...metadata,
-    holder: spec.holderIdentity ?? '',
-    durationSeconds: spec.leaseDurationSeconds ?? 0,
-    renewTime: spec.renewTime ?? '',
-    transitions: spec.leaseTransitions ?? 0,
+    silentMs: (lease) => {
+      const name = lease.metadata?.name ?? '';
+      const renewal = `${holderOf(lease)} ${JSON.stringify(lease.spec?.renewTime)}`;
+      const last = seen.get(name);
+      if (last?.renewal === renewal) return clock.elapsed() - last.at;
+      seen.set(name, { renewal, at: clock.elapsed() });
+      return 0;
+    },
+    retain: (names) => {
+      for (const name of seen.keys()) if (!names.has(name)) seen.delete(name);
+    },
   };
-}
-
-export function leasesPath(namespace: string): string {
-  return `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
-}
-
-export async function listLeases(client: KubeClient, path: string, labelSelector: string): Promise<readonly Lease[]> {
-  const query = new URLSearchParams({ labelSelector }).toString();
-  return rawList.parse(await client.call('GET', `${path}?${query}`)).items.map(readLease);
-}
-
-/** Kubernetes' `MicroTime`: it takes six decimals and nothing else. */
-export function microTime(at: number): string {
-  return new Date(at).toISOString().replace(/(\.\d{3})Z$/, '$1000Z');
 }

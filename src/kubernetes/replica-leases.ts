@@ -1,13 +1,12 @@
+import type { V1Lease } from '@kubernetes/client-node';
 import * as z from 'zod';
-import type { Clock, CancelTimer } from '../core/clock.ts';
+import { type Clock, waitFor } from '../core/clock.ts';
 import type { ReplicaView } from '../core/replica.ts';
-import { isRefusal } from './api-error.ts';
-import type { KubeClient } from './client.ts';
-import { type Lease, leasesPath, listLeases, microTime } from './leases.ts';
-import { createSeenAlive } from './seen-alive.ts';
+import { isRefusal, type KubeClient, mergePatch } from './client.ts';
+import { durationMsOf, microTime, watchRenewals } from './leases.ts';
 
 export interface ReplicaLeasesOptions {
-  readonly client: KubeClient;
+  readonly client: Pick<KubeClient, 'leases'>;
   readonly namespace: string;
   /** Name of this replica's pod. */
   readonly name: string;
@@ -15,13 +14,13 @@ export interface ReplicaLeasesOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Where the replicas of a namespace leave word of what each sees: a Lease for each, which ends with it. */
+/** The replicas of a namespace tell each other what each sees: each writes a Lease of its own, which ends with it. */
 export interface ReplicaLeases {
-  /** Leaves word now if it differs from the last, and at times to say that it is alive. Never rejects. */
+  /** Writes the view if it differs from the last one, and at times to show that this replica is alive. Never rejects. */
   readonly publish: (view: ReplicaView) => Promise<void>;
-  /** The other replicas that are alive. Rejects when the API server does not tell. */
+  /** The views of the other replicas that are alive. Rejects when the API server does not answer. */
   readonly others: () => Promise<readonly ReplicaView[]>;
-  /** Takes back its word. */
+  /** Deletes this replica's lease. */
   readonly close: () => Promise<void>;
 }
 
@@ -30,9 +29,9 @@ const roleLabel = { 'weir.dev/role': 'replica' };
 const viewAnnotation = 'weir.dev/view';
 const durationSeconds = 15;
 const renewMs = 5_000;
-/** The leases of replicas that died are cleared away after so long. */
-const buriedMs = 10 * 60_000;
-/** Annotations of an object may have 256 KiB together; what is not told counts as in order. */
+/** The leases of replicas that died are deleted after so long. */
+const deleteAfterMs = 10 * 60_000;
+/** The annotations of an object may have 256 KiB together. What is left out counts as in order. */
 const mostNames = 1_000;
 const closeMs = 2_000;
 
@@ -46,39 +45,39 @@ const writtenView = z.object({
 });
 
 export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLeases {
-  const { client, name, clock, onError } = options;
-  const path = leasesPath(options.namespace);
+  const { namespace, name, clock, onError } = options;
+  const { leases } = options.client;
   const own = `${prefix}${name}`;
-  const seen = createSeenAlive(clock);
-  /** The others' words as they were last read: what has not changed stays the same view. */
+  const renewals = watchRenewals(clock);
+  /** The views of the others as they were last read: an unchanged view stays the same object. */
   const known = new Map<string, { readonly text: string; readonly view: ReplicaView | undefined }>();
   let last: { readonly text: string; readonly at: number } | undefined;
-  let trouble = '';
+  let lastError = '';
 
   async function write(text: string): Promise<void> {
-    const spec = { holderIdentity: name, leaseDurationSeconds: durationSeconds, renewTime: microTime(clock.now()) };
-    const metadata = { labels: roleLabel, annotations: { [viewAnnotation]: text } };
+    const body: V1Lease = {
+      metadata: { name: own, labels: roleLabel, annotations: { [viewAnnotation]: text } },
+      spec: { holderIdentity: name, leaseDurationSeconds: durationSeconds, renewTime: microTime(clock.now()) },
+    };
     try {
-      await client.call('PATCH', `${path}/${own}`, { patch: 'merge-patch+json', body: { metadata, spec } });
+      await leases.patchNamespacedLease({ namespace, name: own, body }, mergePatch);
     } catch (error) {
       if (!isRefusal(error, 404)) throw error;
-      const body = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: own, ...metadata }, spec };
-      await client.call('POST', path, { body });
+      await leases.createNamespacedLease({ namespace, body });
     }
   }
 
-  function readView(lease: Lease): ReplicaView | undefined {
-    const text = lease.annotations[viewAnnotation] ?? '';
-    const before = known.get(lease.name);
+  function readView({ metadata }: V1Lease): ReplicaView | undefined {
+    const [leaseName, text] = [metadata?.name ?? '', metadata?.annotations?.[viewAnnotation] ?? ''];
+    const before = known.get(leaseName);
     if (before?.text === text) return before.view;
-    const view = viewOf(lease.name, text);
-    known.set(lease.name, { text, view });
+    const view = viewOf(leaseName, text);
+    known.set(leaseName, { text, view });
     return view;
   }
 
-  function bury({ name: dead }: Lease): void {
-    client.call('DELETE', `${path}/${dead}`).catch(() => undefined);
-  }
+  const remove = (leaseName: string): Promise<unknown> =>
+    leases.deleteNamespacedLease({ namespace, name: leaseName }).catch(() => undefined);
 
   return {
     publish: async (view) => {
@@ -88,31 +87,31 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
       try {
         await write(text);
         last = { text, at: now };
-        trouble = '';
+        lastError = '';
       } catch (error) {
         const said = String(error);
-        if (said !== trouble) onError(error);
-        trouble = said;
+        if (said !== lastError) onError(error);
+        lastError = said;
       }
     },
     others: async () => {
-      const leases = await listLeases(client, path, 'weir.dev/role=replica');
-      const names = new Set(leases.map((lease) => lease.name));
-      seen.retain(names);
-      for (const dead of known.keys()) if (!names.has(dead)) known.delete(dead);
-      return leases.flatMap((lease) => {
-        if (lease.name === own) return [];
-        const silentMs = seen.silentMs(lease);
-        if (silentMs > buriedMs) bury(lease);
-        const view = silentMs < lease.durationSeconds * 1000 ? readView(lease) : undefined;
+      const { items } = await leases.listNamespacedLease({ namespace, labelSelector: 'weir.dev/role=replica' });
+      const names = new Set(items.map(({ metadata }) => metadata?.name ?? ''));
+      renewals.retain(names);
+      for (const gone of known.keys()) if (!names.has(gone)) known.delete(gone);
+      return items.flatMap((lease) => {
+        const leaseName = lease.metadata?.name ?? '';
+        if (leaseName === own) return [];
+        const silentMs = renewals.silentMs(lease);
+        if (silentMs > deleteAfterMs) void remove(leaseName);
+        const view = silentMs < durationMsOf(lease) ? readView(lease) : undefined;
         return view === undefined ? [] : [view];
       });
     },
     close: async () => {
-      const late = Promise.withResolvers<void>();
-      const cancelTimer: CancelTimer = clock.after(closeMs, late.resolve);
-      await Promise.race([client.call('DELETE', `${path}/${own}`).catch(() => undefined), late.promise]);
-      cancelTimer();
+      const stop = new AbortController();
+      await Promise.race([remove(own), waitFor(closeMs, { clock, signal: stop.signal })]);
+      stop.abort();
     },
   };
 }
@@ -128,7 +127,7 @@ function textOf({ hasEnvoy, clusters, refused, unreachable, out, unlisted }: Rep
   });
 }
 
-/** Undefined when another version of the service wrote it in words of its own. */
+/** Reads a view; undefined when another version of the service wrote it in another form. */
 function viewOf(name: string, text: string): ReplicaView | undefined {
   try {
     const view = writtenView.parse(JSON.parse(text));

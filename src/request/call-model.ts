@@ -1,48 +1,34 @@
 import type { Credential } from '../core/account.ts';
 import type { Feature, Round } from '../core/capability.ts';
 import type { Route } from '../core/catalog.ts';
-import type { Clock } from '../core/clock.ts';
-import { contextOverflow } from '../routing/plan.ts';
 import type { Dialect } from '../core/dialect.ts';
-import type { AnswerEvent } from '../core/event.ts';
+import type { AnswerEvent, Fault } from '../core/event.ts';
 import { Failure } from '../core/failure.ts';
-import type { Health } from '../core/health.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prompt.ts';
 import type { Request } from '../core/request.ts';
 import type { StructureChecker } from '../core/structure.ts';
 import type { Telemetry } from '../core/telemetry.ts';
-import type { Upstream } from '../core/upstream.ts';
-import { chatErrors } from '../dialects/chat/read-error.ts';
-import { readResponseAs } from '../dialects/chat/read-response.ts';
-import { upstreamCall } from '../dispatch/attempt.ts';
 import { type Dispatch, dispatch, type DispatchEnd } from '../dispatch/dispatch.ts';
-import type { HedgeBudget } from '../dispatch/hedge.ts';
+import type { DispatchServices } from '../dispatch/race.ts';
 import { createRetryPolicy, type StructureRetries } from '../dispatch/retries.ts';
-import { judgeFor } from '../dispatch/structured-answer.ts';
-import { capabilitiesOf, inlineReasoningOf } from '../engines/engines.ts';
-import { checkUsage } from '../metering/check-usage.ts';
-import { estimatePrompt } from '../metering/estimate-prompt.ts';
+import { createStructureValidator } from '../dispatch/structured-answer.ts';
 import type { TokenCounters } from '../metering/meter.ts';
+import { contextOverflow } from '../routing/plan.ts';
 import { leadingPlan, type SystemPlacement } from '../routing/system-placement.ts';
+import { chatProtocol } from './engine-protocol.ts';
 
-export interface EngineOptions {
-  readonly upstream: Upstream;
-  readonly health: Health;
-  readonly hedges: HedgeBudget;
+export interface ModelServices extends DispatchServices {
   readonly structureRetries: StructureRetries;
   readonly structures: Pick<StructureChecker, 'check'>;
   readonly placement: SystemPlacement;
   readonly telemetry: Telemetry;
-  readonly clock: Clock;
   /** Letters and digits that nobody can guess. */
   readonly newId: () => string;
-  /** Longest silence of an attempt, milliseconds. */
-  readonly idleMs: number;
 }
 
 /** One call to a model, over all the routes of its plan. */
-export interface EngineAsk {
+export interface ModelCall {
   readonly requestId: string;
   readonly dialect: Pick<Dialect, 'idPrefixes'>;
   readonly credential: Pick<Credential, 'key'>;
@@ -51,8 +37,8 @@ export interface EngineAsk {
   readonly counters: TokenCounters | undefined;
   /** Aborts when the caller leaves. */
   readonly signal: AbortSignal;
-  /** Absent in the first call of an answer. */
-  readonly round?: Round;
+  /** Undefined in the first call of an answer. */
+  readonly round?: Round | undefined;
   readonly deliver: (events: readonly AnswerEvent[]) => void;
 }
 
@@ -60,24 +46,24 @@ export interface EngineAsk {
 const wholeAnswerPatience = 10;
 
 /**
- * Asks the engines of a plan. Where all of them refuse a request that has system messages in the middle, they are asked once more,
- * with leading ones only. A route that has refused them is remembered when the request has been answered all the same: what is refused
- * in either form has another fault, and one such request would change the form of all that follow.
+ * Calls a model. Where all engines refuse a request that has system messages in the middle, they are asked once more with leading
+ * ones only. The routes that refused are remembered only when the request has an answer after all: what is refused in either
+ * form has another fault, and one such request would change the form of all that follow.
  */
-export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
+export function callModel(call: ModelCall, services: ModelServices): Dispatch {
   const refusing = new Set<Route>();
   const remember = (end: DispatchEnd): void => {
     if (end.kind !== 'completed' && end.kind !== 'interrupted') return;
-    for (const route of refusing) options.placement.refused(route);
+    for (const route of refusing) services.placement.refused(route);
   };
-  let running = askOnce(ask, options, refusing);
+  let running = callOnce(call, services, refusing);
   let isPaused = false;
   const ended = running.ended.then((end) => {
     remember(end);
-    if (end.kind !== 'failed' || end.refusedFor !== 'bad-request' || !ask.prepared.shape.hasLaterSystem) return end;
-    const plan = leadingPlan(ask.plan);
-    if (plan === undefined || ask.signal.aborted) return end;
-    running = askOnce({ ...ask, plan }, options, refusing);
+    if (end.kind !== 'failed' || end.refusedFor !== 'bad-request' || !call.prepared.shape.hasLaterSystem) return end;
+    const plan = leadingPlan(call.plan);
+    if (plan === undefined || call.signal.aborted) return end;
+    running = callOnce({ ...call, plan }, services, refusing);
     if (isPaused) running.pause();
     return running.ended.then((second) => {
       remember(second);
@@ -97,103 +83,79 @@ export function askEngines(ask: EngineAsk, options: EngineOptions): Dispatch {
   };
 }
 
-/**
- * Asks the engines of a plan, and judges the structure of what they answer. Routes that refuse the request as it is put, with system
- * messages in the middle, are added to `refusing`.
- */
-function askOnce(ask: EngineAsk, options: EngineOptions, refusing: Set<Route>): Dispatch {
-  const { requestId, dialect, prepared, plan, counters, signal, round } = ask;
-  const { upstream, health, hedges, structureRetries, telemetry, clock, idleMs, newId } = options;
-  const { tools, sampling, stream, responseFormat } = prepared.request;
-  const maxOutputTokens = round === undefined ? prepared.request.maxOutputTokens : round.maxOutputTokens;
-  const caller = ask.credential.key.id;
-  const judge = judgeFor(round === undefined ? prepared.request : { ...prepared.request, toolChoice: 'auto' }, {
-    ...{ structures: options.structures, health, retries: structureRetries, caller },
-    routes: plan.routes.length,
-  });
-  const newToolId = (): string => dialect.idPrefixes.toolCall + newId();
-  const { logprobs = false } = sampling;
-  const readOptions = { toolNames: new Set(tools.map((tool) => tool.name)), newToolId, logprobs };
-  const prompt = prepared.shape.digest;
-  const policy = createRetryPolicy({
-    failedOn: health.failedOn(prompt),
-    routes: plan.routes.length,
-    spend: () => structureRetries.spend(caller),
-  });
-  const running = dispatch({
-    ...{ plan, upstream, clock, health, hedges, signal },
-    errors: chatErrors,
-    idleMs: stream ? idleMs : idleMs * wholeAnswerPatience,
-    asked: {
-      ...{ stream, choices: sampling.n ?? 1, isJson: responseFormat !== undefined && responseFormat.type !== 'text' },
-      ...(maxOutputTokens === undefined ? {} : { cap: maxOutputTokens }),
+/** Dispatches a call. Adds to `refusing` the routes that refuse the request with its system messages where they are. */
+function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>): Dispatch {
+  const { requestId, prepared, plan, counters, signal, round, deliver } = call;
+  const { health, structureRetries, structures, telemetry, idleMs } = services;
+  const { shape, request } = prepared;
+  const { sampling, stream, responseFormat } = request;
+  const caller = call.credential.key.id;
+  const routes = plan.routes.length;
+  const cap = round === undefined ? request.maxOutputTokens : round.maxOutputTokens;
+  return dispatch(
+    {
+      plan,
+      asked: {
+        stream,
+        choices: sampling.n ?? 1,
+        cap,
+        isJson: responseFormat !== undefined && responseFormat.type !== 'text',
+        prompt: shape.digest,
+      },
+      protocol: chatProtocol({ ...call, round, cap }, services),
+      retries: createRetryPolicy({
+        failedOn: health.failedOn(shape.digest),
+        routes,
+        spendStructureRetry: () => structureRetries.spend(caller),
+      }),
+      validator: createStructureValidator(round === undefined ? request : { ...request, toolChoice: 'auto' }, {
+        structures,
+        health,
+        retries: structureRetries,
+        caller,
+        routes,
+      }),
+      countText: counters?.countText,
+      signal,
+      deliver,
+      observer: {
+        attempting: (route, reason) => telemetry.attempt(requestId, route.id, reason),
+        failed: (route, fault) => {
+          telemetry.fault(requestId, route.id, fault);
+          if (mayRefuseSystemMessages(fault, route, call)) refusing.add(route);
+        },
+      },
     },
-    ...(counters === undefined ? {} : { countText: counters.countText }),
-    callFor: (planned, resume) => upstreamCall(prepared, planned, { affinity: plan.affinity, resume, round }),
-    readerFor: (planned, { contentType, ...how }) => {
-      const reasoning = inlineReasoningOf(planned);
-      const reading = { ...readOptions, ...how, ...(reasoning === undefined ? {} : { reasoning }) };
-      const reader = readResponseAs(contentType, reading);
-      if (reader === undefined) return undefined;
-      return checkUsage(reader, {
-        ...{ model: plan.model, cap: maxOutputTokens, choices: how.choices },
-        promptEstimate: estimatePrompt(prepared.shape, plan.model),
-        implausible: () => telemetry.implausibleUsage(requestId, planned.route.id),
-      });
-    },
-    continuationOf: ({ route }) => {
-      const { continuation: mark, continuesReasoning = false } = capabilitiesOf(route);
-      return { mark, reasoning: continuesReasoning };
-    },
-    ...(judge === undefined || stream ? {} : { judge: (events, { route }) => judge.whole(events, route) }),
-    ...{ prompt, mayRetry: policy.mayRetry },
-    deliver: (events) => {
-      if (stream) judge?.take(events);
-      ask.deliver(events);
-    },
-    attempting: (route, reason) => telemetry.attempt(requestId, route.id, reason),
-    failed: (route, fault) => {
-      telemetry.fault(requestId, route.id, fault);
-      const sent = plan.routes.find((planned) => planned.route === route)?.target.form?.systemMessages;
-      if (fault.engineError !== 'bad-request' || sent === 'Leading' || !prepared.shape.hasLaterSystem) return;
-      refusing.add(route);
-    },
-  });
-  const ended = running.ended.then((end) => {
-    if (!stream) judge?.close();
-    else if (end.kind === 'completed' && !end.resumed) judge?.streamed(end.route);
-    return policy.explain(end);
-  });
-  return { ...running, ended };
+    { ...services, idleMs: stream ? idleMs : idleMs * wholeAnswerPatience },
+  );
+}
+
+/** Whether a route may have refused the request for system messages in its middle. */
+function mayRefuseSystemMessages(fault: Fault, route: Route, { plan, prepared }: ModelCall): boolean {
+  if (fault.engineError !== 'bad-request' || !prepared.shape.hasLaterSystem) return false;
+  const sent = plan.routes.find((planned) => planned.route === route)?.target.form?.systemMessages;
+  return sent !== 'Leading';
 }
 
 /** What of a request an engine's error may be about. */
 type AskedParts = Pick<Request, 'tools' | 'toolChoice' | 'responseFormat' | 'reasoning' | 'sampling'>;
 
-/** Whether a request asks for a part: an engine's error may name one that the service itself has set. */
-function hasPart({ tools, toolChoice, responseFormat, reasoning, sampling }: AskedParts, part: Feature): boolean {
-  if (part === 'tools') return tools.length > 0;
-  if (part === 'tool_choice') return toolChoice !== undefined;
-  if (part === 'response_format') return responseFormat !== undefined;
-  return (part === 'reasoning' ? reasoning : sampling[part]) !== undefined;
-}
-
 /**
  * What a caller is told when no attempt delivered anything. A refusal that every route of the model would repeat is the
- * request's own and a 400; as long as another route might take it, it is worth another try, and a 502. Engines' own words go
- * nowhere: they name the engine, and may quote the prompt.
+ * request's own, and a 400; as long as another route might take the request it is worth another try, and a 502. The engines' own
+ * words are not passed on: they name the engine, and may quote the prompt.
  */
 export function attemptsFailed(end: DispatchEnd, { model, leftOut = 0 }: Plan, request: AskedParts): Failure {
   if (end.attempts === 0) return new Failure('no_capacity', `No capacity for ${model.id} right now.`);
   const retry = new Failure('attempts_failed', 'No attempt to serve this request succeeded. It is safe to retry.');
   if (end.kind !== 'failed') return retry;
-  const isLastWord = !end.isPartial && leftOut === 0;
+  const isEveryRoute = !end.isPartial && leftOut === 0;
   switch (end.refusedFor) {
     case 'context-length':
-      // Where no tokenizer counted the prompt, the engines' word on its length is the verdict.
+      // Where no tokenizer counted the prompt, the engines' word on its length is final.
       return contextOverflow(model);
     case 'bad-request': {
-      if (!isLastWord) return retry;
+      if (!isEveryRoute) return retry;
       const about = end.about !== undefined && hasPart(request, end.about) ? [end.about] : [];
       const what = about.length > 0 ? 'its value is refused' : 'the request is refused';
       return new Failure(
@@ -203,7 +165,7 @@ export function attemptsFailed(end: DispatchEnd, { model, leftOut = 0 }: Plan, r
       );
     }
     case 'content-policy':
-      if (!isLastWord) return retry;
+      if (!isEveryRoute) return retry;
       return new Failure(
         'invalid_request',
         `messages: the content policy for ${model.id} does not let them through; unchanged, they will be refused again.`,
@@ -227,4 +189,12 @@ export function attemptsFailed(end: DispatchEnd, { model, leftOut = 0 }: Plan, r
     case undefined:
       return retry;
   }
+}
+
+/** Whether a request asks for a part: an engine's error may name one that the service itself has set. */
+function hasPart({ tools, toolChoice, responseFormat, reasoning, sampling }: AskedParts, part: Feature): boolean {
+  if (part === 'tools') return tools.length > 0;
+  if (part === 'tool_choice') return toolChoice !== undefined;
+  if (part === 'response_format') return responseFormat !== undefined;
+  return (part === 'reasoning' ? reasoning : sampling[part]) !== undefined;
 }

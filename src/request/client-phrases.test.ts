@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { contextOverflow } from '../routing/plan.ts';
 import { asFailure, type Failure } from '../core/failure.ts';
 import type { LimitName } from '../core/limits.ts';
 import { admit } from '../admission/limits.ts';
 import { checkLoad, overloadLimits } from '../admission/overload.ts';
 import { dialects } from '../dialects/dialects.ts';
+import { contextOverflow } from '../routing/plan.ts';
 import { credentialOf } from '../../test/support/credential-of.ts';
 
 /**

@@ -76,25 +76,35 @@ async function simulate(options: {
     const order = request % 2 === 0 ? ['a', 'b'] : ['b', 'a'];
     const plan: Plan = { model: modelOf([], { hedging: options.hedging }), routes: plannedOfAll(order) };
     const begun = clock.elapsed();
-    const running = dispatch({
-      ...{ plan, upstream, health, hedges, clock, idleMs: 120_000 },
-      signal: new AbortController().signal,
-      asked: { stream: true, choices: 1, isJson: false },
-      callFor: ({ route }) => ({
-        ...{ cluster: route.backend.cluster.name, authority: 'x', path: '/' },
-        ...{ body: '', accept: 'text/event-stream' as const },
-      }),
-      readerFor: readAnything,
-      continuationOf: () => ({ mark: 'none', reasoning: false }),
-      errors: { needsBody: () => false, read: () => ({ engineError: 'other' }) },
-      deliver: () => {
-        firstTokenMs[request] ??= clock.elapsed() - begun;
+    const running = dispatch(
+      {
+        plan,
+        asked: { stream: true, choices: 1, cap: undefined, isJson: false, prompt: undefined },
+        protocol: {
+          request: ({ route }) => {
+            const cluster = route.backend.cluster.name;
+            return { cluster, authority: 'x', path: '/', body: '', accept: 'text/event-stream' };
+          },
+          reader: readAnything,
+          errors: { needsBody: () => false, read: () => ({ engineError: 'other' }) },
+          continuation: () => ({ mark: 'none', reasoning: false }),
+        },
+        retries: { mayRetry: () => true, explain: (refusedFor) => refusedFor },
+        validator: undefined,
+        countText: undefined,
+        signal: new AbortController().signal,
+        deliver: () => {
+          firstTokenMs[request] ??= clock.elapsed() - begun;
+        },
+        observer: {
+          attempting: (_, reason) => {
+            attempts[reason] += 1;
+          },
+          failed: () => undefined,
+        },
       },
-      attempting: (_, reason) => {
-        attempts[reason] += 1;
-      },
-      failed: () => undefined,
-    });
+      { upstream, health, hedges, clock, idleMs: 120_000 },
+    );
     ended.push(
       running.ended.then(({ kind }) => {
         if (kind !== 'completed') failed += 1;

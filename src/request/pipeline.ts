@@ -2,7 +2,6 @@
  * One request's life. Read this first: every stage is a line of `serve`, and this file alone joins the stages.
  */
 import type { Credential, OutcomeKind, Store } from '../core/account.ts';
-import { type AddressGate, throughGate } from '../admission/address-gate.ts';
 import type { Snapshot } from '../core/catalog.ts';
 import type { Dialect, Surface } from '../core/dialect.ts';
 import type { RelayedEvent } from '../core/event.ts';
@@ -12,10 +11,11 @@ import type { Health } from '../core/health.ts';
 import type { Limits } from '../core/limits.ts';
 import type { Plan } from '../core/plan.ts';
 import { type PreparedRequest, promptCounting, type Tokenizers } from '../core/prompt.ts';
+import { type AddressGate, throughGate } from '../admission/address-gate.ts';
 import { authenticate, type AuthenticateOptions } from '../admission/authenticate.ts';
-import { checkDeclaredSize, maxBodyBytes, type UploadLedger } from '../admission/uploads.ts';
 import { admit, type Admitted } from '../admission/limits.ts';
 import { checkLoad, type LoadGuard } from '../admission/overload.ts';
+import { checkDeclaredSize, maxBodyBytes, type UploadLedger } from '../admission/uploads.ts';
 import type { Snapshots } from '../catalog/snapshots.ts';
 import type { Dispatch, DispatchEnd } from '../dispatch/dispatch.ts';
 import { capabilitiesOf, templateArguments } from '../engines/engines.ts';
@@ -25,14 +25,14 @@ import { createSettlement, type Settlement } from '../metering/settle.ts';
 import type { PrefixAffinity } from '../routing/affinity.ts';
 import type { RoutingView } from '../routing/health/route-status.ts';
 import { checkContext, makePlan } from '../routing/plan.ts';
-import { askEngines, attemptsFailed, type EngineOptions } from './call-model.ts';
+import { callModel, attemptsFailed, type ModelServices } from './call-model.ts';
 import { endpointOf, replyFixed } from './endpoint.ts';
 import { countersFor } from './prepare.ts';
 import { keepAlive, type Relay, relayAnswer } from './relay.ts';
 import { replyFailure } from './reply.ts';
-import { answerWithSearch, checkSearch, takesRounds, type WebSearch } from './search-loop.ts';
+import { runSearchLoop, checkSearch, takesRounds, type WebSearch } from './search-loop.ts';
 
-export interface PipelineOptions extends AuthenticateOptions, EngineOptions {
+export interface PipelineOptions extends AuthenticateOptions, ModelServices {
   readonly store: Store;
   readonly gate: AddressGate;
   readonly limits: Limits;
@@ -212,8 +212,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const ask = { ...work, signal: exchange.signal, deliver };
     const running =
       search !== undefined && takesRounds(work.prepared.request)
-        ? answerWithSearch(ask, { ...options, search })
-        : askEngines(ask, options);
+        ? runSearchLoop(ask, { ...options, search })
+        : callModel(ask, options);
     return running;
   }
 

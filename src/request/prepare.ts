@@ -1,10 +1,10 @@
 import type { RequestTarget } from '../core/capability.ts';
 import type { Model } from '../core/catalog.ts';
-import type { Surface } from '../core/dialect.ts';
 import { estimatePromptText } from '../core/count-tokens.ts';
+import type { Surface } from '../core/dialect.ts';
+import { prefixesOf, promptDigest } from '../core/digests.ts';
 import { Failure } from '../core/failure.ts';
 import type { ImageHosts } from '../core/image-hosts.ts';
-import { prefixesOf, promptDigest } from '../core/digests.ts';
 import type { PreparedRequest, Prompt, PromptCounting, PromptShape, Tokenizers } from '../core/prompt.ts';
 import type { Request, ResponseFormat, Tool } from '../core/request.ts';
 import type { SearchSeal } from '../core/web-search.ts';

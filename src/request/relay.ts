@@ -3,8 +3,8 @@ import type { AnswerIdentity, AskedAnswer, Dialect } from '../core/dialect.ts';
 import type { RelayedEvent } from '../core/event.ts';
 import type { Exchange, Headers } from '../core/exchange.ts';
 import { Failure, type FailureCode } from '../core/failure.ts';
-import type { Request } from '../core/request.ts';
 import type { Bill } from '../core/money.ts';
+import type { Request } from '../core/request.ts';
 import { eventStreamType } from '../dialects/sse.ts';
 import { requestIdHeaders } from './reply.ts';
 

@@ -20,7 +20,7 @@ import { createCiter, quote } from '../web-search/cite.ts';
 import { collectRound, type RoundOutput } from '../web-search/collect-round.ts';
 import { fitSources } from '../web-search/fit-sources.ts';
 import { maxRounds, maxSearches, nextStep, type ParsedQuery } from '../web-search/next-step.ts';
-import { askEngines, type EngineAsk, type EngineOptions } from './call-model.ts';
+import { callModel, type ModelCall, type ModelServices } from './call-model.ts';
 
 /** The web search of a deployment. */
 export interface WebSearch {
@@ -56,9 +56,9 @@ export function takesRounds({ webSearch, sources = [] }: Omit<Request, 'messages
  * was found, until it has answered. To its caller it is one answer: one stream, one usage, one end. What was sent back of
  * earlier searches may be cited without searching again.
  */
-export function answerWithSearch(
-  ask: Omit<EngineAsk, 'round' | 'deliver'> & { readonly deliver: (events: readonly RelayedEvent[]) => void },
-  options: EngineOptions & { readonly search: WebSearch },
+export function runSearchLoop(
+  ask: Omit<ModelCall, 'round' | 'deliver'> & { readonly deliver: (events: readonly RelayedEvent[]) => void },
+  options: ModelServices & { readonly search: WebSearch },
 ): Dispatch {
   const { prepared, counters, signal, deliver } = ask;
   const { request } = prepared;
@@ -87,7 +87,7 @@ export function answerWithSearch(
   });
   let searchesLeft = Math.min(request.webSearch?.maxUses ?? maxSearches, maxSearches);
   let attempts = 0;
-  let isResumed = false;
+  let isContinued = false;
   let lastRoute: Route | undefined;
   let running: Dispatch | undefined;
   let isPaused = false;
@@ -98,7 +98,7 @@ export function answerWithSearch(
       citer: citing === 'marks' ? citer : undefined,
       searches: request.webSearch !== undefined,
     });
-    running = askEngines(
+    running = callModel(
       {
         ...ask,
         plan: withFirst(ask.plan, lastRoute),
@@ -115,7 +115,7 @@ export function answerWithSearch(
     const end = await running.ended;
     attempts += end.attempts;
     if ('route' in end && end.route !== undefined) lastRoute = end.route;
-    if (end.kind === 'completed') isResumed ||= end.resumed;
+    if (end.kind === 'completed') isContinued ||= end.isContinued;
     // Of an answer that broke off, too: what came of its text has been paid for.
     const rest = end.kind === 'cancelled' ? [] : collector.flush();
     if (rest.length > 0) deliver(rest);
@@ -129,10 +129,7 @@ export function answerWithSearch(
       : { kind: 'interrupted', route: lastRoute, attempts };
   }
 
-  const cancelled = (heard: boolean): DispatchEnd => ({
-    ...{ kind: 'cancelled', attempts, heard },
-    ...(lastRoute === undefined ? {} : { route: lastRoute }),
-  });
+  const cancelled = (heard: boolean): DispatchEnd => ({ kind: 'cancelled', attempts, route: lastRoute, heard });
 
   async function answer(): Promise<DispatchEnd> {
     const turns: Message[] = [];
@@ -171,7 +168,7 @@ export function answerWithSearch(
       }
       if (ending.kind === 'finish') {
         deliver([{ type: 'finish', choice: 0, ...ending.finish }]);
-        return { kind: 'completed', route: end.route, attempts, resumed: isResumed };
+        return { kind: 'completed', route: end.route, attempts, isContinued };
       }
     }
   }

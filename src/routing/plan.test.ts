@@ -9,7 +9,7 @@ import {
 } from '../core/prompt.ts';
 import { capabilitiesOf } from '../engines/engines.ts';
 import { createAffinity } from './affinity.ts';
-import { neverSeen, type RoutingView, type StandingAsk } from './health/route-status.ts';
+import { neverSeen, type RoutingView, type StatusAsk } from './health/route-status.ts';
 import { checkContext, makePlan } from './plan.ts';
 import { promptShape } from '../../test/support/prompt-shape.ts';
 import { modelOf, routeOf, snapshotOf } from '../../test/support/route-of.ts';
@@ -21,7 +21,7 @@ const asking = (modelId: string, hasImages = false): PreparedRequest => ({
   shape: promptShape({ images: hasImages ? 1 : 0, callerImages: hasImages ? 1 : 0 }),
   ...{ bodyFor: () => '', countPrompt: noCount, release: () => undefined },
 });
-const anything: StandingAsk = { stream: false, capabilities: [] };
+const anything: StatusAsk = { stream: false, capabilities: [] };
 const heavy = routeOf('heavy', { weight: 75 });
 const light = routeOf('light', { weight: 25 });
 const idle = routeOf('idle', { weight: 0 });
@@ -60,23 +60,28 @@ describe('a plan', () => {
   });
 
   it.each([
-    ['nothing that is left', 'out', {}, 'no_capacity'],
-    ['what no route can do, before any is looked at', 'out', { sampling: { top_logprobs: 3 } }, 'param_not_supported'],
+    ['nothing that is left', 'unavailable', {}, 'no_capacity'],
+    [
+      'what no route can do, before any is looked at',
+      'unavailable',
+      { sampling: { top_logprobs: 3 } },
+      'param_not_supported',
+    ],
   ] as const)('is refused for %s', (_, state, asked, code) => {
     const prepared = { ...asking('demo/tiny'), request: { ...asking('demo/tiny').request, ...asked } };
     const able = { ...capabilitiesOf(heavy), parameters: [] };
-    const health = { ...neverSeen, standing: () => ({ ...neverSeen.standing(heavy, anything), state }) };
+    const health = { ...neverSeen, status: () => ({ ...neverSeen.status(heavy, anything), state }) };
     const options = { ...on(modelOf([heavy, light])), health, capabilitiesOf: () => able };
     expect(() => makePlan(prepared, options)).toThrow(expect.objectContaining({ code }) as Error);
   });
 
   it('asks how routes do in what the request needs', () => {
-    const asks: StandingAsk[] = [];
+    const asks: StatusAsk[] = [];
     const health: RoutingView = {
       ...neverSeen,
-      standing: (route, ask) => {
+      status: (route, ask) => {
         asks.push(ask);
-        return neverSeen.standing(route, ask);
+        return neverSeen.status(route, ask);
       },
     };
     const { request, ...rest } = asking('demo/tiny');
@@ -141,7 +146,7 @@ async function judge({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' 
   };
   const model = modelOf([], { contextLength: 100, ...(tokenizer === 'none' ? {} : { tokenizer }) });
   const tokenizers = { ...noTokenizers, boundsOf: () => (known ? bounds : undefined) };
-  const verdict = await checkContext(prepared, {
+  const result = await checkContext(prepared, {
     model,
     tokenizers,
     counting: promptCounting(model, { templateArguments: { enable_thinking: true }, form: undefined }),
@@ -149,7 +154,7 @@ async function judge({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' 
     () => 'fits',
     (failure: { readonly code: string }) => failure.code,
   );
-  return { verdict, asks };
+  return { result, asks };
 }
 
 const tooLong = 'context_length_exceeded';
@@ -183,9 +188,9 @@ describe('whether a prompt fits', () => {
       tooLong,
       99,
     ],
-  ])('%s', async (_, row, verdict, limit) => {
+  ])('%s', async (_, row, result, limit) => {
     const judged = await judge(row);
-    expect(judged.verdict).toBe(verdict);
+    expect(judged.result).toBe(result);
     expect(judged.asks.map((ask) => ask.limit)).toEqual(limit === undefined ? [] : [limit]);
     for (const ask of judged.asks) {
       expect(ask).toMatchObject({ want: 'fit', tokenizerPath: 't', templateArguments: { enable_thinking: true } });

@@ -12,8 +12,8 @@ import type { SystemPlacement } from './system-placement.ts';
 
 const none: readonly StructuralCapability[] = [];
 
-/** What a request needs a route to get right in form. */
-function formsNeeded({ tools, toolChoice, responseFormat }: Asked): readonly StructuralCapability[] {
+/** What a request needs a route to get right in structure. */
+function structureNeeded({ tools, toolChoice, responseFormat }: Asked): readonly StructuralCapability[] {
   const calls = tools.length > 0 && toolChoice !== 'none';
   const format = responseFormat === undefined || responseFormat.type === 'text' ? undefined : responseFormat.type;
   if (!calls) return format === undefined ? none : [format];
@@ -58,7 +58,7 @@ export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan 
   const placementOf = (route: Route): SystemMessages | undefined =>
     placement?.of(route) ?? route.capabilities.systemMessages ?? template?.systemMessages;
   const candidates = eligibleRoutes(request, model, capabilitiesOf, placementOf);
-  const ask = { stream: request.stream, capabilities: formsNeeded(request) };
+  const ask = { stream: request.stream, capabilities: structureNeeded(request) };
   const [first, ...others] = order(candidates, { view, ask, turn, affine: affinity?.servedBy(shape.prefixes) });
   if (first === undefined) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);
   const digest = affinity?.digest(shape.prefixes);

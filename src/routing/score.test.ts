@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Candidate } from './eligible.ts';
-import { neverSeen, type RouteStanding, type RoutingView } from './health/route-status.ts';
+import { neverSeen, type RouteStatus, type RoutingView } from './health/route-status.ts';
 import { routeKey } from './route-key.ts';
 import { order } from './score.ts';
 import { routeOf, targetOf } from '../../test/support/route-of.ts';
 
 /** A route in a row of the table: what is not said is as it is of a route nobody knows. */
-interface State extends Partial<RouteStanding> {
+interface State extends Partial<RouteStatus> {
   readonly weight?: number;
   readonly honoured?: number;
 }
@@ -19,17 +19,17 @@ interface Row {
 }
 
 const ask = { stream: true, capabilities: ['json_schema'] } as const;
-const unknown = neverSeen.standing(routeOf('a'), ask);
+const unknown = neverSeen.status(routeOf('a'), ask);
 const measured = (ms: number, weight = 8) => ({ ms, weight, isBound: false });
 const sized = (inFlight: number, capacity: number): State => ({ inFlight, capacity });
 
 function orderOf({ routes, affine }: Row, turn: number) {
   const probed: string[] = [];
   const named = routes.map((state, index) => ({ state, name: 'abc'[index] ?? '' }));
-  const standings = new Map(named.map(({ name, state }) => [name, { ...unknown, ...state }]));
+  const statuses = new Map(named.map(({ name, state }) => [name, { ...unknown, ...state }]));
   const view: RoutingView = {
-    standing: ({ backend }) => standings.get(backend.name) ?? unknown,
-    probeForm: ({ backend }) => probed.push(backend.name),
+    status: ({ backend }) => statuses.get(backend.name) ?? unknown,
+    probeStructure: ({ backend }) => probed.push(backend.name),
   };
   const candidates = named.map(({ name, state: { weight = 100, honoured = 0 } }): Candidate => ({
     ...{ route: routeOf(name, { weight }), target: targetOf(name), honoured },
@@ -57,15 +57,19 @@ describe('the order of routes', () => {
   // At turn 0 the first by score is the first.
   it.each<readonly [string, Row, string]>([
     ['the heaviest first', { routes: [{}, { weight: 300 }, { weight: 200 }] }, 'b c a'],
-    ['what is out is not asked', { routes: [{ state: 'out' }, {}, { state: 'out' }] }, 'b'],
+    ['what is out is not asked', { routes: [{ state: 'unavailable' }, {}, { state: 'unavailable' }] }, 'b'],
     [
       'what fails at once is asked when all else has failed',
-      { routes: [{ state: 'last', weight: 300 }, {}, {}] },
+      { routes: [{ state: 'last-resort', weight: 300 }, {}, {}] },
       'b c a',
     ],
-    ['… whatever it honours', { routes: [{ state: 'last', honoured: 2 }, {}] }, 'b a'],
-    ['what fails at once is better than nothing', { routes: [{ state: 'last' }, { state: 'out' }] }, 'a'],
-    ['nothing is left', { routes: [{ state: 'out' }, { state: 'out' }] }, ''],
+    ['… whatever it honours', { routes: [{ state: 'last-resort', honoured: 2 }, {}] }, 'b a'],
+    [
+      'what fails at once is better than nothing',
+      { routes: [{ state: 'last-resort' }, { state: 'unavailable' }] },
+      'a',
+    ],
+    ['nothing is left', { routes: [{ state: 'unavailable' }, { state: 'unavailable' }] }, ''],
     ['success', { routes: [{ success: 0.8 }, { success: 1 }, { success: 0.9 }] }, 'b c a'],
     ['free slots', { routes: [sized(6, 8), sized(2, 32), sized(2, 8)] }, 'b c a'],
     ['the faster first output', { routes: [{ firstOutput: slow }, { firstOutput: fast }] }, 'b a'],
@@ -84,19 +88,23 @@ describe('the order of routes', () => {
       { routes: [{ firstOutput: fast, tokenMs: 40 }, { firstOutput: measured(200) }] },
       'a b',
     ],
-    ['soundness of form', { routes: [{ soundness: 0.5 }, { soundness: 0.9 }] }, 'b a'],
+    ['validity of form', { routes: [{ validity: 0.5 }, { validity: 0.9 }] }, 'b a'],
     ['more honoured parameters before all else', { routes: [{ weight: 900 }, { honoured: 2, success: 0.5 }] }, 'b a'],
-    ['more honoured parameters, unless it is out', { routes: [{}, { honoured: 2, state: 'out' }] }, 'a'],
+    ['more honoured parameters, unless it is out', { routes: [{}, { honoured: 2, state: 'unavailable' }] }, 'a'],
     ['a route that may be back goes first', { routes: [{}, { state: 'probe', success: 0.2 }, {}] }, 'b a c'],
     ['one of two that may be back; the other last', { routes: [{ state: 'probe' }, { state: 'probe' }, {}] }, 'a c b'],
     ['a probe does not come before more honoured', { routes: [{ state: 'probe' }, { honoured: 1 }] }, 'b a'],
     ['a route of no weight is not probed first', { routes: [{}, { weight: 0, state: 'probe' }] }, 'a b'],
     ['only probes are left', { routes: [{ weight: 0, state: 'probe' }] }, 'a'],
-    ['an unsound route is not asked', { routes: [{ state: 'unsound', weight: 900 }, {}] }, 'b'],
-    ['unsound routes alone are better than none', { routes: [{ state: 'unsound' }, { state: 'out' }] }, 'a'],
+    ['an unsound route is not asked', { routes: [{ state: 'invalid-structure', weight: 900 }, {}] }, 'b'],
+    [
+      'unsound routes alone are better than none',
+      { routes: [{ state: 'invalid-structure' }, { state: 'unavailable' }] },
+      'a',
+    ],
     ['the route that served the beginning', { routes: [{}, {}, {}], affine: 'c' }, 'c a b'],
     ['… not behind a probe', { routes: [{ state: 'probe' }, {}, {}], affine: 'c' }, 'a b c'],
-    ['… not when it is out', { routes: [{}, {}, { state: 'out' }], affine: 'c' }, 'a b'],
+    ['… not when it is out', { routes: [{}, {}, { state: 'unavailable' }], affine: 'c' }, 'a b'],
     ['… not when it honours less', { routes: [{ honoured: 1 }, {}], affine: 'b' }, 'a b'],
     ['… not when it is being probed for', { routes: [{}, { state: 'probe', weight: 0 }], affine: 'b' }, 'a b'],
     ['… while its free share is a quarter', { routes: [sized(0, 16), sized(6, 8)], affine: 'b' }, 'b a'],
@@ -120,7 +128,7 @@ describe('the order of routes', () => {
   });
 
   it('has one request alone find out whether an unsound route is sound again', () => {
-    const { names, probed } = orderOf({ routes: [{}, { state: 'unsound-probe' }] }, 0);
+    const { names, probed } = orderOf({ routes: [{}, { state: 'structure-probe' }] }, 0);
     expect([names, probed]).toEqual(['b a', ['b']]);
     expect(orderOf({ routes: [{}, { state: 'probe' }] }, 0).probed).toEqual([]);
   });

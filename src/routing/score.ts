@@ -1,10 +1,10 @@
 import type { Candidate } from './eligible.ts';
-import type { RouteStanding, RoutingView, StandingAsk } from './health/route-status.ts';
+import type { RouteStatus, RoutingView, StatusAsk } from './health/route-status.ts';
 import { routeKey } from './route-key.ts';
 
 export interface OrderOptions {
   readonly view: RoutingView;
-  readonly ask: StandingAsk;
+  readonly ask: StatusAsk;
   /** A random number, 0 ≤ turn < 1: it picks the first route by its chance. */
   readonly turn: number;
   /** Key of the route that served a request with the same beginning. */
@@ -13,7 +13,7 @@ export interface OrderOptions {
 
 interface Entry {
   readonly candidate: Candidate;
-  readonly standing: RouteStanding;
+  readonly status: RouteStatus;
   readonly score: Score;
 }
 
@@ -38,27 +38,27 @@ export function order(candidates: readonly Candidate[], options: OrderOptions): 
     (entry) => entry.candidate.honoured === best.candidate.honoured && isLast(entry) === isLast(best),
   );
   const first = probeIn(group) ?? affineIn(group, options) ?? pick(group, turn) ?? best;
-  if (first.standing.state === 'unsound-probe') view.probeForm(first.candidate.route, ask.capabilities);
+  if (first.status.state === 'structure-probe') view.probeStructure(first.candidate.route, ask.capabilities);
   return [first, ...entries.filter((entry) => entry !== first)].map(({ candidate }) => candidate);
 }
 
 function entriesOf(candidates: readonly Candidate[], { view, ask }: OrderOptions): Entry[] {
-  const standings = candidates
-    .map((candidate) => ({ candidate, weight: candidate.route.weight, standing: view.standing(candidate.route, ask) }))
-    .filter(({ standing }) => standing.state !== 'out');
-  const sound = standings.filter(({ standing }) => standing.state !== 'unsound');
+  const statuses = candidates
+    .map((candidate) => ({ candidate, weight: candidate.route.weight, status: view.status(candidate.route, ask) }))
+    .filter(({ status }) => status.state !== 'unavailable');
+  const sound = statuses.filter(({ status }) => status.state !== 'invalid-structure');
   // Where all are known for defects, an answer that may be sound is better than none: one caller's schema that nobody can
   // follow must not take a model from the others.
-  const able = sound.length > 0 ? sound : standings;
+  const able = sound.length > 0 ? sound : statuses;
   const scored = scores(able);
-  return able.flatMap(({ candidate, standing }, index) => {
+  return able.flatMap(({ candidate, status }, index) => {
     const score = scored[index];
-    return score === undefined ? [] : [{ candidate, standing, score }];
+    return score === undefined ? [] : [{ candidate, status, score }];
   });
 }
 
-const isLast = ({ standing }: Entry): boolean => standing.state === 'last';
-const isProbe = ({ standing }: Entry): boolean => standing.state === 'probe' || standing.state === 'unsound-probe';
+const isLast = ({ status }: Entry): boolean => status.state === 'last-resort';
+const isProbe = ({ status }: Entry): boolean => status.state === 'probe' || status.state === 'structure-probe';
 
 /** The last resort last; most honoured first, then those that are in, then by score; at last by weight, so that routes without load keep an order. */
 function byRank(a: Entry, b: Entry): number {
@@ -78,7 +78,7 @@ const probeIn = (group: readonly Entry[]): Entry | undefined =>
 function affineIn(group: readonly Entry[], { affine }: OrderOptions): Entry | undefined {
   if (affine === undefined) return undefined;
   const entry = group.find(({ candidate }) => routeKey(candidate.route) === affine);
-  if (entry === undefined || entry.standing.state !== 'in') return undefined;
+  if (entry === undefined || entry.status.state !== 'available') return undefined;
   let worth = 0;
   let freeShare = 0;
   for (const { score } of group) {
@@ -99,11 +99,11 @@ function pick(group: readonly Entry[], turn: number): Entry | undefined {
 /** What of a route bears on its score. */
 export interface Scorable {
   readonly weight: number;
-  readonly standing: RouteStanding;
+  readonly status: RouteStatus;
 }
 
 export interface Score {
-  /** Weight × success × speed × soundness: what it is worth, however full it is. */
+  /** Weight × success × speed × validity: what it is worth, however full it is. */
   readonly worth: number;
   /** Slots that are free. */
   readonly free: number;
@@ -124,9 +124,9 @@ const sickFactor = 5;
 function neutralCapacity(candidates: readonly Scorable[]): number {
   let sum = 0;
   let known = 0;
-  for (const { standing } of candidates) {
-    if (standing.capacity === undefined) continue;
-    sum += standing.capacity;
+  for (const { status } of candidates) {
+    if (status.capacity === undefined) continue;
+    sum += status.capacity;
     known += 1;
   }
   return known === 0 ? usualCapacity : sum / known;
@@ -138,7 +138,7 @@ interface SpeedOptions {
 }
 
 /** Milliseconds that an answer takes on a route; undefined when nothing is known. */
-function answerMs({ firstOutput, tokenMs }: RouteStanding, { tokens }: SpeedOptions): number | undefined {
+function answerMs({ firstOutput, tokenMs }: RouteStatus, { tokens }: SpeedOptions): number | undefined {
   if (firstOutput === undefined) return undefined;
   return firstOutput.ms + (tokens && tokenMs !== undefined ? usualTokens * tokenMs : 0);
 }
@@ -147,12 +147,12 @@ function answerMs({ firstOutput, tokenMs }: RouteStanding, { tokens }: SpeedOpti
  * How fast relative to the best, at most one. What is known from few samples, or has become old, counts for little: a route
  * that was slow is tried again in time.
  */
-function speed(standing: RouteStanding, { best, ...options }: SpeedOptions & { readonly best: number }): number {
-  const ms = answerMs(standing, options);
-  if (ms === undefined || standing.firstOutput === undefined) return 1;
+function speed(status: RouteStatus, { best, ...options }: SpeedOptions & { readonly best: number }): number {
+  const ms = answerMs(status, options);
+  if (ms === undefined || status.firstOutput === undefined) return 1;
   const ratio = Math.min(1, Math.max(best / ms, 0.01));
   const excess = Math.min(1, ratio * sickFactor);
-  const { weight } = standing.firstOutput;
+  const { weight } = status.firstOutput;
   return (ratio * excess ** 3) ** (weight / (weight + 0.5));
 }
 
@@ -163,18 +163,18 @@ function speed(standing: RouteStanding, { best, ...options }: SpeedOptions & { r
 function scores(candidates: readonly Scorable[]): readonly Score[] {
   const neutral = neutralCapacity(candidates);
   const tokens = candidates.every(
-    ({ standing: { firstOutput, tokenMs } }) => tokenMs !== undefined || (firstOutput?.isBound ?? true),
+    ({ status: { firstOutput, tokenMs } }) => tokenMs !== undefined || (firstOutput?.isBound ?? true),
   );
   let best = Infinity;
-  for (const { standing } of candidates) {
+  for (const { status } of candidates) {
     // What is only known to take long can be the slowest, but not the fastest.
-    if (standing.firstOutput?.isBound === false) best = Math.min(best, answerMs(standing, { tokens }) ?? Infinity);
+    if (status.firstOutput?.isBound === false) best = Math.min(best, answerMs(status, { tokens }) ?? Infinity);
   }
-  return candidates.map(({ weight, standing }) => {
-    const { success, soundness, capacity, inFlight } = standing;
+  return candidates.map(({ weight, status }) => {
+    const { success, validity, capacity, inFlight } = status;
     const squared = success * success;
-    const sound = soundness * soundness;
-    const worth = weight * squared * squared * squared * sound * sound * speed(standing, { best, tokens });
+    const sound = validity * validity;
+    const worth = weight * squared * squared * squared * sound * sound * speed(status, { best, tokens });
     const freeShare = capacity === undefined ? neutral / (neutral + inFlight) : Math.max(0, 1 - inFlight / capacity);
     const free = freeShare * (capacity ?? neutral);
     return { worth, free, freeShare, chance: worth * free };

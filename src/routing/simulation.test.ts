@@ -87,7 +87,7 @@ describe('a route', () => {
     const { simulation } = turning('silent', { hedging: true, seed: 4 });
     simulation.clock.advance(60_000);
     const counts = simulation.routes.map((route) =>
-      simulation.health.standing(route, { stream: true, capabilities: [] }),
+      simulation.health.status(route, { stream: true, capabilities: [] }),
     );
     expect(counts.map(({ inFlight }) => inFlight)).toEqual([0, 0, 0]);
     expect(simulation.clock.armed()).toBe(0);

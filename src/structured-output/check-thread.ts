@@ -1,4 +1,4 @@
-import type { StructureVerdict } from '../core/structure.ts';
+import type { StructureResult } from '../core/structure.ts';
 import { type StartThread, ThreadEnded } from '../core/worker-thread.ts';
 import type { CheckTask } from './check-task.ts';
 
@@ -15,13 +15,13 @@ export interface CheckThreadOptions {
 
 /** One thread, replaced when a check takes too long. Checks take turns, first come first served. Never rejects. */
 export interface CheckThread {
-  readonly check: (task: CheckTask) => Promise<StructureVerdict>;
+  readonly check: (task: CheckTask) => Promise<StructureResult>;
   readonly close: () => Promise<void>;
 }
 
 interface Job {
   readonly task: CheckTask;
-  readonly settle: (verdict: StructureVerdict) => void;
+  readonly settle: (verdict: StructureResult) => void;
   readonly asked: number;
 }
 
@@ -33,11 +33,11 @@ const maxWaitingCharacters = 64 * 1024 * 1024;
 /** Room for one check and the compiled schemas; a check that needs more ends the thread. */
 const maxHeapMb = 256;
 
-const late: StructureVerdict = { kind: 'unknown', reason: 'time' };
+const late: StructureResult = { kind: 'unknown', reason: 'time' };
 
 export function startCheckThread(options: CheckThreadOptions): CheckThread {
   const { script, startThread, allowanceMs, patienceMs, stuck } = options;
-  const thread = startThread<CheckTask, StructureVerdict>({
+  const thread = startThread<CheckTask, StructureResult>({
     script,
     name: 'weir-structure',
     // Schemas become code there: the thread gets nothing of our environment.

@@ -3,7 +3,7 @@
  * ended with the thread.
  */
 import { parentPort } from 'node:worker_threads';
-import type { StructureVerdict } from '../core/structure.ts';
+import type { StructureResult } from '../core/structure.ts';
 import type { ThreadMessage } from '../core/worker-thread.ts';
 import type { CheckTask } from './check-task.ts';
 import { compileSchema } from './compile-schema.ts';
@@ -13,7 +13,7 @@ import { createValidatorCache } from './validator-cache.ts';
 // Compiled, a schema takes some fifty times its text: 100 MB at worst, of the thread's 256.
 const cache = createValidatorCache({ compile: compileSchema, maxCount: 512, maxCharacters: 2_000_000 });
 
-function judge({ text, schema, top }: CheckTask): StructureVerdict {
+function judge({ text, schema, top }: CheckTask): StructureResult {
   if (schema === undefined) return judgeText(text, { top });
   const validate = cache.get(schema);
   if (validate === undefined) return { kind: 'unknown', reason: 'schema' };

@@ -1,7 +1,7 @@
-import type { StructureVerdict } from '../core/structure.ts';
+import type { StructureResult } from '../core/structure.ts';
 import type { Validator } from './compile-schema.ts';
 
-const sound: StructureVerdict = { kind: 'sound' };
+const sound: StructureResult = { kind: 'valid' };
 
 function parse(text: string): { readonly value: unknown } | undefined {
   try {
@@ -15,13 +15,13 @@ function parse(text: string): { readonly value: unknown } | undefined {
 export function judgeText(
   text: string,
   { top, validate }: { readonly top: 'object' | 'any'; readonly validate?: Validator },
-): StructureVerdict {
+): StructureResult {
   const parsed = parse(text);
-  if (parsed === undefined) return { kind: 'defective', detail: 'not JSON' };
+  if (parsed === undefined) return { kind: 'invalid', detail: 'not JSON' };
   const { value } = parsed;
   if (top === 'object' && (typeof value !== 'object' || value === null || Array.isArray(value))) {
-    return { kind: 'defective', detail: 'not an object' };
+    return { kind: 'invalid', detail: 'not an object' };
   }
   const fault = validate?.(value);
-  return fault === undefined ? sound : { kind: 'defective', detail: fault, missesSchema: true };
+  return fault === undefined ? sound : { kind: 'invalid', detail: fault, missesSchema: true };
 }

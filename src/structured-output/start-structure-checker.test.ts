@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { expectNothingAdded, openResources } from '../../test/support/open-resources.ts';
-import type { StructureAsk, StructureChecker, StructureVerdict } from '../core/structure.ts';
+import type { StructureAsk, StructureChecker, StructureResult } from '../core/structure.ts';
 import { startThread } from '../process/worker-thread.ts';
 import { startStructureChecker, type StructureCheckerOptions } from './start-structure-checker.ts';
 
@@ -15,7 +15,7 @@ function start(options: Omit<StructureCheckerOptions, 'startThread'> = {}): Stru
   return checker;
 }
 
-const late: StructureVerdict = { kind: 'unknown', reason: 'time' };
+const late: StructureResult = { kind: 'unknown', reason: 'time' };
 const integer: StructureAsk = { text: '{"a":1}', schema: { properties: { a: { type: 'integer' } } } };
 /** Twice as long for each a: nobody waits for the end of it. */
 const stuck = (name: string): StructureAsk => ({
@@ -30,19 +30,19 @@ const quick = (text: string): StructureAsk => ({
 
 describe('without a schema', () => {
   const rows: readonly (readonly [ask: StructureAsk, kind: string])[] = [
-    [{ text: ' {"a":1}\n' }, 'sound'],
-    [{ text: '{"a":1,"a":2}' }, 'sound'],
-    [{ text: '{"a":12345678901234567890}' }, 'sound'],
-    [{ text: '' }, 'defective'],
-    [{ text: '{"a":1' }, 'defective'],
-    [{ text: '{"a":1} Done.' }, 'defective'],
-    [{ text: '```json\n{}\n```' }, 'defective'],
-    [{ text: '[]' }, 'defective'],
-    [{ text: 'null' }, 'defective'],
-    [{ text: '[]', top: 'any' }, 'sound'],
-    [{ text: 'nul', top: 'any' }, 'defective'],
-    [{ text: '{"a":1}', schema: { type: 'object' } }, 'sound'],
-    [{ text: '[]', schema: { type: 'object', properties: {} } }, 'defective'],
+    [{ text: ' {"a":1}\n' }, 'valid'],
+    [{ text: '{"a":1,"a":2}' }, 'valid'],
+    [{ text: '{"a":12345678901234567890}' }, 'valid'],
+    [{ text: '' }, 'invalid'],
+    [{ text: '{"a":1' }, 'invalid'],
+    [{ text: '{"a":1} Done.' }, 'invalid'],
+    [{ text: '```json\n{}\n```' }, 'invalid'],
+    [{ text: '[]' }, 'invalid'],
+    [{ text: 'null' }, 'invalid'],
+    [{ text: '[]', top: 'any' }, 'valid'],
+    [{ text: 'nul', top: 'any' }, 'invalid'],
+    [{ text: '{"a":1}', schema: { type: 'object' } }, 'valid'],
+    [{ text: '[]', schema: { type: 'object', properties: {} } }, 'invalid'],
   ];
   it.each(rows)('judges %j on the spot: %s', async (ask, kind) => {
     const before = openResources();
@@ -53,16 +53,16 @@ describe('without a schema', () => {
 
   it('judges a long text elsewhere, and alike', async () => {
     const words = 'x'.repeat(1_000_000);
-    expect(await start().check({ text: JSON.stringify({ words }) })).toEqual({ kind: 'sound' });
-    expect(await checker?.check({ text: JSON.stringify([words]) })).toMatchObject({ kind: 'defective' });
-    expect(await checker?.check({ text: `{"words":"${words}` })).toMatchObject({ kind: 'defective' });
+    expect(await start().check({ text: JSON.stringify({ words }) })).toEqual({ kind: 'valid' });
+    expect(await checker?.check({ text: JSON.stringify([words]) })).toMatchObject({ kind: 'invalid' });
+    expect(await checker?.check({ text: `{"words":"${words}` })).toMatchObject({ kind: 'invalid' });
     expect(await checker?.check({ text: `{"words":"${words}${words}${words}` })).toEqual(late);
   });
 });
 
 it('says where a defect is in the schema, and nothing of the value', async () => {
   expect(await start().check({ ...integer, text: '{"a":"secret"}' })).toEqual({
-    kind: 'defective',
+    kind: 'invalid',
     detail: 'type at #/properties/a/type',
     missesSchema: true,
   });
@@ -80,7 +80,7 @@ it('answers a thousand at once, each its own', async () => {
   }));
   const verdicts = await Promise.all(asks.map(check));
   for (const [index, { kind }] of verdicts.entries()) {
-    expect(kind, String(index)).toBe(index % 3 === index % 2 ? 'sound' : 'defective');
+    expect(kind, String(index)).toBe(index % 3 === index % 2 ? 'valid' : 'invalid');
   }
 });
 
@@ -91,12 +91,12 @@ describe('a check that takes too long', () => {
       check(stuck('x')),
       ...['abc', 'A', 'def'].map((text) => check(quick(text))),
     ]);
-    expect([hostile, ...others.map(({ kind }) => kind)]).toEqual([late, 'sound', 'defective', 'sound']);
+    expect([hostile, ...others.map(({ kind }) => kind)]).toEqual([late, 'valid', 'invalid', 'valid']);
     const asked = performance.now();
     expect(await check({ ...stuck('x'), text: '{}' })).toEqual(late);
     expect(performance.now() - asked).toBeLessThan(100);
     // Its twin under another name has not done anybody harm yet.
-    expect(await check({ ...stuck('y'), text: '{}' })).toEqual({ kind: 'sound' });
+    expect(await check({ ...stuck('y'), text: '{}' })).toEqual({ kind: 'valid' });
   });
 
   it('holds up none that is provably quick', async () => {
@@ -118,7 +118,7 @@ describe('a check that takes too long', () => {
       check(quick('A')),
     ]);
     expect(verdicts).toEqual(Array.from({ length: 7 }, () => late));
-    expect(await check(quick('A'))).toMatchObject({ kind: 'defective' });
+    expect(await check(quick('A'))).toMatchObject({ kind: 'invalid' });
   });
 
   const hostile: readonly (readonly [what: string, ask: StructureAsk])[] = [
@@ -152,7 +152,7 @@ describe('a check that takes too long', () => {
   it.each(hostile)('or overflows, for %s, is unknown, and the next is answered', async (_, ask) => {
     const { check } = start({ allowanceMs: 300 });
     expect(await check(ask)).toEqual(late);
-    expect(await check(quick('A'))).toMatchObject({ kind: 'defective' });
+    expect(await check(quick('A'))).toMatchObject({ kind: 'invalid' });
   });
 });
 
@@ -170,7 +170,7 @@ describe('a schema that cannot be judged by', () => {
   it.each(rows)('because it %s is unknown: the answer is no defect', async (_, schema) => {
     expect(await start().check({ text: '{"a":1}', schema })).toEqual({ kind: 'unknown', reason: 'schema' });
     // Its twin.
-    expect(await checker?.check({ ...integer, text: '{"a":"1"}' })).toMatchObject({ kind: 'defective' });
+    expect(await checker?.check({ ...integer, text: '{"a":"1"}' })).toMatchObject({ kind: 'invalid' });
   });
 });
 

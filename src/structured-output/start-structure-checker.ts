@@ -1,4 +1,4 @@
-import type { StructureAsk, StructureChecker, StructureVerdict } from '../core/structure.ts';
+import type { StructureAsk, StructureChecker, StructureResult } from '../core/structure.ts';
 import type { StartThread } from '../core/worker-thread.ts';
 import type { CheckTask } from './check-task.ts';
 import { startCheckThread } from './check-thread.ts';
@@ -69,7 +69,7 @@ export function startStructureChecker(options: StructureCheckerOptions): Structu
     return weight;
   }
 
-  async function check({ text, schema, top = 'object' }: StructureAsk): Promise<StructureVerdict> {
+  async function check({ text, schema, top = 'object' }: StructureAsk): Promise<StructureResult> {
     if (text.length > maxCharacters) return { kind: 'unknown', reason: 'time' };
     const weight = schema === undefined ? undefined : weigh(schema);
     if (weight === undefined || (weight.kind === 'any-object' && top === 'object')) {

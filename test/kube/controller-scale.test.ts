@@ -2,8 +2,9 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { createKubeClient, type KubeClient } from '../../src/kubernetes/client.ts';
+import { createKubeClient, type KubeClient, mergePatch } from '../../src/kubernetes/client.ts';
 import { findAccess } from '../../src/kubernetes/access.ts';
+import { placeOf } from '../../src/kubernetes/objects.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
 import { makeNamespace } from './support/cluster.ts';
 import { startTestReplica } from './support/replica.ts';
@@ -27,10 +28,10 @@ async function forEach(count: number, call: (index: number) => Promise<unknown>)
 beforeAll(async () => {
   client = createKubeClient(findAccess({ KUBECONFIG: kubernetes.kubeconfig }));
   namespace = await makeNamespace(kubernetes);
-  const ours = `/apis/weir.dev/v1alpha1/namespaces/${namespace}`;
   const apiVersion = 'weir.dev/v1alpha1';
   await forEach(counts.secrets, (index) =>
-    client.call('POST', `/api/v1/namespaces/${namespace}/secrets`, {
+    client.core.createNamespacedSecret({
+      namespace,
       body: { metadata: { name: `secret-${index}` }, data: { token: btoa(`token-${index}`) } },
     }),
   );
@@ -38,7 +39,7 @@ beforeAll(async () => {
     const credentials = { secretRef: { name: `secret-${index % counts.secrets}`, key: 'token' } };
     const spec = { ...goodBackendSpec, credentials };
     const body = { apiVersion, kind: 'Backend', metadata: { name: `backend-${index}` }, spec };
-    return client.call('POST', `${ours}/backends`, { body });
+    return client.objects.createNamespacedCustomObject({ ...placeOf('Backend', namespace), body });
   });
   await forEach(counts.models, (index) => {
     const routes = [0, 1, 2].map((next) => ({
@@ -47,7 +48,7 @@ beforeAll(async () => {
     }));
     const spec = { ...goodModelSpec, id: `test/model-${index}`, routes };
     const body = { apiVersion, kind: 'Model', metadata: { name: `model-${index}` }, spec };
-    return client.call('POST', `${ours}/models`, { body });
+    return client.objects.createNamespacedCustomObject({ ...placeOf('Model', namespace), body });
   });
 }, 600_000);
 
@@ -69,10 +70,10 @@ test('all of it is read within five seconds of the start, and a change is served
   const changesMs: number[] = [];
   for (const round of numbers(5)) {
     const contextLength = 1000 + round;
-    const path = `/apis/weir.dev/v1alpha1/namespaces/${namespace}/models/model-${round * 311}`;
+    const name = `model-${round * 311}`;
     const body = { spec: { contextLength } };
     const appliedAt = performance.now();
-    await client.call('PATCH', path, { patch: 'merge-patch+json', body });
+    await client.objects.patchNamespacedCustomObject({ ...placeOf('Model', namespace), name, body }, mergePatch);
     await expect
       .poll(() => replica.snapshot().models.get(`test/model-${round * 311}`)?.contextLength, {
         ...{ timeout: 10_000, interval: 5 },

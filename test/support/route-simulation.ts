@@ -109,14 +109,14 @@ export function createSimulation(options: SimulationOptions) {
 
     function start(route: Route, others: readonly Route[]): void {
       const { name } = route.backend;
-      const isProbe = health.standing(route, { stream, capabilities: [] }).state === 'probe';
+      const isProbe = health.status(route, { stream, capabilities: [] }).state === 'probe';
       const record = health.begin(route, { stream });
       if (record === undefined) {
         next();
         return;
       }
       if (request.first === undefined) {
-        const { inFlight } = health.standing(route, { stream, capabilities: [] });
+        const { inFlight } = health.status(route, { stream, capabilities: [] });
         Object.assign(request, { first: name, isProbe, inFlight });
       }
       const engine = byName.get(name);

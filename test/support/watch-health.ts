@@ -25,10 +25,10 @@ export function watchHealth() {
     if (record === undefined) throw new Error(`${route.id} takes none`);
     return record;
   };
-  const standing = (route: Route, stream = true) => health.standing(route, { stream, capabilities: [] });
+  const status = (route: Route, stream = true) => health.status(route, { stream, capabilities: [] });
   return {
-    ...{ clock, health, begin, standing },
-    state: (route: Route) => standing(route).state,
+    ...{ clock, health, begin, status },
+    state: (route: Route) => status(route).state,
     /** An attempt from beginning to end, its first output after so many milliseconds. */
     attempt: (
       route: Route,

@@ -13,11 +13,13 @@ function begin(unlisted: readonly string[]) {
   const swapped = Promise.withResolvers<void>();
   const catalog = followCatalog({
     first: reading('a/a', 'b/b'),
+    previous: undefined,
     applyClusters: () => Promise.resolve(),
-    ...{ onProblems: () => undefined, onSwap: () => swapped.resolve() },
+    ...{ onProblems: () => undefined, onCompiled: () => undefined, onSwap: () => swapped.resolve() },
     onError: (error) => expect.unreachable(String(error)),
     listing: {
       clock: { elapsed: () => elapsed },
+      searchPrice: undefined,
       statusOf: ({ id }: Model) => ({ listed: !unlisted.includes(id) }),
     },
   });

@@ -15,23 +15,23 @@ export interface CatalogReading {
 
 export interface Listing {
   readonly clock: Pick<Clock, 'elapsed'>;
-  /** How a model stands: whether it is listed, and with what figures. */
+  /** Whether a model is listed, and with what figures. */
   readonly statusOf: (model: Model) => ModelStatus;
-  /** What a search of the web costs; absent where there is none. */
-  readonly searchPrice?: Money;
+  /** What a web search costs; undefined where there is none. */
+  readonly searchPrice: Money | undefined;
 }
 
 export interface FollowOptions {
   readonly first: CatalogReading;
-  /** What was served before the first reading, of which an object that has turned bad keeps serving. */
-  readonly previous?: Snapshot;
-  /** What the list follows besides the catalog. Default: every model is listed, without figures. */
-  readonly listing?: Listing;
+  /** The snapshot before the first reading: an object that has turned bad keeps serving as it was there. */
+  readonly previous: Snapshot | undefined;
+  /** What the list of models shows besides the catalog. */
+  readonly listing: Listing;
   /** Gives Envoy a set of clusters and resolves when it has them; rejects when it refuses some or is away. */
   readonly applyClusters: (clusters: readonly Cluster[]) => Promise<void>;
   readonly onProblems: (problems: readonly CatalogProblem[]) => void;
-  /** What was made of a reading, whether or not anything served has changed by it; the first one included. */
-  readonly onCompiled?: (compilation: Compilation) => void;
+  /** Has the result of every reading, the first one included, whether or not the snapshot has changed by it. */
+  readonly onCompiled: (compilation: Compilation) => void;
   readonly onSwap: (snapshot: Snapshot) => void;
   readonly onError: (error: unknown) => void;
 }
@@ -40,23 +40,21 @@ export interface Catalog {
   readonly snapshots: Snapshots;
   /** The body of `GET /v1/models`. */
   readonly modelList: () => string;
-  /** Takes a later reading. Readings are worked off one after the other. */
+  /** Takes a later reading. Readings are processed one after the other. */
   readonly change: (reading: CatalogReading) => void;
   /** Resolves when Envoy has the clusters of the first reading. */
-  readonly programmed: Promise<void>;
-  /** Resolves when the readings taken so far have been worked off. */
+  readonly published: Promise<void>;
+  /** Resolves when the readings taken so far have been processed. */
   readonly idle: () => Promise<void>;
   /** Stops following. Resolves when nothing is under way any more. */
   readonly close: () => Promise<void>;
 }
 
-const everything: Listing = { clock: { elapsed: () => 0 }, statusOf: () => ({ listed: true }) };
-
 export function followCatalog(options: FollowOptions): Catalog {
   const { onProblems, onError } = options;
   const compiled = compile(options.first.objects, options.previous);
   onProblems([...options.first.problems, ...compiled.problems]);
-  options.onCompiled?.(compiled);
+  options.onCompiled(compiled);
   const snapshots = createSnapshots(compiled.snapshot, () => queue(dropUnused));
   let closed = false;
   let waiting = 0;
@@ -105,19 +103,19 @@ export function followCatalog(options: FollowOptions): Catalog {
     await dropUnused();
   }
 
-  const programmed = new Promise<void>((resolve) => {
+  const published = new Promise<void>((resolve) => {
     queue(() => apply(compiled.snapshot.clusters).then(resolve));
   });
   return {
     snapshots,
-    modelList: createModelList({ ...(options.listing ?? everything), snapshot: snapshots.current }),
-    programmed,
+    modelList: createModelList({ ...options.listing, snapshot: snapshots.current }),
+    published,
     change: (reading) =>
       queue(async () => {
         const compilation = compile(reading.objects, snapshots.current());
         const { snapshot, problems } = compilation;
         onProblems([...reading.problems, ...problems]);
-        options.onCompiled?.(compilation);
+        options.onCompiled(compilation);
         if (snapshot.version !== snapshots.current().version) await swap(snapshot);
       }),
     idle: () => work,

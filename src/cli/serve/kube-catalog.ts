@@ -1,71 +1,78 @@
 /** The catalog of a Kubernetes namespace: what its objects declare, as far as it is served, and the last of it on disk. */
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
 import { type Compilation, compile, keepObjects } from '../../catalog/compile.ts';
 import { isSameList, noticeFor, stayingAt } from '../../catalog/notice.ts';
-import type { CatalogObject, KubeObject, Snapshot } from '../../core/catalog.ts';
-import type { CancelTimer, Clock } from '../../core/clock.ts';
+import { referredSecrets } from '../../catalog/secrets.ts';
+import type { KubeObject } from '../../core/catalog.ts';
+import type { CancelTimer } from '../../core/clock.ts';
+import { findAccess } from '../../kubernetes/access.ts';
+import { createKubeClient, type KubeClient } from '../../kubernetes/client.ts';
+import { followCluster, type KubeReading, type Trouble } from '../../kubernetes/follow-cluster.ts';
+import { createKeptCatalog } from '../../kubernetes/kept-catalog.ts';
+import type { Settings } from '../../settings.ts';
+import type { CatalogSource, CatalogSourceOptions } from './catalog.ts';
 import type { CompiledObjects } from './controller.ts';
 import type { CatalogReading } from './follow-catalog.ts';
+import { joinReplicas } from './replica.ts';
 
-/** Everything a catalog is made of at one moment. */
-export interface ClusterReading {
-  readonly objects: readonly KubeObject[];
-  readonly secrets: readonly CatalogObject[];
-}
-
-export interface KubeCatalogOptions {
-  /** Begins to follow the cluster. */
-  readonly follow: (onReading: (reading: ClusterReading) => void) => ClusterFollower;
-  /** The last catalog on disk. */
-  readonly kept: {
-    readonly load: () => Promise<KeptReading | undefined>;
-    readonly save: (objects: readonly CatalogObject[]) => Promise<void>;
-    readonly confirm: (inStepAt: number) => Promise<void>;
-  };
-  readonly clock: Clock;
-  /** Has every reading of which something served may have changed, but the first one. */
-  readonly onChange: (reading: CatalogReading) => void;
-  /** The kept catalog cannot be written. */
-  readonly onError: (error: unknown) => void;
-  /** How long the first reading may take before the kept one takes its place. Default 5 s. */
-  readonly patienceMs?: number;
-}
-
-export interface ClusterFollower {
-  readonly inStepAt: () => number | undefined;
-  readonly close: () => Promise<void>;
-}
-
-export interface KeptReading {
-  readonly objects: readonly CatalogObject[];
-  readonly inStepAt: number;
-}
-
-export interface KubeCatalog {
-  /** What to serve at first: what the cluster has, else what it had, else nothing. */
-  readonly first: CatalogReading;
-  /** What was served before. */
-  readonly previous: Snapshot | undefined;
-  readonly isFirstKept: boolean;
-  /** Resolves when there is something to go by: a reading of the cluster or a kept one. */
-  readonly known: Promise<void>;
-  /** How old what is served may be, milliseconds; 0 while every change is heard of, undefined before anything was. */
-  readonly ageMs: () => number | undefined;
-  /** Tells what was made of a reading. */
-  readonly compiled: (compilation: Compilation) => void;
-  /** Undefined until the cluster has been read. */
-  readonly latest: () => CompiledObjects | undefined;
-  readonly close: () => Promise<void>;
-}
-
-const defaultPatienceMs = 5_000;
+/** How long the first reading may take before the catalog on disk takes its place. */
+const patienceMs = 5_000;
 const confirmEveryMs = 60_000;
-/** A catalog of thousands is megabytes: it is not written with every change of many. */
+/** The catalog on disk, megabytes where there are thousands of objects, is not written with every one of many changes. */
 const saveWithinMs = 2_000;
 
-export async function openKubeCatalog(options: KubeCatalogOptions): Promise<KubeCatalog> {
-  const { clock, kept, onError } = options;
-  const firstRead = Promise.withResolvers<'read'>();
-  let newest: ClusterReading | undefined;
+interface KubernetesOptions extends CatalogSourceOptions {
+  readonly namespace: string;
+  /** Where KUBECONFIG is looked for. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Takes the catalog from a namespace: at first what the cluster has, else the catalog on disk, else nothing. Rejects when
+ * there is no cluster to ask; a cluster that does not answer is waited for.
+ */
+export async function openKubernetes(settings: Settings, options: KubernetesOptions): Promise<CatalogSource> {
+  const { namespace, log, clock, environment } = options;
+  const client = createKubeClient(findAccess(environment));
+  const catalog = await openKubeCatalog(settings, { ...options, client });
+  const name = settings.WEIR_POD_NAME ?? hostname().toLowerCase();
+  return {
+    ...catalog,
+    join: (parts) =>
+      joinReplicas({
+        ...parts,
+        client,
+        namespace,
+        name,
+        identity: `${name}_${randomUUID()}`,
+        log,
+        clock,
+        random: Math.random,
+        latest: catalog.latest,
+      }),
+    close: async () => {
+      await catalog.close();
+      await client.close();
+    },
+  };
+}
+
+interface KubeCatalog extends Omit<CatalogSource, 'join'> {
+  /** Undefined until the cluster has been read. */
+  readonly latest: () => CompiledObjects | undefined;
+}
+
+async function openKubeCatalog(
+  settings: Settings,
+  options: KubernetesOptions & { readonly client: KubeClient },
+): Promise<KubeCatalog> {
+  const { client, namespace, log, clock } = options;
+  const kept = createKeptCatalog({ file: join(settings.WEIR_DATA, 'catalog.json'), namespace });
+  const firstRead = Promise.withResolvers<void>();
+  let newest: KubeReading | undefined;
   let served: CatalogReading | undefined;
   let isOpen = false;
   let lastCompilation: Compilation | undefined;
@@ -76,13 +83,21 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
   const loaded = await kept.load();
   let keptObjects = loaded?.objects ?? [];
   let saving = Promise.resolve();
-  const follower = options.follow((reading) => {
-    newest = reading;
-    firstRead.resolve('read');
-    serve();
+  const follower = followCluster({
+    client,
+    namespace,
+    clock,
+    random: Math.random,
+    secretsOf: (backends) => referredSecrets(backends.map(({ declared }) => declared)),
+    onReading: (reading) => {
+      newest = reading;
+      firstRead.resolve();
+      serve();
+    },
+    onTroubles: createTroubleLog(log, namespace),
   });
 
-  /** Tells of what is served now, if that is another than before. */
+  /** Hands on the objects to serve now, if they are others than before. Runs again when the next notice ends. */
   function serve(): void {
     if (newest === undefined) return;
     const now = clock.now();
@@ -98,7 +113,13 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
 
   function save(): void {
     cancelSave = undefined;
+<<<<<<< HEAD
     saving = kept.save(keptObjects).catch(onError);
+=======
+    saving = kept
+      .save(keptObjects)
+      .catch((error: unknown) => log.error({ error: String(error) }, 'the last catalog cannot be kept on disk'));
+>>>>>>> main
   }
 
   function confirm(): void {
@@ -107,26 +128,39 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
     cancelConfirm = clock.after(confirmEveryMs, confirm);
   }
 
+<<<<<<< HEAD
   const impatient = Promise.withResolvers<'late'>();
   const cancelPatience = clock.after(options.patienceMs ?? defaultPatienceMs, () => impatient.resolve('late'));
   await Promise.race([firstRead.promise, impatient.promise]);
   cancelPatience();
   const first = served ?? { objects: keptObjects, problems: [] };
+=======
+  /** How old the served catalog may be: 0 while every change arrives, undefined before there was one. */
+  function ageMs(): number | undefined {
+    const at = follower.inStepAt() ?? loaded?.inStepAt;
+    return at === undefined ? undefined : Math.max(0, clock.now() - at);
+  }
+
+  const impatient = Promise.withResolvers<void>();
+  const cancelPatience = clock.after(patienceMs, impatient.resolve);
+  await Promise.race([firstRead.promise, impatient.promise]);
+  cancelPatience();
+>>>>>>> main
   const isFirstKept = served === undefined && loaded !== undefined;
+  if (isFirstKept) {
+    const ageSeconds = Math.round((ageMs() ?? 0) / 1000);
+    log.warn({ namespace, ageSeconds }, 'the API server is away: serving the catalog that was kept on disk');
+  }
   isOpen = true;
   confirm();
   return {
-    first,
-    isFirstKept,
+    first: served ?? { objects: keptObjects, problems: [] },
     previous: loaded === undefined ? undefined : compile(loaded.objects).snapshot,
-    known: isFirstKept ? Promise.resolve() : firstRead.promise.then(() => undefined),
-    ageMs: () => {
-      const at = follower.inStepAt() ?? loaded?.inStepAt;
-      return at === undefined ? undefined : Math.max(0, clock.now() - at);
-    },
+    known: isFirstKept ? Promise.resolve() : firstRead.promise,
+    ageMs,
     compiled: (compilation) => {
       lastCompilation = compilation;
-      // What stands in for the cluster is no news of it.
+      // A compilation of the catalog on disk says nothing new of the cluster.
       if (newest === undefined) return;
       const objects = keepObjects(compilation.results, keptObjects);
       if (isSameList(objects, keptObjects)) return;
@@ -145,5 +179,23 @@ export async function openKubeCatalog(options: KubeCatalogOptions): Promise<Kube
       if (cancelSave !== undefined) save();
       await saving;
     },
+  };
+}
+
+/** Logs why the catalog is not followed, each reason once until it is followed again, and then that it is. */
+function createTroubleLog(
+  log: Pick<Logger, 'info' | 'warn'>,
+  namespace: string,
+): (troubles: readonly Trouble[]) => void {
+  const told = new Set<string>();
+  return (troubles) => {
+    const news = troubles.filter(({ of, reason }) => !told.has(`${of} ${reason}`));
+    for (const { of, reason } of news) told.add(`${of} ${reason}`);
+    for (const [reason, group] of Map.groupBy(news, (trouble) => trouble.reason)) {
+      log.warn({ namespace, of: group.map(({ of }) => of), reason }, 'the catalog is not followed');
+    }
+    if (troubles.length > 0) return;
+    told.clear();
+    log.info({ namespace }, 'the catalog is in step with the API server');
   };
 }

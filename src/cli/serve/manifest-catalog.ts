@@ -1,9 +1,52 @@
 /** The catalog of a manifest folder: what it declares, but for the models whose notice has run. */
-import { isFields } from '../../catalog/read-object.ts';
-import { isSameList, type Notice, noticeOfManifest, stayingAt } from '../../catalog/notice.ts';
+import { join } from 'node:path';
+import { type Notice, isSameList, noticeOfManifest, stayingAt } from '../../catalog/notice.ts';
+import { checkObject, isFields } from '../../catalog/read-object.ts';
 import type { Announcement, CatalogObject } from '../../core/catalog.ts';
-import type { Clock, CancelTimer } from '../../core/clock.ts';
+import type { CancelTimer, Clock } from '../../core/clock.ts';
+import { messageOf } from '../../core/failure.ts';
+import { createAnnouncementsFile } from '../../manifests/announcements-file.ts';
+import { startManifestParser } from '../../manifests/parse-in-worker.ts';
+import { openManifests } from '../../manifests/watch.ts';
+import { startThread } from '../../process/worker-thread.ts';
+import type { Settings } from '../../settings.ts';
+import type { CatalogSource, CatalogSourceOptions } from './catalog.ts';
 import type { CatalogReading } from './follow-catalog.ts';
+
+/** Takes the catalog from the folder that the settings name. */
+export async function openManifestFolder(settings: Settings, options: CatalogSourceOptions): Promise<CatalogSource> {
+  const { log, clock, onChange } = options;
+  const parser = startManifestParser({
+    script: new URL('../../manifest-worker.ts', import.meta.url),
+    startThread,
+  });
+  const { first, close } = await openManifestCatalog({
+    clock,
+    onChange,
+    open: (changed) =>
+      openManifests({
+        dir: settings.WEIR_MANIFESTS,
+        clock,
+        onChange: changed,
+        check: checkObject,
+        parse: parser.parse,
+      }),
+    announcements: createAnnouncementsFile(join(settings.WEIR_DATA, 'announcements.json')),
+    onAnnounced: (model, { leavesAt }) =>
+      log.info({ model, leavesAt: new Date(leavesAt).toISOString() }, 'a model will leave the catalog'),
+    onError: (error) => log.error({ error: messageOf(error) }, 'what was announced of the models cannot be written'),
+  });
+  return {
+    first,
+    previous: undefined,
+    known: Promise.resolve(),
+    compiled: () => undefined,
+    close: async () => {
+      // The folder first: what the parser has of a reading that it breaks off must not be taken for the whole folder.
+      await Promise.all([close(), parser.close()]);
+    },
+  };
+}
 
 /** What was announced, by the name of the Model. */
 export type Announcements = ReadonlyMap<string, Announcement>;

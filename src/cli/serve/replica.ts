@@ -1,16 +1,14 @@
 import type { Logger } from 'pino';
-import type { ClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { isRefusal, sentenceOf } from '../../kubernetes/api-error.ts';
+import type { ClusterPublisher, EnvoyClusters } from '../../envoy/runtime/cluster-publisher.ts';
+import { isRefusal, type KubeClient, sentenceOf } from '../../kubernetes/client.ts';
 import { startElector } from '../../kubernetes/elector.ts';
 import { createEvents } from '../../kubernetes/events.ts';
-import { createObjectWriter } from '../../kubernetes/object-writer.ts';
+import { createObjectWriter } from '../../kubernetes/objects.ts';
 import { createReplicaLeases } from '../../kubernetes/replica-leases.ts';
-import type { Clock, CancelTimer } from '../../core/clock.ts';
+import type { CancelTimer, Clock } from '../../core/clock.ts';
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
-import type { ReplicaView } from '../../core/replica.ts';
+import { clusterMark, type ReplicaView, type Unreachable } from '../../core/replica.ts';
 import { type CompiledObjects, startController } from './controller.ts';
-import { isSameView, replicaView } from './replica-view.ts';
 
 /** What a replica can say of itself. */
 export interface ReplicaParts {
@@ -124,4 +122,59 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     await events.close();
     await Promise.all([elector.close(), leases.close()]);
   }
+}
+
+/** What this replica sees of the catalog: its Envoy, its routes and its list, in the words that all replicas share. */
+
+export interface ReplicaViewOptions {
+  readonly name: string;
+  readonly snapshot: Snapshot;
+  /** Undefined: it is away. */
+  readonly envoy: EnvoyClusters | undefined;
+  /** Names of clusters that Envoy refused, with its reason. */
+  readonly refused: ReadonlyMap<string, string>;
+  readonly isServing: (route: Route) => boolean;
+  readonly isListed: (model: Model) => boolean;
+}
+
+function replicaView({ name, snapshot, envoy, ...options }: ReplicaViewOptions): ReplicaView {
+  const active = new Set(envoy?.active);
+  const models = [...snapshot.models.values()];
+  const here = snapshot.clusters.filter((cluster) => active.has(cluster.name));
+  const unreachable = here.flatMap(({ backend }): readonly (readonly [string, Unreachable])[] => {
+    const { total, healthy } = envoy?.endpoints.get(backend) ?? { total: 1, healthy: 1 };
+    if (healthy > 0) return [];
+    return [[backend, total === 0 ? 'no-address' : 'unhealthy']];
+  });
+  return {
+    name,
+    hasEnvoy: envoy !== undefined,
+    clusters: new Set(here.map((cluster) => clusterMark(cluster.name))),
+    refused: new Map(
+      snapshot.clusters.flatMap(({ name: cluster, backend }) => {
+        const reason = options.refused.get(cluster);
+        return reason === undefined || active.has(cluster) ? [] : [[backend, reason] as const];
+      }),
+    ),
+    unreachable: new Map(unreachable),
+    out: new Set(
+      models.flatMap(({ routes }) => routes.filter((route) => !options.isServing(route)).map(({ id }) => id)),
+    ),
+    unlisted: new Set(models.filter((model) => !options.isListed(model)).map(({ id }) => id)),
+  };
+}
+
+/** Whether two views say the same. */
+function isSameView(a: ReplicaView, b: ReplicaView): boolean {
+  return (
+    a.hasEnvoy === b.hasEnvoy &&
+    isSameMap(a.refused, b.refused) &&
+    isSameMap(a.unreachable, b.unreachable) &&
+    [a.clusters.symmetricDifference(b.clusters), a.out.symmetricDifference(b.out)].every(({ size }) => size === 0) &&
+    a.unlisted.symmetricDifference(b.unlisted).size === 0
+  );
+}
+
+function isSameMap(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): boolean {
+  return a.size === b.size && [...a].every(([key, value]) => b.get(key) === value);
 }

@@ -14,7 +14,7 @@ import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
 import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.ts';
 import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
-import { createProblemLog, createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
+import { createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createProcessLoad } from '../../process/load.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
@@ -46,14 +46,12 @@ import { runFolder } from '../../envoy/config/run-folder.ts';
 import { databaseLocation } from '../commands/database-location.ts';
 import { createHedgeBudget } from '../../dispatch/hedge.ts';
 import { createStructureRetries } from '../../dispatch/retries.ts';
-import { followCatalog } from './follow-catalog.ts';
 import { createPipeline, type Pipeline } from '../../request/pipeline.ts';
 import { prepareHere } from '../../request/prepare.ts';
 import { createAffinity } from '../../routing/affinity.ts';
 import { createHealth } from '../../routing/health/health.ts';
 import { createSystemPlacement } from '../../routing/system-placement.ts';
-import { openCatalogSource } from './catalog-source.ts';
-import type { Replica } from './replica.ts';
+import { openCatalog } from './catalog.ts';
 import { createAnswerLengths } from '../../metering/expected-output.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { sealFiles } from './seal-files.ts';
@@ -145,51 +143,37 @@ export async function startService(
     }
   };
 
-  let replica: Replica | undefined = undefined;
-  const source = await openCatalogSource(settings, { log, onChange: (reading) => catalog.change(reading) });
-  const catalog = followCatalog({
-    first: source.first,
-    ...(source.previous === undefined ? {} : { previous: source.previous }),
-    onCompiled: (compilation) => {
-      source.compiled(compilation);
-      replica?.changed();
-    },
-    listing: {
-      ...{ clock: systemClock, statusOf: measured.statusOf },
-      ...(found === undefined ? {} : { searchPrice: settings.WEIR_WEB_SEARCH_PRICE }),
-    },
-    applyClusters: (clusters) =>
-      clusterPublisher.publish(found === undefined ? clusters : [...clusters, found.cluster]),
-    onProblems: createProblemLog(log),
-    onSwap: (snapshot) => {
+  const catalog = await openCatalog(settings, {
+    log,
+    clock: systemClock,
+    environment: process.env,
+    envoy: clusterPublisher,
+    extraClusters: found === undefined ? [] : [found.cluster],
+    isServing: health.isServing,
+    statusOf: measured.statusOf,
+    searchPrice: found === undefined ? undefined : settings.WEIR_WEB_SEARCH_PRICE,
+    onServed: (snapshot) => {
       health.retain(routesOf(snapshot));
       measured.retain(snapshot.models);
       answerLengths.retain(snapshot.models);
       loadTokenizers(snapshot);
-      replica?.changed();
-      log.info({ version: snapshot.version, models: snapshot.models.size }, 'catalog changed');
     },
-    onError: (error) => log.error({ error: String(error) }, 'Envoy does not have the catalog yet'),
   });
-
-  loadTokenizers(catalog.snapshots.current());
-  measured.retain(catalog.snapshots.current().models);
 
   const valkeyUrl = settings.WEIR_VALKEY_URL;
   const shared =
     valkeyUrl === undefined ? undefined : shareLimits(valkeyUrl, { expectedReplicas: settings.WEIR_REPLICAS, log });
   const link = shared?.link;
-  let tellOthers = (_: string): void => undefined;
-  const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers(network) });
-  if (link !== undefined) tellOthers = shareBlocks({ link, tolerated, windowMs, blockMs, block: gate.block });
+  const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers?.(network) });
+  const tellOthers = link && shareBlocks({ link, tolerated, windowMs, blockMs, block: gate.block });
 
-  let ready = false;
+  const phase = { isReady: false };
   const metrics = createMetrics({
     sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
     blockedAddresses: gate.blocked,
     store: () => ({ ...store.status(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
-    catalogAgeMs: source.ageMs,
-    isLeading: source.ageMs && (() => replica?.isLeading() === true),
+    catalogAgeMs: catalog.ageMs,
+    isLeading: catalog.ageMs && catalog.isLeading,
     inFlight: () => pipeline.inFlight(),
     streams: () => extproc.open(),
     load: load.current,
@@ -258,33 +242,23 @@ export async function startService(
     metrics: metrics.render,
     metricsType: metrics.contentType,
     unready: () => {
-      if (!ready) return 'starting, or about to end';
+      if (!phase.isReady) return 'starting, or about to end';
       return shedWatch.isSheddingAll() ? 'overloaded, all requests are turned away' : undefined;
     },
   });
-  replica = source.join?.({
-    envoy: clusterPublisher,
-    snapshot: catalog.snapshots.current,
-    isServing: health.isServing,
-    isListed: (model) => measured.statusOf(model).listed,
-  });
-  const programmed = Promise.all([catalog.programmed, source.known]).then(() => catalog.idle());
-  const first = await Promise.race([programmed.then(() => 'programmed' as const), stopped]);
-  if (first === 'programmed') {
+  const first = await Promise.race([catalog.ready.then(() => 'ready' as const), stopped]);
+  if (first === 'ready') {
     // A process before us may have told Envoy that it was about to end, and was only started again.
     await envoyAdmin.withdrawEnd().catch(() => undefined);
-    ready = true;
+    phase.isReady = true;
     announce({ type: 'ready', opsPort: ops.port });
     log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
   }
 
   return async () => {
-    ready = false;
-    // Another one takes over its part while it still drains.
-    await Promise.all([replica?.close(), extproc.close(settings.WEIR_DRAIN_SECONDS * 1000)]);
-    await source.close();
-    // Envoy may be away: nobody waits for its word any more.
-    clusterPublisher.close();
+    phase.isReady = false;
+    // Another replica begins to lead while this one still drains.
+    await Promise.all([catalog.leave(), extproc.close(settings.WEIR_DRAIN_SECONDS * 1000)]);
     await catalog.close();
     await shedder.close();
     shedWatch.close();

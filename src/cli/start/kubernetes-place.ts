@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { findAccess } from '../../kubernetes/access.ts';
-import { isRefusal, sentenceOf } from '../../kubernetes/api-error.ts';
-import { createKubeClient } from '../../kubernetes/client.ts';
+import { createKubeClient, isRefusal, sentenceOf } from '../../kubernetes/client.ts';
+import { placeOf } from '../../kubernetes/objects.ts';
 import { messageOf } from '../../core/failure.ts';
 import { StartRefusal } from './refusal.ts';
 
@@ -29,7 +29,10 @@ export async function findKubernetes(
   const namespace = namespaceGiven ?? access.namespace ?? 'default';
   const client = createKubeClient(access);
   try {
-    const found = await client.call('GET', `/apis/weir.dev/v1alpha1/namespaces/${namespace}/models?limit=1`);
+    const found: unknown = await client.objects.listNamespacedCustomObject({
+      ...placeOf('Model', namespace),
+      limit: 1,
+    });
     return { namespace, hasModels: list.parse(found).items.length > 0 };
   } catch (error) {
     if (isRefusal(error, 404)) {
@@ -43,7 +46,7 @@ export async function findKubernetes(
     options.report(`${what}. Its last catalog is served until it is back.`);
     return { namespace, hasModels: true };
   } finally {
-    client.close();
+    await client.close();
   }
 }
 

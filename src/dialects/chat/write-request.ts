@@ -13,7 +13,7 @@ export function writeRequest(request: Request, target: RequestTarget): string {
   const engine = engines[target.engine];
   const { responseFormat } = request;
   const { round } = target;
-  const { partial, maxOutputTokens = round?.maxOutputTokens ?? request.maxOutputTokens } = target.resume ?? {};
+  const { partial, maxOutputTokens = round?.maxOutputTokens ?? request.maxOutputTokens } = target.continuation ?? {};
   const turns = round === undefined ? request.messages : [...request.messages, ...round.turns];
   const arranged = target.form === undefined ? turns : arrangeMessages(turns, target.form);
   const messages = arranged.map((message) => writeMessage(message, engine));
@@ -90,9 +90,9 @@ function writeToolFields(
   return { tools: written, tool_choice: choice };
 }
 
-function writeSampling({ sampling }: Request, { parameters, resume }: RequestTarget, engine: Engine): Fields {
+function writeSampling({ sampling }: Request, { parameters, continuation }: RequestTarget, engine: Engine): Fields {
   // One choice is continued at a time.
-  const sent = resume === undefined ? parameters : parameters.filter((name) => name !== 'n');
+  const sent = continuation === undefined ? parameters : parameters.filter((name) => name !== 'n');
   return Object.fromEntries(sent.map((name) => [engine.names?.[name] ?? name, sampling[name]]));
 }
 

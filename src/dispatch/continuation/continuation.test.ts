@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AnswerEvent } from '../../core/event.ts';
-import { type ContinuationAbility, resumeOn } from './continuation.ts';
+import type { ContinuationAbility } from '../protocol.ts';
+import { continueChoice } from './continuation.ts';
 import { type DeliveredChoice, keepDelivered } from './delivered.ts';
 
 const able: ContinuationAbility = { mark: 'flag', reasoning: false };
@@ -26,63 +27,63 @@ function choiceOf(events: readonly AnswerEvent[]): DeliveredChoice {
   return kept.choice(0);
 }
 
-interface Joined {
+interface Merged {
   readonly choice: DeliveredChoice;
   /** New events, in order. */
   readonly fresh: readonly AnswerEvent[];
 }
 
 /** What the caller has in the end when an answer broke off and another attempt said `after`; undefined when it does not fit. */
-function join(
+function merge(
   before: readonly AnswerEvent[],
   after: readonly AnswerEvent[],
   ability: ContinuationAbility = able,
-  how: Parameters<typeof resumeOn>[2] = free,
-): Joined | undefined {
-  const resumption = resumeOn({ delivered: choiceOf(before), tokens: before.length }, ability, how);
-  if (resumption === undefined) throw new Error('the route cannot go on');
+  how: Parameters<typeof continueChoice>[2] = free,
+): Merged | undefined {
+  const continuation = continueChoice({ delivered: choiceOf(before), tokens: before.length }, ability, how);
+  if (continuation === undefined) throw new Error('the route cannot go on');
   const fresh: AnswerEvent[] = [];
   for (const event of after) {
-    const out = resumption.join.push([event]);
+    const out = continuation.merge.push([event]);
     if (out === undefined) return undefined;
     fresh.push(...out);
   }
   return { choice: choiceOf([...before, ...fresh]), fresh };
 }
 
-const saidOf = (joined: Joined | undefined): string | undefined => joined?.choice.text;
+const saidOf = (merged: Merged | undefined): string | undefined => merged?.choice.text;
 
 describe('what is asked of a route when an answer broke off', () => {
   const plain = { tokens: 3 };
-  const resume = (
+  const asked = (
     before: readonly AnswerEvent[],
     ability: ContinuationAbility,
-    how: Parameters<typeof resumeOn>[2] = free,
-  ) => resumeOn({ ...plain, delivered: choiceOf(before) }, ability, how);
+    how: Parameters<typeof continueChoice>[2] = free,
+  ) => continueChoice({ ...plain, delivered: choiceOf(before) }, ability, how);
 
   it('is to go on with the text, its reasoning beside it, and with what is left of the cap', () => {
-    const asked = resume([reasoning('so'), text('Hel'), text('lo')], able, { cap: 10, isJson: false });
-    expect(asked).toMatchObject({
-      resume: { partial: { mark: 'flag', text: 'Hello', reasoning: 'so' }, maxOutputTokens: 7 },
+    const continued = asked([reasoning('so'), text('Hel'), text('lo')], able, { cap: 10, isJson: false });
+    expect(continued).toMatchObject({
+      ask: { partial: { mark: 'flag', text: 'Hello', reasoning: 'so' }, maxOutputTokens: 7 },
       answerBegun: true,
       prefixTokens: 3,
     });
   });
 
   it('says nothing of a cap that the caller did not set', () => {
-    expect(resume([text('Hello')], able)?.resume).toEqual({ partial: { mark: 'flag', text: 'Hello' } });
+    expect(asked([text('Hello')], able)?.ask).toEqual({ partial: { mark: 'flag', text: 'Hello' } });
   });
 
   it.each([
     ['text', [text('Hello')]],
     ['reasoning and text', [reasoning('so'), text('Hello')]],
   ])('is nothing where the route cannot continue %s', (_, before) => {
-    expect(resume(before, { mark: 'none', reasoning: false })).toBeUndefined();
+    expect(asked(before, { mark: 'none', reasoning: false })).toBeUndefined();
   });
 
   it('is to go on with reasoning where the route can', () => {
-    expect(resume([reasoning('so')], { mark: 'echo', reasoning: true })).toMatchObject({
-      resume: { partial: { text: '', reasoning: 'so' } },
+    expect(asked([reasoning('so')], { mark: 'echo', reasoning: true })).toMatchObject({
+      ask: { partial: { text: '', reasoning: 'so' } },
       answerBegun: false,
     });
   });
@@ -94,73 +95,73 @@ describe('what is asked of a route when an answer broke off', () => {
     ['a refusal', [refusal('I can')], able],
     ['nothing at all', [], able],
   ])('is a new answer after %s', (_, before, ability) => {
-    expect(resume(before, ability, { cap: 10, isJson: false })).toMatchObject({ resume: {}, prefixTokens: 0 });
+    expect(asked(before, ability, { cap: 10, isJson: false })).toMatchObject({ ask: {}, prefixTokens: 0 });
   });
 });
 
 describe('text that another engine continues', () => {
-  it('is joined without a seam', () => {
-    expect(saidOf(join([text('The quick')], [text(' brown'), text(' fox'), stop]))).toBe('The quick brown fox');
+  it('is merged without a merge', () => {
+    expect(saidOf(merge([text('The quick')], [text(' brown'), text(' fox'), stop]))).toBe('The quick brown fox');
   });
 
   it('may be over already', () => {
-    const joined = join([text('The end.')], [stop]);
-    expect(joined).toMatchObject({ choice: { text: 'The end.', finished: true }, fresh: [stop] });
+    const merged = merge([text('The end.')], [stop]);
+    expect(merged).toMatchObject({ choice: { text: 'The end.', finished: true }, fresh: [stop] });
   });
 
   it('is taken at once when nothing in it repeats', () => {
-    const joined = join([text('The quick brown fox jumps over')], [text(' the')]);
-    expect(joined?.fresh).toEqual([text(' the')]);
+    const merged = merge([text('The quick brown fox jumps over')], [text(' the')]);
+    expect(merged?.fresh).toEqual([text(' the')]);
   });
 
   it('is cleared of an echo of the whole', () => {
     const after = [text('The qu'), text('ick brown'), text(' fox'), stop];
-    expect(saidOf(join([text('The quick')], after, { mark: 'echo', reasoning: false }))).toBe('The quick brown fox');
+    expect(saidOf(merge([text('The quick')], after, { mark: 'echo', reasoning: false }))).toBe('The quick brown fox');
   });
 
   it('is not cleared of an echo that an engine unexpectedly leaves out', () => {
-    const joined = join([text('The quick')], [text(' brown fox'), stop], { mark: 'echo', reasoning: false });
-    expect(saidOf(joined)).toBe('The quick brown fox');
+    const merged = merge([text('The quick')], [text(' brown fox'), stop], { mark: 'echo', reasoning: false });
+    expect(saidOf(merged)).toBe('The quick brown fox');
   });
 
   it('does not fit when the echo ends before the text did', () => {
-    expect(join([text('The quick')], [text('The q'), stop], { mark: 'echo', reasoning: false })).toBeUndefined();
+    expect(merge([text('The quick')], [text('The q'), stop], { mark: 'echo', reasoning: false })).toBeUndefined();
   });
 
   it('is cleared of an echo that nobody announced, when it cannot be chance', () => {
     const before = 'The quick brown fox jumps over the lazy dog';
-    expect(saidOf(join([text(before)], [text(`${before} and`), text(' runs.'), stop]))).toBe(`${before} and runs.`);
+    expect(saidOf(merge([text(before)], [text(`${before} and`), text(' runs.'), stop]))).toBe(`${before} and runs.`);
   });
 
   it.each(['ha', 'ha ha ', 'na na na na na na na na '])('may go on saying %j', (said) => {
-    expect(saidOf(join([text(said)], [text(said), stop]))).toBe(said + said);
+    expect(saidOf(merge([text(said)], [text(said), stop]))).toBe(said + said);
   });
 
   it.each(['', ' '])('is cleared of last words said again (after %j)', (space) => {
     const after = [text(`${space}jumps over`), text(' the lazy'), text(' dog'), stop];
-    const joined = join([text('The quick brown fox jumps over the')], after);
-    expect(saidOf(joined)?.replaceAll(/\s+/g, ' ')).toBe('The quick brown fox jumps over the lazy dog');
+    const merged = merge([text('The quick brown fox jumps over the')], after);
+    expect(saidOf(merged)?.replaceAll(/\s+/g, ' ')).toBe('The quick brown fox jumps over the lazy dog');
   });
 
   it('keeps a few words that come again by chance', () => {
-    expect(saidOf(join([text('It is what it')], [text(' it'), text(' is'), stop]))).toBe('It is what it it is');
+    expect(saidOf(merge([text('It is what it')], [text(' it'), text(' is'), stop]))).toBe('It is what it it is');
   });
 
   it('is taken from the reasoning when the engine files all of it there', () => {
-    expect(join([text('Hel')], [reasoning('lo'), reasoning('!'), stop])?.choice).toMatchObject({
+    expect(merge([text('Hel')], [reasoning('lo'), reasoning('!'), stop])?.choice).toMatchObject({
       text: 'Hello!',
       reasoning: '',
     });
   });
 
-  it('keeps the probabilities of what the seam held back', () => {
+  it('keeps the probabilities of what the merge held back', () => {
     const before = 'The quick brown fox jumps over the';
     const token = (said: string): AnswerEvent => ({
       ...{ type: 'text-delta', choice: 0, text: said, deltas: 1 },
       logprobs: { content: [{ token: said }] },
     });
     const probable = (after: readonly AnswerEvent[]): unknown =>
-      join([text(before)], after)?.fresh.flatMap((event) =>
+      merge([text(before)], after)?.fresh.flatMap((event) =>
         'logprobs' in event ? (event.logprobs?.content ?? []) : [],
       );
     // It begins as the last words do, and then goes elsewhere.
@@ -171,18 +172,21 @@ describe('text that another engine continues', () => {
   });
 
   it('drops a trace that begins anew when nothing was left to say', () => {
-    const joined = join([reasoning('Let me think.'), text('Hello')], [reasoning('Let me'), reasoning(' think.'), stop]);
-    expect(joined?.choice).toMatchObject({ text: 'Hello', reasoning: 'Let me think.' });
+    const merged = merge(
+      [reasoning('Let me think.'), text('Hello')],
+      [reasoning('Let me'), reasoning(' think.'), stop],
+    );
+    expect(merged?.choice).toMatchObject({ text: 'Hello', reasoning: 'Let me think.' });
   });
 
   it('drops reasoning that begins anew before it', () => {
-    const joined = join([reasoning('so'), text('Hel')], [reasoning('hm'), reasoning('so'), text('lo'), stop]);
-    expect(joined?.choice).toMatchObject({ text: 'Hello', reasoning: 'so' });
+    const merged = merge([reasoning('so'), text('Hel')], [reasoning('hm'), reasoning('so'), text('lo'), stop]);
+    expect(merged?.choice).toMatchObject({ text: 'Hello', reasoning: 'so' });
   });
 
   it('may go on with a call', () => {
-    const joined = join([text('Let me')], [text(' see.'), call(0, 'weather'), args(0, '{}'), stop]);
-    expect(joined?.choice).toMatchObject({ text: 'Let me see.', calls: [{ name: 'weather', arguments: '{}' }] });
+    const merged = merge([text('Let me')], [text(' see.'), call(0, 'weather'), args(0, '{}'), stop]);
+    expect(merged?.choice).toMatchObject({ text: 'Let me see.', calls: [{ name: 'weather', arguments: '{}' }] });
   });
 
   it('is whole wherever it broke off, and however it comes', () => {
@@ -206,7 +210,7 @@ describe('text that another engine continues', () => {
             rest = rest.slice(size);
           }
           const ability = { mark: echoes ? 'echo' : 'flag', reasoning: false } as const;
-          expect(saidOf(join([text(before)], [...pieces, stop], ability))).toBe(whole);
+          expect(saidOf(merge([text(before)], [...pieces, stop], ability))).toBe(whole);
         },
       ),
     );
@@ -223,7 +227,7 @@ describe('JSON that another engine continues', () => {
     ['begins anew on several lines', '{\n  "a": [\n    1,\n    2\n  ]\n}'],
   ])('is whole when it %s', (_, after) => {
     const pieces = after.split('').map(text);
-    expect(JSON.parse(saidOf(join([text('{"a": [1,')], [...pieces, stop], able, json)) ?? '')).toEqual({ a: [1, 2] });
+    expect(JSON.parse(saidOf(merge([text('{"a": [1,')], [...pieces, stop], able, json)) ?? '')).toEqual({ a: [1, 2] });
   });
 
   it.each([
@@ -231,7 +235,7 @@ describe('JSON that another engine continues', () => {
     ['what cannot follow', '}{'],
     ['less than there was', '{"a"'],
   ])('does not fit when the engine says %s', (_, after) => {
-    expect(join([text('{"a": 1,')], [...after.split('').map(text), stop], able, json)).toBeUndefined();
+    expect(merge([text('{"a": 1,')], [...after.split('').map(text), stop], able, json)).toBeUndefined();
   });
 });
 
@@ -239,38 +243,38 @@ describe('reasoning that broke off', () => {
   const unable: ContinuationAbility = { mark: 'none', reasoning: false };
 
   it('is not said again by a new answer that reasons the same', () => {
-    const joined = join(
+    const merged = merge(
       [reasoning('First, I ')],
       [reasoning('First,'), reasoning(' I look.'), text('Hi'), stop],
       unable,
     );
-    expect(joined?.choice).toMatchObject({ reasoning: 'First, I look.', text: 'Hi', finished: true });
+    expect(merged?.choice).toMatchObject({ reasoning: 'First, I look.', text: 'Hi', finished: true });
   });
 
   it('is followed by the whole of a new one that differs', () => {
-    const joined = join(
+    const merged = merge(
       [reasoning('First, I ')],
       [reasoning('First, we'), reasoning(' look.'), text('Hi'), stop],
       unable,
     );
-    expect(joined?.choice).toMatchObject({ reasoning: 'First, I \n\nFirst, we look.', text: 'Hi' });
+    expect(merged?.choice).toMatchObject({ reasoning: 'First, I \n\nFirst, we look.', text: 'Hi' });
   });
 
   it('is enough when the new answer reasons less', () => {
-    const joined = join([reasoning('First, I ')], [reasoning('First'), text('Hi'), stop], unable);
-    expect(joined?.choice).toMatchObject({ reasoning: 'First, I ', text: 'Hi' });
+    const merged = merge([reasoning('First, I ')], [reasoning('First'), text('Hi'), stop], unable);
+    expect(merged?.choice).toMatchObject({ reasoning: 'First, I ', text: 'Hi' });
   });
 
   it('may be over where the route can continue it, even if it usually repeats it first', () => {
     const can = { mark: 'echo', reasoning: true } as const;
-    const joined = join([reasoning('First, I ')], [text('Hi'), stop], can);
-    expect(joined?.choice).toMatchObject({ reasoning: 'First, I ', text: 'Hi' });
+    const merged = merge([reasoning('First, I ')], [text('Hi'), stop], can);
+    expect(merged?.choice).toMatchObject({ reasoning: 'First, I ', text: 'Hi' });
   });
 
   it('goes on where the route can continue it', () => {
     const can = { mark: 'flag', reasoning: true } as const;
-    const joined = join([reasoning('First, I ')], [reasoning('look.'), text('Hi'), stop], can);
-    expect(joined?.choice).toMatchObject({ reasoning: 'First, I look.', text: 'Hi' });
+    const merged = merge([reasoning('First, I ')], [reasoning('look.'), text('Hi'), stop], can);
+    expect(merged?.choice).toMatchObject({ reasoning: 'First, I look.', text: 'Hi' });
   });
 });
 
@@ -282,8 +286,8 @@ describe('calls that broke off', () => {
       ...[text('Let me'), text(' see.'), call(0, 'weather'), args(0, '{"city": "Paris"}')],
       ...[call(1, 'time'), args(1, '{"zone":'), args(1, '"CET"}'), stop],
     ];
-    const joined = join(before, after);
-    expect(joined?.choice).toMatchObject({
+    const merged = merge(before, after);
+    expect(merged?.choice).toMatchObject({
       text: 'Let me see.',
       finished: true,
       calls: [
@@ -291,23 +295,23 @@ describe('calls that broke off', () => {
         { name: 'time', arguments: '{"zone":"CET"}' },
       ],
     });
-    expect(joined?.fresh.filter(({ type }) => type === 'tool-start')).toEqual([]);
+    expect(merged?.fresh.filter(({ type }) => type === 'tool-start')).toEqual([]);
   });
 
   it('go on whatever the new answer says before them, which the caller has read already', () => {
-    const joined = join(
+    const merged = merge(
       [text('Let me see.'), call(0, 'weather'), args(0, '{"ci')],
       [reasoning('hm'), text('I look.'), call(0, 'weather'), args(0, '{"city":1}'), stop],
     );
-    expect(joined?.choice).toMatchObject({ text: 'Let me see.', reasoning: '', calls: [{ arguments: '{"city":1}' }] });
+    expect(merged?.choice).toMatchObject({ text: 'Let me see.', reasoning: '', calls: [{ arguments: '{"city":1}' }] });
   });
 
   it('go on in another formatting', () => {
-    const joined = join(
+    const merged = merge(
       [call(0, 'weather'), args(0, '{"city": "Pa')],
       [call(0, 'weather'), args(0, '{"city":"Paris"}'), stop],
     );
-    expect(JSON.parse(joined?.choice.calls[0]?.arguments ?? '')).toEqual({ city: 'Paris' });
+    expect(JSON.parse(merged?.choice.calls[0]?.arguments ?? '')).toEqual({ city: 'Paris' });
   });
 
   it.each([
@@ -316,22 +320,22 @@ describe('calls that broke off', () => {
     ['fewer calls', [call(0, 'weather'), args(0, '{"city": "Paris"}'), stop]],
     ['no call', [text('It rains.'), stop]],
   ])('do not fit a new answer with %s', (_, after) => {
-    expect(join(before, after)).toBeUndefined();
+    expect(merge(before, after)).toBeUndefined();
   });
 
   it('may be followed by further calls', () => {
     const after = [call(0, 'weather'), args(0, '{}'), call(1, 'time'), args(1, '{}'), stop];
-    expect(join([call(0, 'weather'), args(0, '{}')], after)?.choice.calls).toHaveLength(2);
+    expect(merge([call(0, 'weather'), args(0, '{}')], after)?.choice.calls).toHaveLength(2);
   });
 });
 
 describe('a refusal that broke off', () => {
   it('goes on in a new answer that refuses in the same words', () => {
-    expect(join([refusal('I can')], [refusal('I'), refusal(' cannot.'), stop])?.choice.refusal).toBe('I cannot.');
+    expect(merge([refusal('I can')], [refusal('I'), refusal(' cannot.'), stop])?.choice.refusal).toBe('I cannot.');
   });
 
   it('does not fit one that differs', () => {
-    expect(join([refusal('I can')], [refusal('No.'), stop])).toBeUndefined();
-    expect(join([refusal('I can')], [text('Sure.'), stop])).toBeUndefined();
+    expect(merge([refusal('I can')], [refusal('No.'), stop])).toBeUndefined();
+    expect(merge([refusal('I can')], [text('Sure.'), stop])).toBeUndefined();
   });
 });

@@ -1,58 +1,59 @@
-import type { Continuation, Resume } from '../../core/capability.ts';
+import type { Continuation } from '../../core/capability.ts';
+import type { ContinuationAbility } from '../protocol.ts';
 import type { DeliveredChoice } from './delivered.ts';
-import { continueText, createJsonSeam, createTextSeam, type Seam } from './merge-text.ts';
-import { continueReasoning, type Join, joinNothing, replayCalls, restartReasoning } from './merge.ts';
+import { continueReasoning, continueText, createJsonMerge, createTextMerge, type TextMerge } from './merge-text.ts';
+import { type Merge, mergeNothing, repeatCalls, restartReasoning } from './merge.ts';
 
-/** What a route can do with a partial answer. */
-export interface ContinuationAbility {
-  readonly mark: Continuation;
-  /** Whether it goes on with reasoning, too. */
-  readonly reasoning: boolean;
-}
-
-/** One choice that broke off. */
+/** A choice that broke off. */
 export interface BrokenChoice {
   readonly delivered: DeliveredChoice;
-  /** Its tokens; exact where anybody can count them. */
+  /** Tokens that were delivered of the choice; exact where the model's tokenizer or the engine counted them. */
   readonly tokens: number;
 }
 
-/** How a choice is asked for again on one route. */
-export interface Resumption {
-  readonly resume: Resume;
-  readonly join: Join;
-  /** Its text had begun: the engine goes on in the middle of it. */
+/** How one route is asked for a choice that broke off, and how its answer is merged with what was delivered. */
+export interface ChoiceContinuation {
+  readonly ask: Continuation;
+  readonly merge: Merge;
+  /** The engine continues in the middle of the text. */
   readonly answerBegun: boolean;
-  /** Tokens of the partial turn that the engine will count as prompt. */
+  /** Tokens of the partial turn, which the engine will count as prompt. */
   readonly prefixTokens: number;
 }
 
+export interface ContinuationLimits {
+  /** The caller's output cap, tokens: more than have been delivered. */
+  readonly cap: number | undefined;
+  /** The text has to be JSON. */
+  readonly isJson: boolean;
+}
+
 /**
- * How a choice that broke off is asked for again on a route (docs/reference/architecture.md §2.3); undefined when the route cannot
- * go on with it. `cap`: the caller's, tokens, more than have been delivered. `isJson`: the text has to be JSON.
+ * Chooses how a route continues a choice that broke off (docs/reference/architecture.md §2.3). Calls and refusals are asked for
+ * anew and must begin alike; text and reasoning are continued where the engine can do that. Undefined when this route cannot.
  */
-export function resumeOn(
+export function continueChoice(
   { delivered, tokens }: BrokenChoice,
   ability: ContinuationAbility,
-  { cap, isJson }: { readonly cap: number | undefined; readonly isJson: boolean },
-): Resumption | undefined {
+  { cap, isJson }: ContinuationLimits,
+): ChoiceContinuation | undefined {
   const { text, reasoning, refusal, calls } = delivered;
-  const anew = (join: Join): Resumption => ({ resume: {}, join, answerBegun: false, prefixTokens: 0 });
-  if (calls.length > 0 || refusal !== '') return anew(replayCalls(delivered));
-  if (text === '' && reasoning === '') return anew(joinNothing);
+  const anew = (merge: Merge): ChoiceContinuation => ({ ask: {}, merge, answerBegun: false, prefixTokens: 0 });
+  if (calls.length > 0 || refusal !== '') return anew(repeatCalls(delivered));
+  if (text === '' && reasoning === '') return anew(mergeNothing);
 
   const { mark } = ability;
-  const canContinue = mark !== 'none' && (text !== '' || ability.reasoning);
-  if (!canContinue) return text === '' ? anew(restartReasoning(reasoning)) : undefined;
-  const echoes = mark === 'echo';
-  const seam = (partial: string): Seam =>
-    isJson && text !== '' ? createJsonSeam(partial) : createTextSeam(partial, { echoes });
+  if (mark === 'none' || (text === '' && !ability.reasoning)) {
+    return text === '' ? anew(restartReasoning(reasoning)) : undefined;
+  }
+  const mergeOf = (partial: string): TextMerge =>
+    isJson && text !== '' ? createJsonMerge(partial) : createTextMerge(partial, { echoes: mark === 'echo' });
   return {
-    resume: {
-      partial: { mark, text, ...(reasoning === '' ? {} : { reasoning }) },
-      ...(cap === undefined ? {} : { maxOutputTokens: cap - tokens }),
+    ask: {
+      partial: { mark, text, reasoning: reasoning === '' ? undefined : reasoning },
+      maxOutputTokens: cap === undefined ? undefined : cap - tokens,
     },
-    join: text === '' ? continueReasoning(seam(reasoning)) : continueText(seam(text), delivered),
+    merge: text === '' ? continueReasoning(mergeOf(reasoning)) : continueText(mergeOf(text), delivered),
     answerBegun: text !== '',
     prefixTokens: tokens,
   };

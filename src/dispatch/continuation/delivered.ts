@@ -8,7 +8,7 @@ export interface DeliveredChoice {
   readonly reasoning: string;
   readonly refusal: string;
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
-  /** The engines' own deltas in it: about one token each. */
+  /** How many of the engines' own deltas are in it: about one token each. */
   readonly deltas: number;
   readonly finished: boolean;
 }
@@ -22,14 +22,14 @@ type Building = {
 export interface Delivered {
   readonly take: (events: readonly AnswerEvent[]) => void;
   readonly choice: (index: number) => DeliveredChoice;
-  /** False when it became too long to be kept: it cannot be resumed. */
+  /** False when the answer became too long to be kept: it cannot be continued. */
   readonly isWhole: () => boolean;
 }
 
-/** Most that is kept, UTF-16 units: more would fit no model's window. */
-const maxKept = 8 * 1024 * 1024;
+/** Most UTF-16 units that are kept: a longer answer would fit no model's window. */
+const mostKept = 8 * 1024 * 1024;
 
-/** Keeps what is delivered, so that another route can go on with it. */
+/** Keeps what is delivered, so that another route can continue it. */
 export function keepDelivered(): Delivered {
   const choices: Building[] = [];
   let size = 0;
@@ -69,29 +69,17 @@ export function keepDelivered(): Delivered {
 
   return {
     take: (events) => {
-      if (size > maxKept) return;
+      if (size > mostKept) return;
       for (const event of events) take(event);
     },
     choice: choiceAt,
-    isWhole: () => size <= maxKept,
+    isWhole: () => size <= mostKept,
   };
 }
 
-/** Tokens of a choice by itself: the tokenizer's, else one for each of the engine's deltas. */
-async function sizeOf(choice: DeliveredChoice, countText: CountText | undefined): Promise<number> {
-  const { reasoning, text, refusal, calls, deltas } = choice;
-  if (countText === undefined) return deltas;
-  const runs = [reasoning, text, refusal, ...calls.flatMap((call) => [call.name, call.arguments])];
-  const counted = await countRuns(
-    runs.filter((run) => run !== ''),
-    countText,
-  );
-  return counted ?? deltas;
-}
-
 /**
- * Tokens of each of these choices. `total`: what they have together, where that is known; then the sizes add up to it, for
- * an engine tells one number for all of its choices.
+ * Tokens of each of these choices. `total`: what they have together, where that is known. The sizes then add up to it, since an
+ * engine tells one number for all of its choices.
  */
 export async function choiceSizes(
   choices: readonly DeliveredChoice[],
@@ -109,4 +97,16 @@ export async function choiceSizes(
     given += share;
     return share;
   });
+}
+
+/** Tokens of a choice by itself: the tokenizer's count, else one for each of the engine's deltas. */
+async function sizeOf(choice: DeliveredChoice, countText: CountText | undefined): Promise<number> {
+  const { reasoning, text, refusal, calls, deltas } = choice;
+  if (countText === undefined) return deltas;
+  const runs = [reasoning, text, refusal, ...calls.flatMap((call) => [call.name, call.arguments])];
+  const counted = await countRuns(
+    runs.filter((run) => run !== ''),
+    countText,
+  );
+  return counted ?? deltas;
 }

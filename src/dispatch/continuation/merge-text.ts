@@ -1,25 +1,25 @@
 import type { AnswerEvent, TextEvent } from '../../core/event.ts';
 import { createJsonPrefix } from '../json-prefix.ts';
 import type { DeliveredChoice } from './delivered.ts';
-import { type Join, joinEach } from './merge.ts';
+import { type Merge, mergeEach, repeatedNothing } from './merge.ts';
 import { watchJson } from './repeated-text.ts';
 
-/** Least of a trace that tells it from another one, UTF-16 units. */
+/** Least length of a trace that tells it from another one, UTF-16 units. */
 const leastTrace = 8;
 
-/** Whether a trace begins as another did. */
+/** Whether one trace begins as the other did. */
 function beginsAlike(one: string, other: string): boolean {
   const length = Math.min(one.length, other.length);
   return length >= leastTrace && one.startsWith(other.slice(0, length));
 }
 
 /**
- * Joins an answer that an engine continues from its partial text. Reasoning that comes before the first text is held back:
- * with text after it, or when it begins as the delivered trace did, the engine has reasoned anew, which the caller need not see;
- * else it has filed the rest of the text in the wrong place (docs/reference/engines.md §5).
+ * Merges an answer that an engine continues from its partial text. Reasoning that comes before the first text is held back. With
+ * text after it, or when it begins as the delivered trace did, the engine has reasoned anew, and the caller need not see that;
+ * otherwise the engine has filed the rest of the text in the wrong place (docs/reference/engines.md §5).
  */
-export function continueText(seam: Seam, delivered: Pick<DeliveredChoice, 'reasoning' | 'text'>): Join {
-  const held = holdPieces(seam);
+export function continueText(merge: TextMerge, delivered: Pick<DeliveredChoice, 'reasoning' | 'text'>): Merge {
+  const pieces = mergePieces(merge);
   let isOver = false;
   let hasSaidText = false;
   let trace = '';
@@ -28,19 +28,19 @@ export function continueText(seam: Seam, delivered: Pick<DeliveredChoice, 'reaso
   const isMisfiled = (event: AnswerEvent): boolean =>
     event.type === 'finish' && !hasSaidText && trace !== '' && !beginsAlike(trace, delivered.reasoning);
 
-  /** The text has ended: something else comes. */
+  /** The text has ended: something else follows. */
   function endText(event: AnswerEvent & { readonly choice: number }, out: AnswerEvent[]): boolean {
     if (isOver) return true;
     isOver = true;
     if (isMisfiled(event)) {
       const text: TextEvent = { type: 'text-delta', choice: event.choice, text: trace, deltas: traceDeltas };
       trace = '';
-      if (!held.push(text, out)) return false;
+      if (!pieces.push(text, out)) return false;
     }
-    return held.end(event.choice, out);
+    return pieces.end(event.choice, out);
   }
 
-  return joinEach(
+  return mergeEach(
     (event, out) => {
       switch (event.type) {
         case 'usage':
@@ -52,7 +52,7 @@ export function continueText(seam: Seam, delivered: Pick<DeliveredChoice, 'reaso
           return true;
         case 'text-delta':
           hasSaidText = true;
-          if (!isOver) return held.push(event, out);
+          if (!isOver) return pieces.push(event, out);
           break;
         case 'refusal-delta':
         case 'tool-start':
@@ -64,52 +64,67 @@ export function continueText(seam: Seam, delivered: Pick<DeliveredChoice, 'reaso
       return true;
     },
     () => {
-      const text = seam.repeated();
+      const text = merge.repeated();
       const all = text === delivered.text && (trace !== '') === (delivered.reasoning !== '');
       const texts = [trace, text].filter((part) => part !== '');
-      return { all, texts, deltas: held.repeatedDeltas() + (trace === '' ? 0 : traceDeltas) };
+      return { all, texts, deltas: pieces.repeatedDeltas() + (trace === '' ? 0 : traceDeltas) };
     },
   );
 }
 
-/** Pieces of text on their way through a seam: those that it holds back keep the probabilities of their tokens. */
-export interface HeldPieces {
-  /** Adds what is new. False on a contradiction. */
+/** Merges an answer that an engine continues from its partial reasoning. */
+export function continueReasoning(merge: TextMerge): Merge {
+  let isOver = false;
+
+  function endReasoning(choice: number, out: AnswerEvent[]): boolean {
+    if (isOver) return true;
+    isOver = true;
+    const rest = merge.end();
+    if (rest === undefined) return false;
+    if (rest !== '') out.push({ type: 'reasoning-delta', choice, text: rest, deltas: 0 });
+    return true;
+  }
+
+  return mergeEach(
+    (event, out) => {
+      if (event.type === 'reasoning-delta' && !isOver) {
+        const text = merge.push(event.text);
+        if (text === undefined) return false;
+        if (text !== '') out.push({ ...event, text });
+        return true;
+      }
+      if (event.type !== 'usage' && !endReasoning(event.choice, out)) return false;
+      out.push(event);
+      return true;
+    },
+    () => repeatedNothing,
+  );
+}
+
+/** Pieces of text on their way through a text merge. A piece that is held back keeps the probabilities of its tokens. */
+interface PieceMerge {
+  /** Adds what is new to `out`. False on a contradiction. */
   readonly push: (event: TextEvent, out: AnswerEvent[]) => boolean;
   /** No more text comes. False on a contradiction. */
   readonly end: (choice: number, out: AnswerEvent[]) => boolean;
-  /** The engine's own deltas in what the seam took off because it had been said before. */
+  /** How many of the engine's own deltas were taken off because their text had been delivered before. */
   readonly repeatedDeltas: () => number;
 }
 
-/** The text of a token, as engines report it beside its probability. */
-function tokenText(entry: unknown): string {
-  const token = typeof entry === 'object' && entry !== null && 'token' in entry ? entry.token : '';
-  return typeof token === 'string' ? token : '';
-}
-
-/** Probabilities of the tokens that remain when this many UTF-16 units are taken off the front. */
-function withoutFront(tokens: readonly unknown[], units: number): readonly unknown[] {
-  let at = 0;
-  let left = units;
-  while (left > 0 && at < tokens.length) left -= tokenText(tokens[at++]).length;
-  return tokens.slice(at);
-}
-
-function holdPieces(seam: Seam): HeldPieces {
+function mergePieces(merge: TextMerge): PieceMerge {
   let heldUnits = 0;
   let heldDeltas = 0;
   let tokens: unknown[] = [];
   let repeatedDeltas = 0;
 
   function release(text: string, choice: number, out: AnswerEvent[]): void {
-    const takenUnits = heldUnits - text.length;
-    const content = withoutFront(tokens, takenUnits);
-    // A delta is about a token: what was taken off had its share of them.
-    const taken = heldUnits === 0 ? 0 : Math.round((heldDeltas * takenUnits) / heldUnits);
-    // An echo is not written, and so not counted.
-    if (seam.repeated() !== '') repeatedDeltas += taken;
-    const deltas = heldDeltas - taken;
+    const removedUnits = heldUnits - text.length;
+    const content = withoutFront(tokens, removedUnits);
+    // A delta is about a token: the part that was taken off had its share of them.
+    const removed = heldUnits === 0 ? 0 : Math.round((heldDeltas * removedUnits) / heldUnits);
+    // An echo is not written by the model, and so not counted.
+    if (merge.repeated() !== '') repeatedDeltas += removed;
+    const deltas = heldDeltas - removed;
     heldUnits = 0;
     heldDeltas = 0;
     tokens = [];
@@ -120,7 +135,7 @@ function holdPieces(seam: Seam): HeldPieces {
   return {
     repeatedDeltas: () => repeatedDeltas,
     push: (event, out) => {
-      const text = seam.push(event.text);
+      const text = merge.push(event.text);
       if (text === undefined) return false;
       if (heldUnits === 0 && text === event.text) {
         if (text !== '' || event.logprobs !== undefined) out.push(event);
@@ -129,11 +144,11 @@ function holdPieces(seam: Seam): HeldPieces {
       heldUnits += event.text.length;
       heldDeltas += event.deltas;
       tokens.push(...(event.logprobs?.content ?? []));
-      if (text !== '' || seam.repeated() !== '') release(text, event.choice, out);
+      if (text !== '' || merge.repeated() !== '') release(text, event.choice, out);
       return true;
     },
     end: (choice, out) => {
-      const text = seam.end();
+      const text = merge.end();
       if (text === undefined) return false;
       if (heldUnits > 0) release(text, choice, out);
       return true;
@@ -141,37 +156,73 @@ function holdPieces(seam: Seam): HeldPieces {
   };
 }
 
-/** The seam between a partial text and what another engine says next: takes off what it says again. */
-export interface Seam {
-  /** What is new in it: empty while that cannot be told yet. Undefined: it does not go on from the partial text. */
+/** The probabilities that remain when the tokens of so many UTF-16 units are taken off the front. */
+function withoutFront(tokens: readonly unknown[], units: number): readonly unknown[] {
+  let at = 0;
+  let left = units;
+  while (left > 0 && at < tokens.length) left -= tokenText(tokens[at++]).length;
+  return tokens.slice(at);
+}
+
+/** The text of a token, as engines report it beside its probability. */
+function tokenText(entry: unknown): string {
+  const token = typeof entry === 'object' && entry !== null && 'token' in entry ? entry.token : '';
+  return typeof token === 'string' ? token : '';
+}
+
+/** Merges a partial text with the text that another engine writes next: takes off what it writes again. */
+export interface TextMerge {
+  /** What is new in a piece: empty while that cannot be told yet. Undefined: the piece does not continue the partial text. */
   readonly push: (piece: string) => string | undefined;
-  /** No more comes: what was held back. */
+  /** No more comes: what was held back. Undefined as for `push`. */
   readonly end: () => string | undefined;
-  /** What it has taken off that the engine wrote again, and so counts. */
+  /** What was taken off that the model wrote again, and that its engine counted. */
   readonly repeated: () => string;
 }
 
-/** An engine that is not known to repeat the partial text is taken to do so only when it is at least this long. */
+/** Least length of a partial text, UTF-16 units, whose repetition is taken for an echo of an engine that is not known for it. */
 const leastEcho = 24;
-
-/** Least length of last words said again that is no accident, UTF-16 units, and their number. */
+/** Least length of repeated last words that is no accident, UTF-16 units, and their number. */
 const leastOverlap = 12;
 const leastWords = 3;
-
 /** How far back an overlap is looked for, UTF-16 units. */
 const farthest = 200;
 
-/** Whether a text ends with the same thing twice: saying it a third time is going on with it. */
-const endsWithTwice = (text: string, piece: string): boolean => text.endsWith(piece + piece);
+/**
+ * Merges text. Some engines repeat the partial text (`echoes`: this engine is known to), some models their last words
+ * (docs/reference/engines.md §5): both are taken off, and whatever else they write is new.
+ */
+export function createTextMerge(partial: string, options: { readonly echoes: boolean }): TextMerge {
+  const repeats = repeatsOf(partial, options);
+  let held = '';
+  let removed = '';
+  let isOpen = repeats.length > 0;
 
-/** Whether a text is the same thing over and over: saying it again is going on with it. */
-function isPeriodic(text: string): boolean {
-  const half = text.slice(0, Math.ceil(text.length / 2));
-  const period = text.indexOf(half, 1);
-  return period !== -1 && text.startsWith(text.slice(period));
+  function close(): string {
+    isOpen = false;
+    removed = repeats.find((text) => held.startsWith(text)) ?? '';
+    return held.slice(removed.length);
+  }
+
+  return {
+    // What an engine is known to echo, its model has not written.
+    repeated: () => (options.echoes ? '' : removed),
+    push: (piece) => {
+      if (!isOpen) return piece;
+      held += piece;
+      return repeats.some((text) => text.length > held.length && text.startsWith(held)) ? '' : close();
+    },
+    end: () => {
+      if (!isOpen) return '';
+      // An echo that ended before the partial text did is not of the same answer.
+      const isCut = held !== '' && held !== partial && partial.startsWith(held);
+      if (options.echoes && isCut) return undefined;
+      return close();
+    },
+  };
 }
 
-/** What an answer that goes on may begin with that was said before: the whole of it, or its last words. Longest first. */
+/** What a continued answer may repeat at its beginning: the whole partial text, or its last words. Longest first. */
 function repeatsOf(partial: string, { echoes }: { readonly echoes: boolean }): readonly string[] {
   const isEcho = echoes || (partial.length >= leastEcho && !isPeriodic(partial));
   const repeats = isEcho ? [partial] : [];
@@ -184,51 +235,27 @@ function repeatsOf(partial: string, { echoes }: { readonly echoes: boolean }): r
   return repeats;
 }
 
-/**
- * Joins text. Some engines repeat the partial text (`echoes`: this one is known to), some models their last words
- * (docs/reference/engines.md §5): both are taken off, whatever else they say is new.
- */
-export function createTextSeam(partial: string, options: { readonly echoes: boolean }): Seam {
-  const repeats = repeatsOf(partial, options);
-  let held = '';
-  let taken = '';
-  let isOpen = repeats.length > 0;
+/** Whether a text ends with the same piece twice: writing it a third time continues the text. */
+const endsWithTwice = (text: string, piece: string): boolean => text.endsWith(piece + piece);
 
-  function close(): string {
-    isOpen = false;
-    taken = repeats.find((text) => held.startsWith(text)) ?? '';
-    return held.slice(taken.length);
-  }
-
-  return {
-    // An engine that is known for its echo does not write what it repeats.
-    repeated: () => (options.echoes ? '' : taken),
-    push: (piece) => {
-      if (!isOpen) return piece;
-      held += piece;
-      return repeats.some((text) => text.length > held.length && text.startsWith(held)) ? '' : close();
-    },
-    end: () => {
-      if (!isOpen) return '';
-      // It ended before it had said again what was already there: not the same answer.
-      const isCut = held !== '' && held !== partial && partial.startsWith(held);
-      if (options.echoes && isCut) return undefined;
-      return close();
-    },
-  };
+/** Whether a text is the same thing over and over: writing it again continues the text. */
+function isPeriodic(text: string): boolean {
+  const half = text.slice(0, Math.ceil(text.length / 2));
+  const period = text.indexOf(half, 1);
+  return period !== -1 && text.startsWith(text.slice(period));
 }
 
 /**
- * Joins JSON that the caller asked for. An engine under a grammar may begin it anew: that is aligned with the partial text,
- * up to the white space between its tokens. What neither says it again nor can go on with it is refused.
+ * Merges JSON that the caller asked for. An engine under a grammar may begin the value anew: that is aligned with the partial
+ * text, up to the white space between its tokens. What neither repeats the partial text nor can continue it is refused.
  */
-export function createJsonSeam(partial: string): Seam {
+export function createJsonMerge(partial: string): TextMerge {
   const again = watchJson(partial);
   let held = '';
   let isOpen = !again.isComplete();
 
-  /** It does not say the partial text again: does it go on with it? */
-  function goesOn(): string | undefined {
+  /** What does not repeat the partial text may continue it. */
+  function continued(): string | undefined {
     const json = createJsonPrefix();
     if (!json.push(partial) || !json.push(held)) return undefined;
     isOpen = false;
@@ -241,10 +268,10 @@ export function createJsonSeam(partial: string): Seam {
       if (!isOpen) return piece;
       held += piece;
       const fresh = again.push(piece);
-      if (fresh === undefined) return goesOn();
+      if (fresh === undefined) return continued();
       isOpen = !again.isComplete();
       return fresh;
     },
-    end: () => (isOpen ? goesOn() : ''),
+    end: () => (isOpen ? continued() : ''),
   };
 }

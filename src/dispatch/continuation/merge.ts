@@ -1,50 +1,49 @@
 import type { AnswerEvent } from '../../core/event.ts';
 import type { DeliveredChoice } from './delivered.ts';
-import type { Seam } from './merge-text.ts';
 import { watchJson, watchText } from './repeated-text.ts';
 
-/** What a new attempt has said that had been delivered before, and was not delivered again. Its engine counts it. */
-export interface SaidAgain {
+/**
+ * Merges the answer of a new attempt with what has been delivered of a choice: a synchronous machine that hands on what is new.
+ * The events name the choice as the engine does.
+ */
+export interface Merge {
+  /** What is to be delivered; undefined when the new answer does not go on where the other broke off. */
+  readonly push: (events: readonly AnswerEvent[]) => readonly AnswerEvent[] | undefined;
+  readonly repeated: () => Repeated;
+}
+
+/** What an engine has written, and so counted, that had been delivered before. */
+export interface Repeated {
   /** Whether that is everything that had been delivered of the choice. */
   readonly all: boolean;
   readonly texts: readonly string[];
-  /** Its engine's own deltas in them. */
+  /** How many of the engine's own deltas are in the texts. */
   readonly deltas: number;
 }
 
-export const saidNothingAgain: SaidAgain = { all: false, texts: [], deltas: 0 };
+export const repeatedNothing: Repeated = { all: false, texts: [], deltas: 0 };
 
-/**
- * Joins the answer of a new attempt to what has been delivered of a choice: a synchronous machine that hands on what is new.
- * The events name the choice as the engine does.
- */
-export interface Join {
-  /** What is to be delivered; undefined when the new answer does not go on where the other broke off. */
-  readonly push: (events: readonly AnswerEvent[]) => readonly AnswerEvent[] | undefined;
-  readonly saidAgain: () => SaidAgain;
-}
+/** The merge for a choice of which nothing had been delivered. */
+export const mergeNothing: Merge = { push: (events) => events, repeated: () => repeatedNothing };
 
-/** For a choice of which nothing had been delivered. */
-export const joinNothing: Join = { push: (events) => events, saidAgain: () => saidNothingAgain };
-
-/** Makes a join out of a step for one event: it adds what is to be delivered, and is false on a contradiction. */
-export function joinEach(step: (event: AnswerEvent, out: AnswerEvent[]) => boolean, saidAgain: () => SaidAgain): Join {
+/** Makes a merge of a step for one event. The step adds to `out` what is to be delivered; it returns false on a contradiction. */
+export function mergeEach(step: (event: AnswerEvent, out: AnswerEvent[]) => boolean, repeated: () => Repeated): Merge {
   return {
     push: (events) => {
       const out: AnswerEvent[] = [];
       for (const event of events) if (!step(event, out)) return undefined;
       return out;
     },
-    saidAgain,
+    repeated,
   };
 }
 
 /**
- * Joins an answer asked for anew after tool calls, or a refusal, had begun: a call cannot be continued. It must make the same
- * calls, by name and by the beginning of their arguments; what it says before them has been said. A refusal must begin with the
- * same words.
+ * Merges an answer that was asked for anew after tool calls, or a refusal, had begun: a call cannot be continued. The new answer
+ * must make the same calls, by name and by the beginning of their arguments; what it says before them is dropped, and a refusal
+ * must begin with the same words.
  */
-export function replayCalls(delivered: DeliveredChoice): Join {
+export function repeatCalls(delivered: DeliveredChoice): Merge {
   const calls = delivered.calls.map(({ name, arguments: text }) => ({
     name,
     isBegun: false,
@@ -52,7 +51,7 @@ export function replayCalls(delivered: DeliveredChoice): Join {
   }));
   const refusal = watchText(delivered.refusal);
 
-  /** Whether everything delivered has come again: from here on, all is new. */
+  /** Whether everything delivered has come again: whatever follows is new. */
   const isCaughtUp = (): boolean =>
     refusal.isComplete() && calls.every((call) => call.isBegun && call.arguments.isComplete());
 
@@ -89,69 +88,37 @@ export function replayCalls(delivered: DeliveredChoice): Join {
     return true;
   }
 
-  return joinEach(step, () => ({ all: true, texts: [], deltas: 0 }));
+  return mergeEach(step, () => ({ all: true, texts: [], deltas: 0 }));
 }
 
-/** Joins an answer that an engine continues from its partial reasoning. */
-export function continueReasoning(seam: Seam): Join {
-  let isOver = false;
-
-  function endReasoning(choice: number, out: AnswerEvent[]): boolean {
-    if (isOver) return true;
-    isOver = true;
-    const rest = seam.end();
-    if (rest === undefined) return false;
-    if (rest !== '') out.push({ type: 'reasoning-delta', choice, text: rest, deltas: 0 });
-    return true;
-  }
-
-  return joinEach(
-    (event, out) => {
-      if (event.type === 'reasoning-delta' && !isOver) {
-        const text = seam.push(event.text);
-        if (text === undefined) return false;
-        if (text !== '') out.push({ ...event, text });
-        return true;
-      }
-      if (event.type !== 'usage' && !endReasoning(event.choice, out)) return false;
-      out.push(event);
-      return true;
-    },
-    () => saidNothingAgain,
-  );
-}
-
-/** Parts a trace that broke off from one that begins anew. */
-const parting = '\n\n';
+/** Separates a trace that broke off from a trace that begins anew. */
+const separator = '\n\n';
 
 /**
- * Joins an answer asked for anew after nothing but reasoning had been delivered. As long as it reasons as the other did, it
- * is not shown again; once it differs, the new trace follows the old one, whole.
+ * Merges an answer that was asked for anew after nothing but reasoning had been delivered. As long as the new reasoning agrees
+ * with the delivered one, it is not delivered again; once it differs, all of it follows the delivered one.
  */
-export function restartReasoning(partial: string): Join {
+export function restartReasoning(partial: string): Merge {
   const again = watchText(partial);
   let said = '';
   let deltas = 0;
-  let phase: 'again' | 'on' | 'anew' = 'again';
-  return joinEach(
+  let phase: 'repeating' | 'continuing' | 'different' = 'repeating';
+  return mergeEach(
     (event, out) => {
-      if (phase === 'again' && event.type === 'reasoning-delta') {
+      if (phase === 'repeating' && event.type === 'reasoning-delta') {
         said += event.text;
         deltas += event.deltas;
         const fresh = again.push(event.text);
-        if (fresh === undefined) phase = 'anew';
-        else if (again.isComplete()) phase = 'on';
-        const text = fresh ?? parting + said;
+        if (fresh === undefined) phase = 'different';
+        else if (again.isComplete()) phase = 'continuing';
+        const text = fresh ?? separator + said;
         if (text !== '') out.push({ ...event, text });
         return true;
       }
-      if (event.type !== 'usage') phase = phase === 'again' ? 'on' : phase;
+      if (event.type !== 'usage' && phase === 'repeating') phase = 'continuing';
       out.push(event);
       return true;
     },
-    () => {
-      if (phase === 'anew') return saidNothingAgain;
-      return { all: again.isComplete(), texts: [said], deltas };
-    },
+    () => (phase === 'different' ? repeatedNothing : { all: again.isComplete(), texts: [said], deltas }),
   );
 }

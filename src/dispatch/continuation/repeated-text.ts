@@ -1,38 +1,32 @@
 import { isJsonSpace } from '../json-prefix.ts';
 
-/** Watches for text that was delivered to come again in a new answer, before it goes on. */
-export interface TextWatch {
-  /** What the piece says beyond it: empty while it has not come so far. Undefined: it says something else. */
+/** Watches for delivered text to come again in a new answer, before the answer goes on. */
+export interface RepeatWatch {
+  /** What a piece says beyond the delivered text: empty while it has not come so far. Undefined: it says something else. */
   readonly push: (piece: string) => string | undefined;
-  /** Whether all of it has come again. */
+  /** Whether all of the delivered text has come again. */
   readonly isComplete: () => boolean;
 }
 
-/** Compares to the letter. */
-function alignText(delivered: string, said: string): Alignment {
-  if (said.startsWith(delivered)) return delivered.length;
-  return delivered.startsWith(said) ? 'more' : undefined;
-}
-
 /** Watches for text to come again, to the letter. */
-export function watchText(delivered: string): TextWatch {
+export function watchText(delivered: string): RepeatWatch {
   return watch(delivered, (said) => alignText(delivered, said));
 }
 
 /** Watches for JSON to come again, whatever white space and escapes the other engine writes. */
-export function watchJson(delivered: string): TextWatch {
+export function watchJson(delivered: string): RepeatWatch {
   const aligner = createJsonAligner(delivered);
   let isJson = true;
   return watch(delivered, (said, piece) => {
     const at = isJson ? aligner.push(piece) : undefined;
     if (at !== undefined) return at;
-    // What a model writes as JSON need not be any.
+    // What a model writes as JSON need not be JSON.
     isJson = false;
     return alignText(delivered, said);
   });
 }
 
-function watch(delivered: string, align: (said: string, piece: string) => Alignment): TextWatch {
+function watch(delivered: string, align: (said: string, piece: string) => Alignment): RepeatWatch {
   let said = '';
   let isComplete = delivered === '';
   return {
@@ -49,19 +43,24 @@ function watch(delivered: string, align: (said: string, piece: string) => Alignm
   };
 }
 
+function alignText(delivered: string, said: string): Alignment {
+  if (said.startsWith(delivered)) return delivered.length;
+  return delivered.startsWith(said) ? 'more' : undefined;
+}
+
 /**
- * Where the new part begins, as an index into all of the regenerated text. `more`: it agrees so far and is too short to tell.
- * Undefined: it contradicts.
+ * Where the new part begins, as an index into the whole regenerated text. `more`: the text agrees so far and is too short to
+ * tell. Undefined: the text contradicts what was delivered.
  */
 export type Alignment = number | 'more' | undefined;
 
-/** Finds the place in JSON that is regenerated piece by piece from which on it says what had not been delivered. */
+/** Finds the place in regenerated JSON, read piece by piece, where it goes beyond what had been delivered. */
 export interface JsonAligner {
-  /** Takes the next piece. After an answer other than `more` it is done: push no further. */
+  /** Takes the next piece. After a result other than `more` push no further. */
   readonly push: (piece: string) => Alignment;
 }
 
-/** One UTF-16 unit of a string, however it is written, and where the next one begins. */
+/** One UTF-16 unit of a string, however it is written, and where the next unit begins. */
 interface Unit {
   readonly unit: string;
   readonly next: number;
@@ -97,28 +96,28 @@ function pastSpace(text: string, from: number): number {
   return at;
 }
 
-/** How far the regenerated text has been compared, and what that tells. `new`: what is new begins here. */
+/** How far the regenerated text has been compared, and what that tells. `new`: what is new begins at `next`. */
 interface Step {
   readonly kind: 'on' | 'more' | 'new';
   readonly next: number;
 }
 
 /**
- * Aligns regenerated JSON with what had been delivered of it. They may differ in white space between tokens, and in how strings
- * are escaped: engines write the same value differently. All else is compared as text: 1.0 is not 1. What was delivered and
- * what is new are together JSON of the regenerated value.
+ * Aligns regenerated JSON with what had been delivered of it. The two may differ in white space between tokens, and in how
+ * strings are escaped: engines write the same value differently. Everything else is compared as text: 1.0 is not 1. What was
+ * delivered and what is new are together JSON of the regenerated value.
  */
 export function createJsonAligner(delivered: string): JsonAligner {
   let at = 0;
-  /** What has been regenerated and not been compared, and how much came before it. */
+  /** The regenerated text that has not been compared yet, and how much came before it. */
   let held = '';
   let before = 0;
   let isInString = false;
-  /** What was compared last, and which of the texts had white space after it. */
+  /** The unit that was compared last, and which of the texts had white space after it. */
   let last = '';
   let spaced = { delivered: false, held: false };
 
-  /** The delivered text ends in a string. */
+  /** The delivered text ends inside of a string. */
   function endInString(next: number): Step | undefined {
     if (!isHighSurrogate(last)) return { kind: 'new', next };
     if (next === held.length) return { kind: 'more', next };
@@ -127,7 +126,7 @@ export function createJsonAligner(delivered: string): JsonAligner {
     return isLowSurrogate(held.charAt(next)) === isBare ? { kind: 'new', next } : undefined;
   }
 
-  /** The delivered text ends inside of an escape: only the same one goes on with it. */
+  /** The delivered text ends inside of an escape: only the same escape continues it. */
   function endInEscape(next: number): Step | undefined {
     const tail = delivered.slice(at);
     const theirs = held.slice(next, next + tail.length);
@@ -153,7 +152,7 @@ export function createJsonAligner(delivered: string): JsonAligner {
   function endOutside(from: number, next: number): Step | undefined {
     if (!spaced.delivered) return { kind: 'new', next: from };
     if (!isWord(last)) return { kind: 'new', next };
-    // A number that has ended for the caller: whether it has here too, the next character tells.
+    // A number has ended for the caller. Whether it has ended here too, the next character tells.
     if (next === held.length) return { kind: 'more', next };
     return isWord(held.charAt(next)) ? undefined : { kind: 'new', next };
   }

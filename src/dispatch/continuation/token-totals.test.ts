@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AnswerEvent } from '../../core/event.ts';
 import type { Usage } from '../../core/money.ts';
-import { saidNothingAgain } from './merge.ts';
+import { repeatedNothing } from './merge.ts';
 import { createTokenTotals } from './token-totals.ts';
 
 const text = (said: string, deltas = 1): AnswerEvent => ({ type: 'text-delta', choice: 0, text: said, deltas });
@@ -13,11 +13,11 @@ const usage = (promptTokens: number, completionTokens: number, more: Partial<Usa
 
 /** A token for every two characters. */
 const countText = (said: string): Promise<number> => Promise.resolve(Math.ceil(said.length / 2));
-const alone = { prefixTokens: 0, deliveredTokens: 0, saidAgain: () => saidNothingAgain };
+const alone = { prefixTokens: 0, deliveredTokens: 0, repeated: () => repeatedNothing };
 const after = (tokens: number) => ({ ...alone, prefixTokens: tokens, deliveredTokens: tokens });
 const again = (tokens: number) => ({
   ...{ prefixTokens: 0, deliveredTokens: tokens },
-  saidAgain: () => ({ all: true, texts: [], deltas: 0 }),
+  repeated: () => ({ all: true, texts: [], deltas: 0 }),
 });
 
 describe('the tokens of an answer', () => {
@@ -71,8 +71,8 @@ describe('the tokens of an answer', () => {
     const first = totals.share(alone);
     first.take([text('abcdef')]);
     await first.close('broken');
-    const saidAgain = () => ({ all: false, texts: ['ef', 'so'], deltas: 5 });
-    const second = totals.share({ prefixTokens: 3, deliveredTokens: 3, saidAgain });
+    const repeated = () => ({ all: false, texts: ['ef', 'so'], deltas: 5 });
+    const second = totals.share({ prefixTokens: 3, deliveredTokens: 3, repeated });
     second.take([usage(13, 6)]);
     // Until it has been counted, a delta stands for a token.
     expect(totals.usage()?.usage).toEqual({ promptTokens: 10, completionTokens: 4 });

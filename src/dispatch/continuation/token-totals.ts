@@ -1,23 +1,23 @@
 import { type CountedRuns, countRuns, createRuns } from '../../core/count-tokens.ts';
 import { type AnswerEvent, deltasOf } from '../../core/event.ts';
 import { type CountedBy, leastExact, type Usage } from '../../core/money.ts';
-import type { SaidAgain } from './merge.ts';
+import type { Repeated } from './merge.ts';
 
-/** Counts text with the model's own tokenizer; undefined when it cannot. */
+/** Counts text with the model's own tokenizer. Resolves to undefined when it cannot count this text. */
 export type CountText = (text: string) => Promise<number | undefined>;
 
-/** Output tokens of one attempt, as far as they are known. */
-export interface Share {
-  /** Takes what the attempt delivered. Gives the same events, with usage that stands for the whole answer. */
+/** One attempt's part of the output tokens, as far as it is known. */
+export interface TokenShare {
+  /** Takes what the attempt delivered. Returns the same events, with usage of the whole answer in place of the attempt's own. */
   readonly take: (events: readonly AnswerEvent[]) => readonly AnswerEvent[];
-  /** The attempt is over. Resolves when what it delivered has been counted. */
+  /** Call it when the attempt is over. Resolves when what it delivered has been counted. */
   readonly close: (how: 'whole' | 'broken') => Promise<void>;
 }
 
 export interface ShareOptions {
-  /** What the engine counts as output that had been counted before. */
-  readonly saidAgain: () => SaidAgain;
-  /** Tokens that had been delivered of the choice. */
+  /** What the engine counts as output although it had been delivered, and counted, before. */
+  readonly repeated: () => Repeated;
+  /** Tokens that had been delivered of the choice before the attempt. */
   readonly deliveredTokens: number;
   /** Tokens of the partial turn, which the engine counts as prompt. */
   readonly prefixTokens: number;
@@ -25,10 +25,10 @@ export interface ShareOptions {
 
 /** Adds the tokens of several attempts up to one usage: the prompt once, each piece of output once. */
 export interface TokenTotals {
-  readonly share: (options: ShareOptions) => Share;
+  readonly share: (options: ShareOptions) => TokenShare;
   /** Output tokens of the attempts that are closed. */
   readonly output: () => number;
-  /** Undefined while nobody has told the size of the prompt. */
+  /** The usage so far. Undefined while no engine has told the size of the prompt. */
   readonly usage: () => (AnswerEvent & { readonly type: 'usage' }) | undefined;
 }
 
@@ -36,21 +36,21 @@ interface Tally {
   readonly options: ShareOptions;
   reported: Usage | undefined;
   reportedBy: CountedBy;
-  /** Delivered since the last report. */
+  /** Delivered since the engine's last report. */
   readonly runs: CountedRuns;
   deltas: number;
-  /** Of what was said again, as soon as it has been counted. */
-  againTokens: number | undefined;
-  /** Whether reasoning was delivered that no report has told apart. */
+  /** Tokens of what was repeated, as soon as it has been counted. */
+  repeatedTokens: number | undefined;
+  /** Whether reasoning was delivered. */
   reasoned: boolean;
 }
 
-/** Starts with nothing. `countText` is the model's tokenizer, where it has one. */
+/** Starts with nothing counted. `countText` is the model's tokenizer, where it has one. */
 export function createTokenTotals(countText: CountText | undefined): TokenTotals {
   const open = new Set<Tally>();
   let prompt: Pick<Usage, 'promptTokens' | 'cachedTokens'> | undefined;
   let output = 0;
-  /** Undefined once a part of it is unknown. */
+  /** Reasoning tokens; undefined once a part of them is unknown. */
   let reasoning: number | undefined = 0;
   let countedBy: CountedBy = 'engine';
   let isOnly = true;
@@ -64,29 +64,29 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     };
   }
 
-  /** What an attempt adds to the output: its engine's count, and a token for each delta that came after it. */
+  /** What an attempt adds to the output: its engine's count without repetitions, or a token for each delta where there is none. */
   function addedBy(tally: Tally): number {
     const { reported, deltas } = tally;
-    return reported === undefined ? deltas : Math.max(0, reported.completionTokens - againTokensOf(tally));
+    return reported === undefined ? deltas : Math.max(0, reported.completionTokens - repeatedTokensOf(tally));
   }
 
-  function againTokensOf({ againTokens, options }: Tally): number {
-    const { all, deltas } = options.saidAgain();
-    return againTokens ?? (all ? options.deliveredTokens : deltas);
+  function repeatedTokensOf({ repeatedTokens, options }: Tally): number {
+    const { all, deltas } = options.repeated();
+    return repeatedTokens ?? (all ? options.deliveredTokens : deltas);
   }
 
-  /** Counts what was said again, where the model's tokenizer knows better than the number of deltas. */
-  async function countAgain(tally: Tally): Promise<void> {
-    const { all, texts } = tally.options.saidAgain();
+  /** Counts what was repeated, where the model's tokenizer knows better than the number of deltas. */
+  async function countRepeated(tally: Tally): Promise<void> {
+    const { all, texts } = tally.options.repeated();
     if (tally.reported === undefined || all || texts.length === 0 || countText === undefined) return;
-    tally.againTokens = await countRuns(texts, countText);
+    tally.repeatedTokens = await countRuns(texts, countText);
   }
 
   function reasoningOf({ reported, reasoned, options }: Tally): number | undefined {
     const told = reported?.reasoningTokens;
     if (told === undefined) return reasoned ? undefined : 0;
-    // Said again, it was counted before.
-    return options.saidAgain().deltas > 0 || options.saidAgain().all ? Math.max(0, told - (reasoning ?? 0)) : told;
+    // Repeated reasoning was counted before.
+    return options.repeated().deltas > 0 || options.repeated().all ? Math.max(0, told - (reasoning ?? 0)) : told;
   }
 
   function usage(): (AnswerEvent & { readonly type: 'usage' }) | undefined {
@@ -127,9 +127,9 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     countText === undefined ? Promise.resolve(undefined) : countRuns(texts, countText);
 
   async function close(tally: Tally, how: 'whole' | 'broken'): Promise<void> {
-    // An engine's last report covers a whole answer; of a broken one, what came after it has to be counted.
+    // An engine's last report covers a whole answer. What a broken answer delivered after the report has to be counted.
     const isTold = how === 'whole' && tally.reported !== undefined;
-    await countAgain(tally);
+    await countRepeated(tally);
     const isUncounted = !isTold && tally.deltas > 0;
     const counted = isUncounted ? await countNow(tally.runs.texts()) : 0;
     isOnly = false;
@@ -147,14 +147,19 @@ export function createTokenTotals(countText: CountText | undefined): TokenTotals
     usage,
     share: (options) => {
       const tally: Tally = {
-        ...{ options, reported: undefined, reportedBy: 'engine', runs: createRuns(), deltas: 0 },
-        ...{ againTokens: undefined, reasoned: false },
+        options,
+        reported: undefined,
+        reportedBy: 'engine',
+        runs: createRuns(),
+        deltas: 0,
+        repeatedTokens: undefined,
+        reasoned: false,
       };
       open.add(tally);
       return {
         take: (events) => {
           for (const event of events) note(tally, event);
-          // The usual case: one attempt, whose engine's count is the count.
+          // The usual case: there is one attempt, and its engine's count is the count.
           if (isOnly) return events;
           return events.map((event) => (event.type === 'usage' ? (usage() ?? event) : event));
         },

@@ -27,7 +27,7 @@ function relapse(circuit: Circuit, times: number): readonly number[] {
   fail(circuit, now, 5);
   for (let time = 0; time < times; time += 1) {
     const opened = now;
-    while (circuit.stand(now) === 'out') now += 100;
+    while (circuit.state(now) === 'open') now += 100;
     spans.push(now - opened);
     fail(circuit, now);
   }
@@ -38,9 +38,9 @@ describe('a circuit', () => {
   it('opens at the fifth failure in a row', () => {
     const circuit = newCircuit();
     fail(circuit, 0, 4);
-    expect(circuit.stand(0)).toBe('in');
+    expect(circuit.state(0)).toBe('closed');
     fail(circuit, 0);
-    expect([circuit.stand(0), circuit.isEjected(0), circuit.begin(0)]).toEqual(['out', true, undefined]);
+    expect([circuit.state(0), circuit.isEjected(0), circuit.begin(0)]).toEqual(['open', true, undefined]);
   });
 
   it('counts from one again after a success', () => {
@@ -48,23 +48,23 @@ describe('a circuit', () => {
     fail(circuit, 0, 4);
     succeed(circuit, 0);
     fail(circuit, 0, 4);
-    expect(circuit.stand(0)).toBe('in');
+    expect(circuit.state(0)).toBe('closed');
   });
 
   it('opens at once when more speaks against it', () => {
     const circuit = newCircuit();
     const ticket = circuit.begin(0);
     if (ticket !== undefined) circuit.failed(ticket, 0, { trip: true });
-    expect(circuit.stand(0)).toBe('out');
+    expect(circuit.state(0)).toBe('open');
   });
 
   it('stays open for a second, then lets exactly one probe through', () => {
     const circuit = newCircuit();
     fail(circuit, 0, 5);
-    expect(circuit.stand(999)).toBe('out');
-    expect(circuit.stand(1000)).toBe('probe');
+    expect(circuit.state(999)).toBe('open');
+    expect(circuit.state(1000)).toBe('probe');
     expect(circuit.begin(1000)).toMatchObject({ probe: true });
-    expect([circuit.stand(1000), circuit.begin(1000), circuit.probing(1000)]).toEqual(['out', undefined, true]);
+    expect([circuit.state(1000), circuit.begin(1000), circuit.probing(1000)]).toEqual(['open', undefined, true]);
     // What asks whether it had better leave may be the probe.
     expect(circuit.isEjected(1000)).toBe(false);
   });
@@ -82,10 +82,10 @@ describe('a circuit', () => {
     fail(circuit, 0, 5);
     const probe = circuit.begin(1000);
     expect(probe !== undefined && circuit.alive(probe)).toBe(true);
-    expect(circuit.stand(1000)).toBe('in');
+    expect(circuit.state(1000)).toBe('closed');
     // A stream that begins and breaks off is no success: one failure is enough now, and the time is doubled.
     if (probe !== undefined) circuit.failed(probe, 1500, { trip: false });
-    expect([circuit.stand(3400), circuit.stand(3500)]).toEqual(['out', 'probe']);
+    expect([circuit.state(3400), circuit.state(3500)]).toEqual(['open', 'probe']);
   });
 
   it.each([
@@ -96,7 +96,7 @@ describe('a circuit', () => {
     fail(circuit, 0, 5);
     succeed(circuit, 1000, successes);
     fail(circuit, 5000, 5);
-    expect([circuit.stand(4999 + span), circuit.stand(5000 + span)]).toEqual(['out', 'probe']);
+    expect([circuit.state(4999 + span), circuit.state(5000 + span)]).toEqual(['open', 'probe']);
   });
 
   it('has its probe made again when the first one says nothing', () => {
@@ -104,7 +104,7 @@ describe('a circuit', () => {
     fail(circuit, 0, 5);
     const probe = circuit.begin(1000);
     if (probe !== undefined) circuit.released(probe);
-    expect(circuit.stand(1000)).toBe('probe');
+    expect(circuit.state(1000)).toBe('probe');
   });
 
   it('takes no notice of what was begun before it opened', () => {

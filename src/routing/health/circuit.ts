@@ -1,8 +1,8 @@
 /**
- * `in`: closed. `probe`: it has been open for long enough, and one attempt may find out whether it is well again. `out`: open,
+ * `closed`: closed. `probe`: it has been open for long enough, and one attempt may find out whether it is well again. `open`: open,
  * or that one attempt is under way.
  */
-export type CircuitStand = 'in' | 'probe' | 'out';
+export type CircuitState = 'closed' | 'probe' | 'open';
 
 /** What an attempt holds of the circuit it went through. Results from before it last opened are no news to it. */
 export interface CircuitTicket {
@@ -14,7 +14,7 @@ export interface CircuitTicket {
 
 /** Keeps requests from what fails, and finds out by single probes when it is well again. */
 export interface Circuit {
-  readonly stand: (now: number) => CircuitStand;
+  readonly state: (now: number) => CircuitState;
   /** Whether what waits behind it had better not: not while a probe is under way, which may be what is asking. */
   readonly isEjected: (now: number) => boolean;
   readonly probing: (now: number) => boolean;
@@ -78,10 +78,10 @@ export function createCircuit(options: CircuitOptions): Circuit {
   const isCurrent = (ticket: CircuitTicket): boolean => ticket.opening === openings;
 
   return {
-    stand: (now) => {
+    state: (now) => {
       const current = look(now);
-      if (current.kind === 'closed') return 'in';
-      return current.kind === 'half-open' && now >= current.probeUntil ? 'probe' : 'out';
+      if (current.kind === 'closed') return 'closed';
+      return current.kind === 'half-open' && now >= current.probeUntil ? 'probe' : 'open';
     },
     isEjected: (now) => {
       const current = look(now);

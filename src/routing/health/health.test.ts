@@ -11,17 +11,21 @@ describe('room', () => {
     const other = { ...one, id: 'other@a' };
     const record = begin(one);
     begin(other);
-    expect([state(one), state(other), health.begin(one, { stream: false })]).toEqual(['out', 'out', undefined]);
+    expect([state(one), state(other), health.begin(one, { stream: false })]).toEqual([
+      'unavailable',
+      'unavailable',
+      undefined,
+    ]);
     record.ended({ kind: 'aborted' });
     record.ended({ kind: 'aborted' });
-    expect([state(one), health.standing(other, { stream: true, capabilities: [] }).inFlight]).toEqual(['in', 1]);
+    expect([state(one), health.status(other, { stream: true, capabilities: [] }).inFlight]).toEqual(['available', 1]);
   });
 
   it('of a backend whose size nobody told does not end', () => {
     const { begin, state } = watchHealth();
     const route = routeOf('a');
     for (let time = 0; time < 1000; time += 1) begin(route);
-    expect(state(route)).toBe('in');
+    expect(state(route)).toBe('available');
   });
 });
 
@@ -60,22 +64,30 @@ describe('an engine that is silent', () => {
 
 describe('the circuit of a route', () => {
   it.each<readonly [string, AttemptEnd, string]>([
-    ['a reset', failed(reset), 'last'],
-    ['a 500', failed({ kind: 'status', detail: '', status: 500, engineError: 'other' }), 'last'],
-    ['a 503 without a date', failed({ kind: 'status', detail: '', status: 503, engineError: 'overloaded' }), 'last'],
-    ['a lost account', failed({ kind: 'status', detail: '', status: 401, engineError: 'account' }), 'last'],
-    ['a race lost', { kind: 'beaten' }, 'out'],
-    ['a prompt too long', failed({ kind: 'status', detail: '', status: 400, engineError: 'context-length' }), 'in'],
-    ['a bad request', failed({ kind: 'status', detail: '', status: 400, engineError: 'bad-request' }), 'in'],
-    ['a defect of form', failed({ kind: 'structure', detail: '' }), 'in'],
-    ['an answer that did not go on', failed({ kind: 'disjoint', detail: '' }), 'in'],
-    ['a caller that left', { kind: 'aborted' }, 'in'],
+    ['a reset', failed(reset), 'last-resort'],
+    ['a 500', failed({ kind: 'status', detail: '', status: 500, engineError: 'other' }), 'last-resort'],
+    [
+      'a 503 without a date',
+      failed({ kind: 'status', detail: '', status: 503, engineError: 'overloaded' }),
+      'last-resort',
+    ],
+    ['a lost account', failed({ kind: 'status', detail: '', status: 401, engineError: 'account' }), 'last-resort'],
+    ['a race lost', { kind: 'beaten' }, 'unavailable'],
+    [
+      'a prompt too long',
+      failed({ kind: 'status', detail: '', status: 400, engineError: 'context-length' }),
+      'available',
+    ],
+    ['a bad request', failed({ kind: 'status', detail: '', status: 400, engineError: 'bad-request' }), 'available'],
+    ['a defect of form', failed({ kind: 'structure', detail: '' }), 'available'],
+    ['an answer that did not go on', failed({ kind: 'disjoint', detail: '' }), 'available'],
+    ['a caller that left', { kind: 'aborted' }, 'available'],
   ])('after five times %s', (_, end, expected) => {
     const { attempt, state, health } = watchHealth();
     const route = routeOf('a');
     for (let time = 0; time < 5; time += 1) attempt(route, end);
     expect(state(route)).toBe(expected);
-    expect(health.isOut(route)).toBe(expected !== 'in');
+    expect(health.isOut(route)).toBe(expected !== 'available');
   });
 
   const engineFailure = failed({ kind: 'status', detail: '', status: 500, engineError: 'other' });
@@ -84,28 +96,28 @@ describe('the circuit of a route', () => {
     const { attempt, state } = watchHealth();
     const route = routeOf('a');
     for (let time = 0; time < 100; time += 1) attempt(route, engineFailure, { prompt: 1 });
-    expect(state(route)).toBe('in');
+    expect(state(route)).toBe('available');
     for (const prompt of [2, 3, 4]) attempt(route, engineFailure, { prompt });
-    expect(state(route)).toBe('in');
+    expect(state(route)).toBe('available');
     attempt(route, engineFailure, { prompt: 5 });
-    expect(state(route)).toBe('last');
+    expect(state(route)).toBe('last-resort');
   });
 
   it('opens for one prompt that meets broken connections', () => {
     const { attempt, state } = watchHealth();
     const route = routeOf('a');
     for (let time = 0; time < 5; time += 1) attempt(route, failed(reset), { prompt: 1 });
-    expect(state(route)).toBe('last');
+    expect(state(route)).toBe('last-resort');
   });
 
   it('opens at a success rate of under one half', () => {
     const { attempt, state } = watchHealth();
     const route = routeOf('a');
     let attempts = 0;
-    for (; state(route) === 'in' && attempts < 50; attempts += 1) {
+    for (; state(route) === 'available' && attempts < 50; attempts += 1) {
       attempt(route, attempts % 3 === 0 ? complete : failed(reset));
     }
-    expect(state(route)).toBe('last');
+    expect(state(route)).toBe('last-resort');
     expect(attempts).toBeLessThan(12);
   });
 
@@ -114,9 +126,9 @@ describe('the circuit of a route', () => {
     const route = routeOf('a');
     for (let time = 0; time < 5; time += 1) attempt(route, failed(reset));
     begin(route).ended(failed(reset));
-    expect(state(route)).toBe('last');
+    expect(state(route)).toBe('last-resort');
     begin(route).ended(complete);
-    expect(state(route)).toBe('in');
+    expect(state(route)).toBe('available');
   });
 
   it('lets nothing through when it kept who asked waiting for nothing', () => {
@@ -127,7 +139,7 @@ describe('the circuit of a route', () => {
       clock.advance(1001);
       record.ended(failed({ kind: 'stalled', detail: '' }));
     }
-    expect([state(route), health.begin(route, { stream: true })]).toEqual(['out', undefined]);
+    expect([state(route), health.begin(route, { stream: true })]).toEqual(['unavailable', undefined]);
   });
 
   it('lets nothing through when one that came late failed together with those that had waited', () => {
@@ -138,32 +150,32 @@ describe('the circuit of a route', () => {
     const late = begin(route);
     clock.advance(500);
     for (const record of [...early, late]) record.ended(failed(reset));
-    expect(state(route)).toBe('out');
+    expect(state(route)).toBe('unavailable');
     clock.advance(1250);
     attempt(route, failed(reset));
-    expect(state(route)).toBe('out');
+    expect(state(route)).toBe('unavailable');
   });
 
   it('is probed by one attempt, which brings it back with a doubt', () => {
-    const { clock, health, begin, state, standing } = watchHealth();
+    const { clock, health, begin, state, status } = watchHealth();
     const route = routeOf('a');
     for (let time = 0; time < 5; time += 1) begin(route).ended(failed(reset));
     clock.advance(1000);
     expect(state(route)).toBe('probe');
     const probe = begin(route);
-    expect([state(route), health.isOut(route)]).toEqual(['last', false]);
+    expect([state(route), health.isOut(route)]).toEqual(['last-resort', false]);
     probe.output();
-    expect(state(route)).toBe('in');
-    expect(standing(route).success).toBeCloseTo(2 / 3);
+    expect(state(route)).toBe('available');
+    expect(status(route).success).toBeCloseTo(2 / 3);
     probe.ended(complete);
-    expect(standing(route).success).toBeCloseTo(3 / 4);
+    expect(status(route).success).toBeCloseTo(3 / 4);
   });
 
   it.each<readonly [string, AttemptEnd, string]>([
     ['is free again when the probe’s caller leaves', { kind: 'aborted' }, 'probe'],
     ['is free again when the probe’s request is at fault', failed({ ...reset, engineError: 'bad-request' }), 'probe'],
-    ['opens for longer when the probe is beaten', { kind: 'beaten' }, 'out'],
-    ['opens for longer when the probe fails', failed(reset), 'last'],
+    ['opens for longer when the probe is beaten', { kind: 'beaten' }, 'unavailable'],
+    ['opens for longer when the probe fails', failed(reset), 'last-resort'],
   ])('%s', (_, end, expected) => {
     const { clock, begin, state } = watchHealth();
     const route = routeOf('a');
@@ -185,11 +197,11 @@ describe('the circuit of a route', () => {
     }
     clock.advance(1250);
     begin(route);
-    expect([state(route), health.begin(route, { stream: true })]).toEqual(['out', undefined]);
+    expect([state(route), health.begin(route, { stream: true })]).toEqual(['unavailable', undefined]);
     clock.advance(10_000);
     expect(state(route)).toBe('probe');
     begin(route).ended(complete);
-    expect(state(route)).toBe('in');
+    expect(state(route)).toBe('available');
   });
 
   it('is the route’s own: another model on the same backend goes on', () => {
@@ -197,7 +209,7 @@ describe('the circuit of a route', () => {
     const route = routeOf('a');
     const other = { ...route, id: 'other@a' };
     for (let time = 0; time < 5; time += 1) attempt(route, failed(reset));
-    expect([state(route), state(other)]).toEqual(['last', 'in']);
+    expect([state(route), state(other)]).toEqual(['last-resort', 'available']);
   });
 });
 
@@ -213,11 +225,11 @@ describe('cooling', () => {
     const route = routeOf('a');
     attempt(route, failed({ ...limited, ...fault }));
     clock.advance(ms - 1);
-    expect([state(route), health.begin(route, { stream: true })]).toEqual(['out', undefined]);
+    expect([state(route), health.begin(route, { stream: true })]).toEqual(['unavailable', undefined]);
     // What is already waiting there was taken in before.
     expect(health.isOut(route)).toBe(false);
     clock.advance(1);
-    expect(state(route)).toBe('in');
+    expect(state(route)).toBe('available');
   });
 
   it('lasts longer when it is refused again, and all at once count as one', () => {
@@ -228,12 +240,12 @@ describe('cooling', () => {
     clock.advance(500);
     attempt(route, failed(limited));
     clock.advance(999);
-    expect(state(route)).toBe('out');
+    expect(state(route)).toBe('unavailable');
     clock.advance(1);
     attempt(route, complete);
     attempt(route, failed(limited));
     clock.advance(500);
-    expect(state(route)).toBe('in');
+    expect(state(route)).toBe('available');
   });
 });
 
@@ -242,14 +254,14 @@ describe('what is known of a route', () => {
     const { health, attempt, state } = watchHealth();
     for (let time = 0; time < 5; time += 1) attempt(routeOf('a'), failed(reset));
     health.retain([routeOf('a')]);
-    expect(state(routeOf('a'))).toBe('last');
+    expect(state(routeOf('a'))).toBe('last-resort');
   });
 
   it('is forgotten when the route leaves', () => {
     const { health, attempt, state } = watchHealth();
     for (let time = 0; time < 5; time += 1) attempt(routeOf('a'), failed(reset));
     health.retain([routeOf('b')]);
-    expect(state(routeOf('a'))).toBe('in');
+    expect(state(routeOf('a'))).toBe('available');
   });
 
   it('does not hold for a backend whose content has changed', () => {
@@ -257,43 +269,43 @@ describe('what is known of a route', () => {
     const route = routeOf('a');
     for (let time = 0; time < 5; time += 1) attempt(route, failed(reset));
     const moved = { ...route.backend, cluster: { ...route.backend.cluster, name: 'cluster-elsewhere' } };
-    expect(state({ ...route, backend: moved })).toBe('in');
+    expect(state({ ...route, backend: moved })).toBe('available');
   });
 
   it('keeps what still runs on a backend that leaves and comes back', () => {
-    const { health, begin, standing } = watchHealth();
+    const { health, begin, status } = watchHealth();
     const route = sized('a', 2);
     const record = begin(route);
     health.retain([]);
     health.retain([route]);
-    expect(standing(route).inFlight).toBe(1);
+    expect(status(route).inFlight).toBe(1);
     record.ended(complete);
-    expect(standing(route).inFlight).toBe(0);
+    expect(status(route).inFlight).toBe(0);
   });
 
   it('is its pace, and the age of what waits where that is much more', () => {
-    const { clock, attempt, begin, standing } = watchHealth();
+    const { clock, attempt, begin, status } = watchHealth();
     const route = routeOf('a');
     for (let time = 0; time < 5; time += 1) attempt(route, complete, { firstMs: 100 });
-    expect(standing(route).firstOutput).toMatchObject({ ms: expect.closeTo(100) as number, isBound: false });
-    expect(standing(route, false).firstOutput).toBeUndefined();
+    expect(status(route).firstOutput).toMatchObject({ ms: expect.closeTo(100) as number, isBound: false });
+    expect(status(route, false).firstOutput).toBeUndefined();
     begin(route);
     clock.advance(1000);
     // One straggler is no change of pace.
-    expect(standing(route).firstOutput?.ms).toBeCloseTo(100);
+    expect(status(route).firstOutput?.ms).toBeCloseTo(100);
     begin(route);
-    expect(standing(route).firstOutput?.ms).toBe(500);
+    expect(status(route).firstOutput?.ms).toBe(500);
   });
 
   it('is its speed in tokens, of streams', () => {
-    const { clock, begin, standing } = watchHealth();
+    const { clock, begin, status } = watchHealth();
     const route = routeOf('a');
     const record = begin(route);
     clock.advance(100);
     record.output();
     clock.advance(2000);
     record.ended(complete);
-    expect(standing(route).tokenMs).toBeCloseTo(20);
-    expect(standing(route, false).tokenMs).toBeUndefined();
+    expect(status(route).tokenMs).toBeCloseTo(20);
+    expect(status(route, false).tokenMs).toBeUndefined();
   });
 });

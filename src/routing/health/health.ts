@@ -64,15 +64,15 @@ export function createHealth({ clock, random }: HealthOptions): LiveHealth {
     isAnswering: (route, wait) => healthOf(route).isAnswering(elapsed(), wait),
     isOut: (route) => healthOf(route).isEjected(elapsed()),
     structure: (route, finding) => {
-      const { capability, verdict, caller, asked } = finding;
+      const { capability, result, caller, asked } = finding;
       const now = elapsed();
       const key = routeKey(route);
-      if (verdict === 'sound') schemas.met(now, { route: key, asked });
-      const isProven = verdict !== 'sound' && schemas.missed(now, { route: key, asked });
-      healthOf(route).form.judged(now, { capability, caller, verdict: isProven ? 'defective' : verdict });
+      if (result === 'valid') schemas.met(now, { route: key, asked });
+      const isProven = result !== 'valid' && schemas.missed(now, { route: key, asked });
+      healthOf(route).structure.record(now, { capability, caller, result: isProven ? 'invalid' : result });
     },
-    standing: (route, ask) => healthOf(route).standing(elapsed(), ask),
-    probeForm: (route, capabilities) => healthOf(route).form.probe(elapsed(), capabilities),
+    status: (route, ask) => healthOf(route).status(elapsed(), ask),
+    probeStructure: (route, capabilities) => healthOf(route).structure.probe(elapsed(), capabilities),
     isServing: (route) => healthOf(route).isServing(elapsed()),
     retain: (routes) => {
       const kept = new Set<string>();

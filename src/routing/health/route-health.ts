@@ -4,8 +4,8 @@ import { type BackendLoad, isFull } from './backend-load.ts';
 import { type CircuitTicket, createCircuit } from './circuit.ts';
 import { createDecayedMean } from './decayed-mean.ts';
 import { createPace, leastWeight, type Pace, present } from './pace.ts';
-import type { RouteStanding, StandingAsk } from './route-status.ts';
-import { createFormHealth, type FormHealth } from './structure-health.ts';
+import type { RouteStatus, StatusAsk } from './route-status.ts';
+import { createStructureHealth, type StructureHealth } from './structure-health.ts';
 
 /**
  * What a fault says about its route. `nothing`: any route would have answered so, or the route's form is at fault and is
@@ -75,10 +75,10 @@ export interface RouteAttempt {
 
 export interface RouteHealth {
   readonly load: BackendLoad;
-  readonly form: FormHealth;
+  readonly structure: StructureHealth;
   readonly pace: (stream: boolean) => Pace;
   readonly begin: (now: number, options: RouteAttempt) => AttemptRecord | undefined;
-  readonly standing: (now: number, ask: StandingAsk) => RouteStanding;
+  readonly status: (now: number, ask: StatusAsk) => RouteStatus;
   /** Ejected, and not being probed at this moment. */
   readonly isEjected: (now: number) => boolean;
   readonly probing: (now: number) => boolean;
@@ -92,7 +92,7 @@ export interface RouteHealth {
 
 /** Attempts that are believed to have succeeded before any has been made. */
 const prior = { value: 1, weight: 2 };
-/** Fewest attempts that a success rate of under one half must stand on to eject. */
+/** Fewest attempts that a success rate of under one half must state on to eject. */
 const enough = 6;
 /** An attempt that fails without output within this time has kept nobody waiting, milliseconds. */
 const atOnceMs = 1000;
@@ -117,7 +117,7 @@ export function createRouteHealth(
   const logTokenMs = createDecayedMean(present);
   const streams = createPace();
   const wholes = createPace();
-  const form = createFormHealth(random);
+  const structure = createStructureHealth(random);
   /**
    * Whether somebody has waited for nothing since its last output. A failure at once does not unsay it: when a connection has
    * timed out, Envoy fails all that wait for one together, those that came last with those that came first.
@@ -128,7 +128,7 @@ export function createRouteHealth(
   const pace = (stream: boolean): Pace => (stream ? streams : wholes);
 
   const isServing = (now: number): boolean => !circuit.isEjected(now) && !cooling.isCool(now);
-  const isOut = (now: number): boolean => circuit.stand(now) === 'out' || cooling.isCool(now) || isFull(load);
+  const isOut = (now: number): boolean => circuit.state(now) === 'open' || cooling.isCool(now) || isFull(load);
 
   function begin(now: number, options: RouteAttempt): AttemptRecord | undefined {
     if (isFull(load) || cooling.isCool(now)) return undefined;
@@ -217,11 +217,11 @@ export function createRouteHealth(
     return waitedMs <= Math.max(least, pace(stream).p95(now)?.ms ?? 0) * usualFactor;
   }
 
-  function standing(now: number, { stream, capabilities }: StandingAsk): RouteStanding {
+  function status(now: number, { stream, capabilities }: StatusAsk): RouteStatus {
     return {
       state: stateFor(now, capabilities),
       success: success.mean(now, prior),
-      soundness: form.soundness(now, capabilities),
+      validity: structure.validity(now, capabilities),
       inFlight: load.inFlight,
       capacity: load.capacity,
       firstOutput: pace(stream).firstOutput(now),
@@ -229,21 +229,21 @@ export function createRouteHealth(
     };
   }
 
-  function stateFor(now: number, capabilities: StandingAsk['capabilities']): RouteStanding['state'] {
-    if (isOut(now)) return isFull(load) || cooling.isCool(now) || keepsWaiting ? 'out' : 'last';
-    const kept = form.stand(now, capabilities);
-    if (kept === 'out') return 'unsound';
-    if (circuit.stand(now) === 'probe') return 'probe';
-    return kept === 'probe' ? 'unsound-probe' : 'in';
+  function stateFor(now: number, capabilities: StatusAsk['capabilities']): RouteStatus['state'] {
+    if (isOut(now)) return isFull(load) || cooling.isCool(now) || keepsWaiting ? 'unavailable' : 'last-resort';
+    const kept = structure.state(now, capabilities);
+    if (kept === 'open') return 'invalid-structure';
+    if (circuit.state(now) === 'probe') return 'probe';
+    return kept === 'probe' ? 'structure-probe' : 'available';
   }
 
   return {
     ...{
       load,
-      form,
+      structure,
       pace,
       begin,
-      standing,
+      status,
       isAnswering,
       isOut,
       isServing,

@@ -3,20 +3,26 @@ import type { StructuralCapability } from '../../core/health.ts';
 import type { FirstOutput } from './pace.ts';
 
 /**
- * `in`: it can be asked. `probe`: it was ejected, and this request may find out whether it is back. `unsound`: it can be asked,
- * but has been getting wrong what this request needs of form; `unsound-probe`: this request may find out whether it still does.
- * `last`: ejected, but it fails at once, so that asking it costs nothing where all else has failed. `out`: ejected for keeping
+ * `available`: it can be asked. `probe`: it was ejected, and this request may find out whether it is back. `invalid-structure`: it can be asked,
+ * but has been getting wrong what this request needs of form; `structure-probe`: this request may find out whether it still does.
+ * `last-resort`: ejected, but it fails at once, so that asking it costs nothing where all else has failed. `unavailable`: ejected for keeping
  * requests waiting, full, or cooling off.
  */
-export type RouteState = 'in' | 'probe' | 'unsound-probe' | 'unsound' | 'last' | 'out';
+export type RouteState =
+  | 'available'
+  | 'probe'
+  | 'structure-probe'
+  | 'invalid-structure'
+  | 'last-resort'
+  | 'unavailable';
 
 /** How a route stands for a request, as of now. */
-export interface RouteStanding {
+export interface RouteStatus {
   readonly state: RouteState;
   /** Share of its attempts that succeeded lately, believed to be one until something speaks against it. */
   readonly success: number;
   /** Share of its answers that were of the form asked for, in what this request needs. */
-  readonly soundness: number;
+  readonly validity: number;
   /** Attempts under way on its backend, by all routes. */
   readonly inFlight: number;
   /** Undefined: nobody said how much its backend takes. */
@@ -27,24 +33,24 @@ export interface RouteStanding {
   readonly tokenMs: number | undefined;
 }
 
-/** What of a request bears on how routes stand. */
-export interface StandingAsk {
+/** What of a request bears on how routes state. */
+export interface StatusAsk {
   readonly stream: boolean;
-  /** What it needs of form. */
+  /** What it needs of structure. */
   readonly capabilities: readonly StructuralCapability[];
 }
 
 /** What routing sees of the health of routes. */
 export interface RoutingView {
-  readonly standing: (route: Route, ask: StandingAsk) => RouteStanding;
+  readonly status: (route: Route, ask: StatusAsk) => RouteStatus;
   /** A request goes out to find out whether an unsound route is sound again: no second one does so at the same time. */
-  readonly probeForm: (route: Route, capabilities: readonly StructuralCapability[]) => void;
+  readonly probeStructure: (route: Route, capabilities: readonly StructuralCapability[]) => void;
 }
 
-const unknown: RouteStanding = {
-  ...{ state: 'in', success: 1, soundness: 1, inFlight: 0 },
+const unknown: RouteStatus = {
+  ...{ state: 'available', success: 1, validity: 1, inFlight: 0 },
   ...{ capacity: undefined, firstOutput: undefined, tokenMs: undefined },
 };
 
 /** Where nothing is known, every route is as good as its weight. */
-export const neverSeen: RoutingView = { standing: () => unknown, probeForm: () => undefined };
+export const neverSeen: RoutingView = { status: () => unknown, probeStructure: () => undefined };

@@ -1,97 +1,97 @@
 import { describe, expect, it, vi } from 'vitest';
-import { createFormHealth, createMetSchemas, type FormHealth } from './structure-health.ts';
+import { createStructureHealth, createMetSchemas, type StructureHealth } from './structure-health.ts';
 
-const newForm = (): FormHealth => createFormHealth(() => 0);
+const newHealth = (): StructureHealth => createStructureHealth(() => 0);
 
 /** Judges one answer after another: `.` is sound, `x` defective, `?` missed its schema. */
-function judge(form: FormHealth, verdicts: string, now = 0, caller = 'one'): void {
-  for (const sign of verdicts) {
-    const verdict = sign === '.' ? 'sound' : sign === 'x' ? 'defective' : 'missed';
-    form.judged(now, { capability: 'json_schema', verdict, caller });
+function record(health: StructureHealth, results: string, now = 0, caller = 'one'): void {
+  for (const sign of results) {
+    const result = sign === '.' ? 'valid' : sign === 'x' ? 'invalid' : 'missed';
+    health.record(now, { capability: 'json_schema', result, caller });
   }
 }
 
 describe('the form of a route’s answers', () => {
   it.each([
-    ['', 'in'],
-    ['xx', 'in'],
-    ['xxx', 'out'],
-    ['x.x.x', 'out'],
-    ['x..x..x', 'in'],
-    ['xx...xx', 'in'],
-    ['..x..x..x..x', 'out'],
-    ['.......x...x..x', 'in'],
-  ])('judged %s, leaves it %s', (verdicts, expected) => {
-    const form = newForm();
-    judge(form, verdicts);
-    expect(form.stand(0, ['json_schema'])).toBe(expected);
+    ['', 'closed'],
+    ['xx', 'closed'],
+    ['xxx', 'open'],
+    ['x.x.x', 'open'],
+    ['x..x..x', 'closed'],
+    ['xx...xx', 'closed'],
+    ['..x..x..x..x', 'open'],
+    ['.......x...x..x', 'closed'],
+  ])('judged %s, leaves it %s', (results, expected) => {
+    const health = newHealth();
+    record(health, results);
+    expect(health.state(0, ['json_schema'])).toBe(expected);
   });
 
   it('is judged for each capability by itself', () => {
-    const form = newForm();
-    judge(form, 'xxx');
-    expect(form.stand(0, ['tools', 'json_object'])).toBe('in');
-    expect(form.stand(0, ['tools', 'json_schema'])).toBe('out');
-    expect(form.stand(0, [])).toBe('in');
-    expect(form.soundness(0, ['tools'])).toBe(1);
-    expect(form.soundness(0, ['tools', 'json_schema'])).toBeCloseTo(4 / 7);
+    const health = newHealth();
+    record(health, 'xxx');
+    expect(health.state(0, ['tools', 'json_object'])).toBe('closed');
+    expect(health.state(0, ['tools', 'json_schema'])).toBe('open');
+    expect(health.state(0, [])).toBe('closed');
+    expect(health.validity(0, ['tools'])).toBe(1);
+    expect(health.validity(0, ['tools', 'json_schema'])).toBeCloseTo(4 / 7);
   });
 
   it('is probed by one request after ten seconds, and one sound answer brings it back', () => {
-    const form = newForm();
-    judge(form, 'xxx');
-    expect(form.stand(9999, ['json_schema'])).toBe('out');
-    expect(form.stand(10_000, ['json_schema'])).toBe('probe');
-    form.probe(10_000, ['json_schema']);
-    expect(form.stand(10_000, ['json_schema'])).toBe('out');
-    judge(form, '.', 11_000);
-    expect(form.stand(11_000, ['json_schema'])).toBe('in');
-    judge(form, 'xx.', 11_000);
-    expect(form.stand(11_000, ['json_schema'])).toBe('in');
+    const health = newHealth();
+    record(health, 'xxx');
+    expect(health.state(9999, ['json_schema'])).toBe('open');
+    expect(health.state(10_000, ['json_schema'])).toBe('probe');
+    health.probe(10_000, ['json_schema']);
+    expect(health.state(10_000, ['json_schema'])).toBe('open');
+    record(health, '.', 11_000);
+    expect(health.state(11_000, ['json_schema'])).toBe('closed');
+    record(health, 'xx.', 11_000);
+    expect(health.state(11_000, ['json_schema'])).toBe('closed');
   });
 
   it('is probed again when a probe had nothing to judge', () => {
-    const form = newForm();
-    judge(form, 'xxx');
-    form.probe(10_000, ['json_schema']);
-    expect(form.stand(19_999, ['json_schema'])).toBe('out');
-    expect(form.stand(20_000, ['json_schema'])).toBe('probe');
+    const health = newHealth();
+    record(health, 'xxx');
+    health.probe(10_000, ['json_schema']);
+    expect(health.state(19_999, ['json_schema'])).toBe('open');
+    expect(health.state(20_000, ['json_schema'])).toBe('probe');
   });
 
   it('says nothing where one caller alone misses its schemas, however often', () => {
-    const form = newForm();
-    judge(form, '..', 0, 'other');
-    judge(form, '?'.repeat(1000));
-    expect([form.stand(0, ['json_schema']), form.soundness(0, ['json_schema'])]).toEqual(['in', 1]);
+    const health = newHealth();
+    record(health, '..', 0, 'other');
+    record(health, '?'.repeat(1000));
+    expect([health.state(0, ['json_schema']), health.validity(0, ['json_schema'])]).toEqual(['closed', 1]);
   });
 
   it('is at fault where the schemas of two callers are missed', () => {
-    const form = newForm();
-    judge(form, '???');
-    judge(form, '??', 0, 'other');
-    expect(form.stand(0, ['json_schema'])).toBe('in');
-    judge(form, '?');
-    expect(form.stand(0, ['json_schema'])).toBe('out');
+    const health = newHealth();
+    record(health, '???');
+    record(health, '??', 0, 'other');
+    expect(health.state(0, ['json_schema'])).toBe('closed');
+    record(health, '?');
+    expect(health.state(0, ['json_schema'])).toBe('open');
   });
 
   it('is probed again at once when the probe says nothing', () => {
-    const form = newForm();
-    judge(form, 'xxx', 0, 'other');
-    form.probe(1_000_000, ['json_schema']);
-    judge(form, '?', 1_000_000);
-    expect(form.stand(1_000_000, ['json_schema'])).toBe('probe');
+    const health = newHealth();
+    record(health, 'xxx', 0, 'other');
+    health.probe(1_000_000, ['json_schema']);
+    record(health, '?', 1_000_000);
+    expect(health.state(1_000_000, ['json_schema'])).toBe('probe');
   });
 
   it('stays out twice as long with each probe that is defective, up to five minutes', () => {
-    const form = newForm();
-    judge(form, 'xxx');
+    const health = newHealth();
+    record(health, 'xxx');
     let now = 0;
     for (const span of [10, 20, 40, 80, 160, 300, 300]) {
-      expect(form.stand(now + span * 1000 - 1, ['json_schema'])).toBe('out');
+      expect(health.state(now + span * 1000 - 1, ['json_schema'])).toBe('open');
       now += span * 1000;
-      expect(form.stand(now, ['json_schema'])).toBe('probe');
-      form.probe(now, ['json_schema']);
-      judge(form, 'x', now);
+      expect(health.state(now, ['json_schema'])).toBe('probe');
+      health.probe(now, ['json_schema']);
+      record(health, 'x', now);
     }
   });
 });

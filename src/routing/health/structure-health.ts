@@ -3,14 +3,14 @@ import type { StructuralCapability, StructureFinding } from '../../core/health.t
 import { type Circuit, createCircuit } from './circuit.ts';
 import { createDecayedMean } from './decayed-mean.ts';
 
-/** How well a route keeps to the form that is asked of it, each capability by itself. */
-export interface FormHealth {
+/** How well a route keeps to the tracked that is asked of it, each capability by itself. */
+export interface StructureHealth {
   /** A `missed` answer counts while another caller's requests mostly miss theirs, too. */
-  readonly judged: (now: number, finding: Pick<StructureFinding, 'capability' | 'verdict' | 'caller'>) => void;
+  readonly record: (now: number, finding: Pick<StructureFinding, 'capability' | 'result' | 'caller'>) => void;
   /** Whether it is in for all of these, the worst of them saying. */
-  readonly stand: (now: number, capabilities: readonly StructuralCapability[]) => 'in' | 'probe' | 'out';
+  readonly state: (now: number, capabilities: readonly StructuralCapability[]) => 'closed' | 'probe' | 'open';
   /** Share of sound answers, multiplied over these. */
-  readonly soundness: (now: number, capabilities: readonly StructuralCapability[]) => number;
+  readonly validity: (now: number, capabilities: readonly StructuralCapability[]) => number;
   readonly probe: (now: number, capabilities: readonly StructuralCapability[]) => void;
 }
 
@@ -23,7 +23,7 @@ const mostOfLastFew = 2;
 const mostShare = 0.3;
 const enough = 10;
 
-interface OneForm {
+interface OneCapability {
   readonly circuit: Circuit;
   readonly sound: ReturnType<typeof createDecayedMean>;
   readonly callers: CallerEvidence;
@@ -31,13 +31,13 @@ interface OneForm {
   last: readonly boolean[];
 }
 
-export function createFormHealth(random: () => number): FormHealth {
-  const forms = new Map<StructuralCapability, OneForm>();
+export function createStructureHealth(random: () => number): StructureHealth {
+  const forms = new Map<StructuralCapability, OneCapability>();
 
-  function formOf(capability: StructuralCapability): OneForm {
-    let form = forms.get(capability);
-    if (form === undefined) {
-      form = {
+  function structureOf(capability: StructuralCapability): OneCapability {
+    let tracked = forms.get(capability);
+    if (tracked === undefined) {
+      tracked = {
         circuit: createCircuit({
           // What opens it is the count and the share below.
           ...{ random, failuresInRow: Infinity, openMs: 10_000, mostOpenMs: 300_000 },
@@ -48,55 +48,55 @@ export function createFormHealth(random: () => number): FormHealth {
         callers: createCallerEvidence(),
         last: [],
       };
-      forms.set(capability, form);
+      forms.set(capability, tracked);
     }
-    return form;
+    return tracked;
   }
 
   return {
-    judged: (now, { capability, verdict, caller }) => {
-      const form = formOf(capability);
-      const sound = verdict === 'sound';
-      const { circuit, callers } = form;
+    record: (now, { capability, result, caller }) => {
+      const tracked = structureOf(capability);
+      const sound = result === 'valid';
+      const { circuit, callers } = tracked;
       const ticket = circuit.unannounced();
       if (sound) callers.served(now, caller);
-      else if (!callers.failed(now, caller) && verdict === 'missed') {
+      else if (!callers.failed(now, caller) && result === 'missed') {
         // It says nothing: a probe is free for the next request.
         circuit.released(ticket);
         return;
       }
-      form.sound.add(now, sound ? 1 : 0);
-      form.last = [!sound, ...form.last].slice(0, lastFew);
+      tracked.sound.add(now, sound ? 1 : 0);
+      tracked.last = [!sound, ...tracked.last].slice(0, lastFew);
       if (!sound) {
-        const share = 1 - form.sound.mean(now);
-        const many = form.last.filter(Boolean).length > mostOfLastFew;
-        circuit.failed(ticket, now, { trip: many || (share > mostShare && form.sound.weight(now) >= enough) });
+        const share = 1 - tracked.sound.mean(now);
+        const many = tracked.last.filter(Boolean).length > mostOfLastFew;
+        circuit.failed(ticket, now, { trip: many || (share > mostShare && tracked.sound.weight(now) >= enough) });
         return;
       }
       if (circuit.alive(ticket)) {
-        form.sound.restart();
-        form.last = [];
+        tracked.sound.restart();
+        tracked.last = [];
       }
       circuit.succeeded(ticket);
     },
-    stand: (now, capabilities) => {
-      let worst: 'in' | 'probe' | 'out' = 'in';
+    state: (now, capabilities) => {
+      let worst: 'closed' | 'probe' | 'open' = 'closed';
       for (const capability of capabilities) {
-        const stand = forms.get(capability)?.circuit.stand(now) ?? 'in';
-        if (stand === 'out') return 'out';
-        if (stand === 'probe') worst = 'probe';
+        const state = forms.get(capability)?.circuit.state(now) ?? 'closed';
+        if (state === 'open') return 'open';
+        if (state === 'probe') worst = 'probe';
       }
       return worst;
     },
-    soundness: (now, capabilities) => {
-      let soundness = 1;
-      for (const capability of capabilities) soundness *= forms.get(capability)?.sound.mean(now, prior) ?? 1;
-      return soundness;
+    validity: (now, capabilities) => {
+      let validity = 1;
+      for (const capability of capabilities) validity *= forms.get(capability)?.sound.mean(now, prior) ?? 1;
+      return validity;
     },
     probe: (now, capabilities) => {
       for (const capability of capabilities) {
         const circuit = forms.get(capability)?.circuit;
-        if (circuit?.stand(now) === 'probe') circuit.begin(now);
+        if (circuit?.state(now) === 'probe') circuit.begin(now);
       }
     },
   };

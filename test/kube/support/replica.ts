@@ -5,8 +5,8 @@ import { pino } from 'pino';
 import type { EnvoyClusters } from '../../../src/envoy/runtime/cluster-publisher.ts';
 import type { Cluster, Model, Route, Snapshot } from '../../../src/core/catalog.ts';
 import type { Clock } from '../../../src/core/clock.ts';
-import { followCatalog } from '../../../src/cli/serve/follow-catalog.ts';
-import { openKubernetes } from '../../../src/cli/serve/kubernetes.ts';
+import { openCatalog } from '../../../src/cli/serve/catalog.ts';
+import { systemClock } from '../../../src/process/clock.ts';
 import { readSettings } from '../../../src/settings.ts';
 
 /** Stands in for Envoy where a test wants it to refuse, to lag or to find an engine ill. */
@@ -66,31 +66,17 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
   const [out, unlisted] = [new Set<string>(), new Set<string>()];
   const envoy: StandInEnvoy = { refused: new Map(), lagging: new Set(), endpoints: new Map(), isAway: false };
   let applied: readonly Cluster[] = [];
-  let swaps = 1;
+  let swaps = 0;
 
-  const source = await openKubernetes({
-    ...{ namespace, settings, log, environment: { KUBECONFIG: kubeconfig } },
-    ...(options.clock === undefined ? {} : { clock: options.clock }),
-    onChange: (reading) => catalog.change(reading),
-  });
-  const catalog = followCatalog({
-    first: source.first,
-    ...(source.previous === undefined ? {} : { previous: source.previous }),
-    onCompiled: source.compiled,
-    applyClusters: (clusters) => {
-      applied = clusters;
-      return Promise.resolve();
-    },
-    onProblems: () => undefined,
-    onSwap: () => {
-      swaps += 1;
-      replica.changed();
-    },
-    onError: (error) => void lines.push(String(error)),
-  });
-  const replica = source.join({
-    snapshot: catalog.snapshots.current,
+  const catalog = await openCatalog(settings, {
+    log,
+    clock: options.clock ?? systemClock,
+    environment: { KUBECONFIG: kubeconfig },
     envoy: {
+      publish: (clusters) => {
+        applied = clusters;
+        return Promise.resolve();
+      },
       refused: () =>
         new Map(
           applied.flatMap(({ name: cluster, backend }) => {
@@ -109,23 +95,27 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
                 endpoints: envoy.endpoints,
               },
         ),
+      close: () => undefined,
     },
+    extraClusters: [],
     isServing: ({ id }: Route) => !out.has(id),
-    isListed: ({ id }: Model) => !unlisted.has(id),
+    statusOf: ({ id }: Model) => ({ listed: !unlisted.has(id) }),
+    searchPrice: undefined,
+    onServed: () => {
+      swaps += 1;
+    },
   });
-  await source.known;
-  await catalog.idle();
+  await catalog.ready;
   return {
     ...{ name, envoy, out, unlisted },
     snapshot: catalog.snapshots.current,
     models: () => [...catalog.snapshots.current().models.keys()],
-    isLeading: replica.isLeading,
-    ageMs: source.ageMs,
+    isLeading: catalog.isLeading,
+    ageMs: () => catalog.ageMs?.(),
     swaps: () => swaps,
     log: () => lines,
     close: async () => {
-      await replica.close();
-      await source.close();
+      await catalog.leave();
       await catalog.close();
       if (options.data === undefined) rmSync(data, { recursive: true });
     },

@@ -64,7 +64,7 @@ const structured: readonly SweepShape[] = [
   },
   {
     ...{ name: 'begun-json', fields: json, behaviour: { cachedTokens: 3 } },
-    // Where the seam cuts a token in two, nobody can say whose it is.
+    // Where an answer was cut inside of a token, it cannot be said whose token it is.
     ...{ spare: { continuationQuirk: 'restarts-text' }, counting: 'reconciled' },
   },
   {

@@ -1,5 +1,11 @@
 import * as z from 'zod';
 import type { KubeObject } from '../core/catalog.ts';
+import { type KubeClient, mergePatch } from './client.ts';
+
+/** Where the API server has the objects of a kind. */
+export function placeOf(kind: KubeObject['kind'], namespace: string) {
+  return { group: 'weir.dev', version: 'v1alpha1', namespace, plural: `${kind.toLowerCase()}s` };
+}
 
 const annotationPrefix = 'weir.dev/';
 
@@ -20,9 +26,8 @@ const rawObject = z.object({
 });
 
 /**
- * Reads a Model or Backend as the API server sends it. Most of the metadata is left behind: `managedFields` alone are
- * often longer than the object. With what was known of it before, what it declares stays the same object unless it
- * changed.
+ * Reads a Model or Backend as the API server sends it. Most of the metadata is left out: `managedFields` alone are often
+ * longer than the object. `declared` is the same object as `before` had, unless the spec has changed.
  */
 export function readKubeObject(kind: KubeObject['kind'], raw: unknown, before: KubeObject | undefined): KubeObject {
   const { metadata, spec, status } = rawObject.parse(raw);
@@ -49,6 +54,33 @@ function declare(
       ...{ apiVersion: 'weir.dev/v1alpha1', kind },
       metadata: { name, ...(created === undefined ? {} : { creationTimestamp: created }) },
       spec,
+    },
+  };
+}
+
+export interface ObjectWriter {
+  /** Merges into the status of the object of this name. Rejects with ApiError: 404 when the object is gone. */
+  readonly status: (object: KubeObject, status: object) => Promise<void>;
+  /** Rejects with ApiError: 404 when the object is gone, 409 when it has changed. */
+  readonly finalizers: (object: KubeObject, finalizers: readonly string[]) => Promise<void>;
+}
+
+export function createObjectWriter({ objects }: Pick<KubeClient, 'objects'>, namespace: string): ObjectWriter {
+  const patchOf = ({ kind, name }: KubeObject, body: object) => ({
+    ...placeOf(kind, namespace),
+    name,
+    body,
+    fieldManager: 'weir-controller',
+  });
+  return {
+    status: async (object, status) => {
+      // With its uid, so that an object made anew under the same name does not get the status of the old one.
+      const body = { metadata: { uid: object.uid }, status };
+      await objects.patchNamespacedCustomObjectStatus(patchOf(object, body), mergePatch);
+    },
+    finalizers: async (object, finalizers) => {
+      const body = { metadata: { resourceVersion: object.resourceVersion, finalizers } };
+      await objects.patchNamespacedCustomObject(patchOf(object, body), mergePatch);
     },
   };
 }

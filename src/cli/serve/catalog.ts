@@ -1,0 +1,125 @@
+/** The catalog that is served: its source, what follows the source, and the replica that tells the cluster about it. */
+import type { Logger } from 'pino';
+import type { Compilation } from '../../catalog/compile.ts';
+import type { Snapshots } from '../../catalog/snapshots.ts';
+import type { Cluster, Model, Route, Snapshot } from '../../core/catalog.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Money } from '../../core/money.ts';
+import type { ModelStatus } from '../../core/replica.ts';
+import type { ClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
+import { createProblemLog } from '../../telemetry/ops/telemetry.ts';
+import type { Settings } from '../../settings.ts';
+import { type CatalogReading, followCatalog } from './follow-catalog.ts';
+import { openManifestFolder } from './manifest-catalog.ts';
+import type { Replica, ReplicaParts } from './replica.ts';
+
+/** Where the catalog comes from: a folder or a Kubernetes namespace. */
+export interface CatalogSource {
+  readonly first: CatalogReading;
+  /** The snapshot that was served before the first reading, if that is known. */
+  readonly previous: Snapshot | undefined;
+  /** Resolves when there is a catalog to go by; until then nothing can be served. */
+  readonly known: Promise<void>;
+  /** Takes the result of every reading. */
+  readonly compiled: (compilation: Compilation) => void;
+  /** How old the served catalog may be, milliseconds; undefined: nothing is known yet. Absent: a folder is never behind. */
+  readonly ageMs?: () => number | undefined;
+  /** Joins the replicas that write the status of the cluster's objects. Absent: a folder has no status. */
+  readonly join?: (parts: ReplicaParts) => Replica;
+  /** Call after `Replica.close`. */
+  readonly close: () => Promise<void>;
+}
+
+export interface CatalogSourceOptions {
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Has the readings after the first one. */
+  readonly onChange: (reading: CatalogReading) => void;
+}
+
+export interface CatalogOptions {
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Where KUBECONFIG is looked for. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly envoy: Pick<ClusterPublisher, 'publish' | 'refused' | 'look' | 'close'>;
+  /** Clusters that Envoy needs beside those of the catalog. */
+  readonly extraClusters: readonly Cluster[];
+  readonly isServing: (route: Route) => boolean;
+  readonly statusOf: (model: Model) => ModelStatus;
+  /** What a web search costs; undefined where there is none. */
+  readonly searchPrice: Money | undefined;
+  /** Has every snapshot that requests get, the first one included. */
+  readonly onServed: (snapshot: Snapshot) => void;
+}
+
+export interface ServedCatalog {
+  readonly snapshots: Snapshots;
+  /** The body of `GET /v1/models`. */
+  readonly modelList: () => string;
+  /** Resolves when requests can be served: there is a catalog, and Envoy has its clusters. */
+  readonly ready: Promise<void>;
+  /** As `CatalogSource.ageMs`. */
+  readonly ageMs: CatalogSource['ageMs'];
+  /** Whether this replica writes the status of the cluster's objects. */
+  readonly isLeading: () => boolean;
+  /** Lets another replica lead at once. */
+  readonly leave: () => Promise<void>;
+  /** Call after `leave`. */
+  readonly close: () => Promise<void>;
+}
+
+/** Opens the catalog that the settings name, and follows it. Rejects when they name a cluster and there is none to ask. */
+export async function openCatalog(settings: Settings, options: CatalogOptions): Promise<ServedCatalog> {
+  const { log, clock, envoy, extraClusters, isServing, statusOf, searchPrice, onServed } = options;
+  const source = await openSource(settings, { ...options, onChange: (reading) => catalog.change(reading) });
+  const replica = source.join?.({
+    envoy,
+    snapshot: () => catalog.snapshots.current(),
+    isServing,
+    isListed: (model) => statusOf(model).listed,
+  });
+  const catalog = followCatalog({
+    first: source.first,
+    previous: source.previous,
+    listing: { clock, statusOf, searchPrice },
+    applyClusters: (clusters) => envoy.publish([...clusters, ...extraClusters]),
+    onProblems: createProblemLog(log),
+    onCompiled: (compilation) => {
+      source.compiled(compilation);
+      replica?.changed();
+    },
+    onSwap: (snapshot) => {
+      onServed(snapshot);
+      replica?.changed();
+      log.info({ version: snapshot.version, models: snapshot.models.size }, 'catalog changed');
+    },
+    onError: (error) => log.error({ error: String(error) }, 'Envoy does not have the catalog yet'),
+  });
+  onServed(catalog.snapshots.current());
+  return {
+    snapshots: catalog.snapshots,
+    modelList: catalog.modelList,
+    ready: Promise.all([catalog.published, source.known]).then(() => catalog.idle()),
+    ageMs: source.ageMs,
+    isLeading: () => replica?.isLeading() === true,
+    leave: async () => replica?.close(),
+    close: async () => {
+      await source.close();
+      // Envoy may be away: its confirmation is not waited for any more.
+      envoy.close();
+      await catalog.close();
+    },
+  };
+}
+
+async function openSource(
+  settings: Settings,
+  options: CatalogSourceOptions & Pick<CatalogOptions, 'environment'>,
+): Promise<CatalogSource> {
+  const namespace = settings.WEIR_KUBERNETES_NAMESPACE;
+  if (namespace === undefined) return openManifestFolder(settings, options);
+  // The client is large, and a folder does without it.
+  const { openKubernetes } = await import('./kube-catalog.ts');
+  return openKubernetes(settings, { ...options, namespace });
+}

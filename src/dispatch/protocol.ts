@@ -1,0 +1,40 @@
+import type { Continuation, ContinuationMark } from '../core/capability.ts';
+import type { EngineErrorReading, ResponseReader } from '../core/event.ts';
+import type { PlannedRoute } from '../core/plan.ts';
+import type { UpstreamCall } from '../core/upstream.ts';
+
+/** How dispatch talks to engines: what is sent to a route, and how its answer is read. One protocol serves one call to a model. */
+export interface EngineProtocol {
+  /**
+   * Writes the call to a route; with `continuation`, a call that goes on with one choice. A promise where a worker writes the
+   * body. Throws, or rejects, when the request cannot be written.
+   */
+  readonly request: (planned: PlannedRoute, continuation?: Continuation) => UpstreamCall | Promise<UpstreamCall>;
+  /** The reader of a successful answer; undefined when its content type is not one that was asked for. */
+  readonly reader: (planned: PlannedRoute, answer: ExpectedAnswer) => ResponseReader | undefined;
+  readonly errors: ErrorReader;
+  readonly continuation: (planned: PlannedRoute) => ContinuationAbility;
+}
+
+export interface ExpectedAnswer {
+  /** As the engine declares it. */
+  readonly contentType: string;
+  /** How many choices the engine was asked for. */
+  readonly choices: number;
+  /** The answer continues in the middle of a text. */
+  readonly answerBegun: boolean;
+}
+
+/** Reads an answer whose status is not 200. */
+export interface ErrorReader {
+  /** Whether the body can tell more than the status does. */
+  readonly needsBody: (status: number) => boolean;
+  readonly read: (status: number, body: string) => EngineErrorReading;
+}
+
+/** What a route can do with a partial answer. */
+export interface ContinuationAbility {
+  readonly mark: ContinuationMark;
+  /** Whether it also continues reasoning. */
+  readonly reasoning: boolean;
+}

@@ -1,0 +1,66 @@
+import type { Round } from '../core/capability.ts';
+import type { Dialect } from '../core/dialect.ts';
+import type { Plan } from '../core/plan.ts';
+import type { PreparedRequest } from '../core/prompt.ts';
+import type { Telemetry } from '../core/telemetry.ts';
+import { chatErrors } from '../dialects/chat/read-error.ts';
+import { readResponseAs } from '../dialects/chat/read-response.ts';
+import type { EngineProtocol } from '../dispatch/protocol.ts';
+import { capabilitiesOf, inlineReasoningOf } from '../engines/engines.ts';
+import { checkUsage } from '../metering/check-usage.ts';
+import { estimatePrompt } from '../metering/estimate-prompt.ts';
+
+export interface ChatProtocolOptions {
+  readonly requestId: string;
+  readonly dialect: Pick<Dialect, 'idPrefixes'>;
+  readonly prepared: PreparedRequest;
+  readonly plan: Plan;
+  /** Undefined in the first call of an answer. */
+  readonly round: Round | undefined;
+  /** Output cap of a choice, tokens. */
+  readonly cap: number | undefined;
+}
+
+/** The chat format, in which all engines are asked, for one call to a model. */
+export function chatProtocol(
+  { requestId, dialect, prepared, plan, round, cap }: ChatProtocolOptions,
+  { telemetry, newId }: { readonly telemetry: Pick<Telemetry, 'implausibleUsage'>; readonly newId: () => string },
+): EngineProtocol {
+  const { model, affinity } = plan;
+  const { tools, sampling, stream } = prepared.request;
+  const promptEstimate = estimatePrompt(prepared.shape, model);
+  const readOptions = {
+    toolNames: new Set(tools.map((tool) => tool.name)),
+    newToolId: () => dialect.idPrefixes.toolCall + newId(),
+    logprobs: sampling.logprobs ?? false,
+  };
+  return {
+    errors: chatErrors,
+    request: ({ route, target }, continuation) => {
+      const { cluster, authority, authorization, path } = route.backend;
+      const call = {
+        cluster: cluster.name,
+        backend: cluster.backend,
+        authority,
+        authorization,
+        affinity,
+        path: `${path}/chat/completions`,
+        accept: stream ? 'text/event-stream' : 'application/json',
+      } as const;
+      const isFirst = continuation === undefined && round === undefined;
+      const body = prepared.bodyFor(isFirst ? target : { ...target, continuation, round });
+      return body instanceof Promise ? body.then((bytes) => ({ ...call, body: bytes })) : { ...call, body };
+    },
+    reader: (planned, { contentType, choices, answerBegun }) => {
+      const reading = { ...readOptions, choices, answerBegun, reasoning: inlineReasoningOf(planned) };
+      const reader = readResponseAs(contentType, reading);
+      if (reader === undefined) return undefined;
+      const implausible = (): void => telemetry.implausibleUsage(requestId, planned.route.id);
+      return checkUsage(reader, { model, cap, choices, promptEstimate, implausible });
+    },
+    continuation: ({ route }) => {
+      const { continuation: mark, continuesReasoning = false } = capabilitiesOf(route);
+      return { mark, reasoning: continuesReasoning };
+    },
+  };
+}
