@@ -113,13 +113,9 @@ async function openKubeCatalog(
 
   function save(): void {
     cancelSave = undefined;
-<<<<<<< HEAD
-    saving = kept.save(keptObjects).catch(onError);
-=======
     saving = kept
       .save(keptObjects)
       .catch((error: unknown) => log.error({ error: String(error) }, 'the last catalog cannot be kept on disk'));
->>>>>>> main
   }
 
   function confirm(): void {
@@ -128,13 +124,6 @@ async function openKubeCatalog(
     cancelConfirm = clock.after(confirmEveryMs, confirm);
   }
 
-<<<<<<< HEAD
-  const impatient = Promise.withResolvers<'late'>();
-  const cancelPatience = clock.after(options.patienceMs ?? defaultPatienceMs, () => impatient.resolve('late'));
-  await Promise.race([firstRead.promise, impatient.promise]);
-  cancelPatience();
-  const first = served ?? { objects: keptObjects, problems: [] };
-=======
   /** How old the served catalog may be: 0 while every change arrives, undefined before there was one. */
   function ageMs(): number | undefined {
     const at = follower.inStepAt() ?? loaded?.inStepAt;
@@ -145,7 +134,6 @@ async function openKubeCatalog(
   const cancelPatience = clock.after(patienceMs, impatient.resolve);
   await Promise.race([firstRead.promise, impatient.promise]);
   cancelPatience();
->>>>>>> main
   const isFirstKept = served === undefined && loaded !== undefined;
   if (isFirstKept) {
     const ageSeconds = Math.round((ageMs() ?? 0) / 1000);
