@@ -32,10 +32,10 @@ export type Message =
   | { readonly role: 'user'; readonly content: Content; readonly name?: string }
   | {
       readonly role: 'assistant';
-      readonly content?: Content;
-      readonly name?: string;
-      readonly reasoning?: string;
-      readonly toolCalls?: readonly ToolCall[];
+      readonly content?: Content | undefined;
+      readonly name?: string | undefined;
+      readonly reasoning?: string | undefined;
+      readonly toolCalls?: readonly ToolCall[] | undefined;
     }
   | { readonly role: 'tool'; readonly toolCallId: string; readonly content: Content };
 

@@ -71,6 +71,6 @@ test('a model that takes no images is told in words what a tool brought', () => 
     { type: 'text', text: 'Result: ' } as const,
     { type: 'image', url: 'data:image/png;base64,AA', alternative: '[An image stood here.]' } as const,
   ];
-  const form = { systemMessages: 'Anywhere', images: 'described' } as const;
-  expect(arrangeMessages([{ role: 'user', content }], form)).toEqual([user('Result: [An image stood here.]')]);
+  const model = { systemMessages: 'Anywhere', images: 'described' } as const;
+  expect(arrangeMessages([{ role: 'user', content }], model)).toEqual([user('Result: [An image stood here.]')]);
 });

@@ -17,7 +17,7 @@ describe('a list', () => {
     ],
     [[5], [0]],
     [{}, []],
-  ])('of %j has one fault, the one that zod names first', (values, path) => {
+  ])('of %j has one issue, the one that zod names first', (values, path) => {
     const { error } = listOf(person).safeParse(values);
     const [first] = z.array(person).safeParse(values).error?.issues ?? [];
     expect(error?.issues).toEqual([first]);
@@ -30,14 +30,14 @@ describe('a list', () => {
     expect(list.safeParse([1, 2, 3]).error?.issues).toMatchObject([{ code: 'too_big', path: [] }]);
   });
 
-  it('is not read beyond its first fault', () => {
+  it('is not read beyond its first issue', () => {
     let looked = 0;
     const counted = z.unknown().refine(() => (looked += 1) < 3);
     expect(listOf(counted).safeParse(Array.from({ length: 1000 })).success).toBe(false);
     expect(looked).toBe(3);
   });
 
-  it('inside another thing names the whole path', () => {
+  it('inside of another value names the whole path', () => {
     const schema = z.object({ people: z.union([z.string(), listOf(person)]) });
     const { error } = schema.safeParse({ people: [{ name: 'ann', age: 1.5 }] });
     expect(error?.issues).toMatchObject([{ code: 'invalid_union', path: ['people'] }]);
@@ -46,14 +46,14 @@ describe('a list', () => {
 });
 
 describe('a record', () => {
-  it('is read as zod reads one, and up to its first fault', () => {
+  it('is read as zod reads one, and up to its first issue', () => {
     const values = { a: 1, b: 2 };
     expect(recordOf(z.int()).parse(values)).toEqual(values);
     const { error } = recordOf(z.int()).safeParse({ a: 1, b: 'x', c: 'y' });
     expect(error?.issues).toMatchObject([{ code: 'invalid_type', path: ['b'] }]);
   });
 
-  it('of two hundred thousand bad fields has one fault', () => {
+  it('of two hundred thousand invalid fields has one issue', () => {
     const values = Object.fromEntries(Array.from({ length: 200_000 }, (_, index) => [`k${index}`, 'x']));
     expect(recordOf(z.int()).safeParse(values).error?.issues).toHaveLength(1);
   });

@@ -7,7 +7,7 @@ interface Size {
   readonly values: number;
 }
 
-/** Brackets and commas outside of strings, and how deep the brackets nest, as a slow and simple reader sees them. */
+/** Brackets and commas outside of strings, and how deep the brackets nest, as a slow and simple reader counts them. */
 function sizeOf(text: string): Size {
   const bare = text.replaceAll(/"(?:[^"\\]|\\.)*"/gs, '""');
   let depth = 0;
@@ -31,7 +31,7 @@ const json = fc
   .chain((value) => fc.tuple(fc.constant(value), tricky, fc.array(tricky)))
   .map((value) => JSON.stringify(value));
 
-it('lets a text through at exactly its own size, and no larger one', () => {
+it('accepts a text with limits of exactly its size, and no larger one', () => {
   fc.assert(
     fc.property(json, (text) => {
       const size = sizeOf(text);
@@ -42,7 +42,7 @@ it('lets a text through at exactly its own size, and no larger one', () => {
   );
 });
 
-it('says the same of a text however it is cut, inside of an escape too', () => {
+it('gives the same result however a text is cut, inside of an escape too', () => {
   fc.assert(
     fc.property(json, (text) => {
       const size = sizeOf(text);

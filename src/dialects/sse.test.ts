@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createSseDecoder } from './sse.ts';
 
-/** A decoder that gives the payloads of each push. */
+/** A decoder that returns the payloads of each push. */
 function listingDecoder() {
   let payloads: string[] = [];
   const decoder = createSseDecoder({ payload: (data) => payloads.push(data) });
@@ -48,9 +48,9 @@ const cases: readonly (readonly [rule: string, stream: string, payloads: readonl
   ['one space after the colon is not part of the value', 'data:a\n\ndata: b\n\ndata:  c\n\n', ['a', 'b', ' c']],
   ['a tab after the colon is', 'data:\ta\n\n', ['\ta']],
   ['only the first colon parts name and value', 'data: {"a":1}\n\n', ['{"a":1}']],
-  ['comments say nothing', ': keep-alive\n\n: x\ndata: a\n: data: b\n\n:\n\n', ['a']],
+  ['comments are dropped', ': keep-alive\n\n: x\ndata: a\n: data: b\n\n:\n\n', ['a']],
   ['blank lines without data are no events', '\n\n\n\ndata: a\n\n\n\n', ['a']],
-  ['event, id and retry say nothing to us', 'event: x\nid: 1\nretry: 5\ndata: a\n\nevent: ping\n\n', ['a']],
+  ['event, id and retry are dropped', 'event: x\nid: 1\nretry: 5\ndata: a\n\nevent: ping\n\n', ['a']],
   ['a field that only begins like data is another field', 'database: a\ndata2: b\nDATA: c\n data: d\n\n', []],
   ['a byte order mark before the stream is dropped', '\u{FEFF}data: a\n\n', ['a']],
   ['a byte order mark later on is text', 'data: \u{FEFF}a\n\n\u{FEFF}data: b\n\n', ['\u{FEFF}a']],
@@ -62,7 +62,7 @@ const cases: readonly (readonly [rule: string, stream: string, payloads: readonl
     'data: a\u2028b\u0085c\u000bd\n\n',
     ['a\u2028b\u0085c\u000bd'],
   ],
-  ['nothing at all is no event', '', []],
+  ['an empty stream has no event', '', []],
 ];
 
 describe('server-sent events (WHATWG HTML §9.2.6)', () => {
@@ -108,12 +108,12 @@ describe('server-sent events (WHATWG HTML §9.2.6)', () => {
     );
   });
 
-  it('gives back every payload that was framed, whatever is in it', () => {
+  it('decodes every payload that was framed, whatever it holds', () => {
     const payload = textOf(20)
       .filter((text) => text !== '')
       .map((text) => text.replace(/\r\n?/g, '\n'));
     fc.assert(
-      // U+FFFD stands for a lone surrogate, which has no UTF-8.
+      // U+FFFD replaces a lone surrogate, which has no UTF-8.
       fc.property(fc.array(payload.map((text) => text.toWellFormed())), (payloads) => {
         const stream = payloads
           .map(
@@ -129,11 +129,11 @@ describe('server-sent events (WHATWG HTML §9.2.6)', () => {
     );
   });
 
-  it('hands out an event as soon as its blank line has come, and not before', () => {
+  it('returns an event with its blank line, and not before', () => {
     const decoder = listingDecoder();
     expect(decoder.push(encoder.encode('data: a\n'))).toEqual([]);
     expect(decoder.push(encoder.encode('\n'))).toEqual(['a']);
-    // A carriage return ends a line by itself: nobody waits for a line feed that may never come.
+    // A carriage return ends a line by itself: the decoder does not wait for a line feed that may never come.
     expect(decoder.push(encoder.encode('data: b\r\r'))).toEqual(['b']);
     expect(decoder.push(encoder.encode('\ndata: c\n\n'))).toEqual(['c']);
   });
@@ -144,7 +144,7 @@ describe('server-sent events (WHATWG HTML §9.2.6)', () => {
     ).toEqual(['\u{FFFD}', 'b']);
   });
 
-  it.each(['data: ', 'data: x\ndata: '])('gives up on an event over its limit (%j)', (start) => {
+  it.each(['data: ', 'data: x\ndata: '])('fails on an event over its limit (%j)', (start) => {
     const decoder = listingDecoder();
     decoder.push(encoder.encode(start));
     const piece = encoder.encode('x'.repeat(1024 * 1024));
@@ -157,12 +157,12 @@ describe('server-sent events (WHATWG HTML §9.2.6)', () => {
     const decoder = listingDecoder();
     decoder.push(encoder.encode('data: '));
     const piece = encoder.encode('x'.repeat(512));
-    // 1 MB in 2,000 pieces: looking through all of it with each piece would be 1 GB.
+    // 1 MB in 2,000 pieces: searching all of it with each piece would be 1 GB.
     for (let pushed = 0; pushed < 2000; pushed += 1) decoder.push(piece);
     expect(decoder.push(encoder.encode('\n\n'))[0]).toHaveLength(2000 * 512);
   });
 
-  it.each(['data: a\n', 'data\n'])('gives up on an event of thousands of lines (%j)', (line) => {
+  it.each(['data: a\n', 'data\n'])('fails on an event of thousands of lines (%j)', (line) => {
     const decoder = listingDecoder();
     expect(() => decoder.push(encoder.encode(line.repeat(10_000)))).toThrow(RangeError);
   });

@@ -12,7 +12,7 @@ function citer() {
   });
 }
 
-/** What comes out for these pieces: text, and for what is cited a pair of it and the numbers. Plain pieces are joined. */
+/** The output for these pieces: plain text, joined, and pairs of a cited text and its numbers. */
 function written(pieces: readonly string[]) {
   const machine = citer();
   const events: TextEvent[] = [];
@@ -32,11 +32,7 @@ describe('the marks in an answer', () => {
   it.each([
     ['a mark before the full stop', 'Paris is big [cite:1].', [['Paris is big', '1'], '.']],
     ['a mark behind the full stop', 'Paris is big. [cite:1] Rome is old.', [['Paris is big.', '1'], ' Rome is old.']],
-    [
-      'only the sentence it stands in',
-      'Hello there. Paris is big [cite:2].',
-      ['Hello there. ', ['Paris is big', '2'], '.'],
-    ],
+    ['only its own sentence', 'Hello there. Paris is big [cite:2].', ['Hello there. ', ['Paris is big', '2'], '.']],
     ['two marks in a row', 'Paris is big [cite:1][cite:2].', [['Paris is big', '1,2'], '.']],
     ['two marks with a comma', 'Paris is big [cite:1], [cite:2].', [['Paris is big', '1,2'], '.']],
     ['several numbers in one', 'Paris is big [cite:1, 2].', [['Paris is big', '1,2'], '.']],
@@ -95,7 +91,7 @@ describe('the marks in an answer', () => {
   );
   const answers = fc.array(piece, { maxLength: 24 }).map((pieces) => pieces.join(''));
 
-  it('makes no difference where the engine cuts', () => {
+  it('has the same result wherever the engine cuts', () => {
     fc.assert(
       fc.property(answers, fc.array(fc.nat(200), { maxLength: 8 }), (text, cuts) => {
         const at = [...new Set([0, ...cuts.filter((cut) => cut < text.length), text.length])].toSorted((a, b) => a - b);
@@ -107,7 +103,7 @@ describe('the marks in an answer', () => {
     );
   });
 
-  it('takes nothing out but marks and blanks', () => {
+  it('removes nothing but marks and blanks', () => {
     const bare = (text: string) => text.replace(/\[cite: ?\d+(?:, ?(?:cite: ?)?\d+)*\]/g, '').replace(/[\s,;]/g, '');
     fc.assert(
       fc.property(answers, (text) => {
@@ -130,7 +126,7 @@ describe('the marks in an answer', () => {
     expect(events.reduce((sum, { deltas }) => sum + deltas, 0)).toBe(6);
   });
 
-  it('hands on each sentence when the next one begins, and does not wait for one that never ends', () => {
+  it('returns each sentence when the next one begins, and does not wait for one that never ends', () => {
     const machine = citer();
     const push = (text: string) =>
       machine

@@ -44,14 +44,14 @@ describe('one round', () => {
     expect(round.output().searches).toEqual([]);
   });
 
-  it('remembers the text with its marks, and hands it on without', () => {
+  it('keeps the text with its marks, and returns it without', () => {
     const round = collectRound({ citer: citer(), searches: true });
     const said = [...round.push([thought('So.'), text('It is [cite:1]'), text('. And')]), ...round.flush()];
     expect(said.map((event) => ('text' in event ? event.text : ''))).toEqual(['So.', 'It is', '. ', 'And']);
     expect(round.output()).toMatchObject({ text: 'It is [cite:1]. And', reasoning: 'So.', finish: undefined });
   });
 
-  it('lets go of text that it held back before anything that comes after it', () => {
+  it('returns held-back text before whatever follows it', () => {
     const round = collectRound({ citer: citer(), searches: true });
     const types = round.push([text('One'), thought('t'), text('Two'), start(0, 'f'), text('Three'), finish]);
     expect(types.map((event) => ('text' in event ? event.text : event.type))).toEqual([

@@ -11,12 +11,12 @@ const plenty: Allowance = { searches: 5, rounds: 5, output: undefined };
 const step = (saying: RoundOutput, left: Partial<Allowance> = {}) => nextStep(saying, { ...plenty, ...left });
 
 describe('what follows a round', () => {
-  it('without searches is its own end, the stop sequence included', () => {
+  it('without searches is the end, with its stop sequence', () => {
     const finish = { reason: 'stop', stopSequence: 'END' } as const;
     expect(step(said({ searches: [], finish }))).toEqual({ kind: 'finish', finish });
   });
 
-  it.each(['length', 'content_filter'] as const)('that ended by %s is its end, whatever it was calling', (reason) => {
+  it.each(['length', 'content_filter'] as const)('that ended by %s is the end, whatever it was calling', (reason) => {
     expect(step(said({ finish: { reason } }))).toEqual({ kind: 'finish', finish: { reason } });
   });
 
@@ -39,7 +39,7 @@ describe('what follows a round', () => {
     expect(step(said(), left)).toMatchObject({ after: { finish: { reason } } });
   });
 
-  it('grants as many searches as are left, in their order; what is refused for its arguments takes none', () => {
+  it('grants as many searches as are left, in order, and counts none that was refused for its arguments', () => {
     const searches = [call('one'), call(''), call('two'), call('three')];
     expect(step(said({ searches }), { searches: 2 })).toMatchObject({
       searches: [
@@ -52,7 +52,7 @@ describe('what follows a round', () => {
     });
   });
 
-  it('takes the tool away only from a model that has been told that there are no more', () => {
+  it('removes the tool only from a model that was told that no searches are left', () => {
     expect(step(said(), { searches: 1 })).toMatchObject({ after: { search: 'offered' } });
     expect(step(said(), { searches: 0 })).toMatchObject({ after: { search: 'withdrawn' } });
   });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { TextEvent } from '../../core/event.ts';
 import { type DeltaTemplate, learnTemplate } from './delta-template.ts';
 
-/** The text of one chunk that fits the template. */
+/** The text of one chunk that matches the template. */
 function match({ run }: DeltaTemplate, payload: string): string | undefined {
   const input = `data: ${payload}\n\n`;
   let text = '';
@@ -44,7 +44,7 @@ function learned(payload: string, text: string, field: Field): DeltaTemplate {
   return template;
 }
 
-/** What the chunk says, read the long way; undefined when it is not JSON. */
+/** The text of a chunk, parsed as JSON. Undefined when it is not JSON. */
 function textIn(payload: string, field: Field): string | undefined {
   try {
     const chunk = JSON.parse(payload) as { choices: { delta: Record<Field, string> }[] };
@@ -56,7 +56,7 @@ function textIn(payload: string, field: Field): string | undefined {
 
 const engine = fc.constantFrom(...engines);
 const field = fc.constantFrom<Field>('content', 'reasoning_content', 'reasoning');
-/** Texts with everything in them that means something to JSON. */
+/** Texts with everything that has a meaning in JSON. */
 const text = fc
   .array(
     fc.oneof(
@@ -68,7 +68,7 @@ const text = fc
   .map((parts) => parts.join(''));
 
 describe('a learned template', () => {
-  it('gives for every chunk it matches what parsing it would, and matches most plain ones', () => {
+  it('reads every chunk that it matches as parsing would, and matches most plain ones', () => {
     fc.assert(
       fc.property(engine, field, text, (chunk, name, said) => {
         const template = learned(JSON.stringify(chunk(name, ' first')), ' first', name);
@@ -81,7 +81,7 @@ describe('a learned template', () => {
     );
   });
 
-  it('gives for whatever bytes stand where the text was what parsing it would, or does not match', () => {
+  it('reads any bytes in place of the text as parsing would, or does not match', () => {
     fc.assert(
       fc.property(engine, field, text, (chunk, name, raw) => {
         const first = JSON.stringify(chunk(name, '@@'));
@@ -94,7 +94,7 @@ describe('a learned template', () => {
     );
   });
 
-  it('does not match a chunk that says something else too', () => {
+  it('does not match a chunk that also holds something else', () => {
     const chunk = (more: object, delta: object = {}) =>
       JSON.stringify({
         id: 'c',
@@ -127,7 +127,7 @@ describe('a template of chunks that count as they go', () => {
       indent,
     );
 
-  /** What the template reads of an input, and how far it came. */
+  /** What the template reads of an input, and where it stops. */
   function readRun(template: DeltaTemplate, payloads: readonly string[]) {
     const input = payloads.map((payload) => `data: ${payload}\n\n`).join('');
     let found: unknown;
@@ -161,8 +161,8 @@ describe('a template of chunks that count as they go', () => {
 
   const first = chunk('first', [1, 1]);
   it.each([
-    ['a count with a leading nought', chunk('x', [2, 2]).replace(':2', ':02')],
-    ['a count below nought', chunk('x', [2, 2]).replace(':2', ':-2')],
+    ['a count with a leading zero', chunk('x', [2, 2]).replace(':2', ':02')],
+    ['a count below zero', chunk('x', [2, 2]).replace(':2', ':-2')],
     ['a count that is no whole number', chunk('x', [2, 2]).replace(':2', ':2.5')],
     ['a count with an exponent', chunk('x', [2, 2]).replace(':2', ':2e9')],
     ['a count beyond what a number holds', chunk('x', [2, 2]).replace(':2', `:2${'0'.repeat(20)}`)],
@@ -196,7 +196,7 @@ describe('learning', () => {
 
   it.each([
     [
-      'its text stands twice',
+      'its text occurs twice',
       { choices: [{ index: 0, delta: { content: 'ab', other: 'ab' } }] },
       event('ab', 'content'),
     ],
@@ -206,7 +206,7 @@ describe('learning', () => {
       event('ab', 'reasoning'),
     ],
     [
-      'its text stands elsewhere only',
+      'its text occurs elsewhere only',
       { id: 'ab', choices: [{ index: 0, delta: { content: 7 } }] },
       event('ab', 'content'),
     ],

@@ -8,7 +8,7 @@ import { createJsonReader, createStreamReader } from './read-response.ts';
 
 const options: ResponseOptions = { toolNames: new Set(['f']), newToolId: (_, tool) => `call_${tool}`, choices: 1 };
 
-/** What is read of a socket in one turn of the event loop. */
+/** The bytes that are read from a socket in one turn of the event loop. */
 const pieceBytes = 64 * 1024;
 
 async function read(type: string, bytes: Buffer): Promise<void> {
@@ -21,17 +21,17 @@ async function read(type: string, bytes: Buffer): Promise<void> {
 }
 
 describe('an engine’s answer', () => {
-  it.each(hostileAnswers)('holds nobody up while it is read: $name', async ({ type, bytes }) => {
+  it.each(hostileAnswers)('does not block the event loop while it is read: $name', async ({ type, bytes }) => {
     const sent = bytes();
     expect(await longestHold(() => read(type, sent))).toBeLessThan(longestHoldMs);
   });
 
-  it('would hold everybody up if it were parsed whatever it holds', async () => {
+  it('would block the event loop if it were parsed whatever it holds', async () => {
     const nested = '['.repeat(1_000_000) + ']'.repeat(1_000_000);
     expect(await longestHold(() => parseJson(nested))).toBeGreaterThan(longestHoldMs);
   });
 
-  it('is read when it is large and sound', () => {
+  it('is read when it is large and valid', () => {
     const content = 'hello '.repeat(1_000_000);
     const reader = createJsonReader(options);
     reader.push(Buffer.from(JSON.stringify({ choices: [{ index: 0, message: { content }, finish_reason: 'stop' }] })));

@@ -14,9 +14,9 @@ const flat = (message: string, type: string, code: number): object => ({
   code,
 });
 
-/** What engines and providers really say, as recorded in their sources, documentation and users' reports. */
+/** Real errors of engines and providers, from their sources, documentation and users' reports. */
 const rows: readonly (readonly [engine: string, status: number, body: object | string, meaning: EngineError])[] = [
-  // Too long.
+  // The prompt is too long.
   [
     'openai',
     400,
@@ -211,7 +211,7 @@ const rows: readonly (readonly [engine: string, status: number, body: object | s
     ),
     'context-length',
   ],
-  // Too much at once.
+  // Rate limits.
   [
     'openai',
     429,
@@ -245,8 +245,8 @@ const rows: readonly (readonly [engine: string, status: number, body: object | s
     'rate-limit',
   ],
   ['zai', 429, { error: { code: '1302', message: 'High concurrency usage of this API' } }, 'rate-limit'],
-  ['nobody we know', 429, '', 'rate-limit'],
-  // Not now.
+  ['an unknown engine', 429, '', 'rate-limit'],
+  // Overload.
   [
     'moonshot',
     429,
@@ -289,8 +289,8 @@ const rows: readonly (readonly [engine: string, status: number, body: object | s
   ],
   ['openai', 429, openai('You exceeded your current quota', 'insufficient_quota', 'insufficient_quota'), 'account'],
   ['vllm', 401, { error: 'Unauthorized' }, 'account'],
-  ['nobody we know', 403, '<html><h1>Forbidden</h1></html>', 'account'],
-  // Ours to fix.
+  ['an unknown engine', 403, '<html><h1>Forbidden</h1></html>', 'account'],
+  // A wrong route or request.
   [
     'vllm',
     400,
@@ -300,7 +300,7 @@ const rows: readonly (readonly [engine: string, status: number, body: object | s
   ['vllm', 404, openai('The model `x` does not exist.', 'NotFoundError', 404), 'not-found'],
   ['ollama', 404, openai('model "qwen3:8b" not found, try pulling it first', 'api_error', null), 'not-found'],
   ['nginx', 404, '<html><h1>404 Not Found</h1></html>', 'not-found'],
-  ['nobody we know', 418, '', 'other'],
+  ['an unknown engine', 418, '', 'other'],
   ['sglang', 400, flat('Validation error', 'BadRequestError', 400), 'bad-request'],
   [
     'tgi',
@@ -328,9 +328,9 @@ const rows: readonly (readonly [engine: string, status: number, body: object | s
     { error: { message: 'invalid temperature: only 1 is allowed for this model', type: 'invalid_request_error' } },
     'bad-request',
   ],
-  ['nobody we know', 400, '', 'bad-request'],
+  ['an unknown engine', 400, '', 'bad-request'],
   ['nginx', 413, '<html><h1>413 Request Entity Too Large</h1></html>', 'bad-request'],
-  // Nothing to learn.
+  // Unknown.
   [
     'dashscope',
     400,
@@ -349,8 +349,8 @@ const rows: readonly (readonly [engine: string, status: number, body: object | s
     openai('EngineCore encountered an issue. See stack trace (above) for the root cause.', 'InternalServerError', 500),
     'other',
   ],
-  ['nobody we know', 500, '', 'other'],
-  ['nobody we know', 204, '', 'other'],
+  ['an unknown engine', 500, '', 'other'],
+  ['an unknown engine', 204, '', 'other'],
   ['a gateway', 408, 'Request Timeout', 'other'],
 ];
 
@@ -360,7 +360,7 @@ describe('an error of an engine', () => {
   });
 
   it.each(rows.filter(([, status, body]) => status >= 400 && typeof body !== 'string'))(
-    'of %s (%i) %j is seen for an error in a list, and means the same there',
+    'of %s (%i) %j is an error in a list, too, and means the same there',
     (_, status, body, meaning) => {
       expect(isError([body]) || 'detail' in Object(body)).toBe(true);
       expect(readError([body], status).engineError).toBe(meaning);
@@ -395,8 +395,8 @@ describe('an error of an engine', () => {
     [{ code: 'InternalError', message: 'x' }, true],
     [[{ error: { code: 500 } }], true],
     [[{ error: { code: 500 } }, {}], false],
-  ])('%j is one: %j', (answer, verdict) => {
-    expect(isError(answer)).toBe(verdict);
+  ])('%j is one: %j', (answer, expected) => {
+    expect(isError(answer)).toBe(expected);
   });
 
   it.each([
@@ -421,7 +421,7 @@ describe('an error of an engine', () => {
     expect(worth).toEqual(Array.from({ length: 100 }, (_, index) => index + 400).filter((status) => status !== 429));
   });
 
-  it('of any shape and size is read without harm', () => {
+  it('of any shape and size is read without an exception', () => {
     fc.assert(
       fc.property(fc.integer({ min: 100, max: 599 }), fc.oneof(fc.string(), fc.json()), (status, text) => {
         expect(typeof chatErrors.read(status, text).engineError).toBe('string');

@@ -159,7 +159,7 @@ describe('a body that is wrong', () => {
     });
   });
 
-  it('is refused without a word of what it says', () => {
+  it('is refused without quoting it', () => {
     const canary = 'CANARY';
     const bodies = [
       withMessages({ role: canary, content: canary }),
@@ -214,14 +214,14 @@ describe('null', () => {
       responseFormat: { type: 'json_schema', name: 'n' },
     });
     const { messages, tools } = readRequest(sparse);
-    expect([Object.keys(messages[1] ?? {}), Object.keys(tools[0] ?? {})]).toEqual([['role'], ['name']]);
+    expect([messages[1], tools[0]]).toEqual([{ role: 'assistant' }, { name: 'f' }]);
   });
 });
 
-describe('what is read', () => {
+describe('a request that was read', () => {
   const read = (body: object): Request => readRequest({ ...good, ...body });
 
-  it('is nothing more than what was sent', () => {
+  it('holds nothing more than what was sent', () => {
     expect(readRequest(good)).toEqual({
       ...{
         modelId: 'demo/tiny',
@@ -311,7 +311,7 @@ describe('what is read', () => {
     ).toEqual([{ type: 'image', url: 'data:image/png;base64,x', detail: 'low' }]);
   });
 
-  it('a replayed trace is one, whichever field it came in; reasoning_content wins', () => {
+  it('replayed reasoning is read from either field; reasoning_content wins', () => {
     const traced = (more: object) =>
       readRequest(withMessages({ role: 'assistant', content: 'x', ...more })).messages[0];
     expect(traced({ reasoning: 'r' })).toEqual({ role: 'assistant', content: 'x', reasoning: 'r' });
@@ -337,14 +337,14 @@ describe('what is read', () => {
     expect(read({ stream: true, stream_options: {}, usage: { include: true } }).includeUsage).toBe(false);
   });
 
-  it('every tool choice', () => {
+  it('has every tool choice', () => {
     const choice = (value: unknown) => read({ tools: [weather], tool_choice: value }).toolChoice;
     expect(['auto', 'none', 'required'].map(choice)).toEqual(['auto', 'none', 'required']);
     expect(choice({ type: 'function', function: { name: 'get_weather' } })).toEqual({ name: 'get_weather' });
     expect(read({ tool_choice: 'auto' }).toolChoice).toBeUndefined();
   });
 
-  it('the values at the ends of every range', () => {
+  it('may have the values at the ends of every range', () => {
     const low = {
       temperature: 0,
       top_p: 0,
@@ -393,14 +393,14 @@ describe('model ids', () => {
   });
 
   it.each(['demo/tiny:free', 'demo/tiny:online', 'demo/tiny:other', 'demo/tiny:', 'demo/tiny:nitro:free'])(
-    '%s is a variant that is not offered',
+    '%s names a variant that is not offered',
     (model) => {
       expect(failureOf({ ...good, model }).code).toBe('variant_not_supported');
     },
   );
 });
 
-it('names the inert fields in the order they stand in the body, and no others', () => {
+it('names the inert fields in the order of the body, and no others', () => {
   const body = {
     transforms: [],
     ...good,
@@ -516,7 +516,7 @@ describe('a hostile body', () => {
   });
 });
 
-describe('what else the public format has', () => {
+describe('other parts of the public format', () => {
   const named = (name: string) => ({ type: 'function', function: { name } });
 
   it.each([

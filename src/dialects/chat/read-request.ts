@@ -98,9 +98,10 @@ function readMessage(message: ChatMessage): Message {
       const toolCalls = [...(message.tool_calls ?? []).map(readCall), ...first];
       return {
         role: 'assistant',
-        ...(content === undefined || content === null ? {} : { content: readContent(content) }),
-        ...present({ name: message.name, reasoning: message.reasoning_content ?? message.reasoning }),
-        ...(toolCalls.length === 0 ? {} : { toolCalls }),
+        content: content === undefined || content === null ? undefined : readContent(content),
+        name: message.name ?? undefined,
+        reasoning: message.reasoning_content ?? message.reasoning ?? undefined,
+        toolCalls: toolCalls.length === 0 ? undefined : toolCalls,
       };
     }
   }

@@ -50,7 +50,7 @@ const piece = fc.oneof(
 );
 
 describe('a stream with tags and running usage', () => {
-  it('says what the same answer says as one object, glued or not', () => {
+  it('has the same events as one object, however its chunks are joined', () => {
     fc.assert(
       fc.property(
         fc.array(piece, { minLength: 1, maxLength: 30 }),
@@ -79,7 +79,7 @@ describe('a stream with tags and running usage', () => {
     );
   });
 
-  it('joins what arrived together, with one event of text and one of usage', () => {
+  it('makes one event of text and one of usage of chunks that arrived together', () => {
     const frames = Array.from({ length: 50 }, (_, index) =>
       frame(delta({ content: ` w${index}` }, { usage: usageOf(index + 1) })),
     );
@@ -100,18 +100,18 @@ describe('a stream with tags and running usage', () => {
     expect(read(createStreamReader(inline), stream)).toMatchObject({ reasoning: 'Hm.', text: '<think> is a tag' });
   });
 
-  it('leaves tags alone on a route that is not said to use them', () => {
+  it('leaves tags alone on a route that does not use them', () => {
     const stream = [frame(delta({ content: '<think>a</think>b' })), finish()];
     expect(read(createStreamReader(options), stream)).toMatchObject({ reasoning: '', text: '<think>a</think>b' });
   });
 
-  it('ends reasoning that its tags never closed with the answer', () => {
+  it('ends reasoning without a closing tag with the answer', () => {
     const inline = { ...options, reasoning: { tags: [tagSets.think], implicitOpen: false } };
     const stream = [frame(delta({ content: '<think>Hm</thi' })), finish()];
     expect(read(createStreamReader(inline), stream)).toMatchObject({ reasoning: 'Hm</thi', text: '', end: 'complete' });
   });
 
-  it('gives what it held back before a tool call', () => {
+  it('returns held-back text before a tool call', () => {
     const inline = { ...options, reasoning: { tags: [tagSets.think], implicitOpen: false } };
     const call = { index: 0, id: 'x', function: { name: 'f', arguments: '{}' } };
     const stream = [
@@ -136,10 +136,10 @@ describe('a stream with tags and running usage', () => {
   });
 });
 
-describe('an answer that goes on where another was cut', () => {
+describe('an answer that continues another', () => {
   const going = { ...options, answerBegun: true };
 
-  it('is not taken for reasoning where the prompt usually opens it', () => {
+  it('is not reasoning where the prompt usually opens it', () => {
     const inline = { ...going, reasoning: { tags: [tagSets.think], implicitOpen: true } };
     const stream = [frame(delta({ content: ' and so on' })), finish()];
     expect(read(createStreamReader(inline), stream)).toMatchObject({ text: ' and so on', reasoning: '' });

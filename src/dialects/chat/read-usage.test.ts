@@ -6,7 +6,7 @@ import { mergeUsage, readUsage, usageFrom, usageOf, type UsageReport } from './r
 const totals = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
 const counted = (more: Partial<Usage> = {}): Usage => ({ promptTokens: 10, completionTokens: 5, ...more });
 
-/** The shapes of docs/reference/engines.md §4: a chunk or whole answer, and what it says. */
+/** The shapes of docs/reference/engines.md §4: a chunk or whole answer, and its usage. */
 const rows: readonly (readonly [
   engine: string,
   answer: Readonly<Record<string, unknown>>,
@@ -85,9 +85,9 @@ const rows: readonly (readonly [
     { usage: { ...totals, total_tokens: 32, completion_tokens_details: { reasoning_tokens: 3 } } },
     counted({ reasoningTokens: 3 }),
   ],
-  ['one that leaves the completion to be worked out', { usage: { prompt_tokens: 10, total_tokens: 15 } }, counted()],
-  ['one that leaves the prompt to be worked out', { usage: { completion_tokens: 5, total_tokens: 15 } }, counted()],
-  ['one that says nothing of the completion', { usage: { prompt_tokens: 10 } }, undefined],
+  ['one that leaves out the completion', { usage: { prompt_tokens: 10, total_tokens: 15 } }, counted()],
+  ['one that leaves out the prompt', { usage: { completion_tokens: 5, total_tokens: 15 } }, counted()],
+  ['one without completion and total', { usage: { prompt_tokens: 10 } }, undefined],
   [
     'one that counts nothing',
     { usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 } },
@@ -136,7 +136,7 @@ describe('reports of one stream', () => {
   const merged = (reports: readonly UsageReport[]): UsageReport =>
     reports.reduce((older, newer) => mergeUsage(older, newer), {});
 
-  it('merge to the last that was said of each count: never a sum, never a nothing for a nought', () => {
+  it('merge to the last value of each count, and zero is not absent', () => {
     fc.assert(
       fc.property(fc.array(report), (reports) => {
         const whole = merged(reports);
@@ -147,7 +147,7 @@ describe('reports of one stream', () => {
     );
   });
 
-  it('merge the same in one go and by parts, and the same again is nothing new', () => {
+  it('merge the same at once and in parts, and a repeated report changes nothing', () => {
     fc.assert(
       fc.property(fc.array(report), fc.array(report), (some, others) => {
         const whole = merged([...some, ...others]);
@@ -157,7 +157,7 @@ describe('reports of one stream', () => {
     );
   });
 
-  it('come to a usage whose parts are never larger than their wholes', () => {
+  it('result in a usage whose parts are never larger than their totals', () => {
     fc.assert(
       fc.property(report, (each) => {
         const usage = usageFrom(each);
@@ -170,7 +170,7 @@ describe('reports of one stream', () => {
     );
   });
 
-  it('are read from anything without harm', () => {
+  it('are read from anything without an exception', () => {
     fc.assert(
       fc.property(
         fc.object({
@@ -190,7 +190,7 @@ describe('reports of one stream', () => {
           for (const field of fields) {
             const value = read?.[field];
             const isCount = value === undefined || (Number.isSafeInteger(value) && value >= 0);
-            // These two are judged where the request is known.
+            // `checkUsage` validates these two against the request.
             const isJudged = field === 'promptTokens' || field === 'completionTokens';
             expect(isJudged ? value === undefined || typeof value === 'number' : isCount).toBe(true);
           }

@@ -122,7 +122,7 @@ const parsed = (calls: readonly Call[]) =>
   calls.map((call) => ({ ...call, arguments: JSON.parse(call.arguments) as unknown }));
 
 describe('the repair of tool calls', () => {
-  it('gives the calls back, whatever an engine does to numbers, heads and shapes', () => {
+  it('restores the calls, whatever an engine does to numbers, heads and shapes', () => {
     fc.assert(
       fc.property(
         callsOf(1),
@@ -144,7 +144,7 @@ describe('the repair of tool calls', () => {
     );
   });
 
-  it('gives the arguments back letter by letter, where they come as text', () => {
+  it('restores arguments that come as text letter by letter', () => {
     fc.assert(
       fc.property(callsOf(1), cuts, pick(numberings), pick(heads), (calls, places, number, head) => {
         const all = calls.flatMap((call, index) => [
@@ -155,7 +155,7 @@ describe('the repair of tool calls', () => {
     );
   });
 
-  it('gives interleaved calls back, told apart by their index or their id', () => {
+  it('restores interleaved calls by their index or their id', () => {
     const interleave = (lists: readonly (readonly Fragment[])[]): readonly Fragment[] =>
       Array.from({ length: Math.max(...lists.map((list) => list.length)) }, (_, turn) =>
         lists.flatMap((list) => list.slice(turn, turn + 1)),
@@ -175,7 +175,7 @@ describe('the repair of tool calls', () => {
     );
   });
 
-  it('gives calls without ids back, told apart by their index', () => {
+  it('restores calls without ids by their index', () => {
     fc.assert(
       fc.property(callsOf(1), cuts, fc.constantFrom('right', 'from one', 'jumping'), (calls, places, numbering) => {
         const all = calls.flatMap((call, index) =>
@@ -190,7 +190,7 @@ describe('the repair of tool calls', () => {
     );
   });
 
-  it('gives calls with neither back, told apart by a name that comes when the arguments are whole', () => {
+  it('restores calls with neither by a name that comes when the arguments are complete', () => {
     fc.assert(
       fc.property(callsOf(1), cuts, (calls, places) => {
         const all = calls.flatMap((call, index) =>
@@ -203,7 +203,7 @@ describe('the repair of tool calls', () => {
     );
   });
 
-  it('puts a name together that comes in pieces', () => {
+  it('assembles a name that comes in pieces', () => {
     fc.assert(
       fc.property(callsOf(1), cuts, fc.nat(), (calls, places, cut) => {
         const all = calls.flatMap((call, index) => {
@@ -232,7 +232,7 @@ describe('the repair of tool calls', () => {
     expect(repair(deltas).calls).toEqual([{ id: 'call_0', name: 'get_time', arguments: '{"a":1}' }]);
   });
 
-  it('never takes whole arguments for the end of a call', () => {
+  it('never takes complete arguments for the end of a call', () => {
     // `{}` is whole JSON, and yet more of it may come: white space, or an engine that begins with an empty object's text.
     const deltas = [
       [{ index: 0, id: 'a', function: { name: 'get_time', arguments: '{}' } }],
@@ -241,24 +241,24 @@ describe('the repair of tool calls', () => {
     expect(repair(deltas).calls).toEqual([{ id: 'call_0', name: 'get_time', arguments: '{} \n' }]);
   });
 
-  it('keeps text that is no JSON as it is: judging it is for others', () => {
+  it('keeps text that is not JSON as it is and leaves its validation to others', () => {
     expect(repair([[{ index: 0, id: 'a', function: { name: 'f', arguments: '{"a": tru' } }]])).toMatchObject({
       calls: [{ arguments: '{"a": tru' }],
       whole: false,
     });
   });
 
-  it('makes {} of arguments that never came', () => {
+  it('writes {} for missing arguments', () => {
     expect(repair([[{ index: 0, id: 'a', function: { name: 'f' } }]]).calls).toEqual([
       { id: 'call_0', name: 'f', arguments: '{}' },
     ]);
   });
 
-  it('says so when a call never got a name', () => {
+  it('reports a call that never got a name', () => {
     expect(repair([[{ index: 0, id: 'a', function: { arguments: '{}' } }]]).named).toBe(false);
   });
 
-  it('takes any fragment at all without throwing', () => {
+  it('accepts any fragment without throwing', () => {
     const fragment = fc.oneof(
       fc.anything(),
       fc.record({
@@ -279,7 +279,7 @@ describe('the repair of tool calls', () => {
 });
 
 describe('the calls of a whole message', () => {
-  it('are each a call of their own, whatever ids and indices they have', () => {
+  it('stay separate, whatever ids and indices they have', () => {
     const mark = fc.constantFrom(undefined, null, '', 'id-0', 'id-1', 0, 1);
     const call = fc.record({ name: fc.constantFrom(...names), id: mark, index: mark, text: json });
     fc.assert(

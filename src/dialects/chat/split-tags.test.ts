@@ -88,7 +88,7 @@ describe('text with tags', () => {
     expect(sort([said], { tags: [tagSets.think], implicitOpen: true }, true)).toEqual({ reasoning, text });
   });
 
-  it('counts for tags of the sets it was given only', () => {
+  it('knows only the tags of the sets that it was given', () => {
     expect(sort(['[THINK]a[/THINK]b'], { tags: [tagSets.think], implicitOpen: false })).toEqual({
       reasoning: '',
       text: '[THINK]a[/THINK]b',
@@ -97,7 +97,7 @@ describe('text with tags', () => {
 });
 
 describe('every tag', () => {
-  it('is no beginning of another that is looked for at the same place', () => {
+  it('is not the beginning of another that may occur in the same place', () => {
     const places = [
       all.flatMap((set) => [...set.open, ...(set.plain ?? [])]),
       all.flatMap((set) => [...set.close, ...(set.between ?? [])]),

@@ -34,7 +34,7 @@ function written(callFormat: CallFormat) {
 describe('a call of a custom tool', () => {
   const { whole, deltas } = written({ customTools: ['run'], functionCall: false });
 
-  it('carries its text in place of arguments', () => {
+  it('has its text in place of arguments', () => {
     expect(whole.message.tool_calls).toEqual([
       { id: 'call_a', type: 'custom', custom: { name: 'run', input: 'ls' } },
       { id: 'call_b', type: 'function', function: { name: 'look', arguments: '{}' } },
@@ -42,7 +42,7 @@ describe('a call of a custom tool', () => {
     expect(whole.finish_reason).toBe('tool_calls');
   });
 
-  it('brings the text on a stream when it is whole, before the end', () => {
+  it('streams the text when it is complete, before the end', () => {
     expect(deltas.map(({ delta }) => delta.tool_calls?.[0]).filter((call) => call !== undefined)).toEqual([
       { index: 0, id: 'call_a', type: 'custom', custom: { name: 'run', input: '' } },
       { index: 1, id: 'call_b', type: 'function', function: { name: 'look', arguments: '' } },
@@ -53,7 +53,7 @@ describe('a call of a custom tool', () => {
   });
 });
 
-describe('a caller that knows the first form only', () => {
+describe('a caller that knows the first version only', () => {
   const { whole, deltas } = written({ customTools: [], functionCall: true });
 
   it('gets the first call as function_call', () => {

@@ -29,16 +29,11 @@ const toCallNone = { tools: asked.tools, tool_choice: 'none' };
 
 describe('a request that no tool be called', () => {
   it.each<readonly [string, EngineName, CapabilityOverrides, object]>([
-    ['says so to an engine that can be told', 'vllm', {}, toCallNone],
+    ['tells an engine that can be told', 'vllm', {}, toCallNone],
     ['leaves the tools out for an engine that cannot', 'zai', {}, nothing],
     ['leaves them out on a route that cannot, whatever its engine can', 'vllm', { toolChoice: ['auto'] }, nothing],
     ['leaves them out on a route that takes no tools', 'vllm', { tools: false }, nothing],
-    [
-      'says so on a route that can be told',
-      'zai',
-      { toolChoice: ['auto', 'none'] },
-      { ...toCallNone, tool_stream: true },
-    ],
+    ['tells a route that can be told', 'zai', { toolChoice: ['auto', 'none'] }, { ...toCallNone, tool_stream: true }],
   ])('%s', (_, engine, capabilities, expected) => {
     expect(toldOfTools(engine, capabilities)).toEqual(expected);
   });

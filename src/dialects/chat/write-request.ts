@@ -52,7 +52,7 @@ function writeMessage(message: Message, engine: Engine): unknown {
         role: 'assistant',
         content: content === undefined ? null : writeContent(content),
         name,
-        ...(engine.reasoningField === 'none' ? {} : { [engine.reasoningField]: reasoning }),
+        ...(engine.reasoningField !== 'none' && { [engine.reasoningField]: reasoning }),
         tool_calls: toolCalls?.map((call) => ({
           id: call.id,
           type: 'function',
@@ -98,8 +98,7 @@ function writeSampling({ sampling }: Request, { parameters, continuation }: Requ
 
 /** The partial answer as the last turn, marked as the engine wants it (docs/reference/engines.md §5). */
 function writePartialTurn({ mark, text, reasoning }: PartialTurn, engine: Engine): unknown {
-  const turn: Message = { role: 'assistant', content: text, ...(reasoning === undefined ? {} : { reasoning }) };
-  const written = writeMessage(turn, engine);
+  const written = writeMessage({ role: 'assistant', content: text, reasoning }, engine);
   return mark === 'prefix' || mark === 'partial' ? Object.assign({}, written, { [mark]: true }) : written;
 }
 

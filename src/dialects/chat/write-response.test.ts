@@ -75,7 +75,7 @@ describe('a written stream', () => {
     );
   });
 
-  it('says the role once per choice, first, and one finish, last', () => {
+  it('has the role once per choice, first, and one finish, last', () => {
     fc.assert(
       fc.property(answer, fc.boolean(), (pushes, includeUsage) => {
         const choices = chunksOf(stream([...pushes, ends], { includeUsage }, 'finish')).flatMap(
@@ -139,7 +139,7 @@ describe('a written stream', () => {
     );
   });
 
-  it('says nothing for usage alone, and for nothing', () => {
+  it('writes nothing for usage alone, and for no events', () => {
     const writer = createStreamWriter(identity, { includeUsage: true });
     expect(writer.push([{ type: 'usage', usage: { promptTokens: 1, completionTokens: 0 } }])).toBe('');
     expect(writer.push([])).toBe('');
@@ -209,7 +209,7 @@ describe('the usage block', () => {
     );
   });
 
-  it('says what was counted, zero included, and nothing about what was not', () => {
+  it('has all counts that were reported, zero included, and no others', () => {
     const counted = { promptTokens: 5, completionTokens: 7, cachedTokens: 0, reasoningTokens: 3 };
     expect(JSON.parse(writeUsage({ usage: counted, cost: 1n }))).toEqual({
       ...{ prompt_tokens: 5, completion_tokens: 7, total_tokens: 12, cost: 1e-12 },

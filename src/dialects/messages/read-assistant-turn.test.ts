@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { SearchSeal } from '../../core/web-search.ts';
 import { readRequest } from './read-request.ts';
 
-/** Opens `source 3` and `number 3`, and nothing else. */
+/** Opens only `source 3` and `number 3`. */
 const seal: SearchSeal = {
   sealSource: ({ number }) => `source ${number}`,
   openSource: (token) => {
@@ -51,7 +51,7 @@ const calls = (...ids: readonly string[]) => ({
 });
 
 describe('a turn in which the web was searched', () => {
-  it('is what it was: calls of the model with the results between them', () => {
+  it('becomes calls of the model with the results between them', () => {
     const thinking = { type: 'thinking', thinking: 'hm', signature: 's' };
     expect(turn([thinking, text('Let me see. '), call('s1'), result('s1', 3), text('It is.')])).toEqual([
       { role: 'assistant', content: 'Let me see. ', reasoning: 'hm', ...calls('s1') },
@@ -75,7 +75,7 @@ describe('a turn in which the web was searched', () => {
     expect(turn([own, call('s1'), result('s1', 3)])[0]).toMatchObject({ toolCalls: [{ id: 't1' }, { id: 's1' }] });
   });
 
-  it('has an answer to every call, also to one whose result was lost or failed', () => {
+  it('has a result for every call, also for one that failed or whose result is missing', () => {
     const [, lost] = turn([call('s1')]);
     expect(lost).toMatchObject({
       role: 'tool',
@@ -88,7 +88,7 @@ describe('a turn in which the web was searched', () => {
     expect(unheard).toMatchObject({ content: expect.stringMatching(/^Error: unavailable/) });
   });
 
-  it('gives all that was found, opened', () => {
+  it('returns all sources, opened', () => {
     const { sources } = read([call('s1'), result('s1', 3, 4), call('s2'), result('s2', 5), text('x')]);
     expect(sources?.map(({ number, url }) => [number, url])).toEqual([
       [3, 'https://3.example/'],
@@ -105,7 +105,7 @@ describe('a turn in which the web was searched', () => {
     expect(said?.content).toBe('It is');
   });
 
-  it('may cite documents of other services, which say nothing here', () => {
+  it('may cite documents of other services, which are dropped', () => {
     const cited = { ...text('x'), citations: [{ type: 'char_location', document_index: 0 }] };
     expect(turn([cited])).toEqual([{ role: 'assistant', content: 'x' }]);
   });

@@ -77,9 +77,9 @@ function messagesOf({ texts, thoughts, calls, results }: Output): readonly Messa
   return [
     {
       role: 'assistant',
-      ...(texts.length > 0 || calls.length === 0 ? { content: texts.join('') } : {}),
-      ...(reasoning === '' ? {} : { reasoning }),
-      ...(calls.length === 0 ? {} : { toolCalls: calls }),
+      content: texts.length > 0 || calls.length === 0 ? texts.join('') : undefined,
+      reasoning: reasoning === '' ? undefined : reasoning,
+      toolCalls: calls.length === 0 ? undefined : calls,
     },
     ...[...results].map(
       // Chat templates require a result for every call. A missing one reads as unavailable.

@@ -48,9 +48,9 @@ function mergeAssistantTurns(turns: readonly AssistantTurn[]): Message {
   const toolCalls = turns.flatMap((turn) => turn.toolCalls ?? []);
   return {
     role: 'assistant',
-    ...(contents.length === 0 ? {} : { content: texts.join('\n\n') }),
-    ...(reasoning === '' ? {} : { reasoning }),
-    ...(toolCalls.length === 0 ? {} : { toolCalls }),
+    content: contents.length === 0 ? undefined : texts.join('\n\n'),
+    reasoning: reasoning === '' ? undefined : reasoning,
+    toolCalls: toolCalls.length === 0 ? undefined : toolCalls,
   };
 }
 

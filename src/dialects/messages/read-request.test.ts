@@ -42,7 +42,7 @@ describe('a messages request means the same as a chat request', () => {
     ['a question', {}, {}],
     ['a system text', { system: 'Be kind.' }, saying({ role: 'system', content: 'Be kind.' }, good.messages[0])],
     [
-      'system blocks, whatever they say of caching',
+      'system blocks, whatever their caching',
       { system: [{ ...text('Be '), cache_control: { type: 'ephemeral' } }, text('kind.')] },
       saying({ role: 'system', content: 'Be kind.' }, good.messages[0]),
     ],
@@ -190,7 +190,7 @@ describe('a messages request means the same as a chat request', () => {
 describe('a conversation', () => {
   const messagesOf = (...turns: readonly unknown[]): Request['messages'] => read(saying(...turns)).messages;
 
-  it('shows images of a result in the user’s words, for engines take text alone from a tool', () => {
+  it('moves images of a result to the user’s message, since engines take only text from a tool', () => {
     expect(
       messagesOf(good.messages[0], assistant(call('a')), user(result('a', [text('Seen'), png]), text('And?'))).slice(2),
     ).toEqual([
@@ -230,7 +230,7 @@ describe('a conversation', () => {
     expect(messagesOf(user(result('a', [block])))).toEqual([{ role: 'tool', toolCallId: 'a', content: expected }]);
   });
 
-  it('sets documents and findings apart from what is said beside them', () => {
+  it('makes documents and search results paragraphs of their own', () => {
     const notes = { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'abc' } };
     const found = { type: 'search_result', title: 'T', source: 'https://t.example', content: [text('found')] };
     const expected = 'Read: \n\nabc\n\nT (https://t.example)\n\nfound\n\nWhat?';
@@ -250,8 +250,12 @@ describe('a conversation', () => {
       { type: 'image', source: { type: 'file', file_id: 'f' } },
       '[An image stood here. This model cannot read it.]',
     ],
-    ['a block of nobody', { type: 'audio_clip', data: 'A' }, '[An audio clip stood here. This model cannot read it.]'],
-  ])('says in words what %s in the result of a tool was, for it stays in the history', (_, block, expected) => {
+    [
+      'a block of an unknown type',
+      { type: 'audio_clip', data: 'A' },
+      '[An audio clip stood here. This model cannot read it.]',
+    ],
+  ])('describes %s in a tool result, since it stays in the history', (_, block, expected) => {
     expect(messagesOf(user(result('a', [block])))).toEqual([{ role: 'tool', toolCallId: 'a', content: expected }]);
   });
 
@@ -274,7 +278,7 @@ describe('a conversation', () => {
     ['<error>it hurts</error>', '<error>it hurts</error>'],
     ['errors are fine', 'Error: errors are fine'],
     ['', 'Error'],
-  ])('says in words that a call has failed: %j', (content, said) => {
+  ])('marks a failed call in its text: %j', (content, said) => {
     expect(messagesOf(user(result('a', content, { is_error: true })))).toEqual([
       { role: 'tool', toolCallId: 'a', content: said },
     ]);
@@ -283,7 +287,7 @@ describe('a conversation', () => {
     ]);
   });
 
-  it('drops thinking that nobody can read, and joins thinking that text had parted', () => {
+  it('drops encrypted thinking, and joins thinking that was separated by text', () => {
     const redacted = { type: 'redacted_thinking', data: 'CANARY' };
     const think = (words: string) => ({ type: 'thinking', thinking: words, signature: '' });
     expect(messagesOf(user(text('a')), assistant(redacted, think('one '), text('two'), think('three')))[1]).toEqual({
@@ -292,12 +296,12 @@ describe('a conversation', () => {
     expect(messagesOf(user(text('a')), assistant(redacted))[1]).toEqual({ role: 'assistant', content: '' });
   });
 
-  it('drops what says where another service has changed the model', () => {
+  it('drops the mark of another service’s change of model', () => {
     const changed = { type: 'fallback', from: { model: 'a' }, to: { model: 'b' } };
     expect(messagesOf(user(text('a')), assistant(changed, text('b')))[1]).toEqual({ role: 'assistant', content: 'b' });
   });
 
-  it('shows a system text that asks for it until the user’s next turn only', () => {
+  it('keeps a system text that asks for it until the user’s next turn only', () => {
     const late = (hour: string, clear_at: unknown) => ({ role: 'system', content: `It is ${hour}.`, clear_at });
     const turns = (clear_at: unknown) => [
       user(text('a')),
@@ -329,7 +333,7 @@ describe('a conversation', () => {
     ]);
   });
 
-  it('keeps no end user’s name, signature or cache mark', () => {
+  it('drops the end user’s name, signatures and cache marks', () => {
     const marked = { ...text('a'), cache_control: { type: 'ephemeral', ttl: 'CANARY' }, citations: ['CANARY'] };
     const request = read({
       ...saying(
@@ -349,11 +353,11 @@ describe('the tools of a messages request', () => {
   const namesOf = (fields: Fields): readonly string[] => read(fields).tools.map(({ name }) => name);
   const many = [named('find'), ...Array.from({ length: 22 }, (_, at) => deferred(`tool_${at}`))];
 
-  it('leave out those that wait to be found', () => {
+  it('leave out deferred ones', () => {
     expect(namesOf({ tools: many })).toEqual(['find']);
   });
 
-  it('hold those that the conversation has named, in their place', () => {
+  it('include those that the conversation has named, in their place', () => {
     const found = [{ type: 'tool_reference', tool_name: 'tool_7' }];
     const called = { type: 'tool_use', id: 'b', name: 'tool_3', input: {} };
     const fields = saying(
@@ -366,7 +370,7 @@ describe('the tools of a messages request', () => {
     expect(namesOf({ ...fields, tools: many })).toEqual(['find', 'tool_3', 'tool_7']);
   });
 
-  it('are those that system turns have left and added', () => {
+  it('follow the changes of system turns', () => {
     const change = (type: string, changed: object) => ({ role: 'system', content: [{ type, tool: changed }] });
     const byName = (name: string) => ({ type: 'tool_reference', name });
     const defining = (name: string, more: object) => ({ type: 'tool_definition', definition: named(name, more) });
@@ -384,7 +388,7 @@ describe('the tools of a messages request', () => {
     expect(messages).toEqual([{ role: 'user', content: 'x' }]);
   });
 
-  it('hold one that must be called', () => {
+  it('include one that must be called', () => {
     expect(namesOf({ tools: many, tool_choice: { type: 'tool', name: 'tool_9' } })).toEqual(['find', 'tool_9']);
   });
 
@@ -428,7 +432,7 @@ describe('the tools of a messages request', () => {
     expect(Object.keys(shown?.parameters?.['properties'] ?? {}).toSorted()).toEqual(fields);
   });
 
-  it('that a client runs can zoom where the client says so', () => {
+  it('that a client runs can zoom when the client says so', () => {
     const zooming = (more: object) => {
       const [shown] = read({ tools: [{ type: 'computer_20251124', name: 'computer', ...more }] }).tools;
       return JSON.stringify(shown).includes('"zoom"');
@@ -440,13 +444,13 @@ describe('the tools of a messages request', () => {
     ]);
   });
 
-  it('that see a screen are told its size', () => {
+  it('that use a screen know its size', () => {
     const screen = { type: 'computer_20250124', name: 'computer', display_width_px: 1024, display_height_px: 768 };
     expect(read({ tools: [screen] }).tools[0]?.description).toContain('1024 by 768 pixels');
   });
 });
 
-describe('a messages request is refused with the path of the field at fault', () => {
+describe('a messages request is refused with the path of the invalid field', () => {
   const deep = JSON.parse(`${'{"a":'.repeat(300)}1${'}'.repeat(300)}`) as object;
   it.each<readonly [string, Fields, string]>([
     ['no cap', { max_tokens: undefined }, 'max_tokens: expected number, received undefined'],
@@ -520,7 +524,7 @@ describe('a messages request is refused with the path of the field at fault', ()
       saying(user({ type: 'image', source: { type: 'url', url: 'file:///a' } })),
       'messages[0].content[0].source.url: expected an http(s) URL',
     ],
-    ['a block of nobody', saying(user({ type: 'audio' })), 'messages[0].content[0].type: expected'],
+    ['a block of an unknown type', saying(user({ type: 'audio' })), 'messages[0].content[0].type: expected'],
     ['a call by a user', saying(user(call('a'))), 'messages[0].content[0].type: expected'],
     ['a picture by the model', saying(user(text('a')), assistant(png)), 'messages[1].content[0].type: expected'],
     [
@@ -554,7 +558,7 @@ describe('a messages request is refused with the path of the field at fault', ()
     expect(refusal(fields)).toContain(`invalid_request ${message}`);
   });
 
-  it('that asks for a variant nobody offers', () => {
+  it('that asks for an unknown variant', () => {
     expect(refusal({ model: 'demo/tiny:free' })).toContain('variant_not_supported model: ');
   });
 

@@ -80,7 +80,7 @@ describe('a messages stream', () => {
     );
   });
 
-  it('sends what came together as one delta, and nothing for what says nothing', () => {
+  it('sends text that came together as one delta, and nothing for empty events', () => {
     const [first, second, third] = stepsOf(
       [text('a'), usage({ promptTokens: 1, completionTokens: 1 }), text('b'), text(''), text('c')],
       [usage({ promptTokens: 1, completionTokens: 2 })],
@@ -91,7 +91,7 @@ describe('a messages stream', () => {
     expect([second, third]).toEqual(['', '']);
   });
 
-  it('begins only with output, with what is known of the input by then', () => {
+  it('begins only with output, with the counts of the input so far', () => {
     const [nothing, begun] = stepsOf([usage({ promptTokens: 9, completionTokens: 0, cachedTokens: 4 })], [text('a')]);
     expect(nothing).toBe('');
     expect(dataOf(begun ?? '')[0]).toMatchObject({
@@ -99,12 +99,12 @@ describe('a messages stream', () => {
     });
   });
 
-  it('of an answer that says nothing is whole all the same', () => {
+  it('of an empty answer is complete', () => {
     expect(names(write([finish('stop')]))).toEqual(['message_start', 'message_delta', 'message_stop']);
     expect(checkMessagesStream(write([]))).toMatchObject({ content: [], stop_reason: 'end_turn' });
   });
 
-  it('keeps silence away with pings, never before its start', () => {
+  it('fills silence with pings, never before its start', () => {
     const writer = createStreamWriter(identity, asked);
     const stream = [
       writer.keepAlive(),
@@ -131,7 +131,7 @@ describe('a messages stream', () => {
     expect(JSON.parse(object(text('a'), finish(reason, sequence)))).toMatchObject(expected);
   });
 
-  it('that breaks off says so, and nothing more', () => {
+  it('that breaks off ends with an error, and nothing more', () => {
     const writer = createStreamWriter(identity, asked);
     const stream =
       writer.push([text('a')]) + writer.fail(new Failure('stream_interrupted', 'It broke off.', { cause: 'CANARY' }));
@@ -143,8 +143,8 @@ describe('a messages stream', () => {
   });
 });
 
-describe('calls that an engine writes side by side', () => {
-  it('leave one after the other, each as soon as the one before it is whole', () => {
+describe('interleaved calls of an engine', () => {
+  it('are sent one after the other, each as soon as the one before it is complete', () => {
     const [first, second, third, last] = stepsOf(
       [call(0), more(0, '{"a":'), call(1), more(1, '{"b":1')],
       [more(0, '"}{"'), more(1, '}')],
@@ -186,8 +186,8 @@ describe('calls that an engine writes side by side', () => {
   });
 });
 
-describe('calls that an engine writes side by side and does not end', () => {
-  it('leave before the error, for they are billed', () => {
+describe('interleaved calls that an engine does not end', () => {
+  it('are sent before the error, since they are billed', () => {
     const writer = createStreamWriter(identity, asked);
     const stream =
       writer.push([call(0), more(0, '{"a":'), call(1), more(1, '{"b":1')]) +
@@ -276,7 +276,7 @@ describe('searches that the service made', () => {
   it.each([
     ['at once', [events]],
     ['one by one', events.map((event) => [event])],
-  ])('are blocks of their own, and what is cited is, too (%s)', (_, steps) => {
+  ])('are blocks of their own, and so is cited text (%s)', (_, steps) => {
     const writer = createStreamWriter(identity, asked);
     const stream = steps.map((some) => writer.push(some)).join('') + writer.finish(searched);
     expect(checkMessagesStream(stream)).toMatchObject({
@@ -292,7 +292,7 @@ describe('searches that the service made', () => {
   });
 });
 
-it('names what a failure is about as its callers do', () => {
+it('names the part of a request by this format’s name', () => {
   const failure = new Failure('param_combination_not_supported', 'no route can', {
     about: ['stop', 'reasoning', 'response_format', 'parallel_tool_calls', 'tools'],
   });
@@ -329,7 +329,7 @@ const answers: fc.Arbitrary<readonly AnswerEvent[]> = fc
     return [...events, ...rest, finish(waiting.length > 0 ? 'tool_calls' : 'stop')];
   });
 
-it('is a good stream that says the same as the message in one piece, whatever comes and however it is grouped', () => {
+it('is a valid stream with the content of the whole message, whatever comes and however it is grouped', () => {
   fc.assert(
     fc.property(answers, fc.infiniteStream(fc.nat({ max: 4 })), (events, sizes) => {
       const steps: AnswerEvent[][] = [];

@@ -33,7 +33,7 @@ describe('a provider', () => {
     expect(await finding).toMatchObject({ kind: 'found', hits: [{ url: 'https://a.example/' }] });
   });
 
-  it('finds only what the request allows, and only pages', async () => {
+  it('returns only pages of sites that the request allows', async () => {
     const { upstream, search } = start();
     const finding = search({ domains: { kind: 'allowed', names: ['a.example'] } });
     const hits = [
@@ -89,7 +89,7 @@ describe('a provider', () => {
     expect(upstream.calls).toHaveLength(1);
   });
 
-  it('that refuses what it was told of a place is asked again without', async () => {
+  it('that refuses the location is asked again without it', async () => {
     const { upstream, search } = start({ api: brave(), readKey: () => Promise.resolve('key') });
     const finding = search({ location: { country: 'CH' } });
     const first = await upstream.called(0);
@@ -101,7 +101,7 @@ describe('a provider', () => {
     expect(await finding).toEqual({ kind: 'found', hits: [] });
   });
 
-  it('is given up at once when the caller leaves', async () => {
+  it('is abandoned at once when the caller leaves', async () => {
     const { upstream, search, leave } = start();
     const finding = search();
     const call = await upstream.called(0);

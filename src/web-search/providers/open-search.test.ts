@@ -8,7 +8,7 @@ import { followKeyFile, openSearch } from './open-search.ts';
 
 const options = { upstream: createFakeUpstream(), clock: createFakeClock() };
 
-it('has Envoy reach an instance as its URL says', async () => {
+it('makes the cluster of an instance from its URL', async () => {
   const cluster = async (url: string) =>
     (await openSearch({ provider: 'searxng', url: new URL(url) }, options)).cluster;
   expect(await cluster('http://searxng.search.svc:8080/')).toMatchObject({
@@ -23,7 +23,7 @@ it('has Envoy reach an instance as its URL says', async () => {
   expect(await cluster('http://[::1]:8080')).toMatchObject({ host: '::1' });
 });
 
-it('reaches a provider with a key of its own by TLS alone, and needs the key to begin with', async () => {
+it('reaches a provider with a key by TLS only, and requires the key', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'weir-search-'));
   const keyFile = join(folder, 'key');
   await expect(openSearch({ provider: 'brave', keyFile }, options)).rejects.toThrow(

@@ -5,14 +5,14 @@ import type { SearchApi } from './search-api.ts';
 import { searxng } from './searxng.ts';
 import { tavily } from './tavily.ts';
 
-const form = (api: SearchApi, query: SearchQuery): string | null =>
+const queryOf = (api: SearchApi, query: SearchQuery): string | null =>
   new URLSearchParams(api.write(query, '').body).get('q');
 const place = { city: 'Genève', region: 'GE', country: 'CH', timezone: 'Europe/Zurich' };
 
 describe('SearXNG', () => {
   const api = searxng(new URL('https://find.example/searx/'));
 
-  it('is asked in the body, below the path of the instance', () => {
+  it('is asked in the body, under the path of the instance', () => {
     expect(api.write({ query: 'a b' }, '')).toEqual({
       path: '/searx/search',
       contentType: 'application/x-www-form-urlencoded',
@@ -21,19 +21,21 @@ describe('SearXNG', () => {
     expect(searxng(new URL('http://find.example')).write({ query: 'a' }, '').path).toBe('/search');
   });
 
-  it('is told the sites in words', () => {
+  it('gets the sites as operators', () => {
     const domains = (kind: 'allowed' | 'blocked', ...names: string[]) => ({ query: 'q', domains: { kind, names } });
-    expect(form(api, domains('allowed', 'a.example'))).toBe('q site:a.example');
-    expect(form(api, domains('allowed', 'a.example', 'b.example/x/*'))).toBe('q (site:a.example OR site:b.example/x)');
-    expect(form(api, domains('blocked', 'a.example', 'b.example'))).toBe('q -site:a.example -site:b.example');
+    expect(queryOf(api, domains('allowed', 'a.example'))).toBe('q site:a.example');
+    expect(queryOf(api, domains('allowed', 'a.example', 'b.example/x/*'))).toBe(
+      'q (site:a.example OR site:b.example/x)',
+    );
+    expect(queryOf(api, domains('blocked', 'a.example', 'b.example'))).toBe('q -site:a.example -site:b.example');
   });
 
-  it('is told as many blocked sites as there is room for, and of allowed ones all or none', () => {
+  it('gets as many blocked sites as fit, and all allowed ones or none', () => {
     const names = Array.from({ length: 60 }, (_, index) => `site-${index}.example`);
-    const blocked = form(api, { query: 'q', domains: { kind: 'blocked', names } }) ?? '';
+    const blocked = queryOf(api, { query: 'q', domains: { kind: 'blocked', names } }) ?? '';
     expect(blocked.length).toBeLessThanOrEqual(400);
     expect(blocked.split(' ').length).toBeGreaterThan(10);
-    expect(form(api, { query: 'q', domains: { kind: 'allowed', names } })).toBe('q');
+    expect(queryOf(api, { query: 'q', domains: { kind: 'allowed', names } })).toBe('q');
   });
 
   it('is read as its search API has it', () => {
@@ -55,7 +57,7 @@ describe('SearXNG', () => {
     ]);
   });
 
-  it('has searched when it finds nothing, and has not when nobody answered it', () => {
+  it('has found nothing when its engines found nothing, and has failed when none of them answered', () => {
     expect(api.read({ results: [], unresponsive_engines: [] })).toEqual([]);
     expect(api.read({ results: [], unresponsive_engines: [['x', 'timeout']] })).toBeUndefined();
     expect(api.read({ error: 'no' })).toBeUndefined();
@@ -66,11 +68,11 @@ describe('SearXNG', () => {
 describe('Brave', () => {
   const api = brave();
 
-  it('is asked with its key and what it takes of a place', () => {
+  it('is asked with its key and the parts of a location that it takes', () => {
     const { path, headers, method } = api.write({ query: 'a b', location: place }, 'the-key');
     expect(method).toBe('GET');
     expect(path).toMatch(/^\/res\/v1\/web\/search\?q=a\+b&.*country=CH/);
-    // Headers hold ASCII: the city is left to the words of the model.
+    // Headers hold ASCII: the city is left out.
     expect(headers).toEqual([
       ['x-subscription-token', 'the-key'],
       ['x-loc-state-name', 'GE'],
@@ -132,7 +134,7 @@ describe('Tavily', () => {
     });
   });
 
-  it('is not told to leave out a site of which only a part is blocked', () => {
+  it('does not exclude a site of which only a part is blocked', () => {
     const domains = { kind: 'blocked' as const, names: ['a.example/x', 'b.example', 'c.example/*'] };
     expect(asked({ query: 'q', domains })).toMatchObject({ exclude_domains: ['b.example', 'c.example'] });
   });

@@ -34,7 +34,7 @@ export function parseKeys(text: string): SealKeys {
   const [first, ...others] = lines.filter(({ line }) => line !== '').map(({ line, number }) => readKey(line, number));
   if (first === undefined) throw new Error('expected a key: 32 random bytes in base64 or hex');
   const ids = [first, ...others].map(({ id }) => id.toString('hex'));
-  if (new Set(ids).size < ids.length) throw new Error('a key stands in it twice');
+  if (new Set(ids).size < ids.length) throw new Error('a key is in it twice');
   return [first, ...others];
 }
 

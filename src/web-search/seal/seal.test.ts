@@ -25,10 +25,10 @@ const sources: fc.Arbitrary<Source> = fc
 
 const source: Source = { number: 3, url: 'https://a.example/', title: 'A', text: 'What it says.' };
 
-describe('what is sealed', () => {
+describe('a token', () => {
   const seal = sealWith(newKey());
 
-  it('opens to what it was', () => {
+  it('opens to its content', () => {
     fc.assert(
       fc.property(sources, (one) => {
         expect(seal.openSource(seal.sealSource(one))).toEqual(one);
@@ -41,7 +41,7 @@ describe('what is sealed', () => {
     );
   });
 
-  it('shows nothing of what is in it, and is never the same twice', () => {
+  it('shows nothing of its content, and is never the same twice', () => {
     const [one, other] = [seal.sealSource(source), seal.sealSource(source)];
     expect(one).not.toBe(other);
     expect(Buffer.from(one, 'base64url').toString('latin1')).not.toMatch(/says|example/);
@@ -61,13 +61,13 @@ describe('what is sealed', () => {
     );
   });
 
-  it('does not open where it was not made: under another key, or for another purpose', () => {
+  it('does not open under another key, or for another purpose', () => {
     expect(sealWith(newKey()).openSource(seal.sealSource(source))).toBeUndefined();
     expect(seal.openSource(seal.sealNumber(3))).toBeUndefined();
     expect(seal.openNumber(seal.sealSource(source))).toBeUndefined();
   });
 
-  it('is undefined for whatever else is sent', () => {
+  it('does not open when it is anything else', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         expect(seal.openSource(text)).toBeUndefined();
@@ -83,7 +83,7 @@ describe('what is sealed', () => {
 });
 
 describe('the keys', () => {
-  it('rotate: the first seals, all of them open, and one that is gone opens nothing any more', () => {
+  it('rotate: the first seals, all of them open, and a removed one opens nothing', () => {
     const [old, fresh] = [newKey(), newKey()];
     const before = sealWith(old).sealSource(source);
     const during = sealWith(`# since today`, fresh, '', old);
@@ -100,10 +100,10 @@ describe('the keys', () => {
     expect(() => parseKeys(text)).toThrow(message);
   });
 
-  it('are refused when one stands there twice', () => {
+  it('are refused when one is there twice', () => {
     const key = newKey();
     const hex = Buffer.from(key, 'base64').toString('hex');
-    expect(() => parseKeys(`${key}\n${hex}`)).toThrow('a key stands in it twice');
+    expect(() => parseKeys(`${key}\n${hex}`)).toThrow('a key is in it twice');
   });
 });
 
@@ -114,7 +114,7 @@ describe('the key file', () => {
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it('is read again when it changes, and kept in mind while it is bad', async () => {
+  it('is read again when it changes, and the last keys remain while it is invalid', async () => {
     const path = join(folder, 'seal.key');
     let now = 0;
     const [old, fresh] = [newKey(), newKey()];
@@ -132,7 +132,7 @@ describe('the key file', () => {
     expect(sealWith(fresh).openSource(seal.sealSource(source))).toEqual(source);
   });
 
-  it('is made once, for its owner only', async () => {
+  it('is created once, for its owner only', async () => {
     const path = join(folder, 'deeper', 'seal.key');
     ensureKeyFile(path);
     const token = createSeal(openKeyRing(path, () => 0)).sealSource(source);
@@ -141,7 +141,7 @@ describe('the key file', () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600);
   });
 
-  it('has to be there to begin with', () => {
+  it('must exist at first', () => {
     expect(() => openKeyRing(join(folder, 'none'), () => 0)).toThrow('ENOENT');
   });
 });
