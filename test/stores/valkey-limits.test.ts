@@ -20,8 +20,9 @@ afterEach(async () => {
 });
 afterAll(() => valkey.close());
 
+/** A replica that waits for the server as long as it takes, so that on a busy machine, too, each decision is the server's. */
 async function start(options: Parameters<typeof startReplica>[1] = {}): Promise<Replica> {
-  const replica = startReplica(valkey.url, options);
+  const replica = startReplica(valkey.url, { patienceMs: 30_000, ...options });
   replicas.push(replica);
   await replica.up();
   return replica;
@@ -233,6 +234,8 @@ describe('money under way', () => {
 });
 
 describe('a server that is away', () => {
+  /** With the patience of a service. */
+  const usual = { patienceMs: 50 };
   /** Longest that one admission may take, milliseconds: the patience, and what a busy machine adds. */
   const bound = 250;
   const timed = async (replica: Replica, ask: ReturnType<typeof freshAsk>): Promise<number> => {
@@ -242,7 +245,7 @@ describe('a server that is away', () => {
   };
 
   it('leaves each replica its share, and takes over again with what is under way by then', async () => {
-    const [one, two] = [await start(), await start()];
+    const [one, two] = [await start(usual), await start(usual)];
     await knowEachOther([one, two]);
     const ask = freshAsk({ maxInFlight: 6, rate: 1, burst: 100 });
     const shared = await one.slot(ask);
@@ -264,7 +267,7 @@ describe('a server that is away', () => {
   });
 
   it('gives each replica its share of the rate', async () => {
-    const [one, two] = [await start(), await start()];
+    const [one, two] = [await start(usual), await start(usual)];
     await knowEachOther([one, two]);
     const ask = freshAsk({ rate: 2, burst: 40 });
     await valkey.kill();
@@ -279,8 +282,9 @@ describe('a server that is away', () => {
     await valkey.start();
   });
 
-  it('that hangs holds no request up for long, and after three not at all', async () => {
-    const replica = await start();
+  // The bounds are of a few milliseconds: a busy machine may need another try to keep them.
+  it('that hangs holds no request up for long, and after three not at all', { retry: 2 }, async () => {
+    const replica = await start(usual);
     const ask = freshAsk();
     valkey.freeze();
     try {
@@ -316,7 +320,7 @@ describe('a server that is away', () => {
   });
 
   it('has forgotten the scripts, or everything, and goes on', async () => {
-    const replica = await start();
+    const replica = await start(usual);
     const ask = freshAsk({ maxInFlight: 2 });
     const slot = await replica.slot(ask);
     await valkey.ask((client) => client.script('FLUSH'));

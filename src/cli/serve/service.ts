@@ -20,6 +20,7 @@ import { createProcessLoad } from '../../process/load.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
+import { createTurnEnd } from '../../process/turn-end.ts';
 import { createTurnShare } from '../../process/turn-share.ts';
 import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { openStore } from '../../store/open-store.ts';
@@ -109,7 +110,8 @@ export async function startService(
   });
   const buffers = createDownstreamBuffers({ admin: envoyAdmin, clock: systemClock });
   const countUpstream = createUpstreamRequests({ admin: envoyAdmin, clock: systemClock });
-  const egress = createEgress({ socketPath: paths.egressSocket, countUpstream });
+  const atTurnEnd = createTurnEnd();
+  const egress = createEgress({ socketPath: paths.egressSocket, countUpstream, atTurnEnd });
   const searching = settings.WEIR_WEB_SEARCH;
   const found =
     searching === undefined ? undefined : await openSearch(searching, { upstream: egress, clock: systemClock });
@@ -231,6 +233,7 @@ export async function startService(
     socketPath: paths.extprocSocket,
     handle: pipeline.handle,
     openDelivery: buffers.open,
+    atTurnEnd,
   });
   const shedWatch = createShedWatch({
     clock: systemClock,
