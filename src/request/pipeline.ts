@@ -114,7 +114,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       throw new Failure('overloaded', 'The service cannot keep its accounts right now. Retry later.');
     checkDeclaredSize(head);
     const prepared = await readPrompt(exchange, caller);
-    const { snapshot, release } = snapshots.lease();
+    const { snapshot, release } = snapshots.hold();
     try {
       checkSearch(prepared.request, options.search);
       const plan = planFor(prepared, snapshot);

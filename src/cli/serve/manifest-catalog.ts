@@ -1,7 +1,8 @@
 /** The catalog of a manifest folder: what it declares, but for the models whose notice has run. */
 import { join } from 'node:path';
 import { type Notice, isSameList, noticeOfManifest, stayingAt } from '../../catalog/notice.ts';
-import { checkObject, isFields } from '../../catalog/read-object.ts';
+import { checkObject } from '../../catalog/read-object.ts';
+import { isObject } from '../../core/json.ts';
 import type { Announcement, CatalogObject } from '../../core/catalog.ts';
 import type { CancelTimer, Clock } from '../../core/clock.ts';
 import { messageOf } from '../../core/failure.ts';
@@ -48,23 +49,23 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
   };
 }
 
-/** What was announced, by the name of the Model. */
+/** Announcements by the name of the Model. */
 export type Announcements = ReadonlyMap<string, Announcement>;
 
 export interface ManifestCatalogOptions {
-  /** Begins to follow the folder. Resolves with what it holds at first; `onChange` has the later readings. */
+  /** Begins to follow the folder. Resolves with the first reading; `onChange` has the later ones. */
   readonly open: (onChange: (reading: CatalogReading) => void) => Promise<FollowedFolder>;
-  /** Files have no status: what was announced is remembered beside the data. */
+  /** Manifests have no status, so announcements are kept in a file of their own. */
   readonly announcements: {
     readonly load: () => Promise<Announcements>;
     readonly save: (announcements: Announcements) => Promise<void>;
   };
   readonly clock: Clock;
-  /** Has every reading of which something served may have changed, but the first one. */
+  /** Has every reading but the first that may change the catalog. */
   readonly onChange: (reading: CatalogReading) => void;
-  /** A Model will leave. Called once for each date that it declares. */
+  /** A Model will leave. Called once for each date that the Model declares. */
   readonly onAnnounced: (name: string, notice: Notice) => void;
-  /** What was announced cannot be written. */
+  /** The announcements cannot be written. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -80,7 +81,7 @@ export async function openManifestCatalog(options: ManifestCatalogOptions): Prom
   let saving = Promise.resolve();
   let cancelTimer: CancelTimer = () => undefined;
 
-  /** Less what has left by now; looks again when the next one leaves. */
+  /** Leaves out the models that have left by now, and does so again when the next one leaves. */
   function look(reading: CatalogReading): CatalogReading {
     const now = clock.now();
     const notices = new Map<string, Notice>();
@@ -123,6 +124,6 @@ export async function openManifestCatalog(options: ManifestCatalogOptions): Prom
 }
 
 function nameOf({ value }: CatalogObject): string {
-  const metadata = isFields(value) && isFields(value['metadata']) ? value['metadata'] : {};
+  const metadata = isObject(value) && isObject(value['metadata']) ? value['metadata'] : {};
   return String(metadata['name']);
 }

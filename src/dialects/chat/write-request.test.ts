@@ -13,7 +13,7 @@ const asked = {
   tool_choice: 'none',
 };
 
-/** What an engine is told of the tools, on a route of which the operator says what it can do. */
+/** The tool fields of an engine's body, for a route whose capabilities the operator has set. */
 function toldOfTools(engine: EngineName, capabilities: CapabilityOverrides): unknown {
   const route = routeOf('a', { capabilities });
   const request = readRequest({ ...asked, stream: true });
