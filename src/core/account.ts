@@ -20,7 +20,7 @@ export interface Key {
   readonly id: string;
   readonly workspaceId: string;
   readonly status: KeyStatus;
-  readonly budget?: { readonly limit: Money; readonly period: BudgetPeriod };
+  readonly budget?: { readonly limit: Money; readonly period: BudgetPeriod } | undefined;
   /** Sustained requests per second and burst. */
   readonly rate: number;
   readonly burst: number;
