@@ -45,8 +45,8 @@ describe('keys', () => {
       period: 'total',
     });
     expect((await findKey(queries, key.id)).budget).toEqual({ limit: 0n, period: 'total' });
-    expect(await setKeyBudget(queries, key.id, undefined)).not.toHaveProperty('budget');
-    expect(await findKey(queries, key.id)).not.toHaveProperty('budget');
+    expect((await setKeyBudget(queries, key.id, undefined)).budget).toBeUndefined();
+    expect((await findKey(queries, key.id)).budget).toBeUndefined();
   });
 
   it('are given other limits, one of them or both', async () => {
@@ -77,7 +77,7 @@ describe('keys', () => {
 
   it('say when they were last used', async () => {
     const { queries, key, ids, settle } = await sampleDatabase();
-    expect(await findKey(queries, key.id)).not.toHaveProperty('lastUsedAt');
+    expect((await findKey(queries, key.id)).lastUsedAt).toBeUndefined();
     for (const startedAt of [sampleNow + 5, sampleNow + 90_000_000, sampleNow + 9]) {
       await settle([sampleOutcome({ ...ids, requestId: `r${startedAt}`, startedAt, cost: 0n })]);
     }
