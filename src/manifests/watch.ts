@@ -59,7 +59,7 @@ function watchManifests(options: WatchOptions): ManifestWatch {
   let last: Manifests | undefined;
   let phase: 'idle' | 'reading' | 'reading-stale' | 'closed' = 'idle';
   let firstEventAt: number | undefined;
-  let disarm: CancelTimer = () => undefined;
+  let cancelTimer: CancelTimer = () => undefined;
   let running = Promise.resolve();
   const folders = watchFolders(dir, noticed);
 
@@ -75,12 +75,12 @@ function watchManifests(options: WatchOptions): ManifestWatch {
   }
 
   function arm(delayMs: number): void {
-    disarm();
-    disarm = clock.after(delayMs, begin);
+    cancelTimer();
+    cancelTimer = clock.after(delayMs, begin);
   }
 
   function begin(): void {
-    disarm();
+    cancelTimer();
     firstEventAt = undefined;
     phase = 'reading';
     running = readOnce();
@@ -118,7 +118,7 @@ function watchManifests(options: WatchOptions): ManifestWatch {
   return {
     close: async () => {
       phase = 'closed';
-      disarm();
+      cancelTimer();
       folders.close();
       await running;
     },

@@ -79,7 +79,7 @@ export async function openManifestCatalog(options: ManifestCatalogOptions): Prom
   const { clock, announcements, onAnnounced, onError } = options;
   let announced = await announcements.load();
   let saving = Promise.resolve();
-  let disarm: CancelTimer = () => undefined;
+  let cancelTimer: CancelTimer = () => undefined;
 
   /** Leaves out the models that have left by now, and does so again when the next one leaves. */
   function look(reading: CatalogReading): CatalogReading {
@@ -93,8 +93,8 @@ export async function openManifestCatalog(options: ManifestCatalogOptions): Prom
     };
     const { items: objects, lookAgainMs } = stayingAt(reading.objects, { now, leavesAtOf });
     announce(notices);
-    disarm();
-    disarm = clock.after(lookAgainMs, () => {
+    cancelTimer();
+    cancelTimer = clock.after(lookAgainMs, () => {
       const next = look(reading);
       if (!isSameList(objects, next.objects)) options.onChange(next);
     });
@@ -117,7 +117,7 @@ export async function openManifestCatalog(options: ManifestCatalogOptions): Prom
     first: look(folder.first),
     close: async () => {
       await folder.close();
-      disarm();
+      cancelTimer();
       await saving;
     },
   };

@@ -52,7 +52,7 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     (error: unknown): void =>
       log.warn({ error: sentenceOf(error) }, what);
   let view: ReplicaView | undefined;
-  let disarm: CancelTimer = () => undefined;
+  let cancelTimer: CancelTimer = () => undefined;
   let looking: Promise<void> | undefined;
   let closed = false;
 
@@ -89,12 +89,12 @@ export function joinReplicas(options: ReplicaOptions): Replica {
   }
 
   function look(): void {
-    disarm();
+    cancelTimer();
     looking ??= lookOnce()
       .catch(fault('what this replica sees could not be told'))
       .finally(() => {
         looking = undefined;
-        if (!closed) disarm = clock.after(lookEveryMs, look);
+        if (!closed) cancelTimer = clock.after(lookEveryMs, look);
       });
   }
 
@@ -108,11 +108,11 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     isLeading: elector.isLeading,
     close: async () => {
       closed = true;
-      disarm();
+      cancelTimer();
       const late = Promise.withResolvers<void>();
-      const disarmLate = clock.after(closeMs, late.resolve);
+      const cancelLate = clock.after(closeMs, late.resolve);
       await Promise.race([leave(), late.promise]);
-      disarmLate();
+      cancelLate();
     },
   };
 

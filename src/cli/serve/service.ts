@@ -88,7 +88,7 @@ export async function startService(
     journal: join(settings.WEIR_DATA, 'journal'),
     tryLock,
     onStatus: createStoreLog(log),
-    onStray: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
+    onForeignFile: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
   });
   void store.lost.then(fatal);
   const fileCheck = location.kind === 'sqlite' ? checkFile(location.file, log) : undefined;
