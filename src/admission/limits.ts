@@ -114,7 +114,7 @@ export async function admit({ credential, latest }: Authenticated, limits: Limit
   };
 }
 
-/** What a credential may still spend: its workspace's balance, and what its budget leaves in the current period. */
+/** What a key may still spend: its workspace's balance, and what its budget leaves in the current period. */
 export function fundsOf({ key, workspace: { balance }, spent }: Credential): Funds {
-  return key.budget === undefined ? { balance } : { balance, budget: key.budget.limit - spent };
+  return { balance, budget: key.budget && key.budget.limit - spent };
 }

@@ -31,9 +31,9 @@ function routesByBackend(snapshot: Snapshot): ReadonlyMap<string, readonly Route
 
 interface BackendFacts {
   readonly result: ObjectResult;
-  /** As the snapshot has it; undefined when it has nothing of it. */
+  /** The Backend in the snapshot, if the snapshot has something of it. */
   readonly backend: Backend | undefined;
-  /** Those of all models. */
+  /** The routes of all models to this Backend. */
   readonly routes: readonly Route[];
   /** Every replica that is alive. */
   readonly replicas: readonly ReplicaView[];
@@ -74,7 +74,7 @@ function programmed({ result, backend, replicas }: BackendFacts): BackendStateme
   return { type, status: 'True', reason: 'Programmed', message: everywhere };
 }
 
-/** Whether a replica's Envoy has just this version of a backend. */
+/** Whether a replica's Envoy has exactly this version of a backend. */
 export function hasBackend({ hasEnvoy, clusters }: ReplicaView, { cluster }: Backend): boolean {
   return hasEnvoy && clusters.has(clusterMark(cluster.name));
 }
@@ -100,7 +100,7 @@ function healthy({ backend, routes, replicas }: BackendFacts): BackendStatement 
     const from = troubles.length < knowing.length ? ` (seen by ${replicaNames(troubles)})` : '';
     return { type, status: 'False', reason: first.reason, message: first.message + from };
   }
-  // Without a check nobody has asked it; that nothing failed is all that is known.
+  // Without a health check all that is known is that no request failed.
   if (backend.cluster.healthCheck === undefined) {
     return { type, status: 'True', reason: 'NothingFailed', message: 'no health check is declared' };
   }

@@ -9,12 +9,12 @@ export type CompiledBackend =
   | { readonly ok: true; readonly backend: Backend }
   | { readonly ok: false; readonly faults: readonly Fault[] };
 
-/** The Secrets it refers to. */
+/** The Secrets that a Backend refers to. */
 export function secretsOf({ credentials, tls }: BackendSpec): readonly SecretRef[] {
   return [credentials?.secretRef, tls.caSecretRef].filter((reference) => reference !== undefined);
 }
 
-/** Compiles a Backend that passed its schema. It fails when a Secret it refers to is missing or unusable. */
+/** Compiles a Backend that passed its schema. Fails when a Secret of it is missing or unusable. */
 export function compileBackend(name: string, spec: BackendSpec, secrets: Secrets): CompiledBackend {
   const token = spec.credentials && readToken(spec.credentials.secretRef, secrets);
   const tls = compileTls(spec, secrets);
@@ -32,7 +32,7 @@ export function compileBackend(name: string, spec: BackendSpec, secrets: Secrets
     ...(healthCheck && { healthCheck }),
     ...limit,
   };
-  // Envoy's statistics split at dots; the readable part helps operators, the digest makes it unique.
+  // Envoy's statistics split at dots. The readable part is for operators, the digest makes the name unique.
   const cluster: Cluster = {
     name: `${name.replaceAll('.', '_')}-${hash('sha256', JSON.stringify(content)).slice(0, 24)}`,
     ...content,
@@ -49,7 +49,7 @@ export function compileBackend(name: string, spec: BackendSpec, secrets: Secrets
   return { ok: true, backend };
 }
 
-/** Lowercase and without the final dot of an absolute name: neither belongs in a Host header or in SNI. */
+/** A host as Host headers and SNI want it: in lowercase, without the final dot of an absolute name. */
 function hostOf(host: string): string {
   return host.toLowerCase().replace(/\.$/, '');
 }

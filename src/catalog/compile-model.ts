@@ -5,14 +5,14 @@ import { unixSeconds } from './resources/fields.ts';
 import type { ModelSpec, RouteSpec } from './resources/model.ts';
 
 export interface CompiledModel {
-  /** Absent when no route is left to serve it. */
+  /** Absent when no route of the Model is left. */
   readonly model?: Model;
   readonly faults: readonly Fault[];
 }
 
 export interface BackendsInSight {
   readonly usable: ReadonlyMap<string, Backend>;
-  /** Names of all Backend objects, good or bad, to tell a missing one from a broken one. */
+  /** Names of all Backend objects, good or bad, to tell a missing Backend from a broken one. */
   readonly named: ReadonlySet<string>;
 }
 
@@ -55,7 +55,7 @@ function compileRoute(modelId: string, route: RouteSpec, backend: Backend): Rout
   };
 }
 
-/** Absent is no field at all, so that a spread of it overrides nothing. */
+/** Removes the fields that are undefined, so that a spread of the rest overrides nothing with them. */
 function withoutAbsent<T extends Record<string, unknown>>(given: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   // oxlint-disable-next-line typescript/consistent-type-assertions -- the keys are those of the argument
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as {

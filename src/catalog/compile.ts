@@ -2,13 +2,14 @@ import { hash } from 'node:crypto';
 import type { Backend, CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../core/catalog.ts';
 import { compileBackend, type CompiledBackend, secretsOf } from './compile-backend.ts';
 import { type BackendsInSight, type CompiledModel, compileModel } from './compile-model.ts';
-import { isFields, problemIn, type Read, readObject, type ReadResult } from './read-object.ts';
+import { problemIn, type Read, readObject, type ReadResult } from './read-object.ts';
+import { isObject } from '../core/json.ts';
 import { createRemembered } from './remember.ts';
 import { referredSecrets } from './secrets.ts';
 
 /**
- * What a problem is about. `invalid`: the object breaks a rule of its kind. `name-conflict`: another object has the name or id.
- * `reference`: something it refers to is missing or cannot be used.
+ * The cause of a problem. `invalid`: the object breaks a rule of its kind. `name-conflict`: another object has the name or
+ * id. `reference`: something that the object refers to is missing or cannot be used.
  */
 export type ProblemCause = 'invalid' | 'name-conflict' | 'reference';
 
@@ -20,8 +21,8 @@ export interface ObjectProblem {
 /** What became of one object in a compilation. */
 export interface ObjectResult {
   /**
-   * `accepted`: the snapshot has what it declares, but for what is in `problems`. `kept`: it has an earlier version that was
-   * good. `refused`: it has nothing of it.
+   * `accepted`: the snapshot has what the object declares, but for what is in `problems`. `kept`: the snapshot has an earlier,
+   * good version. `refused`: the snapshot has nothing of the object.
    */
   readonly state: 'accepted' | 'kept' | 'refused';
   readonly problems: readonly ObjectProblem[];
@@ -72,7 +73,7 @@ export function compile(objects: readonly CatalogObject[], previous?: Snapshot):
 
 interface ResultCollector {
   readonly report: (object: CatalogObject, found: readonly CatalogProblem[], cause: ProblemCause) => void;
-  /** Said of those that are not refused. */
+  /** Set for every object that is not refused. */
   readonly setState: (object: CatalogObject, state: ObjectResult['state']) => void;
 }
 
@@ -151,17 +152,17 @@ function compileModels(
   return new Map([...models].sort(([a], [b]) => order(a, b)));
 }
 
-/** Name of an object that failed its schema but still says what it is. */
+/** The name of an object that failed its schema but has a kind and a name. */
 function rawName(result: ReadResult, kind: string): readonly string[] {
-  if (result.kind !== 'bad' || !isFields(result.object.value)) return [];
+  if (result.kind !== 'bad' || !isObject(result.object.value)) return [];
   const { kind: given, metadata } = result.object.value;
-  return given === kind && isFields(metadata) && typeof metadata['name'] === 'string' ? [metadata['name']] : [];
+  return given === kind && isObject(metadata) && typeof metadata['name'] === 'string' ? [metadata['name']] : [];
 }
 
 function rawId(result: ReadResult): readonly string[] {
-  if (rawName(result, 'Model').length === 0 || result.kind !== 'bad' || !isFields(result.object.value)) return [];
+  if (rawName(result, 'Model').length === 0 || result.kind !== 'bad' || !isObject(result.object.value)) return [];
   const { spec } = result.object.value;
-  return isFields(spec) && typeof spec['id'] === 'string' ? [spec['id']] : [];
+  return isObject(spec) && typeof spec['id'] === 'string' ? [spec['id']] : [];
 }
 
 interface UniqueOptions<Item> {
@@ -176,8 +177,8 @@ interface Named {
 }
 
 /**
- * Keeps one object per name: the one created first, and without that knowledge the first in order. Nobody can take
- * over a name that is in use. The others are reported.
+ * Keeps one object per name, so that nobody can take over a name that is in use: the object created first, or the first in
+ * order where no times are known. Reports the others.
  */
 function unique<Item extends Read<Named>>(
   items: readonly Item[],
@@ -239,15 +240,15 @@ function textOf(model: Model): string {
   return JSON.stringify(model, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
 }
 
-/** By code unit: the same on every machine, whatever its language. */
+/** Compares by code unit, which is the same on every machine, whatever its language. */
 function order(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
 }
 
 /**
- * The objects to keep for a start without their source: each as it last was good. What an earlier good version of a
- * Backend refers to stays with it.
+ * The objects to keep for a start without their source: the last good version of each. The Secrets of an earlier version
+ * of a Backend are kept with it.
  */
 export function keepObjects(results: ObjectResults, before: readonly CatalogObject[]): readonly CatalogObject[] {
   const earlier = new Map(before.map((object) => [object.where, object]));
@@ -265,7 +266,7 @@ export function keepObjects(results: ObjectResults, before: readonly CatalogObje
     const secret = earlier.get(where);
     if (secret !== undefined && !kept.has(where)) kept.set(where, secret);
   }
-  return [...kept.values()].filter(({ value }) => isFields(value));
+  return [...kept.values()].filter(({ value }) => isObject(value));
 }
 
 interface ModelContext {

@@ -56,8 +56,12 @@ export function conditionsOf(
     const last = known.get(type);
     const since = last?.status === status ? last.lastTransitionTime : instantText(now);
     return {
-      ...{ type, status, reason, message: cut(message) },
-      ...{ observedGeneration: generation, lastTransitionTime: since },
+      type,
+      status,
+      reason,
+      message: cut(message),
+      observedGeneration: generation,
+      lastTransitionTime: since,
     };
   });
 }

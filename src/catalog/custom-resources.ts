@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { backendSpec } from './resources/backend.ts';
 import { modelSpec } from './resources/model.ts';
 import { type BackendConditionType, backendStatus, type ModelConditionType, modelStatus } from './resources/status.ts';
-import { isFields } from './read-object.ts';
+import { isObject } from '../core/json.ts';
 
 /** A column of `kubectl get`. */
 export interface PrinterColumn {
@@ -36,7 +36,9 @@ export const version = 'v1alpha1';
 export const category = 'weir';
 
 const age: PrinterColumn = {
-  ...{ name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  name: 'Age',
+  type: 'date',
+  jsonPath: '.metadata.creationTimestamp',
   description: 'Time since the object was made.',
 };
 
@@ -48,7 +50,10 @@ function condition(type: string, description: string, priority?: 1): PrinterColu
 
 /** A wide column with what a condition says for people. */
 const messageOf = (type: string, name: string, description: string): PrinterColumn => ({
-  ...{ name, type: 'string', description, priority: 1 },
+  name,
+  type: 'string',
+  description,
+  priority: 1,
   jsonPath: `.status.conditions[?(@.type=="${type}")].message`,
 });
 
@@ -68,9 +73,13 @@ const modelConditions: Readonly<Record<ModelConditionType, string>> = {
 };
 
 const backend: CustomResource = {
-  ...{ kind: 'Backend', plural: 'backends', singular: 'backend', shortNames: ['be'] },
+  kind: 'Backend',
+  plural: 'backends',
+  singular: 'backend',
+  shortNames: ['be'],
   description: 'Serving capacity: one engine deployment behind one Envoy cluster.',
-  ...{ spec: backendSpec, status: backendStatus },
+  spec: backendSpec,
+  status: backendStatus,
   conditions: backendConditions,
   columns: [
     { name: 'Engine', type: 'string', description: 'What runs there.', jsonPath: '.spec.engine' },
@@ -94,10 +103,14 @@ const backend: CustomResource = {
 };
 
 const model: CustomResource = {
-  ...{ kind: 'Model', plural: 'models', singular: 'model', shortNames: ['mdl'] },
+  kind: 'Model',
+  plural: 'models',
+  singular: 'model',
+  shortNames: ['mdl'],
   description:
     'An entry of the catalog: what callers ask for by its id, what it costs, and the backends that serve it.',
-  ...{ spec: modelSpec, status: modelStatus },
+  spec: modelSpec,
+  status: modelStatus,
   conditions: modelConditions,
   columns: [
     { name: 'Id', type: 'string', description: 'What callers pass as model.', jsonPath: '.spec.id' },
@@ -113,7 +126,7 @@ const model: CustomResource = {
     { name: 'Context', type: 'integer', description: 'Context window, tokens.', jsonPath: '.spec.contextLength' },
     condition('Accepted', 'Whether the object makes sense.', 1),
     condition('Servable', 'Whether a request can be served.', 1),
-    // As text: `kubectl` shows a date as the time since, and a date to come as nonsense.
+    // A text, because `kubectl` shows a date as the time since then, which means nothing for a date to come.
     { name: 'Retires', type: 'string', description: 'When it leaves.', jsonPath: '.status.retireAt', priority: 1 },
     messageOf('Accepted', 'Problem', 'What is wrong with the object.'),
     messageOf('Listed', 'Listing', 'Why the catalog does not show it.'),
@@ -157,7 +170,7 @@ function structural({ additionalProperties: _, properties, items, ...rest }: Ope
     }),
     ...(items && { items: structural(items) }),
   };
-  return isFields(rest['default']) ? { ...schema, default: filled(schema, rest['default']) } : schema;
+  return isObject(rest['default']) ? { ...schema, default: filled(schema, rest['default']) } : schema;
 }
 
 /** A group of fields with the defaults of those that it leaves out. */
@@ -179,7 +192,9 @@ export function customResourceDefinition(resource: CustomResource): Readonly<Rec
       names: { kind, listKind: `${kind}List`, plural, singular, shortNames, categories: [category] },
       versions: [
         {
-          ...{ name: version, served: true, storage: true },
+          name: version,
+          served: true,
+          storage: true,
           schema: { openAPIV3Schema: objectSchema(resource) },
           subresources: { status: {} },
           selectableFields: resource.selectable.map((jsonPath) => ({ jsonPath })),

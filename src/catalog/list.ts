@@ -11,13 +11,13 @@ export interface ModelListOptions {
   readonly searchPrice?: Money | undefined;
 }
 
-/** Not a date: strict clients want the field, and it must not move (docs/reference/api.md §2.1). */
+/** A constant: strict clients want a date in this field, and it must not change (docs/reference/api.md §2.1). */
 const created = 1_700_000_000;
 
-/** The figures move with every answer. Nobody needs them fresher, and anybody may ask for the list without a key. */
+/** The figures change with every answer. A second is fresh enough, and anybody may ask for the list without a key. */
 const renderIntervalMs = 1000;
 
-/** An entry of the list, as far as it cannot change while the snapshot stays. */
+/** The part of an entry that stays the same as long as the snapshot does. */
 interface Entry {
   readonly model: Model;
   /** As JSON, without performance and without its closing brace. */
@@ -26,9 +26,9 @@ interface Entry {
 
 /**
  * The body of `GET /v1/models` as JSON text: the models that are listed, in the order of their ids. Every model of a
- * snapshot is priced, because the compiler takes none without prices; that leaves its status to decide.
+ * snapshot is priced, because the compiler accepts none without prices. So a model's status decides.
  *
- * It is put together when somebody asks: at once after a change of the catalog, otherwise at most once a second.
+ * The text is made when somebody asks: at once after a change of the catalog, otherwise at most once a second.
  */
 export function createModelList({ clock, snapshot, statusOf, searchPrice }: ModelListOptions): () => string {
   let of: Snapshot | undefined;

@@ -12,7 +12,7 @@ import {
   type StatusParts,
 } from './conditions.ts';
 import { type Notice, noticeFor } from './notice.ts';
-import { isFields } from './read-object.ts';
+import { isObject } from '../core/json.ts';
 import type { ModelConditionType } from './resources/status.ts';
 
 /**
@@ -46,11 +46,11 @@ export function modelStatus(object: KubeObject, { compilation, replicas, now }: 
 
 /** The fields that the status needs of a spec, which may break the rules of its kind. */
 function specOf({ declared }: KubeObject): { readonly id: string | undefined; readonly backends: readonly string[] } {
-  const spec = isFields(declared.value) && isFields(declared.value['spec']) ? declared.value['spec'] : {};
+  const spec = isObject(declared.value) && isObject(declared.value['spec']) ? declared.value['spec'] : {};
   const routes: readonly unknown[] = Array.isArray(spec['routes']) ? spec['routes'] : [];
   return {
     id: typeof spec['id'] === 'string' ? spec['id'] : undefined,
-    backends: routes.map((route) => (isFields(route) ? String(route['backend']) : '')),
+    backends: routes.map((route) => (isObject(route) ? String(route['backend']) : '')),
   };
 }
 
@@ -80,7 +80,7 @@ function accepted({ result }: ModelFacts): ModelStatement {
   return { type, status: 'False', reason, message: faultsText(own) };
 }
 
-/** What is wrong with the object itself, and not with what it refers to. */
+/** The problems of the object itself, without those of its references. */
 function ownProblems(result: ObjectResult | undefined): readonly ObjectProblem[] {
   return (result?.problems ?? []).filter(({ cause }) => cause !== 'reference');
 }
@@ -88,9 +88,9 @@ function ownProblems(result: ObjectResult | undefined): readonly ObjectProblem[]
 interface ReadyRoutes {
   /** Ready in every replica. */
   readonly ready: readonly Route[];
-  /** Why the others are not, by the field that names their backend. */
+  /** Why each other route is not ready, with the field that names its backend. */
   readonly others: readonly string[];
-  /** Replicas without any. */
+  /** Replicas without a ready route. */
   readonly without: readonly ReplicaView[];
 }
 

@@ -1,5 +1,5 @@
 import type { Announcement, CatalogObject, KubeObject } from '../core/catalog.ts';
-import { isFields } from './read-object.ts';
+import { isObject } from '../core/json.ts';
 
 /** A model leaves the catalog with 14 days' notice (docs/reference/api.md §9). */
 const noticeMs = 14 * 24 * 60 * 60 * 1000;
@@ -8,20 +8,20 @@ const noticeMs = 14 * 24 * 60 * 60 * 1000;
 const noticeFinalizer = 'weir.dev/notice';
 const waiverAnnotation = 'weir.dev/waive-notice';
 
-/** That a model leaves. */
+/** When and why a model leaves the catalog. */
 export interface Notice extends Announcement {
-  /** When it really leaves. */
+  /** The date that counts, which may be later than the declared one. */
   readonly leavesAt: number;
   readonly cause: 'retireAt' | 'deleted';
-  /** The operator does without the notice. */
+  /** Whether the operator has waived the notice. */
   readonly isWaived: boolean;
 }
 
 export interface Leaving {
   /** `spec.retireAt`. */
-  readonly retireAt?: number;
-  /** When its deletion was asked for. */
-  readonly deletedAt?: number;
+  readonly retireAt?: number | undefined;
+  /** When the deletion of the Model was requested. */
+  readonly deletedAt?: number | undefined;
   readonly isWaived: boolean;
 }
 
@@ -30,9 +30,9 @@ function isWaived(annotations: Readonly<Record<string, unknown>>): boolean {
 }
 
 /**
- * When a model leaves; undefined: it stays. A date is honoured no earlier than 14 days after it was first seen, so that
- * nobody learns of it later than that; moving it closer is announced anew, moving it away is not. A deletion counts
- * from when it was asked for, and never makes a model stay longer than it was to stay anyway.
+ * When a model leaves; undefined: it stays. A date is honoured no earlier than 14 days after it was first seen. An earlier
+ * date is announced anew, a later one is not. The notice of a deletion runs from its request, and never ends after the
+ * date that the model would have left on anyway.
  */
 export function noticeOf(leaving: Leaving, recorded: Announcement | undefined, now: number): Notice | undefined {
   const { retireAt, deletedAt, isWaived } = leaving;
@@ -63,42 +63,42 @@ function plan(retireAt: number, recorded: Announcement | undefined, now: number)
   return retireAt < announcedFor && anew.leavesAt < before.leavesAt ? anew : before;
 }
 
-/** When a Model of a cluster leaves, by what it declares and what its status remembers; undefined: it stays. */
+/** When a Model of a cluster leaves, by its spec and by the announcement in its status; undefined: it stays. */
 export function noticeFor(object: KubeObject, now: number): Notice | undefined {
   const retireAt = retireAtOf(object.declared.value);
   const deletedAt = moment(object.deletedAt);
   const leaving = {
-    ...(retireAt === undefined ? {} : { retireAt }),
-    ...(deletedAt === undefined ? {} : { deletedAt }),
+    retireAt,
+    deletedAt,
     isWaived: isWaived(object.annotations),
   };
   return noticeOf(leaving, announcementOf(object.status), now);
 }
 
-/** When an object of a manifest folder leaves, by what it declares and what was announced before; undefined: it stays. */
+/** When an object of a manifest folder leaves, by its spec and by its earlier announcement; undefined: it stays. */
 export function noticeOfManifest(
   { value }: CatalogObject,
   recorded: Announcement | undefined,
   now: number,
 ): Notice | undefined {
   const retireAt = retireAtOf(value);
-  if (retireAt === undefined || !isFields(value) || value['kind'] !== 'Model') return undefined;
-  const metadata = isFields(value['metadata']) ? value['metadata'] : {};
-  const annotations = isFields(metadata['annotations']) ? metadata['annotations'] : {};
+  if (retireAt === undefined || !isObject(value) || value['kind'] !== 'Model') return undefined;
+  const metadata = isObject(value['metadata']) ? value['metadata'] : {};
+  const annotations = isObject(metadata['annotations']) ? metadata['annotations'] : {};
   return noticeOf({ retireAt, isWaived: isWaived(annotations) }, recorded, now);
 }
 
 function retireAtOf(value: unknown): number | undefined {
-  const spec = isFields(value) && isFields(value['spec']) ? value['spec'] : {};
+  const spec = isObject(value) && isObject(value['spec']) ? value['spec'] : {};
   return moment(spec['retireAt']);
 }
 
 function announcementOf(status: unknown): Announcement | undefined {
-  if (!isFields(status)) return undefined;
+  if (!isObject(status)) return undefined;
   const announcedAt = moment(status['announcedAt']);
   const announcedFor = moment(status['announcedFor']);
   if (announcedAt === undefined) return undefined;
-  return { announcedAt, ...(announcedFor === undefined ? {} : { announcedFor }) };
+  return { announcedAt, announcedFor };
 }
 
 function moment(text: unknown): number | undefined {
@@ -108,14 +108,14 @@ function moment(text: unknown): number | undefined {
 
 export interface Staying<Item> {
   readonly items: readonly Item[];
-  /** When to look again, milliseconds from now: one of them leaves then, or an hour has passed. */
+  /** When to compute this again, milliseconds from now: when the next item leaves, after an hour at the latest. */
   readonly lookAgainMs: number;
 }
 
-/** Timers of many days overflow; and clocks are set. */
+/** A timer of many days would overflow, and would miss that the clock is set. */
 const longestMs = 60 * 60 * 1000;
 
-/** Those that have not left. `leavesAtOf` tells when one does, milliseconds since the epoch; undefined: never. */
+/** The items that have not left. `leavesAtOf` says when an item leaves, milliseconds since the epoch; undefined: never. */
 export function stayingAt<Item>(
   items: readonly Item[],
   { now, leavesAtOf }: { readonly now: number; readonly leavesAtOf: (item: Item) => number | undefined },
@@ -130,7 +130,7 @@ export function stayingAt<Item>(
   return { items: staying, lookAgainMs };
 }
 
-/** The very same objects: what has not changed is not made anew. */
+/** Whether two lists hold the very same objects: an unchanged object is never copied. */
 export function isSameList(a: readonly unknown[], b: readonly unknown[]): boolean {
   return a.length === b.length && a.every((item, index) => item === b[index]);
 }

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
+import { isObject } from '../core/json.ts';
 import { fieldPath } from '../core/failure.ts';
 import { type BackendObject, backendSchema } from './resources/backend.ts';
 import { maxRoutes, type ModelObject, modelSchema } from './resources/model.ts';
@@ -24,7 +25,7 @@ export type ReadResult =
 
 type Kind = Exclude<ReadResult['kind'], 'bad'>;
 
-/** An object never changes, and most are the same from one snapshot to the next: each is checked once. */
+/** Each object is checked once: an object never changes, and most stay from one snapshot to the next. */
 const results = new WeakMap<CatalogObject, ReadResult>();
 
 /** Checks one object against the schema of its kind. Never throws. A Model keeps the routes that are in order. */
@@ -36,7 +37,7 @@ export function readObject(object: CatalogObject): ReadResult {
   return result;
 }
 
-/** What is wrong with one object by itself. References to other objects are for compile. Never throws. */
+/** The problems of one object by itself; `compile` finds those of its references. Never throws. */
 export function checkObject(object: CatalogObject): readonly CatalogProblem[] {
   return readObject(object).problems;
 }
@@ -53,7 +54,7 @@ function read(object: CatalogObject): ReadResult {
     problems: problemsIn(object, faults),
   });
   const { value } = object;
-  if (!isFields(value))
+  if (!isObject(value))
     return bad([{ path: [], message: 'expected an object with apiVersion, kind, metadata and spec' }]);
   const kinds = kindsByVersion.get(value['apiVersion']);
   if (kinds === undefined) {
@@ -93,9 +94,8 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): Parsed
 }
 
 /**
- * The object without the fields of its spec that hold nothing (`tls:` and a line break, null in JSON) where a schema
- * refused that: as in the API server they are not there. Undefined when there was no such field. A null inside a list
- * stays a fault, and so does an unknown field.
+ * Removes the fields of the spec that are null (`tls:` and a line break) and were refused for that, as the API server
+ * does. Undefined when there was no such field. A null inside a list stays a fault, and so does an unknown field.
  */
 function withoutEmptyFields(value: unknown, { issues }: z.ZodError): unknown {
   const rest = structuredClone(value);
@@ -103,7 +103,7 @@ function withoutEmptyFields(value: unknown, { issues }: z.ZodError): unknown {
   for (const { path } of issues) {
     const name = path.at(-1);
     const group = path.slice(0, -1).reduce<unknown>(stepInto, rest);
-    if (path[0] !== 'spec' || typeof name !== 'string' || !isFields(group) || group[name] !== null) continue;
+    if (path[0] !== 'spec' || typeof name !== 'string' || !isObject(group) || group[name] !== null) continue;
     removed = Reflect.deleteProperty(group, name);
   }
   return removed ? rest : undefined;
@@ -111,7 +111,7 @@ function withoutEmptyFields(value: unknown, { issues }: z.ZodError): unknown {
 
 function stepInto(value: unknown, name: PropertyKey): unknown {
   if (Array.isArray(value)) return value[Number(name)];
-  return isFields(value) && typeof name === 'string' && Object.hasOwn(value, name) ? value[name] : undefined;
+  return isObject(value) && typeof name === 'string' && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
 interface ParsedModel {
@@ -123,15 +123,15 @@ interface ParsedModel {
 /** A fault inside one route costs that route only; any other fault, or no route left, costs the Model. */
 function parseModel(value: Readonly<Record<string, unknown>>): ParsedModel {
   const spec = value['spec'];
-  const all: readonly unknown[] = isFields(spec) && Array.isArray(spec['routes']) ? spec['routes'] : [];
-  // One more than are allowed tells as much as thousands, each of which would be judged first.
+  const all: readonly unknown[] = isObject(spec) && Array.isArray(spec['routes']) ? spec['routes'] : [];
+  // One route more than is allowed is enough to refuse the list: thousands would each be validated first.
   const routes = all.slice(0, maxRoutes + 1);
   const faults: Fault[] = [];
   let kept = [...routes.keys()];
-  // Rules over several fields run on sound fields only, so that what is left of the routes may show another fault.
+  // Rules over several fields run once each field is valid, so the remaining routes may show another fault.
   for (;;) {
     const part =
-      isFields(spec) && (faults.length > 0 || all.length > routes.length)
+      isObject(spec) && (faults.length > 0 || all.length > routes.length)
         ? { ...spec, routes: kept.map((index) => routes[index]) }
         : spec;
     const parsed = parse(modelSchema, { ...value, spec: part });
@@ -161,7 +161,7 @@ export function problemIn(object: CatalogObject, fault: Fault): CatalogProblem {
   return { where, field: fieldPath(fault.path), message: fault.message };
 }
 
-/** Most problems that one object is told of: each is looked up, written and logged. */
+/** Most problems that are reported of one object: each is located, written and logged. */
 const mostProblems = 100;
 
 function problemsIn(object: CatalogObject, faults: readonly Fault[]): readonly CatalogProblem[] {
@@ -214,7 +214,7 @@ function expectation(issue: z.core.$ZodRawIssue): string {
       return `expected at least ${issue.minimum}${units[issue.origin] ?? ''}`;
     case 'invalid_format':
       return `expected ${issue.format}`;
-    // Declared beside their fields, or told apart in faultsOf, or used by none of our kinds.
+    // Their messages are declared beside the fields or made in faultsOf, or none of our kinds has them.
     case 'custom':
     case 'unrecognized_keys':
     case 'invalid_key':
@@ -225,14 +225,14 @@ function expectation(issue: z.core.$ZodRawIssue): string {
   }
 }
 
-/** YAML 1.1 reads an unquoted Off as false: the accident is common enough to be named. */
+/** A hint for an unquoted Off, which YAML 1.1 reads as false. */
 function wasOff(issue: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidValue>): string {
   return issue.input === false && issue.values.includes('Off') ? '; write Disabled' : '';
 }
 
 /**
- * The faults of a failed parse, one per field. zod gathers unknown fields, nests what a record's key is accused of, and
- * reports every rule that one text breaks: the last is the most telling, lengths come first.
+ * The faults of a failed parse, one per field. zod gathers unknown fields, nests the faults of a record's key, and reports
+ * every rule that a text breaks: the last one says most, because those on lengths come first.
  */
 function faultsOf(error: z.ZodError): readonly Fault[] {
   const faults = error.issues.flatMap((issue): readonly Fault[] => {
@@ -246,9 +246,4 @@ function faultsOf(error: z.ZodError): readonly Fault[] {
     return [{ path: issue.path, message: issue.message }];
   });
   return [...new Map(faults.map((fault) => [fieldPath(fault.path), fault])).values()];
-}
-
-/** A group of fields, as JSON and YAML have them: an object that is no list. */
-export function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

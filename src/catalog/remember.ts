@@ -4,9 +4,8 @@ interface Remembered<Result> {
 }
 
 /**
- * Remembers the last result per subject, for as long as nothing that it was made from is another object. A catalog of
- * thousands is compiled anew at every change, and nearly all of it is what it was: without this each change would hold
- * up the requests of a whole process.
+ * Remembers the last result per subject, as long as its dependencies are the same objects. A catalog of thousands is
+ * compiled anew at every change, and nearly all of it is unchanged: without this, each change would hold up all requests.
  */
 export function createRemembered<Subject extends WeakKey, Result>(): (
   subject: Subject,

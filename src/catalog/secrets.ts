@@ -1,6 +1,6 @@
 import type { SecretObject, SecretRef } from './resources/secret.ts';
 import type { CatalogObject } from '../core/catalog.ts';
-import { isFields } from './read-object.ts';
+import { isObject } from '../core/json.ts';
 
 export type Secrets = ReadonlyMap<string, SecretObject>;
 
@@ -43,7 +43,7 @@ function own(values: Readonly<Record<string, string>> | null | undefined, key: s
 
 /**
  * Names of the Secrets that Backends refer to, each with the keys that are asked of it. Objects that break the rules of
- * their kind are read as far as that goes: what they refer to may be all that is in order with them.
+ * their kind are read as far as possible: their references may be the only valid part.
  */
 export function referredSecrets(objects: readonly CatalogObject[]): ReadonlyMap<string, ReadonlySet<string>> {
   const wanted = new Map<string, Set<string>>();
@@ -62,5 +62,5 @@ export function referredSecrets(objects: readonly CatalogObject[]): ReadonlyMap<
 }
 
 function fieldOf(value: unknown, name: string): unknown {
-  return isFields(value) ? value[name] : undefined;
+  return isObject(value) ? value[name] : undefined;
 }

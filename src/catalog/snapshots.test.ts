@@ -19,8 +19,8 @@ function begin() {
 describe('snapshots', () => {
   it('keep the clusters of a snapshot while a request uses it, and say when its last user has let go', () => {
     const { snapshots, names, retired } = begin();
-    const first = snapshots.lease();
-    const second = snapshots.lease();
+    const first = snapshots.hold();
+    const second = snapshots.hold();
     snapshots.swap(snapshot('two', 'b', 'c'));
     expect(first.snapshot.version).toBe('one');
     expect(names()).toEqual(['cluster-a', 'cluster-b', 'cluster-c']);
@@ -36,12 +36,12 @@ describe('snapshots', () => {
   it('give new requests the new one', () => {
     const { snapshots } = begin();
     snapshots.swap(snapshot('two'));
-    expect([snapshots.current().version, snapshots.lease().snapshot.version]).toEqual(['two', 'two']);
+    expect([snapshots.current().version, snapshots.hold().snapshot.version]).toEqual(['two', 'two']);
   });
 
   it('say nothing when the last user of the current one lets go', () => {
     const { snapshots, retired } = begin();
-    snapshots.lease().release();
+    snapshots.hold().release();
     expect(retired()).toBe(0);
     // And a swap afterwards finds nobody to wait for.
     snapshots.swap(snapshot('two', 'c'));
@@ -50,9 +50,9 @@ describe('snapshots', () => {
 
   it('know users of several old ones', () => {
     const { snapshots, names, retired } = begin();
-    const first = snapshots.lease();
+    const first = snapshots.hold();
     snapshots.swap(snapshot('two', 'c'));
-    const second = snapshots.lease();
+    const second = snapshots.hold();
     snapshots.swap(snapshot('three', 'd'));
     expect(names()).toEqual(['cluster-a', 'cluster-b', 'cluster-c', 'cluster-d']);
     second.release();

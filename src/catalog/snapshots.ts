@@ -1,36 +1,36 @@
 import type { Cluster, Snapshot } from '../core/catalog.ts';
 
 /** A request's hold on the snapshot it was planned with. */
-export interface Lease {
+export interface SnapshotHold {
   readonly snapshot: Snapshot;
-  /** Lets go. Call once. */
+  /** Ends the hold. Call once. */
   readonly release: () => void;
 }
 
 export interface Snapshots {
   readonly current: () => Snapshot;
-  readonly lease: () => Lease;
+  readonly hold: () => SnapshotHold;
   /** Makes `next` the current one. Requests under way keep theirs. */
   readonly swap: (next: Snapshot) => void;
-  /** Clusters of the current snapshot and of every one still in use, without repeats. */
+  /** The clusters of the current snapshot and of all snapshots still in use, each once. */
   readonly clustersInUse: () => readonly Cluster[];
 }
 
-/** Clusters of several snapshots, each once: a cluster's name is a digest of its content. */
+/** The clusters of several lists, each once. Two clusters of the same name are equal: the name is a digest of the content. */
 export function unionOfClusters(lists: readonly (readonly Cluster[])[]): readonly Cluster[] {
   return [...new Map(lists.flat().map((cluster) => [cluster.name, cluster])).values()];
 }
 
 /**
- * Holds the current snapshot and counts who still uses an older one, so that no cluster is taken from Envoy while a
- * request may still call it. `onRetired` runs when the last user of an older snapshot has let go.
+ * Keeps the current snapshot, and counts the requests that still use an older one, so that no cluster is taken from Envoy
+ * while a request may still call it. `onRetired` runs when the last request on an older snapshot has ended.
  */
 export function createSnapshots(first: Snapshot, onRetired: () => void): Snapshots {
   let current = first;
   const users = new Map<Snapshot, number>();
   return {
     current: () => current,
-    lease: () => {
+    hold: () => {
       const snapshot = current;
       users.set(snapshot, (users.get(snapshot) ?? 0) + 1);
       return {

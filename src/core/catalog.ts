@@ -149,7 +149,7 @@ export interface KubeObject {
   /** Changes with every change. */
   readonly resourceVersion: string;
   /** When its deletion was asked for; it is there until its last finalizer is gone. */
-  readonly deletedAt?: string;
+  readonly deletedAt?: string | undefined;
   readonly finalizers: readonly string[];
   /** Those of `weir.dev`. */
   readonly annotations: Readonly<Record<string, string>>;
@@ -172,5 +172,5 @@ export interface ObjectEvent {
 export interface Announcement {
   readonly announcedAt: number;
   /** The `spec.retireAt` that was announced; absent: it was the deletion. */
-  readonly announcedFor?: number;
+  readonly announcedFor?: number | undefined;
 }

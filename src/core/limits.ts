@@ -4,8 +4,8 @@ import { hasToken, type RateStatus } from './token-bucket.ts';
 /** What may still be spent, before the requests under way are taken off. */
 export interface Funds {
   readonly balance: Money;
-  /** What the key's budget leaves in its period. Absent: it has none. */
-  readonly budget?: Money;
+  /** What the key's budget leaves in its period. Undefined: the key has no budget. */
+  readonly budget?: Money | undefined;
 }
 
 /** What one request is held against. */
@@ -31,7 +31,7 @@ export interface UnderWay {
   readonly keyReserved: Money;
 }
 
-/** What money may be short of. */
+/** Which fund is exhausted. */
 export type Shortage = 'balance' | 'budget';
 export type LimitName = 'rate' | 'concurrency' | Shortage;
 
@@ -43,8 +43,8 @@ export function refusedBy(ask: LimitsAsk, load: UnderWay): LimitName | undefined
 }
 
 /**
- * What the reservations leave nothing of; undefined when there is something left of both. It need not be enough for one
- * request more: what is overspent is then the last answer at most, and what the others cost beyond what was expected.
+ * The fund that the reservations exhaust; undefined when something is left of both. What is left need not be enough for one
+ * more request: at most the last answer is then overspent, and what the others cost beyond their expected cost.
  */
 export function shortOf(
   { balance, budget }: Funds,
@@ -54,33 +54,33 @@ export function shortOf(
   return budget !== undefined && budget <= keyReserved ? 'budget' : undefined;
 }
 
-/** The place of an admitted request among those under way. */
+/** The place of an admitted request among those under way, with its reservation. */
 export interface Slot {
   /**
-   * Reserves what the request is expected to cost, right before its dispatch, if the reservations of others leave anything
-   * of the funds by now; gives what there is nothing left of, and has reserved nothing then. Requests that were admitted
-   * side by side, before anybody knew what they cost, pass here one after the other.
+   * Reserves the expected cost right before the request is dispatched. Returns the exhausted fund and reserves nothing when
+   * concurrent requests have used it up. Requests that were admitted at the same time, before their cost was known, are
+   * checked here one after the other.
    */
   readonly reserve: (cost: Money, funds: Funds) => Shortage | undefined | Promise<Shortage | undefined>;
-  /** Changes the reservation to what the request is expected to cost by now. Cheap, but not meant for every chunk. */
+  /** Changes the reservation to a new expected cost. Cheap, but not meant for every chunk. */
   readonly adjust: (cost: Money) => void;
   /**
-   * Gives the place and the reservation back, once: further calls do nothing. `left` finds what may be spent now that the
-   * request is settled; asked only where other replicas need to hear of it before they read it for themselves. Where that
-   * is worth waiting for, the place is free on all replicas when it resolves.
+   * Gives the slot and the reservation back; further calls do nothing. `left` finds the funds after the request's settlement.
+   * It is called only where other replicas have to hear of them before they read the accounts themselves: the slot is then
+   * free on all replicas when the promise resolves.
    */
   readonly release: (left?: FindFunds) => void | Promise<void>;
 }
 
-/** Finds what may be spent by now; undefined when nobody can say. Never rejects. */
+/** Finds what may be spent now; undefined when that is not known. Never rejects. */
 export type FindFunds = () => Funds | undefined | Promise<Funds | undefined>;
 
-/** A refused request has taken nothing: no token and no place. */
+/** The result of admission. A refused request has taken nothing: no token and no slot. */
 export type AdmitResult<Place extends Slot = Slot> =
   | { readonly kind: 'admitted'; readonly rate: RateStatus; readonly slot: Place }
   | { readonly kind: 'refused'; readonly by: LimitName; readonly rate: RateStatus };
 
-/** The limits of keys and workspaces. Never queues; answers within a fraction of a second whatever happens, and never fails. */
+/** The limits of keys and workspaces. Never queues requests, never fails, and answers within a fraction of a second. */
 export interface Limits {
   readonly admit: (ask: LimitsAsk) => AdmitResult | Promise<AdmitResult>;
 }

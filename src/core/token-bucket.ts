@@ -1,6 +1,6 @@
 /**
- * A bucket of tokens that fills continuously. Its whole state is the time until it is full: whoever keeps it stores one
- * moment, a full bucket needs no storing at all, and a key's rate or burst may change while it is in use.
+ * A bucket of tokens that fills continuously. Its whole state is the time until it is full: one moment is stored for it,
+ * nothing for a full bucket, and a key's rate or burst may change while the bucket is in use.
  */
 export interface BucketSize {
   /** Tokens per second. */
@@ -21,7 +21,7 @@ export interface RateStatus {
   readonly nextSeconds: number;
 }
 
-/** Part of a token that sums of floats may be off by. It is given once, not with every request. */
+/** The rounding error, in tokens, that sums of floats may have. Added once, not with every request. */
 const tolerance = 1e-4;
 
 function tokensAt(fullInMs: number, { rate, burst }: BucketSize): number {
@@ -33,7 +33,7 @@ export function hasToken(fullInMs: number, size: BucketSize): boolean {
   return tokensAt(fullInMs, size) >= 1;
 }
 
-/** How long the filling takes once a token more is gone, milliseconds. */
+/** How long the bucket takes to fill after one more token was taken, milliseconds. */
 export function takeToken(fullInMs: number, { rate }: BucketSize): number {
   return fullInMs + 1000 / rate;
 }

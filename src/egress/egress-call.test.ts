@@ -23,7 +23,7 @@ beforeEach(async () => {
   });
   server.listen(join(folder, 'egress.sock'));
   await once(server, 'listening');
-  egress = createEgress({ socketPath: join(folder, 'egress.sock') });
+  egress = createEgress({ socketPath: join(folder, 'egress.sock'), atTurnEnd: setImmediate });
 });
 
 afterEach(async () => {

@@ -32,28 +32,40 @@ function first(headers: ResponseHeaders, name: string): string | undefined {
   return typeof value === 'string' ? value : value?.[0];
 }
 
-/** One call, from its connection to its end: what undici tells of it, told to its listener. */
+/** What undici has told of an answer, and its listener is to be told. */
+type Step =
+  | { readonly kind: 'head'; readonly status: number; readonly headers: ResponseHeaders }
+  | { readonly kind: 'data'; readonly bytes: Buffer }
+  | { readonly kind: 'ended' }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+/** What a call asks of the egress that made it. */
+export interface CallOwner {
+  readonly over: () => void;
+  readonly reached: () => Promise<boolean>;
+  /** The listener is told when the turn of the event loop that brought something ends. */
+  readonly atTurnEnd: (work: () => void) => void;
+}
+
+/** One call, from its connection to its end: what undici tells of it, told to its listener at the end of each turn. */
 export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
   readonly #listener: UpstreamListener;
-  readonly #over: () => void;
-  readonly #reached: () => Promise<boolean>;
+  readonly #owner: CallOwner;
   /** There is one once the call is on a connection. */
   #controller: Dispatcher.DispatchController | undefined;
-  #state: 'open' | 'over' = 'open';
+  #isOver = false;
   /** Whether the listener holds the answer back. */
-  #held = false;
+  #isHeld = false;
+  #isReading = true;
+  #steps: Step[] = [];
   #bytesInTurn = 0;
 
-  constructor(
-    listener: UpstreamListener,
-    { over, reached }: { readonly over: () => void; readonly reached: () => Promise<boolean> },
-  ) {
+  constructor(listener: UpstreamListener, owner: CallOwner) {
     this.#listener = listener;
-    this.#over = over;
-    this.#reached = reached;
+    this.#owner = owner;
   }
 
-  reached = (): Promise<boolean> => this.#reached();
+  reached = (): Promise<boolean> => this.#owner.reached();
 
   abort = (): void => {
     const controller = this.#controller;
@@ -62,20 +74,20 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
   };
 
   pause = (): void => {
-    this.#held = true;
-    this.#controller?.pause();
+    this.#isHeld = true;
+    this.#stopReading();
   };
 
   resume = (): void => {
-    this.#held = false;
-    this.#readOnLater();
+    this.#isHeld = false;
+    this.#owner.atTurnEnd(this.#tell);
   };
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // It was given up while its connection was being made: nothing has been sent.
-    if (this.#state === 'over') return controller.abort(aborted);
+    // The call was given up while its connection was being made: nothing has been sent.
+    if (this.#isOver) return controller.abort(aborted);
     this.#controller = controller;
-    if (this.#held) controller.pause();
+    if (this.#isHeld) this.#stopReading();
     return undefined;
   }
 
@@ -86,40 +98,78 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
     // The parser lets both pass, and would hand out a body that is still encoded.
     else if (status === 101 || coding !== 'chunked') controller.abort(fault('PROTOCOL'));
     // Those before it are interim answers.
-    else if (status >= 200) this.#listener.head(status, (name) => first(headers, name));
+    else if (status >= 200) this.#take({ kind: 'head', status, headers });
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, bytes: Buffer): void {
-    if (this.#state === 'over') return;
+  onResponseData(_controller: Dispatcher.DispatchController, bytes: Buffer): void {
     this.#bytesInTurn += bytes.length;
-    if (this.#bytesInTurn >= turnBytes) {
-      this.#bytesInTurn = 0;
-      controller.pause();
-      this.#readOnLater();
-    }
-    this.#listener.data(bytes);
+    if (this.#bytesInTurn >= turnBytes) this.#stopReading();
+    this.#take({ kind: 'data', bytes });
   }
 
   onResponseEnd(): void {
-    if (this.#finish()) this.#listener.ended();
+    this.#take({ kind: 'ended' });
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#finish()) this.#listener.failed(reasonOf(error));
+    this.#take({ kind: 'failed', reason: reasonOf(error) });
   }
 
-  /** In a turn of its own: undici cannot read one answer on from within a piece of another. */
-  #readOnLater(): void {
-    setImmediate(() => {
-      if (!this.#held) this.#controller?.resume();
-    });
+  #take(step: Step): void {
+    if (!this.#isOver && this.#steps.push(step) === 1) this.#owner.atTurnEnd(this.#tell);
+  }
+
+  /** Tells the listener what has come, until it holds the answer back, and reads on. */
+  readonly #tell = (): void => {
+    const steps = this.#steps;
+    this.#steps = [];
+    for (const [index, step] of steps.entries()) {
+      if (this.#isOver) return;
+      // A head takes no room, and what it says may be waited for.
+      if (this.#isHeld && step.kind !== 'head') {
+        this.#steps = steps.slice(index);
+        return;
+      }
+      this.#tellStep(step);
+    }
+    this.#bytesInTurn = 0;
+    if (this.#isReading || this.#isHeld) return;
+    // Before the rest is read, which may be at once.
+    this.#isReading = true;
+    this.#controller?.resume();
+  };
+
+  #stopReading(): void {
+    this.#isReading = false;
+    this.#controller?.pause();
+  }
+
+  #tellStep(step: Step): void {
+    try {
+      switch (step.kind) {
+        case 'head':
+          return this.#listener.head(step.status, (name) => first(step.headers, name));
+        case 'data':
+          return this.#listener.data(step.bytes);
+        case 'ended':
+          if (this.#finish()) this.#listener.ended();
+          return undefined;
+        case 'failed':
+          if (this.#finish()) this.#listener.failed(step.reason);
+          return undefined;
+      }
+    } catch {
+      const controller = this.#controller;
+      if (this.#finish()) this.#listener.failed('PROTOCOL');
+      controller?.abort(aborted);
+    }
   }
 
   #finish(): boolean {
-    if (this.#state === 'over') return false;
-    this.#state = 'over';
+    if (this.#isOver) return false;
+    this.#isOver = true;
     this.#controller = undefined;
-    this.#over();
+    this.#owner.over();
     return true;
   }
 }

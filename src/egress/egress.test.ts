@@ -51,7 +51,7 @@ beforeEach(async () => {
     return ready === undefined ? new Promise((resolve) => readers.push(resolve)) : Promise.resolve(ready);
   };
   counted = undefined;
-  egress = createEgress({ socketPath, countUpstream: () => Promise.resolve(counted) });
+  egress = createEgress({ socketPath, countUpstream: () => Promise.resolve(counted), atTurnEnd: setImmediate });
   stop = async () => {
     await egress.close();
     for (const socket of sockets) socket.destroy();
@@ -168,7 +168,7 @@ describe('a call to an engine', () => {
       await until('ended');
     }
     const { log } = call({ affinity: 'a\r\nb: c' });
-    await Promise.resolve();
+    await new Promise((resolve) => setImmediate(resolve));
     expect(log).toEqual(['failed INVALID_REQUEST']);
   });
 
@@ -266,7 +266,7 @@ describe('a call that fails', () => {
   });
 
   it('is reported when there is nobody to call', async () => {
-    const alone = createEgress({ socketPath: join(folder, 'nobody.sock') });
+    const alone = createEgress({ socketPath: join(folder, 'nobody.sock'), atTurnEnd: setImmediate });
     const failed = Promise.withResolvers<string>();
     const nothing = (): never => {
       throw new Error('unexpected');

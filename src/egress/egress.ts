@@ -26,7 +26,10 @@ export function createEgress(options: {
   readonly socketPath: string;
   /** Absent: whether a call has reached its engine is never known. */
   readonly countUpstream?: CountUpstream;
+  /** What comes of answers is told when the turn of the event loop that brought it ends. */
+  readonly atTurnEnd: (work: () => void) => void;
 }): Egress {
+  const { atTurnEnd } = options;
   /** By cluster, and by number in the order in which they were made. */
   const inFlight = new Map<string, ByNumber<EgressCall>>();
   let made = 0;
@@ -66,6 +69,7 @@ export function createEgress(options: {
           if (calls.size === 0) inFlight.delete(cluster);
         },
         reached: () => hasReached(started, { calls, backend: call.backend }),
+        atTurnEnd,
       });
       calls.set(number, started);
       const { path, method = 'POST', body } = call;

@@ -1,8 +1,5 @@
-import { type ServerDuplexStream, status } from '@grpc/grpc-js';
+import { ServerInterceptingCall, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
 import type { ProcessingRequest } from './wire.ts';
-
-/** gRPC's stream of one HTTP request: messages of Envoy's in, encoded answers out. */
-export type ProcessStream = ServerDuplexStream<ProcessingRequest, Buffer>;
 
 /** One gRPC call, as its exchange answers it. */
 export interface Call {
@@ -25,65 +22,111 @@ export interface CallHandler {
 }
 
 /**
- * What is read of a body that nobody has asked for. The half-close of a caller who leaves stands behind the body: with most
- * bodies it is seen at once, also while a key is looked up, and a large upload whose sender is not known yet is held up.
+ * Bytes of a body that are read before anybody has asked for it. The half-close of a caller who leaves stands behind the body:
+ * with most bodies it is seen at once, also while a key is looked up, and a large upload whose sender is not known yet is held up.
  */
 const unaskedBytes = 64 * 1024;
 
+/** Bytes of an answer that may wait for Envoy before its writer is told to hold back. */
+const waitingBytes = 32 * 1024;
+
+const ok = { code: status.OK, details: '' };
+const notUnderstood = { code: status.INTERNAL, details: 'the message was not understood' };
+
+/** Who answers the calls of a connection. */
+export interface Answering {
+  /** Makes the handler of a call that begins. */
+  readonly open: (call: Call) => CallHandler;
+  /** The call has ended, however it did. */
+  readonly closed: () => void;
+  /** Messages are handled when the turn of the event loop that brought them ends. */
+  readonly atTurnEnd: (work: () => void) => void;
+}
+
 /**
- * Lets go of the request when its call is over. V8 makes a function that is assigned to a property in the old generation, and
- * Node has one in each stream (`WritableState.onwrite`): what a dead stream still refers to would live as long as that does.
+ * A call of ExternalProcessor.Process, answered message by message where grpc-js hands a call to interceptors: beneath its
+ * streams, which would read ahead of what was asked for, and would send one message at a time. Whatever handler the service
+ * has is never run.
  */
-function release(stream: ProcessStream): void {
-  for (const event of ['data', 'end', 'drain']) stream.removeAllListeners(event);
-  stream._read = readNothing;
-}
+export class ProcessCall extends ServerInterceptingCall implements Call {
+  readonly #call: ServerInterceptingCallInterface;
+  readonly #answering: Answering;
+  #mayRead = unaskedBytes;
+  #isHeld = false;
+  #isOver = false;
+  #waitingBytes = 0;
+  #whenRoom: (() => void) | undefined;
 
-function readNothing(): void {
-  // The stream is over.
-}
+  constructor(call: ServerInterceptingCallInterface, answering: Answering) {
+    super(call);
+    this.#call = call;
+    this.#answering = answering;
+  }
 
-/** Has a stream answered by the handler that `open` makes, message by message. */
-export function answerStream(stream: ProcessStream, open: (call: Call) => CallHandler): void {
-  // By itself a stream that is paused reads sixteen messages ahead, which is most of a MiB.
-  let mayRead = unaskedBytes;
-  let isHeld = false;
-  const readNext = stream._read.bind(stream);
-  const readIfAllowed = (size: number): void => {
-    if (mayRead > 0) readNext(size);
-    else isHeld = true;
-  };
-  // Not a function literal right here: see `release`.
-  stream._read = readIfAllowed;
-  const handler = open({
-    write: (message) => stream.writable && stream.write(message),
-    onRoom: (run) => {
-      if (stream.writableNeedDrain) stream.once('drain', run);
-      else run();
-    },
-    takeMore: () => {
-      mayRead = Infinity;
-      if (!isHeld) return;
-      isHeld = false;
-      readNext(stream.readableHighWaterMark);
-    },
-    end: () => {
-      if (stream.writable) stream.end();
-    },
-  });
-  stream.on('data', (message: ProcessingRequest) => {
+  override start(): void {
+    const call = this.#call;
+    const { open, closed, atTurnEnd } = this.#answering;
+    const handler = open(this);
+    call.start({
+      onReceiveMetadata: () => call.startRead(),
+      onReceiveMessage: (message: ProcessingRequest) => {
+        if (message.kind === 'body') this.#mayRead -= message.body.length;
+        if (this.#mayRead > 0) call.startRead();
+        else this.#isHeld = true;
+        atTurnEnd(() => this.#handle(handler, message));
+      },
+      onReceiveHalfClose: () => atTurnEnd(handler.over),
+      onCancel: () => {
+        this.#isOver = true;
+        handler.over();
+        closed();
+      },
+    });
+  }
+
+  #handle(handler: CallHandler, message: ProcessingRequest): void {
+    if (this.#isOver) return;
     try {
-      if (message.kind === 'body') mayRead -= message.body.length;
       handler.message(message);
     } catch {
-      // It would otherwise be an unhandled rejection, and end the process with every other call.
-      stream.emit('error', { code: status.INTERNAL, details: 'the message was not understood' });
+      // The error would otherwise end the process, with every other call.
+      this.#finish(notUnderstood);
     }
-  });
-  stream.on('end', handler.over);
-  // Comes whenever the call ends, ended by us or not.
-  stream.once('cancelled', () => {
-    handler.over();
-    release(stream);
-  });
+  }
+
+  write(message: Buffer): boolean {
+    if (this.#isOver) return false;
+    const { length } = message;
+    this.#waitingBytes += length;
+    this.#call.sendMessage(message, () => {
+      this.#waitingBytes -= length;
+      if (this.#waitingBytes >= waitingBytes) return;
+      const run = this.#whenRoom;
+      this.#whenRoom = undefined;
+      run?.();
+    });
+    return this.#waitingBytes < waitingBytes;
+  }
+
+  onRoom(run: () => void): void {
+    if (this.#waitingBytes < waitingBytes) run();
+    else this.#whenRoom = run;
+  }
+
+  takeMore(): void {
+    this.#mayRead = Infinity;
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#call.startRead();
+  }
+
+  end(): void {
+    this.#finish(ok);
+  }
+
+  #finish(end: typeof ok): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#call.sendStatus(end);
+  }
 }

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { Server, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js';
 import { load } from '@grpc/proto-loader';
-import type { ProcessStream } from './call.ts';
+import { type Answering, type Call, type CallHandler, ProcessCall } from './call.ts';
 import { ConnectionLoss } from './connection-loss.ts';
 import { readProcessingRequest } from './wire.ts';
 
@@ -76,20 +76,23 @@ export interface Connection {
 export function serveConnection(options: {
   readonly socket: Socket;
   readonly service: ServiceDefinition;
-  readonly answer: (stream: ProcessStream, loss: ConnectionLoss) => void;
+  readonly answer: (call: Call, loss: ConnectionLoss) => CallHandler;
+  readonly atTurnEnd: Answering['atTurnEnd'];
 }): Connection {
-  const { answer, service, socket } = options;
+  const { answer, atTurnEnd, service, socket } = options;
   const loss = new ConnectionLoss();
   let open = 0;
   let isDraining = false;
-  const server = new Server(serverOptions);
-  server.addService(service, {
-    Process: (stream: ProcessStream) => {
+  const answering: Answering = {
+    open: (call) => {
       open += 1;
-      stream.once('cancelled', () => (open -= 1));
-      answer(stream, loss);
+      return answer(call, loss);
     },
-  });
+    closed: () => (open -= 1),
+    atTurnEnd,
+  };
+  const server = new Server({ ...serverOptions, interceptors: [(_, call) => new ProcessCall(call, answering)] });
+  server.addService(service, { Process: () => undefined });
   socket.on('close', () => {
     // Closed after its last call, it took nobody's answer along.
     if (!isDraining || open > 0) loss.happened();

@@ -71,6 +71,7 @@ function listen(): Promise<ExtProcServer> {
       handle(exchange);
     },
     openDelivery: () => ({ wrote: () => true, onRoom: (run) => run(), release: () => undefined }),
+    atTurnEnd: setImmediate,
   });
 }
 

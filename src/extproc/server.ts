@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { Exchange } from '../core/exchange.ts';
-import { answerStream, type Call, type CallHandler } from './call.ts';
+import type { Call, CallHandler } from './call.ts';
 import { type Connection, loadExternalProcessor, serveConnection } from './connection.ts';
 import type { ConnectionLoss } from './connection-loss.ts';
 import { ExtProcExchange, type OpenDelivery } from './exchange.ts';
@@ -22,8 +22,10 @@ export async function listenExtProc(options: {
   /** Must not throw: every failure of a request is an answer. */
   readonly handle: (exchange: Exchange) => void;
   readonly openDelivery: OpenDelivery;
+  /** Requests are handled when the turn of the event loop that brought them ends. */
+  readonly atTurnEnd: (work: () => void) => void;
 }): Promise<ExtProcServer> {
-  const { handle, openDelivery, socketPath } = options;
+  const { atTurnEnd, handle, openDelivery, socketPath } = options;
   const service = await loadExternalProcessor();
   const connections = new Set<Connection>();
 
@@ -64,7 +66,8 @@ export async function listenExtProc(options: {
     const connection = serveConnection({
       socket,
       service,
-      answer: (stream, loss) => answerStream(stream, (call) => answerCall(call, loss)),
+      answer: answerCall,
+      atTurnEnd,
     });
     connections.add(connection);
     socket.on('close', () => connections.delete(connection));

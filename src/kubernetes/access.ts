@@ -75,7 +75,7 @@ function shareConnections(config: KubeConfig): Pick<Access, 'authentication' | '
     const tls = { ca, cert, key, pfx, passphrase, rejectUnauthorized, servername };
     const defined = Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined));
     const wanted = config.createDispatcherOptions(config.getCurrentCluster(), defined);
-    // The library itself speaks to proxies, and says who we are in the headers.
+    // The library makes the headers of the credentials, and the dispatchers that go through proxies.
     const probe = new RequestContext(config.getCurrentCluster()?.server ?? '', HttpMethod.GET);
     await config.applySecurityAuthentication(probe);
     const identity = JSON.stringify(wanted);
@@ -83,7 +83,7 @@ function shareConnections(config: KubeConfig): Pick<Access, 'authentication' | '
     if (dispatcher === undefined) {
       void current?.dispatcher.close();
       const proxied = wanted.type === 'proxy' || wanted.type === 'socks' ? probe.getDispatcher() : undefined;
-      // Over HTTP/2 all watches would hang together on one connection that has gone dead.
+      // Over HTTP/2 all watches would share one connection, and all would hang when it goes dead.
       dispatcher = proxied ?? new Agent({ connect: { ...defined, ...keepAlive }, allowH2: false });
     }
     current = { headers: probe.getHeaders(), dispatcher, identity, until: performance.now() + freshMs };

@@ -64,7 +64,7 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
   let closed = false;
   let firstNoticedAt: number | undefined;
   let secretsSince: number | undefined;
-  let disarm: CancelTimer = () => undefined;
+  let cancelTimer: CancelTimer = () => undefined;
   let troublesText = '';
   const backends = follow('Backend');
   const models = follow('Model');
@@ -78,8 +78,8 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
   }
 
   function arm(delayMs: number): void {
-    disarm();
-    disarm = clock.after(delayMs, tell);
+    cancelTimer();
+    cancelTimer = clock.after(delayMs, tell);
   }
 
   function tell(): void {
@@ -125,7 +125,7 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
     },
     close: async () => {
       closed = true;
-      disarm();
+      cancelTimer();
       await Promise.all([models.close(), backends.close(), secrets.close()]);
     },
   };

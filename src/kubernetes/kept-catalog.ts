@@ -2,20 +2,20 @@ import { open, readFile, rename, stat, utimes } from 'node:fs/promises';
 import * as z from 'zod';
 import type { CatalogObject } from '../core/catalog.ts';
 
-/** What was served when the API server was last heard. */
+/** The objects that were served when the API server last answered. */
 export interface KeptObjects {
   readonly objects: readonly CatalogObject[];
-  /** When it was last known to be what the API server has, milliseconds since the epoch. */
+  /** When the objects were last known to be those of the API server, milliseconds since the epoch. */
   readonly inStepAt: number;
 }
 
 /** The last catalog on disk, for a start without an API server. It holds credentials: nobody else may read the file. */
 export interface KeptCatalog {
-  /** Undefined when there is none of this namespace, or none that can be read. */
+  /** Undefined when there is no file of this namespace, or none that can be read. */
   readonly load: () => Promise<KeptObjects | undefined>;
-  /** Replaces it whole; of several under way the last one wins. Rejects when it cannot be written. */
+  /** Replaces the whole file; of several calls under way the last one wins. Rejects when the file cannot be written. */
   readonly save: (objects: readonly CatalogObject[]) => Promise<void>;
-  /** It is still what the API server has. */
+  /** Records that the objects were still those of the API server at this time. */
   readonly confirm: (inStepAt: number) => Promise<void>;
 }
 
@@ -55,7 +55,7 @@ export function createKeptCatalog(options: { readonly file: string; readonly nam
         const body = fileBody.parse(JSON.parse(await readFile(file, 'utf8')));
         return body.namespace === namespace ? { objects: body.objects, inStepAt: mtimeMs } : undefined;
       } catch {
-        // A file of another version, or none, is no catalog: the API server has the true one.
+        // A file of another version counts as none: the API server has the catalog.
         return undefined;
       }
     },

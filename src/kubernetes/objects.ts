@@ -36,8 +36,14 @@ export function readKubeObject(kind: KubeObject['kind'], raw: unknown, before: K
   const own = Object.entries(metadata.annotations).filter(([key]) => key.startsWith(annotationPrefix));
   const isSame = before?.uid === uid && before.generation === generation && generation > 0;
   return {
-    ...{ kind, name, uid, generation, resourceVersion, finalizers, status },
-    ...(deletionTimestamp === undefined ? {} : { deletedAt: deletionTimestamp }),
+    kind,
+    name,
+    uid,
+    generation,
+    resourceVersion,
+    finalizers,
+    status,
+    deletedAt: deletionTimestamp,
     annotations: Object.fromEntries(own),
     declared: isSame ? before.declared : declare(kind, name, { created: metadata.creationTimestamp, spec }),
   };
@@ -51,7 +57,8 @@ function declare(
   return {
     where: `${kind}/${name}`,
     value: {
-      ...{ apiVersion: 'weir.dev/v1alpha1', kind },
+      apiVersion: 'weir.dev/v1alpha1',
+      kind,
       metadata: { name, ...(created === undefined ? {} : { creationTimestamp: created }) },
       spec,
     },

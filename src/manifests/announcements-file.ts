@@ -2,11 +2,11 @@ import { open, readFile, rename } from 'node:fs/promises';
 import * as z from 'zod';
 import type { Announcement } from '../core/catalog.ts';
 
-/** Remembers over a restart what was announced of the models of a manifest folder. */
+/** Keeps the announced retirements of a manifest folder's models over a restart. */
 export interface AnnouncementsFile {
-  /** By the name of the Model; empty when nothing was, or nothing that can be read. */
+  /** Announcements by the name of the Model; empty when there is no file, or none that can be read. */
   readonly load: () => Promise<ReadonlyMap<string, Announcement>>;
-  /** Replaces it whole. Rejects when it cannot be written. */
+  /** Replaces the whole file. Rejects when it cannot be written. */
   readonly save: (announcements: ReadonlyMap<string, Announcement>) => Promise<void>;
 }
 
@@ -22,7 +22,7 @@ export function createAnnouncementsFile(file: string): AnnouncementsFile {
         const { models } = fileBody.parse(JSON.parse(await readFile(file, 'utf8')));
         return new Map(models.map(({ name, ...announced }) => [name, announced]));
       } catch {
-        // What is not known to be announced is announced anew: nobody loses days by that.
+        // Announcements that are lost are made anew: the notice of 14 days begins again, and nobody loses a day.
         return new Map();
       }
     },

@@ -17,7 +17,7 @@ export type LineTable = ReadonlyMap<string, number>;
 
 /** Deepest path that has a line of its own: no field of the catalog's kinds is deeper. */
 const maxDepth = 8;
-/** Longest part of a name that counts: thousands of paths through a long name would be long together. */
+/** Names count up to this length: thousands of paths through one long name would take much memory. */
 const longestName = 64;
 
 const pathText = (path: readonly PropertyKey[]): string =>
@@ -49,7 +49,7 @@ export function lineTableOf(document: Document, lineAt: (offset: number) => numb
   return lines;
 }
 
-/** The line of a field, or of the nearest thing around it that is there. */
+/** The line of a field; of a field that is not there, the line of the closest group around it. */
 export function lineIn(lines: LineTable, path: readonly PropertyKey[]): number {
   for (let length = path.length; length >= 0; length -= 1) {
     const line = lines.get(pathText(path.slice(0, length)));
@@ -58,7 +58,7 @@ export function lineIn(lines: LineTable, path: readonly PropertyKey[]): number {
   return 1;
 }
 
-/** The path of the field that an offset is in, or of the last one before it: where a syntax error is felt. */
+/** The path of the field that an offset is in, or of the last field before it: the place of a syntax error. */
 export function pathAt(document: Document, offset: number): readonly PropertyKey[] {
   const path: PropertyKey[] = [];
   let node: unknown = document.contents;
@@ -74,7 +74,7 @@ export function pathAt(document: Document, offset: number): readonly PropertyKey
   return path;
 }
 
-/** Offset of the first alias whose anchor does not stand before it. */
+/** Offset of the first alias without an anchor before it. */
 export function unresolvedAlias(document: Document): number | undefined {
   const anchors = new Set<string>();
   let found: number | undefined;

@@ -3,7 +3,7 @@ import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
 import { fieldPath } from '../core/failure.ts';
 import { lineIn, type LineTable, lineTableOf, pathAt, startOf, unresolvedAlias } from './lines.ts';
 
-/** What one document of a file turned out to be. */
+/** The result of one document of a file. */
 export type ManifestEntry =
   | { readonly kind: 'object'; readonly object: CatalogObject }
   | { readonly kind: 'broken'; readonly problem: CatalogProblem };
@@ -20,7 +20,7 @@ const maxDocumentCharacters = 256 * 1024;
 /** Each document may bring a problem, and each problem is reported. */
 const maxDocuments = 2_000;
 
-/** Parses here and now, for as long as it takes: for commands, which keep nobody waiting. */
+/** Parses on this thread, for as long as it takes: for commands, where no requests wait. */
 export function parseManifest(file: string, text: string): readonly ManifestEntry[] {
   return parseDocuments(file, text).map(entryOf).toArray();
 }
@@ -105,11 +105,11 @@ export interface Piece {
 
 /**
  * Cuts a file into its documents at the `---` lines, which YAML allows nowhere else at the start of a line (YAML 1.2.2
- * §9.1.2): what is wrong with one of them is wrong with no other. Directives belong to the document that follows. Documents of blank lines and comments are left out.
+ * §9.1.2), so that a fault in one document is a fault in no other. Directives belong to the document that follows. Documents of blank lines and comments are left out.
  */
 function splitDocuments(text: string): readonly Piece[] {
   const marks = [...text.matchAll(/^(?:%.*\r?\n)*---(?=\s|$)/gm)].map(({ index }) => index);
-  // What stands before the first mark is a document only when it holds something, even if it is just a bad line.
+  // The text before the first mark is a document only when it holds something, be it a faulty line.
   const starts = isBlank(text.slice(0, marks[0])) ? marks : [0, ...marks];
   let linesBefore = countLines(text.slice(0, starts[0] ?? 0));
   const pieces = starts.map((start, index): Piece => {
@@ -130,7 +130,7 @@ function countLines(text: string): number {
 
 /** Deepest nesting of a document. What the catalog's kinds need is a fifth of it. */
 const maxDepth = 64;
-/** Most values of a document, those that aliases stand for included: a Model of 64 full routes has a quarter of it. */
+/** Most values of a document, with aliases expanded: a Model of 64 full routes has a quarter of it. */
 const maxValues = 10_000;
 /**
  * Most lexemes of a document, line ends and comments included. The package takes 10 µs for each, and with nesting the square
@@ -138,11 +138,11 @@ const maxValues = 10_000;
  */
 const maxLexemes = 40_000;
 
-/** Says why a document is not to be parsed, in a time bounded by its limits; undefined when it may be. */
+/** The bound that a text passes, found in a time that the bounds limit; undefined: the text may be parsed. */
 function boundPassedBy(text: string): string | undefined {
   let lexemes = 0;
   let brackets = 0;
-  /** Begun on this line outside of brackets: `- - - a` nests without any indentation. */
+  /** Levels begun on this line outside of brackets: `- - - a` nests without indentation. */
   let onLine = 0;
   for (const lexeme of new Lexer().lex(text)) {
     lexemes += 1;
@@ -157,7 +157,7 @@ function boundPassedBy(text: string): string | undefined {
   return undefined;
 }
 
-/** Says why a value is not to be handed on: an alias stands for all that its anchor holds, so a small text may hold much. */
+/** The bound that a parsed value passes; undefined: none. An alias repeats all that its anchor holds, so a small text may hold much. */
 function boundPassedByValue(value: unknown): string | undefined {
   let values = 0;
   const isDeeper = (inner: unknown, depth: number): boolean => {

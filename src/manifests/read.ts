@@ -8,7 +8,7 @@ import { type Walk, walk } from './walk.ts';
 export interface Manifests {
   /** Every object of the folder, files in the order of their paths. */
   readonly objects: readonly CatalogObject[];
-  /** What is wrong with files; what is wrong with objects is for the catalog to find. */
+  /** Problems of files; `compile` finds those of objects. */
   readonly problems: readonly CatalogProblem[];
 }
 
@@ -32,7 +32,10 @@ const parseHere: ParseManifest = (file, text) => Promise.resolve(parseManifest(f
 /** Reads a folder once, for as long as it takes. Never throws: a missing folder or a broken file is a problem. */
 export async function readManifests(dir: string): Promise<Manifests> {
   const { objects, problems } = await readFolder({
-    ...{ dir, walked: await walk(dir), known: new Map(), check: () => [] },
+    dir,
+    walked: await walk(dir),
+    known: new Map(),
+    check: () => [],
     parse: parseHere,
   });
   return { objects, problems };
@@ -46,7 +49,7 @@ interface ReadFolderOptions {
   readonly parse: ParseManifest;
 }
 
-/** Reads what changed since the last reading. What cannot be read or understood keeps its last good objects. */
+/** Reads the files that changed since the last reading. A file that cannot be read or parsed keeps its last good objects. */
 export async function readFolder({ dir, walked, known, check, parse }: ReadFolderOptions): Promise<Reading> {
   const files = new Map<string, KnownFile>();
   const problems = [...walked.problems];
@@ -89,7 +92,7 @@ interface SettleOptions {
 
 async function settle({ path, text, before, check, parse }: SettleOptions): Promise<KnownFile> {
   const last = before?.good ?? [];
-  // Many programs empty a file before they write it: an empty file is not yet a wish to remove what was in it.
+  // Many programs empty a file before they write it, so an empty file does not yet remove its objects.
   if (text.trim() === '' && last.length > 0) {
     const message = 'expected objects; remove the file to remove those it had';
     return { text, objects: last, good: last, problems: [{ where: path, field: '', message }] };
@@ -99,7 +102,7 @@ async function settle({ path, text, before, check, parse }: SettleOptions): Prom
   return { text, ...settleFile(entries, { last, check }) };
 }
 
-/** Has each object checked, a few at a time: an object is checked once, and what was found is remembered. */
+/** Checks the objects a few at a time. The results are remembered, so that the next check of them is quick. */
 async function checkInSlices(entries: readonly ManifestEntry[], check: CheckObject): Promise<void> {
   let began = performance.now();
   for (const entry of entries) {
@@ -129,21 +132,21 @@ async function readText(path: string): Promise<ReadText> {
   }
 }
 
-/** Says what is wrong with one object by itself, references to others aside. */
+/** Returns the problems of one object by itself, references to others aside. */
 export type CheckObject = (object: CatalogObject) => readonly CatalogProblem[];
 
 export interface SettledFile {
-  /** What the file gives to the catalog now. */
+  /** The objects that the file adds to the catalog now. */
   readonly objects: readonly CatalogObject[];
-  /** The part of it to fall back on when the file breaks. */
+  /** The objects to fall back on when the file turns bad. */
   readonly good: readonly CatalogObject[];
   readonly problems: readonly CatalogProblem[];
 }
 
 /**
- * Settles what a changed file gives. Good objects count at once. As long as the file has a broken one, its last good
- * objects stay wherever the new text has no good one of the same name: nobody knows yet which of them the broken text
- * was to replace. A broken object that replaces nothing is passed on, for the parts of it that are good.
+ * Decides which objects a changed file adds to the catalog. Good objects count at once. As long as the file has a broken
+ * object, its last good objects stay wherever the new text has no good object of the same name: it is unknown which of
+ * them the broken text was to replace. A broken object that replaces nothing is passed on, for its valid parts.
  */
 export function settleFile(
   entries: readonly ManifestEntry[],
@@ -151,9 +154,9 @@ export function settleFile(
 ): SettledFile {
   const parsed = entries.flatMap((entry) => (entry.kind === 'object' ? [entry.object] : []));
   const syntax = entries.flatMap((entry) => (entry.kind === 'broken' ? [entry.problem] : []));
-  const judged = parsed.map((object) => ({ object, problems: check(object) }));
-  const good = judged.flatMap(({ object, problems }) => (problems.length === 0 ? [object] : []));
-  const bad = judged.filter(({ problems }) => problems.length > 0);
+  const checked = parsed.map((object) => ({ object, problems: check(object) }));
+  const good = checked.flatMap(({ object, problems }) => (problems.length === 0 ? [object] : []));
+  const bad = checked.filter(({ problems }) => problems.length > 0);
   if (bad.length + syntax.length === 0) return { objects: good, good, problems: [] };
 
   const names = new Set(good.map(nameOf));
@@ -165,7 +168,7 @@ export function settleFile(
   return {
     objects: [...good, ...kept, ...passed.map(({ object }) => object)],
     good: [...good, ...kept],
-    // The problems of what is passed on are found, and reported, when the catalog is compiled.
+    // Compiling the catalog finds and reports the problems of the objects that are passed on.
     problems: [...syntax, ...held.flatMap(({ problems }) => problems)],
   };
 }

@@ -85,7 +85,7 @@ async function kindOf(path: string): Promise<Kind> {
   try {
     return await stat(path);
   } catch {
-    // Removed since its folder was listed, or a link that leads nowhere: only the second needs its author.
+    // Removed since its folder was listed, or a link that leads nowhere. Only the second is a problem.
     return lstat(path).then(
       () => 'unreadable',
       () => 'gone',

@@ -31,11 +31,11 @@ export interface WatchOptions {
   readonly parse: ParseManifest;
   /** Called with the first reading and then with every one that differs from the last. Must not throw. */
   readonly onChange: (manifests: Manifests) => void;
-  /** What makes an object broken, so that its last good version stays. Default: only what cannot be parsed is. */
+  /** Finds the problems that make an object broken, so that its last good version stays. Default: none but syntax. */
   readonly check?: CheckObject;
   /** Quiet time after a change before the folder is read. */
   readonly debounceMs?: number;
-  /** The folder is read this often without any sign too: network file systems and links into other folders give none. */
+  /** The folder is read this often without an event, too: network file systems and links into other folders send none. */
   readonly pollMs?: number;
 }
 
@@ -44,9 +44,9 @@ export interface ManifestWatch {
   readonly close: () => Promise<void>;
 }
 
-/** Without working watches the folder is read this often. */
+/** Where the folder cannot be watched it is read this often. */
 const deafPollMs = 2000;
-/** A folder that never comes to rest is read at least this often. */
+/** A folder that changes all the time is read at least this often. */
 const maxDelayMs = 1000;
 
 /**
@@ -59,7 +59,7 @@ function watchManifests(options: WatchOptions): ManifestWatch {
   let last: Manifests | undefined;
   let phase: 'idle' | 'reading' | 'reading-stale' | 'closed' = 'idle';
   let firstEventAt: number | undefined;
-  let disarm: CancelTimer = () => undefined;
+  let cancelTimer: CancelTimer = () => undefined;
   let running = Promise.resolve();
   const folders = watchFolders(dir, noticed);
 
@@ -75,12 +75,12 @@ function watchManifests(options: WatchOptions): ManifestWatch {
   }
 
   function arm(delayMs: number): void {
-    disarm();
-    disarm = clock.after(delayMs, begin);
+    cancelTimer();
+    cancelTimer = clock.after(delayMs, begin);
   }
 
   function begin(): void {
-    disarm();
+    cancelTimer();
     firstEventAt = undefined;
     phase = 'reading';
     running = readOnce();
@@ -100,7 +100,7 @@ function watchManifests(options: WatchOptions): ManifestWatch {
     if (isStale) noticed();
   }
 
-  /** Watches first and lists again, so that nothing made in between goes unseen. */
+  /** Watches first and lists again, so that a file made in between is seen. */
   async function walkWatched(): Promise<{ readonly walked: Walk; readonly watched: boolean }> {
     const before = await walk(dir);
     if (isClosed()) return { walked: before, watched: false };
@@ -118,7 +118,7 @@ function watchManifests(options: WatchOptions): ManifestWatch {
   return {
     close: async () => {
       phase = 'closed';
-      disarm();
+      cancelTimer();
       folders.close();
       await running;
     },
@@ -137,7 +137,7 @@ function differs(a: Manifests, b: Manifests): boolean {
 export interface FolderWatch {
   /**
    * Watches these folders (and only these) from now on; true when all of them could be watched.
-   * Every watch is made anew: one on a folder that was replaced by another of the same path is deaf.
+   * Every watch is made anew: a watch on a folder that was replaced by another of the same path sees nothing.
    */
   readonly renew: (folders: readonly string[]) => boolean;
   readonly close: () => void;
@@ -152,7 +152,7 @@ function watchFolders(root: string, onEvent: () => void): FolderWatch {
       const watcher = watch(folder, (_event, name) => {
         if (concerns(name)) onEvent();
       });
-      // The folder went away; what comes in its place is seen by the next renewal.
+      // The folder is gone. The next renewal watches the folder that takes its place.
       watcher.on('error', () => {
         watcher.close();
         onEvent();

@@ -3,7 +3,6 @@ import { rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { installEnvoy, pinnedEnvoy } from './install-envoy.ts';
 import { runCommand } from './child.ts';
 
 /** 1.37 brought `StreamedImmediateResponse`; 1.37 to 1.39 stall uploads and use freed memory in ext_proc. */
@@ -62,11 +61,14 @@ export async function findEnvoy(options: {
     report(`Not using ${onPath}: ${probe.kind === 'old' ? `it is Envoy ${probe.version}` : probe.reason}.`);
   }
 
-  const cached = cachedEnvoy(env);
+  // The service's image has no installer: Python, which it needs, is not there either.
+  const installer = await import('./install-envoy.ts').catch(() => undefined);
+  if (installer === undefined) throw new Error(waysOut([...tried, 'there is no installer of Envoy in this image']));
+  const cached = cachedEnvoy(env, installer.pinnedEnvoy.version);
   // A cached binary that does not run (a broken disk, another machine's home) is worth one fresh installation.
   if (isExecutable(cached) && (await probeEnvoy(cached)).kind !== 'usable') await rm(cached, { force: true });
   if (isExecutable(cached)) return cached;
-  tried.push(...(await installEnvoy(cached, options)));
+  tried.push(...(await installer.installEnvoy(cached, options)));
   if (isExecutable(cached)) {
     const probe = await probeEnvoy(cached);
     if (probe.kind === 'usable') return cached;
@@ -87,15 +89,15 @@ async function chosenEnvoy(path: string): Promise<string> {
   throw new Error(`ENVOY_PATH is ${path}, but ${reason}. Point it to an Envoy ${wanted} or newer, or unset it.`);
 }
 
-function cachedEnvoy(env: Readonly<Record<string, string | undefined>>): string {
+function cachedEnvoy(env: Readonly<Record<string, string | undefined>>, version: string): string {
   // The XDG specification says that a relative path is to be ignored.
   const configured = env['XDG_CACHE_HOME'] ?? '';
   const cache = isAbsolute(configured) ? configured : join(env['HOME'] || homedir(), '.cache');
-  const parts = ['weir', 'envoy', pinnedEnvoy.version, `${process.platform}-${process.arch}`];
+  const parts = ['weir', 'envoy', version, `${process.platform}-${process.arch}`];
   const folder = join(cache, ...parts);
   if (isWritable(folder)) return join(folder, 'envoy');
   // Some users have no home that they can write to. Then the dependencies' folder is the only place that is known to be ours.
-  const fallback = fileURLToPath(new URL('../../../node_modules/.cache/', import.meta.url));
+  const fallback = fileURLToPath(new URL('../../node_modules/.cache/', import.meta.url));
   return join(fallback, ...parts, 'envoy');
 }
 

@@ -87,7 +87,7 @@ describe('a log', () => {
 
   it('is looked at every second, and every log of the folder is', () => {
     const clock = createFakeClock();
-    const disarm = keepLogsSmall(folder, clock);
+    const cancelTimer = keepLogsSmall(folder, clock);
     const others = join(folder, 'envoy.log');
     for (const file of [path, others]) writeFileSync(file, Buffer.alloc(17 * mebibyte, 'x'));
     clock.advance(1_000);
@@ -95,16 +95,16 @@ describe('a log', () => {
       expect(statSync(file).size).toBe(0);
       expect(statSync(`${file}.1`).size).toBe(16 * mebibyte);
     }
-    disarm();
+    cancelTimer();
     expect(clock.armed()).toBe(0);
   });
 
   it('whose folder was taken away is looked for again', () => {
     const clock = createFakeClock();
-    const disarm = keepLogsSmall(join(folder, 'no-such-folder'), clock);
+    const cancelTimer = keepLogsSmall(join(folder, 'no-such-folder'), clock);
     clock.advance(1_000);
     expect(clock.armed()).toBe(1);
-    disarm();
+    cancelTimer();
   });
 
   it('that cannot be opened is none', () => {

@@ -2,20 +2,19 @@ import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { expectTokenBucket, rateAsk } from '../../test/support/bucket-law.ts';
 import type { LimitsAsk } from '../core/limits.ts';
-import { createMemoryLimits } from './memory.ts';
-import type { LocalSlot } from './tallies.ts';
+import { createMemoryLimits, type LocalSlot } from './memory.ts';
 
 function begin() {
   const clock = createFakeClock();
   const limits = createMemoryLimits(clock);
   const slot = (ask: LimitsAsk): LocalSlot => {
-    const verdict = limits.admit(ask);
-    if (verdict.kind !== 'admitted') throw new Error(`refused by ${verdict.by}`);
-    return verdict.slot;
+    const result = limits.admit(ask);
+    if (result.kind !== 'admitted') throw new Error(`refused by ${result.by}`);
+    return result.slot;
   };
   const refusal = (ask: LimitsAsk): string | undefined => {
-    const verdict = limits.admit(ask);
-    return verdict.kind === 'refused' ? verdict.by : undefined;
+    const result = limits.admit(ask);
+    return result.kind === 'refused' ? result.by : undefined;
   };
   return { clock, limits, slot, refusal };
 }

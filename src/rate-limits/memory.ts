@@ -1,16 +1,25 @@
 import type { Clock } from '../core/clock.ts';
-import { type Limits, type LimitsAsk, refusedBy, type AdmitResult } from '../core/limits.ts';
-import { rateStatus } from '../core/token-bucket.ts';
-import { createRateBuckets } from './rate-buckets.ts';
-import { createTallies, type LocalSlot, type Tallies } from './tallies.ts';
+import {
+  type AdmitResult,
+  type FindFunds,
+  type Funds,
+  type Limits,
+  type LimitsAsk,
+  refusedBy,
+  type Shortage,
+  shortOf,
+  type Slot,
+} from '../core/limits.ts';
+import { type BucketSize, rateStatus, takeToken } from '../core/token-bucket.ts';
+import type { Money } from '../core/money.ts';
 
 export interface MemoryLimits extends Limits {
   readonly admit: (ask: LimitsAsk) => AdmitResult<LocalSlot>;
-  /** Buckets that are not full, and may be a few more, for a gauge. */
+  /** How many buckets are kept: those that are not full, and perhaps a few more. For a gauge. */
   readonly buckets: () => number;
 }
 
-/** Limits of one process. Memory is bounded by the keys that are in use: what is idle is forgotten. */
+/** The limits of one process. Memory is bounded by the keys in use: idle keys and workspaces are forgotten. */
 export function createMemoryLimits(clock: Clock, tallies: Tallies = createTallies()): MemoryLimits {
   const buckets = createRateBuckets(clock);
   return {
@@ -23,5 +32,132 @@ export function createMemoryLimits(clock: Clock, tallies: Tallies = createTallie
       return { kind: 'admitted', rate, slot: tallies.open(ask) };
     },
     buckets: buckets.remembered,
+  };
+}
+
+/** Requests of a workspace or of a key under way in this process, and what is reserved for them. */
+export interface Tally {
+  readonly inFlight: number;
+  readonly reserved: Money;
+}
+
+/** How a tally changed. */
+export type TallyChange = 'released' | 'adjusted';
+
+export interface Tallies {
+  readonly ofWorkspace: (id: string) => Tally;
+  readonly ofKey: (id: string) => Tally;
+  /** Workspaces with requests under way. */
+  readonly workspaces: () => Iterable<string>;
+  /** Keys with requests under way. */
+  readonly keys: () => Iterable<string>;
+  /** Begins a request. */
+  readonly open: (ask: LimitsAsk) => LocalSlot;
+}
+
+/** A slot of this process, which answers without asking anybody else. */
+export interface LocalSlot extends Slot {
+  readonly reserve: (cost: Money, funds: Funds) => Shortage | undefined;
+  readonly release: (left?: FindFunds) => void;
+}
+
+const nothing: Tally = { inFlight: 0, reserved: 0n };
+
+/** Counts the requests under way. Keys and workspaces without any are forgotten. */
+export function createTallies(
+  onChange: (ask: LimitsAsk, change: TallyChange, left: Parameters<LocalSlot['release']>[0]) => void = () => undefined,
+): Tallies {
+  const workspaces = new Map<string, Tally>();
+  const keys = new Map<string, Tally>();
+
+  function add(to: Map<string, Tally>, id: string, { inFlight, reserved }: Tally): void {
+    const before = to.get(id) ?? nothing;
+    const after = { inFlight: before.inFlight + inFlight, reserved: before.reserved + reserved };
+    if (after.inFlight === 0) to.delete(id);
+    else to.set(id, after);
+  }
+
+  const ofWorkspace = (id: string): Tally => workspaces.get(id) ?? nothing;
+  const ofKey = (id: string): Tally => keys.get(id) ?? nothing;
+  return {
+    ofWorkspace,
+    ofKey,
+    workspaces: () => workspaces.keys(),
+    keys: () => keys.keys(),
+    open: (ask) => {
+      let held: Money = 0n;
+      let isOpen = true;
+      const change = (by: Tally): void => {
+        add(workspaces, ask.workspaceId, by);
+        add(keys, ask.keyId, by);
+      };
+      change({ inFlight: 1, reserved: 0n });
+      const adjust = (cost: Money): void => {
+        if (!isOpen || cost === held) return;
+        change({ inFlight: 0, reserved: cost - held });
+        held = cost;
+        onChange(ask, 'adjusted', undefined);
+      };
+      return {
+        adjust,
+        reserve: (cost, funds) => {
+          const [{ reserved }, { reserved: keyReserved }] = [ofWorkspace(ask.workspaceId), ofKey(ask.keyId)];
+          const short = shortOf(funds, { reserved, keyReserved });
+          if (short === undefined) adjust(cost);
+          return short;
+        },
+        release: (left) => {
+          if (!isOpen) return;
+          isOpen = false;
+          change({ inFlight: -1, reserved: -held });
+          onChange(ask, 'released', left);
+        },
+      };
+    },
+  };
+}
+
+/** The token buckets of keys, in memory. Full buckets are forgotten. */
+interface RateBuckets {
+  /** Time until the bucket is full, milliseconds: never more than an empty bucket of this size takes, whatever its size was before. */
+  readonly fullInMs: (id: string, size: BucketSize) => number;
+  /** Takes a token and returns the time until the bucket is full again, milliseconds. */
+  readonly take: (id: string, size: BucketSize) => number;
+  readonly remembered: () => number;
+}
+
+const leastSweep = 1_000;
+
+function createRateBuckets(clock: Clock): RateBuckets {
+  /** When each bucket will be full. */
+  const fullAt = new Map<string, number>();
+  let sweepAt = leastSweep;
+
+  /** Forgets full buckets. Runs when the number of buckets has doubled, so that its cost per request is constant. */
+  function sweep(now: number): void {
+    for (const [id, at] of fullAt) if (at <= now) fullAt.delete(id);
+    sweepAt = Math.max(leastSweep, fullAt.size * 2);
+  }
+
+  function fullInMs(id: string, { rate, burst }: BucketSize): number {
+    const now = clock.elapsed();
+    const left = Math.max(0, (fullAt.get(id) ?? 0) - now);
+    const emptyMs = (burst * 1000) / rate;
+    if (left <= emptyMs) return left;
+    // The size was changed: the bucket now counts as empty.
+    fullAt.set(id, now + emptyMs);
+    return emptyMs;
+  }
+
+  return {
+    fullInMs,
+    take: (id, size) => {
+      const now = clock.elapsed();
+      const after = takeToken(fullInMs(id, size), size);
+      fullAt.set(id, now + after);
+      if (fullAt.size >= sweepAt) sweep(now);
+      return after;
+    },
+    remembered: () => fullAt.size,
   };
 }

@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { rateAsk } from '../../test/support/bucket-law.ts';
-import { createMemoryLimits } from './memory.ts';
-import type { LocalSlot } from './tallies.ts';
+import { createMemoryLimits, type LocalSlot } from './memory.ts';
 
 /** A request: what is reserved for it, and what it really costs. */
 interface Answer {

@@ -7,19 +7,19 @@ export interface SharedBlocksOptions {
   readonly tolerated: number;
   readonly windowMs: number;
   readonly blockMs: number;
-  /** Some replica has found that a network is to be blocked. */
+  /** Called when some replica has found that a network is to be blocked. */
   readonly block: (network: string, forMs: number) => void;
 }
 
 const channel = 'weir:blocked';
 const blockedKey = 'weir:blocked-until';
-/** More blocks than a gate remembers need not be read. */
+/** No more blocks are read than an address gate remembers. */
 const mostRead = 100_000;
 
 /**
- * Counts failed authentications over all replicas, and lets each of them know whom to block; one that has just come, or come
- * back, asks who is. While the server is away, each replica counts by itself. Gives what is to be told of each failure;
- * nobody waits for it.
+ * Counts failed authentications over all replicas, and tells every replica which networks to block. A replica that connects,
+ * or connects again, reads the current blocks. While the server is away, each replica counts by itself. Returns the function
+ * to call for each failure; it never waits for the server.
  */
 export function shareBlocks({
   link,
@@ -38,13 +38,13 @@ export function shareBlocks({
   };
   link.subscribe(channel, {
     take,
-    // What cannot be read now is asked for again with the next connection.
+    // When the blocks cannot be read now, they are read with the next connection.
     listening: () => void catchUp().catch(() => undefined),
   });
   const args = [tolerated, windowMs, blockMs].map(String);
   return (network) => {
     if (!link.isUp()) return;
-    // An address is what a header said: only the shape of one becomes part of a name.
+    // The address comes from a header: only text with the shape of an address becomes part of a Valkey key.
     if (!/^[\da-f.:/]{1,64}$/i.test(network)) return;
     link.run(failureScript, [`weir:failed:${network}`, blockedKey], [network, ...args, channel]).catch(link.drop);
   };

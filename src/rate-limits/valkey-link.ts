@@ -6,37 +6,37 @@ export interface ValkeyLinkOptions {
   /** `redis://`, `valkey://`, or with TLS `rediss://`, `valkeys://`; or the path of a Unix socket. */
   readonly url: string;
   readonly clock: Clock;
-  /** Letters and digits that no other process has. */
+  /** Makes a name of letters and digits that no other process has. */
   readonly newId: () => string;
-  /** How many replicas there are, until the server has said so. Default 1. */
+  /** How many replicas to assume until the server has told the number. Default 1. */
   readonly expectedReplicas?: number;
-  /** How long one answer is waited for, milliseconds; a request may have to wait that long in vain. Default 50. */
+  /** How long to wait for one answer, milliseconds; a request may wait that long in vain. Default 50. */
   readonly patienceMs?: number;
-  /** The server is asked from now on, under a new name: nothing it knew of this process counts any more. */
+  /** Called when the server can be asked, under a new name: what it knew of this process does not count any more. */
   readonly onUp: () => void;
   readonly onDown: () => void;
 }
 
 export type Reply = { readonly kind: 'reply'; readonly value: unknown } | { readonly kind: 'none' };
 
-/** A connection that is given up as soon as it does not answer, and comes back by itself. */
+/** A connection to Valkey that counts as down as soon as the server does not answer in time, and reconnects by itself. */
 export interface ValkeyLink {
   readonly isUp: () => boolean;
-  /** Name of this process, as long as the server has known it without a break. */
+  /** Name of this process at the server. A new one after every break of the connection. */
   readonly name: () => string;
-  /** Replicas alive when the server last answered, this one included; those expected while it never has. */
+  /** Replicas alive when the server last answered, this one included; the expected number until it has answered once. */
   readonly replicas: () => number;
   /** Answers that did not come in time, since the start. */
   readonly late: () => number;
-  /** Runs a script. Rejects when the server fails, or the connection does; it may take its time, and is never sent twice. */
+  /** Runs a script, once. Rejects when the server or the connection fails. May take as long as the server takes. */
   readonly run: (script: Script, keys: readonly string[], args: readonly string[]) => Promise<unknown>;
-  /** What the server replies, or `none` when it has not done so in time. Never rejects. */
+  /** The server's reply, or `none` when it does not come in time. Never rejects. */
   readonly inTime: (reply: Promise<unknown>) => Promise<Reply>;
-  /** Begins anew, when what the server knows of this process is in doubt: it answered with an error. */
+  /** Reconnects under a new name. For use after an error, when it is not certain what the server knows of this process. */
   readonly drop: () => void;
   /**
-   * Calls `take` with every message of a channel; `listening` whenever some may have been missed: when it begins to listen
-   * and when the server can be asked again, whichever comes last.
+   * Calls `take` with every message of a channel, and `listening` whenever messages may have been missed: as soon as both the
+   * subscription and the connection are ready, at the start and after every break.
    */
   readonly subscribe: (
     channel: string,
@@ -45,10 +45,10 @@ export interface ValkeyLink {
   readonly close: () => Promise<void>;
 }
 
-/** So many answers in a row that did not come in time, and the server is not asked any more. */
+/** After so many late answers in a row the connection counts as down. */
 const tolerated = 3;
 const heartbeatMs = 1_000;
-/** A replica that has not been heard of for so long is dead. */
+/** A replica without a heartbeat for so long counts as dead. */
 const leaseMs = 3_000;
 export const replicasKey = 'weir:replicas';
 
@@ -56,7 +56,7 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
   const { clock, newId, patienceMs = 50 } = options;
   const client = new Valkey(options.url, {
     connectionName: 'weir',
-    // What cannot be sent now is not sent: a limit that answers late is worse than one that is not asked.
+    // A command that cannot be sent now fails: a late answer is worse than none.
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
@@ -75,13 +75,13 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
   let isDropped = false;
   let state: 'down' | 'up' | 'closed' = 'down';
   let isToldDown = false;
-  let disarm = (): void => undefined;
+  let cancelBeat = (): void => undefined;
 
   async function run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     try {
       return await client.evalsha(script.sha1, keys.length, ...keys, ...args);
     } catch (error) {
-      // Somebody made the server forget its scripts.
+      // The server's scripts were flushed.
       if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
       return client.eval(script.text, keys.length, ...keys, ...args);
     }
@@ -110,7 +110,7 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
         resolve(with_);
       };
       const stop = clock.after(patienceMs, () => {
-        // What has arrived meanwhile is read first: a process that was busy itself must not blame the server.
+        // Replies that have arrived are read first: when this process itself was busy, the server is not late.
         setImmediate(() => {
           if (isOver) return;
           end({ kind: 'none' });
@@ -133,7 +133,7 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
     });
   }
 
-  /** Says that this process is alive; under a new name if it was not believed to be. */
+  /** Tells the server that this process is alive; under a new name when the server had declared it dead. */
   async function heartbeat(): Promise<void> {
     const before = state === 'up' ? '' : name;
     if (state === 'down') name = newId();
@@ -145,7 +145,7 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
     if (typeof alive === 'number') replicas = Math.max(1, alive);
     if (state === 'up' && wasAlive === 1) return;
     if (state === 'up') {
-      // It slept for longer than its lease: others may have dropped what it had under way.
+      // This process was silent for longer than its lease: others may have dropped its requests under way.
       down();
       await heartbeat();
       return;
@@ -156,7 +156,7 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
   }
 
   function beat(): void {
-    disarm = clock.after(heartbeatMs, beat);
+    cancelBeat = clock.after(heartbeatMs, beat);
     if (client.status === 'ready') void heartbeat();
   }
 
@@ -170,7 +170,7 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
     begin().catch(drop);
   });
   client.on('close', down);
-  // Told by `onDown`, once, and not with every attempt to connect.
+  // `onDown` reports an outage once; the client's own errors come with every attempt to connect.
   client.on('error', () => undefined);
   beat();
 
@@ -183,22 +183,22 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
     inTime,
     drop,
     subscribe: (channel, { take, listening }) => {
-      const ear = client.duplicate({ connectionName: 'weir-subscriber' });
-      subscriber = ear;
-      const isReady = (): boolean => client.status === 'ready' && ear.status === 'ready';
+      const subscription = client.duplicate({ connectionName: 'weir-subscriber' });
+      subscriber = subscription;
+      const isReady = (): boolean => client.status === 'ready' && subscription.status === 'ready';
       const ready = (): void => {
         if (isReady()) listening();
       };
-      ear.on('error', () => undefined);
-      ear.on('message', (_: string, message: string) => take(message));
-      ear.on('ready', () => void ear.subscribe(channel).then(ready, () => undefined));
+      subscription.on('error', () => undefined);
+      subscription.on('message', (_: string, message: string) => take(message));
+      subscription.on('ready', () => void subscription.subscribe(channel).then(ready, () => undefined));
       client.on('ready', ready);
     },
     close: async () => {
-      disarm();
+      cancelBeat();
       const wasUp = state === 'up';
       state = 'closed';
-      // Its lease would end by itself, but the others can have its share sooner.
+      // The lease would end by itself, but without it the other replicas get this one's share at once.
       if (wasUp) await inTime(client.zrem(replicasKey, name));
       client.disconnect();
       subscriber?.disconnect();

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** A script that Valkey runs whole before it does anything else. */
+/** A Lua script, which Valkey runs atomically. */
 export interface Script {
   readonly text: string;
   /** Name under which the server remembers it. */
@@ -22,15 +22,15 @@ end
 `;
 
 /**
- * A hash says what is under way of a workspace or a key: \`n:REPLICA\` requests for which \`a:REPLICA\` is reserved, and
- * what was \`left\` to spend \`at\` the last settlement. It outlives the longest silence of a request, and no more.
+ * A hash holds what is under way for a workspace or a key: for each replica \`n:REPLICA\` requests and \`a:REPLICA\` reserved,
+ * and what was \`left\` to spend \`at\` the last settlement. The hash expires after the longest silence that a request may have.
  */
 const keepMs = 86_400_000;
 
-/** How long what was left after a settlement stands in for what a replica may not have read yet (docs/accounts.md: within a second). */
+/** For how long \`left\` counts: replicas may read the accounts so much later than a settlement (docs/accounts.md: within a second). */
 const freshMs = 1_000;
 
-/** Remembers, by replica, what those say that are alive; what the dead said is dropped in passing. */
+/** Sums what the replicas that are alive have under way, and deletes the fields of dead replicas. */
 const underWay = `
 local function under_way(hash, replica, replicas, now)
   local fields = redis.call('HGETALL', hash)
@@ -53,12 +53,12 @@ end
 `;
 
 /**
- * Admits one request, or says which limit refuses it and takes nothing. The same decision, in the same order, as
+ * Admits one request, or returns the limit that refuses it and takes nothing. The same decision, in the same order, as
  * \`refusedBy\` of core/limits.ts. Amounts are floats here: exact up to 9,000 USD, and to a billionth of a dollar beyond.
  *
  * KEYS: bucket of the key, workspace, key, replicas.
  * ARGV: replica, rate, burst, most in flight, balance, budget or empty, time or empty.
- * Gives the verdict and the milliseconds until the bucket is full.
+ * Returns the result and the milliseconds until the bucket is full.
  */
 export const admitScript = script(`${clock}${underWay}
 local replica, rate, burst, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -67,12 +67,12 @@ local full_in = math.max(0, tonumber(redis.call('GET', KEYS[1]) or 0) - now)
 local function keep(ms)
   redis.call('SET', KEYS[1], string.format('%.17g', now + ms), 'PX', ARGV[7] == '' and math.ceil(ms) + 1 or ${keepMs})
 end
--- It had another size before, or the clock was set back: nobody waits for longer than an empty bucket takes.
+-- The bucket had another size before, or the clock was set back: it takes no longer to fill than an empty bucket.
 if full_in > burst * 1000 / rate then
   full_in = burst * 1000 / rate
   keep(full_in)
 end
-local function answer(verdict) return {verdict, string.format('%.17g', full_in)} end
+local function answer(result) return {result, string.format('%.17g', full_in)} end
 
 if burst - full_in * rate / 1000 + 1e-4 < 1 then return answer('rate') end
 local places, reserved, left = under_way(KEYS[2], replica, KEYS[4], now)
@@ -91,8 +91,8 @@ return answer('admitted')
 `);
 
 /**
- * Reserves the expected cost of a request that is about to be dispatched, or says what there is nothing left of and
- * reserves nothing. The same decision as \`shortOf\` of core/limits.ts, over all replicas.
+ * Reserves the expected cost of a request that is about to be dispatched. Returns the exhausted fund, and reserves nothing, when
+ * there is one. The same decision as \`shortOf\` of core/limits.ts, over all replicas.
  *
  * KEYS: workspace, key, replicas.
  * ARGV: replica, balance, budget or empty, reserved for the workspace's and for the key's other requests here, cost.
@@ -112,16 +112,16 @@ if ARGV[3] ~= '' then
   redis.call('HINCRBY', KEYS[2], 'a:' .. replica, ARGV[6])
 end
 redis.call('HINCRBY', KEYS[1], 'a:' .. replica, ARGV[6])
-return 'taken'
+return 'reserved'
 `);
 
 /**
- * Takes a replica's word on what it has under way of a workspace or a key.
+ * Stores a replica's report of what it has under way for a workspace or a key.
  *
- * KEYS: the hash. ARGV: replica, requests more or less, reserved, what is left to spend or empty.
- * Of two words on what is left within a second the lower one holds: they may come in the wrong order.
+ * KEYS: the hash. ARGV: replica, change of the number of requests, reserved, what is left to spend or empty.
+ * Of two reports of what is left within a second the lower one counts, since reports may come in the wrong order.
  */
-export const tellScript = script(`${clock}
+export const reportScript = script(`${clock}
 local hash, replica, more, reserved, left = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 if more ~= 0 and redis.call('HINCRBY', hash, 'n:' .. replica, more) <= 0 then
   redis.call('HDEL', hash, 'n:' .. replica)
@@ -131,18 +131,18 @@ else redis.call('HSET', hash, 'a:' .. replica, reserved) end
 if left ~= '' then
   local now = time('')
   local known = redis.call('HMGET', hash, 'left', 'at')
-  local stands = known[1] and tonumber(known[2]) > now - ${freshMs} and tonumber(known[1]) < tonumber(left)
-  if not stands then redis.call('HSET', hash, 'left', left, 'at', string.format('%.17g', now)) end
+  local keeps = known[1] and tonumber(known[2]) > now - ${freshMs} and tonumber(known[1]) < tonumber(left)
+  if not keeps then redis.call('HSET', hash, 'left', left, 'at', string.format('%.17g', now)) end
 end
 redis.call('PEXPIRE', hash, ${keepMs})
 return 1
 `);
 
 /**
- * A replica says that it is alive.
+ * Records that a replica is alive.
  *
  * KEYS: replicas. ARGV: replica, milliseconds until it counts as dead, the name it had before or empty.
- * Gives whether it still counted as alive, and how many do.
+ * Returns whether the replica still counted as alive, and how many replicas do.
  */
 export const heartbeatScript = script(`${clock}
 local now = time('')
@@ -154,7 +154,7 @@ return {until_then > now and 1 or 0, redis.call('ZCARD', KEYS[1])}
 `);
 
 /**
- * Counts a failed authentication of a network, and tells all replicas when there were too many.
+ * Counts a failed authentication of a network, and blocks the network on all replicas when there were too many.
  *
  * KEYS: the network's failures, the blocked networks by when each block ends.
  * ARGV: network, how many are tolerated, the window and the block in milliseconds, channel.
@@ -175,7 +175,7 @@ return count
 `);
 
 /**
- * The networks that are blocked, for a replica that was not there to be told, in the words in which they are told.
+ * The blocked networks, for a replica that has just connected, in the format of the channel's messages.
  *
  * KEYS: the blocked networks. ARGV: how many at most.
  */
@@ -188,5 +188,5 @@ return messages
 `);
 
 export const scripts: readonly Script[] = [
-  ...[admitScript, reserveScript, tellScript, heartbeatScript, failureScript, blockedScript],
+  ...[admitScript, reserveScript, reportScript, heartbeatScript, failureScript, blockedScript],
 ];

@@ -1,10 +1,9 @@
-import type { FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot, AdmitResult } from '../core/limits.ts';
+import type { AdmitResult, FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot } from '../core/limits.ts';
 import type { Money } from '../core/money.ts';
 import { rateStatus } from '../core/token-bucket.ts';
-import { createMemoryLimits } from './memory.ts';
-import { createTallies, type LocalSlot, type TallyChange } from './tallies.ts';
+import { createMemoryLimits, createTallies, type LocalSlot, type TallyChange } from './memory.ts';
 import { createValkeyLink, replicasKey, type ValkeyLink, type ValkeyLinkOptions } from './valkey-link.ts';
-import { admitScript, reserveScript, tellScript } from './valkey-scripts.ts';
+import { admitScript, reserveScript, reportScript } from './valkey-scripts.ts';
 
 export interface ValkeyLimits extends Limits {
   readonly link: ValkeyLink;
@@ -16,24 +15,24 @@ export interface ValkeyLimitsOptions extends Omit<ValkeyLinkOptions, 'onUp'> {
   readonly timeMs?: () => number;
 }
 
-/** Reservations that grow are told this often; requests that end are told at once. */
-const tellEveryMs = 100;
+/** Reservations that grow are reported this often; requests that end are reported at once. */
+const reportEveryMs = 100;
 
 const refusals: ReadonlySet<unknown> = new Set<LimitName>(['rate', 'concurrency', 'balance', 'budget']);
-const isRefusal = (verdict: unknown): verdict is LimitName => refusals.has(verdict);
+const isRefusal = (result: unknown): result is LimitName => refusals.has(result);
 
-const isShortage = (verdict: unknown): verdict is Shortage => verdict === 'balance' || verdict === 'budget';
+const isShortage = (result: unknown): result is Shortage => result === 'balance' || result === 'budget';
 
-/** Whether requests like this one, as many as there may be, are not expected to spend what is left. */
+/** Whether as many requests like this one as the workspace may have under way would leave something of the funds. */
 function isPlenty({ maxInFlight }: LimitsAsk, { cost, funds }: Omit<Reservation, 'local'>): boolean {
   const most = cost * BigInt(maxInFlight);
   return most < funds.balance && (funds.budget === undefined || most < funds.budget);
 }
 
-/** A replica's share of the funds, for replicas that do not know of each other's reservations. A share of something is never nothing. */
+/** A replica's share of the funds, for replicas that do not know one another's reservations. A share of more than 0 is never 0. */
 function shareOf({ balance, budget }: Funds, replicas: number): Funds {
   const divided = (funds: Money): Money => (funds <= 0n ? funds : (funds - 1n) / BigInt(replicas) + 1n);
-  return { balance: divided(balance), ...(budget !== undefined && { budget: divided(budget) }) };
+  return { balance: divided(balance), budget: budget === undefined ? undefined : divided(budget) };
 }
 
 /** A request that is about to be dispatched. */
@@ -43,8 +42,8 @@ interface Reservation {
   readonly funds: Funds;
 }
 
-/** What a word to the server is about. */
-interface Word {
+/** A report that the server has not had yet, of one workspace or key. `left`: what is left to spend, or empty. */
+interface Report {
   readonly left: string;
 }
 
@@ -58,87 +57,87 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
   const here = createMemoryLimits(clock, tallies);
   /** Requests under way that the server counts, by workspace. */
   const counted = new Map<string, number>();
-  /** What the server has to be told of. */
-  const workspaces = new Map<string, Word>();
-  const keys = new Map<string, Word>();
-  let telling: 'not' | 'later' | 'soon' = 'not';
+  /** Which workspaces and keys have to be reported to the server. */
+  const workspaces = new Map<string, Report>();
+  const keys = new Map<string, Report>();
+  let nextReport: 'none' | 'later' | 'soon' = 'none';
   const link = createValkeyLink({
     ...options,
     onUp: () => {
-      tellAll();
+      reportAll();
       options.onUp();
     },
   });
 
   function changed(ask: LimitsAsk, change: TallyChange, left: FindFunds | undefined): void {
-    // All is told when it comes back.
+    // While the server is away nothing is reported; everything is when it comes back.
     if (!link.isUp()) return;
     const found = left?.();
     const { balance, budget } = found === undefined || found instanceof Promise ? {} : found;
     owe(workspaces, ask.workspaceId, balance);
     if (ask.funds.budget !== undefined) owe(keys, ask.keyId, budget);
-    tellWithin(change);
+    scheduleReport(change);
   }
 
-  function owe(words: Map<string, Word>, id: string, left: bigint | undefined): void {
-    words.set(id, { left: left === undefined ? (words.get(id)?.left ?? '') : String(left) });
+  function owe(reports: Map<string, Report>, id: string, left: bigint | undefined): void {
+    reports.set(id, { left: left === undefined ? (reports.get(id)?.left ?? '') : String(left) });
   }
 
-  /** Those that end in the same turn of the loop are told together. */
-  function tellWithin(change: TallyChange): void {
-    if (change === 'released' && telling !== 'soon') {
-      telling = 'soon';
-      setImmediate(tellNow);
-    } else if (telling === 'not') {
-      telling = 'later';
-      clock.after(tellEveryMs, tellNow);
+  /** Requests that end in the same turn of the event loop are reported together. */
+  function scheduleReport(change: TallyChange): void {
+    if (change === 'released' && nextReport !== 'soon') {
+      nextReport = 'soon';
+      setImmediate(reportNow);
+    } else if (nextReport === 'none') {
+      nextReport = 'later';
+      clock.after(reportEveryMs, reportNow);
     }
   }
 
-  /** Resolves when the server has heard all of it. Rejects when it may not have. */
-  function tell(): Promise<unknown> {
-    telling = 'not';
+  /** Resolves when the server has all reports. Rejects when it may not have them. */
+  function report(): Promise<unknown> {
+    nextReport = 'none';
     if (!link.isUp()) return Promise.resolve();
-    const words: Promise<unknown>[] = [];
-    const say = (kind: 'ws' | 'key', id: string, more: number, reserved: bigint, left: string): void => {
-      const told = link.run(tellScript, [`weir:${kind}:${id}`], [link.name(), String(more), String(reserved), left]);
-      told.catch(link.drop);
-      words.push(told);
+    const sent: Promise<unknown>[] = [];
+    const send = (kind: 'ws' | 'key', id: string, more: number, reserved: bigint, left: string): void => {
+      const reply = link.run(reportScript, [`weir:${kind}:${id}`], [link.name(), String(more), String(reserved), left]);
+      reply.catch(link.drop);
+      sent.push(reply);
     };
     for (const [id, { left }] of workspaces) {
       const { inFlight, reserved } = tallies.ofWorkspace(id);
-      say('ws', id, inFlight - (counted.get(id) ?? 0), reserved, left);
+      send('ws', id, inFlight - (counted.get(id) ?? 0), reserved, left);
       if (inFlight === 0) counted.delete(id);
       else counted.set(id, inFlight);
     }
-    for (const [id, { left }] of keys) say('key', id, 0, tallies.ofKey(id).reserved, left);
+    for (const [id, { left }] of keys) send('key', id, 0, tallies.ofKey(id).reserved, left);
     workspaces.clear();
     keys.clear();
-    return Promise.all(words);
+    return Promise.all(sent);
   }
 
-  function tellNow(): void {
-    tell().catch(link.drop);
+  function reportNow(): void {
+    report().catch(link.drop);
   }
 
   function admitHere(ask: LimitsAsk): AdmitResult {
     const replicas = link.replicas();
     const share = (limit: number): number => Math.max(1, Math.floor(limit / replicas));
-    const verdict = here.admit({
+    const result = here.admit({
       ...ask,
-      ...{ rate: ask.rate / replicas, burst: share(ask.burst), maxInFlight: share(ask.maxInFlight) },
+      rate: ask.rate / replicas,
+      burst: share(ask.burst),
+      maxInFlight: share(ask.maxInFlight),
       funds: shareOf(ask.funds, replicas),
     });
-    const rate = { ...verdict.rate, limit: ask.rate };
-    return verdict.kind === 'refused'
-      ? { ...verdict, rate }
-      : { ...verdict, rate, slot: sharedSlot(ask, verdict.slot) };
+    const rate = { ...result.rate, limit: ask.rate };
+    return result.kind === 'refused' ? { ...result, rate } : { ...result, rate, slot: sharedSlot(ask, result.slot) };
   }
 
   async function admitShared(ask: LimitsAsk): Promise<AdmitResult> {
     const { keyId, workspaceId, rate, burst, maxInFlight, funds } = ask;
-    // The server has to know of what has ended before it counts.
-    if (workspaces.has(workspaceId)) tellNow();
+    // The server has to hear which requests have ended before it counts.
+    if (workspaces.has(workspaceId)) reportNow();
     const name = link.name();
     const reply = link.run(
       admitScript,
@@ -149,34 +148,34 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
       ],
     );
     const answer = await link.inTime(reply);
-    const { verdict, fullInMs } = read(answer.kind === 'reply' ? answer.value : undefined);
+    const { result, fullInMs } = read(answer.kind === 'reply' ? answer.value : undefined);
     const status = rateStatus(fullInMs, ask);
-    if (isRefusal(verdict)) return { kind: 'refused', by: verdict, rate: status };
-    if (verdict === 'admitted') {
+    if (isRefusal(result)) return { kind: 'refused', by: result, rate: status };
+    if (result === 'admitted') {
       const local = tallies.open(ask);
       count(ask, name);
       return { kind: 'admitted', rate: status, slot: sharedSlot(ask, local) };
     }
     reply.then((late) => {
-      if (read(late).verdict === 'admitted') count(ask, name);
+      if (read(late).result === 'admitted') count(ask, name);
     }, link.drop);
     const alone = admitHere(ask);
     if (alone.kind === 'admitted') changed(ask, 'released', undefined);
     return alone;
   }
 
-  /** Others are asked, and waited for, only where what is left may be too little for all. */
+  /** A slot whose reservations are checked over all replicas only where the funds left may be too little for all of them. */
   function sharedSlot(ask: LimitsAsk, local: LocalSlot): Slot {
     let reserved: Money = 0n;
     let isOpen = true;
-    /** A request that was refused has reserved nothing: its place is given back without waiting. */
+    /** A refused request has reserved nothing, so its slot is given back without waiting. */
     const keep = (cost: Money, short: Shortage | undefined): Shortage | undefined => {
       if (short === undefined) reserved = cost;
       return short;
     };
-    const releaseAndTell = async (left: Funds | undefined): Promise<void> => {
+    const releaseAndReport = async (left: Funds | undefined): Promise<void> => {
       local.release(() => left);
-      if (link.isUp()) await link.inTime(tell());
+      if (link.isUp()) await link.inTime(report());
     };
     return {
       reserve: (cost, funds) => {
@@ -192,12 +191,12 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
         if (!isOpen) return undefined;
         isOpen = false;
         const left = find?.();
-        // Whoever reads the accounts again in a second need not know sooner.
+        // With plenty left, replicas that read the accounts again within a second need not hear of it sooner.
         if (!link.isUp() || isPlenty(ask, { cost: reserved, funds: ask.funds })) {
           return local.release(() => (left instanceof Promise ? undefined : left));
         }
-        // The caller's next request may meet another replica, where what was reserved for this one must not refuse it.
-        return left instanceof Promise ? left.then(releaseAndTell) : releaseAndTell(left);
+        // The caller's next request may reach another replica, which must not refuse it for this request's reservation.
+        return left instanceof Promise ? left.then(releaseAndReport) : releaseAndReport(left);
       },
     };
   }
@@ -209,7 +208,7 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
   async function reserveShared(ask: LimitsAsk, { local, cost, funds }: Reservation): Promise<Shortage | undefined> {
     const { keyId, workspaceId } = ask;
     const others = [tallies.ofWorkspace(workspaceId).reserved, tallies.ofKey(keyId).reserved];
-    // Before the server is asked: whatever it is told afterwards has this cost in it.
+    // Reserved here before the server is asked, so that every later report includes this cost.
     const short = local.reserve(cost, funds);
     if (short !== undefined) return short;
     const reply = link.run(
@@ -218,33 +217,33 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
       [link.name(), funds.balance, funds.budget ?? '', ...others, cost].map(String),
     );
     const answer = await link.inTime(reply);
-    const verdict = answer.kind === 'reply' ? answer.value : undefined;
-    if (verdict === 'taken') return undefined;
+    const result = answer.kind === 'reply' ? answer.value : undefined;
+    if (result === 'reserved') return undefined;
     local.adjust(0n);
-    if (isShortage(verdict)) return verdict;
+    if (isShortage(result)) return result;
     reply.catch(link.drop);
     return reserveAlone({ local, cost, funds });
   }
 
-  /** The server counts one more. If that was under a name of the past, or came too late, it is told how many there are. */
+  /** Records that the server counts one more request. If it counted under an old name, or too late, the true number is reported. */
   function count(ask: LimitsAsk, name: string): void {
     const { workspaceId: id } = ask;
     if (name === link.name()) counted.set(id, (counted.get(id) ?? 0) + 1);
     if (counted.get(id) !== tallies.ofWorkspace(id).inFlight) changed(ask, 'released', undefined);
   }
 
-  /** The server knows nothing of this process. */
-  function tellAll(): void {
+  /** Reports everything, to a server that knows nothing of this process. */
+  function reportAll(): void {
     counted.clear();
     for (const id of tallies.workspaces()) owe(workspaces, id, undefined);
     for (const id of tallies.keys()) owe(keys, id, undefined);
-    tellNow();
+    reportNow();
   }
 
   return { admit: (ask) => (link.isUp() ? admitShared(ask) : admitHere(ask)), link };
 }
 
-function read(reply: unknown): { readonly verdict: unknown; readonly fullInMs: number } {
-  const [verdict, fullInMs]: readonly unknown[] = Array.isArray(reply) ? reply : [];
-  return { verdict, fullInMs: Number(fullInMs ?? 0) };
+function read(reply: unknown): { readonly result: unknown; readonly fullInMs: number } {
+  const [result, fullInMs]: readonly unknown[] = Array.isArray(reply) ? reply : [];
+  return { result, fullInMs: Number(fullInMs ?? 0) };
 }

@@ -23,7 +23,7 @@ function engines(clock: FakeClock, delayMs: (cluster: string) => number | undefi
     inFlight: () => 0,
     call: ({ cluster }, listener) => {
       const delay = delayMs(cluster);
-      const disarm =
+      const cancelTimer =
         delay === undefined
           ? () => undefined
           : clock.after(delay, () => {
@@ -32,7 +32,7 @@ function engines(clock: FakeClock, delayMs: (cluster: string) => number | undefi
               listener.ended();
             });
       return {
-        ...{ abort: disarm, pause: () => undefined, resume: () => undefined },
+        ...{ abort: cancelTimer, pause: () => undefined, resume: () => undefined },
         reached: () => Promise.resolve(false),
       };
     },

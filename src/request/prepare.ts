@@ -9,7 +9,7 @@ import type { PreparedRequest, Prompt, PromptCounting, PromptShape, Tokenizers }
 import type { Request, ResponseFormat, Tool } from '../core/request.ts';
 import type { SearchSeal } from '../core/web-search.ts';
 import { arrangeMessages } from '../dialects/arrange-messages.ts';
-import { writeRequest } from '../dialects/chat/write-request.ts';
+import { writeRequest } from '../dialects/engine/write-request.ts';
 import { checkImages } from '../dialects/content.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { createJsonScan, type JsonScan } from '../dialects/json-scan.ts';

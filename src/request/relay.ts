@@ -107,10 +107,10 @@ export function keepAlive(options: {
 }): KeepAlive {
   const { clock, everyMs, speak } = options;
   let lastSent = clock.elapsed();
-  let disarm: CancelTimer = () => undefined;
+  let cancelTimer: CancelTimer = () => undefined;
 
   function watch(delayMs: number): void {
-    disarm = clock.after(delayMs, () => {
+    cancelTimer = clock.after(delayMs, () => {
       const left = lastSent + everyMs - clock.elapsed();
       if (left > 0) watch(left);
       else {
@@ -126,6 +126,6 @@ export function keepAlive(options: {
     sent: () => {
       lastSent = clock.elapsed();
     },
-    stop: () => disarm(),
+    stop: () => cancelTimer(),
   };
 }

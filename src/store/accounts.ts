@@ -20,20 +20,20 @@ const postgresBackup =
 export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
 
 /**
- * Opens the accounts in this thread, for commands that do one thing and end; it works beside running services,
- * which see the change within a second. A service, which must not wait for the disk, uses `openStore`.
- * Rejects with a sentence that names the database; each call throws a `Refusal` when it cannot be done as asked.
+ * Opens the accounts in this thread, for commands that do one thing and end. Works beside running services, which see a change
+ * within a second. A service, which must not wait for the disk, uses `openStore` instead. Rejects with a sentence that names the
+ * database; each call throws a `Refusal` when it cannot be done as asked.
  */
 export async function openAccounts(location: DatabaseLocation, options: OpenOptions) {
   const { queries, announce, file, close } = await openDatabase(location, options);
 
-  /** A change, told to the services when it is made. */
+  /** Wraps a change so that running services are told of it once it is made. */
   function changing<Parameters extends readonly unknown[], Result>(
     change: (database: typeof queries, ...parameters: Parameters) => Promise<Result>,
   ): (...parameters: Parameters) => Promise<Result> {
     return async (...parameters) => {
       const result = await change(queries, ...parameters);
-      // It is made whatever becomes of this; a service that is not told sees it a moment later.
+      // The change is made even when this fails; a service that is not told sees it a moment later.
       await announce().catch(() => undefined);
       return result;
     };
@@ -62,8 +62,8 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
 }
 
 /**
- * Copies an SQLite database into a new file, beside running services too; gives the rows of its ledger. Rejects with a sentence
- * when there is such a file, when the database cannot be copied, and for PostgreSQL, which has a program for it.
+ * Copies an SQLite database into a new file, also beside running services, and returns the number of rows in its ledger. Rejects
+ * with a sentence when the file exists, when the database cannot be copied, and for PostgreSQL, which has its own program.
  */
 export async function backUp(location: DatabaseLocation, path: string): Promise<{ readonly rows: number }> {
   if (location.kind === 'postgres') throw new Refusal(postgresBackup);

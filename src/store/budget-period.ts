@@ -4,12 +4,15 @@ const dayMs = 86_400_000;
 /** The Unix epoch was a Thursday; weeks begin on Monday. */
 const daysFromMondayToEpoch = 3;
 
-/** First moment of the UTC day that a moment is in. Both are milliseconds since the Unix epoch. */
+/** First moment of the UTC day that contains a moment. Both are milliseconds since the Unix epoch. */
 export function dayStart(moment: number): number {
   return Math.floor(moment / dayMs) * dayMs;
 }
 
-/** First moment of the budget's period that a moment is in, UTC (docs/reference/architecture.md §4.2): of its day, its week from Monday, its month, or of all time. */
+/**
+ * First moment of the budget's period that contains a moment, in UTC (docs/reference/architecture.md §4.2): of its day, of its
+ * week from Monday, of its month, or of all time.
+ */
 export function periodStart(period: BudgetPeriod, moment: number): number {
   switch (period) {
     case 'day':

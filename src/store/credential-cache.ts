@@ -4,17 +4,17 @@ import type { Money } from '../core/money.ts';
 import type { Spending } from './settle-batch.ts';
 import { Failure } from '../core/failure.ts';
 
-/** What is remembered of a hash. */
+/** What is remembered about a hash. */
 export interface Remembered {
-  /** Undefined when there was no such key. */
+  /** Undefined when there is no such key. */
   readonly credential: Credential | undefined;
   /** When it was read or confirmed last, monotonic milliseconds. */
   readonly confirmedAt: number;
-  /** Something was changed by somebody since. */
+  /** Whether another process has changed accounts since. */
   readonly isDoubted: boolean;
 }
 
-/** Both clocks: a period ends by the one, an age is counted by the other. */
+/** A moment on both clocks: periods end by the wall clock, ages are measured by the monotonic one. */
 export interface Moment {
   /** Milliseconds since the Unix epoch. */
   readonly now: number;
@@ -25,36 +25,36 @@ export interface Moment {
 export interface CredentialCache {
   readonly get: (hash: string, at: Moment) => Remembered | undefined;
   readonly put: (hash: string, credential: Credential | undefined, at: Moment) => void;
-  /** A settlement of ours has changed the balance to this. */
+  /** Sets a balance that a settlement of this process has changed. */
   readonly setBalance: (workspaceId: string, balance: Money) => void;
-  /** A settlement of ours, which the database does not know of yet, will take this from the balance. */
+  /** Takes a cost from a balance that a settlement in the journal will take from it in the database later. */
   readonly charge: (workspaceId: string, cost: Money) => void;
-  /** A settlement of ours has added to what a key has spent. */
+  /** Adds what a settlement of this process has added to a key's spending. */
   readonly spend: (spending: Spending, at: Moment) => void;
-  /** All that is not doubted was still so at this moment. */
+  /** Confirms, as of this moment, everything that is not doubted. */
   readonly confirm: (elapsed: number) => void;
-  /** Another process has changed something: all is doubted, though still remembered. */
+  /** Marks everything as doubted, because another process has changed accounts; nothing is forgotten. */
   readonly doubt: () => void;
-  /** The hashes of keys that were asked for since they were last taken, at most `most`: those worth reading again before they are asked for. */
+  /** Returns at most `most` hashes of keys that were used since the last call, so that they can be read again before their age is up. */
   readonly takeUsed: (most: number) => readonly string[];
 }
 
 interface Confirmation {
   confirmedAt: number;
-  /** Of which generation; a change begins the next. */
+  /** The generation in which it was confirmed; every change by another process begins a new one. */
   generation: number;
 }
 
 interface KeyEntry extends Confirmation {
   readonly key: Key;
-  /** In the budget's period that began at `since`. */
+  /** Spent in the budget's period that began at `since`. */
   spent: Money;
   since: number;
 }
 
 /**
- * Remembers what was found for the hashes of keys, and what was not: strangers who try keys push out only the memory of other
- * strangers, never that of a customer. Holds at most `limit` of each; the oldest goes first.
+ * Remembers which hashes have a key, and which have none. At most `limit` of each are kept and the oldest goes first, so that
+ * made-up keys evict only other made-up keys and never a customer's.
  */
 export function createCredentialCache(limit: number): CredentialCache {
   const keys = new Map<string, KeyEntry>();
@@ -63,7 +63,7 @@ export function createCredentialCache(limit: number): CredentialCache {
   const hashOf = new Map<string, string>();
   const used = new Set<string>();
   let generation = 0;
-  /** For all of this generation. */
+  /** When everything of this generation was confirmed last. */
   let confirmedAt: number | undefined;
 
   function confirmation(entry: Confirmation): Pick<Remembered, 'confirmedAt' | 'isDoubted'> {
@@ -71,8 +71,8 @@ export function createCredentialCache(limit: number): CredentialCache {
     return { confirmedAt: Math.max(entry.confirmedAt, confirmedAt ?? 0), isDoubted: false };
   }
 
-  /** Begins anew with the period, as a budget does. */
-  function turnOver(entry: KeyEntry, now: number): void {
+  /** Sets what was spent to 0 when a new period of the budget has begun. */
+  function beginPeriod(entry: KeyEntry, now: number): void {
     const { budget } = entry.key;
     const since = budget === undefined ? 0 : periodStart(budget.period, now);
     if (since > entry.since) [entry.since, entry.spent] = [since, 0n];
@@ -82,12 +82,12 @@ export function createCredentialCache(limit: number): CredentialCache {
     get: (hash, { now }) => {
       const entry = keys.get(hash);
       if (entry === undefined) {
-        const stranger = absent.get(hash);
-        return stranger && { credential: undefined, ...confirmation(stranger) };
+        const unknown = absent.get(hash);
+        return unknown && { credential: undefined, ...confirmation(unknown) };
       }
       const workspace = workspaces.get(entry.key.workspaceId);
       if (workspace === undefined) return undefined;
-      turnOver(entry, now);
+      beginPeriod(entry, now);
       used.add(hash);
       return { credential: { key: entry.key, workspace, spent: entry.spent }, ...confirmation(entry) };
     },
@@ -116,7 +116,7 @@ export function createCredentialCache(limit: number): CredentialCache {
     spend: ({ keyId, day, amount }, { now }) => {
       const entry = keys.get(hashOf.get(keyId) ?? '');
       if (entry?.key.budget === undefined) return;
-      turnOver(entry, now);
+      beginPeriod(entry, now);
       if (day >= entry.since) entry.spent += amount;
     },
     confirm: (elapsed) => {
@@ -132,14 +132,14 @@ export function createCredentialCache(limit: number): CredentialCache {
       generation += 1;
     },
     takeUsed: (most) => {
-      const taken = [...used].slice(0, most);
-      for (const hash of taken) used.delete(hash);
-      return taken.filter((hash) => keys.has(hash));
+      const hashes = [...used].slice(0, most);
+      for (const hash of hashes) used.delete(hash);
+      return hashes.filter((hash) => keys.has(hash));
     },
   };
 }
 
-/** A Map keeps the order of insertion: its first entry is its oldest. Gives what had to go. */
+/** Adds an entry, and removes and returns the oldest one when there are too many. A Map keeps the order of insertion. */
 function remember<Value>(entries: Map<string, Value>, name: string, value: Value, limit: number): Value | undefined {
   entries.delete(name);
   const [oldest] = entries.size < limit ? [] : entries.keys();
@@ -149,7 +149,7 @@ function remember<Value>(entries: Map<string, Value>, name: string, value: Value
   return forgotten;
 }
 
-/** Questions to the store's thread about keys, each asked once however many wait for the answer. */
+/** Look-ups of keys in the store's thread: one for each hash, however many requests wait for it. */
 export interface LookUps {
   /** Rejects with `overloaded` when too many different ones wait. */
   readonly ask: (hash: string) => Promise<Credential | undefined>;

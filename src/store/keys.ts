@@ -7,12 +7,12 @@ import { periodStart } from './budget-period.ts';
 
 type Budget = NonNullable<Key['budget']>;
 
-/** A key as an operator sees it: never its text, which nobody has kept. */
+/** A key as an operator sees it, without its text, which is not stored. */
 export interface KeyRecord extends Key {
   readonly workspaceName: string;
   readonly createdAt: number;
-  /** When the last request that was settled with it had started; absent when there was none. */
-  readonly lastUsedAt?: number;
+  /** When the last request that was settled with the key had started; undefined when there was none. */
+  readonly lastUsedAt: number | undefined;
 }
 
 export interface NewKey {
@@ -24,7 +24,7 @@ export interface NewKey {
   readonly now: number;
 }
 
-/** Makes a key. The text in the answer exists nowhere else: it is shown once. Refuses when there is no such workspace. */
+/** Makes a key. Its text is only in the result and stored nowhere. Throws a `Refusal` when there is no such workspace. */
 export async function createKey(
   queries: Kysely<Schema>,
   wanted: NewKey,
@@ -54,7 +54,7 @@ export async function listKeys(queries: Kysely<Schema>, workspace?: Workspace): 
   return (await query.execute()).map(recordOf);
 }
 
-/** Finds a key by its id; refuses when there is none. */
+/** Finds a key by its id. Throws a `Refusal` when there is none. */
 export async function findKey(queries: Kysely<Schema>, id: string): Promise<KeyRecord> {
   const row = await records(queries).where('keys.id', '=', id).executeTakeFirst();
   if (!row) throw new Refusal(`There is no key with the id "${id}". \`weir key list\` shows them all.`);
@@ -76,11 +76,11 @@ function records(queries: Kysely<Schema>) {
     );
 }
 
-/** Suspends, resumes or revokes a key. A revoked key stays revoked; asking twice changes nothing more. */
+/** Suspends, activates or revokes a key. Throws a `Refusal` for a revoked key, which stays revoked, unless it is revoked again. */
 export async function setKeyStatus(queries: Kysely<Schema>, id: string, status: KeyStatus): Promise<KeyRecord> {
   return queries.transaction().execute(async (transaction) => {
     const key = await findKey(transaction, id);
-    // Under the condition, so that nobody who revokes it at this moment is overruled.
+    // The condition is part of the update, so that a concurrent revocation is not overruled.
     let update = transaction.updateTable('keys').set({ status }).where('id', '=', id);
     if (status !== 'revoked') update = update.where('status', '<>', 'revoked');
     if ((await update.executeTakeFirst()).numUpdatedRows === 0n) {
@@ -97,13 +97,13 @@ export async function setKeyBudget(
   budget: Budget | undefined,
 ): Promise<KeyRecord> {
   return queries.transaction().execute(async (transaction) => {
-    const { budget: _, ...key } = await findKey(transaction, id);
+    const key = await findKey(transaction, id);
     await transaction.updateTable('keys').set(budgetColumns(budget)).where('id', '=', id).execute();
-    return { ...key, ...(budget && { budget }) };
+    return { ...key, budget };
   });
 }
 
-/** Changes how many requests a key may make, as far as told; from then on its bucket is one of the new size. */
+/** Changes the rate or the burst of a key, or both; its token bucket has the new size from then on. */
 export async function setKeyLimits(
   queries: Kysely<Schema>,
   id: string,
@@ -125,7 +125,7 @@ function keyOf(row: Selectable<Schema['keys']>): Key {
     status,
     rate: Number(row.rate),
     burst: Number(row.burst),
-    ...(limit !== null && period !== null && { budget: { limit, period } }),
+    budget: limit === null || period === null ? undefined : { limit, period },
   };
 }
 
@@ -137,7 +137,7 @@ function recordOf(
     ...keyOf(row),
     workspaceName,
     createdAt: Number(row.created_at),
-    ...(lastUsedAt !== null && { lastUsedAt: Number(lastUsedAt) }),
+    lastUsedAt: lastUsedAt === null ? undefined : Number(lastUsedAt),
   };
 }
 
@@ -146,8 +146,8 @@ function budgetColumns(budget: Budget | undefined): Pick<Schema['keys'], 'budget
 }
 
 /**
- * What admission needs for the hashes of presented keys, each as of this moment; a hash of no key is not in the answer.
- * Reads one row per day of a budget's period, whatever the ledger holds.
+ * Finds the credentials for the hashes of presented keys, all as of one moment. A hash without a key is missing in the result.
+ * Reads one row per day of a budget's period, however large the ledger is.
  */
 export async function findCredentials(
   queries: Kysely<Schema>,
@@ -155,7 +155,7 @@ export async function findCredentials(
   now: number,
 ): Promise<ReadonlyMap<string, Credential>> {
   if (hashes.length === 0) return new Map();
-  // At one moment: a settlement between two queries must not be seen in the one and not in the other.
+  // One snapshot for all queries: a settlement between two of them must not be seen by only one.
   return queries
     .transaction()
     .setAccessMode('read only')

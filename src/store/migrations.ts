@@ -2,30 +2,31 @@ import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 import type { Schema } from './schema.ts';
 
-/** Whether the tables are as this version has them. Rejects only when the database does not answer at the next query either. */
+/** Whether the tables are those of this version. False also when that cannot be read: the next query then tells what is wrong. */
 export async function isUpToDate(database: Kysely<Schema>, changes = migrations): Promise<boolean> {
   return (await applied(database)) === Object.keys(changes).toSorted().at(-1);
 }
 
 /**
- * Brings the tables up to date. Safe to call from several processes at once: they take turns under the write lock of SQLite, an advisory lock of PostgreSQL.
- * Throws when the tables were made by a newer version, or when a change fails (nothing of it is then kept). Tests that need the
- * tables of an earlier version name its changes.
+ * Brings the tables up to date. Safe to call from several processes at once: they take turns under SQLite's write lock or an
+ * advisory lock of PostgreSQL. Throws when the tables were made by a newer version, and when a change fails, which is then rolled
+ * back. Tests that need the tables of an earlier version name its changes.
  */
 export async function migrate(database: Kysely<Schema>, changes = migrations): Promise<void> {
   if (await isUpToDate(database, changes)) return;
-  // Loaded only when there is something to do: the command line opens the tables on each call.
+  // Loaded only when there is something to do, since every command opens the tables.
   const { Migrator } = await import('kysely/migration');
   const schema = await currentSchema(database);
   const migrator = new Migrator({
-    ...{ db: database, provider: { getMigrations: async () => ({ ...changes }) } },
-    // Without it, the tables of somebody else in another schema of the database are taken for ours.
+    db: database,
+    provider: { getMigrations: async () => ({ ...changes }) },
+    // Without it, Kysely takes another application's tables, in another schema of the database, for ours.
     ...(schema === undefined ? {} : { migrationTableSchema: schema }),
   });
   const known = new Set(Object.keys(changes));
-  const stranger = (await migratedNames(database)).find((name) => !known.has(name));
-  if (stranger !== undefined) {
-    throw new Error(`its tables were made by a newer version of Weir (${stranger} is not known here)`);
+  const unknown = (await migratedNames(database)).find((name) => !known.has(name));
+  if (unknown !== undefined) {
+    throw new Error(`its tables were made by a newer version of Weir (${unknown} is not known here)`);
   }
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined)
@@ -51,11 +52,11 @@ async function migratedNames(database: Kysely<Schema>): Promise<readonly string[
     const { rows } = await sql<{ name: string }>`select name from kysely_migration order by name`.execute(database);
     return rows.map((row) => row.name);
   } catch {
-    return []; // A new database has no such table; any other trouble comes back at the next query.
+    return []; // A new database has no such table; any other error comes back with the next query.
   }
 }
 
-// A bound on every amount, a little inside 64 bits: SQLite would turn a larger sum into a float without a word.
+// A bound on every amount, a little below 64 bits: SQLite would turn a larger sum into a float without an error.
 const amountBound = '9000000000000000000';
 
 /**
@@ -68,12 +69,12 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0003-web-searches': { up: addWebSearches },
 };
 
-/** How often the web was searched; null where that was not asked for. */
+/** Adds how often the web was searched; null where that was not asked for. */
 async function addWebSearches({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('ledger').addColumn('web_searches', 'bigint').execute();
 }
 
-/** What is spent by key and day, counted from the rows there are; and who counted a row's tokens in place of a yes or no. */
+/** Adds spending by key and day, computed from the existing rows; and replaces the flag `estimated` by who counted the tokens. */
 async function addSpendingAndCounts(database: Kysely<unknown>): Promise<void> {
   const { schema } = database;
   await schema
@@ -99,7 +100,7 @@ async function addSpendingAndCounts(database: Kysely<unknown>): Promise<void> {
         .check(sql`counted_by in ('engine', 'tokenizer', 'estimate')`),
     )
     .execute();
-  // What a tokenizer had counted was not told apart until now.
+  // Until now rows did not tell whether the engine or a tokenizer had counted.
   await sql`update ledger set counted_by = 'estimate' where estimated = 1`.execute(database);
   await schema.alterTable('ledger').dropColumn('estimated').execute();
 }

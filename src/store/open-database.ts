@@ -25,23 +25,23 @@ function describeLocation(location: DatabaseLocation): string {
  */
 export type DatabaseErrorKind = 'refused' | 'again' | 'away';
 
-/** An open database, SQLite or PostgreSQL: one query layer over both, and here what differs between them. */
+/** An open database, SQLite or PostgreSQL: the query layer that both share, and the functions in which they differ. */
 export interface OpenDatabase {
   readonly queries: Kysely<Schema>;
   readonly writes: LedgerWrites;
   readonly classify: (error: unknown) => DatabaseErrorKind;
-  /** Resolves when the database answers and can be written, rejects when not. Soon, either way. */
+  /** Resolves when the database answers and can be written, rejects when not, within seconds either way. */
   readonly probe: () => Promise<void>;
   /**
-   * Calls `changed` within a second of a change to accounts by another process, as far as it can be told: `confirmed` is
-   * called instead, several times a second, where it is known that nothing has changed.
+   * Calls `changed` within a second after another process has changed accounts, where the database can tell. SQLite can always
+   * tell, and calls `confirmed` several times a second while nothing has changed.
    */
   readonly watch: (calls: { readonly changed: () => void; readonly confirmed: () => void }) => {
     readonly stop: () => Promise<void>;
   };
-  /** Tells the other processes that accounts were changed here, where they would not see it at once by themselves. */
+  /** Tells other processes that accounts were changed here. Does nothing where they see it by themselves. */
   readonly announce: () => Promise<void>;
-  /** What can be done with a database that is a file; undefined where a server keeps it. */
+  /** The operations on a database file; undefined where a server keeps the data. */
   readonly file: DatabaseFile | undefined;
   readonly close: () => Promise<void>;
 }
@@ -50,22 +50,22 @@ export interface DatabaseFile {
   /** What is damaged, in SQLite's words; empty when nothing is. Reads everything: about 11 s for each GB. */
   readonly findDamage: () => readonly string[];
   /**
-   * Makes a copy as of one moment, beside programs that write: every row that was durable when it was called is in it. Gives how
-   * many rows its ledger has. Rejects when there is a file of this name, and when the copy is damaged; nothing is left then.
+   * Makes a copy as of one moment, also while other programs write: it has every row that was durable before the call. Returns
+   * the number of rows in its ledger. Rejects, and leaves no file, when a file of this name exists or the copy is damaged.
    */
   readonly copyTo: (path: string) => Promise<{ readonly rows: number }>;
 }
 
 export interface OpenOptions {
-  /** Whether a missing SQLite file (and its folder) is made, readable by its owner alone, or refused. A PostgreSQL database has to be there. */
+  /** Whether a missing SQLite file (and its folder) is made, readable by its owner alone, or refused. A PostgreSQL database has to exist. */
   readonly missing: 'create' | 'refuse';
-  /** A service gives up on a database that keeps it waiting, having a journal; what an operator asks may take its time. */
+  /** A service gives up soon on a database that keeps it waiting, since it has a journal; an operator's command waits longer. */
   readonly user: 'service' | 'operator';
 }
 
-/** A database that cannot be opened. The message is a sentence that names it. */
+/** A database cannot be opened. The message is a sentence that names the database. */
 export class CannotOpen extends Error {
-  /** `away`: it may be there in a moment. */
+  /** `away`: it may be possible in a moment. */
   readonly kind: DatabaseErrorKind;
 
   constructor(location: DatabaseLocation, cause: unknown, kind: DatabaseErrorKind) {
@@ -91,20 +91,20 @@ function reason(cause: unknown): string {
   return message.replace(/^Error: /, '').replace(/\.$/, '');
 }
 
-/** What a row that was written costs, and whom. */
+/** A row that was written, as far as its cost is concerned. */
 export type WrittenRow = Pick<LedgerTable, 'request_id' | 'workspace_id' | 'key_id' | 'cost' | 'started_at'>;
 
 export type WorkspaceCost = readonly [workspaceId: string, cost: Money];
 
 /**
- * The statements of a settlement, in the words of one database: they are run thousands of times a second, so each
- * database has them in the form in which it is fast. All run inside one transaction, in this order, and each takes its
- * rows in the order of their keys: two processes that settle at once can wait for each other, but never in a circle.
+ * The statements of a settlement for one database. They run thousands of times a second, so each database has them in its
+ * fastest form. All run inside one transaction, in this order, and each takes its rows in the order of their keys: two
+ * processes that settle at the same time may wait for each other, but never in a circle.
  */
 export interface LedgerWrites {
-  /** Writes the rows that are not there yet and gives those; a request id that is there, or comes twice, is written once. */
+  /** Writes the rows whose request id is new, each id once, and returns the rows that were written. */
   readonly insertRows: (connection: DatabaseConnection, rows: readonly LedgerTable[]) => Promise<readonly WrittenRow[]>;
-  /** Takes the costs from the balances and gives the balances of the workspaces there are. */
+  /** Takes the costs from the balances and returns the new balances of those workspaces that exist. */
   readonly charge: (
     connection: DatabaseConnection,
     costs: readonly WorkspaceCost[],

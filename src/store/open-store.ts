@@ -8,7 +8,7 @@ import { createSettleQueue } from './settle-queue.ts';
 import type { StoreReply, StoreRequest, StoreStatus, StoreWorkerData } from './worker-message.ts';
 
 const rememberedKeys = 50_000;
-/** Rows that may wait for the disk: some seconds of a busy service, about 10 MB. */
+/** Most rows that may wait for the disk: some seconds of a busy service, about 10 MB. */
 const maxWaitingRows = 10_000;
 const maxBatch = 1_000;
 /**
@@ -20,49 +20,50 @@ const commitEveryMs = 2;
 const usualJournalBytes = 256 * 1024 * 1024;
 
 /**
- * How long what was read is good for. SQLite says several times a second whether anything has changed. PostgreSQL says so too, if
- * nothing is in between; so that a change is in force within a second whatever is, what is in use is read again before it is old.
+ * How long a credential is used after it was read. SQLite tells several times a second whether anything has changed. PostgreSQL
+ * tells only where no pooler is in between, so keys in use are read again before they are too old: a change then takes effect
+ * within a second in any case.
  */
 const goodForMs = { sqlite: 5_000, postgres: 800 } as const;
 const readAgainEveryMs = 300;
 const readAgainAtMost = 5_000;
-/** How long a key that was known goes on working while the database is away: as long as an operator may be unable to suspend it. */
+/** How long a known key goes on working while the database is away, and an operator therefore cannot suspend it. */
 const awayForMs = 30 * 60_000;
 
 export interface StoreOptions {
   readonly location: DatabaseLocation;
-  /** Folder of the journal, which must outlive the process; several processes may share it. */
+  /** Folder of the journal. It must outlive the process; several processes may share it. */
   readonly journal: string;
-  /** A lock on a file that goes with its process. */
+  /** Locks a file; the lock ends with its process. */
   readonly tryLock: TryLock;
-  /** Most that the journal may hold; from four fifths of it on new requests are to be refused. */
+  /** Most bytes that the journal may hold; above four fifths of it new requests are to be refused. */
   readonly journalBytes?: number;
-  /** Told of every change: the database is away or back, the journal grows or shrinks, something went wrong. */
+  /** Called with every change: the database is away or back, the journal grows or shrinks, an error happened. */
   readonly onStatus?: (status: StoreStatus) => void;
-  /** Told of each path in the journal's folder that Weir has not made; it is left alone. */
-  readonly onStray?: (path: string) => void;
+  /** Called with each path in the journal's folder that Weir has not made; the path is left alone. */
+  readonly onForeignFile?: (path: string) => void;
 }
 
 export interface OpenStore extends Store {
   /** Rows settled but not yet durable, for a gauge. */
   readonly waiting: () => number;
-  /** How it fares, for gauges and readiness. */
+  /** The current status, for gauges and readiness. */
   readonly status: () => StoreStatus;
-  /** Resolves, with the reason, if the store ends before `close`: nothing more can be settled and the process should end. */
+  /** Resolves with the reason if the store ends before `close`: nothing more can be settled, and the process should end. */
   readonly lost: Promise<Error>;
-  /** Makes durable what waits, then closes everything. Nothing may be settled or looked up after it. */
+  /** Makes all waiting rows durable, then closes everything. Nothing may be settled or looked up afterwards. */
   readonly close: () => Promise<void>;
 }
 
 /**
- * Opens the accounts and the ledger for a service, in a thread of their own; a missing SQLite file is made. A PostgreSQL server
- * that does not answer is waited for: the store is open, and its status says `away`. Rejects with a sentence that names the
- * database when it cannot be opened, now or ever, and when there is no folder for the journal.
+ * Opens the accounts and the ledger for a service, in a thread of their own; a missing SQLite file is made. While a PostgreSQL
+ * server does not answer, the store is open with the status `away`. Rejects with a sentence that names the database when waiting
+ * cannot help, and when there is no folder for the journal.
  */
 export async function openStore(options: StoreOptions): Promise<OpenStore> {
   const { location, journalBytes = usualJournalBytes } = options;
   const journal = takeJournalFolder(options.journal, options.tryLock);
-  for (const path of journal.strays) options.onStray?.(path);
+  for (const path of journal.foreignFiles) options.onForeignFile?.(path);
   const workerData: StoreWorkerData = { location, journalFolder: journal.folder, journalBytes };
   const worker = new Worker(new URL('./store-worker.ts', import.meta.url), { workerData, name: 'weir-store' });
   const post = (request: StoreRequest) => worker.postMessage(request);
@@ -98,7 +99,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
         if (phase === 'open') post({ kind: 'close' });
         phase = 'closing';
         break;
-      // Before the waiting requests go on: whoever reads the balance next must see it less this cost.
+      // Before the waiting requests go on, so that the next reader of the balance sees it without this cost.
       case 'settled':
         for (const [workspaceId, balance] of reply.balances) cache.setBalance(workspaceId, balance);
         for (const spending of reply.spendings) cache.spend(spending, moment());
@@ -146,7 +147,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
     if (phase === 'open') lost.resolve(reason);
   }
 
-  /** While the database is away, what was known is good for longer. Of a key that nobody knew, nobody can say now. */
+  /** While the database is away, known keys are good for longer; an unknown key can be neither accepted nor refused. */
   function notSearched(hash: string, failure: Failure): void {
     const known = cache.get(hash, moment());
     if (known?.credential !== undefined && isWithin(known, awayForMs)) lookUps.answer(hash, known.credential);
@@ -174,7 +175,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
       const known = cache.get(keyHash, moment());
       if (known === undefined) return lookUp(keyHash);
       if (!known.isDoubted && isWithin(known, goodForMs[location.kind])) return known.credential;
-      // Away is known already: to ask would only take a message there and back.
+      // The database is known to be away, so asking it would be in vain.
       if (status.database !== 'here' && known.credential !== undefined && isWithin(known, awayForMs)) {
         return known.credential;
       }

@@ -45,9 +45,8 @@ interface CreditTable {
 }
 
 /**
- * What was spent with a key on one UTC day: the sum of its ledger rows that started on it, kept as they are written. Days
- * make up weeks and months, so a budget may be set, changed or moved to another period at any time and counts what was
- * spent before.
+ * What was spent with a key on one UTC day: the sum of its ledger rows that started on that day, updated as they are written.
+ * Weeks and months are sums of days, so a budget that is set, changed or moved to another period counts what was spent before.
  */
 export interface SpendingTable {
   readonly key_id: string;
@@ -115,7 +114,7 @@ export const ledgerColumnNames: readonly (keyof LedgerTable)[] = Object.keys(led
 
 /**
  * The row of an outcome. Throws a RangeError when a count or a time is not a whole number or not a number at all:
- * such a row is refused rather than written wrong.
+ * the row is refused rather than written wrong.
  */
 export function ledgerRow(outcome: Outcome): LedgerTable {
   const { usage } = outcome;
@@ -151,22 +150,22 @@ export function outcomeOf(row: LedgerTable): Outcome {
     workspaceId: row.workspace_id,
     keyId: row.key_id,
     modelId: row.model_id,
-    ...(row.route_id !== null && { routeId: row.route_id }),
+    routeId: row.route_id ?? undefined,
     surface: row.surface,
     stream: row.stream === 1n,
     kind: row.kind,
     usage: {
       promptTokens: Number(row.prompt_tokens),
       completionTokens: Number(row.completion_tokens),
-      ...(row.cached_tokens !== null && { cachedTokens: Number(row.cached_tokens) }),
-      ...(row.reasoning_tokens !== null && { reasoningTokens: Number(row.reasoning_tokens) }),
-      ...(row.web_searches !== null && { webSearches: Number(row.web_searches) }),
+      cachedTokens: numberOrNone(row.cached_tokens),
+      reasoningTokens: numberOrNone(row.reasoning_tokens),
+      webSearches: numberOrNone(row.web_searches),
     },
     countedBy: row.counted_by,
     cost: row.cost,
     attempts: Number(row.attempts),
     startedAt: Number(row.started_at),
-    ...(row.first_token_ms !== null && { firstTokenMs: Number(row.first_token_ms) }),
+    firstTokenMs: numberOrNone(row.first_token_ms),
     durationMs: Number(row.duration_ms),
   };
 }
@@ -175,7 +174,11 @@ function optional(count: number | undefined): bigint | null {
   return count === undefined ? null : BigInt(count);
 }
 
-/** Monotonic clocks give fractions of a millisecond; the ledger keeps whole ones. */
+function numberOrNone(column: bigint | null): number | undefined {
+  return column === null ? undefined : Number(column);
+}
+
+/** Rounds to whole milliseconds: monotonic clocks give fractions. */
 function whole(milliseconds: number): bigint {
   return BigInt(Math.round(milliseconds));
 }
@@ -183,8 +186,8 @@ function whole(milliseconds: number): bigint {
 const unit = 1_000_000;
 
 /**
- * Sums a column of amounts as two columns, `<alias>_high` and `<alias>_low`. All that a workspace ever spent may pass 64 bits,
- * which SQLite refuses and PostgreSQL widens to a type of its own; the sums of the parts stay within.
+ * Sums a column of amounts as two columns, `<alias>_high` and `<alias>_low`. The sum of all that a workspace ever spent may
+ * exceed 64 bits, which SQLite refuses and PostgreSQL widens to another type; the sums of the two parts stay within 64 bits.
  * Both databases truncate towards zero and give the remainder the sign of the dividend.
  */
 export function exactSum<Alias extends string>(
@@ -198,7 +201,7 @@ export function exactSum<Alias extends string>(
   ];
 }
 
-/** Puts the two sums together again. */
+/** Adds up the two columns of `exactSum`. */
 export function exactTotal(high: bigint, low: bigint): Money {
   return high * BigInt(unit) + low;
 }

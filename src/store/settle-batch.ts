@@ -4,11 +4,11 @@ import type { OpenDatabase, WrittenRow } from './open-database.ts';
 import type { LedgerTable, SpendingTable } from './schema.ts';
 import { messageOf } from '../core/failure.ts';
 
-/** What a settlement has changed, as committed. */
+/** What a committed settlement has changed. */
 export interface Settled {
   /** The balance of each workspace that paid. */
   readonly balances: readonly (readonly [workspaceId: string, balance: Money])[];
-  /** What each key spent more than before, by the day on which its requests started. */
+  /** What was added to the spending of each key, by the day on which its requests started. */
   readonly spendings: readonly Spending[];
 }
 
@@ -19,12 +19,12 @@ export interface Spending {
   readonly amount: Money;
 }
 
-/** Where rows are written: the queries of a database and the words it has for a settlement. */
+/** A database as far as settling needs it. */
 export type SettlingDatabase = Pick<OpenDatabase, 'queries' | 'writes'>;
 
 /**
- * Writes ledger rows and takes their costs from balances and budgets, all in one transaction: when it resolves, all are
- * durable; when it rejects, none is kept. A request id that is already there changes nothing and takes no money.
+ * Writes ledger rows and takes their costs from balances and budgets in one transaction: when the promise resolves, all rows are
+ * durable; when it rejects, none is kept. A row whose request id is already in the ledger changes nothing and takes no money.
  */
 export async function settleBatch(database: SettlingDatabase, rows: readonly LedgerTable[]): Promise<Settled> {
   const { queries, writes } = database;
@@ -33,7 +33,7 @@ export async function settleBatch(database: SettlingDatabase, rows: readonly Led
     .transaction()
     .setIsolationLevel('read committed')
     .execute((transaction) =>
-      // Straight to the connection: what the query layer does around each statement costs more than the statement.
+      // Straight to the connection: the query layer's work around each statement costs more than the statement.
       transaction.getExecutor().provideConnection(async (connection) => {
         const written = await writes.insertRows(connection, rows);
         if (written.length === 0) return { balances: [], spendings: [] };
@@ -52,7 +52,7 @@ export async function settleBatch(database: SettlingDatabase, rows: readonly Led
     );
 }
 
-/** In the order of ids: see `LedgerWrites`. */
+/** The cost of each workspace, in the order of ids: see `LedgerWrites`. */
 function costsOf(rows: readonly WrittenRow[]): readonly (readonly [string, Money])[] {
   const costs = new Map<string, Money>();
   for (const { workspace_id: id, cost } of rows) costs.set(id, (costs.get(id) ?? 0n) + cost);
@@ -80,7 +80,7 @@ export function spendingOf(
   );
 }
 
-/** A row that can never be written. */
+/** A row that the database refuses for good. */
 export interface RefusedRow {
   /** Index into the batch. */
   readonly index: number;
@@ -89,15 +89,15 @@ export interface RefusedRow {
 
 export type SettleResult =
   | (Settled & { readonly kind: 'settled'; readonly refused: readonly RefusedRow[] })
-  /** The database did not take it, or did not say: the rows are to be kept and settled again, all of them. */
+  /** The database failed or did not answer: all rows have to be kept and settled again. */
   | { readonly kind: 'away'; readonly message: string };
 
-/** Transactions that get in each other's way are rare, since all take their rows in one order; that it happens so often in a row is not. */
+/** Conflicts of transactions are rare, since all take their rows in one order; so many in a row mean that something is wrong. */
 const tries = 5;
 
 /**
- * Settles a batch; never rejects. When the batch as a whole is refused its rows are settled one by one, so that one bad row
- * (an unknown workspace, a cost past 64 bits) harms nobody else's.
+ * Settles a batch; never rejects. When the batch as a whole is refused, its rows are settled one by one, so that one bad row
+ * (an unknown workspace, a cost past 64 bits) does not keep the others from being written.
  */
 export async function settleOrExplain(
   database: Pick<OpenDatabase, 'queries' | 'writes' | 'classify'>,

@@ -5,9 +5,9 @@ import type { SettleFault } from './worker-message.ts';
 export interface SettleQueue {
   /** Resolves when the row is durable. Rejects with `overloaded` when too many rows wait, and with the reason when the row was not written. */
   readonly add: (outcome: Outcome) => Promise<void>;
-  /** The batch that was sent is durable, but for these faults. */
+  /** Resolves the rows of the batch that was sent, and rejects those with a fault. */
   readonly acknowledge: (faults: readonly SettleFault[]) => void;
-  /** Rejects all that wait, and all that come: nothing will be written any more. */
+  /** Rejects all rows that wait and all that are added later. */
   readonly fail: (failure: Failure) => void;
   /** Resolves when nothing waits. */
   readonly drained: () => Promise<void>;
@@ -22,13 +22,13 @@ interface Waiting {
 }
 
 /**
- * Groups rows into commits: one batch is under way, and what arrives meanwhile is the next. The slower the disk, the larger the
- * batches, so a disk that syncs a hundred times a second still takes thousands of rows.
+ * Groups rows into commits: while one batch is under way, new rows wait for the next. The slower the disk, the larger the
+ * batches, so a disk that syncs a hundred times a second still takes thousands of rows a second.
  */
 export function createSettleQueue(options: {
   /** Hands a batch to the store's thread. */
   readonly send: (outcomes: readonly Outcome[]) => void;
-  /** Runs a function a little later, so that the rows of that time travel together. */
+  /** Runs a function a little later, so that rows which arrive until then share a batch. */
   readonly defer: (run: () => void) => void;
   readonly maxWaiting: number;
   readonly maxBatch: number;

@@ -6,11 +6,11 @@ import { createWorkerLoop } from './worker-loop.ts';
 import type { StoreReply, StoreRequest, StoreWorkerData } from './worker-message.ts';
 
 const segmentBytes = 4 * 1024 * 1024;
-/** Where requests under way still find room when new ones are refused. */
+/** Share of the journal above which new requests are refused; the rest is for the rows of requests under way. */
 const fullShare = 0.8;
 
 /**
- * The store's thread: SQLite's calls and the journal's wait for the disk, and here nobody else waits with them.
+ * The store's thread: calls of SQLite and of the journal block while they wait for the disk, and here they block nothing else.
  * `openStore` starts it.
  */
 async function run(port: MessagePort, { location, journalFolder, journalBytes }: StoreWorkerData): Promise<void> {

@@ -19,15 +19,15 @@ export interface LedgerFilter {
   readonly until?: number | undefined;
 }
 
-/** One line of a report. Only the dimensions that were asked for are present. */
+/** One line of a report. Dimensions that were not asked for are undefined. */
 export interface UsageLine {
   /** Name of the workspace. */
-  readonly workspace?: string;
+  readonly workspace: string | undefined;
   /** Id of the key. */
-  readonly key?: string;
-  readonly model?: string;
+  readonly key: string | undefined;
+  readonly model: string | undefined;
   /** UTC day, `2026-07-01`. */
-  readonly day?: string;
+  readonly day: string | undefined;
   readonly requests: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
@@ -71,10 +71,10 @@ export async function usageReport(
     .$if(dimensions.includes('day'), (selected) => selected.select(columns.day.as('day')))
     .execute();
   return rows.map((row) => ({
-    ...(row.workspace !== undefined && { workspace: row.workspace }),
-    ...(row.key !== undefined && { key: row.key }),
-    ...(row.model !== undefined && { model: row.model }),
-    ...(row.day !== undefined && { day: new Date(Number(row.day)).toISOString().slice(0, 10) }),
+    workspace: row.workspace,
+    key: row.key,
+    model: row.model,
+    day: row.day === undefined ? undefined : new Date(Number(row.day)).toISOString().slice(0, 10),
     requests: Number(row.requests),
     promptTokens: Number(row.prompt_tokens),
     completionTokens: Number(row.completion_tokens),

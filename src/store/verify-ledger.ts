@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Money } from '../core/money.ts';
 import { exactSum, exactTotal, type Schema } from './schema.ts';
 
-/** What the books say about one workspace. They balance when `balance` is `credits` less `costs`. */
+/** The books of one workspace. They are right when `balance` equals `expected`, which is `credits` less `costs`. */
 export interface WorkspaceBooks {
   readonly id: string;
   readonly name: string;
@@ -13,7 +13,7 @@ export interface WorkspaceBooks {
   readonly expected: Money;
 }
 
-/** A day of a key on which what counts against its budget is not what its rows cost. */
+/** A day of a key on which the amount that counts against its budget differs from the cost of its ledger rows. */
 export interface SpendingDifference {
   readonly keyId: string;
   /** First moment of the UTC day, milliseconds since the Unix epoch. */
@@ -24,14 +24,14 @@ export interface SpendingDifference {
 
 export interface Books {
   readonly workspaces: readonly WorkspaceBooks[];
-  /** Days of keys that were compared. */
+  /** How many days of keys were compared. */
   readonly spendingDays: number;
   readonly spendingDifferences: readonly SpendingDifference[];
 }
 
 /**
- * Recomputes every balance from the credits and the ledger, and what was spent with every key by day from the ledger, as they were
- * at one moment, beside a running service too.
+ * Recomputes every balance from the credits and the ledger, and the daily spending of every key from the ledger, all as of one
+ * moment. Can run beside a service.
  */
 export async function verifyLedger(queries: Kysely<Schema>): Promise<Books> {
   const all = queries.transaction().setAccessMode('read only').setIsolationLevel('repeatable read');
@@ -59,8 +59,11 @@ async function verifySpending(transaction: Kysely<Schema>): Promise<Omit<Books, 
     .executeTakeFirstOrThrow();
   return {
     spendingDays: Number(days),
-    spendingDifferences: rows.map(({ key_id: keyId, day, counted, expected }) => ({
-      ...{ keyId, day: Number(day), counted, expected },
+    spendingDifferences: rows.map((row) => ({
+      keyId: row.key_id,
+      day: Number(row.day),
+      counted: row.counted,
+      expected: row.expected,
     })),
   };
 }

@@ -7,9 +7,9 @@ import { ledgerRow, type LedgerTable } from './schema.ts';
 import { settleOrExplain, spendingOf } from './settle-batch.ts';
 import type { SettleFault, StoreReply, StoreRequest, StoreStatus } from './worker-message.ts';
 
-/** Pause between two tries to reach a database that is away. */
+/** Pause between two attempts to reach a database that is away. */
 const retryMs = 250;
-/** Rows of the journal that are settled at once, and then what has arrived meanwhile has its turn. */
+/** Rows of the journal that are settled at once; requests that arrived meanwhile come next. */
 const replayRows = 1_000;
 /** Hashes that are looked up at once. */
 const findHashes = 500;
@@ -18,15 +18,15 @@ export interface WorkerLoopOptions {
   readonly location: DatabaseLocation;
   readonly open: () => Promise<OpenDatabase>;
   readonly journal: Journal;
-  /** Bytes of the journal from which on new requests are to be refused, so that those under way still find room. */
+  /** Above this size of the journal new requests are to be refused, so that there is room for the rows of those under way. */
   readonly fullBytes: number;
   readonly reply: (message: StoreReply) => void;
 }
 
 /**
- * The one lane on which the store's thread does everything, one thing at a time: so what is read is always read after what was
- * written before, and rows are written in the order in which they came. While the database is away rows go to the journal;
- * when it is back they are settled first, oldest first, and until that is done new ones queue up behind them.
+ * The loop in which the store's thread does everything, one thing at a time: a read always sees what was written before, and
+ * rows are written in the order in which they came. While the database is away, rows go to the journal; when it is back, the
+ * journal is settled first, oldest rows first, and new rows go to its end until it is empty.
  */
 export function createWorkerLoop(options: WorkerLoopOptions) {
   const { journal, fullBytes, reply } = options;
@@ -113,7 +113,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     const hashes = [...wanted].slice(0, findHashes);
     for (const hash of hashes) wanted.delete(hash);
     if (database === undefined || status.database !== 'here') {
-      // What is in the journal has been spent, and the database does not know.
+      // The rows in the journal have been spent, and the database does not know of them yet.
       reply({ kind: 'not-searched', hashes, message: `the database is ${status.database}` });
       return;
     }
@@ -126,9 +126,9 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     }
   }
 
-  /** One step on the way back: open, see that it answers, settle some of what is in the journal. */
+  /** One step of a recovery: opens or probes the database, and settles some rows of the journal. */
   async function comeBack(): Promise<void> {
-    // SQLite's calls let nothing else in: whatever was sent meanwhile has its turn now.
+    // SQLite's calls are synchronous: messages that arrived meanwhile are handled now.
     await new Promise((resolve) => setImmediate(resolve));
     try {
       if (database === undefined) {
@@ -171,7 +171,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     return oldest && { ...oldest, settled: 0, refused: 0 };
   }
 
-  /** A file that could not be read to its end, or not all of it be settled, is kept for whoever wants to know why. */
+  /** Removes a settled file. One that could not be read to its end, or has refused rows, is kept for inspection. */
   function finish(done: NonNullable<typeof segment>): void {
     journal.remove(done, done.refused > 0 ? 'refused' : done.torn ? 'damaged' : undefined);
     if (done.torn) tell('behind', `the journal's file ${done.name} ends in a record that is not whole`);
@@ -204,7 +204,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
       else for (const hash of request.hashes) wanted.add(hash);
       void work();
     },
-    /** Finishes what was asked for, then closes everything. What is in the journal stays there. */
+    /** Finishes all requests, then closes everything. Rows in the journal stay there. */
     close: async (): Promise<void> => {
       closing = true;
       clearTimeout(retry);

@@ -2,10 +2,10 @@ import type { Credential, Outcome } from '../core/account.ts';
 import type { DatabaseLocation, WorkspaceCost } from './open-database.ts';
 import type { Settled, Spending } from './settle-batch.ts';
 
-/** What the store's thread is started with. */
+/** The start data of the store's thread. */
 export interface StoreWorkerData {
   readonly location: DatabaseLocation;
-  /** Of this process alone. */
+  /** A folder that no other process uses. */
   readonly journalFolder: string;
   readonly journalBytes: number;
 }
@@ -16,7 +16,7 @@ export type StoreRequest =
   | { readonly kind: 'find'; readonly hashes: readonly string[] }
   | { readonly kind: 'close' };
 
-/** Why one outcome of a batch was not written: it can never be, or there was no room for it anywhere. */
+/** Why one outcome of a batch was not written: the database refuses it for good, or there was no room in the journal. */
 export interface SettleFault {
   /** Index into the batch. */
   readonly index: number;
@@ -24,15 +24,15 @@ export interface SettleFault {
   readonly message: string;
 }
 
-/** How the store fares. */
+/** The state of the database and of the journal. */
 export interface StoreStatus {
-  /** `away`: the database does not answer, rows go to the journal. `behind`: it is back, and the journal's rows come first. */
+  /** `away`: the database does not answer, rows go to the journal. `behind`: it is back, and the journal is settled first. */
   readonly database: 'here' | 'behind' | 'away';
   /** Size of the rows that are in the journal. */
   readonly journalBytes: number;
   /** Whether the journal has room for the rows of more requests. */
   readonly hasRoom: boolean;
-  /** What is wrong, for the log. */
+  /** An error, for the log. */
   readonly message?: string;
 }
 
@@ -41,7 +41,7 @@ export type StoreReply =
   | { readonly kind: 'ready' }
   | { readonly kind: 'unusable'; readonly message: string }
   | (Settled & { readonly kind: 'settled'; readonly faults: readonly SettleFault[] })
-  /** The rows are durable in the journal: what they cost is not in any balance that is read, until they are replayed. */
+  /** The rows are durable in the journal. Balances read from the database do not include their cost until they are replayed. */
   | {
       readonly kind: 'journaled';
       readonly costs: readonly WorkspaceCost[];
@@ -50,8 +50,8 @@ export type StoreReply =
     }
   | { readonly kind: 'found'; readonly found: readonly (readonly [hash: string, Credential | undefined])[] }
   | { readonly kind: 'not-searched'; readonly hashes: readonly string[]; readonly message: string }
-  /** Another process changed the accounts: what was read before may be stale. */
+  /** Another process has changed accounts: what was read before may be stale. */
   | { readonly kind: 'changed' }
-  /** What was read before is still so. */
+  /** What was read before is still valid. */
   | { readonly kind: 'confirmed' }
   | { readonly kind: 'status'; readonly status: StoreStatus };

@@ -14,7 +14,7 @@ export interface NewWorkspace {
   readonly now: number;
 }
 
-/** Makes a workspace with its first credit. Refuses a name that is taken or malformed, and a credit past the cap. */
+/** Makes a workspace with its first credit. Throws a `Refusal` for a malformed or existing name, and for a credit past the cap. */
 export async function createWorkspace(queries: Kysely<Schema>, wanted: NewWorkspace): Promise<Workspace> {
   const { name, credit, maxInFlight, now } = wanted;
   if (!namePattern.test(name) || idPattern.test(name)) {
@@ -48,7 +48,7 @@ export async function listWorkspaces(queries: Kysely<Schema>): Promise<readonly 
   return rows.map(workspaceOf);
 }
 
-/** Finds a workspace by its name or its id; refuses when there is none. */
+/** Finds a workspace by its name or its id. Throws a `Refusal` when there is none. */
 export async function findWorkspace(queries: Kysely<Schema>, nameOrId: string): Promise<Workspace> {
   const column = idPattern.test(nameOrId) ? 'id' : 'name';
   const row = await queries.selectFrom('workspaces').selectAll().where(column, '=', nameOrId).executeTakeFirst();
@@ -60,7 +60,7 @@ export async function findWorkspace(queries: Kysely<Schema>, nameOrId: string): 
   return workspaceOf(row);
 }
 
-/** Adds to a balance and records it; refuses what is not above zero or would pass the cap. */
+/** Adds a credit to a balance and records it. Throws a `Refusal` for an amount that is not above zero or would pass the cap. */
 export async function creditWorkspace(
   queries: Kysely<Schema>,
   nameOrId: string,
@@ -71,7 +71,7 @@ export async function creditWorkspace(
   if (amount > maxBalance) throw pastCap(nameOrId, amount);
   return queries.transaction().execute(async (transaction) => {
     const workspace = await findWorkspace(transaction, nameOrId);
-    // Added by the database and under its condition, so that credits and settlements of the same moment all count.
+    // The database adds and checks the cap in one statement, so that concurrent credits and settlements all count.
     const changed = await transaction
       .updateTable('workspaces')
       .set((columns) => ({ balance: columns('balance', '+', amount) }))
@@ -85,7 +85,7 @@ export async function creditWorkspace(
   });
 }
 
-/** Suspends a workspace or takes the suspension back. Asking twice changes nothing more. */
+/** Suspends a workspace or ends its suspension. Repeating it changes nothing. */
 export async function setWorkspaceStatus(
   queries: Kysely<Schema>,
   nameOrId: string,
@@ -98,7 +98,7 @@ export async function setWorkspaceStatus(
   });
 }
 
-/** Changes how many requests of a workspace may be under way at once. Those that are go on. */
+/** Changes how many requests of a workspace may be under way at once. Requests that are under way go on. */
 export async function setWorkspaceLimits(
   queries: Kysely<Schema>,
   nameOrId: string,

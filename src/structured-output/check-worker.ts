@@ -1,32 +1,31 @@
 /**
- * Checks texts against schemas in a thread of its own, one after another: a pattern or a schema that takes forever is
- * ended with the thread.
+ * Checks texts against schemas in a thread of its own, one after another. The thread is ended when a pattern or a schema
+ * takes too long.
  */
 import { parentPort } from 'node:worker_threads';
 import type { StructureResult } from '../core/structure.ts';
 import type { ThreadMessage } from '../core/worker-thread.ts';
-import type { CheckTask } from './check-task.ts';
-import { compileSchema } from './compile-schema.ts';
-import { judgeText } from './judge-text.ts';
-import { createValidatorCache } from './validator-cache.ts';
+import { compileSchema, createValidatorCache } from './compile-schema.ts';
+import type { CheckTask } from './start-structure-checker.ts';
+import { validateText } from './validate-text.ts';
 
-// Compiled, a schema takes some fifty times its text: 100 MB at worst, of the thread's 256.
+// A compiled schema takes about fifty times its text: 100 MB at worst, of the thread's 256.
 const cache = createValidatorCache({ compile: compileSchema, maxCount: 512, maxCharacters: 2_000_000 });
 
-function judge({ text, schema, top }: CheckTask): StructureResult {
-  if (schema === undefined) return judgeText(text, { top });
-  const validate = cache.get(schema);
-  if (validate === undefined) return { kind: 'unknown', reason: 'schema' };
+function validate({ text, schema, top }: CheckTask): StructureResult {
+  if (schema === undefined) return validateText(text, { top });
+  const validator = cache.get(schema);
+  if (validator === undefined) return { kind: 'unknown', reason: 'schema' };
   try {
-    return judgeText(text, { top, validate });
+    return validateText(text, { top, validate: validator });
   } catch {
-    // Nested deeper than the stack: it could be told with more of it.
+    // The value is nested deeper than the stack allows.
     return { kind: 'unknown', reason: 'time' };
   }
 }
 
 parentPort?.on('message', ({ id, ask }: ThreadMessage<CheckTask>) => {
-  parentPort?.postMessage({ id, reply: judge(ask) });
+  parentPort?.postMessage({ id, reply: validate(ask) });
 });
 // The time of a check counts from here.
 parentPort?.postMessage('ready');

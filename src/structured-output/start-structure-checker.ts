@@ -1,9 +1,7 @@
 import type { StructureAsk, StructureChecker, StructureResult } from '../core/structure.ts';
-import type { StartThread } from '../core/worker-thread.ts';
-import type { CheckTask } from './check-task.ts';
-import { startCheckThread } from './check-thread.ts';
-import { judgeText } from './judge-text.ts';
-import { type SchemaWeight, weighSchema } from './weigh-schema.ts';
+import { type StartThread, ThreadEnded } from '../core/worker-thread.ts';
+import { validateText } from './validate-text.ts';
+import { type SchemaCost, schemaCost } from './schema-cost.ts';
 
 export interface StructureCheckerOptions {
   readonly startThread: StartThread;
@@ -13,78 +11,65 @@ export interface StructureCheckerOptions {
   readonly patienceMs?: number;
 }
 
-/** Parsing this much takes a third of a millisecond. */
+/** A text of this length is parsed in a third of a millisecond. */
 const inlineCharacters = 64 * 1024;
 /**
- * No model writes more. Parsed, a text can take a hundred times its size, and parsing cannot be broken off: eight times this
- * was seen to leave a thread collecting garbage for half a minute.
+ * No model writes more. A parsed text can take a hundred times its size, and parsing cannot be interrupted: a text eight times
+ * as long has kept a thread collecting garbage for half a minute.
  */
 const maxCharacters = 2 * 1024 * 1024;
-/** A schema of so many steps compiles in some ten milliseconds, built to do harm in a hundred. */
-const plainSchemaSteps = 4_000;
-/** Steps that take a third of the allowance at worst, usually a hundredth. */
-const plainSteps = 10_000_000;
-/** How long a schema that has taken the thread with it is not tried again, and how many are remembered. */
-const barredMs = 60_000;
-const maxBarred = 64;
-
-/** Schemas that took too long, by their text, for a while. */
-function createBar(): { readonly add: (schema: string) => void; readonly has: (schema: string) => boolean } {
-  const until = new Map<string, number>();
-  return {
-    add: (schema) => {
-      until.delete(schema);
-      until.set(schema, performance.now() + barredMs);
-      for (const oldest of until.keys()) if (until.size > maxBarred) until.delete(oldest);
-    },
-    has: (schema) => (until.get(schema) ?? 0) > performance.now(),
-  };
-}
+/** A schema of so many steps compiles in about 10 ms, in 100 ms if it is built to do harm. */
+const boundedSchemaSteps = 4_000;
+/** Checking so many steps takes a third of the allowance at worst, usually a hundredth. */
+const boundedSteps = 10_000_000;
+/** How long a schema that ended its thread is not tried again, and how many such schemas are remembered. */
+const blockedMs = 60_000;
+const maxBlocked = 64;
 
 /**
- * Checks answers against schemas, both written by strangers. What has no schema is judged on the spot; everything else in
- * threads, of which there are two: one for schemas whose time is provably bounded by their size and the answer's, one for
- * all others, so that a hostile one holds up none but its like. They start when first needed.
+ * Checks answers against schemas, both written by strangers. A short text without a schema is parsed at once. All else is
+ * checked in one of two threads: the first for schemas whose time is provably bounded by their size and the answer's, the
+ * second for all others, so that a hostile schema delays only others of its kind. Threads start when first needed.
  */
 export function startStructureChecker(options: StructureCheckerOptions): StructureChecker {
   const { startThread, allowanceMs = 1_000, patienceMs = 3_000 } = options;
-  const barred = createBar();
+  const blocked = createBlockedSchemas();
   const thread = {
     script: new URL('./check-worker.ts', import.meta.url),
     startThread,
     allowanceMs,
     patienceMs,
     stuck: ({ schema }: CheckTask) => {
-      if (schema !== undefined) barred.add(schema);
+      if (schema !== undefined) blocked.add(schema);
     },
   };
-  const plain = startCheckThread(thread);
-  const wary = startCheckThread(thread);
-  /** One request's schema is asked about for each of its choices, calls and attempts. */
-  const weights = new WeakMap<object, SchemaWeight>();
+  const bounded = startCheckThread(thread);
+  const unbounded = startCheckThread(thread);
+  /** Remembered, since one request has its schema checked for each choice, call and attempt. */
+  const costs = new WeakMap<object, SchemaCost>();
 
-  function weigh(schema: NonNullable<StructureAsk['schema']>): SchemaWeight {
-    const weight = weights.get(schema) ?? weighSchema(schema);
-    weights.set(schema, weight);
-    return weight;
+  function knownCost(schema: NonNullable<StructureAsk['schema']>): SchemaCost {
+    const cost = costs.get(schema) ?? schemaCost(schema);
+    costs.set(schema, cost);
+    return cost;
   }
 
   async function check({ text, schema, top = 'object' }: StructureAsk): Promise<StructureResult> {
     if (text.length > maxCharacters) return { kind: 'unknown', reason: 'time' };
-    const weight = schema === undefined ? undefined : weigh(schema);
-    if (weight === undefined || (weight.kind === 'any-object' && top === 'object')) {
-      return text.length <= inlineCharacters ? judgeText(text, { top }) : plain.check({ text, top });
+    const cost = schema === undefined ? undefined : knownCost(schema);
+    if (cost === undefined || (cost.kind === 'any-object' && top === 'object')) {
+      return text.length <= inlineCharacters ? validateText(text, { top }) : bounded.check({ text, top });
     }
-    switch (weight.kind) {
+    switch (cost.kind) {
       case 'too-large':
         return { kind: 'unknown', reason: 'schema' };
       case 'any-object':
-        return plain.check({ text, top, schema: JSON.stringify(schema) });
+        return bounded.check({ text, top, schema: JSON.stringify(schema) });
       case 'schema': {
-        const { text: schemaText, steps } = weight;
-        if (barred.has(schemaText)) return { kind: 'unknown', reason: 'time' };
-        const isPlain = steps !== undefined && steps <= plainSchemaSteps && steps * text.length <= plainSteps;
-        return (isPlain ? plain : wary).check({ text, top, schema: schemaText });
+        const { text: schemaText, steps } = cost;
+        if (blocked.has(schemaText)) return { kind: 'unknown', reason: 'time' };
+        const isBounded = steps !== undefined && steps <= boundedSchemaSteps && steps * text.length <= boundedSteps;
+        return (isBounded ? bounded : unbounded).check({ text, top, schema: schemaText });
       }
     }
   }
@@ -92,7 +77,128 @@ export function startStructureChecker(options: StructureCheckerOptions): Structu
   return {
     check,
     close: async () => {
-      await Promise.all([plain.close(), wary.close()]);
+      await Promise.all([bounded.close(), unbounded.close()]);
     },
   };
+}
+
+/** Schemas that ended their thread a short while ago, by their text. */
+function createBlockedSchemas(): { readonly add: (schema: string) => void; readonly has: (schema: string) => boolean } {
+  const until = new Map<string, number>();
+  return {
+    add: (schema) => {
+      until.delete(schema);
+      until.set(schema, performance.now() + blockedMs);
+      for (const oldest of until.keys()) if (until.size > maxBlocked) until.delete(oldest);
+    },
+    has: (schema) => (until.get(schema) ?? 0) > performance.now(),
+  };
+}
+
+interface CheckThreadOptions {
+  readonly script: URL;
+  readonly startThread: StartThread;
+  /** Most time one check may take. */
+  readonly allowanceMs: number;
+  /** Most time a check may wait for its turn. */
+  readonly patienceMs: number;
+  /** Called with a check that took too long, or that ended the thread. */
+  readonly stuck: (task: CheckTask) => void;
+}
+
+/** One thread, replaced when a check takes too long. Checks take turns, first come first served. Never rejects. */
+interface CheckThread {
+  readonly check: (task: CheckTask) => Promise<StructureResult>;
+  readonly close: () => Promise<void>;
+}
+
+interface Job {
+  readonly task: CheckTask;
+  readonly settle: (result: StructureResult) => void;
+  readonly asked: number;
+}
+
+/** Loading takes a tenth of a second; after this long it will not succeed. */
+const startMs = 10_000;
+/** More checks would wait too long or take too much memory: their result is `unknown` at once. */
+const maxWaiting = 8_192;
+const maxWaitingCharacters = 64 * 1024 * 1024;
+/** Room for one check and the compiled schemas; a check that needs more ends the thread. */
+const maxHeapMb = 256;
+
+const late: StructureResult = { kind: 'unknown', reason: 'time' };
+
+function startCheckThread(options: CheckThreadOptions): CheckThread {
+  const { script, startThread, allowanceMs, patienceMs, stuck } = options;
+  const thread = startThread<CheckTask, StructureResult>({
+    script,
+    name: 'weir-structure',
+    // Schemas become code there: the thread gets nothing of our environment.
+    env: {},
+    maxHeapMb,
+    startMs,
+    silenceMs: allowanceMs,
+  });
+  const waiting: Job[] = [];
+  let waitingCharacters = 0;
+  let isWorking = false;
+  let isClosed = false;
+
+  function take(): Job | undefined {
+    const job = waiting.shift();
+    if (job !== undefined) waitingCharacters -= job.task.text.length;
+    return job;
+  }
+
+  function settleAll(): void {
+    for (let job = take(); job !== undefined; job = take()) job.settle(late);
+  }
+
+  async function run({ task, settle, asked }: Job): Promise<void> {
+    if (performance.now() - asked > patienceMs) {
+      settle(late);
+      return;
+    }
+    try {
+      settle(await thread.ask(task));
+    } catch (error) {
+      const hadStarted = error instanceof ThreadEnded && error.hadStarted;
+      if (hadStarted) stuck(task);
+      settle(late);
+      // A thread that cannot even start will not start for the next check either.
+      if (!hadStarted) settleAll();
+    }
+  }
+
+  async function work(): Promise<void> {
+    isWorking = true;
+    for (let job = take(); job !== undefined; job = take()) await run(job);
+    isWorking = false;
+  }
+
+  return {
+    check: (task) => {
+      const { length } = task.text;
+      const isFull = waiting.length >= maxWaiting || waitingCharacters + length > maxWaitingCharacters;
+      if (isClosed || isFull) return Promise.resolve(late);
+      return new Promise((settle) => {
+        waiting.push({ task, settle, asked: performance.now() });
+        waitingCharacters += length;
+        if (!isWorking) void work();
+      });
+    },
+    close: async () => {
+      isClosed = true;
+      settleAll();
+      await thread.close();
+    },
+  };
+}
+
+/** One check, as it is sent to the thread. */
+export interface CheckTask {
+  readonly text: string;
+  /** As JSON text, by which the thread remembers the compiled schema. */
+  readonly schema?: string;
+  readonly top: 'object' | 'any';
 }

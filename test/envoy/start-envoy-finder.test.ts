@@ -95,3 +95,9 @@ function fakeBin(): string {
   mkdirSync(join(folder, 'bin'), { recursive: true });
   return join(folder, 'bin');
 }
+
+test('a user without a home to write to has it in the folder of the dependencies', async () => {
+  const { reported } = await find({ XDG_CACHE_HOME: fake(join(folder, 'file'), ''), ENVOY_PATH: '' });
+  const modules = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 'weir', 'envoy');
+  expect(reported.join()).toContain(`into ${modules}/1.40.0/`);
+});

@@ -57,10 +57,13 @@ test('the image is run by a user of its own, from a folder that it cannot write'
   await expect(inImage('-e', code)).rejects.toThrow('EACCES');
 });
 
-test('nothing of the tests, the development tools or a second Node is in it', () => {
-  const files = readdirSync(image.app, { recursive: true, withFileTypes: true })
+const filesIn = (folder: string): readonly string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(image.app.length + 1));
+    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
+
+test('nothing of the tests, the development tools or a second Node is in it', () => {
+  const files = filesIn(image.app);
   expect(files.filter((file) => !file.startsWith('node_modules/') && /\.test\.ts$|\.md$/.test(file))).toEqual([]);
   expect(files).toContain('src/main.ts');
   expect(files).toContain('examples/demo-engine/main.ts');
@@ -71,15 +74,35 @@ test('nothing of the tests, the development tools or a second Node is in it', ()
   expect(large).toEqual([]);
 });
 
+test('no type file, no source map and no installer is in it', () => {
+  const files = filesIn(image.app);
+  expect(files.filter((file) => /\.d\.[cm]?ts$|\.map$/.test(file))).toEqual([]);
+  expect(files.filter((file) => /install/.test(file) && !file.startsWith('node_modules/'))).toEqual([]);
+  expect(files.filter((file) => file.startsWith('bin/'))).toEqual([]);
+});
+
+test('the dependencies are the packages that the product imports, and the Node that runs it', () => {
+  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    readonly dependencies: Readonly<Record<string, string>>;
+  };
+  const product = filesIn(image.app).filter((file) => /^(src|examples)\/.*\.ts$/.test(file));
+  const imported = product.flatMap((file) => {
+    const text = readFileSync(join(image.app, file), 'utf8');
+    const names = [...text.matchAll(/(?:from|import\(|^import) ?'((?:@[\w-]+\/)?[\w.-]+)[^']*'/gm)];
+    return names.map(([, name = '']) => name).filter((name) => !name.startsWith('.') && name !== 'node');
+  });
+  expect(Object.keys(dependencies).toSorted()).toEqual([...new Set([...imported, 'node'])].toSorted());
+});
+
 test('every command answers', async () => {
   const main = join(image.app, 'src', 'main.ts');
   expect((await inImage(main, 'serve', '--help')).stdout).toContain('WEIR_DATABASE_URL');
   const commands = ['workspace', 'key', 'usage', 'ledger', 'catalog', 'envoy', 'start'];
   const helps = await Promise.all(commands.map((command) => inImage(main, command, '--help')));
   expect(helps.map(({ stdout }) => /Usage: weir (\w+)/.exec(stdout)?.[1])).toEqual(commands);
-  // What `weir` in the image's PATH is a link to.
-  expect((await inImage(join(image.app, 'bin', 'weir.mjs'), '--version')).stdout.trim()).toMatch(/^\d+\.\d+\.\d+$/);
-  expect(image.instructions.join('\n')).toContain('ln -s /app/bin/weir.mjs /usr/local/bin/weir');
+  // What `weir` in the image's PATH runs.
+  expect((await inImage(main, '--version')).stdout.trim()).toMatch(/^\d+\.\d+\.\d+$/);
+  expect(image.instructions.join('\n')).toContain('exec node /app/src/main.ts "$@"\\n\' > /usr/local/bin/weir');
 });
 
 test('the commands and the service work on the volumes and write nowhere else', async () => {

@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { checkObject, isFields } from '../../src/catalog/read-object.ts';
+import { checkObject } from '../../src/catalog/read-object.ts';
+import { isObject } from '../../src/core/json.ts';
 import { makeNamespace } from './support/cluster.ts';
 import { kubectl } from './support/kubectl.ts';
 
@@ -44,6 +45,6 @@ test.each(shown)('kubectl takes $where', async ({ text }) => {
 
 test.each(shown)('a manifest folder takes $where', ({ text }) => {
   const objects = parseAllDocuments(text).map((document): unknown => document.toJS());
-  const ours = objects.filter((object) => isFields(object) && object['apiVersion'] === 'weir.dev/v1alpha1');
+  const ours = objects.filter((object) => isObject(object) && object['apiVersion'] === 'weir.dev/v1alpha1');
   expect(ours.flatMap((value) => checkObject({ where: 'x', value }))).toEqual([]);
 });

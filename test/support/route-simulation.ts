@@ -122,29 +122,29 @@ export function createSimulation(options: SimulationOptions) {
       const engine = byName.get(name);
       const condition = conditions.get(name) ?? 'well';
       const factor = condition === 'slow' ? slowFactor : 1;
-      let disarmHedge = (): void => undefined;
-      let disarm = (): void => undefined;
+      let cancelHedge = (): void => undefined;
+      let cancelTimer = (): void => undefined;
       running.set(route, {
         abandon: (kind) => {
-          disarm();
-          disarmHedge();
+          cancelTimer();
+          cancelHedge();
           record.ended({ kind });
         },
       });
       const advice = options.hedging === true ? health.hedge(route, { stream, others }) : undefined;
-      if (advice !== undefined) disarmHedge = clock.after(advice.afterMs, next);
+      if (advice !== undefined) cancelHedge = clock.after(advice.afterMs, next);
       if (condition === 'silent') return;
       if (chance.is(failing[condition])) {
-        disarm = clock.after(5, () => {
-          disarmHedge();
+        cancelTimer = clock.after(5, () => {
+          cancelHedge();
           running.delete(route);
           record.ended({ kind: 'failed', fault: broken });
           if (running.size === 0) next();
         });
         return;
       }
-      disarm = clock.after(exponential(factor * (engine?.firstMs ?? 0)), () => {
-        disarmHedge();
+      cancelTimer = clock.after(exponential(factor * (engine?.firstMs ?? 0)), () => {
+        cancelHedge();
         record.output();
         let isOlder = true;
         for (const [other, attempt] of running) {

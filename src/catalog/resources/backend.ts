@@ -43,17 +43,23 @@ const tlsFields = fields({
 
 const tls = withRules(tlsFields, [
   {
-    ...{ field: ['caSecretRef'], reason: 'Required', message: 'required with tls.mode Custom' },
+    field: ['caSecretRef'],
+    reason: 'Required',
+    message: 'required with tls.mode Custom',
     holds: ({ mode, caSecretRef }) => mode !== 'Custom' || caSecretRef !== undefined,
     cel: "self.mode != 'Custom' || has(self.caSecretRef)",
   },
   {
-    ...{ field: ['caSecretRef'], reason: 'Forbidden', message: 'expected only with tls.mode Custom' },
+    field: ['caSecretRef'],
+    reason: 'Forbidden',
+    message: 'expected only with tls.mode Custom',
     holds: ({ mode, caSecretRef }) => mode === 'Custom' || caSecretRef === undefined,
     cel: "self.mode == 'Custom' || !has(self.caSecretRef)",
   },
   {
-    ...{ field: ['serverName'], reason: 'Forbidden', message: 'expected only with tls.mode System or Custom' },
+    field: ['serverName'],
+    reason: 'Forbidden',
+    message: 'expected only with tls.mode System or Custom',
     holds: ({ mode, serverName }) => (mode !== 'Disabled' && mode !== 'Off') || serverName === undefined,
     cel: "!(self.mode in ['Disabled', 'Off']) || !has(self.serverName)",
   },

@@ -33,7 +33,9 @@ const inlineReasoning = withRules(
   }),
   [
     {
-      ...{ field: ['implicitOpen'], reason: 'Invalid', message: 'expected only with tags' },
+      field: ['implicitOpen'],
+      reason: 'Invalid',
+      message: 'expected only with tags',
       holds: ({ tags, implicitOpen }) => !implicitOpen || tags.length > 0,
       cel: '!self.implicitOpen || size(self.tags) > 0',
     },
@@ -124,12 +126,16 @@ const capabilityFields = fields({
 /** What an operator knows better than the engine's capability table. Each field replaces the table's entry. */
 export const capabilities = withRules(capabilityFields, [
   {
-    ...{ field: ['streamedTools'], reason: 'Invalid', message: 'expected only where tools is not false' },
+    field: ['streamedTools'],
+    reason: 'Invalid',
+    message: 'expected only where tools is not false',
     holds: ({ tools, streamedTools }) => tools !== false || streamedTools !== true,
     cel: '!has(self.tools) || self.tools || !has(self.streamedTools) || !self.streamedTools',
   },
   {
-    ...{ field: ['continuationMark'], reason: 'Forbidden', message: 'expected only where continuation is not false' },
+    field: ['continuationMark'],
+    reason: 'Forbidden',
+    message: 'expected only where continuation is not false',
     holds: ({ continuation, continuationMark }) => continuation !== false || continuationMark === undefined,
     cel: '!has(self.continuation) || self.continuation || !has(self.continuationMark)',
   },

@@ -27,16 +27,16 @@ export function text(max: number): z.ZodString {
 type Reason = 'Required' | 'Forbidden' | 'Invalid';
 
 /**
- * What a schema cannot say, said twice in one place: for manifest folders as a function, for the API server in CEL.
- * Both name the same field with the same message; test/kube holds them against each other.
+ * A rule that a schema cannot express, twice in one place: as a function for manifest folders, in CEL for the API server.
+ * Both name the same field with the same message; test/kube compares the two.
  */
 export interface Rule<Value> {
-  /** The field at fault, from what the rule stands on; empty when it is that itself. */
+  /** Path of the field at fault, below the value that the rule is declared on; empty: the value itself. */
   readonly field: readonly string[];
   readonly reason: Reason;
   readonly message: string;
   readonly holds: (value: Value) => boolean;
-  /** The same with `self` for the value. A field without a default needs `has()`; a list needs its maximum, or the API server finds the rule too costly. */
+  /** `holds` in CEL, with `self` for the value. A field without a default needs `has()`; a list needs its maximum, or the API server finds the rule too costly. */
   readonly cel: string;
 }
 
@@ -48,10 +48,10 @@ export interface CelRule {
   readonly reason?: `FieldValue${Reason}`;
 }
 
-/** The key under which a schema's CEL rules stand in OpenAPI. */
+/** The key of a schema's CEL rules in OpenAPI. */
 const celKey = 'x-kubernetes-validations';
 
-/** A schema with its rules. They run once the fields are sound by themselves, as in the API server. */
+/** A schema with its rules, which run once each field is valid by itself, as in the API server. */
 export function withRules<Schema extends z.ZodType>(schema: Schema, rules: readonly Rule<z.output<Schema>>[]): Schema {
   const checked = schema.superRefine((value, context) => {
     for (const { holds, field, message } of rules) {
@@ -59,26 +59,28 @@ export function withRules<Schema extends z.ZodType>(schema: Schema, rules: reado
     }
   });
   const celRules = rules.map(({ cel, message, field, reason }): CelRule => ({
-    ...{ rule: cel, message, reason: `FieldValue${reason}` },
+    rule: cel,
+    message,
+    reason: `FieldValue${reason}`,
     ...(field.length > 0 && { fieldPath: field.map((name) => `.${name}`).join('') }),
   }));
   return withCel(checked, celRules);
 }
 
 /**
- * Text of a shape. The pattern alone would have the API server answer with the pattern, so that it stands in CEL once
- * more, with our words. It must be one that Go understands too: no look-around, no back-references, no double quotes.
+ * Text that matches a pattern. To a bare pattern the API server answers with the pattern, so the pattern is repeated in CEL
+ * with our message. Go must understand it too: no look-around, no back-references, no double quotes.
  */
 export function shaped(schema: z.ZodString, pattern: RegExp, message: string): z.ZodString {
   return withCel(schema.regex(pattern, message), [{ rule: `self.matches(r"${pattern.source}")`, message }]);
 }
 
-/** A field that cannot change once its object exists. Only the API server knows what it was before. */
+/** A field that cannot change once its object exists. Only the API server knows its earlier value. */
 export function immutable<Schema extends z.ZodType>(schema: Schema, message: string): Schema {
   return withCel(schema, [{ rule: 'self == oldSelf', message }]);
 }
 
-/** A schema with rules for the API server alone; zod has the same from elsewhere. */
+/** A schema with rules for the API server alone, where zod checks the same by other means. */
 function withCel<Schema extends z.ZodType>(schema: Schema, rules: readonly CelRule[]): Schema {
   const earlier = schema.meta()?.[celKey];
   return schema.meta({ [celKey]: [...(Array.isArray(earlier) ? earlier : []), ...rules] });
@@ -89,12 +91,12 @@ const expected = 'expected a date and time such as "2026-06-01T00:00:00Z"';
 const calendarTime = z.iso
   .datetime({ offset: true, error: expected })
   .max(40)
-  // zod's own pattern knows the calendar. The API server has that from the format, and is only told to want capitals.
+  // zod's pattern knows the calendar. The API server knows it from the format, and only has to be told to want capitals.
   .meta({ pattern: '^[0-9-]{10}T[0-9:.]+(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$' });
 
 /**
- * A moment as RFC 3339 text: date, time and offset (the `date-time` format of OpenAPI). Of a value with that format the
- * API server does not ask whether it is text, and would take a list; a rule that reads it refuses that.
+ * A moment as RFC 3339 text: date, time and offset (the `date-time` format of OpenAPI). The API server
+ * does not check that a value of that format is a text, and would accept a list: a rule that reads the value refuses it.
  */
 export const instant = withCel(calendarTime, [{ rule: 'self.getFullYear() >= 0', message: expected }]);
 

@@ -40,7 +40,9 @@ const reasoningFields = fields({
 
 const reasoning = withRules(reasoningFields, [
   {
-    ...{ field: ['efforts'], reason: 'Invalid', message: 'expected none with reasoning.mode None' },
+    field: ['efforts'],
+    reason: 'Invalid',
+    message: 'expected none with reasoning.mode None',
     holds: ({ mode, efforts }) => mode !== 'None' || efforts.length === 0,
     cel: "self.mode != 'None' || size(self.efforts) == 0",
   },
@@ -82,7 +84,9 @@ const modalities = withRules(
     .max(2),
   [
     {
-      ...{ field: [], reason: 'Invalid', message: 'expected [text] or [text, image]' },
+      field: [],
+      reason: 'Invalid',
+      message: 'expected [text] or [text, image]',
       holds: (list) => list.filter((modality) => modality === 'text').length === 1,
       cel: "self.exists_one(modality, modality == 'text')",
     },
@@ -98,7 +102,7 @@ const routes = z
   .min(1)
   .max(maxRoutes)
   .superRefine((list, context) => {
-    // A route with a fault of its own is left out, and takes its backend's name with it.
+    // A route with a fault of its own is left out, and its backend does not count then.
     if (context.issues.length > 0) return;
     const seen = new Set<string>();
     for (const [index, { backend }] of list.entries()) {
@@ -169,14 +173,17 @@ const modelFields = fields({
 /** The `spec` of a Model: an entry of the catalog. docs/reference/api.md §2.1. */
 export const modelSpec = withRules(modelFields, [
   {
-    ...{ field: ['tokenizer', 'tokensPerImage'], reason: 'Forbidden' },
+    field: ['tokenizer', 'tokensPerImage'],
+    reason: 'Forbidden',
     message: 'expected only with inputModalities [text, image]',
     holds: ({ tokenizer, inputModalities }) =>
       tokenizer?.tokensPerImage === undefined || inputModalities.includes('image'),
     cel: "!has(self.tokenizer) || !has(self.tokenizer.tokensPerImage) || 'image' in self.inputModalities",
   },
   {
-    ...{ field: ['retireAt'], reason: 'Invalid', message: 'expected a moment after added' },
+    field: ['retireAt'],
+    reason: 'Invalid',
+    message: 'expected a moment after added',
     holds: ({ added, retireAt }) => retireAt === undefined || Date.parse(retireAt) > Date.parse(added),
     cel: '!has(self.retireAt) || self.retireAt > self.added',
   },

@@ -1,14 +1,14 @@
 import * as z from 'zod';
 import { fields, instant } from './fields.ts';
 
-/** What the status of a Model says of it, in the order in which one leads to the next. */
+/** The conditions of a Model, each after those that it depends on. */
 export const modelConditionTypes = ['Accepted', 'Servable', 'Priced', 'Listed', 'Retiring'] as const;
 export type ModelConditionType = (typeof modelConditionTypes)[number];
 
 export const backendConditionTypes = ['Accepted', 'Programmed', 'Healthy'] as const;
 export type BackendConditionType = (typeof backendConditionTypes)[number];
 
-/** As long as Kubernetes' own `metav1.Condition` allows. What is longer must be cut before it is written. */
+/** The limit of Kubernetes' own `metav1.Condition`. A longer message must be cut before it is written. */
 export const maxMessageLength = 32_768;
 const maxReasonLength = 1024;
 
@@ -16,7 +16,7 @@ const generation = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 /**
  * One condition, field for field Kubernetes' `metav1.Condition`. The type is no enumeration here: a later version may
- * add one, and what it wrote must stay readable after a way back.
+ * add one, and its status must stay readable after a downgrade.
  */
 const condition = fields({
   type: z

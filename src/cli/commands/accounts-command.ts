@@ -3,7 +3,7 @@ import type { Accounts } from '../../store/accounts.ts';
 import type { DatabaseLocation } from '../../store/open-database.ts';
 import { databaseLocation } from './database-location.ts';
 
-/** What a command has to say: to a script, to a reader, and to the shell. */
+/** The result of a command: for a script, for a reader, and for the shell. */
 export interface Answer {
   readonly json: unknown;
   readonly text: string;
@@ -39,7 +39,7 @@ export function accountsCommand<Options extends object>(
   });
 }
 
-/** The same for a command that does not open the accounts: it is told where they are. */
+/** The same for a command that does not open the accounts: it gets their location. */
 export function databaseCommand<Options extends object>(
   command: Command,
   act: (location: DatabaseLocation, options: Options, operands: readonly string[]) => Promise<Answer>,

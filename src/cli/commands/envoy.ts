@@ -6,7 +6,7 @@ import { finishRequests } from '../start/drain.ts';
 import { readEdgeSettings, writeEnvoyFiles } from '../start/envoy-files.ts';
 import { countOption } from './option-values.ts';
 
-/** Of what Envoy may have, its heap: the rest is for threads, code and what the allocator has not given back. */
+/** The heap's share of Envoy's memory: the rest is for threads, code and what the allocator has not given back. */
 const heapShare = 0.8;
 
 /** Adds `weir envoy`: for whoever runs Envoy and `weir serve` side by side without `weir start`, such as a pod. */
@@ -38,7 +38,9 @@ export function envoyCommand(program: Command): void {
       const edge = address === undefined ? read : { ...read, host: address };
       const { files } = writeEnvoyFiles({
         run: runOf(options),
-        ...{ port, edge, env: process.env },
+        port,
+        edge,
+        env: process.env,
         ...(opsPort === undefined ? {} : { opsPort }),
         ...(extProcPort === undefined ? {} : { extProcPort }),
         ...(memory === undefined ? {} : { heapBytes: Math.floor(memory * heapShare) }),

@@ -96,7 +96,7 @@ export function keyCommand(program: Command): void {
   );
 }
 
-/** The options of a budget; half a budget is refused before anything is opened. */
+/** Adds the options of a budget. Half a budget is refused before the accounts are opened. */
 function withBudget(command: Command): Command {
   return command
     .hook('preAction', () => void budgetOf(command, command.opts()))

@@ -17,7 +17,7 @@ export function ledgerCommand(program: Command): void {
     'refuse',
     async (accounts) => {
       const damage = accounts.findDamage();
-      // What is read from a damaged file proves nothing, and may be what cannot be read.
+      // Rows of a damaged file prove nothing, and reading them may fail.
       if (damage !== undefined && damage.length > 0) {
         return {
           json: { ok: false, file: { ok: false, damage } },

@@ -45,6 +45,6 @@ test('the list follows the catalog at once and the status of its models within a
 test('a model that is not listed is in the catalog all the same', async () => {
   const { catalog, listed } = begin(['a/a']);
   expect(listed()).toEqual(['b/b']);
-  expect(catalog.snapshots.lease().snapshot.models.has('a/a')).toBe(true);
+  expect(catalog.snapshots.hold().snapshot.models.has('a/a')).toBe(true);
   await catalog.close();
 });

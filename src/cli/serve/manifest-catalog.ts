@@ -1,7 +1,8 @@
 /** The catalog of a manifest folder: what it declares, but for the models whose notice has run. */
 import { join } from 'node:path';
 import { type Notice, isSameList, noticeOfManifest, stayingAt } from '../../catalog/notice.ts';
-import { checkObject, isFields } from '../../catalog/read-object.ts';
+import { checkObject } from '../../catalog/read-object.ts';
+import { isObject } from '../../core/json.ts';
 import type { Announcement, CatalogObject } from '../../core/catalog.ts';
 import type { CancelTimer, Clock } from '../../core/clock.ts';
 import { messageOf } from '../../core/failure.ts';
@@ -48,23 +49,23 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
   };
 }
 
-/** What was announced, by the name of the Model. */
+/** Announcements by the name of the Model. */
 export type Announcements = ReadonlyMap<string, Announcement>;
 
 export interface ManifestCatalogOptions {
-  /** Begins to follow the folder. Resolves with what it holds at first; `onChange` has the later readings. */
+  /** Begins to follow the folder. Resolves with the first reading; `onChange` has the later ones. */
   readonly open: (onChange: (reading: CatalogReading) => void) => Promise<FollowedFolder>;
-  /** Files have no status: what was announced is remembered beside the data. */
+  /** Manifests have no status, so announcements are kept in a file of their own. */
   readonly announcements: {
     readonly load: () => Promise<Announcements>;
     readonly save: (announcements: Announcements) => Promise<void>;
   };
   readonly clock: Clock;
-  /** Has every reading of which something served may have changed, but the first one. */
+  /** Has every reading but the first that may change the catalog. */
   readonly onChange: (reading: CatalogReading) => void;
-  /** A Model will leave. Called once for each date that it declares. */
+  /** A Model will leave. Called once for each date that the Model declares. */
   readonly onAnnounced: (name: string, notice: Notice) => void;
-  /** What was announced cannot be written. */
+  /** The announcements cannot be written. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -78,9 +79,9 @@ export async function openManifestCatalog(options: ManifestCatalogOptions): Prom
   const { clock, announcements, onAnnounced, onError } = options;
   let announced = await announcements.load();
   let saving = Promise.resolve();
-  let disarm: CancelTimer = () => undefined;
+  let cancelTimer: CancelTimer = () => undefined;
 
-  /** Less what has left by now; looks again when the next one leaves. */
+  /** Leaves out the models that have left by now, and does so again when the next one leaves. */
   function look(reading: CatalogReading): CatalogReading {
     const now = clock.now();
     const notices = new Map<string, Notice>();
@@ -92,8 +93,8 @@ export async function openManifestCatalog(options: ManifestCatalogOptions): Prom
     };
     const { items: objects, lookAgainMs } = stayingAt(reading.objects, { now, leavesAtOf });
     announce(notices);
-    disarm();
-    disarm = clock.after(lookAgainMs, () => {
+    cancelTimer();
+    cancelTimer = clock.after(lookAgainMs, () => {
       const next = look(reading);
       if (!isSameList(objects, next.objects)) options.onChange(next);
     });
@@ -116,13 +117,13 @@ export async function openManifestCatalog(options: ManifestCatalogOptions): Prom
     first: look(folder.first),
     close: async () => {
       await folder.close();
-      disarm();
+      cancelTimer();
       await saving;
     },
   };
 }
 
 function nameOf({ value }: CatalogObject): string {
-  const metadata = isFields(value) && isFields(value['metadata']) ? value['metadata'] : {};
+  const metadata = isObject(value) && isObject(value['metadata']) ? value['metadata'] : {};
   return String(metadata['name']);
 }

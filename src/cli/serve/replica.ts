@@ -10,10 +10,10 @@ import type { Model, Route, Snapshot } from '../../core/catalog.ts';
 import { clusterMark, type ReplicaView, type Unreachable } from '../../core/replica.ts';
 import { type CompiledObjects, startController } from './controller.ts';
 
-/** What a replica can say of itself. */
+/** What a replica reports of itself. */
 export interface ReplicaParts {
   readonly snapshot: () => Snapshot;
-  /** What Envoy has of the catalog. */
+  /** Says which clusters Envoy has and which it refused. */
   readonly envoy: Pick<ClusterPublisher, 'look' | 'refused'>;
   readonly isServing: (route: Route) => boolean;
   readonly isListed: (model: Model) => boolean;
@@ -22,9 +22,9 @@ export interface ReplicaParts {
 export interface ReplicaOptions extends ReplicaParts {
   readonly client: KubeClient;
   readonly namespace: string;
-  /** Name of its pod. */
+  /** Name of this replica's pod. */
   readonly name: string;
-  /** Of this process, and of no other one ever. */
+  /** Unique to this process, restarts included. */
   readonly identity: string;
   readonly clock: Clock;
   readonly random: () => number;
@@ -34,17 +34,17 @@ export interface ReplicaOptions extends ReplicaParts {
 
 /** One of the replicas that follow a namespace. */
 export interface Replica {
-  /** What is served, or what it is made of, has changed. */
+  /** The snapshot or the compilation has changed. */
   readonly changed: () => void;
   readonly isLeading: () => boolean;
-  /** Leaves the others, and lets one of them lead at once. An API server that does not answer is not waited for. */
+  /** Lets another replica lead at once. Waits 5 s at most for an API server that does not answer. */
   readonly close: () => Promise<void>;
 }
 
 const lookEveryMs = 2_000;
 const closeMs = 5_000;
 
-/** Leaves word of what this replica sees, and writes the status of the objects while it leads. */
+/** Tells the other replicas what this one sees, and writes the status of the objects while this one leads. */
 export function joinReplicas(options: ReplicaOptions): Replica {
   const { name, clock, log } = options;
   const fault =
@@ -52,7 +52,7 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     (error: unknown): void =>
       log.warn({ error: sentenceOf(error) }, what);
   let view: ReplicaView | undefined;
-  let disarm: CancelTimer = () => undefined;
+  let cancelTimer: CancelTimer = () => undefined;
   let looking: Promise<void> | undefined;
   let closed = false;
 
@@ -89,12 +89,12 @@ export function joinReplicas(options: ReplicaOptions): Replica {
   }
 
   function look(): void {
-    disarm();
+    cancelTimer();
     looking ??= lookOnce()
       .catch(fault('what this replica sees could not be told'))
       .finally(() => {
         looking = undefined;
-        if (!closed) disarm = clock.after(lookEveryMs, look);
+        if (!closed) cancelTimer = clock.after(lookEveryMs, look);
       });
   }
 
@@ -108,11 +108,11 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     isLeading: elector.isLeading,
     close: async () => {
       closed = true;
-      disarm();
+      cancelTimer();
       const late = Promise.withResolvers<void>();
-      const disarmLate = clock.after(closeMs, late.resolve);
+      const cancelLate = clock.after(closeMs, late.resolve);
       await Promise.race([leave(), late.promise]);
-      disarmLate();
+      cancelLate();
     },
   };
 
@@ -124,12 +124,12 @@ export function joinReplicas(options: ReplicaOptions): Replica {
   }
 }
 
-/** What this replica sees of the catalog: its Envoy, its routes and its list, in the words that all replicas share. */
+/** What this replica sees of the catalog: the clusters of its Envoy, its routes and its list of models. */
 
 export interface ReplicaViewOptions {
   readonly name: string;
   readonly snapshot: Snapshot;
-  /** Undefined: it is away. */
+  /** Undefined: Envoy does not answer. */
   readonly envoy: EnvoyClusters | undefined;
   /** Names of clusters that Envoy refused, with its reason. */
   readonly refused: ReadonlyMap<string, string>;

@@ -7,8 +7,8 @@ export interface SealFiles {
 }
 
 /**
- * Where the keys are that seal what searches find; undefined where nothing is sealed and nothing can be opened. Throws when
- * several replicas would each make a key of their own.
+ * The files of the keys that seal search results; undefined where nothing is sealed or opened. Throws when several replicas
+ * would each make a key of their own.
  */
 export function sealFiles(settings: Settings): SealFiles | undefined {
   const keyFile = settings.WEIR_SEAL_KEY_FILE;

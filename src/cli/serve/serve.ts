@@ -10,18 +10,18 @@ const lastLogMs = 500;
 /** Runs `weir serve` until it is told to stop. Resolves with the exit code. */
 export async function run(argv: readonly string[]): Promise<number> {
   const stop = Promise.withResolvers<number>();
-  // Where nobody reads what is printed, nobody misses it.
+  // Output that nobody reads any more is no error.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   let output: LogStream | undefined;
   let code: number;
   try {
     const settings = settingsFrom(argv);
     if (settings === undefined) return 0;
-    // Before anything else: the first process of a container does not end by a signal that it has not asked for.
+    // Before anything else: the first process of a container ignores a signal without a handler.
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(0));
-    // The supervisor is gone: nobody would ever stop us.
+    // Without its supervisor nothing would ever stop this process.
     process.once('disconnect', () => stop.resolve(0));
-    // The supervisor asks whether this process still gets to its work.
+    // The supervisor asks whether the event loop of this process still runs.
     process.on('message', (message) => {
       if (message === 'ping') announce({ type: 'alive' });
     });
@@ -37,7 +37,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     });
     code = await stop.promise;
     await close();
-    // An open channel would keep the process.
+    // An open channel would keep the process alive.
     if (process.connected) process.disconnect?.();
   } catch (error) {
     const message = messageOf(error);
@@ -45,14 +45,14 @@ export async function run(argv: readonly string[]): Promise<number> {
     process.stderr.write(`weir serve: ${message}\n`);
     code = 1;
   }
-  // A write that nobody takes would keep the process.
+  // A write that nobody reads would keep the process alive.
   if ((await output?.close(lastLogMs)) === false) process.exit(code);
   return code;
 }
 
 /** Tells the supervisor, where there is one. */
 function announce(message: Readonly<Record<string, unknown>>): void {
-  // One that is gone is told nothing, and that is no error.
+  // A supervisor that is gone is no error.
   process.send?.(message, undefined, undefined, () => undefined);
 }
 
@@ -66,7 +66,7 @@ const help = (): string =>
     '',
   ].join('\n');
 
-/** The settings of `weir serve`, its flags before the environment. Undefined when only help was asked for, and was given. Throws as `readSettings`. */
+/** The settings of `weir serve`, its flags before the environment. Undefined after printing the help, when that was asked for. Throws as `readSettings`. */
 export function settingsFrom(argv: readonly string[]): Settings | undefined {
   const { values } = parseArgs({
     args: [...argv],

@@ -20,6 +20,7 @@ import { createProcessLoad } from '../../process/load.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
+import { createTurnEnd } from '../../process/turn-end.ts';
 import { createTurnShare } from '../../process/turn-share.ts';
 import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { openStore } from '../../store/open-store.ts';
@@ -57,9 +58,9 @@ import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { sealFiles } from './seal-files.ts';
 import type { Settings } from '../../settings.ts';
 
-/** Bodies up to this size are read on the event loop; reading one takes about a millisecond, one built to do harm twenty. */
+/** Bodies up to this size are read on the event loop, which takes about a millisecond, and twenty for a hostile body. */
 const largestBodyHere = 128 * 1024;
-/** Reading bodies takes no more of one turn of the event loop, but for the last one. */
+/** Reading bodies takes no more than this of one turn of the event loop, the last body aside. */
 const bodiesPerTurnMs = 5;
 
 const routesOf = ({ models }: Snapshot): readonly Route[] => [...models.values()].flatMap(({ routes }) => routes);
@@ -73,7 +74,7 @@ export interface Surroundings {
   readonly announce: (message: Readonly<Record<string, unknown>>) => void;
 }
 
-/** Starts everything. Resolves, once requests can be served or it is to end before that, with what stops it again. */
+/** Starts everything. Resolves when requests can be served, or when `stopped` does, with a function that stops everything. */
 export async function startService(
   settings: Settings,
   { output, stopped, fatal, announce }: Surroundings,
@@ -87,7 +88,7 @@ export async function startService(
     journal: join(settings.WEIR_DATA, 'journal'),
     tryLock,
     onStatus: createStoreLog(log),
-    onStray: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
+    onForeignFile: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
   });
   void store.lost.then(fatal);
   const fileCheck = location.kind === 'sqlite' ? checkFile(location.file, log) : undefined;
@@ -109,13 +110,15 @@ export async function startService(
   });
   const buffers = createDownstreamBuffers({ admin: envoyAdmin, clock: systemClock });
   const countUpstream = createUpstreamRequests({ admin: envoyAdmin, clock: systemClock });
-  const egress = createEgress({ socketPath: paths.egressSocket, countUpstream });
+  const atTurnEnd = createTurnEnd();
+  const egress = createEgress({ socketPath: paths.egressSocket, countUpstream, atTurnEnd });
   const searching = settings.WEIR_WEB_SEARCH;
   const found =
     searching === undefined ? undefined : await openSearch(searching, { upstream: egress, clock: systemClock });
   const sealing = sealFiles(settings);
   const search = sealing && {
-    ...{ seal: openSeal({ ...sealing, elapsed: systemClock.elapsed }), price: settings.WEIR_WEB_SEARCH_PRICE },
+    seal: openSeal({ ...sealing, elapsed: systemClock.elapsed }),
+    price: settings.WEIR_WEB_SEARCH_PRICE,
     ...(found === undefined ? {} : { provider: found.provider }),
   };
   const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
@@ -204,7 +207,9 @@ export async function startService(
       body.length <= largestBodyHere
         ? readInTurn(() =>
             prepareHere(body, {
-              ...{ surface, ...reading, countPrompt: tokenizers.countPrompt },
+              surface,
+              ...reading,
+              countPrompt: tokenizers.countPrompt,
               ...(search && { seal: search.seal }),
             }),
           )
@@ -231,6 +236,7 @@ export async function startService(
     socketPath: paths.extprocSocket,
     handle: pipeline.handle,
     openDelivery: buffers.open,
+    atTurnEnd,
   });
   const shedWatch = createShedWatch({
     clock: systemClock,
@@ -248,7 +254,7 @@ export async function startService(
   });
   const first = await Promise.race([catalog.ready.then(() => 'ready' as const), stopped]);
   if (first === 'ready') {
-    // A process before us may have told Envoy that it was about to end, and was only started again.
+    // An earlier process that was restarted may have told Envoy that it was about to end.
     await envoyAdmin.withdrawEnd().catch(() => undefined);
     phase.isReady = true;
     announce({ type: 'ready', opsPort: ops.port });
@@ -277,7 +283,7 @@ export async function startService(
   };
 }
 
-/** A damaged file ends nobody's service: what can be read and written still is, and an operator has to know. */
+/** Checks the database file beside the service. A damaged file is logged for operators and does not stop the service. */
 function checkFile(file: string, log: Logger): FileCheck {
   return startFileCheck(file, {
     onDamage: (findings) =>
@@ -291,7 +297,10 @@ function shareLimits(
   { expectedReplicas, log }: { readonly expectedReplicas: number; readonly log: Logger },
 ): ValkeyLimits {
   return createValkeyLimits({
-    ...{ url, clock: systemClock, newId: randomUUID, expectedReplicas },
+    url,
+    clock: systemClock,
+    newId: randomUUID,
+    expectedReplicas,
     onUp: () => log.info('limits are shared by all replicas'),
     onDown: () => log.warn('Valkey is away: each replica keeps to its share of the limits'),
   });

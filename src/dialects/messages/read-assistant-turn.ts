@@ -16,12 +16,14 @@ export function readAssistantTurn(
 ): readonly Message[] {
   const messages: Message[] = [];
   let output = emptyOutput();
+  let hasResult = false;
 
   /** Begins another call of the model when a result precedes the block. */
   function continueTurn(): void {
-    if (![...output.results.values()].some((text) => text !== undefined)) return;
+    if (!hasResult) return;
     messages.push(...messagesOf(output));
     output = emptyOutput();
+    hasResult = false;
   }
 
   for (const [at, block] of blocks.entries()) {
@@ -50,6 +52,7 @@ export function readAssistantTurn(
           throw new Failure('invalid_request', `${field}: expected the id of a server_tool_use before it`);
         }
         output.results.set(block.tool_use_id, searches.resultText(block, here));
+        hasResult = true;
         break;
       case 'redacted_thinking':
       case 'fallback':

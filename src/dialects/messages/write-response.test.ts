@@ -29,7 +29,7 @@ const finish = (reason: FinishReason, stopSequence?: string): AnswerEvent => ({
   ...{ type: 'finish', choice: 0, reason, ...(stopSequence === undefined ? {} : { stopSequence }) },
 });
 
-/** What the steps are written as, one by one, and the end. */
+/** The output of each step, and of the end. */
 function stepsOf(...steps: readonly (readonly RelayedEvent[])[]): readonly string[] {
   const writer = createStreamWriter(identity, asked);
   return [...steps.map((events) => writer.push(events)), writer.finish(bill)];

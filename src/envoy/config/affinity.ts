@@ -1,5 +1,5 @@
 import { extension } from './typed.ts';
-import type { JsonObject } from './typed.ts';
+import type { ConfigObject } from './typed.ts';
 
 /** Request header with a digest of the prompt's beginning (`UpstreamCall.affinity`). Envoy removes it before the call leaves. */
 export const affinityHeader = 'x-weir-affinity';
@@ -11,7 +11,7 @@ const stateKey = 'weir.affinity';
  * Envoy 1.40 applies a route's `request_headers_to_remove` before it picks the endpoint, so that a header cannot be both
  * hashed and kept from the engine. This filter of the egress listener keeps a copy that never leaves Envoy.
  */
-export const keepAffinity: JsonObject = extension(
+export const keepAffinity: ConfigObject = extension(
   stateKey,
   'envoy.extensions.filters.http.set_filter_state.v3.Config',
   {
@@ -30,7 +30,7 @@ export const keepAffinity: JsonObject = extension(
 );
 
 /** The egress route's part: the value that is hashed. A call without a digest gets a random endpoint that has room. */
-export const affinityHash: readonly JsonObject[] = [{ filter_state: { key: stateKey } }];
+export const affinityHash: readonly ConfigObject[] = [{ filter_state: { key: stateKey } }];
 
 /**
  * The most that one endpoint takes, in percent of its even share of the requests under way in this Envoy. Lower would send
@@ -46,7 +46,7 @@ const mostOfEvenShare = 150;
  * per endpoint depend on how many there are. Maglev moved 1 in 1,500. The table is 128 KiB a cluster.
  * https://www.envoyproxy.io/docs/envoy/v1.40.0/intro/arch_overview/upstream/load_balancing/load_balancers#maglev
  */
-export const affineBalancing: JsonObject = { lb_policy: 'MAGLEV', maglev_lb_config: { table_size: 16_381 } };
+export const affineBalancing: ConfigObject = { lb_policy: 'MAGLEV', maglev_lb_config: { table_size: 16_381 } };
 
 /** Goes into the cluster's `common_lb_config`. */
-export const affineBound: JsonObject = { consistent_hashing_lb_config: { hash_balance_factor: mostOfEvenShare } };
+export const affineBound: ConfigObject = { consistent_hashing_lb_config: { hash_balance_factor: mostOfEvenShare } };

@@ -3,7 +3,7 @@ import { egressListener } from './egress-listener.ts';
 import { adminAsCluster, opsListener } from './ops-listener.ts';
 import { runFolder } from './run-folder.ts';
 import { extprocCluster, serviceCluster } from './clusters.ts';
-import { extension, type Json, type JsonObject } from './typed.ts';
+import { extension, type Json, type ConfigObject } from './typed.ts';
 
 /** What an operator decides about Envoy. Everything else follows from the design. */
 export interface BootstrapOptions extends EdgeOptions {
@@ -27,7 +27,7 @@ const grpcClientIdle = '86400s';
  * Envoy's whole static configuration. Clusters of backends come later, through the watched clusters file, which must
  * exist before Envoy starts. Throws when the run folder's path is too long (see run-folder.ts).
  */
-export function renderBootstrap(options: BootstrapOptions): JsonObject {
+export function renderBootstrap(options: BootstrapOptions): ConfigObject {
   const files = runFolder(options.runFolder);
   return {
     node: { id: 'weir', cluster: 'weir' },
@@ -95,7 +95,7 @@ export function envoyArguments(options: {
  * Lets another Envoy reach the service: bytes go from a port to the service's socket unchanged. Callers then come through that
  * other Envoy, while calls to engines still go through this one.
  */
-function extProcListener(at: { readonly address: string; readonly port: number }): JsonObject {
+function extProcListener(at: { readonly address: string; readonly port: number }): ConfigObject {
   return {
     name: 'ext-proc',
     address: { socket_address: { address: at.address, port_value: at.port } },
@@ -122,7 +122,7 @@ const connections = 'envoy.resource_monitors.global_downstream_max_connections';
  * The order in which Envoy gives things up when memory runs short, after its own guide for edge proxies: idle memory, the
  * streams that hold most, keep-alive, new requests, new connections.
  */
-function overloadManager(limits: { readonly heapBytes: number; readonly maxConnections: number }): JsonObject {
+function overloadManager(limits: { readonly heapBytes: number; readonly maxConnections: number }): ConfigObject {
   return {
     refresh_interval: '0.25s',
     resource_monitors: [
@@ -151,6 +151,6 @@ function overloadManager(limits: { readonly heapBytes: number; readonly maxConne
   };
 }
 
-function action(name: string, trigger: { readonly [key: string]: Json }): JsonObject {
+function action(name: string, trigger: { readonly [key: string]: Json }): ConfigObject {
   return { name, triggers: [{ name: heap, ...trigger }] };
 }

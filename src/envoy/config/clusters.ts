@@ -1,6 +1,6 @@
 import type { Cluster } from '../../core/catalog.ts';
 import { affineBalancing, affineBound } from './affinity.ts';
-import { extension, type JsonObject, typed } from './typed.ts';
+import { extension, type ConfigObject, typed } from './typed.ts';
 
 /** Debian's and Alpine's bundle of public authorities. */
 const systemAuthorities = '/etc/ssl/certs/ca-certificates.crt';
@@ -13,7 +13,7 @@ export function renderClusters(
   clusters: readonly Cluster[],
   version: string,
   options: { readonly systemAuthoritiesFile?: string } = {},
-): JsonObject {
+): ConfigObject {
   return {
     version_info: version,
     resources: clusters.map((cluster) =>
@@ -25,7 +25,7 @@ export function renderClusters(
   };
 }
 
-function renderCluster(cluster: Cluster, authorities: string): JsonObject {
+function renderCluster(cluster: Cluster, authorities: string): ConfigObject {
   return {
     name: cluster.name,
     // Operators' metrics go by the backend's name; the cluster's own changes with its content.
@@ -43,7 +43,7 @@ function renderCluster(cluster: Cluster, authorities: string): JsonObject {
   };
 }
 
-function addressing({ name, host, port }: Cluster): JsonObject {
+function addressing({ name, host, port }: Cluster): ConfigObject {
   return {
     ...(isAddress(host)
       ? { type: 'STATIC' }
@@ -66,7 +66,7 @@ function addressing({ name, host, port }: Cluster): JsonObject {
   };
 }
 
-function limits(cluster: Cluster): JsonObject {
+function limits(cluster: Cluster): ConfigObject {
   return {
     circuit_breakers: {
       thresholds: [
@@ -95,7 +95,7 @@ function limits(cluster: Cluster): JsonObject {
   };
 }
 
-function health({ host, healthCheck }: Cluster): JsonObject {
+function health({ host, healthCheck }: Cluster): ConfigObject {
   // No panic: an endpoint that failed its check is not tried, so that the next route is tried at once.
   const common = {
     common_lb_config: { healthy_panic_threshold: { value: 0 }, ...(isAddress(host) ? {} : affineBound) },
@@ -118,7 +118,7 @@ function health({ host, healthCheck }: Cluster): JsonObject {
   };
 }
 
-function protocol(cluster: Cluster): JsonObject {
+function protocol(cluster: Cluster): ConfigObject {
   const http2 = {
     initial_stream_window_size: 256 * 1024,
     initial_connection_window_size: 16 * 1024 * 1024,
@@ -140,7 +140,7 @@ function protocol(cluster: Cluster): JsonObject {
   };
 }
 
-function upstreamTls(tls: Exclude<Cluster['tls'], { readonly mode: 'Disabled' }>, authorities: string): JsonObject {
+function upstreamTls(tls: Exclude<Cluster['tls'], { readonly mode: 'Disabled' }>, authorities: string): ConfigObject {
   const address = isAddress(tls.serverName);
   return extension('envoy.transport_sockets.tls', 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext', {
     // RFC 6066 §3: an address is never a server name.
@@ -172,7 +172,7 @@ export const serviceCluster = 'weir-service';
 const unlimited = 1_000_000;
 
 /** The ext_proc service behind its Unix socket. */
-export function extprocCluster(extprocSocket: string): JsonObject {
+export function extprocCluster(extprocSocket: string): ConfigObject {
   return {
     name: serviceCluster,
     type: 'STATIC',

@@ -1,5 +1,5 @@
 import { extension, typed } from './typed.ts';
-import type { JsonObject } from './typed.ts';
+import type { ConfigObject } from './typed.ts';
 
 /** Limits of callers' connections. */
 export interface ConnectionLimits {
@@ -15,7 +15,7 @@ const filter = 'weir.connections';
 export const connectionsModule = new URL('connections.wasm', import.meta.url);
 
 /** Network filters that refuse connections above the limit, before TLS, and close idle ones without an authenticated request. */
-export function connectionFilters(limits: ConnectionLimits | undefined, modulePath: string): readonly JsonObject[] {
+export function connectionFilters(limits: ConnectionLimits | undefined, modulePath: string): readonly ConfigObject[] {
   if (limits === undefined || !isNeeded(limits)) return [];
   const configuration = `connections ${limits.perAddress} ${limits.unauthenticatedIdleSeconds}`;
   return [
@@ -24,7 +24,7 @@ export function connectionFilters(limits: ConnectionLimits | undefined, modulePa
 }
 
 /** HTTP filters that tell the module which requests are under way and which were authenticated. They come before all others. */
-export function requestFilters(limits: ConnectionLimits | undefined, modulePath: string): readonly JsonObject[] {
+export function requestFilters(limits: ConnectionLimits | undefined, modulePath: string): readonly ConfigObject[] {
   if (limits === undefined || limits.unauthenticatedIdleSeconds === 0) return [];
   return [extension(filter, 'envoy.extensions.filters.http.wasm.v3.Wasm', { config: plugin('requests', modulePath) })];
 }
@@ -34,7 +34,7 @@ function isNeeded({ perAddress, unauthenticatedIdleSeconds }: ConnectionLimits):
 }
 
 /** All plugins with the same id and code share one virtual machine per worker thread. */
-function plugin(configuration: string, modulePath: string): JsonObject {
+function plugin(configuration: string, modulePath: string): ConfigObject {
   return {
     name: filter,
     root_id: configuration.split(' ')[0] ?? '',

@@ -3,7 +3,7 @@ import { runFolder } from './run-folder.ts';
 import { serviceCluster } from './clusters.ts';
 import { edgeRoutes, extprocFilter, floodLimit, modelsLimitFilter } from './edge-routes.ts';
 import { ownReplies } from './own-replies.ts';
-import { extension, type JsonObject, typed } from './typed.ts';
+import { extension, type ConfigObject, typed } from './typed.ts';
 
 /** What an operator decides about the edge, the listener that callers reach. */
 export interface EdgeOptions {
@@ -30,7 +30,7 @@ export interface EdgeOptions {
  * The listener that callers reach, hardened after Envoy's guide for edge proxies.
  * https://www.envoyproxy.io/docs/envoy/v1.40.0/configuration/best_practices/edge
  */
-export function edgeListener(options: EdgeOptions): JsonObject {
+export function edgeListener(options: EdgeOptions): ConfigObject {
   const { address, port, tls } = options.edge;
   const files = runFolder(options.runFolder);
   return {
@@ -60,7 +60,7 @@ export function edgeListener(options: EdgeOptions): JsonObject {
  * Linux socket options, inherited by accepted connections. A peer that vanished is found by keep-alive probes within
  * 60 + 6 × 10 s; one that takes no byte for five minutes, with bytes waiting, is given up.
  */
-const deadPeers: readonly JsonObject[] = [
+const deadPeers: readonly ConfigObject[] = [
   { description: 'SO_KEEPALIVE', level: 1, name: 9, int_value: 1, state: 'STATE_PREBIND' },
   { description: 'TCP_KEEPIDLE', level: 6, name: 4, int_value: 60, state: 'STATE_PREBIND' },
   { description: 'TCP_KEEPINTVL', level: 6, name: 5, int_value: 10, state: 'STATE_PREBIND' },
@@ -68,7 +68,7 @@ const deadPeers: readonly JsonObject[] = [
   { description: 'TCP_USER_TIMEOUT (ms)', level: 6, name: 18, int_value: 300_000, state: 'STATE_PREBIND' },
 ];
 
-function connectionManager(options: EdgeOptions, connectionsModule: string): JsonObject {
+function connectionManager(options: EdgeOptions, connectionsModule: string): ConfigObject {
   return extension(
     'envoy.filters.network.http_connection_manager',
     'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
@@ -99,7 +99,7 @@ function connectionManager(options: EdgeOptions, connectionsModule: string): Jso
 }
 
 /** How the caller is identified. Nothing in an answer identifies Envoy. */
-function identity(trustedHops: number): JsonObject {
+function identity(trustedHops: number): ConfigObject {
   return {
     use_remote_address: true,
     xff_num_trusted_hops: trustedHops,
@@ -118,13 +118,13 @@ function identity(trustedHops: number): JsonObject {
 }
 
 /** An escaped slash is part of a name, as in `/v1/models/org%2Fmodel`, which client libraries ask for: there is nothing there. */
-const pathRules: JsonObject = {
+const pathRules: ConfigObject = {
   normalize_path: true,
   merge_slashes: true,
   path_with_escaped_slashes_action: 'KEEP_UNCHANGED',
 };
 
-const limits: JsonObject = {
+const limits: ConfigObject = {
   max_request_headers_kb: 32,
   common_http_protocol_options: {
     max_headers_count: 100,
@@ -149,7 +149,7 @@ const limits: JsonObject = {
 };
 
 /** No timer runs while a request is being served: an answer may be minutes away, and a stream silent for minutes. */
-const timeouts: JsonObject = {
+const timeouts: ConfigObject = {
   request_headers_timeout: '15s',
   // Until the whole request has arrived: 32 MB at 60 kB/s.
   request_timeout: '600s',
@@ -160,7 +160,7 @@ const timeouts: JsonObject = {
 };
 
 /** Headers that mean something inside must not come from outside. */
-const dropInternalHeaders: JsonObject = extension(
+const dropInternalHeaders: ConfigObject = extension(
   'envoy.http.early_header_mutation.header_mutation',
   'envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation',
   {
@@ -179,11 +179,11 @@ const clientConnectionHeader = 'x-weir-client-connection';
 /** Header with the moment at which Envoy had read the request's head, in milliseconds since 1970. The service computes from it how long the request waited. */
 const receivedHeader = 'x-weir-received';
 
-function set(key: string, value: string): JsonObject {
+function set(key: string, value: string): ConfigObject {
   return { append: { header: { key, value }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' } };
 }
 
-const addClient: JsonObject = extension(
+const addClient: ConfigObject = extension(
   'weir.client',
   'envoy.extensions.filters.http.header_mutation.v3.HeaderMutation',
   {
@@ -197,7 +197,7 @@ const addClient: JsonObject = extension(
   },
 );
 
-const never: JsonObject = { numerator: 0, denominator: 'HUNDRED' };
+const never: ConfigObject = { numerator: 0, denominator: 'HUNDRED' };
 
 /**
  * Refuses a share of the requests for answers with 503 before the service hears of them. The service sets the share through
@@ -208,7 +208,7 @@ const never: JsonObject = { numerator: 0, denominator: 'HUNDRED' };
  * would close the connection, as HTTP/1.1 demands of an answer to a request that is still being received, and a flood would be
  * one of handshakes, too.
  */
-const shedFilter: JsonObject = extension('weir.shed', 'envoy.extensions.filters.http.fault.v3.HTTPFault', {
+const shedFilter: ConfigObject = extension('weir.shed', 'envoy.extensions.filters.http.fault.v3.HTTPFault', {
   headers: [{ name: ':method', string_match: { exact: 'POST' } }],
   delay: { fixed_delay: '0.001s', percentage: never },
   delay_percent_runtime: 'weir.shed.hold',
@@ -218,7 +218,7 @@ const shedFilter: JsonObject = extension('weir.shed', 'envoy.extensions.filters.
 });
 
 /** Hands the request to the service, which answers it with StreamedImmediateResponse. Routes turn it on. */
-const service: JsonObject = {
+const service: ConfigObject = {
   ...extension(extprocFilter, 'envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor', {
     stat_prefix: 'service',
     grpc_service: { envoy_grpc: { cluster_name: serviceCluster } },
@@ -252,7 +252,7 @@ const secret = 'edge-certificate';
  * moved into the certificate's folder: how Kubernetes renews a mounted Secret.
  * https://www.envoyproxy.io/docs/envoy/v1.40.0/configuration/security/secret#certificate-rotation
  */
-export function renderEdgeCertificate({ certificateFile, keyFile }: EdgeCertificate): JsonObject {
+export function renderEdgeCertificate({ certificateFile, keyFile }: EdgeCertificate): ConfigObject {
   return {
     resources: [
       typed('envoy.extensions.transport_sockets.tls.v3.Secret', {
@@ -268,7 +268,7 @@ export function renderEdgeCertificate({ certificateFile, keyFile }: EdgeCertific
 }
 
 /** The edge's transport socket: TLS 1.2 or newer, HTTP/2 and HTTP/1.1 by ALPN. */
-function edgeTls(edgeCertificateFile: string): JsonObject {
+function edgeTls(edgeCertificateFile: string): ConfigObject {
   return extension('envoy.transport_sockets.tls', 'envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext', {
     common_tls_context: {
       alpn_protocols: ['h2', 'http/1.1'],

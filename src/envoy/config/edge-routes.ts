@@ -1,4 +1,4 @@
-import { extension, type Json, type JsonObject, typed } from './typed.ts';
+import { extension, type Json, type ConfigObject, typed } from './typed.ts';
 
 export const extprocFilter = 'weir.service';
 
@@ -10,7 +10,7 @@ const served = [
 ] as const;
 
 /** Routes of the edge: the service answers what the API has, Envoy itself answers 404 to everything else. */
-export function edgeRoutes(models: { readonly perMinute: number; readonly burst: number }): JsonObject {
+export function edgeRoutes(models: { readonly perMinute: number; readonly burst: number }): ConfigObject {
   const catalog = { [modelsFilter]: modelsLimit(models) };
   return {
     name: 'edge',
@@ -36,7 +36,11 @@ export function edgeRoutes(models: { readonly perMinute: number; readonly burst:
 }
 
 /** A route that turns the service's filter on: it is off elsewhere, so that no request reaches the service by accident. */
-function toService(method: JsonObject, path: string, perFilter: { readonly [name: string]: Json } = {}): JsonObject {
+function toService(
+  method: ConfigObject,
+  path: string,
+  perFilter: { readonly [name: string]: Json } = {},
+): ConfigObject {
   return {
     match: { path, headers: [{ name: ':method', string_match: method }] },
     // The service answers inside the ext_proc filter, so a request that gets this far was not answered.
@@ -61,7 +65,7 @@ const modelsFilter = 'weir.models';
 const rememberedAddresses = 50_000;
 
 /** Limits the requests of one address, whatever they ask for: what is above the limit never reaches the service. */
-export function floodLimit(limit: { readonly perSecond: number; readonly burst: number }): JsonObject {
+export function floodLimit(limit: { readonly perSecond: number; readonly burst: number }): ConfigObject {
   return extension(floodFilter, localRateLimit, {
     ...bucketPerAddress('flood', { tokens: limit.perSecond, everySeconds: 1, burst: limit.burst }),
     response_headers_to_add: [retryAfter(1)],
@@ -69,12 +73,12 @@ export function floodLimit(limit: { readonly perSecond: number; readonly burst: 
 }
 
 /** A filter that does nothing except on the route that carries `modelsLimit`. */
-export function modelsLimitFilter(): JsonObject {
+export function modelsLimitFilter(): ConfigObject {
   return extension(modelsFilter, localRateLimit, { stat_prefix: 'models' });
 }
 
 /** The per-route part of the limit of `GET /v1/models` (docs/reference/api.md §8). */
-function modelsLimit(limit: { readonly perMinute: number; readonly burst: number }): JsonObject {
+function modelsLimit(limit: { readonly perMinute: number; readonly burst: number }): ConfigObject {
   const divisor = greatestCommonDivisor(limit.perMinute, 60);
   return typed(localRateLimit, {
     ...bucketPerAddress('models', {
@@ -94,7 +98,7 @@ function modelsLimit(limit: { readonly perMinute: number; readonly burst: number
 function bucketPerAddress(
   name: string,
   bucket: { readonly tokens: number; readonly everySeconds: number; readonly burst: number },
-): JsonObject {
+): ConfigObject {
   const always = { default_value: { numerator: 100, denominator: 'HUNDRED' } };
   return {
     stat_prefix: name,
@@ -120,7 +124,7 @@ function bucketPerAddress(
   };
 }
 
-function retryAfter(seconds: number): JsonObject {
+function retryAfter(seconds: number): ConfigObject {
   return { header: { key: 'retry-after', value: String(seconds) }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' };
 }
 

@@ -1,6 +1,6 @@
 import { affinityHash, affinityHeader, keepAffinity } from './affinity.ts';
 import { extension } from './typed.ts';
-import type { JsonObject } from './typed.ts';
+import type { ConfigObject } from './typed.ts';
 
 /** Request header that names the Envoy cluster of an upstream call. Envoy removes it before the call leaves. */
 const clusterHeader = 'x-weir-cluster';
@@ -17,7 +17,7 @@ const egressFailureHeader = 'x-weir-egress-failure';
 const egressDetailHeader = 'x-weir-egress-detail';
 
 /** The listener through which the service calls upstreams: whatever it sends arrives as it was sent. */
-export function egressListener(egressSocket: string): JsonObject {
+export function egressListener(egressSocket: string): ConfigObject {
   return {
     name: 'egress',
     traffic_direction: 'OUTBOUND',
@@ -34,7 +34,7 @@ export function egressListener(egressSocket: string): JsonObject {
  * A connection that could not be made is tried once more, on another endpoint of the same cluster: nothing was sent, so
  * nothing can be done twice. A cluster of one endpoint allows no retries (`max_retries` of clusters.ts).
  */
-const otherEndpoint: JsonObject = {
+const otherEndpoint: ConfigObject = {
   retry_on: 'connect-failure',
   num_retries: 1,
   retry_host_predicate: [
@@ -46,7 +46,7 @@ const otherEndpoint: JsonObject = {
   host_selection_retry_max_attempts: 5,
 };
 
-const connectionManager: JsonObject = extension(
+const connectionManager: ConfigObject = extension(
   'envoy.filters.network.http_connection_manager',
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
   {
@@ -118,6 +118,6 @@ const connectionManager: JsonObject = extension(
   },
 );
 
-function overwrite(key: string, value: string): JsonObject {
+function overwrite(key: string, value: string): ConfigObject {
   return { header: { key, value }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' };
 }

@@ -1,5 +1,5 @@
 import { extension } from './typed.ts';
-import type { JsonObject } from './typed.ts';
+import type { ConfigObject } from './typed.ts';
 
 const adminCluster = 'weir-admin';
 
@@ -16,7 +16,7 @@ const pages = [
  * the main thread answers it: `/livez` fails when either of them hangs. `/readyz` is 503 while Envoy starts and once it
  * has been told that it is about to end.
  */
-export function opsListener(ops: { readonly address: string; readonly port: number }): JsonObject {
+export function opsListener(ops: { readonly address: string; readonly port: number }): ConfigObject {
   return {
     name: 'ops',
     address: { socket_address: { address: ops.address, port_value: ops.port } },
@@ -29,7 +29,7 @@ export function opsListener(ops: { readonly address: string; readonly port: numb
 }
 
 /** The admin interface as an upstream of the ops listener. */
-export function adminAsCluster(adminSocket: string): JsonObject {
+export function adminAsCluster(adminSocket: string): ConfigObject {
   return {
     name: adminCluster,
     type: 'STATIC',
@@ -41,7 +41,7 @@ export function adminAsCluster(adminSocket: string): JsonObject {
   };
 }
 
-const connectionManager: JsonObject = extension(
+const connectionManager: ConfigObject = extension(
   'envoy.filters.network.http_connection_manager',
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
   {
@@ -77,6 +77,6 @@ const connectionManager: JsonObject = extension(
   },
 );
 
-function get(path: string): JsonObject {
+function get(path: string): ConfigObject {
   return { path, headers: [{ name: ':method', string_match: { exact: 'GET' } }] };
 }

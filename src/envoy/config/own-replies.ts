@@ -1,4 +1,4 @@
-import { type Json, type JsonObject, typed } from './typed.ts';
+import { type Json, type ConfigObject, typed } from './typed.ts';
 
 interface OwnReply {
   /** Statuses Envoy would send. */
@@ -40,7 +40,7 @@ const away: OwnReply = {
 };
 
 /** docs/reference/api.md §7.1: the one error that is not in the envelope. */
-const tooLarge: JsonObject = {
+const tooLarge: ConfigObject = {
   filter: statusIs('EQ', 413),
   status_code: 413,
   body_format_override: {
@@ -56,7 +56,7 @@ const serviceDetails = 'weir';
  * An answer that the service gave whole counts as a local reply in Envoy, too. It needs no change: this mapper matches it first
  * and leaves it as it is.
  */
-const fromService: JsonObject = {
+const fromService: ConfigObject = {
   filter: {
     extension_filter: {
       name: 'envoy.access_loggers.extension_filters.cel',
@@ -68,7 +68,7 @@ const fromService: JsonObject = {
 };
 
 /** Gives every reply that Envoy makes by itself at the edge the envelope of the API. The first mapper that matches wins. */
-export function ownReplies(): JsonObject {
+export function ownReplies(): ConfigObject {
   return {
     mappers: [
       fromService,
@@ -81,15 +81,15 @@ export function ownReplies(): JsonObject {
 }
 
 /** Clients of the messages surface know an error by a `type` field. A request whose path could not be read has no surface. */
-const onMessages: JsonObject = {
+const onMessages: ConfigObject = {
   header_filter: { header: { name: ':path', string_match: { safe_regex: { regex: '/v1/messages([/?].*)?' } } } },
 };
 
 /** Clients of the messages surface read the id of a request from the header `request-id`. */
-const requestId: JsonObject = { header: { key: 'request-id', value: '%REQ(X-REQUEST-ID)%' } };
+const requestId: ConfigObject = { header: { key: 'request-id', value: '%REQ(X-REQUEST-ID)%' } };
 
 /** One mapper for the messages surface, and one for everything else. */
-function mappers(filter: Json, { status, message, type }: OwnReply): readonly JsonObject[] {
+function mappers(filter: Json, { status, message, type }: OwnReply): readonly ConfigObject[] {
   const error = { message, type };
   const both = { and_filter: { filters: [filter, onMessages] } };
   return [
@@ -103,7 +103,7 @@ function mappers(filter: Json, { status, message, type }: OwnReply): readonly Js
   ];
 }
 
-function statusIs(op: 'EQ' | 'GE', status: number): JsonObject {
+function statusIs(op: 'EQ' | 'GE', status: number): ConfigObject {
   // Envoy demands a runtime key; nobody sets it.
   return {
     status_code_filter: {

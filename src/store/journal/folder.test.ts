@@ -39,7 +39,7 @@ it('adopts the files of those that are gone, and not of those that run', () => {
   expect(readdirSync(again.folder)).toEqual([left]);
   expect(readdirSync(running.folder)).toEqual([left]);
   expect(readdirSync(join(root, '2'))).toEqual([kept]);
-  expect(again.strays).toEqual([]);
+  expect(again.foreignFiles).toEqual([]);
 });
 
 it('leaves alone what others have put there, names it, and adopts the rest', () => {
@@ -51,18 +51,18 @@ it('leaves alone what others have put there, names it, and adopts the rest', () 
     mkdirSync(folder, { recursive: true });
   }
   writeFileSync(join(other, journal), 'rows');
-  const strays = [
+  const others = [
     ...[join(root, '.DS_Store'), join(root, '3'), join(root, 'notes.journal'), join(other, `._${journal}`)],
     ...[join(other, `${journal}~`), join(other, `.${journal}.swp`), join(own, 'x.journal'), join(own, '4913')],
   ];
-  for (const path of strays) writeFileSync(path, 'not rows');
+  for (const path of others) writeFileSync(path, 'not rows');
   symlinkSync('somebody@host.123', join(own, `.#${journal}`));
   mkdirSync(join(other, `0${journal}`));
   const taken = take();
   expect(taken.folder).toBe(own);
-  expect(new Set(taken.strays)).toEqual(
+  expect(new Set(taken.foreignFiles)).toEqual(
     new Set([
-      ...strays,
+      ...others,
       ...[join(root, 'old'), join(root, '12 copy'), join(root, folderOfThatName)],
       ...[join(own, `.#${journal}`), join(other, `0${journal}`)],
     ]),
@@ -76,5 +76,5 @@ it('passes over a file that has the place of a folder', () => {
   const { root, take } = setUp();
   mkdirSync(root);
   writeFileSync(join(root, '0'), 'not a folder');
-  expect(take()).toMatchObject({ folder: join(root, '1'), strays: [join(root, '0')] });
+  expect(take()).toMatchObject({ folder: join(root, '1'), foreignFiles: [join(root, '0')] });
 });

@@ -1,31 +1,31 @@
 import { mkdirSync, readdirSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Something only one process on the machine may hold, and a process that is killed lets go of. */
-export interface Held {
+/** A lock that only one process on the machine can hold; it ends when that process is killed. */
+export interface Lock {
   readonly release: () => void;
 }
 
-/** Takes what only one may hold, or gives undefined while another process has it. */
-export type TryLock = (path: string) => Held | undefined;
+/** Takes the lock on a path. Undefined while another process holds it. */
+export type TryLock = (path: string) => Lock | undefined;
 
 const maxProcesses = 1_000;
 
-/** A process's folder, and the files of rows in it: as they are named by us. Everything else is somebody else's. */
+/** The names that Weir gives to a process's folder, and to the files of rows in it. */
 const folderName = /^(0|[1-9]\d{0,2})$/;
 const rowsName = /^\d{15}-\d{6,}-[0-9a-f]{8}\.journal$/;
-/** What else we put there: the lock, which is a database of SQLite's, and files kept for whoever wants to know why. */
+/** Names of other files that Weir makes there: the lock, which is a database of SQLite, and files kept for inspection. */
 const otherName = /^lock(-journal|-wal|-shm)?$|^\d{15}-\d{6,}-[0-9a-f]{8}\.(refused|damaged)$/;
 
-export interface JournalFolder extends Held {
+export interface JournalFolder extends Lock {
   readonly folder: string;
-  /** Paths that are not ours, such as an editor's or a file manager's: they are left alone. */
-  readonly strays: readonly string[];
+  /** Paths that Weir has not made, such as an editor's or a file manager's: they are left alone. */
+  readonly foreignFiles: readonly string[];
 }
 
 /**
- * Takes a folder of the journal for this process alone: several may share a data folder. What a process that is gone has left
- * in a folder that nobody holds is moved to ours. Throws when the folders cannot be made.
+ * Takes a folder of the journal for this process alone, since several processes may share a data folder. Files that ended
+ * processes have left in folders that nobody holds are moved to this one. Throws when the folders cannot be made.
  */
 export function takeJournalFolder(root: string, tryLock: TryLock): JournalFolder {
   mkdirSync(root, { recursive: true, mode: 0o700 });
@@ -36,7 +36,7 @@ export function takeJournalFolder(root: string, tryLock: TryLock): JournalFolder
     const lock = tryLock(join(folder, 'lock'));
     if (lock === undefined) continue;
     adopt(root, { own: String(number), tryLock });
-    return { folder, strays: straysIn(root), release: lock.release };
+    return { folder, foreignFiles: foreignFilesIn(root), release: lock.release };
   }
   throw new Error(`no free folder in ${root}`);
 }
@@ -54,7 +54,7 @@ function processFoldersIn(root: string): readonly string[] {
     .map(({ name }) => name);
 }
 
-function straysIn(root: string): readonly string[] {
+function foreignFilesIn(root: string): readonly string[] {
   const folders = processFoldersIn(root);
   const above = readdirSync(root).filter((name) => !folders.includes(name));
   const within = folders.flatMap((number) => {

@@ -21,24 +21,24 @@ import { z } from 'zod';
 export interface JournalSegment {
   readonly name: string;
   readonly rows: readonly LedgerTable[];
-  /** Whether the file holds more than could be read: a record that was cut off, or damage. */
+  /** Whether the file holds more than could be read: a record that was cut off, or a damaged one. */
   readonly torn: boolean;
 }
 
 /**
- * Settled rows that the database has not taken yet, in files of one folder that this process alone uses. What is appended is on
- * the disk when `append` returns. The files are replayed oldest first, each from its beginning: settling is idempotent, so
- * that a process that dies between settling a file and removing it does no harm.
+ * Rows that are settled but not in the database yet, in files of one folder that this process alone uses. Rows are on the disk
+ * when `append` returns. The files are replayed oldest first, each from its beginning: settling is idempotent, so a process that
+ * dies between settling a file and removing it does no harm.
  */
 export interface Journal {
-  /** Writes rows and syncs them, all or none. Throws when there is no room for them or the disk will not have them. */
+  /** Writes rows and syncs them, all or none. Throws when the journal has no room for them or the disk refuses them. */
   readonly append: (rows: readonly LedgerTable[]) => void;
-  /** The oldest file; undefined when nothing is left to settle. What is appended from now on goes to another one. */
+  /** The oldest file; undefined when nothing is left to settle. Rows that are appended later go to another file. */
   readonly oldest: () => JournalSegment | undefined;
-  /** The rows of a segment are in the database. With `keep`, the file stays beside, under a name that is never replayed. */
+  /** Removes a segment whose rows are in the database. With `keep`, the file stays, under a name that is never replayed. */
   readonly remove: (segment: JournalSegment, keep?: 'damaged' | 'refused') => void;
   readonly bytes: () => number;
-  /** Rows appended by this process and not yet removed; of those found at the start nothing is known before they are read. */
+  /** Whether there is no file of rows. */
   readonly isEmpty: () => boolean;
   readonly close: () => void;
 }
@@ -47,13 +47,13 @@ export interface JournalOptions {
   readonly folder: string;
   /** Most that the files together may hold. */
   readonly maxBytes: number;
-  /** A file is closed at this size: what is read at once, and what is settled again after a crash. */
+  /** A file is closed at this size: so much is read at once, and settled again after a crash. */
   readonly segmentBytes: number;
 }
 
 const extension = '.journal';
 
-/** Opens the journal of a folder, with whatever an earlier process has left in it. Throws when the folder cannot be read. */
+/** Opens the journal of a folder, with the files that an earlier process has left in it. Throws when the folder cannot be read. */
 export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions): Journal {
   /** Oldest first: the names begin with the time. */
   let closed: readonly string[] = rowFilesIn(folder).toSorted();
@@ -64,7 +64,7 @@ export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions):
   function begin(): NonNullable<typeof open> {
     made += 1;
     const [time, number] = [String(Date.now()).padStart(15, '0'), String(made).padStart(6, '0')];
-    // Files of several processes may come to one folder.
+    // The random part keeps apart the files of several processes that come to one folder.
     const name = `${time}-${number}-${randomBytes(4).toString('hex')}${extension}`;
     const file = openSync(join(folder, name), 'ax', 0o600);
     syncFolder();
@@ -79,7 +79,7 @@ export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions):
     open = undefined;
   }
 
-  /** A new name is as lasting as the folder that holds it. */
+  /** A new file name is durable only when its folder has been synced. */
   function syncFolder(): void {
     const handle = openSync(folder, 'r');
     try {
@@ -100,7 +100,7 @@ export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions):
         for (let written = 0; written < record.length;) written += writeSync(into.file, record, written);
         fdatasyncSync(into.file);
       } catch (error) {
-        // Nothing may follow a record that was cut off: it would never be read.
+        // Nothing may follow a record that was cut off: it would never be read back.
         try {
           ftruncateSync(into.file, into.size);
         } finally {
@@ -133,7 +133,7 @@ export function openJournal({ folder, maxBytes, segmentBytes }: JournalOptions):
 
 /** Before each record: the length of its text and the CRC-32 of it, 32 bits each, little-endian. */
 const headBytes = 8;
-/** A row is under a kilobyte; a length beyond this is no length. */
+/** A row takes less than a kilobyte; a larger length means damage. */
 const maxRecordBytes = 64 * 1024;
 
 const whole = z
@@ -141,7 +141,7 @@ const whole = z
   .regex(/^-?\d{1,19}$/)
   .transform(BigInt);
 
-/** A row as an earlier version may have written it too: a column that is added later needs a default here. */
+/** Reads rows of earlier versions, too: a column that is added later needs a default here. */
 const rowSchema = z.object({
   request_id: z.string(),
   correlation_id: z.string(),
@@ -181,10 +181,10 @@ export function journalRecord(row: LedgerTable): Buffer {
   return record;
 }
 
-/** What a file of records holds. */
+/** The rows of a file of records. */
 export interface RecordedRows {
   readonly rows: readonly LedgerTable[];
-  /** Where the readable records end. What follows, if anything does, was cut off while it was written, or is damaged. */
+  /** Where the readable records end. Anything after it was cut off while it was written, or is damaged. */
   readonly endBytes: number;
 }
 

@@ -6,37 +6,37 @@ import type { OpenDatabase } from '../open-database.ts';
 export interface PostgresConnections {
   /** At most `max` at once. */
   readonly pool: (max: number) => Pool;
-  /** One that stays, outside the pool. */
+  /** A lasting connection outside the pool. */
   readonly client: () => Client;
-  /** One connection for what may take as long as it takes: a change of the tables, a report. */
+  /** One connection without time limits, for a change of the tables or a report. */
   readonly patientPool: () => Pool;
-  /** Ends every connection at once: one that hangs would hang again. Resolves when they are gone. */
+  /** Ends every connection at once, since one that hangs would hang again. Resolves when they are closed. */
   readonly drop: () => Promise<void>;
 }
 
 /** Longest time for a connection to be made, milliseconds. */
 const connectMs = 3_000;
-/** Longest time of a statement, as the server counts; it gives up by itself. */
+/** Longest time of a statement as measured by the server, which then gives up by itself. */
 const statementMs = 4_000;
-/** Longest wait for a row that another transaction has. */
+/** Longest wait for a row that another transaction has locked. */
 const lockMs = 2_000;
-/** Longest time of a statement as seen from here: a server that says nothing at all. */
+/** Longest time of a statement as measured here, for a server that does not answer at all. */
 const silenceMs = 5_000;
 
-/** A quiet service keeps its connection: the next row need not wait for another. */
+/** A quiet service keeps its connection so long, so that the next row need not wait for a new one. */
 const idleMs = 60_000;
 
 const int8 = 20;
 
-/** 64-bit columns are bigints: as numbers they would lose money, as the driver's texts they would be compared as texts. */
+/** Reads 64-bit columns as bigints: as numbers they would lose money, as the driver's texts they would compare as texts. */
 const bigints: NonNullable<ClientConfig['types']> = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') =>
     oid === int8 ? (text: string) => BigInt(text) : types.getTypeParser(oid, format),
 };
 
 /**
- * Connections by a URL with the usual parameters (`sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `host`, `options`, …), which mean
- * what they mean to PostgreSQL's own programs.
+ * Connects by a URL with the usual parameters (`sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `host`, `options`, …), in the meaning
+ * that they have for PostgreSQL's own programs.
  */
 export function postgresConnections(url: string): PostgresConnections {
   const sockets = new Set<Socket>();
@@ -63,9 +63,9 @@ export function postgresConnections(url: string): PostgresConnections {
 
   function pool(from: ClientConfig, max: number): Pool {
     const made = new Pool({ ...from, max, idleTimeoutMillis: idleMs });
-    // A connection that breaks while nobody uses it is replaced when it is needed; unheard, the event would end the process.
+    // An idle connection that breaks is replaced when it is needed; without a listener the event would end the process.
     made.on('error', () => undefined);
-    // The same while it is in use; the query that it was used for is told anyway.
+    // The same for a connection in use, whose query is rejected anyway.
     made.on('connect', (client) => client.on('error', () => undefined));
     return made;
   }
@@ -86,22 +86,22 @@ export function postgresConnections(url: string): PostgresConnections {
           return closed;
         }),
       );
-      // The pool learns of it from the same event.
+      // The pool hears of the closed connections by the same events.
       await new Promise((resolve) => setImmediate(resolve));
     },
   };
 }
 
-/** What an operator's command says when it has changed accounts. */
+/** The channel on which an operator's command tells that it has changed accounts. */
 export const changesChannel = 'weir_accounts';
 
-/** Least time between two reports: a script that makes a thousand keys is a few changes. */
+/** Least time between two calls of `changed`: a script that makes a thousand keys causes a few. */
 const everyMs = 50;
 const retryMs = 1_000;
 
 /**
- * Listens for changes to accounts. While it cannot (the connection is lost, a pooler in between passes nothing on), nothing
- * is told: who relies on it reads again within the second anyway.
+ * Listens for changes to accounts. While the connection is lost, or when a pooler in between passes nothing on, no change is
+ * reported: the store reads credentials in use again within a second anyway.
  */
 export function listenForChanges(
   connections: Pick<PostgresConnections, 'client'>,
@@ -125,7 +125,7 @@ export function listenForChanges(
     try {
       await client.connect();
       await client.query(`listen ${changesChannel}`);
-      // What was said before is not repeated.
+      // Changes from before this connection are not repeated, so there may have been some.
       changed();
     } catch {
       await client.end().catch(() => undefined);

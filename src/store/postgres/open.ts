@@ -14,17 +14,17 @@ import type { Schema } from '../schema.ts';
 
 type PostgresLocation = DatabaseLocation & { readonly kind: 'postgres' };
 
-/** The store does one thing at a time; the second is there while a broken one is being given up. */
+/** The store does one thing at a time; a second connection is for the time in which a broken one is given up. */
 const maxConnections = 2;
 
-/** SQLSTATE classes of what is wrong with the values: data exception, integrity constraint (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+/** SQLSTATE classes for invalid values: data exception, integrity constraint (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const refusedClasses = new Set(['22', '23']);
 /** Serialization failure, deadlock. */
 const againCodes = new Set(['40001', '40P01']);
-/** Of what no waiting mends: a wrong password or name, a database that is not there, no right to use it. */
+/** SQLSTATE classes that waiting cannot mend: wrong password or name, no such database, no permission. */
 const hopelessClasses = new Set(['28', '3D', '42', '0A']);
 
-/** A server that is not there yet, or not any more; everything else, a certificate above all, is a mistake in the settings. */
+/** Errors of a server that is not up yet, or down; every other code, such as that of a bad certificate, is a mistake in the settings. */
 const networkCodes = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH'],
   ...['ENOTFOUND', 'EAI_AGAIN', 'ENOENT'],
@@ -43,7 +43,7 @@ async function open(connections: PostgresConnections, { user }: OpenOptions): Pr
   const queries = new Kysely<Schema>({
     dialect: new PostgresDialect({
       pool: user === 'service' ? connections.pool(maxConnections) : connections.patientPool(),
-      // A server that acknowledges before it has written is raised to what a ledger needs; one that waits for its replicas stays so.
+      // A server that acknowledges before it has written must not do so for a ledger; one that waits for its replicas keeps doing so.
       onCreateConnection: async (connection) => {
         await connection.executeQuery(
           CompiledQuery.raw(
@@ -100,6 +100,6 @@ function classify(error: unknown): DatabaseErrorKind {
 function isHopeless(error: unknown): boolean {
   if (error instanceof DatabaseError) return hopelessClasses.has((error.code ?? '').slice(0, 2));
   if (!(error instanceof Error)) return false;
-  // What has no code is the driver's word on a connection that broke or never came, or our own on a URL, a file, the tables.
+  // An error without a code is the driver's, about a connection that broke or timed out, or ours about a URL, a file or the tables.
   return 'code' in error ? !networkCodes.has(String(error.code)) : !/timeout|terminated|closed/i.test(error.message);
 }

@@ -11,7 +11,7 @@ const insert = `insert into ledger (${ledgerColumnNames.join(', ')})
   on conflict (request_id) do nothing
   returning request_id, workspace_id, key_id, cost, started_at`;
 
-// A strength that lets others insert rows that refer to the workspace meanwhile.
+// `for no key update` lets others insert rows that refer to the workspace meanwhile.
 const lock = 'select id from workspaces where id = any($1::text[]) order by id for no key update';
 
 const charge = `update workspaces set balance = balance - costs.cost
@@ -26,7 +26,7 @@ const addSpending = `insert into spending (key_id, day, amount, last_used_at)
     amount = spending.amount + excluded.amount,
     last_used_at = greatest(spending.last_used_at, excluded.last_used_at)`;
 
-/** A statement is a journey here: each takes the whole batch as arrays, one per column. */
+/** A statement is a network round trip to PostgreSQL: each takes the whole batch as arrays, one per column. */
 export const postgresWrites: LedgerWrites = {
   insertRows: async (connection, rows) => {
     const columns = ledgerColumnNames.map((name) => rows.map((row) => row[name]));
@@ -34,7 +34,7 @@ export const postgresWrites: LedgerWrites = {
   },
   charge: async (connection, costs) => {
     const ids = costs.map(([id]) => id);
-    // An update alone would lock in whatever order its plan has.
+    // An update alone would lock the rows in the order of its query plan.
     if (ids.length > 1) await connection.executeQuery(CompiledQuery.raw(lock, [ids]));
     const parameters = [ids, costs.map(([, cost]) => cost)];
     return (await connection.executeQuery<{ id: string; balance: Money }>(CompiledQuery.raw(charge, parameters))).rows;

@@ -15,26 +15,26 @@ import type { DatabaseSync } from 'node:sqlite';
 
 /**
  * How many transactions a database has committed. SQLite does not notice that its write-ahead log was removed, cut or damaged:
- * it opens with fewer commits, and its own checks say "ok". So every transaction counts itself in a table, and once it is
- * durable the count is written to a small file beside the database, the mark: a database with fewer has lost some.
+ * it opens with fewer commits, and its own checks say "ok". So every transaction increments a count in a table, and once it is
+ * durable the count is written to the mark, a small file beside the database: a database with a lower count has lost commits.
  */
 export interface CommitCount {
-  /** Which history of commits is counted: a restored copy begins another one. */
+  /** Id of the history of commits; a restored copy begins a new one. */
   readonly lineage: string;
   readonly commits: bigint;
 }
 
-/** `unreadable`: there is a mark, and not one that Weir has written. */
+/** `unreadable`: the file exists, but Weir has not written its content. Undefined: there is no mark. */
 export type Mark = CommitCount | 'unreadable' | undefined;
 
 export const markPath = (file: string): string => `${file}-mark`;
 
-// One length for every count: a mark is overwritten in place, and never a mixture of two.
+// Every count has the same length, so that overwriting a mark in place never leaves a mixture of two.
 const pattern = /^weir-commits ([0-9a-f-]{36}) (\d{20})\n$/;
 const textOf = ({ lineage, commits }: CommitCount): string =>
   `weir-commits ${lineage} ${String(commits).padStart(20, '0')}\n`;
 
-/** What the mark beside a database says; undefined when there is none, or nothing is in it yet. */
+/** Reads the mark beside a database; undefined when there is none, or it is still empty. */
 export function readMark(file: string): Mark {
   let text: string;
   try {
@@ -48,7 +48,7 @@ export function readMark(file: string): Mark {
   return lineage === undefined || commits === undefined ? 'unreadable' : { lineage, commits: BigInt(commits) };
 }
 
-/** The count in a database; undefined in one of a version that did not count, and in an empty one. */
+/** Reads the count in a database; undefined when the database is empty, or of a version that did not count. */
 export function readCount(database: DatabaseSync): CommitCount | undefined {
   const table = database.prepare("select 1 from sqlite_master where type = 'table' and name = 'commit_count'").get();
   if (table === undefined) return undefined;
@@ -56,8 +56,8 @@ export function readCount(database: DatabaseSync): CommitCount | undefined {
 }
 
 /**
- * Makes a database count its commits. One that is not in WAL mode has just been made, or is a copy that was put here (every
- * database that was open before is in WAL mode): it begins a lineage of its own, and does so before there is any WAL to lose.
+ * Makes a database count its commits. A database that is not in WAL mode is new or a restored copy, since every database that was
+ * opened before is in WAL mode: it begins a lineage of its own, before there is any WAL to lose.
  */
 export function beginCount(database: DatabaseSync): void {
   if (isInWalMode(database) && readCount(database) !== undefined) return;
@@ -68,7 +68,7 @@ export function beginCount(database: DatabaseSync): void {
         id integer primary key check (id = 1), lineage text not null, commits integer not null
       )`,
     );
-    // Another process may have been faster.
+    // Another process may have done this already.
     if (readCount(database) === undefined) {
       database.prepare('insert into commit_count values (1, ?, 0)').run(randomUUID());
     } else if (!isInWalMode(database)) database.prepare('update commit_count set lineage = ?').run(randomUUID());
@@ -81,17 +81,17 @@ export function beginCount(database: DatabaseSync): void {
 
 /** Counts the commits of one connection. */
 export interface CommitCounter {
-  /** Counts the transaction that is about to commit, as a part of it. */
+  /** Counts the transaction that is about to commit, inside it. */
   readonly count: () => void;
-  /** The transaction that was counted is durable. */
+  /** Writes the mark, now that the counted transaction is durable. */
   readonly committed: () => void;
   readonly close: () => void;
 }
 
 /**
- * Keeps the mark of an open database. Nothing but a durable count is ever written to it, so whenever the process is killed
- * the mark says at most what the database has. It is not synced with each commit: it then survives the death of the process,
- * and after a power cut it may lag behind.
+ * Keeps the mark of an open database. Only durable counts are written to it, so whenever the process is killed the mark is not
+ * ahead of the database. The mark is not synced with each commit: it survives the death of the process, and may be behind after
+ * a power cut.
  */
 export function keepMark(file: string, database: DatabaseSync): CommitCounter {
   const handle = openSync(markPath(file), constants.O_RDWR | constants.O_CREAT, 0o600);
@@ -103,7 +103,7 @@ export function keepMark(file: string, database: DatabaseSync): CommitCounter {
   try {
     const count = readCount(database);
     if (count !== undefined) write(count);
-    // As SQLite does with its own files: root's command must not lock the service out.
+    // The mark gets the database's owner, as SQLite's own files do: a command run by root must not lock the service out.
     if (process.geteuid?.() === 0) {
       const { uid, gid } = statSync(file);
       fchownSync(handle, uid, gid);
@@ -123,7 +123,7 @@ export function keepMark(file: string, database: DatabaseSync): CommitCounter {
       try {
         write(counted);
       } catch {
-        // The rows are durable, and nobody may be told otherwise: a mark that lags behind only proves less.
+        // The rows are durable, so this must not fail: a mark that is behind only detects fewer lost commits.
       }
       counted = undefined;
     },
@@ -131,7 +131,7 @@ export function keepMark(file: string, database: DatabaseSync): CommitCounter {
       try {
         fdatasyncSync(handle);
       } catch {
-        // As above.
+        // A mark that is behind does no harm.
       } finally {
         closeSync(handle);
       }
@@ -149,7 +149,7 @@ function countOf(row: Record<string, unknown> | undefined): CommitCount | undefi
   return typeof lineage === 'string' && typeof commits === 'bigint' ? { lineage, commits } : undefined;
 }
 
-/** A new name is as lasting as the folder that holds it. */
+/** A new file name is durable only when its folder has been synced. */
 function syncFolder(folder: string): void {
   const handle = openSync(folder, 'r');
   try {

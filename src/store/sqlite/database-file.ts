@@ -5,12 +5,12 @@ import { backup, DatabaseSync } from 'node:sqlite';
 import type { DatabaseFile } from '../open-database.ts';
 
 /**
- * All pages in one step. A copy in several begins anew with each commit of another connection, and beside a busy service would
- * never end; in WAL mode a reader keeps nobody from writing.
+ * All pages in one step. A copy in several steps starts again with each commit of another connection, and beside a busy service
+ * would never end; in WAL mode a reader does not keep others from writing.
  */
 const allPages = 2 ** 31 - 1;
 
-/** What can be done with the file of an open SQLite database. */
+/** The operations on the file of an open SQLite database. */
 export function databaseFile(database: DatabaseSync): DatabaseFile {
   return {
     findDamage: () => findDamage(database, 'integrity_check'),
@@ -34,7 +34,7 @@ export function databaseFile(database: DatabaseSync): DatabaseFile {
   };
 }
 
-/** Takes the copy out of WAL mode: it is one file then, and Weir knows it by that as one that was put in its place (`beginCount`). */
+/** Takes the copy out of WAL mode: it is then one file, and `beginCount` recognizes it as a copy. Returns its rows of the ledger. */
 function finishCopy(path: string): number {
   const copy = new DatabaseSync(path);
   try {
@@ -56,14 +56,14 @@ function sync(path: string): void {
   }
 }
 
-/** Findings that are shown: the first ones say where the damage is. */
+/** How many findings are returned: the first ones tell where the damage is. */
 const shownFindings = 20;
 /** Of the primary result codes (https://sqlite.org/rescode.html) those of a file whose content is wrong: CORRUPT, NOTADB. */
 const damageCodes = new Set([11, 26]);
 
 /**
- * What a check of SQLite's finds wrong in a file; empty when nothing. `quick_check` takes 3–4 s for each GB, `integrity_check`, which
- * compares the indexes with their tables as well, 11 s. Throws when the file could not be checked.
+ * Runs a check of SQLite's and returns its findings; none when the file is good. `quick_check` takes 3–4 s for each GB;
+ * `integrity_check`, which also compares the indexes with their tables, takes 11 s. Throws when the file cannot be checked.
  */
 export function findDamage(database: DatabaseSync, check: 'quick_check' | 'integrity_check'): readonly string[] {
   try {

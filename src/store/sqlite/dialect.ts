@@ -11,7 +11,7 @@ import {
 } from 'kysely';
 import type { CommitCounter } from './commit-mark.ts';
 
-/** Statements kept compiled. Batches of different sizes are different statements, so there is a limit. */
+/** How many compiled statements are kept. There is a limit because batches of different sizes are different statements. */
 const keptStatements = 200;
 
 interface Prepared {
@@ -20,8 +20,7 @@ interface Prepared {
 }
 
 /**
- * Kysely over one open `node:sqlite` database. Whoever opened the database closes it, and the counter of its commits, through
- * Kysely's `destroy`.
+ * Kysely over one open `node:sqlite` database. Kysely's `destroy` closes the database and the counter of its commits.
  */
 export function sqliteDialect(database: DatabaseSync, counter?: CommitCounter): Dialect {
   return {
@@ -32,7 +31,7 @@ export function sqliteDialect(database: DatabaseSync, counter?: CommitCounter): 
   };
 }
 
-/** SQLite rolls back schema changes too: a migration that is killed half way leaves nothing behind. */
+/** Tells Kysely that SQLite rolls back schema changes too, so that a migration that is killed half way leaves nothing behind. */
 class TransactionalSqliteAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true;
@@ -46,8 +45,8 @@ function sqliteDriver(database: DatabaseSync, counter: CommitCounter | undefined
     init: async () => {},
     acquireConnection: async () => connection,
     releaseConnection: async () => {},
-    // A writer takes the write lock at once and waits for it. A transaction that reads first and writes later
-    // cannot wait: when another process wrote in between it fails on the spot (https://sqlite.org/isolation.html).
+    // A writer waits for the write lock at the beginning. A transaction that reads first and writes later cannot wait:
+    // when another process wrote in between, it fails at once (https://sqlite.org/isolation.html).
     beginTransaction: async (_, settings) => {
       writes = settings.accessMode !== 'read only';
       database.exec(writes ? 'begin immediate' : 'begin deferred');
@@ -101,7 +100,7 @@ function asRow<Row>(row: Record<string, SQLOutputValue>): Row {
   return row as Row;
 }
 
-/** JavaScript's whole numbers are bound as integers: bound as doubles, as they would be, `a / b` would not divide integers. */
+/** Binds whole numbers as integers: `node:sqlite` would bind them as doubles, and `a / b` would not be an integer division. */
 function inputValue(value: unknown): SQLInputValue {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
   if (typeof value === 'string' || typeof value === 'bigint' || value === null) return value;

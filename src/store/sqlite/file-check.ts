@@ -9,14 +9,14 @@ export interface FileCheck {
   readonly isDamaged: () => boolean;
   /** Resolves when the check is over, whatever it found; never rejects. */
   readonly ended: Promise<void>;
-  /** Breaks the check off where it is still under way. */
+  /** Ends a check that is still running. */
   readonly close: () => Promise<void>;
 }
 
 export interface FileCheckOptions {
-  /** Told once, of what is wrong with the file. */
+  /** Called once, with what is wrong with the file. */
   readonly onDamage: (findings: readonly string[]) => void;
-  /** Told why the file could not be checked: whether it is damaged is then not known. */
+  /** Called with the reason when the file could not be checked: whether it is damaged is then not known. */
   readonly onUnchecked: (reason: string) => void;
 }
 
@@ -24,8 +24,8 @@ const script = fileURLToPath(new URL('./file-check-process.ts', import.meta.url)
 const findings = z.array(z.string());
 
 /**
- * Checks an SQLite file once, in the background: 3–4 s for each GB. It reads beside those who write, in a process of the lowest
- * priority: SQLite cannot be interrupted here, and a thread would keep the service from ending until it is done.
+ * Checks an SQLite file once, in the background: 3–4 s for each GB. The check runs beside writers, in a process of the lowest
+ * priority. It is no thread because Node cannot interrupt SQLite, and the service could not end before the check does.
  */
 export function startFileCheck(file: string, { onDamage, onUnchecked }: FileCheckOptions): FileCheck {
   let isDamaged = false;

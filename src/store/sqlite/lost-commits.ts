@@ -3,21 +3,21 @@ import { basename, dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type Mark, markPath, readCount, readMark } from './commit-mark.ts';
 
-/** Commits that a database had and has no longer. */
+/** Commits that a database had and has lost. */
 export interface Loss {
   /** What is wrong: the beginning of a sentence. */
   readonly what: string;
-  /** The files that say so, or that do not belong to this database. */
+  /** The files that prove the loss, or that do not belong to this database. */
   readonly evidence: readonly string[];
 }
 
-/** What is before the first page of a WAL: one that holds no more holds no commit. */
+/** Size of a WAL's header: a WAL that is no larger holds no commit. */
 const walHeaderBytes = 32;
 const waitMs = 5_000;
 
 /**
- * Looks for commits that were lost, and changes nothing. What is looked at first was written last: another process may be making
- * the database at this moment, and of a commit the mark comes after the WAL and the WAL after the file.
+ * Looks for lost commits, and changes nothing. Another process may be making the database at this moment: it writes the file, then
+ * the WAL, then the mark, so they are read in the reverse order.
  */
 export function findLoss(file: string): Loss | undefined {
   const [wal, shm] = [`${file}-wal`, `${file}-shm`];
@@ -38,7 +38,7 @@ export function findLoss(file: string): Loss | undefined {
   if (mark === 'unreadable') {
     return { what: `${name}-mark beside it cannot be read`, evidence: [markPath(file)] };
   }
-  const what = state === 'empty' ? `${name} is missing or empty` : state === 'copy' ? undefined : lag(file, mark);
+  const what = state === 'empty' ? `${name} is missing or empty` : state === 'copy' ? undefined : shortfall(file, mark);
   if (what === undefined) return undefined;
   return {
     what: `${what}, and ${name}-mark beside it tells of ${mark.commits} commits: the file or its WAL (${name}-wal) was lost, cut or replaced by an older one`,
@@ -59,8 +59,8 @@ export function describeLoss(file: string, { what }: Loss): string {
 }
 
 /**
- * Goes on without what was lost: sets the files aside that tell of it, under names that say when. Gives the new names; undefined
- * when nothing is lost.
+ * Accepts a loss: renames the files that prove it, so that the database can be opened without what was lost. The new names hold
+ * the time. Returns them; undefined when nothing was lost.
  */
 export function acceptLoss(
   file: string,
@@ -79,8 +79,8 @@ export function acceptLoss(
 }
 
 /**
- * By bytes 18 and 19 of the header (https://sqlite.org/fileformat.html#file_format_version_numbers): a database that Weir has
- * opened is in WAL mode, 2, and a copy of `weir backup` is not, 1.
+ * The state of a database file, by bytes 18 and 19 of its header (https://sqlite.org/fileformat.html#file_format_version_numbers):
+ * a database that Weir has opened is in WAL mode (2), a copy that `weir backup` made is not (1).
  */
 function stateOf(file: string): 'empty' | 'copy' | 'used' {
   if (bytesOf(file) === 0) return 'empty';
@@ -94,13 +94,13 @@ function stateOf(file: string): 'empty' | 'copy' | 'used' {
   return header[18] === 1 && header[19] === 1 ? 'copy' : 'used';
 }
 
-/** What a database lacks of what its mark says. The connection is read-only: another one would clean up the WAL behind it. */
-function lag(file: string, mark: Exclude<Mark, 'unreadable' | undefined>): string | undefined {
+/** Says how far a database is behind its mark; undefined when it is not. The connection is read-only, since any other would clean up the WAL. */
+function shortfall(file: string, mark: Exclude<Mark, 'unreadable' | undefined>): string | undefined {
   const database = new DatabaseSync(file, { readOnly: true, timeout: waitMs });
   try {
     const count = readCount(database);
     if (count === undefined) return `${basename(file)} holds no count of its commits`;
-    // Of another lineage: a ledger that was put here on purpose.
+    // Another lineage means that somebody put another ledger here on purpose.
     if (count.lineage !== mark.lineage || count.commits >= mark.commits) return undefined;
     return `${basename(file)} holds ${count.commits} commits`;
   } finally {

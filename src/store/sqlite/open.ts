@@ -21,16 +21,16 @@ import { sqliteWrites } from './writes.ts';
 type OpenSqlite = OpenDatabase & { readonly file: DatabaseFile };
 type SqliteLocation = DatabaseLocation & { readonly kind: 'sqlite' };
 
-/** How long a statement waits while another process holds the write lock: then a service's rows go to the journal. */
+/** How long a statement waits for another process's write lock. After that a service's rows go to the journal. */
 const lockWaitMs = { service: 1_000, operator: 5_000 } as const;
-/** Well inside the second within which a change by another process must be seen. */
+/** Short enough to see a change by another process within a second. */
 const pollMs = 250;
-/** Primary result codes (https://sqlite.org/rescode.html) of what is wrong with the values: CONSTRAINT, MISMATCH, TOOBIG, RANGE. */
+/** Primary result codes (https://sqlite.org/rescode.html) for invalid values: CONSTRAINT, MISMATCH, TOOBIG, RANGE. */
 const refusals = new Set([19, 20, 18, 25]);
 
 /**
- * Opens the file. Rejects with `CannotOpen`, and with a sentence that says what to do when there is no file, when it is damaged,
- * and when it has lost commits that were durable.
+ * Opens the file. Rejects with `CannotOpen`, whose message says what to do when the file is damaged or has lost commits that were
+ * durable, and with an error that says what to do when there is no file.
  */
 export async function openSqlite(location: SqliteLocation, options: OpenOptions): Promise<OpenSqlite> {
   const { file } = location;
@@ -48,7 +48,7 @@ export async function openSqlite(location: SqliteLocation, options: OpenOptions)
   }
 }
 
-/** Before anything else: to open a database is to change it, and SQLite deletes a WAL that it finds beside an empty file. */
+/** Rejects a database that has lost commits, before anything opens it: SQLite deletes a WAL that it finds beside an empty file. */
 function refuseLoss(location: SqliteLocation): void {
   const { file } = location;
   let loss: ReturnType<typeof findLoss>;
@@ -60,7 +60,7 @@ function refuseLoss(location: SqliteLocation): void {
   if (loss !== undefined) throw new CannotOpen(location, new Error(describeLoss(file, loss)), 'refused');
 }
 
-/** Adds to an error what can be done about it. */
+/** Adds advice to an error that tells of damage. */
 function advised(cause: unknown): unknown {
   if (!(cause instanceof Error && isDamage(cause))) return cause;
   const advice =
@@ -79,7 +79,7 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
     counter = keepMark(file, database);
     const queries = new Kysely<Schema>({ dialect: sqliteDialect(database, counter) });
     await migrate(queries);
-    // A change of the tables may take others longer than a statement waits.
+    // Another process may change the tables for longer than a statement of a service waits.
     const wait = (ms: number) => database.exec(`pragma busy_timeout = ${ms}`);
     wait(waitMs);
     return {
@@ -95,7 +95,7 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
         }
       },
       watch: ({ changed, confirmed }) => watch(database, { changed, confirmed }),
-      announce: async () => {}, // `data_version` tells.
+      announce: async () => {}, // Other processes see it in `data_version`.
       file: databaseFile(database),
       close: () => queries.destroy(),
     };
@@ -107,12 +107,12 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
 }
 
 function classify(error: unknown): DatabaseErrorKind {
-  // Not a number, past 64 bits: it was never asked of the database.
+  // Thrown before the database was asked, such as for a value past 64 bits.
   if (error instanceof RangeError || error instanceof TypeError || error instanceof SyntaxError) return 'refused';
   return error instanceof Error && refusals.has(primaryCode(error) ?? 0) ? 'refused' : 'away';
 }
 
-/** Our own commits do not change the version, those of every other connection do (https://sqlite.org/pragma.html#pragma_data_version). */
+/** Watches `data_version`, which commits of other connections change (https://sqlite.org/pragma.html#pragma_data_version). */
 function watch(
   database: DatabaseSync,
   { changed, confirmed }: Parameters<OpenDatabase['watch']>[0],
@@ -127,7 +127,7 @@ function watch(
       else changed();
       seen = now;
     } catch {
-      // Neither the one nor the other is known; the next query finds out what is wrong.
+      // Whether anything has changed is not known; the next query reports what is wrong.
     }
   }, pollMs);
   return { stop: async () => clearInterval(timer) };

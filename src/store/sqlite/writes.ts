@@ -15,7 +15,7 @@ const addSpending = `insert into spending (key_id, day, amount, last_used_at) va
     amount = spending.amount + excluded.amount,
     last_used_at = max(spending.last_used_at, excluded.last_used_at)`;
 
-/** A statement is a function call here: one prepared statement, run row by row, is the fastest form. */
+/** A statement costs no more than a function call in SQLite: one prepared statement, run row by row, is the fastest form. */
 export const sqliteWrites: LedgerWrites = {
   insertRows: async (connection, rows) => {
     const written: WrittenRow[] = [];

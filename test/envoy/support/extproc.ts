@@ -10,5 +10,5 @@ export function answerExtProc(
   handle: (exchange: Exchange) => void,
   openDelivery: (connection: string) => Delivery = () => unbounded,
 ): Promise<ExtProcServer> {
-  return listenExtProc({ socketPath, handle, openDelivery });
+  return listenExtProc({ socketPath, handle, openDelivery, atTurnEnd: setImmediate });
 }

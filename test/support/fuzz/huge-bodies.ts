@@ -85,6 +85,14 @@ const messages: Readonly<Record<string, () => Buffer>> = {
         after: ']}]}',
       },
     ),
+  'many searches without results': () =>
+    fill(
+      `${withMessages}{"role":"assistant","content":[`,
+      (at) => `{"type":"server_tool_use","id":"a${at}","name":"web_search","input":{}}`,
+      {
+        after: ']}]}',
+      },
+    ),
 };
 
 /** All of them. */

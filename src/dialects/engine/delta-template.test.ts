@@ -127,7 +127,7 @@ describe('a template of chunks that count as they go', () => {
       indent,
     );
 
-  /** What the template reads of an input, and where it stops. */
+  /** The text and counts that the template reads from an input, and where it stops. */
   function readRun(template: DeltaTemplate, payloads: readonly string[]) {
     const input = payloads.map((payload) => `data: ${payload}\n\n`).join('');
     let found: unknown;

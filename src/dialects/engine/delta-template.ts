@@ -80,7 +80,7 @@ export function learnTemplate(payload: string, event: TextEvent): DeltaTemplate 
 
 const probe = 'weir probe';
 
-/** What begins an escape in a JSON string, or may not be in one. */
+/** A character that begins an escape in a JSON string or may not be in one. */
 // eslint-disable-next-line no-control-regex -- it looks for control characters
 const notPlain = /[\\\u0000-\u001f]/;
 

@@ -1,25 +1,25 @@
 import { describe, expect, it } from 'vitest';
-import { weighSchema } from './weigh-schema.ts';
+import { schemaCost } from './schema-cost.ts';
 
 const word = { type: 'string' };
 
 /** Steps of a schema; `undefined` where they are not bounded. */
 function stepsOf(schema: Readonly<Record<string, unknown>>): number | undefined {
-  const weight = weighSchema(schema);
-  if (weight.kind !== 'schema') throw new Error(weight.kind);
-  expect(weight.text).toBe(JSON.stringify(schema));
-  return weight.steps;
+  const cost = schemaCost(schema);
+  if (cost.kind !== 'schema') throw new Error(cost.kind);
+  expect(cost.text).toBe(JSON.stringify(schema));
+  return cost.steps;
 }
 
 const bounded = (schema: Readonly<Record<string, unknown>>): number => stepsOf(schema) ?? Number.NaN;
 
-describe('weighing', () => {
+describe('the cost of a schema', () => {
   it.each([
     [{}],
     [{ type: 'object' }],
     [{ type: 'object', properties: {}, required: [], additionalProperties: true, description: 'Nothing.' }],
-  ])('%j: any object will do', (schema) => {
-    expect(weighSchema(schema)).toEqual({ kind: 'any-object' });
+  ])('%j: every object is valid', (schema) => {
+    expect(schemaCost(schema)).toEqual({ kind: 'any-object' });
   });
 
   it.each([
@@ -28,8 +28,8 @@ describe('weighing', () => {
     [{ type: 'object', required: ['a'] }],
     [{ $ref: '#' }],
     [{ 'x-unknown': 1 }],
-  ])('%j: not any object will do', (schema) => {
-    expect(weighSchema(schema).kind).toBe('schema');
+  ])('%j: not every object is valid', (schema) => {
+    expect(schemaCost(schema).kind).toBe('schema');
   });
 
   it.each<[Readonly<Record<string, unknown>>]>([
@@ -76,8 +76,8 @@ describe('weighing', () => {
 
   it('gives up early on what is too large or nested too deep', () => {
     const deep: unknown = JSON.parse('{"items":'.repeat(100_000) + '{}' + '}'.repeat(100_000));
-    expect(weighSchema({ not: deep })).toEqual({ kind: 'too-large' });
-    expect(weighSchema({ enum: Array.from({ length: 200_000 }, () => 1) })).toEqual({ kind: 'too-large' });
-    expect(weighSchema({ enum: ['x'.repeat(262_144)] })).toEqual({ kind: 'too-large' });
+    expect(schemaCost({ not: deep })).toEqual({ kind: 'too-large' });
+    expect(schemaCost({ enum: Array.from({ length: 200_000 }, () => 1) })).toEqual({ kind: 'too-large' });
+    expect(schemaCost({ enum: ['x'.repeat(262_144)] })).toEqual({ kind: 'too-large' });
   });
 });

@@ -4,7 +4,7 @@ import type { InlineReasoning } from '../../core/capability.ts';
 export interface SortedText {
   readonly type: 'text-delta' | 'reasoning-delta';
   readonly text: string;
-  /** How many of the engine's deltas it holds. */
+  /** Number of the engine's deltas in it. */
   readonly deltas: number;
 }
 
@@ -71,7 +71,7 @@ export function createTagSplitter(
   const plains = tags.flatMap((set) => set.plain ?? []);
   const closes = tags.flatMap((set) => set.close);
   const marks = [...closes, ...tags.flatMap((set) => set.between ?? [])];
-  /** What text without tags is. A continued answer is text, whatever the prompt ended in. */
+  /** The phase of text without tags. A continued answer is text, whatever the prompt ended in. */
   const untagged: Phase = implicitOpen && options.answerBegun !== true ? 'reasoning' : 'text';
   let phase: Phase = 'start';
   let held = '';

@@ -38,7 +38,7 @@ const json = fc
   .dictionary(fc.string({ maxLength: 6 }), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 4, noNullPrototype: true })
   .map((value) => JSON.stringify(value));
 
-/** Calls, their ids unlike each other. */
+/** Calls with different ids. */
 const callsOf = (least: number) =>
   fc
     .array(fc.tuple(fc.constantFrom(...names), json), { minLength: least, maxLength: 4 })
@@ -50,7 +50,7 @@ function pieces(text: string, places: readonly number[]): readonly string[] {
   return edges.slice(1).map((end, index) => text.slice(edges[index], end));
 }
 
-/** A head and its pieces, as the public format has them. */
+/** The first fragment of a call and the others, as in the public format. */
 function fragments(call: Call, index: number, places: readonly number[]): Fragment[] {
   return [
     { index, id: call.id, type: 'function', function: { name: call.name, arguments: '' } },
@@ -79,7 +79,7 @@ const numberings: Readonly<Record<string, Bend>> = {
   'from one': (call, _, index) => call.map((each) => ({ ...each, index: index + 1 })),
   jumping: (call, _, index) => call.map((each) => ({ ...each, index: index * 7 + 3 })),
 };
-/** What they do to the head. */
+/** How engines change the first fragment of a call. */
 const heads: Readonly<Record<string, Bend>> = {
   plain: (call) => call,
   repeated: (call, { id, name }) => call.map((each) => within({ ...each, id, type: 'function' }, { name })),
@@ -90,7 +90,7 @@ const heads: Readonly<Record<string, Bend>> = {
   'null arguments': (call) => call.map((each) => (isBareHead(each) ? within(each, { arguments: null }) : each)),
   'no arguments': (call, { name }) => call.map((each) => (isBareHead(each) ? { ...each, function: { name } } : each)),
 };
-/** What they do to the whole. */
+/** How engines change all fragments of a call. */
 const shapes: Readonly<Record<string, Bend>> = {
   pieces: (call) => call,
   'in one': ([head = {}], original) => [within(head, { arguments: original.arguments })],
@@ -122,7 +122,7 @@ const parsed = (calls: readonly Call[]) =>
   calls.map((call) => ({ ...call, arguments: JSON.parse(call.arguments) as unknown }));
 
 describe('the repair of tool calls', () => {
-  it('restores the calls, whatever an engine does to numbers, heads and shapes', () => {
+  it('restores the calls, whatever an engine does to indices, first fragments and shapes', () => {
     fc.assert(
       fc.property(
         callsOf(1),

@@ -3,7 +3,7 @@ import { modelOf, routeOf } from '../../../test/support/route-of.ts';
 import type { CapabilityOverrides, EngineName } from '../../core/catalog.ts';
 import { eligibleRoutes } from '../../routing/eligible.ts';
 import { capabilitiesOf } from '../../engines/engines.ts';
-import { readRequest } from './read-request.ts';
+import { readRequest } from '../chat/read-request.ts';
 import { writeRequest } from './write-request.ts';
 
 const asked = {
@@ -13,7 +13,7 @@ const asked = {
   tool_choice: 'none',
 };
 
-/** What an engine is told of the tools, on a route of which the operator says what it can do. */
+/** The tool fields of an engine's body, for a route whose capabilities the operator has set. */
 function toldOfTools(engine: EngineName, capabilities: CapabilityOverrides): unknown {
   const route = routeOf('a', { capabilities });
   const request = readRequest({ ...asked, stream: true });

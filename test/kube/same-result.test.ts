@@ -12,7 +12,7 @@ import { kubeRequest } from './support/request.ts';
 import { places, put, type Variant, variants } from './support/tricky-values.ts';
 
 // A manifest folder and a cluster must take the same objects: what was tried on one must not be refused by the other.
-// Every object here is judged by both, and where both take it, both fill in the same defaults.
+// Every object here is validated by both, and where both take it, both fill in the same defaults.
 
 const kubernetes = inject('kubernetes');
 const agent = new Agent({ keepAlive: true });
@@ -31,34 +31,36 @@ const kinds: readonly Kind[] = [
   { kind: 'Model', plural: 'models', schema: modelSpec, specs: [goodModelSpec, fullModelSpec] },
 ];
 
-type Judged = { readonly taken: true; readonly spec: unknown } | { readonly taken: false; readonly why: string };
+type Validation =
+  | { readonly accepted: true; readonly spec: unknown }
+  | { readonly accepted: false; readonly why: string };
 
-async function judgedByServer(plural: string, object: unknown): Promise<Judged> {
+async function validatedByServer(plural: string, object: unknown): Promise<Validation> {
   const path = `/apis/weir.dev/v1alpha1/namespaces/default/${plural}?dryRun=All&fieldValidation=Strict`;
   const { status, body } = await kubeRequest(kubernetes, 'POST', path, { body: object, agent });
   const { spec, message } = body as { readonly spec?: unknown; readonly message?: string };
-  if (status === 201) return { taken: true, spec };
+  if (status === 201) return { accepted: true, spec };
   if (status !== 422 && status !== 400) throw new Error(`unexpected answer ${status}: ${JSON.stringify(body)}`);
-  return { taken: false, why: String(message) };
+  return { accepted: false, why: String(message) };
 }
 
-function judgedByUs(object: unknown): Judged {
+function validatedByUs(object: unknown): Validation {
   const read = readObject({ where: 'x', value: object });
   const problems = checkObject({ where: 'x', value: object });
-  if (read.kind === 'bad' || problems.length > 0) return { taken: false, why: JSON.stringify(problems) };
-  return { taken: true, spec: 'spec' in read.read.value ? read.read.value.spec : undefined };
+  if (read.kind === 'bad' || problems.length > 0) return { accepted: false, why: JSON.stringify(problems) };
+  return { accepted: true, spec: 'spec' in read.read.value ? read.read.value.spec : undefined };
 }
 
 /** What the two disagree about, or nothing. */
 async function disagreement(kind: string, plural: string, { about, spec }: Variant): Promise<string | undefined> {
   const object = { apiVersion: 'weir.dev/v1alpha1', kind, metadata: { name: 'x' }, spec };
-  const ours = judgedByUs(object);
-  const theirs = await judgedByServer(plural, object);
-  if (ours.taken !== theirs.taken) {
-    const why = ours.taken ? (theirs.taken ? '' : theirs.why) : ours.why;
-    return `${about}: ${ours.taken ? 'taken' : 'refused'} by us, ${theirs.taken ? 'taken' : 'refused'} by the API server: ${why}`;
+  const ours = validatedByUs(object);
+  const theirs = await validatedByServer(plural, object);
+  if (ours.accepted !== theirs.accepted) {
+    const why = ours.accepted ? (theirs.accepted ? '' : theirs.why) : ours.why;
+    return `${about}: ${ours.accepted ? 'accepted' : 'refused'} by us, ${theirs.accepted ? 'accepted' : 'refused'} by the API server: ${why}`;
   }
-  if (!ours.taken || !theirs.taken) return undefined;
+  if (!ours.accepted || !theirs.accepted) return undefined;
   const [one, other] = [ours.spec, theirs.spec].map((value) => JSON.stringify(sorted(value)));
   return one === other ? undefined : `${about}: read as ${one} by us, as ${other} by the API server`;
 }
@@ -89,23 +91,23 @@ async function disagreements(kind: string, plural: string, all: Iterable<Variant
 }
 
 describe.each(kinds)('$kind', ({ kind, plural, schema, specs }) => {
-  test('is taken when little and when everything is said', async () => {
+  test('is accepted when little and when everything is said', async () => {
     for (const spec of specs) {
       const object = { apiVersion: 'weir.dev/v1alpha1', kind, metadata: { name: 'x' }, spec };
-      expect([judgedByUs(object), await judgedByServer(plural, object)]).toMatchObject([
-        { taken: true },
-        { taken: true },
+      expect([validatedByUs(object), await validatedByServer(plural, object)]).toMatchObject([
+        { accepted: true },
+        { accepted: true },
       ]);
     }
   });
 
-  test('is judged alike with every tricky value in every field', { timeout: 300_000 }, async () => {
+  test('is validated alike with every tricky value in every field', { timeout: 300_000 }, async () => {
     const all = specs.flatMap((spec) => [...variants(openApiSchema(schema), spec)]);
     expect(all.length).toBeGreaterThan(2000);
     expect(await disagreements(kind, plural, all)).toEqual([]);
   });
 
-  test('is judged alike with several of them at once', { timeout: 300_000 }, async () => {
+  test('is validated alike with several of them at once', { timeout: 300_000 }, async () => {
     const openApi = openApiSchema(schema);
     const full = specs.at(-1);
     const single = [...variants(openApi, full)];

@@ -1,19 +1,33 @@
-/** What a schema is before anything is compiled, told without running it. */
-export type SchemaWeight =
-  /** Any object will do, and nothing else would. */
+/** What checking with a schema can cost, told without compiling it. */
+export type SchemaCost =
+  /** Every object is valid, and nothing else. */
   | { readonly kind: 'any-object' }
   /**
-   * `text`: as JSON. `steps`: what is looked at, at most, for one value of an answer, and what there is to compile; undefined
-   * where time depends on more than that: patterns, references in circles, uniqueness.
+   * `text`: the schema as JSON. `steps`: how many parts of it are looked at, at most, for one value of an answer, and are to be
+   * compiled; undefined where the time depends on more: patterns, circular references, uniqueness.
    */
   | { readonly kind: 'schema'; readonly text: string; readonly steps: number | undefined }
   | { readonly kind: 'too-large' };
 
-/** Of the schema's text, in characters. The largest that public APIs take are a tenth of it. */
+/** Longest text of a schema, in characters. The largest that public APIs accept are a tenth of it. */
 const maxCharacters = 256 * 1024;
 const maxDepth = 512;
 
-/** Keywords that say nothing about the value. */
+class TooLarge extends Error {}
+
+/** Estimates what a schema costs. It may be hostile: the time of this is bounded by `maxCharacters`. */
+export function schemaCost(schema: Readonly<Record<string, unknown>>): SchemaCost {
+  if (isAnyObject(schema)) return { kind: 'any-object' };
+  try {
+    const steps = createCounter(schema)();
+    return { kind: 'schema', text: JSON.stringify(schema), steps: Number.isFinite(steps) ? steps : undefined };
+  } catch (error) {
+    if (error instanceof TooLarge) return { kind: 'too-large' };
+    throw error;
+  }
+}
+
+/** Keywords that do not restrict the value. */
 const annotations = new Set(['$schema', '$comment', 'title', 'description', 'default', 'examples', 'strict']);
 
 function isEmpty(value: unknown): boolean {
@@ -30,7 +44,7 @@ function isAnyObject(schema: Readonly<Record<string, unknown>>): boolean {
   );
 }
 
-/** Whether the time a keyword takes is not bounded by the sizes of schema and value. Better one too many. */
+/** Whether the time of a keyword is not bounded by the sizes of schema and value. In doubt, true. */
 function isUnbounded(key: string, value: unknown): boolean {
   switch (key) {
     case 'pattern':
@@ -46,16 +60,14 @@ function isUnbounded(key: string, value: unknown): boolean {
   }
 }
 
-/** What a value of the schema weighs, whatever it is. */
+/** Steps of one value of the schema, whatever its kind. */
 const stepsPerValue = 4;
-/** Strings are compared this much faster than values are visited. */
+/** So many characters of a string are compared in one step. */
 const charactersPerStep = 16;
-
-class TooLarge extends Error {}
 
 const definition = /^#\/(?:\$defs|definitions)\/(?<name>[^/~%]+)$/;
 
-/** Counts steps, those of a definition as often as it is referred to. Throws `TooLarge` for what is not worth counting. */
+/** Counts steps, those of a definition as often as it is referred to. Throws `TooLarge` for a schema that is too long or deep. */
 function createCounter(root: Readonly<Record<string, unknown>>) {
   const known = new Map<string, number | 'counting'>();
   let left = maxCharacters;
@@ -99,16 +111,4 @@ function createCounter(root: Readonly<Record<string, unknown>>) {
   }
 
   return (): number => count(root, 0);
-}
-
-/** Weighs a schema, which may be hostile: in a time bounded by the largest that is taken at all. */
-export function weighSchema(schema: Readonly<Record<string, unknown>>): SchemaWeight {
-  if (isAnyObject(schema)) return { kind: 'any-object' };
-  try {
-    const steps = createCounter(schema)();
-    return { kind: 'schema', text: JSON.stringify(schema), steps: Number.isFinite(steps) ? steps : undefined };
-  } catch (error) {
-    if (error instanceof TooLarge) return { kind: 'too-large' };
-    throw error;
-  }
 }

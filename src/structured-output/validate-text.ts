@@ -1,8 +1,6 @@
 import type { StructureResult } from '../core/structure.ts';
 import type { Validator } from './compile-schema.ts';
 
-const sound: StructureResult = { kind: 'valid' };
-
 function parse(text: string): { readonly value: unknown } | undefined {
   try {
     return { value: JSON.parse(text) };
@@ -11,8 +9,8 @@ function parse(text: string): { readonly value: unknown } | undefined {
   }
 }
 
-/** Judges one text, here and now. Throws what `validate` throws: a value may be nested too deep for a recursive schema. */
-export function judgeText(
+/** Parses and validates one text. Throws what `validate` throws: a value may be nested too deep for a recursive schema. */
+export function validateText(
   text: string,
   { top, validate }: { readonly top: 'object' | 'any'; readonly validate?: Validator },
 ): StructureResult {
@@ -23,5 +21,5 @@ export function judgeText(
     return { kind: 'invalid', detail: 'not an object' };
   }
   const fault = validate?.(value);
-  return fault === undefined ? sound : { kind: 'invalid', detail: fault, missesSchema: true };
+  return fault === undefined ? { kind: 'valid' } : { kind: 'invalid', detail: fault, missesSchema: true };
 }

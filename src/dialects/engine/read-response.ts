@@ -123,7 +123,7 @@ export function createJsonReader(options: ResponseOptions): ResponseReader {
   const maxBytes = logprobs ? maxAnswerBytesWithLogprobs : maxAnswerBytes;
   let text = '';
   let bytesSeen = 0;
-  /** How much of the text was scanned. A short text is not: it cannot do harm. */
+  /** Characters that were scanned. A short text is not scanned, since it cannot do harm. */
   let scanned = 0;
 
   function isWithinLimits(): boolean {
