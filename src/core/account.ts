@@ -6,7 +6,7 @@ export type AccountStatus = 'active' | 'suspended';
 export type KeyStatus = 'active' | 'suspended' | 'revoked';
 export type BudgetPeriod = 'day' | 'week' | 'month' | 'total';
 
-/** Who pays. */
+/** A customer that pays for its keys' requests from one balance. */
 export interface Workspace {
   readonly id: string;
   readonly name: string;
@@ -26,7 +26,7 @@ export interface Key {
   readonly burst: number;
 }
 
-/** What admission finds for a presented key. */
+/** What the store knows about a presented key. */
 export interface Credential {
   readonly key: Key;
   readonly workspace: Workspace;
@@ -38,7 +38,7 @@ export interface Credential {
   readonly spent: Money;
 }
 
-/** `service-lost`: our own Envoy, or its connection to the service, ended in the middle, with the caller still there. */
+/** How a request ended. `service-lost`: our own Envoy, or its connection to the service, broke while the caller was still there. */
 export type OutcomeKind = 'completed' | 'cancelled' | 'interrupted' | 'incomplete' | 'failed' | 'service-lost';
 
 /** When the output of an answer was delivered, for measuring. Times are milliseconds since the request, not rounded. */
@@ -96,7 +96,7 @@ export interface Store {
    */
   readonly settle: (outcome: Outcome) => Promise<void>;
   /**
-   * Whether a request that begins now can be settled when it ends. When not (the journal is full, too many rows wait),
+   * Whether a request that begins now can be settled when it ends. When it cannot (the journal is full, or too many rows wait),
    * admission answers 503 before anything is dispatched. Answers from memory.
    */
   readonly canSettle: () => boolean;

@@ -1,8 +1,8 @@
 /**
- * Values by a number, for what comes and goes all the time: a Map in its place costs a collection of the young generation ten
- * times as much (measured). A Map that shrinks or grows moves to a new table, and the old one points to it. Once a table has
- * grown old, and is dead, it keeps the next one, which keeps the next, with all that ever was in them, until the whole heap
- * is collected. An object with numbered properties has no such chain.
+ * A map from numbers to values that are added and deleted all the time. With a Map in its place, a garbage collection of the
+ * young generation takes ten times as long (measured): a Map that shrinks or grows moves to a new table, and the old table points
+ * to the new one. Once a dead table has been promoted to the old generation, it keeps all later tables with their content alive
+ * until the whole heap is collected. An object with numbered properties has no such chain.
  */
 export class ByNumber<Value> {
   #values: Record<number, Value> = Object.create(null);
@@ -32,7 +32,7 @@ export class ByNumber<Value> {
     this.#size = 0;
   }
 
-  /** What is there now, in the order of the numbers. */
+  /** The current values, in the order of their numbers. */
   values(): readonly Value[] {
     return Object.values(this.#values);
   }

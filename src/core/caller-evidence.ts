@@ -1,24 +1,24 @@
 /**
- * Tells failures that one caller's requests bring with them from those of the thing that serves them. A failure that may be
- * the request's own fault counts only while the requests of another caller mostly fail, too. Callers are ids of API keys.
+ * Tells failures that one caller's requests cause from failures of the route or model that serves them. A failure that may be
+ * the request's own fault counts only while another caller's requests mostly fail, too. Callers are ids of API keys.
  */
 export interface CallerEvidence {
   readonly served: (now: number, caller: string) => void;
-  /** Takes a failure that may be the request's own fault. True: it counts. */
+  /** Records a failure that may be the request's own fault. Returns whether it counts. */
   readonly failed: (now: number, caller: string) => boolean;
 }
 
-/** What is remembered of one caller: counts that halve with time. */
+/** One caller's counts, which halve with time. */
 interface Counts {
   failed: number;
   served: number;
   at: number;
 }
 
-/** Whoever was not seen for longest is forgotten first. */
+/** How many callers are remembered; the one that was not seen for longest is forgotten first. */
 const mostCallers = 64;
 const halfLifeMs = 120_000;
-/** A dozen requests of a caller are the present, however many it sends. */
+/** At most a dozen requests of a caller count, however many it sends. */
 const mostWeight = 12;
 /** One failure may be chance; two that were not long ago are a sign. */
 const leastFailed = 1.5;
@@ -26,7 +26,7 @@ const leastFailed = 1.5;
 export function createCallerEvidence(): CallerEvidence {
   const records = new Map<string, Counts>();
 
-  /** The record of a caller as of now, and the caller as the one seen last. */
+  /** Returns a caller's record as of now, and marks the caller as the one seen last. */
   function refresh(now: number, caller: string): Counts {
     const record = records.get(caller) ?? { failed: 0, served: 0, at: now };
     fade(record, now);

@@ -22,7 +22,7 @@ export function estimateTokens(text: string): number {
   return size.tokens;
 }
 
-/** What texts come to: tokens, a fraction that errs low, and bytes in UTF-8. */
+/** The size of texts: tokens, a fraction that errs low, and bytes in UTF-8. */
 interface TextSize {
   tokens: number;
   bytes: number;
@@ -59,9 +59,9 @@ function ofContent(content: Content | undefined): number {
 }
 
 /**
- * Tokens of the text that an engine is sent as prompt: messages, replayed reasoning and calls, and tools. What is ignored of
- * a body, and the bytes of images, are not in it. Reasoning counts from the last question on: chat templates leave out what
- * stands before it.
+ * Tokens of the text that an engine gets as its prompt: messages, replayed reasoning and calls, and tools. Ignored parts of a
+ * body, and the bytes of images, do not count. Reasoning counts from the last question on: chat templates leave out earlier
+ * reasoning.
  */
 export function estimatePromptText({
   messages,
@@ -79,20 +79,20 @@ export function estimatePromptText({
   return Math.ceil(sum);
 }
 
-/** Counts output that nobody else has counted. */
+/** Estimates the tokens of output for which no exact count exists. */
 export interface OutputEstimate {
   readonly take: (event: RelayedEvent) => void;
-  /** One for each of the engine's own deltas, or what the text comes to where an engine sends much of it at once. */
+  /** One token for each of the engine's own deltas, or the estimate of the text where an engine sends much of it at once. */
   readonly tokens: () => number;
-  /** Whether the text and the names of calls have so many bytes in UTF-8: no token of them stands for less than one. */
+  /** Whether the text and the names of calls have at least so many bytes in UTF-8. Every token stands for a byte or more. */
   readonly hasBytes: (least: number) => boolean;
   readonly clear: () => void;
 }
 
-/** Most characters that are kept until somebody asks for their size. */
+/** Most characters that are kept before their size is computed. */
 const mostUncounted = 16 * 1024;
 
-/** Starts with nothing. Texts are looked at when somebody asks: most are forgotten before, because their engine counts them. */
+/** Starts empty. The size of texts is computed only when it is asked for: most are cleared before, because their engine counts them. */
 export function createOutputEstimate(): OutputEstimate {
   let deltas = 0;
   let uncounted: string[] = [];
@@ -113,7 +113,7 @@ export function createOutputEstimate(): OutputEstimate {
 
   return {
     tokens: () => Math.max(deltas, Math.floor(counted().tokens)),
-    // A character has a byte at least: nearly always that is enough to know.
+    // A character has a byte at least, which nearly always decides it.
     hasBytes: (least) => least <= characters + ofNames.bytes || least <= counted().bytes + ofNames.bytes,
     clear: () => {
       deltas = 0;
@@ -134,8 +134,8 @@ export function createOutputEstimate(): OutputEstimate {
 }
 
 /**
- * Delivered text that is still to be counted, in runs: an engine writes reasoning, text and calls apart, so no token spans
- * two of them.
+ * Delivered text that is still to be counted, in runs: an engine writes reasoning, text and calls separately, so no token spans
+ * two runs.
  */
 export interface CountedRuns {
   readonly take: (event: RelayedEvent) => void;
@@ -171,7 +171,7 @@ export function createRuns(): CountedRuns {
       switch (event.type) {
         case 'usage':
         case 'finish':
-        // Counted before it was told.
+        // Their tokens were counted before these events were sent.
         case 'search-call':
         case 'search-result':
           return;

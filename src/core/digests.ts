@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 import type { Content, Message, Request } from './request.ts';
 
-/** Shortest beginning worth keeping together: an engine's cache saves little on less. Bytes of text. */
+/** Shortest prefix worth a preference for one engine, bytes of text: an engine's cache saves little on less. */
 const leastBytes = 1024;
-/** No more than so much of a prompt is looked at: who shares that much shares it all, or near enough. */
+/** Only so much of a prompt is digested: prompts that share so much nearly always share the rest. */
 const mostBytes = 64 * 1024;
-/** Of a conversation of many short turns the later boundaries are left out. */
+/** Most prefixes of one prompt: in a conversation of many short turns the later ones are left out. */
 const mostPrefixes = 64;
-/** An image is worth at least as much as so much text, wherever its bytes are. */
+/** An image counts as at least so much text, wherever its bytes are. */
 const imageBytes = 1024;
 
 /** Kinds of text. */
@@ -25,7 +25,7 @@ interface Beginning {
 function addText(beginning: Beginning, kind: number, text: string): void {
   const bytes = Buffer.byteLength(text);
   const room = mostBytes - beginning.bytes;
-  // Where a text ends is part of it, unless it goes on beyond what is looked at.
+  // The end of a text is part of the digest, unless the text goes on beyond the limit.
   beginning.since += bytes <= room ? `${kind} ${text} ${bytes};` : `${kind} ${text.slice(0, room)}`;
   beginning.bytes += Math.min(bytes, room);
 }
@@ -71,9 +71,9 @@ function digestSoFar(beginning: Beginning): number {
 }
 
 /**
- * Digests of how a request's prompt begins, shortest first: its tools and leading system messages, then with each message
- * that follows, wherever that is a kilobyte at least. Equal beginnings for the same model have equal digests; different ones
- * may, too, once in a very long while: use them for preference alone.
+ * Digests of the prefixes of a request's prompt, shortest first: its tools and leading system messages, then with one more
+ * message each, where that is at least a kilobyte. Equal prefixes for the same model have equal digests. Different prefixes very
+ * rarely have equal ones, too, so use digests only for preferences.
  */
 export function prefixesOf({ modelId, messages, tools }: Request): readonly number[] {
   const beginning: Beginning = { digest: '', since: `${marks.model} ${modelId};`, bytes: 0 };
@@ -93,10 +93,10 @@ export function prefixesOf({ modelId, messages, tools }: Request): readonly numb
   return prefixes;
 }
 
-/** A digest of a whole text: equal ones have equal digests. Use it for preference alone, as those of `prefixesOf`. */
+/** A digest of a whole text. Use it only for preferences, as those of `prefixesOf`. */
 export const textDigest = (text: string): number => asNumber(hash('sha256', text));
 
-/** Of a longer text, the beginning and the end are looked at: a question stands before what it is about, or after it. */
+/** Of a longer text only the beginning and the end are digested: a question comes before or after its material. */
 const endCharacters = 32 * 1024;
 
 function ends(text: string): string {
@@ -104,7 +104,7 @@ function ends(text: string): string {
   return `${text.length} ${looked}`;
 }
 
-/** A digest of a whole prompt. Equal prompts for the same model have the same one, whoever sends them and with what parameters. */
+/** A digest of a whole prompt: the same for equal prompts to the same model, whatever the caller and the parameters. */
 export function promptDigest({ modelId, messages, tools }: Request): number {
   let text = ends(modelId);
   if (tools.length > 0) text += ends(JSON.stringify(tools));

@@ -4,7 +4,7 @@ export interface RequestHead {
   readonly method: string;
   /** With the query, if any. */
   readonly path: string;
-  /** The client's IP address, as far as trusted proxies tell it. Absent when nobody told. */
+  /** The client's IP address, as far as trusted proxies tell it. Absent when it is not known. */
   readonly address?: string;
   /** First value of a header, by lowercase name. */
   readonly header: (name: string) => string | undefined;
@@ -34,8 +34,8 @@ export interface Exchange {
   /** Sends the last piece, which may be empty. */
   readonly end: (text: string) => void;
   /**
-   * Of an exchange that has not ended well: whether what carried it was lost, on our side, so that its caller did not leave.
-   * Takes a moment, in which a loss that has only begun shows.
+   * Of an exchange that has not ended well: whether it broke on our side, so that its caller did not leave. Takes a moment, in
+   * which a connection loss that has only begun becomes visible.
    */
   readonly lost: () => Promise<boolean>;
   /** Whether an answer was started and has not ended. */
@@ -47,20 +47,20 @@ export const uploadStepBytes = 64 * 1024;
 
 /** The account of one request body: what of it is held in memory, and whether it keeps arriving. */
 export interface Upload {
-  /** Waits for its bytes from now on. `expire` is called at most once, when they stay away for too long. */
+  /** Begins to wait for its bytes. Calls `expire` at most once, when no bytes arrive for too long. */
   readonly begin: (expire: (failure: Failure) => void) => void;
-  /** So many bytes have arrived in all, which will take so much memory. Throws the refusal when that is more than a bound allows. */
+  /** Records how many bytes have arrived in all and how much memory they take. Throws the refusal when a bound is exceeded. */
   readonly hold: (arrivedBytes: number, memoryBytes: number) => void;
-  /** All has arrived: its time no longer counts, its memory does. */
+  /** Records that the whole body has arrived: its time no longer counts, its memory does. */
   readonly complete: () => void;
-  /** Nothing of it is held any more. Further calls do nothing. */
+  /** Gives the memory back. Further calls do nothing. */
   readonly close: () => void;
 }
 
-/** Whose upload it is. */
+/** Whom an upload is charged to. */
 export interface UploadOwner {
   readonly workspaceId: string;
-  /** Absent where nobody told it. */
+  /** The client's IP address; undefined where it is not known. */
   readonly address: string | undefined;
 }
 

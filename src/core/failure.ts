@@ -57,7 +57,7 @@ export class Failure extends Error {
   readonly retryAfterSeconds: number | undefined;
   /** Further headers of the answer. */
   readonly headers: Headers;
-  /** Parts of the request that it is about, where the message does not name them: a dialect knows what its callers call them. */
+  /** Parts of the request that the failure is about, where the message does not name them: a dialect knows its callers' names. */
   readonly about: readonly Feature[];
 
   constructor(
@@ -104,12 +104,12 @@ export function asFailure(error: unknown): Failure {
   return new Failure('internal', 'The service could not handle this request. Retry with backoff.', { cause: error });
 }
 
-/** What was thrown, in words for a log line or a sentence of ours. */
+/** The message of something thrown, for a log line or a sentence. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** Longest name of a field that is shown whole, characters: a caller's own keys may be of any length. */
+/** Longest field name that is shown whole, characters: a caller's own keys may have any length. */
 const longestName = 64;
 
 /** Writes a path the way an author would: `spec.routes[0].backend`, `metadata.labels["a.b/c"]`. */

@@ -1,6 +1,6 @@
 /**
- * Which image addresses may go to engines, which fetch them from where they run. `any`: all http and https addresses. A list:
- * those of its hosts; an empty one leaves `data:` URLs alone, which nobody fetches and which always go.
+ * Which image addresses may go to engines, which fetch them from their own network. `any`: all http and https addresses. A list:
+ * only those of its hosts. `data:` URLs, which nobody fetches, are always allowed.
  */
 export type ImageHosts = 'any' | readonly ImageHost[];
 
@@ -13,7 +13,7 @@ export interface ImageHost {
   readonly below: boolean;
 }
 
-/** What the setting must look like, for whoever wrote it otherwise. */
+/** The form of the setting, for the message about a malformed one. */
 export const imageHostForms = 'expected none, or hosts such as images.example.com,*.example.org,10.0.0.5:8080';
 
 /**

@@ -14,5 +14,5 @@ export interface Plan {
   /** How many further routes could serve it, but are full or ejected just now. Absent: none. */
   readonly leftOut?: number;
   /** Name of how its prompt begins, for `UpstreamCall.affinity`; absent when that is too short to matter. */
-  readonly affinity?: string;
+  readonly affinity?: string | undefined;
 }

@@ -92,7 +92,7 @@ export interface SearchQuery {
   readonly location?: UserLocation | undefined;
 }
 
-/** A page that a provider found. What is in it was written by strangers. */
+/** A page that a provider found. Its content is untrusted. */
 export interface SearchHit {
   readonly url: string;
   readonly title: string;
@@ -105,7 +105,7 @@ export type SearchFinding =
   /** `detail` is safe to log: never the query, nor anything that was found. */
   | { readonly kind: 'error'; readonly code: SearchError; readonly detail: string };
 
-/** Somebody who searches the web for us. */
+/** A service that searches the web. */
 export interface SearchProvider {
   readonly name: string;
   /** Never rejects. Hits are of allowed sites only. Ends early, with an error, when the signal aborts. */
@@ -117,7 +117,7 @@ export type SearchSetting =
   | { readonly provider: 'searxng'; readonly url: URL }
   | { readonly provider: 'brave' | 'tavily'; readonly keyFile: string };
 
-/** What the setting must look like, for whoever wrote it otherwise. */
+/** The form of the setting, for the message about a malformed one. */
 export const searchForms = 'expected searxng:URL, brave:KEYFILE or tavily:KEYFILE';
 
 /** Reads the setting. Undefined when it is none of its forms: an instance of SearXNG has no credentials in its URL, and no query. */

@@ -1,5 +1,5 @@
 /**
- * One request's life. Read this first: every stage is a line of `serve`, and this file alone joins the stages.
+ * One request's life. Read this first: `complete`, `completeAdmitted` and `serve` have one line per stage, in order.
  */
 import type { Credential, OutcomeKind, Store } from '../core/account.ts';
 import type { Snapshot } from '../core/catalog.ts';
@@ -62,13 +62,13 @@ export interface Pipeline {
   readonly inFlight: () => number;
 }
 
-/** Which request it is, and the format that its caller speaks. */
+/** The request's id, and the format of its caller. */
 interface Asking {
   readonly requestId: string;
   readonly dialect: Dialect;
 }
 
-/** Who asked, when, and what that takes. */
+/** The caller of a request, when it came, and the slot that it holds. */
 interface Caller extends Asking {
   /** Wall clock and monotonic, milliseconds. */
   readonly startedAt: number;
@@ -109,7 +109,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   async function completeAdmitted(exchange: Exchange, caller: Caller): Promise<void> {
     const { head } = exchange;
-    // Nobody could write its bill down.
+    // Its bill could not be recorded.
     if (!store.canSettle())
       throw new Failure('overloaded', 'The service cannot keep its accounts right now. Retry later.');
     checkDeclaredSize(head);
@@ -138,7 +138,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
   }
 
-  /** Takes the body in and reads it. What it holds of the memory for uploads is given back once it has been read. */
+  /** Takes the body in and reads it. Its share of the memory for uploads is given back once it has been read. */
   async function readPrompt(exchange: Exchange, { dialect, credential, admitted }: Caller): Promise<PreparedRequest> {
     const owner = { workspaceId: credential.workspace.id, address: exchange.head.address };
     const upload = options.uploads.open(owner, admitted.headers);
@@ -176,7 +176,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     let reason: Failure | undefined;
     try {
       const end = await start(work, relay, silence.sent).ended;
-      // Until it is known whether the way to the caller broke on our side, nobody knows who ended it.
+      // Whether the caller left or the connection broke on our side decides what is billed.
       const wasLost = end.kind !== 'completed' && end.attempts > 0 && (await exchange.lost());
       wasBegun = exchange.started();
       if (end.kind === 'failed' && end.attempts === 0) {
@@ -184,7 +184,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         if (!wasBegun) throw attemptsFailed(end, plan, request);
       }
       const bill = await settlement.settle(outcomeOf(end, work, { wasBegun, wasLost }), end);
-      // Before the caller hears the last word: the next request must find the place free.
+      // Before the caller hears the last word: its next request must find the slot free.
       await admitted.release();
       if (end.kind === 'completed') {
         relay.finish(bill);
@@ -194,13 +194,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       if (reason !== undefined && !wasBegun && !wasLost) throw reason;
     } finally {
       silence.stop();
-      // Whatever happened, what was begun ends in words that its client knows (docs/reference/api.md §7.3).
+      // Whatever happened, an answer that was begun ends in words that its client knows (docs/reference/api.md §7.3).
       if (exchange.started()) relay.fail(reason);
     }
   }
 
   function start(work: Work, relay: Relay, sent: () => void): Dispatch {
     const { exchange, settlement } = work;
+    /** The way of each piece of the answer from `relay` of dispatch, or the search loop, to the caller. */
     const deliver = (events: readonly RelayedEvent[]): void => {
       sent();
       settlement.take(events);
@@ -218,7 +219,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   }
 
   function refuse(exchange: Exchange, { requestId, dialect }: Asking, error: unknown): void {
-    // The caller left before the request was complete: nobody is there to be told, and nobody is to blame.
+    // The caller left before the request was complete: there is nothing to answer and nothing to record.
     if (exchange.signal.aborted && error === exchange.signal.reason) return;
     const failure = asFailure(error);
     telemetry.refusal(requestId, failure);
@@ -250,15 +251,15 @@ function identityOf({ requestId, startedAt, plan }: Work) {
   return { id: requestId, created: Math.floor(startedAt / 1000), model: plan.model.id };
 }
 
-interface HowItEnded {
+interface Ending {
   /** The caller has the status of a success already. */
   readonly wasBegun: boolean;
-  /** The way to the caller broke on our side. */
+  /** The connection to the caller broke on our side. */
   readonly wasLost: boolean;
 }
 
-/** What an end means for the bill. */
-function outcomeOf(end: DispatchEnd, { prepared }: Work, { wasBegun, wasLost }: HowItEnded): OutcomeKind {
+/** How the end of an answer is billed. */
+function outcomeOf(end: DispatchEnd, { prepared }: Work, { wasBegun, wasLost }: Ending): OutcomeKind {
   if (wasLost) return 'service-lost';
   return end.kind === 'failed' && wasBegun && !prepared.request.stream ? 'incomplete' : end.kind;
 }

@@ -9,7 +9,7 @@ import type { PreparedRequest, Prompt, PromptCounting, PromptShape, Tokenizers }
 import type { Request, ResponseFormat, Tool } from '../core/request.ts';
 import type { SearchSeal } from '../core/web-search.ts';
 import { arrangeMessages } from '../dialects/arrange-messages.ts';
-import { writeRequest } from '../dialects/chat/write-request.ts';
+import { writeRequest } from '../dialects/engine/write-request.ts';
 import { checkImages } from '../dialects/content.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { createJsonScan, type JsonScan } from '../dialects/json-scan.ts';
@@ -154,7 +154,7 @@ function createCopyLimit(): (schema: object) => boolean {
 /**
  * What the thread that answers a request needs of it, while its messages and the rest stay where they were read. That thread
  * has to copy it in one piece: a schema of 30 MB, or a million biases, would hold up everybody for a second. Answers are not
- * judged by schemas that are left behind, as they are not by any that is too large to be compiled; engines get all of it.
+ * validated against schemas that are left behind, as against none that is too large to be compiled; engines get every schema.
  */
 export function handedOver({ messages: _, ...rest }: Request): Omit<Request, 'messages'> {
   const { tools, responseFormat, sampling } = rest;

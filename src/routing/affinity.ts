@@ -3,15 +3,15 @@ import { keyedDigest } from './keyed-digest.ts';
 import { routeKey } from './route-key.ts';
 
 /**
- * Which route served the beginning of a prompt last: its engine has it in its prefix cache. `prefixes` are those of
- * `PromptShape`, shortest first.
+ * Remembers which route served the beginning of a prompt last: its engine has that beginning in its prefix cache. `prefixes` are
+ * those of `PromptShape`, shortest first.
  */
 export interface PrefixAffinity {
-  /** Key of the route that served the longest beginning that is known. */
+  /** Key of the route that served the longest known beginning of a prompt; undefined when none is known. */
   readonly servedBy: (prefixes: readonly number[]) => string | undefined;
   /**
-   * A name for the shortest beginning: all turns of a conversation have the same one, so Envoy keeps them on one endpoint.
-   * It is keyed by a secret of this process and tells nobody anything about the prompt.
+   * A name for the shortest beginning. All turns of a conversation have the same name, by which Envoy keeps them on one endpoint.
+   * The name is keyed by a secret of this process and tells nothing about the prompt.
    */
   readonly digest: (prefixes: readonly number[]) => string | undefined;
   /** Call it when an answer is complete. */
@@ -19,9 +19,9 @@ export interface PrefixAffinity {
 }
 
 export interface AffinityOptions {
-  /** Something that nobody can guess, new with each start. */
+  /** An unguessable text, new with each start. */
   readonly secret: string;
-  /** Most beginnings remembered; the one that was not asked for longest is forgotten first. */
+  /** Most beginnings that are remembered. The beginning that was not asked for longest is forgotten first. */
   readonly most?: number;
 }
 
@@ -57,8 +57,8 @@ export function createAffinity({ secret, most = usualMost }: AffinityOptions): P
       const longest = prefixes.at(-1);
       if (shortest === undefined || longest === undefined) return;
       const name = routeKey(route);
-      // The next turn begins with the whole of this one, other conversations with the shortest alone: between them there is
-      // nothing to look for.
+      // The next turn of this conversation begins with the longest, other conversations with the shortest alone: the prefixes
+      // between them would never be looked up.
       remember(shortest, name);
       if (longest !== shortest) remember(longest, name);
     },

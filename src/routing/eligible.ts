@@ -12,12 +12,13 @@ import { Failure, type FailureCode } from '../core/failure.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { ReasoningAsk, Request, Sampling } from '../core/request.ts';
 
-/** A route that can serve the request, and how many of its optional parameters it honours. */
+/** A route that can serve the request, and how many of the request's optional parameters it honours. */
 export interface Candidate extends PlannedRoute {
   readonly honoured: number;
 }
 
-interface Judged {
+/** A route, with what it can do and what reasoning comes to on it. */
+interface Assessed {
   readonly route: Route;
   readonly capabilities: Capabilities;
   readonly reasoning: ReasoningSetting | undefined | 'impossible';
@@ -25,7 +26,7 @@ interface Judged {
 
 /** Features of the request that the route refuses together; undefined when there is no such pair. */
 function conflictOf(
-  { capabilities, reasoning }: Judged,
+  { capabilities, reasoning }: Assessed,
   features: ReadonlySet<Feature>,
 ): readonly Feature[] | undefined {
   const reasons = typeof reasoning === 'object' && reasoning.enabled;
@@ -35,9 +36,9 @@ function conflictOf(
 }
 
 /**
- * The routes of a model that can serve this exact request, transport included. Throws the refusal that names what no
- * route can do, or `param_combination_not_supported` when each part of it can be had, but nowhere all of them. `placementOf`
- * is where a route takes system messages, where more is known than the engine's table says.
+ * Returns the routes of a model that can serve this exact request, transport included. Throws the refusal that names what no
+ * route can do, or `param_combination_not_supported` when some route can do each part, but none all of them. `placementOf` tells
+ * where a route takes system messages, if more is known than the engine's table says.
  */
 export function eligibleRoutes(
   asked: Asked,
@@ -47,16 +48,16 @@ export function eligibleRoutes(
 ): readonly Candidate[] {
   const needs = needsOf(asked);
   const { maxOutputTokens } = asked;
-  const judged = model.routes.map((route): Judged => {
+  const assessed = model.routes.map((route): Assessed => {
     const capabilities = capabilitiesOf(route);
     const control = capabilities.reasoning;
     return { route, capabilities, reasoning: settleReasoning(asked.reasoning, { model, control, maxOutputTokens }) };
   });
-  if (judged.length === 0) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);
+  if (assessed.length === 0) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);
   for (const { feature, met, code, message } of needs) {
-    if (!judged.some(({ capabilities }) => met(capabilities))) throw new Failure(code, message, { about: [feature] });
+    if (!assessed.some(({ capabilities }) => met(capabilities))) throw new Failure(code, message, { about: [feature] });
   }
-  if (judged.every(({ reasoning }) => reasoning === 'impossible')) {
+  if (assessed.every(({ reasoning }) => reasoning === 'impossible')) {
     throw new Failure('reasoning_not_disableable', `${model.id} cannot be kept from reasoning`, {
       about: ['reasoning'],
     });
@@ -64,7 +65,7 @@ export function eligibleRoutes(
 
   const features = new Set(needs.map(({ feature }) => feature));
   const parameters = sentParameters(asked);
-  const able = judged.flatMap(({ route, capabilities, reasoning }): readonly Candidate[] => {
+  const able = assessed.flatMap(({ route, capabilities, reasoning }): readonly Candidate[] => {
     if (reasoning === 'impossible' || !needs.every(({ met }) => met(capabilities))) return [];
     if (conflictOf({ route, capabilities, reasoning }, features) !== undefined) return [];
     const honoured = parameters.filter((name) => capabilities.parameters.includes(name));
@@ -80,30 +81,30 @@ export function eligibleRoutes(
     };
     return [{ route, target, honoured: honoured.length }];
   });
-  if (able.length === 0) throw refusedTogether(judged, features);
+  if (able.length === 0) throw refusedTogether(assessed, features);
   return able;
 }
 
-/** Tools that are not to be called are sent all the same where they can be: the prompt then begins as those before it did. */
+/** Tools that must not be called are sent all the same where the engine can be told so: the prompt keeps its beginning, and its prefix cache. */
 function withholdsTools({ toolChoice, stream }: Asked, { tools, toolChoice: can }: Capabilities): boolean {
   return toolChoice === 'none' && !(tools[stream ? 'stream' : 'json'] && can.includes('none'));
 }
 
-function refusedTogether(judged: readonly Judged[], features: ReadonlySet<Feature>): Failure {
-  const conflict = judged.map((one) => conflictOf(one, features)).find((found) => found !== undefined);
-  const reasoning: readonly Feature[] = judged.some((one) => one.reasoning === 'impossible') ? ['reasoning'] : [];
+function refusedTogether(assessed: readonly Assessed[], features: ReadonlySet<Feature>): Failure {
+  const conflict = assessed.map((one) => conflictOf(one, features)).find((found) => found !== undefined);
+  const reasoning: readonly Feature[] = assessed.some((one) => one.reasoning === 'impossible') ? ['reasoning'] : [];
   const about = conflict ?? [...features, ...reasoning];
   return new Failure('param_combination_not_supported', 'no route of this model supports them together', { about });
 }
 
 export type Asked = Omit<Request, 'messages'>;
 
-/** Something a route must be able to do for this exact request. */
+/** Something that a route must be able to do for this exact request. */
 export interface Need {
   readonly feature: Feature;
   /** The refusal when no route can. */
   readonly code: FailureCode;
-  /** Says what cannot be had. */
+  /** What the refusal says. */
   readonly message: string;
   readonly met: (capabilities: Capabilities) => boolean;
 }
@@ -114,7 +115,7 @@ export const demandable: readonly ParameterName[] = [
   ...(['frequency_penalty', 'presence_penalty', 'parallel_tool_calls'] as const),
 ];
 
-/** Whether a parameter asks for nothing but what an engine does anyway. */
+/** Whether a parameter asks for what an engine does without it. */
 function isDefault(name: ParameterName, sampling: Sampling): boolean {
   const value = sampling[name];
   switch (name) {
@@ -143,13 +144,13 @@ function isDefault(name: ParameterName, sampling: Sampling): boolean {
   }
 }
 
-/** Parameters worth sending: those that are there and ask for something. */
+/** The parameters that are sent: those that are there and change something. */
 function sentParameters(asked: Asked): readonly ParameterName[] {
   const { sampling, tools } = asked;
   // oxlint-disable-next-line typescript/consistent-type-assertions -- Object.keys forgets the key type
   const names = Object.keys(sampling) as ParameterName[];
   return names.filter((name) => {
-    // Without tools it says nothing, and some engines refuse it then.
+    // Without tools the parameter has no meaning, and some engines refuse it.
     if (name === 'parallel_tool_calls' && tools.length === 0) return false;
     return sampling[name] !== undefined && !isDefault(name, sampling);
   });
@@ -157,7 +158,7 @@ function sentParameters(asked: Asked): readonly ParameterName[] {
 
 function toolNeeds({ tools, toolChoice, stream }: Asked): readonly Need[] {
   const transport = stream ? 'stream' : 'json';
-  // Told not to call any, a model needs no tools: they are left out.
+  // A model that must not call any tool needs none: they are left out.
   if (tools.length === 0 || toolChoice === 'none') return [];
   const code = 'tools_not_supported';
   const needs: Need[] = [
@@ -189,7 +190,7 @@ function formatNeeds({ responseFormat, stream }: Asked): readonly Need[] {
   ];
 }
 
-/** What a route must be able to do to serve this exact request, transport included. */
+/** Everything that a route must be able to do to serve this exact request, transport included. */
 function needsOf(asked: Asked): readonly Need[] {
   const parameters = sentParameters(asked).filter((name) => demandable.includes(name));
   return [
@@ -206,7 +207,7 @@ function needsOf(asked: Asked): readonly Need[] {
 
 const ladder: readonly ReasoningEffort[] = ['low', 'medium', 'high', 'max'];
 
-/** Shares of the output cap that a budget must reach to count as a level, and the token counts where there is no cap. */
+/** The share of the output cap that a reasoning budget must reach to count as a level, and the tokens where there is no cap. */
 const levels: readonly { readonly effort: ReasoningEffort; readonly share: number; readonly tokens: number }[] = [
   { effort: 'max', share: 0.9, tokens: 32_768 },
   { effort: 'high', share: 0.65, tokens: 12_288 },
@@ -214,7 +215,7 @@ const levels: readonly { readonly effort: ReasoningEffort; readonly share: numbe
   { effort: 'low', share: 0, tokens: 0 },
 ];
 
-/** The level nearest to a budget, for routes without budgets of their own. */
+/** The level nearest to a reasoning budget, for routes that take no budgets. */
 export function effortOfBudget(budgetTokens: number, maxOutputTokens: number | undefined): ReasoningEffort {
   const reached = levels.find(({ share, tokens }) =>
     maxOutputTokens === undefined ? budgetTokens >= tokens : budgetTokens >= share * maxOutputTokens,
@@ -222,16 +223,16 @@ export function effortOfBudget(budgetTokens: number, maxOutputTokens: number | u
   return reached?.effort ?? 'low';
 }
 
-/** The deepest supported level that is not deeper than the one asked for; else the least one there is. */
+/** The deepest supported level that is not deeper than the level asked for; else the least one there is. */
 function clamp(asked: ReasoningEffort, supported: readonly ReasoningEffort[]): ReasoningEffort | undefined {
   const wanted = ladder.indexOf(asked);
   return supported.findLast((effort) => ladder.indexOf(effort) <= wanted) ?? supported[0];
 }
 
 /**
- * What reasoning comes to on a route (docs/reference/api.md §4.1.1): omitted is the deepest the route provably honours,
- * a level is clamped to what it knows, a budget is its own or becomes a level. Undefined for a model that does not
- * reason: there is nothing to say. `impossible` where it would have to be off and cannot be.
+ * Settles what reasoning comes to on a route (docs/reference/api.md §4.1.1). A request that says nothing gets the deepest level
+ * that the route provably honours; a level is clamped to the levels of the route; a budget is passed on, or becomes a level.
+ * Undefined for a model that does not reason. `impossible` when reasoning would have to be off and cannot be.
  */
 export function settleReasoning(
   ask: ReasoningAsk | undefined,

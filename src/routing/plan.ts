@@ -10,16 +10,6 @@ import { neverSeen, type RoutingView } from './health/route-status.ts';
 import { order } from './score.ts';
 import type { SystemPlacement } from './system-placement.ts';
 
-const none: readonly StructuralCapability[] = [];
-
-/** What a request needs a route to get right in structure. */
-function structureNeeded({ tools, toolChoice, responseFormat }: Asked): readonly StructuralCapability[] {
-  const calls = tools.length > 0 && toolChoice !== 'none';
-  const format = responseFormat === undefined || responseFormat.type === 'text' ? undefined : responseFormat.type;
-  if (!calls) return format === undefined ? none : [format];
-  return format === undefined ? ['tools'] : ['tools', format];
-}
-
 export interface PlanOptions {
   readonly snapshot: Snapshot;
   readonly capabilitiesOf: (route: Route) => Capabilities;
@@ -35,17 +25,10 @@ export interface PlanOptions {
   readonly placement?: Pick<SystemPlacement, 'of'>;
 }
 
-/** Finds the model a request names. Throws `model_not_found`. */
-function findModel(snapshot: Snapshot, modelId: string): Model {
-  const model = snapshot.models.get(modelId);
-  if (model === undefined) throw new Failure('model_not_found', 'model: not in the catalog; GET /v1/models lists it');
-  return model;
-}
-
 /**
- * The routes that can serve this request now, in the order in which they are tried: filter by what the catalog says, score
- * by how they are doing, order. What the catalog refuses is refused however the routes are doing; where all that could serve
- * it are full or ejected, it is `no_capacity` at once, and nothing waits.
+ * Plans a request: the routes that can serve it now, in the order in which they are tried. Routes are filtered by what the catalog
+ * says, scored by their health, and ordered. What the catalog rules out is refused whatever the health of the routes. Where all
+ * routes that could serve the request are full or ejected, throws `no_capacity` at once: nothing waits.
  */
 export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan {
   const { snapshot, capabilitiesOf, turn, health: view = neverSeen, affinity, boundsOf, placement } = options;
@@ -63,20 +46,36 @@ export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan 
   if (first === undefined) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);
   const digest = affinity?.digest(shape.prefixes);
   const leftOut = candidates.length - others.length - 1;
-  return { model, routes: [first, ...others], leftOut, ...(digest === undefined ? {} : { affinity: digest }) };
+  return { model, routes: [first, ...others], leftOut, affinity: digest };
+}
+
+/** Finds the model that a request names. Throws `model_not_found`. */
+function findModel(snapshot: Snapshot, modelId: string): Model {
+  const model = snapshot.models.get(modelId);
+  if (model === undefined) throw new Failure('model_not_found', 'model: not in the catalog; GET /v1/models lists it');
+  return model;
+}
+
+const none: readonly StructuralCapability[] = [];
+
+/** The structure that the answer to a request must have. */
+function structureNeeded({ tools, toolChoice, responseFormat }: Asked): readonly StructuralCapability[] {
+  const calls = tools.length > 0 && toolChoice !== 'none';
+  const format = responseFormat === undefined || responseFormat.type === 'text' ? undefined : responseFormat.type;
+  if (!calls) return format === undefined ? none : [format];
+  return format === undefined ? ['tools'] : ['tools', format];
 }
 
 export interface ContextOptions {
   readonly model: Model;
   readonly tokenizers: Tokenizers;
-  /** As on the route that is tried first. */
+  /** How the prompt is counted on the route that is tried first. Undefined: the model has no tokenizer. */
   readonly counting: PromptCounting | undefined;
 }
 
 /**
- * Refuses a prompt that does not fit the model's window together with the output cap (docs/reference/api.md §4.1.3).
- * Most requests are let through by their size alone; the others are counted exactly. A model without a tokenizer, or
- * whose tokenizer cannot tell, leaves it to the engine.
+ * Refuses a prompt that does not fit the model's window together with the output cap (docs/reference/api.md §4.1.3). Most requests
+ * pass by their size alone; the others are counted exactly. Without a tokenizer, or where it cannot tell, the engine decides.
  */
 export async function checkContext(prepared: PreparedRequest, options: ContextOptions): Promise<void> {
   const { model, tokenizers, counting } = options;

@@ -3,8 +3,8 @@ import type { Route } from '../core/catalog.ts';
 const keys = new WeakMap<Route, string>();
 
 /**
- * What a route is known by from one snapshot to the next, which brings new objects for the same routes. A backend whose
- * cluster changed is another one: nothing that was learned of the old holds for it.
+ * The name of a route across snapshots, which bring new objects for the same routes. A route whose backend got another cluster
+ * has another key: nothing that was learned of the old backend holds for the new one.
  */
 export function routeKey(route: Route): string {
   let key = keys.get(route);

@@ -17,16 +17,16 @@ interface Entry {
   readonly score: Score;
 }
 
-/** A route keeps what began on it while it is worth a tenth of the best … */
+/** A route keeps the prompts that began on it while it is worth a tenth of the best route … */
 const leastWorth = 0.1;
-/** … and its free share a quarter of the freest one's. */
+/** … and its free share is a quarter of the freest route's. */
 const leastRoom = 0.25;
 
 /**
- * The candidates that can be asked now, in the order in which they are tried; none when all are out. Those that honour most
- * of the optional parameters come first. Of these, a route that may be back is probed, else the one that served the prompt's
- * beginning is preferred, else chance decides by score. The rest follow by score, and at the very end those that have been
- * ejected for failing at once: trying them is better than to fail.
+ * Orders the candidates that can be asked now as they are to be tried; none when all are unavailable. The routes that honour most
+ * of the optional parameters come first. Of these, a route that may be well again is probed; else the route that served the
+ * prompt's beginning is preferred; else chance decides by score. The others follow by score. Routes that fail at once come last:
+ * trying them is better than failing.
  */
 export function order(candidates: readonly Candidate[], options: OrderOptions): readonly Candidate[] {
   const { view, ask, turn } = options;
@@ -46,10 +46,10 @@ function entriesOf(candidates: readonly Candidate[], { view, ask }: OrderOptions
   const statuses = candidates
     .map((candidate) => ({ candidate, weight: candidate.route.weight, status: view.status(candidate.route, ask) }))
     .filter(({ status }) => status.state !== 'unavailable');
-  const sound = statuses.filter(({ status }) => status.state !== 'invalid-structure');
-  // Where all are known for defects, an answer that may be sound is better than none: one caller's schema that nobody can
-  // follow must not take a model from the others.
-  const able = sound.length > 0 ? sound : statuses;
+  const valid = statuses.filter(({ status }) => status.state !== 'invalid-structure');
+  // Where all routes are known for defects, an answer that may be valid is better than none: one caller's schema that no answer
+  // can meet must not take a model from the other callers.
+  const able = valid.length > 0 ? valid : statuses;
   const scored = scores(able);
   return able.flatMap(({ candidate, status }, index) => {
     const score = scored[index];
@@ -60,7 +60,7 @@ function entriesOf(candidates: readonly Candidate[], { view, ask }: OrderOptions
 const isLast = ({ status }: Entry): boolean => status.state === 'last-resort';
 const isProbe = ({ status }: Entry): boolean => status.state === 'probe' || status.state === 'structure-probe';
 
-/** The last resort last; most honoured first, then those that are in, then by score; at last by weight, so that routes without load keep an order. */
+/** The last resort last; then most honoured first, available before probes, by score, and by weight, which orders routes without load. */
 function byRank(a: Entry, b: Entry): number {
   return (
     Number(isLast(a)) - Number(isLast(b)) ||
@@ -71,7 +71,7 @@ function byRank(a: Entry, b: Entry): number {
   );
 }
 
-/** A route of no weight is asked when nothing else is left; it needs no probing before. */
+/** A route without weight is asked when nothing else is left: it is not probed before. */
 const probeIn = (group: readonly Entry[]): Entry | undefined =>
   group.find((entry) => isProbe(entry) && entry.candidate.route.weight > 0);
 
@@ -89,7 +89,7 @@ function affineIn(group: readonly Entry[], { affine }: OrderOptions): Entry | un
   return score.worth >= worth * leastWorth && score.freeShare >= freeShare * leastRoom ? entry : undefined;
 }
 
-/** The one whose turn it is, by its chance. Probes take no turns while another is in. */
+/** The route whose turn it is, by its chance. A probe takes no turn while another route is available. */
 function pick(group: readonly Entry[], turn: number): Entry | undefined {
   const inside = group.filter((entry) => !isProbe(entry));
   let point = turn * inside.reduce((sum, { score }) => sum + score.chance, 0);
@@ -103,24 +103,24 @@ export interface Scorable {
 }
 
 export interface Score {
-  /** Weight × success × speed × validity: what it is worth, however full it is. */
+  /** Weight × success × speed × validity: what the route is worth, however full it is. */
   readonly worth: number;
   /** Slots that are free. */
   readonly free: number;
-  /** And what share of all its slots that is. */
+  /** The share of all its slots that is free. */
   readonly freeShare: number;
-  /** The chance it has of being the first, relative to the others. */
+  /** Its chance to be tried first, relative to the others. */
   readonly chance: number;
 }
 
-/** What a backend is taken to be that names no capacity, where no other names one either. */
+/** The capacity of a backend that names none, where no other names one either. */
 const usualCapacity = 64;
-/** Tokens of an answer, as far as it matters which of two routes writes faster. */
+/** Length of an answer in tokens, for comparing the speed of routes. */
 const usualTokens = 256;
-/** Up to so many times slower than the best, a route is a slower machine; beyond it, something is wrong with it. */
+/** A route up to so many times slower than the best is a slower machine; beyond that, something is wrong with it. */
 const sickFactor = 5;
 
-/** A capacity for those that name none: as large as the others' are, and never full. */
+/** The capacity of backends that name none: the mean of the others. */
 function neutralCapacity(candidates: readonly Scorable[]): number {
   let sum = 0;
   let known = 0;
@@ -137,15 +137,15 @@ interface SpeedOptions {
   readonly tokens: boolean;
 }
 
-/** Milliseconds that an answer takes on a route; undefined when nothing is known. */
+/** How long an answer takes on a route, milliseconds; undefined when nothing is known. */
 function answerMs({ firstOutput, tokenMs }: RouteStatus, { tokens }: SpeedOptions): number | undefined {
   if (firstOutput === undefined) return undefined;
   return firstOutput.ms + (tokens && tokenMs !== undefined ? usualTokens * tokenMs : 0);
 }
 
 /**
- * How fast relative to the best, at most one. What is known from few samples, or has become old, counts for little: a route
- * that was slow is tried again in time.
+ * The speed of a route relative to the best, at most one. Few samples, or old ones, count for little, so that a route that was
+ * slow is tried again in time.
  */
 function speed(status: RouteStatus, { best, ...options }: SpeedOptions & { readonly best: number }): number {
   const ms = answerMs(status, options);
@@ -157,8 +157,8 @@ function speed(status: RouteStatus, { best, ...options }: SpeedOptions & { reado
 }
 
 /**
- * Scores each candidate among the others. With equal weights, load follows capacity: slots that are free, times how fast they
- * become free again. One failure in ten costs a route half of its share, one in two nearly all of it.
+ * Scores each candidate among the others. With equal weights, load follows capacity: the free slots, times how fast they become
+ * free again. One failure in ten costs a route half of its share of the load, one in two nearly all of it.
  */
 function scores(candidates: readonly Scorable[]): readonly Score[] {
   const neutral = neutralCapacity(candidates);
@@ -167,14 +167,14 @@ function scores(candidates: readonly Scorable[]): readonly Score[] {
   );
   let best = Infinity;
   for (const { status } of candidates) {
-    // What is only known to take long can be the slowest, but not the fastest.
+    // A route of which only a lower bound is known can be the slowest, but not the fastest.
     if (status.firstOutput?.isBound === false) best = Math.min(best, answerMs(status, { tokens }) ?? Infinity);
   }
   return candidates.map(({ weight, status }) => {
     const { success, validity, capacity, inFlight } = status;
     const squared = success * success;
-    const sound = validity * validity;
-    const worth = weight * squared * squared * squared * sound * sound * speed(status, { best, tokens });
+    const valid = validity * validity;
+    const worth = weight * squared * squared * squared * valid * valid * speed(status, { best, tokens });
     const freeShare = capacity === undefined ? neutral / (neutral + inFlight) : Math.max(0, 1 - inFlight / capacity);
     const free = freeShare * (capacity ?? neutral);
     return { worth, free, freeShare, chance: worth * free };

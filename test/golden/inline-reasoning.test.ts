@@ -4,7 +4,7 @@ import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
 import type { AnswerEvent } from '../../src/core/event.ts';
 import { type InlineReasoning, tagSets } from '../../src/core/capability.ts';
-import { readResponseAs } from '../../src/dialects/chat/read-response.ts';
+import { readResponseAs } from '../../src/dialects/engine/read-response.ts';
 
 let engine: DemoEngine;
 beforeAll(async () => {

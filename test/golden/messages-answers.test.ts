@@ -10,7 +10,7 @@ import { Failure } from '../../src/core/failure.ts';
 import { type TagSetName, tagSets } from '../../src/core/capability.ts';
 import { costOf, type Usage } from '../../src/core/money.ts';
 import { dialects } from '../../src/dialects/dialects.ts';
-import { createJsonReader, createStreamReader } from '../../src/dialects/chat/read-response.ts';
+import { createJsonReader, createStreamReader } from '../../src/dialects/engine/read-response.ts';
 import { checkMessagesStream } from '../support/messages-stream-checker.ts';
 import { tinyPrices } from '../support/route-of.ts';
 import { openGoldenFolder } from './golden-files.ts';

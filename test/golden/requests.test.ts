@@ -8,7 +8,7 @@ import { type EngineName, engineNames } from '../../src/core/catalog.ts';
 import { errorBody, Failure } from '../../src/core/failure.ts';
 import { readRequest } from '../../src/dialects/chat/read-request.ts';
 import { fieldName } from '../../src/dialects/chat/write-response.ts';
-import { writeRequest } from '../../src/dialects/chat/write-request.ts';
+import { writeRequest } from '../../src/dialects/engine/write-request.ts';
 import { capabilitiesOf } from '../../src/engines/engines.ts';
 import { eligibleRoutes } from '../../src/routing/eligible.ts';
 import { modelOf, routeOf } from '../support/route-of.ts';

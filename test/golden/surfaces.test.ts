@@ -13,7 +13,7 @@ import type { PreparedRequest } from '../../src/core/prompt.ts';
 import type { Request } from '../../src/core/request.ts';
 import type { SearchSeal } from '../../src/core/web-search.ts';
 import { dialects } from '../../src/dialects/dialects.ts';
-import { createJsonReader } from '../../src/dialects/chat/read-response.ts';
+import { createJsonReader } from '../../src/dialects/engine/read-response.ts';
 import { capabilitiesOf } from '../../src/engines/engines.ts';
 import { prepareHere } from '../../src/request/prepare.ts';
 import { makePlan } from '../../src/routing/plan.ts';

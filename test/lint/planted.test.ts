@@ -57,6 +57,10 @@ const violations: readonly Planted[] = [
         "import '../resources/../../routing/plan.ts';",
       ],
       ['a dialect imports another', 'src/dialects/messages/a.ts', "import '../chat/schema.ts';"],
+      ['the format of callers imports that of engines', 'src/dialects/chat/a.ts', "import '../engine/a.ts';"],
+      ['the format of callers imports engines', 'src/dialects/chat/b.ts', "import '../../engines/engines.ts';"],
+      ['the continuation imports another stage', 'src/dispatch/continuation/a.ts', "import '../../routing/plan.ts';"],
+      ['the health of routes imports what does I/O', 'src/routing/health/a.ts', "import '../../store/rows.ts';"],
       ['a stage is three folders deep', 'src/catalog/resources/deep/a.ts', "import './b.ts';"],
       ['what does I/O imports another of its kind', 'src/egress/a.ts', "import '../store/rows.ts';"],
       [

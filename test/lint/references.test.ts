@@ -65,6 +65,12 @@ describe.each([
   });
 });
 
+it('the walk of a request enters no folder twice but the pipeline', () => {
+  const folders = walk('### 2.1 A streamed chat answer').map(({ place }) => place.replace(/\/[^/]*\.ts$/, ''));
+  const entered = folders.filter((folder, at) => folder !== folders[at - 1] && folder !== 'src/request');
+  expect(entered).toEqual([...new Set(entered)]);
+});
+
 it('the architecture names no file that is not there', () => {
   const named = [
     ...read('docs/reference/architecture.md').matchAll(/`((?:src|test|envoy|scripts|examples)\/[\w./-]*\w)`/g),

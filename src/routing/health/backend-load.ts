@@ -2,7 +2,7 @@ import type { Backend } from '../../core/catalog.ts';
 
 /** Attempts under way on a backend, by all of its routes. */
 export interface BackendLoad {
-  /** Undefined: nobody said how much it can take. */
+  /** Undefined: the operator has not said how much the backend takes. */
   readonly capacity: number | undefined;
   inFlight: number;
 }
@@ -15,7 +15,7 @@ export function isFull({ capacity, inFlight }: BackendLoad): boolean {
   return capacity !== undefined && inFlight >= capacity;
 }
 
-/** Above this share of its capacity, a backend is asked for nothing that could be left. */
+/** Above this share of its capacity a backend is busy, and gets no work that could be left undone. */
 const busyShare = 0.8;
 
 /** Whether these backends together are too busy for a second attempt where one might do. */

@@ -1,46 +1,43 @@
-/**
- * `closed`: closed. `probe`: it has been open for long enough, and one attempt may find out whether it is well again. `open`: open,
- * or that one attempt is under way.
- */
+/** `probe`: open for long enough that one attempt may find out whether the route is well again. `open`: also while that attempt runs. */
 export type CircuitState = 'closed' | 'probe' | 'open';
 
-/** What an attempt holds of the circuit it went through. Results from before it last opened are no news to it. */
+/** An attempt's pass through the circuit. The result of a pass from before the circuit last opened is ignored. */
 export interface CircuitTicket {
   readonly opening: number;
   readonly probe: boolean;
-  /** It went through an open circuit, because there was nothing else. */
-  readonly insisted?: true;
+  /** The attempt went through an open circuit, because there was no other route. */
+  readonly forced?: true;
 }
 
-/** Keeps requests from what fails, and finds out by single probes when it is well again. */
+/** A circuit breaker: keeps requests from what fails, and finds out by single probes when it is well again. */
 export interface Circuit {
   readonly state: (now: number) => CircuitState;
-  /** Whether what waits behind it had better not: not while a probe is under way, which may be what is asking. */
+  /** Whether the circuit is open and no probe is under way: requests that wait behind it are better made elsewhere. */
   readonly isEjected: (now: number) => boolean;
   readonly probing: (now: number) => boolean;
-  /** Undefined when it lets nothing through. Its probe goes to the first who asks. */
+  /** Lets an attempt through; undefined when the circuit is open. Of several askers, the first gets the probe. */
   readonly begin: (now: number) => CircuitTicket | undefined;
-  /** Goes through whatever stands: for who has no other way. A sign of life closes the circuit, a failure is no news. */
-  readonly insist: () => CircuitTicket;
-  /** A ticket for a result that was not announced. */
+  /** Lets an attempt through in any state, for a request that has no other route. Output closes the circuit; a failure is ignored. */
+  readonly force: () => CircuitTicket;
+  /** A ticket for a result whose attempt did not call `begin`. */
   readonly unannounced: () => CircuitTicket;
-  /** The first sign of life: a probe's closes the circuit, on trial. True when it did. */
+  /** Call it with the first output. That of a probe closes the circuit, on trial. True when it did. */
   readonly alive: (ticket: CircuitTicket) => boolean;
   readonly succeeded: (ticket: CircuitTicket) => void;
-  /** `trip`: more than this failure speaks against it, so that it opens whatever came before. True when it opened. */
+  /** `trip`: opens the circuit whatever came before. True when the circuit opened. */
   readonly failed: (ticket: CircuitTicket, now: number, options: { readonly trip: boolean }) => boolean;
-  /** It ended in a way that says nothing: a probe is free for the next one. */
+  /** Call it for an attempt whose end says nothing: a probe is free for the next attempt. */
   readonly released: (ticket: CircuitTicket) => void;
 }
 
 export interface CircuitOptions {
   readonly random: () => number;
-  /** Failures in a row that open it. */
+  /** Failures in a row that open the circuit. */
   readonly failuresInRow: number;
-  /** How long it stays open the first time; doubled with each probe that fails. */
+  /** How long the circuit stays open the first time; doubled with each probe that fails. */
   readonly openMs: number;
   readonly mostOpenMs: number;
-  /** After so long without a result a probe is given up, and another may try; absent: its result always comes. */
+  /** After so long without a result a probe is given up, and another may try. Absent: a probe always has a result. */
   readonly probeMs?: number;
 }
 
@@ -57,7 +54,7 @@ const probeFree = -Infinity;
 export function createCircuit(options: CircuitOptions): Circuit {
   const { random, failuresInRow, openMs, mostOpenMs, probeMs = Infinity } = options;
   let state: State = { kind: 'closed', failures: 0, successes: 0 };
-  /** Times it has opened in all, and since it was last well. */
+  /** How often the circuit has opened in all, and since the route was last well. */
   let openings = 0;
   let relapses = 0;
 
@@ -70,7 +67,7 @@ export function createCircuit(options: CircuitOptions): Circuit {
     const span = Math.min(mostOpenMs, openMs * 2 ** relapses);
     openings += 1;
     relapses += 1;
-    // Some more, by chance: replicas and routes that failed together are not probed together.
+    // A chance addition keeps replicas and routes that failed together from being probed together.
     state = { kind: 'open', until: now + span * (1 + random() / 4) };
     return true;
   }
@@ -98,10 +95,10 @@ export function createCircuit(options: CircuitOptions): Circuit {
       current.probeUntil = now + probeMs;
       return { opening: openings, probe: true };
     },
-    insist: () => ({ opening: openings, probe: false, insisted: true }),
+    force: () => ({ opening: openings, probe: false, forced: true }),
     unannounced: () => ({ opening: openings, probe: true }),
     alive: (ticket) => {
-      const isAwaited = state.kind === 'half-open' ? ticket.probe || ticket.insisted : ticket.insisted;
+      const isAwaited = state.kind === 'half-open' ? ticket.probe || ticket.forced : ticket.forced;
       if (state.kind === 'closed' || isAwaited !== true || !isCurrent(ticket)) return false;
       state = { kind: 'closed', failures: 0, successes: 0 };
       return true;

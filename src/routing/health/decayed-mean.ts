@@ -1,16 +1,16 @@
-/** A mean that forgets: by time, so that an old state is not believed for ever, and by count, so that a new one shows soon. */
+/** A mean that forgets: by time, so that an old state is not believed for ever, and by count, so that a new state shows soon. */
 export interface DecayedMean {
   readonly add: (now: number, value: number, options?: { readonly weight?: number }) => void;
-  /** How many values it stands on; a value counts for half after one half-life. */
+  /** How many values the mean rests on. A value counts for half after one half-life. */
   readonly weight: (now: number) => number;
-  /** `prior` is what is believed before anything is known: so many values of that size. NaN without values and prior. */
+  /** `prior`: so many values of that size are assumed before any is known. NaN without values and prior. */
   readonly mean: (now: number, prior?: { readonly value: number; readonly weight: number }) => number;
   readonly restart: () => void;
 }
 
 const nothingKnown = { value: 0, weight: 0 };
 
-/** `mostWeight`: what is older than so many values hardly counts any more. */
+/** `mostWeight`: values that are older than so many others hardly count any more. */
 export function createDecayedMean(options: { readonly halfLifeMs: number; readonly mostWeight: number }): DecayedMean {
   const { halfLifeMs, mostWeight } = options;
   let weight = 0;

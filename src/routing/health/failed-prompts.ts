@@ -1,14 +1,14 @@
 import { keyedDigest } from '../keyed-digest.ts';
 
 /**
- * Prompts on which engines failed lately, and where. One that makes an engine fail is sent again, by its caller or by others:
- * that is one sign against the route and not many. Only digests keyed by chance are kept, and times.
+ * Remembers prompts on which engines failed lately, and on which routes. A prompt that makes engines fail is sent again and again:
+ * that counts once against a route. Only times are kept, and digests under a random key.
  */
 export interface FailedPrompts {
-  /** An engine failed on a prompt. True: it did so on the same route within the last minute. */
+  /** Call it when an engine failed on a prompt. True: the prompt failed on the same route within the last minute. */
   readonly failed: (now: number, failure: { readonly prompt: number | undefined; readonly route: string }) => boolean;
   readonly answered: (prompt: number | undefined) => void;
-  /** On how many routes a prompt failed within the last minute, as long as none has answered it. */
+  /** On how many routes a prompt failed within the last minute; 0 once a route has answered it. */
   readonly routes: (now: number, prompt: number) => number;
 }
 
@@ -17,7 +17,7 @@ const windowMs = 60_000;
 const mostPrompts = 2000;
 
 interface Failed {
-  /** When the failure that counted was, by route. */
+  /** Time of the failure that counted, by route. */
   readonly at: Map<string, number>;
   isAnswered: boolean;
 }
@@ -44,7 +44,7 @@ export function createFailedPrompts(random: () => number): FailedPrompts {
       return false;
     },
     answered: (prompt) => {
-      // As a rule nothing has failed, and no digest is needed.
+      // As a rule nothing has failed, and the digest need not be computed.
       if (prompt === undefined || prompts.size === 0) return;
       const known = prompts.get(keyedDigest(key, prompt));
       if (known !== undefined) known.isAnswered = true;

@@ -15,11 +15,11 @@ export interface HealthOptions {
   readonly random: () => number;
 }
 
-/** The live health of all routes, in memory: each replica learns for itself. */
+/** The live health of all routes, in memory. Each replica learns for itself. */
 export interface LiveHealth extends Health, RoutingView {
-  /** Forgets all but these: call it with the routes of each new snapshot. */
+  /** Forgets all other routes. Call it with the routes of each new snapshot. */
   readonly retain: (routes: Iterable<Route>) => void;
-  /** Whether the route takes requests, even if it is full just now: it is neither ejected nor cooling off. */
+  /** Whether the route is neither ejected nor cooling off. It may be full. */
   readonly isServing: (route: Route) => boolean;
 }
 
@@ -28,7 +28,7 @@ export function createHealth({ clock, random }: HealthOptions): LiveHealth {
   const known = new Map<string, RouteHealth>();
   const schemas = createMetSchemas();
   const prompts = createFailedPrompts(random);
-  /** By cluster: routes of several models may share a backend. */
+  /** By cluster, since routes of several models may share a backend. */
   const loads = new Map<string, BackendLoad>();
 
   function loadOf({ backend }: Route): BackendLoad {
@@ -82,7 +82,7 @@ export function createHealth({ clock, random }: HealthOptions): LiveHealth {
         clusters.add(route.backend.cluster.name);
       }
       for (const key of known.keys()) if (!kept.has(key)) known.delete(key);
-      // What still runs on a backend that left fills it, should it come back meanwhile.
+      // Attempts that still run on a removed backend count should the backend come back meanwhile.
       for (const [name, { inFlight }] of loads) if (!clusters.has(name) && inFlight === 0) loads.delete(name);
     },
   };

@@ -2,14 +2,14 @@ import type { HedgeAdvice } from '../../core/health.ts';
 import { isBusy, isFull } from './backend-load.ts';
 import type { RouteHealth } from './route-health.ts';
 
-/** Fewest samples for a percentile that is worth following. */
+/** Fewest samples of a percentile that can be relied on. */
 const enough = 20;
 const leastMs = 50;
 const mostMs = 30_000;
-/** What is waited where nothing is known: to a stream's first output, and for a whole answer. */
+/** The wait where nothing is known: to a stream's first output, and for a whole answer. */
 const coldStreamMs = 1000;
 const coldWholeMs = 5000;
-/** How much slower than the best a route may be and still get the time it usually takes when it is probed. */
+/** A probed route gets the time that it usually takes, up to so many times the best route's. */
 const slowerAtMost = 3;
 /** Above this share of its capacity, a backend gets no second attempts. */
 const roomyShare = 0.8;
@@ -24,8 +24,8 @@ export interface HedgeAsk {
 }
 
 /**
- * After how much silence a second attempt is worth its cost (docs/reference/architecture.md §2.3): nineteen in twenty of
- * this route's answers would have begun by then. Undefined where no other route has room, or all of them together are busy.
+ * Advises after how much silence a second attempt is worth its cost (docs/reference/architecture.md §2.3): the time by which
+ * nineteen in twenty of this route's answers have begun. Undefined where no other route has room, or all together are busy.
  */
 export function hedgeAdvice(health: RouteHealth, { now, stream, others }: HedgeAsk): HedgeAdvice | undefined {
   const able = others.filter((other) => !other.isOut(now) && isRoomy(other));
@@ -34,8 +34,8 @@ export function hedgeAdvice(health: RouteHealth, { now, stream, others }: HedgeA
   const bestMs = able.reduce((best, other) => Math.min(best, knownP95(other, { now, stream }) ?? Infinity), Infinity);
   const own = health.pace(stream).p95(now);
   if (health.probing(now)) {
-    // The caller is not to wait for what may well be dead, and a route that was always somewhat slower than the others is
-    // not to lose each of its probes to them.
+    // The caller must not wait long for a route that may well be dead, and a route that was always somewhat slower than the
+    // others must not lose each of its probes to them.
     const ownMs = own?.ms ?? 0;
     const usualMs = bestMs < Infinity ? Math.min(Math.max(ownMs, bestMs), bestMs * slowerAtMost) : ownMs;
     return { afterMs: clamp(usualMs === 0 ? coldMs : Math.min(coldMs, usualMs)), insured: true };
@@ -43,7 +43,7 @@ export function hedgeAdvice(health: RouteHealth, { now, stream, others }: HedgeA
   if (isBusy(new Set([health, ...others].map(({ load }) => load)))) return undefined;
   if (own !== undefined && own.weight >= enough) return { afterMs: clamp(own.ms), insured: false };
   if (bestMs < Infinity) return { afterMs: clamp(bestMs), insured: false };
-  // A few samples are no percentile, but they tell that a slow model is one.
+  // A few samples make no percentile, but they show that a slow model is slow.
   return { afterMs: clamp(Math.max(coldMs, own?.ms ?? 0)), insured: false };
 }
 

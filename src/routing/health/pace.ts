@@ -1,42 +1,42 @@
 import { createDecayedMean } from './decayed-mean.ts';
 
-/** What a first output takes. */
+/** How long a first output takes. */
 export interface FirstOutput {
   readonly ms: number;
-  /** On how many samples it stands. */
+  /** How many samples that rests on. */
   readonly weight: number;
-  /** None has come lately; it takes longer than that. */
+  /** No output has come lately: the first output takes longer than `ms`. */
   readonly isBound: boolean;
 }
 
-/** How long a route takes to its first output: streams and whole answers have one each. */
+/** How long a route takes to its first output. Streams and whole answers have a pace each. */
 export interface Pace {
   readonly began: (now: number) => void;
-  /** An attempt begun then waits no more. `output`: it came. `beaten`: it would have come later than now. `left`: nobody knows. */
+  /** Call it when an attempt waits no more. `output`: it came. `beaten`: it would have come later than now. `left`: unknown. */
   readonly over: (
     now: number,
     attempt: { readonly begunAt: number; readonly end: 'output' | 'beaten' | 'left' },
   ) => void;
-  /** What it takes now; undefined when nothing is known. */
+  /** How long it takes now; undefined when nothing is known. */
   readonly firstOutput: (now: number) => FirstOutput | undefined;
-  /** The 95th percentile, and on how many samples it stands. */
+  /** The 95th percentile, and how many samples it rests on; undefined without samples. */
   readonly p95: (now: number) => { readonly ms: number; readonly weight: number } | undefined;
-  /** It has been away and is as new: what it took before says little. */
+  /** Forgets the present pace, for a route that is back after an outage. The percentile is kept. */
   readonly restart: () => void;
 }
 
-/** A percentile wants many samples. */
+/** A percentile needs many samples. */
 const percentileHalfLifeMs = 120_000;
-/** The present is the last few: a change shows at once, and what was long ago is soon believed no more. */
+/** The present is the last few samples: a change shows at once, and old samples are soon forgotten. */
 export const present = { halfLifeMs: 20_000, mostWeight: 8 };
-/** Below it, what was known is forgotten. */
+/** Below this weight a mean counts as unknown. */
 export const leastWeight = 0.01;
-/** Those that wait are young and old: only when the average of them is so much older than what is usual, they are late. */
+/** Waiting attempts are young and old: they are late only when their mean age is so many times what is usual. */
 const lateFactor = 3;
 
 export function createPace(): Pace {
   const histogram = createLatencyHistogram({ halfLifeMs: percentileHalfLifeMs });
-  // Of logarithms: one straggler among many is no change of pace.
+  // A mean of logarithms: one slow answer among many is no change of pace.
   const logMs = createDecayedMean(present);
   let waiting = 0;
   let begunSum = 0;
@@ -57,7 +57,7 @@ export function createPace(): Pace {
     },
     firstOutput: (now) => {
       const weight = logMs.weight(now);
-      // Where it has become slow, those that still wait know it before any that is through.
+      // When the route has become slow, the attempts that still wait show it before any that has ended.
       const age = waiting < 2 ? 0 : now - begunSum / waiting;
       if (weight < leastWeight) return age === 0 ? undefined : { ms: age, weight: waiting, isBound: true };
       const ms = Math.exp(logMs.mean(now));
@@ -72,12 +72,12 @@ export function createPace(): Pace {
   };
 }
 
-/** Durations in buckets whose width grows with them, newer ones counting for more. */
+/** A histogram of durations in buckets of growing width. Newer samples count for more. */
 export interface LatencyHistogram {
   readonly add: (now: number, durationMs: number) => void;
-  /** How many samples it stands on; one counts for half after a half-life. */
+  /** How many samples the histogram holds. A sample counts for half after a half-life. */
   readonly weight: (now: number) => number;
-  /** The duration that a share of the samples stays below, to within a tenth; undefined without samples. */
+  /** The duration below which a share of the samples lies, to within a tenth; undefined without samples. */
   readonly quantile: (share: number) => number | undefined;
 }
 
@@ -85,13 +85,13 @@ export interface LatencyHistogram {
 const perDoubling = 4;
 /** From one millisecond to seventeen minutes. */
 const buckets = 20 * perDoubling;
-/** Doublings of the newest weight after which all are made small again, long before a number overflows. */
+/** Doublings of the newest weight after which all weights are scaled down, long before a number overflows. */
 const mostDoublings = 64;
 
 export function createLatencyHistogram(options: { readonly halfLifeMs: number }): LatencyHistogram {
   const { halfLifeMs } = options;
   const counts = new Float64Array(buckets);
-  // Instead of shrinking all that is old with every sample, a new sample weighs more: shares come out the same.
+  // Instead of shrinking all old samples with every new one, a new sample weighs more: the shares are the same.
   let origin = 0;
   let total = 0;
 
@@ -125,7 +125,7 @@ export function createLatencyHistogram(options: { readonly halfLifeMs: number })
         if (count > 0 && left <= count) return 2 ** ((index + left / count) / perDoubling);
         left -= count;
       }
-      // What was rounded away at the end of the sum.
+      // Rounding may leave a rest at the end of the sum.
       return 2 ** (buckets / perDoubling);
     },
   };

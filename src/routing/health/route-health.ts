@@ -8,11 +8,11 @@ import type { RouteStatus, StatusAsk } from './route-status.ts';
 import { createStructureHealth, type StructureHealth } from './structure-health.ts';
 
 /**
- * What a fault says about its route. `nothing`: any route would have answered so, or the route's form is at fault and is
- * judged by itself. `full`: it has had enough for now. `broken`: a failure.
+ * What a fault says about its route. `nothing`: any route would have answered so, or `StructureHealth` deals with it. `full`: the
+ * route has enough to do for now. `broken`: a failure.
  */
 function blameOf({ kind, engineError, status, retryAfterSeconds }: Fault): 'nothing' | 'full' | 'broken' {
-  // Not of the right form, or not going on where another broke off: the engine answered, and how is for others to judge.
+  // The engine answered, although not with the right structure, or not where another answer broke off.
   if (kind === 'structure' || kind === 'disjoint') return 'nothing';
   switch (engineError ?? 'other') {
     case 'context-length':
@@ -22,7 +22,7 @@ function blameOf({ kind, engineError, status, retryAfterSeconds }: Fault): 'noth
     case 'rate-limit':
       return 'full';
     case 'overloaded':
-      // A 503 without a date may as well be what stands in front of a dead engine: that wants probes.
+      // A 503 without a date may come from a proxy in front of a dead engine, which needs probes.
       return retryAfterSeconds !== undefined || status === 429 ? 'full' : 'broken';
     case 'account':
     case 'not-found':
@@ -31,7 +31,7 @@ function blameOf({ kind, engineError, status, retryAfterSeconds }: Fault): 'noth
   }
 }
 
-/** Stays away from a route that said it has had enough, for as long as it asked. It comes back by itself, without a probe. */
+/** Keeps requests from a route that said it has enough to do, for as long as it asked. The route comes back without a probe. */
 interface Cooling {
   readonly isCool: (now: number) => boolean;
   readonly refused: (
@@ -41,9 +41,9 @@ interface Cooling {
   readonly served: () => void;
 }
 
-/** Longest that an engine's own word keeps us away: some name the end of the day. */
+/** Longest time for which an engine's own word is followed: some name the end of the day. */
 const mostAskedMs = 60_000;
-/** Where it names no time: the first refusal, and the most after several in a row. */
+/** Where the engine names no time: the wait after the first refusal, and the longest after several in a row. */
 const firstMs = 500;
 const mostMs = 10_000;
 
@@ -53,7 +53,7 @@ function createCooling(): Cooling {
   return {
     isCool: (now) => now < until,
     refused: (now, { begunAt, retryAfterSeconds = 0 }) => {
-      // Those that were under way together were refused together: that is one refusal.
+      // Attempts that were under way together were refused together: that is one refusal.
       if (begunAt >= until) refusals += 1;
       const ownMs = Math.min(mostMs, firstMs * 2 ** (refusals - 1));
       until = Math.max(until, now + (retryAfterSeconds > 0 ? Math.min(mostAskedMs, retryAfterSeconds * 1000) : ownMs));
@@ -64,12 +64,12 @@ function createCooling(): Cooling {
   };
 }
 
-/** What an attempt on the route is told of its prompt. */
+/** What health must know of an attempt and its prompt. */
 export interface RouteAttempt {
   readonly stream: boolean;
-  /** The prompt has an answer. */
+  /** Called when the prompt has been answered. */
   readonly answered: () => void;
-  /** The engine failed on the prompt. True: it did so on this route shortly before, and that is no news. */
+  /** Called when the engine failed on the prompt. True: it did so on this route shortly before, so that this failure does not count. */
   readonly isRepeated: (now: number) => boolean;
 }
 
@@ -84,26 +84,26 @@ export interface RouteHealth {
   readonly probing: (now: number) => boolean;
   /** See `Health.isAnswering`. */
   readonly isAnswering: (now: number, wait: { readonly stream: boolean; readonly waitedMs: number }) => boolean;
-  /** Whether it can take an attempt at all. */
+  /** Whether the route can take no attempt at all. */
   readonly isOut: (now: number) => boolean;
-  /** Neither ejected nor cooling off: at most it is full. */
+  /** Whether the route is neither ejected nor cooling off. It may be full. */
   readonly isServing: (now: number) => boolean;
 }
 
-/** Attempts that are believed to have succeeded before any has been made. */
+/** Successful attempts that are assumed before any has been made. */
 const prior = { value: 1, weight: 2 };
-/** Fewest attempts that a success rate of under one half must state on to eject. */
+/** Fewest attempts on which a success rate under one half ejects the route. */
 const enough = 6;
-/** An attempt that fails without output within this time has kept nobody waiting, milliseconds. */
+/** An attempt that fails without output within this time has kept no caller waiting, milliseconds. */
 const atOnceMs = 1000;
-/** After so long without a sign of life another request may probe too, milliseconds: this one may have been lost. */
+/** After so long without output of a probe another request may probe too, milliseconds: the first may have been lost. */
 const probeMs = 10_000;
 /** How long an answer proves that a route's engine works, milliseconds. */
 const provesMs = 600_000;
-/** What may be usual where few answers are known, and how much longer than what is usual still is, milliseconds. */
+/** The least that counts as the usual wait, milliseconds, and the multiple of the usual wait that is still normal. */
 const leastUsualMs = { stream: 1000, whole: 5000 } as const;
 const usualFactor = 3;
-/** A lost race is half a failure: the answer would have come. */
+/** A lost race counts as half a failure: the answer would have come. */
 const beatenWeight = 0.5;
 
 export function createRouteHealth(
@@ -112,18 +112,18 @@ export function createRouteHealth(
 ): RouteHealth {
   const circuit = createCircuit({ random, failuresInRow: 5, openMs: 1000, mostOpenMs: 30_000, probeMs });
   const cooling = createCooling();
-  // A dozen attempts are the present: a route that begins to fail is seen to within as many.
+  // A dozen attempts are the present: a route that begins to fail is noticed within as many.
   const success = createDecayedMean({ halfLifeMs: 30_000, mostWeight: 12 });
   const logTokenMs = createDecayedMean(present);
   const streams = createPace();
   const wholes = createPace();
   const structure = createStructureHealth(random);
   /**
-   * Whether somebody has waited for nothing since its last output. A failure at once does not unsay it: when a connection has
-   * timed out, Envoy fails all that wait for one together, those that came last with those that came first.
+   * Whether a caller has waited for nothing since the last output. A failure at once does not reset it: when a connection times
+   * out, Envoy fails all requests that wait for it together, the last to come with the first.
    */
   let keepsWaiting = false;
-  /** When an output last came; undefined after a failure. */
+  /** Time of the last output; undefined after a failure. */
   let answeredAt: number | undefined;
   const pace = (stream: boolean): Pace => (stream ? streams : wholes);
 
@@ -132,7 +132,7 @@ export function createRouteHealth(
 
   function begin(now: number, options: RouteAttempt): AttemptRecord | undefined {
     if (isFull(load) || cooling.isCool(now)) return undefined;
-    const ticket = circuit.begin(now) ?? (keepsWaiting ? undefined : circuit.insist());
+    const ticket = circuit.begin(now) ?? (keepsWaiting ? undefined : circuit.force());
     return ticket === undefined ? undefined : record(now, { ...options, ticket });
   }
 
@@ -150,7 +150,7 @@ export function createRouteHealth(
       answeredAt = at;
       keepsWaiting = false;
       if (circuit.alive(ticket)) {
-        // Back, and as good as new but for one doubt: its share grows with what it gets right.
+        // The route is back, and as good as new but for one assumed failure: its share grows with its successes.
         for (const memory of [success, streams, wholes, logTokenMs]) memory.restart();
         success.add(at, 0);
       }
@@ -203,7 +203,7 @@ export function createRouteHealth(
       }
     }
 
-    /** A prompt on which an engine fails counts once, whoever sends it how often. */
+    /** A prompt on which an engine fails counts once, however often it is sent. */
     function blame(at: number, fault: Fault): ReturnType<typeof blameOf> {
       return isEngineFailure(fault) && options.isRepeated(at) ? 'nothing' : blameOf(fault);
     }
@@ -238,17 +238,15 @@ export function createRouteHealth(
   }
 
   return {
-    ...{
-      load,
-      structure,
-      pace,
-      begin,
-      status,
-      isAnswering,
-      isOut,
-      isServing,
-      isEjected: circuit.isEjected,
-      probing: circuit.probing,
-    },
+    load,
+    structure,
+    pace,
+    begin,
+    status,
+    isAnswering,
+    isOut,
+    isServing,
+    isEjected: circuit.isEjected,
+    probing: circuit.probing,
   };
 }

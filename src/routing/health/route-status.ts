@@ -2,54 +2,59 @@ import type { Route } from '../../core/catalog.ts';
 import type { StructuralCapability } from '../../core/health.ts';
 import type { FirstOutput } from './pace.ts';
 
-/**
- * `available`: it can be asked. `probe`: it was ejected, and this request may find out whether it is back. `invalid-structure`: it can be asked,
- * but has been getting wrong what this request needs of form; `structure-probe`: this request may find out whether it still does.
- * `last-resort`: ejected, but it fails at once, so that asking it costs nothing where all else has failed. `unavailable`: ejected for keeping
- * requests waiting, full, or cooling off.
- */
+/** Whether a route can be asked for a request. */
 export type RouteState =
   | 'available'
+  /** The route was ejected, and this request may find out whether it is well again. */
   | 'probe'
-  | 'structure-probe'
+  /** The route can be asked, but its answers have been missing the structure that this request needs. */
   | 'invalid-structure'
+  /** As `invalid-structure`, and this request may find out whether its answers are valid again. */
+  | 'structure-probe'
+  /** Ejected, but the route fails at once: asking it costs nothing where all else has failed. */
   | 'last-resort'
+  /** Ejected for keeping requests waiting, full, or cooling off. */
   | 'unavailable';
 
-/** How a route stands for a request, as of now. */
+/** What is known of a route for a request, as of now. */
 export interface RouteStatus {
   readonly state: RouteState;
-  /** Share of its attempts that succeeded lately, believed to be one until something speaks against it. */
+  /** Share of the route's attempts that succeeded lately, taken for one until something speaks against it. */
   readonly success: number;
-  /** Share of its answers that were of the form asked for, in what this request needs. */
+  /** Share of its answers with the right structure, in the capabilities that this request needs. */
   readonly validity: number;
   /** Attempts under way on its backend, by all routes. */
   readonly inFlight: number;
-  /** Undefined: nobody said how much its backend takes. */
+  /** Attempts that its backend takes at a time; undefined where the operator has not said. */
   readonly capacity: number | undefined;
-  /** Time to its first output in the transport asked for; undefined: unknown, and so are its tokens. */
+  /** Time to the first output in the transport asked for. Undefined: unknown, and so is `tokenMs`. */
   readonly firstOutput: FirstOutput | undefined;
-  /** Time per token of a stream. */
+  /** Time per token of a stream, milliseconds. */
   readonly tokenMs: number | undefined;
 }
 
-/** What of a request bears on how routes state. */
+/** What of a request bears on the status of routes. */
 export interface StatusAsk {
   readonly stream: boolean;
-  /** What it needs of structure. */
+  /** The structure that its answer must have. */
   readonly capabilities: readonly StructuralCapability[];
 }
 
 /** What routing sees of the health of routes. */
 export interface RoutingView {
   readonly status: (route: Route, ask: StatusAsk) => RouteStatus;
-  /** A request goes out to find out whether an unsound route is sound again: no second one does so at the same time. */
+  /** Call it when a request goes out as a structure probe: no second one does so at the same time. */
   readonly probeStructure: (route: Route, capabilities: readonly StructuralCapability[]) => void;
 }
 
 const unknown: RouteStatus = {
-  ...{ state: 'available', success: 1, validity: 1, inFlight: 0 },
-  ...{ capacity: undefined, firstOutput: undefined, tokenMs: undefined },
+  state: 'available',
+  success: 1,
+  validity: 1,
+  inFlight: 0,
+  capacity: undefined,
+  firstOutput: undefined,
+  tokenMs: undefined,
 };
 
 /** Where nothing is known, every route is as good as its weight. */

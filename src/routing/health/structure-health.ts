@@ -3,78 +3,78 @@ import type { StructuralCapability, StructureFinding } from '../../core/health.t
 import { type Circuit, createCircuit } from './circuit.ts';
 import { createDecayedMean } from './decayed-mean.ts';
 
-/** How well a route keeps to the tracked that is asked of it, each capability by itself. */
+/** How often a route's answers have the structure that is asked for, each capability by itself. */
 export interface StructureHealth {
-  /** A `missed` answer counts while another caller's requests mostly miss theirs, too. */
+  /** Takes one result. `missed` counts while another caller's requests mostly miss their schemas, too. */
   readonly record: (now: number, finding: Pick<StructureFinding, 'capability' | 'result' | 'caller'>) => void;
-  /** Whether it is in for all of these, the worst of them saying. */
+  /** The worst state of these capabilities' circuits. */
   readonly state: (now: number, capabilities: readonly StructuralCapability[]) => 'closed' | 'probe' | 'open';
-  /** Share of sound answers, multiplied over these. */
+  /** Share of valid answers, multiplied over these capabilities. */
   readonly validity: (now: number, capabilities: readonly StructuralCapability[]) => number;
   readonly probe: (now: number, capabilities: readonly StructuralCapability[]) => void;
 }
 
-/** Sound answers that are believed in before any has been seen. */
+/** Valid answers that are assumed before any has been seen. */
 const prior = { value: 1, weight: 4 };
-/** So many of the last few answers may be defective. */
+/** So many of the last few answers may be invalid. */
 const lastFew = 5;
 const mostOfLastFew = 2;
-/** And this share of them all, once there are enough. */
+/** And this share of all answers, once there are enough. */
 const mostShare = 0.3;
 const enough = 10;
 
-interface OneCapability {
+interface TrackedCapability {
   readonly circuit: Circuit;
-  readonly sound: ReturnType<typeof createDecayedMean>;
+  readonly validity: ReturnType<typeof createDecayedMean>;
   readonly callers: CallerEvidence;
-  /** Verdicts, newest first; true: defective. */
+  /** Whether the last answers were invalid, newest first. */
   last: readonly boolean[];
 }
 
 export function createStructureHealth(random: () => number): StructureHealth {
-  const forms = new Map<StructuralCapability, OneCapability>();
+  const known = new Map<StructuralCapability, TrackedCapability>();
 
-  function structureOf(capability: StructuralCapability): OneCapability {
-    let tracked = forms.get(capability);
+  function trackedOf(capability: StructuralCapability): TrackedCapability {
+    let tracked = known.get(capability);
     if (tracked === undefined) {
       tracked = {
         circuit: createCircuit({
-          // What opens it is the count and the share below.
+          // The count and the share below open the circuit.
           ...{ random, failuresInRow: Infinity, openMs: 10_000, mostOpenMs: 300_000 },
-          // An answer without a call has nothing to judge: the probe is made again.
+          // An answer without a call has nothing to validate: the probe is made again.
           probeMs: 10_000,
         }),
-        sound: createDecayedMean({ halfLifeMs: 300_000, mostWeight: 20 }),
+        validity: createDecayedMean({ halfLifeMs: 300_000, mostWeight: 20 }),
         callers: createCallerEvidence(),
         last: [],
       };
-      forms.set(capability, tracked);
+      known.set(capability, tracked);
     }
     return tracked;
   }
 
   return {
     record: (now, { capability, result, caller }) => {
-      const tracked = structureOf(capability);
-      const sound = result === 'valid';
+      const tracked = trackedOf(capability);
+      const isValid = result === 'valid';
       const { circuit, callers } = tracked;
       const ticket = circuit.unannounced();
-      if (sound) callers.served(now, caller);
+      if (isValid) callers.served(now, caller);
       else if (!callers.failed(now, caller) && result === 'missed') {
-        // It says nothing: a probe is free for the next request.
+        // The result says nothing: a probe is free for the next request.
         circuit.released(ticket);
         return;
       }
-      tracked.sound.add(now, sound ? 1 : 0);
-      tracked.last = [!sound, ...tracked.last].slice(0, lastFew);
-      if (!sound) {
-        const share = 1 - tracked.sound.mean(now);
+      tracked.validity.add(now, isValid ? 1 : 0);
+      tracked.last = [!isValid, ...tracked.last].slice(0, lastFew);
+      if (!isValid) {
+        const share = 1 - tracked.validity.mean(now);
         const many = tracked.last.filter(Boolean).length > mostOfLastFew;
-        circuit.failed(ticket, now, { trip: many || (share > mostShare && tracked.sound.weight(now) >= enough) });
+        circuit.failed(ticket, now, { trip: many || (share > mostShare && tracked.validity.weight(now) >= enough) });
         return;
       }
       if (circuit.alive(ticket)) {
-        tracked.sound.restart();
+        tracked.validity.restart();
         tracked.last = [];
       }
       circuit.succeeded(ticket);
@@ -82,7 +82,7 @@ export function createStructureHealth(random: () => number): StructureHealth {
     state: (now, capabilities) => {
       let worst: 'closed' | 'probe' | 'open' = 'closed';
       for (const capability of capabilities) {
-        const state = forms.get(capability)?.circuit.state(now) ?? 'closed';
+        const state = known.get(capability)?.circuit.state(now) ?? 'closed';
         if (state === 'open') return 'open';
         if (state === 'probe') worst = 'probe';
       }
@@ -90,12 +90,12 @@ export function createStructureHealth(random: () => number): StructureHealth {
     },
     validity: (now, capabilities) => {
       let validity = 1;
-      for (const capability of capabilities) validity *= forms.get(capability)?.sound.mean(now, prior) ?? 1;
+      for (const capability of capabilities) validity *= known.get(capability)?.validity.mean(now, prior) ?? 1;
       return validity;
     },
     probe: (now, capabilities) => {
       for (const capability of capabilities) {
-        const circuit = forms.get(capability)?.circuit;
+        const circuit = known.get(capability)?.circuit;
         if (circuit?.state(now) === 'probe') circuit.begin(now);
       }
     },
@@ -103,8 +103,8 @@ export function createStructureHealth(random: () => number): StructureHealth {
 }
 
 /**
- * Remembers schemas that some route missed, and which routes met them afterwards. What another route meets can be met, so
- * missing it is the route's fault and not the schema's. Nothing is kept but digests and times.
+ * Remembers schemas that some route missed, and which routes met them afterwards. A schema that another route meets can be met, so
+ * that missing it is the route's fault. Only digests and times are kept.
  */
 export interface MetSchemas {
   readonly met: (now: number, answer: Answered) => void;
@@ -141,7 +141,7 @@ export function createMetSchemas(): MetSchemas {
   return {
     met: (now, { route, asked }) => {
       forget(now);
-      // As a rule nothing was missed, and no digest is needed.
+      // As a rule nothing was missed, and the digest need not be computed.
       if (known.size > 0) known.get(asked())?.metAt.set(route, now);
     },
     missed: (now, { route, asked }) => {

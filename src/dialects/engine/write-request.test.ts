@@ -3,7 +3,7 @@ import { modelOf, routeOf } from '../../../test/support/route-of.ts';
 import type { CapabilityOverrides, EngineName } from '../../core/catalog.ts';
 import { eligibleRoutes } from '../../routing/eligible.ts';
 import { capabilitiesOf } from '../../engines/engines.ts';
-import { readRequest } from './read-request.ts';
+import { readRequest } from '../chat/read-request.ts';
 import { writeRequest } from './write-request.ts';
 
 const asked = {
