@@ -7,7 +7,7 @@ const patient = { poll: { timeout: 10_000, interval: 20 } };
 // side by side unless their project says otherwise: each takes free ports and a folder of its own, and most of them wait.
 const withProcesses = {
   expect: patient,
-  testTimeout: 60_000,
+  testTimeout: 120_000,
   hookTimeout: 120_000,
   setupFiles: ['test/support/leak-check.ts'],
 };
@@ -20,7 +20,17 @@ const onBothDatabases = [
 
 // Files that measure time or memory under load: they run one after the other, when all others have ended.
 const aloneBehindEnvoy = [
-  ...['body-limit', 'context', 'hedging', 'hostile-traffic', 'loop-delay', 'many-streams', 'overload', 'start-crashes'],
+  ...[
+    'body-limit',
+    'context',
+    'hedging',
+    'hostile-traffic',
+    'loop-delay',
+    'many-streams',
+    'overload',
+    'restart',
+    'start-crashes',
+  ],
 ].map((name) => `test/envoy/${name}.test.ts`);
 
 export default defineConfig({

@@ -1,3 +1,5 @@
+import type { Route } from './catalog.ts';
+import type { AnswerEvent } from './event.ts';
 import type { StructuralCapability } from './health.ts';
 
 /** A text that must be JSON of a certain form. */
@@ -41,4 +43,19 @@ export interface StructuralDefect {
   readonly isTolerable: boolean;
   /** Only the caller's schema does not allow it: that may be one that nobody can meet. */
   readonly missesSchema: boolean;
+}
+
+/** Validates the structure of one request's answers, and holds defects against their routes (docs/reference/api.md §4.1). */
+export interface StructureValidator {
+  /** Validates a whole answer before it is relayed. Undefined: the answer is valid, or that cannot be told. */
+  readonly validateWhole: (
+    events: readonly AnswerEvent[],
+    planned: { readonly route: Route },
+  ) => Promise<StructuralDefect | undefined>;
+  /** Takes a piece of a stream, which is relayed meanwhile. */
+  readonly take: (events: readonly AnswerEvent[]) => void;
+  /** Call it when a stream is complete and all of it came from this route. */
+  readonly streamed: (route: Route) => void;
+  /** Call it once, after the last `validateWhole`: no further answer comes. */
+  readonly close: () => void;
 }

@@ -1,3 +1,4 @@
+import type { StructureValidator } from '../core/structure.ts';
 import type { Route } from '../core/catalog.ts';
 import type { AnswerEvent, Fault } from '../core/event.ts';
 import type { Plan, PlannedRoute } from '../core/plan.ts';
@@ -10,7 +11,6 @@ import { type CountText, createTokenTotals, type TokenShare } from './continuati
 import type { EngineProtocol } from './protocol.ts';
 import { type AttemptRace, type DispatchServices, type RaceEnd, startRace, type Winner } from './race.ts';
 import type { Refusal, RetryPolicy } from './retries.ts';
-import type { StructureValidator } from './structured-answer.ts';
 
 /** One call to a model, to be served by the routes of a plan. */
 export interface DispatchOptions {

@@ -12,7 +12,7 @@ import type { Telemetry } from '../core/telemetry.ts';
 import { type Dispatch, dispatch, type DispatchEnd } from '../dispatch/dispatch.ts';
 import type { DispatchServices } from '../dispatch/race.ts';
 import { createRetryPolicy, type StructureRetries } from '../dispatch/retries.ts';
-import { createStructureValidator } from '../dispatch/structured-answer.ts';
+import { createStructureValidator } from '../structured-output/structured-answer.ts';
 import type { TokenCounters } from '../metering/meter.ts';
 import { contextOverflow } from '../routing/plan.ts';
 import { leadingPlan, type SystemPlacement } from '../routing/system-placement.ts';

@@ -574,7 +574,7 @@ describe('a caller who leaves', () => {
     }
   });
 
-  it('while a whole answer is judged pays for it: an engine has made all of it', async () => {
+  it('while a whole answer is validated pays for it: an engine has made all of it', async () => {
     const run = begin();
     const exchange = run.send({ body: JSON.stringify({ ...ask, response_format: { type: 'json_object' } }) });
     (await run.upstream.called(0)).answer('application/json', wholeJson);

@@ -154,7 +154,7 @@ function createCopyLimit(): (schema: object) => boolean {
 /**
  * What the thread that answers a request needs of it, while its messages and the rest stay where they were read. That thread
  * has to copy it in one piece: a schema of 30 MB, or a million biases, would hold up everybody for a second. Answers are not
- * judged by schemas that are left behind, as they are not by any that is too large to be compiled; engines get all of it.
+ * validated against schemas that are left behind, as against none that is too large to be compiled; engines get every schema.
  */
 export function handedOver({ messages: _, ...rest }: Request): Omit<Request, 'messages'> {
   const { tools, responseFormat, sampling } = rest;

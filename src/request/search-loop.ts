@@ -102,7 +102,7 @@ export function runSearchLoop(
       {
         ...ask,
         plan: withFirst(ask.plan, lastRoute),
-        ...(round === undefined ? {} : { round }),
+        round,
         deliver: (events) => {
           const usage = totals.take(events);
           const passed = collector.push(events);
@@ -161,8 +161,9 @@ export function runSearchLoop(
         if (step.after.kind === 'round') {
           deliver([await totals.open(found.map(({ words }) => words).join('\n'))]);
           round = {
-            ...{ turns: [...turns], search: step.after.search },
-            ...(output === undefined ? {} : { maxOutputTokens: output }),
+            turns: [...turns],
+            search: step.after.search,
+            maxOutputTokens: output,
           };
         }
       }

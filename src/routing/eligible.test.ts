@@ -15,7 +15,11 @@ const asks = (more: Partial<Asked> = {}): Asked => ({
 });
 
 /** Names of the routes that can serve it, or the code and the field of the refusal. */
-function judge(asked: Asked, routes: readonly Partial<Capabilities>[], mode: 'Optional' | 'None' = 'Optional'): string {
+function eligible(
+  asked: Asked,
+  routes: readonly Partial<Capabilities>[],
+  mode: 'Optional' | 'None' = 'Optional',
+): string {
   const named = routes.map((_, index) => routeOf(String(index)));
   const known = new Map<Route, Capabilities>(named.map((route, index) => [route, { ...all, ...routes[index] }]));
   const model = modelOf(named, { reasoning: { mode, efforts: mode === 'None' ? [] : ['low', 'high'] } });
@@ -130,7 +134,7 @@ describe('the routes that can serve an exact request', () => {
     ['reasoning off nowhere', asks({ reasoning: off }), [cannotBeOff], 'reasoning_not_disableable reasoning'],
     ['no routes', asks(), [], 'no_capacity No capacity for demo/tiny right now.'],
   ])('%s', (_, asked, routes, expected) => {
-    expect(judge(asked, routes)).toBe(expected);
+    expect(eligible(asked, routes)).toBe(expected);
   });
 
   it('counts the optional parameters a route honours, and sends no others', () => {

@@ -129,7 +129,7 @@ interface Row {
 }
 
 /** What becomes of a request on a model with a window of 100 tokens, and what was counted for it. */
-async function judge({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' }, known = true, count }: Row) {
+async function check({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' }, known = true, count }: Row) {
   const asks: PromptCountAsk[] = [];
   const prepared: PreparedRequest = {
     request: {
@@ -189,10 +189,10 @@ describe('whether a prompt fits', () => {
       99,
     ],
   ])('%s', async (_, row, result, limit) => {
-    const judged = await judge(row);
-    expect(judged.result).toBe(result);
-    expect(judged.asks.map((ask) => ask.limit)).toEqual(limit === undefined ? [] : [limit]);
-    for (const ask of judged.asks) {
+    const checked = await check(row);
+    expect(checked.result).toBe(result);
+    expect(checked.asks.map((ask) => ask.limit)).toEqual(limit === undefined ? [] : [limit]);
+    for (const ask of checked.asks) {
       expect(ask).toMatchObject({ want: 'fit', tokenizerPath: 't', templateArguments: { enable_thinking: true } });
     }
   });

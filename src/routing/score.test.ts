@@ -96,9 +96,9 @@ describe('the order of routes', () => {
     ['a probe does not come before more honoured', { routes: [{ state: 'probe' }, { honoured: 1 }] }, 'b a'],
     ['a route of no weight is not probed first', { routes: [{}, { weight: 0, state: 'probe' }] }, 'a b'],
     ['only probes are left', { routes: [{ weight: 0, state: 'probe' }] }, 'a'],
-    ['an unsound route is not asked', { routes: [{ state: 'invalid-structure', weight: 900 }, {}] }, 'b'],
+    ['a route of invalid structure is not asked', { routes: [{ state: 'invalid-structure', weight: 900 }, {}] }, 'b'],
     [
-      'unsound routes alone are better than none',
+      'routes of invalid structure alone are better than none',
       { routes: [{ state: 'invalid-structure' }, { state: 'unavailable' }] },
       'a',
     ],
@@ -127,7 +127,7 @@ describe('the order of routes', () => {
     for (const turn of [0, 0.3, 0.6, 0.999]) expect(orderOf(row, turn)).toEqual(orderOf(row, turn));
   });
 
-  it('has one request alone find out whether an unsound route is sound again', () => {
+  it('has one request alone find out whether a route of invalid structure is valid again', () => {
     const { names, probed } = orderOf({ routes: [{}, { state: 'structure-probe' }] }, 0);
     expect([names, probed]).toEqual(['b a', ['b']]);
     expect(orderOf({ routes: [{}, { state: 'probe' }] }, 0).probed).toEqual([]);

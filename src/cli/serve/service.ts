@@ -25,7 +25,7 @@ import { createTurnShare } from '../../process/turn-share.ts';
 import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { openStore } from '../../store/open-store.ts';
 import { type FileCheck, startFileCheck } from '../../store/sqlite/file-check.ts';
-import { startStructureChecker } from '../../structured-output/start-structure-checker.ts';
+import { startStructureChecker } from '../../structured-output/checker/start-structure-checker.ts';
 import { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
 import { openSeal } from '../../web-search/seal/seal.ts';
 import { openSearch } from '../../web-search/providers/open-search.ts';

@@ -1,5 +1,5 @@
 import type { AnswerEvent, TextEvent } from '../../core/event.ts';
-import { createJsonPrefix } from '../json-prefix.ts';
+import { createJsonPrefix } from '../../core/json-prefix.ts';
 import type { DeliveredChoice } from './delivered.ts';
 import { type Merge, mergeEach, repeatedNothing } from './merge.ts';
 import { watchJson } from './repeated-text.ts';

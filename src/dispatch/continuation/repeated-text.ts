@@ -1,4 +1,4 @@
-import { isJsonSpace } from '../json-prefix.ts';
+import { isJsonSpace } from '../../core/json-prefix.ts';
 
 /** Watches for delivered text to come again in a new answer, before the answer goes on. */
 export interface RepeatWatch {

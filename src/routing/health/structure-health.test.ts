@@ -21,13 +21,13 @@ describe('the form of a route’s answers', () => {
     ['xx...xx', 'closed'],
     ['..x..x..x..x', 'open'],
     ['.......x...x..x', 'closed'],
-  ])('judged %s, leaves it %s', (results, expected) => {
+  ])('recorded as %s, leaves it %s', (results, expected) => {
     const health = newHealth();
     record(health, results);
     expect(health.state(0, ['json_schema'])).toBe(expected);
   });
 
-  it('is judged for each capability by itself', () => {
+  it('is recorded for each capability by itself', () => {
     const health = newHealth();
     record(health, 'xxx');
     expect(health.state(0, ['tools', 'json_object'])).toBe('closed');
@@ -50,7 +50,7 @@ describe('the form of a route’s answers', () => {
     expect(health.state(11_000, ['json_schema'])).toBe('closed');
   });
 
-  it('is probed again when a probe had nothing to judge', () => {
+  it('is probed again when a probe had nothing to validate', () => {
     const health = newHealth();
     record(health, 'xxx');
     health.probe(10_000, ['json_schema']);

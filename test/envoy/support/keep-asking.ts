@@ -5,6 +5,8 @@ import { putTogether } from './put-together.ts';
 /** One answered question, as far as its bill goes. */
 export interface Answered {
   readonly id: string;
+  /** By `performance.now`. */
+  readonly askedAtMs: number;
   readonly usage: Readonly<Record<string, unknown>>;
 }
 
@@ -16,8 +18,8 @@ export interface Asking {
   readonly stop: () => Promise<void>;
 }
 
-/** Asks a model over and over on so many lanes, every other one streaming, with a question that takes some 200 ms. */
-export function keepAsking(caller: Caller, model: string, lanes = 20): Asking {
+/** Asks a model over and over, so many questions at once, every other one streaming; each takes some 200 ms. */
+export function keepAsking(caller: Caller, model: string, atOnce = 20): Asking {
   const answered: Answered[] = [];
   const failures: string[] = [];
   const question = 'Are you there? [[demo {"words": 8, "tokenDelayMs": 15}]]';
@@ -25,6 +27,7 @@ export function keepAsking(caller: Caller, model: string, lanes = 20): Asking {
   let looks: (() => void)[] = [];
 
   const askOnce = async (stream: boolean): Promise<void> => {
+    const askedAtMs = performance.now();
     const body = { model, stream, messages: [{ role: 'user', content: question }] };
     const answer = await caller.ask(stream ? { ...body, stream_options: { include_usage: true } } : body);
     expect([answer.status, await answer.ended, stream ? '' : answer.text()]).toEqual([
@@ -34,15 +37,15 @@ export function keepAsking(caller: Caller, model: string, lanes = 20): Asking {
     const whole = stream
       ? putTogether(answer.text())
       : (JSON.parse(answer.text()) as { readonly usage: Answered['usage'] });
-    answered.push({ id, usage: whole.usage });
+    answered.push({ id, askedAtMs, usage: whole.usage });
   };
-  const lane = async (_: unknown, index: number): Promise<void> => {
+  const askInTurn = async (_: unknown, index: number): Promise<void> => {
     for (let round = index; !isOver; round += 1) {
       await askOnce(round % 2 === 0).catch((error: unknown) => failures.push(String(error)));
       for (const look of looks) look();
     }
   };
-  const lanesDone = Promise.all(Array.from({ length: lanes }, lane));
+  const allAsked = Promise.all(Array.from({ length: atOnce }, askInTurn));
 
   return {
     answered,
@@ -56,7 +59,7 @@ export function keepAsking(caller: Caller, model: string, lanes = 20): Asking {
       }),
     stop: async () => {
       isOver = true;
-      await lanesDone;
+      await allAsked;
       looks = [];
       expect(failures).toEqual([]);
     },

@@ -1,4 +1,4 @@
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import type { Weir } from '../../support/weir.ts';
 
 /** The environment of a service that collects its garbage when `memoryInUse` asks it to. */
@@ -11,7 +11,8 @@ export async function memoryInUse(
   const collections = (): Promise<number> => weir.metric('nodejs_gc_duration_seconds_count{kind="major"}');
   const before = await collections();
   process.kill(weir.pid('service'), 'SIGUSR2');
-  await expect.poll(collections, { timeout: 5_000 }).toBeGreaterThan(before);
+  // Hooks call this too, where there is no `expect.poll`.
+  await vi.waitFor(async () => expect(await collections()).toBeGreaterThan(before), { timeout: 10_000 });
   const heap = await weir.metric('nodejs_heap_size_used_bytes');
   const buffers = await weir.metric('nodejs_external_memory_bytes');
   const { allocated } = JSON.parse(await weir.admin('/memory')) as { readonly allocated: string };

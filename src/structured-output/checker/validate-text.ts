@@ -1,4 +1,4 @@
-import type { StructureResult } from '../core/structure.ts';
+import type { StructureResult } from '../../core/structure.ts';
 import type { Validator } from './compile-schema.ts';
 
 function parse(text: string): { readonly value: unknown } | undefined {

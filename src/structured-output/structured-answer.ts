@@ -3,29 +3,14 @@ import { textDigest } from '../core/digests.ts';
 import type { AnswerEvent, FinishReason } from '../core/event.ts';
 import type { Health, StructuralCapability } from '../core/health.ts';
 import type { Request } from '../core/request.ts';
-import type { StructuralDefect, StructureChecker } from '../core/structure.ts';
-import type { StructureRetries } from './retries.ts';
+import type { StructuralDefect, StructureChecker, StructureValidator } from '../core/structure.ts';
 import { type ChoiceCheck, type StructureWanted, validateChoice } from './validate-choice.ts';
-
-/** Validates the structure of one request's answers, and holds defects against their routes (docs/reference/api.md §4.1). */
-export interface StructureValidator {
-  /** Validates a whole answer before it is relayed. Undefined: the answer is valid, or that cannot be told. */
-  readonly validateWhole: (
-    events: readonly AnswerEvent[],
-    planned: { readonly route: Route },
-  ) => Promise<StructuralDefect | undefined>;
-  /** Takes a piece of a stream, which is relayed meanwhile. */
-  readonly take: (events: readonly AnswerEvent[]) => void;
-  /** Call it when a stream is complete and all of it came from this route. */
-  readonly streamed: (route: Route) => void;
-  /** Call it once, after the last `validateWhole`: no further answer comes. */
-  readonly close: () => void;
-}
 
 export interface StructureValidatorOptions {
   readonly structures: Pick<StructureChecker, 'check'>;
   readonly health: Pick<Health, 'structure'>;
-  readonly retries: StructureRetries;
+  /** Told of every valid answer of a caller. */
+  readonly retries: { readonly earn: (caller: string) => void };
   /** Id of the API key whose request it is. */
   readonly caller: string;
   /** How many routes may be asked. */

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { expectNothingAdded, openResources } from '../../test/support/open-resources.ts';
-import type { StructureAsk, StructureChecker, StructureResult } from '../core/structure.ts';
-import { startThread } from '../process/worker-thread.ts';
+import { expectNothingAdded, openResources } from '../../../test/support/open-resources.ts';
+import type { StructureAsk, StructureChecker, StructureResult } from '../../core/structure.ts';
+import { startThread } from '../../process/worker-thread.ts';
 import { startStructureChecker, type StructureCheckerOptions } from './start-structure-checker.ts';
 
 let checker: StructureChecker | undefined;

@@ -3,8 +3,8 @@
  * takes too long.
  */
 import { parentPort } from 'node:worker_threads';
-import type { StructureResult } from '../core/structure.ts';
-import type { ThreadMessage } from '../core/worker-thread.ts';
+import type { StructureResult } from '../../core/structure.ts';
+import type { ThreadMessage } from '../../core/worker-thread.ts';
 import { compileSchema, createValidatorCache } from './compile-schema.ts';
 import type { CheckTask } from './start-structure-checker.ts';
 import { validateText } from './validate-text.ts';

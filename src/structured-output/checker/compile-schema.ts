@@ -1,6 +1,6 @@
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { isObject, type JsonObject } from '../core/json.ts';
+import { isObject, type JsonObject } from '../../core/json.ts';
 
 /**
  * Returns what is wrong with a value, as a keyword and its place in the schema, without anything of the value; undefined

@@ -2,7 +2,7 @@ import type { FinishReason } from '../core/event.ts';
 import type { StructuralCapability } from '../core/health.ts';
 import type { ResponseFormat, Tool, ToolCall, ToolChoice } from '../core/request.ts';
 import type { StructureAsk, StructureChecker, StructureResult } from '../core/structure.ts';
-import { createJsonPrefix } from './json-prefix.ts';
+import { createJsonPrefix } from '../core/json-prefix.ts';
 
 type StructuredFormat = Exclude<ResponseFormat, { readonly type: 'text' }>;
 

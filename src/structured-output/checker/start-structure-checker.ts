@@ -1,5 +1,5 @@
-import type { StructureAsk, StructureChecker, StructureResult } from '../core/structure.ts';
-import { type StartThread, ThreadEnded } from '../core/worker-thread.ts';
+import type { StructureAsk, StructureChecker, StructureResult } from '../../core/structure.ts';
+import { type StartThread, ThreadEnded } from '../../core/worker-thread.ts';
 import { validateText } from './validate-text.ts';
 import { type SchemaCost, schemaCost } from './schema-cost.ts';
 

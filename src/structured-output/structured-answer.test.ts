@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { AnswerEvent, FinishReason } from '../core/event.ts';
 import type { Tool } from '../core/request.ts';
 import type { StructureAsk, StructureChecker, StructureResult } from '../core/structure.ts';
-import { createStructureRetries } from './retries.ts';
+import { createStructureRetries } from '../dispatch/retries.ts';
 import {
   createStructureValidator,
   type StructuredAsk,
