@@ -120,7 +120,7 @@ export interface Snapshot {
   readonly clusters: readonly Cluster[];
 }
 
-/** One object as its source delivered it, not judged yet. */
+/** One object as its source delivered it, not validated yet. */
 export interface CatalogObject {
   /** Where its author finds it: `models/qwen.yaml#2` or `Model/qwen3-8b`. */
   readonly where: string;

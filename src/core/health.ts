@@ -2,7 +2,7 @@ import type { StructuredFormat } from './capability.ts';
 import type { Route } from './catalog.ts';
 import type { Fault } from './event.ts';
 
-/** What a route can get wrong in form while it answers: each is judged, penalised and probed for itself. */
+/** The structures that a route can get wrong while it answers: each is validated, penalised and probed for itself. */
 export type StructuralCapability = 'tools' | StructuredFormat;
 
 /** What the check of an answer's structure found of one capability. */

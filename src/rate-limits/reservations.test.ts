@@ -41,9 +41,9 @@ function live(credit: number, script: readonly Step[]) {
 
   function ask(answer: Answer): void {
     const funds = { balance };
-    const verdict = limits.admit(rateAsk({ funds, rate: 1e9, burst: 1e9 }));
-    if (verdict.kind === 'refused') return;
-    const { slot } = verdict;
+    const result = limits.admit(rateAsk({ funds, rate: 1e9, burst: 1e9 }));
+    if (result.kind === 'refused') return;
+    const { slot } = result;
     if (slot.reserve(BigInt(answer.reserved), funds) !== undefined) {
       slot.release();
       return;

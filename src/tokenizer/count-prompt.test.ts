@@ -65,19 +65,19 @@ describe.each(names)('the %s tokenizer', (name) => {
     }
   });
 
-  it('judges every limit as the whole count would', () => {
+  it('decides every limit as the whole count would', () => {
     const prompts = fc.constantFrom(...cases.filter(({ tokens }) => typeof tokens[name] === 'number'));
     fc.assert(
       fc.property(prompts, fc.integer({ min: -3, max: 3 }), fc.constantFrom('count', 'fit'), (made, off, want) => {
         const tokens = made.tokens[name] ?? 0;
         const limit = tokens + off;
-        const judged = countPrompt(tokenizer, made.prompt, { ...unlimited, want, limit });
+        const found = countPrompt(tokenizer, made.prompt, { ...unlimited, want, limit });
         if (off < 0) {
-          expect(judged.kind).toBe('over');
-          if (judged.kind === 'over') expect(judged.atLeast).toBeLessThanOrEqual(tokens);
+          expect(found.kind).toBe('over');
+          if (found.kind === 'over') expect(found.atLeast).toBeLessThanOrEqual(tokens);
         } else {
-          expect(['counted', 'within']).toContain(judged.kind);
-          if (judged.kind === 'within') expect(judged.atMost).toBeGreaterThanOrEqual(tokens);
+          expect(['counted', 'within']).toContain(found.kind);
+          if (found.kind === 'within') expect(found.atMost).toBeGreaterThanOrEqual(tokens);
         }
       }),
     );

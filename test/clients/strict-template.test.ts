@@ -33,7 +33,7 @@ metadata: {name: strict}
 spec: {engine: llamacpp, endpoint: {host: 127.0.0.1, port: ${port}, path: /v1}}
 ---
 ${model('strict/as-it-is', '{}')}
-${model('strict/misjudged', '{systemMessages: Anywhere}')}`;
+${model('strict/misconfigured', '{systemMessages: Anywhere}')}`;
 
 let installed: Installation;
 let llama: Llama;
@@ -88,9 +88,9 @@ test('the agent that speaks messages is answered, at the first attempt', async (
 });
 
 test('it is also answered where the engine is taken for one that has no such rule, and the engine is asked in vain once', async () => {
-  const [first, ...later] = await converse(claudeCode, 'strict/misjudged', briefly);
+  const [first, ...later] = await converse(claudeCode, 'strict/misconfigured', briefly);
   expect(first?.['attempts']).toBe(2);
-  const again = await converse(claudeCode, 'strict/misjudged', briefly);
+  const again = await converse(claudeCode, 'strict/misconfigured', briefly);
   for (const { attempts } of [...later, ...again]) expect(attempts).toBe(1);
 });
 

@@ -7,7 +7,7 @@ import { canary, startWeir, type Weir } from '../support/weir.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** `plain` can do little, `able` nearly everything: which of them was called tells how a request was judged. */
+/** `plain` can do little, `able` nearly everything: which of them was called tells how a request was checked. */
 let plain: DemoEngine;
 let able: DemoEngine;
 let weir: Weir;

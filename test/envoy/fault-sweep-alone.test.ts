@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { chanceFrom } from '../support/chance.ts';
-import { judgeAlone, judgeUnseen } from './support/fault-sweep/judge-sweep.ts';
+import { checkAlone, checkUnseen } from './support/fault-sweep/check-sweep.ts';
 import { type CasesAsk, sweepCases } from './support/fault-sweep/sweep-cases.ts';
 import { promptFaults, type SweepCase } from './support/fault-sweep/sweep-faults.ts';
 import { startSweepGateway, type SweepGateway } from './support/fault-sweep/sweep-gateway.ts';
@@ -38,14 +38,14 @@ describe('with a single route', () => {
 
   test('a stream that breaks says so, and what was delivered is billed', async () => {
     const cases = await casesFor(gateway, shapes, { bytes: 40, oneOf: 5 });
-    expect(report.lost(judgeAlone(await runSweep(gateway, cases)))).toEqual([]);
+    expect(report.lost(checkAlone(await runSweep(gateway, cases)))).toEqual([]);
     expect(gateway.spare.requests()).toEqual([]);
     await gateway.expectNothingLeft();
   });
 
   test('an answer in one piece that breaks is a 502 and costs nothing', async () => {
     const cases = await casesFor(gateway, shapes, { bytes: 40, oneOf: 8, stream: false });
-    expect(report.lost(judgeAlone(await runSweep(gateway, cases)))).toEqual([]);
+    expect(report.lost(checkAlone(await runSweep(gateway, cases)))).toEqual([]);
     await gateway.expectNothingLeft();
   });
 });
@@ -59,13 +59,13 @@ describe('with a second route that continues no answer', () => {
 
   test('a stream of text that breaks says so, and the second route is not asked to go on', async () => {
     const cases = await casesFor(gateway, [sweepShapes.text], { bytes: 60, oneOf: 3 });
-    expect(report.lost(judgeAlone(await runSweep(gateway, cases)))).toEqual([]);
+    expect(report.lost(checkAlone(await runSweep(gateway, cases)))).toEqual([]);
     await gateway.expectNothingLeft();
   });
 
   test('an answer in one piece that breaks comes whole from there', async () => {
     const cases = await casesFor(gateway, shapes, { bytes: 40, oneOf: 6, stream: false });
-    expect(report.lost(judgeUnseen(await runSweep(gateway, cases)))).toEqual([]);
+    expect(report.lost(checkUnseen(await runSweep(gateway, cases)))).toEqual([]);
     await gateway.expectNothingLeft();
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { chanceFrom } from '../support/chance.ts';
-import { judgeUnseen } from './support/fault-sweep/judge-sweep.ts';
+import { checkUnseen } from './support/fault-sweep/check-sweep.ts';
 import { sweepCases } from './support/fault-sweep/sweep-cases.ts';
 import { askThroughClient } from './support/fault-sweep/sweep-client.ts';
 import { promptFaults } from './support/fault-sweep/sweep-faults.ts';
@@ -31,6 +31,6 @@ test('the official client’s stream helper notices none of the faults', async (
   const cases = references.flatMap((reference) =>
     sweepCases(reference, { faults: promptFaults, bytes: 40, chance, oneOf: 8 }),
   );
-  expect(report.lost(judgeUnseen(await runSweep(gateway, cases, { ask: askThroughClient(gateway) })))).toEqual([]);
+  expect(report.lost(checkUnseen(await runSweep(gateway, cases, { ask: askThroughClient(gateway) })))).toEqual([]);
   await gateway.expectNothingLeft();
 });

@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { chanceFrom } from '../support/chance.ts';
-import { judgeAlone, judgeUnseen } from './support/fault-sweep/judge-sweep.ts';
+import { checkAlone, checkUnseen } from './support/fault-sweep/check-sweep.ts';
 import { type CasesAsk, sweepCases } from './support/fault-sweep/sweep-cases.ts';
 import { promptFaults, type SweepCase } from './support/fault-sweep/sweep-faults.ts';
 import { startSweepGateway, type SweepGateway } from './support/fault-sweep/sweep-gateway.ts';
@@ -60,14 +60,14 @@ describe('beside an able route', () => {
     'a messages stream that breaks by %s is delivered as if nothing had happened',
     async (fault) => {
       const cases = await casesFor(gateway, shapes, { faults: [fault], bytes: 12, oneOf: 4 });
-      expect(report.lost(judgeUnseen(await runSweep(gateway, cases)))).toEqual([]);
+      expect(report.lost(checkUnseen(await runSweep(gateway, cases)))).toEqual([]);
       await gateway.expectNothingLeft();
     },
   );
 
   test('a message in one piece that breaks comes whole from there', async () => {
     const cases = await casesFor(gateway, shapes, { faults: promptFaults, bytes: 8, oneOf: 6, stream: false });
-    expect(report.lost(judgeUnseen(await runSweep(gateway, cases)))).toEqual([]);
+    expect(report.lost(checkUnseen(await runSweep(gateway, cases)))).toEqual([]);
     await gateway.expectNothingLeft();
   });
 
@@ -106,7 +106,7 @@ describe('beside an able route', () => {
       bytes: 12,
       oneOf: 12,
     });
-    expect(report.lost(judgeUnseen(await runSweep(gateway, cases, { ask: askClient })))).toEqual([]);
+    expect(report.lost(checkUnseen(await runSweep(gateway, cases, { ask: askClient })))).toEqual([]);
     await gateway.expectNothingLeft();
   });
 });
@@ -120,7 +120,7 @@ describe('with a single route', () => {
 
   test('a messages stream that breaks says so in an error event, and what was delivered is billed', async () => {
     const cases = await casesFor(gateway, shapes, { faults: promptFaults, bytes: 8, oneOf: 12 });
-    expect(report.lost(judgeAlone(await runSweep(gateway, cases)))).toEqual([]);
+    expect(report.lost(checkAlone(await runSweep(gateway, cases)))).toEqual([]);
     await gateway.expectNothingLeft();
   });
 });
@@ -135,7 +135,7 @@ describe('with a single route that falls silent', () => {
 
   test('a messages stream says so, too', async () => {
     const cases = await casesFor(gateway, silent, { faults: ['stall'], bytes: 8, oneOf: 6 });
-    expect(report.lost(judgeAlone(await runSweep(gateway, cases, { atOnce: 64 })))).toEqual([]);
+    expect(report.lost(checkAlone(await runSweep(gateway, cases, { atOnce: 64 })))).toEqual([]);
     await gateway.expectNothingLeft();
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { chanceFrom } from '../support/chance.ts';
-import { judgeAlone, judgeUnseen } from './support/fault-sweep/judge-sweep.ts';
+import { checkAlone, checkUnseen } from './support/fault-sweep/check-sweep.ts';
 import { sweepCases } from './support/fault-sweep/sweep-cases.ts';
 import type { SweepCase } from './support/fault-sweep/sweep-faults.ts';
 import { startSweepGateway, type SweepGateway } from './support/fault-sweep/sweep-gateway.ts';
@@ -47,8 +47,8 @@ test('an engine that falls silent goes unseen beside another; alone, its answer 
     runSweep(accompanied, await casesFor(accompanied, 200), { atOnce: 128 }),
     runSweep(alone, await casesFor(alone, 10), { atOnce: 70 }),
   ]);
-  expect(report.lost(judgeUnseen(unseen))).toEqual([]);
-  expect(report.lost(judgeAlone(said))).toEqual([]);
+  expect(report.lost(checkUnseen(unseen))).toEqual([]);
+  expect(report.lost(checkAlone(said))).toEqual([]);
   await accompanied.expectNothingLeft();
   await alone.expectNothingLeft();
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { chanceFrom } from '../support/chance.ts';
-import { judgeUnseen } from './support/fault-sweep/judge-sweep.ts';
+import { checkUnseen } from './support/fault-sweep/check-sweep.ts';
 import { sweepCases } from './support/fault-sweep/sweep-cases.ts';
 import type { SweepCase } from './support/fault-sweep/sweep-faults.ts';
 import { startSweepGateway, type SweepGateway } from './support/fault-sweep/sweep-gateway.ts';
@@ -30,7 +30,7 @@ test.each(Object.entries(sweepVariants))(
     for (const shape of shapes) {
       cases.push(...sweepCases(await gateway.reference(shape), { faults, bytes: 14, chance, oneOf: 2 }));
     }
-    expect(report.lost(judgeUnseen(await runSweep(gateway, cases)))).toEqual([]);
+    expect(report.lost(checkUnseen(await runSweep(gateway, cases)))).toEqual([]);
     await gateway.expectNothingLeft();
   },
 );

@@ -18,7 +18,7 @@ const betaTypes = fileOf('../../node_modules/@anthropic-ai/sdk/resources/beta/be
 interface Row {
   /** The name as the page has it, without its marks. */
   readonly name: string;
-  readonly verdict: string;
+  readonly treatment: string;
   /** What stands in marks in the last cell. */
   readonly quoted: readonly string[];
 }
@@ -27,8 +27,8 @@ interface Row {
 function rowsOf(heading: string): readonly Row[] {
   const [, rest = ''] = page.split(`\n### ${heading}\n`);
   const [section = ''] = rest.split(/\n##/);
-  return [...section.matchAll(/^\| (`.+?) \| ([a-z ]+) \| (.+) \|$/gm)].map(([, name = '', verdict = '', words = '']) => ({
-    ...{ name: name.replaceAll('`', ''), verdict },
+  return [...section.matchAll(/^\| (`.+?) \| ([a-z ]+) \| (.+) \|$/gm)].map(([, name = '', treatment = '', words = '']) => ({
+    ...{ name: name.replaceAll('`', ''), treatment },
     quoted: [...words.matchAll(/`([^`]+)`/g)].map(([, quote = '']) => quote),
   }));
 }
@@ -99,46 +99,46 @@ function without(type: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, without(type, field)]));
 }
 
-const verdicts = ['taken', 'mapped', 'ignored', 'not acted on', 'refused'];
+const treatments = ['taken', 'mapped', 'ignored', 'not acted on', 'refused'];
 
 describe('every block', () => {
   const cases = goldensOf('messages-blocks');
 
-  it.each(blocks.map((row) => [row.name, row] as const))('%s', (name, { verdict, quoted }) => {
+  it.each(blocks.map((row) => [row.name, row] as const))('%s', (name, { treatment, quoted }) => {
     const body = cases[name];
     if (body === undefined) throw new Error(`no case of that name in surfaces/messages-blocks.json`);
     const outcome = outcomeOf(body);
     const [type = ''] = name.split(' ');
     const [words = ''] = quoted;
-    expect(verdicts).toContain(verdict);
-    if (verdict === 'refused') {
+    expect(treatments).toContain(treatment);
+    if (treatment === 'refused') {
       expect(outcome).toMatch(/^messages\[\d+\]\.content\[\d+\][\w.]+: /);
       expect(String(outcome).replace(/^\S+: /, '')).toBe(words);
       return;
     }
     if (typeof outcome === 'string') throw new Error(`refused: ${outcome}`);
     const stripped = outcomeOf(without(type, body) as Json);
-    if (verdict === 'ignored') expect(outcome).toEqual(stripped);
+    if (treatment === 'ignored') expect(outcome).toEqual(stripped);
     else expect(outcome).not.toEqual(stripped);
-    if (verdict === 'mapped') expect(JSON.stringify(outcome.messages)).toContain(JSON.stringify(words).slice(1, -1));
+    if (treatment === 'mapped') expect(JSON.stringify(outcome.messages)).toContain(JSON.stringify(words).slice(1, -1));
   });
 });
 
 describe('every tool', () => {
   const cases = goldensOf('messages-tools');
 
-  it.each(tools.map((row) => [row.name, row] as const))('%s', (name, { verdict, quoted }) => {
+  it.each(tools.map((row) => [row.name, row] as const))('%s', (name, { treatment, quoted }) => {
     const body = cases[name];
     if (body === undefined) throw new Error(`no case of that name in surfaces/messages-tools.json`);
     const outcome = outcomeOf(body);
-    expect(['taken', 'mapped', 'refused']).toContain(verdict);
-    if (verdict === 'refused') {
+    expect(['taken', 'mapped', 'refused']).toContain(treatment);
+    if (treatment === 'refused') {
       expect(outcome).toBe(`tools[0].type: ${quoted[0]}`);
       return;
     }
     if (typeof outcome === 'string') throw new Error(`refused: ${outcome}`);
     const [shown] = outcome.tools;
-    if (verdict === 'mapped') expect([shown?.name, ...Object.keys(shown?.parameters?.['properties'] ?? {})]).toEqual(quoted);
+    if (treatment === 'mapped') expect([shown?.name, ...Object.keys(shown?.parameters?.['properties'] ?? {})]).toEqual(quoted);
     else expect(shown?.name).toBe('look');
   });
 });
@@ -152,23 +152,23 @@ const values: Json = {
 };
 
 describe('every field', () => {
-  it.each(fields.map((row) => [row.name, row] as const))('%s', (name, { verdict }) => {
+  it.each(fields.map((row) => [row.name, row] as const))('%s', (name, { treatment }) => {
     const [outcome, usual] = [outcomeOf({ [name]: values[name] ?? { a: 1 } }), outcomeOf({})];
     if (typeof outcome === 'string' || typeof usual === 'string') throw new Error(`refused: ${String(outcome)}`);
-    expect(['taken', 'ignored', 'not acted on']).toContain(verdict);
-    if (verdict === 'taken') expect(outcome).not.toEqual(usual);
-    else expect(outcome).toEqual({ ...usual, inert: verdict === 'ignored' ? [] : [name] });
+    expect(['taken', 'ignored', 'not acted on']).toContain(treatment);
+    if (treatment === 'taken') expect(outcome).not.toEqual(usual);
+    else expect(outcome).toEqual({ ...usual, inert: treatment === 'ignored' ? [] : [name] });
   });
 });
 
 describe('every beta', () => {
-  const known = new Map([...blocks, ...tools, ...fields].map(({ name, verdict }) => [name, verdict]));
+  const known = new Map([...blocks, ...tools, ...fields].map(({ name, treatment }) => [name, treatment]));
 
-  it.each(betas.map((row) => [row.name, row] as const))('%s is what its block, tool or field is', (_, { verdict, quoted }) => {
-    expect(verdicts).toContain(verdict);
+  it.each(betas.map((row) => [row.name, row] as const))('%s is what its block, tool or field is', (_, { treatment, quoted }) => {
+    expect(treatments).toContain(treatment);
     const own = quoted.flatMap((name) => known.get(name) ?? []);
     // One that is about nothing here leaves no trace.
-    if (own.length === 0) expect(verdict).toBe('ignored');
-    else expect(new Set(own)).toEqual(new Set([verdict]));
+    if (own.length === 0) expect(treatment).toBe('ignored');
+    else expect(new Set(own)).toEqual(new Set([treatment]));
   });
 });

@@ -75,7 +75,7 @@ const check = [join(root, 'test/support/leak-check.ts')];
 const leaks = ['leaves a timer', 'leaves a server', 'leaves a child', 'leaves an interval of a module'];
 const clean = ['keeps a pooled socket', 'closes what it opened'];
 
-test('with the check each leak fails its test, and what is shared is judged at the end of the file', async () => {
+test('with the check each leak fails its test, and what is shared is checked at the end of the file', async () => {
   const { failed, passed, fileMessage } = await run(check, { WEIR_LEAK_GRACE_MS: '300' });
   expect(failed).toEqual(leaks);
   expect(passed).toEqual(clean);

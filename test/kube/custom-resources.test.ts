@@ -137,10 +137,10 @@ describe('server-side apply', () => {
   });
 
   test('lets two managers own a condition each', async () => {
-    await applyAs('author', object('Model', 'judged', goodModelSpec));
+    await applyAs('author', object('Model', 'checked', goodModelSpec));
     const write = (manager: string, type: string): Promise<KubeAnswer> =>
-      kubeRequest(kubernetes, 'PATCH', `${pathOf('models', 'judged')}/status?fieldManager=${manager}`, {
-        body: { ...object('Model', 'judged', {}), spec: undefined, status: { conditions: [condition(type, 'True')] } },
+      kubeRequest(kubernetes, 'PATCH', `${pathOf('models', 'checked')}/status?fieldManager=${manager}`, {
+        body: { ...object('Model', 'checked', {}), spec: undefined, status: { conditions: [condition(type, 'True')] } },
         contentType: 'application/apply-patch+yaml',
       });
     expect(await write('weir', 'Accepted')).toMatchObject({ status: 200 });

@@ -50,7 +50,7 @@ const searched = (index: number): readonly Event[] => [
 
 const write = (events: readonly Event[]): string =>
   events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');
-const judge = (events: readonly Event[]): string => {
+const check = (events: readonly Event[]): string => {
   try {
     return checkMessagesStream(write(events)).ending;
   } catch (error) {
@@ -72,7 +72,7 @@ describe('a messages stream as it should be', () => {
       [start, total('end_turn', { input_tokens: 3, cache_read_input_tokens: 4 }), stop],
     ],
   ])('%s is whole', (_, events) => {
-    expect(judge(events)).toBe('whole');
+    expect(check(events)).toBe('whole');
   });
 
   it('is put together as an answer in one piece has it', () => {
@@ -92,7 +92,7 @@ describe('a messages stream as it should be', () => {
     ['before its start', [broken]],
     ['inside a block', [start, ...text(0).slice(0, 2), broken]],
   ])('may end in an error %s', (_, events) => {
-    expect(judge(events)).toBe('error');
+    expect(check(events)).toBe('error');
   });
 });
 
@@ -163,7 +163,7 @@ describe('a messages stream is refused', () => {
     ['that goes on after an error', [start, broken, stop], 'nothing follows the end'],
     ['with an event of no known name', [start, { type: 'message_middle' }], 'there is no event'],
   ])('%s', (_, events, fault) => {
-    expect(judge(events)).toContain(fault);
+    expect(check(events)).toContain(fault);
   });
 
   it.each([

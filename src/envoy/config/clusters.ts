@@ -79,7 +79,7 @@ function limits(cluster: Cluster): ConfigObject {
       ],
     },
     outlier_detection: {
-      // The service judges an engine's answers, because it knows what was asked. Here only an engine's absence counts.
+      // The service validates an engine's answers, because it knows what was asked. Here only an engine's absence counts.
       split_external_local_origin_errors: true,
       consecutive_local_origin_failure: 5,
       enforcing_local_origin_success_rate: 0,

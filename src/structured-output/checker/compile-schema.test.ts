@@ -3,7 +3,7 @@ import { compileSchema, createValidatorCache } from './compile-schema.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-function judge(schema: Schema, value: unknown): string {
+function validate(schema: Schema, value: unknown): string {
   const validate = compileSchema(JSON.stringify(schema));
   if (validate === undefined) return 'no schema';
   return validate(value) ?? 'valid';
@@ -137,32 +137,32 @@ describe('a schema', () => {
     ],
   ];
   it.each(rows)('%s', (_, schema, sound, defective) => {
-    expect(judge(schema, sound)).toBe('valid');
-    expect(judge(schema, defective)).toMatch(/^\w+ at #/);
+    expect(validate(schema, sound)).toBe('valid');
+    expect(validate(schema, defective)).toMatch(/^\w+ at #/);
   });
 
   it('with two thousand properties is compiled, and run, as one with three is', () => {
     const many = Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`property-${at}`, { enum: ['a', 'b'] }]));
     const schema = { properties: many, additionalProperties: false };
     expect(JSON.stringify(schema).length).toBeGreaterThan(16 * 1024);
-    expect(judge(schema, { 'property-1999': 'a' })).toBe('valid');
-    expect(judge(schema, { 'property-1999': 'c' })).toBe('enum at #/properties/property-1999/enum');
-    expect(judge(schema, { 'property-2000': 'a' })).toBe('additionalProperties at #/additionalProperties');
+    expect(validate(schema, { 'property-1999': 'a' })).toBe('valid');
+    expect(validate(schema, { 'property-1999': 'c' })).toBe('enum at #/properties/property-1999/enum');
+    expect(validate(schema, { 'property-2000': 'a' })).toBe('additionalProperties at #/additionalProperties');
   });
 
   it('does not answer the references of another', () => {
     const named = { $id: 'https://schema.invalid/a', $defs: { w: { $id: 'https://schema.invalid/w', ...word } } };
-    expect(judge({ ...named, type: 'object' }, {})).toBe('valid');
-    expect(judge({ $ref: 'https://schema.invalid/a' }, {})).toBe('no schema');
-    expect(judge({ $ref: 'https://schema.invalid/w' }, {})).toBe('no schema');
+    expect(validate({ ...named, type: 'object' }, {})).toBe('valid');
+    expect(validate({ $ref: 'https://schema.invalid/a' }, {})).toBe('no schema');
+    expect(validate({ $ref: 'https://schema.invalid/w' }, {})).toBe('no schema');
     // The same ids, for something else.
-    expect(judge({ ...named, $defs: { w: { $id: 'https://schema.invalid/w', type: 'number' } } }, 1)).toBe('valid');
-    expect(judge({ type: 'wish' }, {})).toBe('no schema');
+    expect(validate({ ...named, $defs: { w: { $id: 'https://schema.invalid/w', type: 'number' } } }, 1)).toBe('valid');
+    expect(validate({ type: 'wish' }, {})).toBe('no schema');
   });
 
   it('says in a detail of bounded length what no terminal obeys', () => {
     const name = `\u001B[31m\n${'x'.repeat(1_000)}`;
-    const detail = judge({ properties: { [name]: word } }, { [name]: 1 });
+    const detail = validate({ properties: { [name]: word } }, { [name]: 1 });
     expect(detail.length).toBeLessThanOrEqual(160);
     expect(detail).toMatch(/^type at #\/properties\/[ -~]+$/);
   });

@@ -44,14 +44,14 @@ describe('without a schema', () => {
     [{ text: '{"a":1}', schema: { type: 'object' } }, 'valid'],
     [{ text: '[]', schema: { type: 'object', properties: {} } }, 'invalid'],
   ];
-  it.each(rows)('judges %j on the spot: %s', async (ask, kind) => {
+  it.each(rows)('validates %j on the spot: %s', async (ask, kind) => {
     const before = openResources();
     expect((await start().check(ask)).kind).toBe(kind);
     // No thread: it would still be there.
     expect(openResources()).toEqual(before);
   });
 
-  it('judges a long text elsewhere, and alike', async () => {
+  it('validates a long text elsewhere, and alike', async () => {
     const words = 'x'.repeat(1_000_000);
     expect(await start().check({ text: JSON.stringify({ words }) })).toEqual({ kind: 'valid' });
     expect(await checker?.check({ text: JSON.stringify([words]) })).toMatchObject({ kind: 'invalid' });
@@ -78,8 +78,8 @@ it('answers a thousand at once, each its own', async () => {
       ...(index % 5 === 0 ? { pattern: '^a*$' } : {}),
     },
   }));
-  const verdicts = await Promise.all(asks.map(check));
-  for (const [index, { kind }] of verdicts.entries()) {
+  const results = await Promise.all(asks.map(check));
+  for (const [index, { kind }] of results.entries()) {
     expect(kind, String(index)).toBe(index % 3 === index % 2 ? 'valid' : 'invalid');
   }
 });
@@ -113,11 +113,11 @@ describe('a check that takes too long', () => {
     const { check } = start({ allowanceMs: 150, patienceMs: 250 });
     // The thread has loaded.
     await check(quick('a'));
-    const verdicts = await Promise.all([
+    const results = await Promise.all([
       ...['a', 'b', 'c', 'd', 'e', 'f'].map((name) => check(stuck(name))),
       check(quick('A')),
     ]);
-    expect(verdicts).toEqual(Array.from({ length: 7 }, () => late));
+    expect(results).toEqual(Array.from({ length: 7 }, () => late));
     expect(await check(quick('A'))).toMatchObject({ kind: 'invalid' });
   });
 
@@ -156,7 +156,7 @@ describe('a check that takes too long', () => {
   });
 });
 
-describe('a schema that cannot be judged by', () => {
+describe('a schema that cannot be validated by', () => {
   const nested = (levels: number): Record<string, unknown> => (levels === 0 ? {} : { items: nested(levels - 1) });
   const rows: readonly (readonly [what: string, schema: Record<string, unknown>])[] = [
     ['refers to elsewhere', { $ref: 'https://schema.invalid/a.json' }],

@@ -1,6 +1,6 @@
 import { failures } from '../../../src/core/failure.ts';
 
-/** An answer as it came, for judging whether it is one that the contract knows. */
+/** An answer as it came, for checking whether it is one that the contract knows. */
 export interface ReceivedAnswer {
   readonly status: number;
   readonly contentType: string;

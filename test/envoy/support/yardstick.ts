@@ -8,7 +8,7 @@ export interface Yardstick {
 const pauseMs = 50;
 
 /**
- * Asks a small question again and again, of a process of its own that is not ours to judge: how long that takes just now is
+ * Asks a small question again and again, of a process of its own that is not ours to measure: how long that takes just now is
  * the machine's doing, whoever else keeps it busy. A bound in time that allows for it holds on a busy machine, too.
  */
 export function startYardstick(url: string): Yardstick {

@@ -1,10 +1,10 @@
 import { describeCase } from './sweep-faults.ts';
-import { type Judged, sweepTable } from './sweep-table.ts';
+import { type Checked, sweepTable } from './sweep-table.ts';
 
 /** What a test file has tried, for one table at its end. */
 export interface SweepReport {
   /** Takes a part of it, and gives what was not held in words: none, when all was. */
-  readonly lost: (judged: readonly Judged[]) => readonly string[];
+  readonly lost: (checked: readonly Checked[]) => readonly string[];
   readonly print: () => void;
 }
 
@@ -15,13 +15,13 @@ const mostOfEach = 400;
 
 /** Starts one. What is lost names the seed, with which the same places are tried again. */
 export function createSweepReport(seed: number): SweepReport {
-  const all: Judged[] = [];
+  const all: Checked[] = [];
   return {
     print: () => console.log(sweepTable(all)),
-    lost: (judged) => {
-      all.push(...judged);
-      if (judged.length === 0) return ['nothing was tried'];
-      const lost = judged.filter(({ met, fault }) => !met || fault !== undefined);
+    lost: (checked) => {
+      all.push(...checked);
+      if (checked.length === 0) return ['nothing was tried'];
+      const lost = checked.filter(({ met, fault }) => !met || fault !== undefined);
       const groups = Map.groupBy(lost, ({ swept: { reference, fault } }) => `${reference.shape.name} ${fault}`);
       return [...groups.values()].flatMap((group) => {
         const told = group.slice(0, mostTold).map(({ swept, met, fault }) => {

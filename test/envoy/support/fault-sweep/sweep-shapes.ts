@@ -1,6 +1,6 @@
 import type { BehaviourInput } from '../../../../examples/demo-engine/behaviour.ts';
 import type { EngineName } from '../../../../src/core/catalog.ts';
-import type { Counting } from './sweep-judge.ts';
+import type { Counting } from './sweep-expectation.ts';
 
 /** A kind of answer that is broken everywhere. */
 export interface SweepShape {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { chanceFrom } from '../../../support/chance.ts';
-import { judgeUnseen } from './judge-sweep.ts';
+import { checkUnseen } from './check-sweep.ts';
 import { sweepCases } from './sweep-cases.ts';
 import { promptFaults } from './sweep-faults.ts';
 import { startSweepGateway, type SweepGateway } from './sweep-gateway.ts';
@@ -32,7 +32,7 @@ export function sweepUnseen({ shapes, seed, bytesFor }: SweepSuite): void {
   test.each(shapes)('an answer ($name) that breaks anywhere is delivered as if nothing had happened', async (shape) => {
     const reference = await gateway.reference(shape);
     const cases = sweepCases(reference, { faults: promptFaults, bytes: bytesFor(shape), chance: chanceFrom(seed) });
-    expect(report.lost(judgeUnseen(await runSweep(gateway, cases)))).toEqual([]);
+    expect(report.lost(checkUnseen(await runSweep(gateway, cases)))).toEqual([]);
     await gateway.expectNothingLeft();
   });
 }

@@ -3,7 +3,7 @@ import { type Interrupted, readInterrupted } from './interrupted-stream.ts';
 import { readBrokenMessages, readMessages } from './read-messages.ts';
 import type { SweepAsk } from './sweep-gateway.ts';
 
-/** How callers of a surface ask, and how their answers are read: both in the chat format's words, so that one judge will do. */
+/** How callers of a surface ask, and how their answers are read: both in the chat format's words, so that one check will do. */
 export interface SweepSurface {
   readonly path: string;
   readonly bodyOf: (ask: SweepAsk) => Readonly<Record<string, unknown>>;

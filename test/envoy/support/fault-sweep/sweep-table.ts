@@ -1,7 +1,7 @@
 import type { SweepCase } from './sweep-faults.ts';
 
-/** One judged case. `fault` says why it was not held. */
-export interface Judged {
+/** One checked case. `fault` says why it was not held. */
+export interface Checked {
   readonly swept: SweepCase;
   /** The fault was met: the first engine was asked. */
   readonly met: boolean;
@@ -10,11 +10,11 @@ export interface Judged {
 }
 
 /** Held of all that were tried; a case whose fault was not met is tried in vain, and not held. */
-export function heldOf(all: readonly Judged[]): { readonly held: number; readonly tried: number } {
+export function heldOf(all: readonly Checked[]): { readonly held: number; readonly tried: number } {
   return { held: all.filter(({ met, fault }) => met && fault === undefined).length, tried: all.length };
 }
 
-function groupsOf(all: readonly Judged[]): ReadonlyMap<string, readonly Judged[]> {
+function groupsOf(all: readonly Checked[]): ReadonlyMap<string, readonly Checked[]> {
   return Map.groupBy(
     all,
     ({ swept: { reference, fault, stream } }) => `${reference.shape.name}${stream ? '' : ' (one piece)'}\t${fault}`,
@@ -22,11 +22,11 @@ function groupsOf(all: readonly Judged[]): ReadonlyMap<string, readonly Judged[]
 }
 
 /** Shape by fault: held / tried, and how the second route helped. */
-export function sweepTable(all: readonly Judged[]): string {
+export function sweepTable(all: readonly Checked[]): string {
   const lines = [...groupsOf(all)].map(([name, cases]) => {
     const [shape = '', fault = ''] = name.split('\t');
     const { held, tried } = heldOf(cases);
-    const help = (kind: Judged['help']): number => cases.filter((one) => one.help === kind).length;
+    const help = (kind: Checked['help']): number => cases.filter((one) => one.help === kind).length;
     const cells = [`${held} / ${tried}`, `${help('continued')}`, `${help('anew')}`, `${help('not')}`];
     return [shape.padEnd(30), fault.padEnd(20), ...cells.map((cell) => cell.padStart(12))].join('');
   });

@@ -76,7 +76,7 @@ export async function sendStorm(request: StormRequest, options: StormSend): Prom
     const how = await answer.ended;
     if (how === 'clean') end = 'clean';
   } catch {
-    // No answer came: whoever judges knows whether it may not have.
+    // No answer came: the check of the books knows whether it may not have.
   } finally {
     for (const timer of timers) clearTimeout(timer);
   }

@@ -5,7 +5,7 @@ import { picoUsd, type Prices } from '../cost.ts';
 import { type SpawnedEngine, spawnDemoEngine } from '../spawn-demo-engine.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../../../support/weir.ts';
 import type { StormAccounts } from './storm-accounts.ts';
-import { judgeStorm } from './storm-judge.ts';
+import { checkBooks } from './check-books.ts';
 import { stormModels, stormRequests } from './storm-kinds.ts';
 import { reportStorm, type StormTally, tallyStorm } from './storm-report.ts';
 import { runStorm, type StormProgress } from './storm-run.ts';
@@ -88,7 +88,7 @@ export async function startStormWorld(count: number, env: Readonly<Record<string
       const [rows, drop, difference] = [await accounts.rows(), await accounts.drop(), await accounts.difference()];
       const tallies = tallyStorm(records, rows);
       console.log(reportStorm({ name, tallies, rows, kills: kills.length, outages, drop, difference, tookMs }));
-      const wrong = judgeStorm({ records, rows, dispatched, kills, prices });
+      const wrong = checkBooks({ records, rows, dispatched, kills, prices });
       expect(wrong.slice(0, 20), `${wrong.length} in all`).toEqual([]);
       expect(rows.reduce((sum, row) => sum + picoUsd(row['cost']), 0n)).toBe(drop);
       expect(difference).toBe(0n);

@@ -18,7 +18,7 @@ export interface StormEvidence {
 const settlingMs = 5_000;
 
 /** Holds every request against the ledger. Gives a sentence for each that was billed wrong: none when all is well. */
-export function judgeStorm(evidence: StormEvidence): readonly string[] {
+export function checkBooks(evidence: StormEvidence): readonly string[] {
   const { records, rows, dispatched, kills, prices } = evidence;
   const wrong: string[] = [];
   const byMark = new Map<string, LedgerRow[]>();

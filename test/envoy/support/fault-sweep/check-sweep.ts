@@ -2,27 +2,27 @@ import { countTokens } from '../../../../examples/demo-engine/tokens.ts';
 import { faultOfRequests, helpIn } from './continuation-request.ts';
 import type { Interrupted } from './interrupted-stream.ts';
 import { faultOfFailed, faultOfInterrupted } from './sweep-failure.ts';
-import { faultOfWhole } from './sweep-judge.ts';
+import { faultOfWhole } from './sweep-expectation.ts';
 import { sentBefore } from './sweep-reference.ts';
 import type { Tried } from './sweep-run.ts';
-import type { Judged } from './sweep-table.ts';
+import type { Checked } from './sweep-table.ts';
 
 /** Longest that a fault which shows at once may hold an answer up, milliseconds: silence must not be what gave it away. */
 const atOnceMs = 5000;
 
-function judged({ swept, asked }: Tried, fault: string | undefined): Judged {
+function checked({ swept, asked }: Tried, fault: string | undefined): Checked {
   return { swept, met: asked.broken.length > 0, help: helpIn(asked.spare), fault };
 }
 
 /** A second route is there and able: nobody may see that anything happened. */
-export function judgeUnseen(all: readonly Tried[]): readonly Judged[] {
+export function checkUnseen(all: readonly Tried[]): readonly Checked[] {
   return all.map((tried) => {
     const { swept, answer, asked, tookMs } = tried;
     const { reference, stream, fault, at } = swept;
     const { counting = 'exact' } = reference.shape;
     // A reset may take with it what was sent before.
     const interchangeable = stream && (fault === 'reset' || sentBefore(reference, at).begun < reference.choices.length);
-    return judged(
+    return checked(
       tried,
       faultOfWhole(answer, reference, { stream, counting, interchangeable }) ??
         faultOfRequests(asked, reference) ??
@@ -41,7 +41,7 @@ function tokensOf({ choices }: Interrupted): number {
 }
 
 /** No route can go on: what was delivered stands, the end is said, and nobody was asked in vain. */
-export function judgeAlone(all: readonly Tried[]): readonly Judged[] {
+export function checkAlone(all: readonly Tried[]): readonly Checked[] {
   return all.map((tried) => {
     const { swept, answer, asked } = tried;
     const { reference, stream, fault, at } = swept;
@@ -55,6 +55,6 @@ export function judgeAlone(all: readonly Tried[]): readonly Judged[] {
       ...(sent.whole || asked.spare.length > 0 ? [faultOfWhole(answer, reference, { stream, counting })] : []),
     ];
     const right = outcomes.includes(undefined) ? undefined : outcomes.join(' · ');
-    return judged(tried, right ?? (helpIn(asked.spare) === 'continued' ? 'it was asked to continue' : undefined));
+    return checked(tried, right ?? (helpIn(asked.spare) === 'continued' ? 'it was asked to continue' : undefined));
   });
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createTurnShare } from './turn-share.ts';
+import { createTurnEnd, createTurnShare } from './turns.ts';
 
 /** Turns that a test makes, and a clock that stands but for the work. */
 function handTurns() {
@@ -51,4 +51,20 @@ it('hands on what the work throws, at once and later, and goes on', async () => 
   turn();
   expect(await failed).toMatchObject([{ status: 'rejected', reason: { message: 'no' } }]);
   expect(await next).toBe('b');
+});
+
+it('does what a turn gathered at once, in order, and what is asked for meanwhile in the next one', () => {
+  const turns: (() => void)[] = [];
+  const done: string[] = [];
+  const atTurnEnd = createTurnEnd((run) => turns.push(run));
+  atTurnEnd(() => {
+    done.push('a');
+    atTurnEnd(() => done.push('c'));
+  });
+  atTurnEnd(() => done.push('b'));
+  expect([done, turns.length]).toEqual([[], 1]);
+  turns.shift()?.();
+  expect([done, turns.length]).toEqual([['a', 'b'], 1]);
+  turns.shift()?.();
+  expect([done, turns.length]).toEqual([['a', 'b', 'c'], 0]);
 });

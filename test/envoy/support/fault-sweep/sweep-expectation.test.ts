@@ -5,10 +5,10 @@ import { faultOfRequests } from './continuation-request.ts';
 import { faultOfTerminal, readInterrupted } from './interrupted-stream.ts';
 import type { SweepAnswer } from './sweep-answer.ts';
 import { faultOfFailed, faultOfInterrupted } from './sweep-failure.ts';
-import { faultOfWhole } from './sweep-judge.ts';
+import { faultOfWhole } from './sweep-expectation.ts';
 import { referenceOf, sentBefore } from './sweep-reference.ts';
 import { chatSurface } from './sweep-surface.ts';
-import { heldOf, type Judged } from './sweep-table.ts';
+import { heldOf, type Checked } from './sweep-table.ts';
 
 const id = `chatcmpl-${'a'.repeat(24)}`;
 const identity = { id, object: 'chat.completion.chunk', created: 1_780_000_000, model: 'test/text-0' };
@@ -235,6 +235,6 @@ test('what an engine had sent before a fault is known at each event and byte', (
 
 test('a case whose fault was not met is not held', () => {
   const swept = { reference, fault: 'cut', at: 'after-headers', stream: true } as const;
-  const judged: Judged = { swept, met: true, help: 'not', fault: undefined };
-  expect(heldOf([judged, { ...judged, met: false }, { ...judged, fault: 'wrong' }])).toEqual({ held: 1, tried: 3 });
+  const checked: Checked = { swept, met: true, help: 'not', fault: undefined };
+  expect(heldOf([checked, { ...checked, met: false }, { ...checked, fault: 'wrong' }])).toEqual({ held: 1, tried: 3 });
 });

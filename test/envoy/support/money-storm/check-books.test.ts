@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { formatUsd } from '../../../../src/core/money.ts';
 import type { LedgerRow } from '../../../support/weir.ts';
 import type { StormRecord } from './storm-caller.ts';
-import { judgeStorm, type StormEvidence } from './storm-judge.ts';
+import { checkBooks, type StormEvidence } from './check-books.ts';
 import type { StormRequest } from './storm-kinds.ts';
 
 const prices = { prompt: 150_000n, cached: 30_000n, completion: 600_000n };
@@ -33,8 +33,8 @@ function rowOf(fields: LedgerRow = {}): LedgerRow {
 
 const free = { prompt_tokens: 0, completion_tokens: 0, cost: '0' };
 
-function judged(evidence: Partial<StormEvidence> = {}): readonly string[] {
-  return judgeStorm({
+function checked(evidence: Partial<StormEvidence> = {}): readonly string[] {
+  return checkBooks({
     ...{ records: [recordOf()], rows: [rowOf()], dispatched: new Set(['a']), kills: [], prices },
     ...evidence,
   });
@@ -45,13 +45,13 @@ const left = recordOf({ end: 'left', text: 'data: {"delta":{"content":"One' });
 const leftAtOnce = recordOf({ end: 'left', status: 0, text: '' });
 const killed = [{ replica: 0, atMs: 1_050 }];
 
-describe('the judge of a storm', () => {
+describe('the check of a storm', () => {
   it('has nothing to say of books that are right', () => {
-    expect(judged()).toEqual([]);
-    expect(judged({ records: [cutOff], rows: [], kills: killed })).toEqual([]);
-    expect(judged({ records: [left], rows: [rowOf({ outcome: 'cancelled' })] })).toEqual([]);
-    expect(judged({ records: [leftAtOnce], rows: [rowOf({ ...free, outcome: 'cancelled' })] })).toEqual([]);
-    expect(judged({ records: [recordOf({ status: 503, text: '' })], rows: [] })).toEqual([]);
+    expect(checked()).toEqual([]);
+    expect(checked({ records: [cutOff], rows: [], kills: killed })).toEqual([]);
+    expect(checked({ records: [left], rows: [rowOf({ outcome: 'cancelled' })] })).toEqual([]);
+    expect(checked({ records: [leftAtOnce], rows: [rowOf({ ...free, outcome: 'cancelled' })] })).toEqual([]);
+    expect(checked({ records: [recordOf({ status: 503, text: '' })], rows: [] })).toEqual([]);
   });
 
   it.each<readonly [string, Partial<StormEvidence>]>([
@@ -78,6 +78,6 @@ describe('the judge of a storm', () => {
     ['no usage before [DONE]', { records: [recordOf({ text: 'data: [DONE]\n\n' })] }],
     ['without an end', { records: [recordOf({ text: 'data: {}\n\n' })] }],
   ])('finds out that %s', (fault, evidence) => {
-    expect(judged(evidence)).toContainEqual(expect.stringContaining(fault));
+    expect(checked(evidence)).toContainEqual(expect.stringContaining(fault));
   });
 });
