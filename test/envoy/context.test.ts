@@ -28,7 +28,12 @@ beforeAll(async () => {
     model('test/uncounted', ''),
     model('test/broken', '  tokenizer: {path: no-such-folder}'),
   ];
-  weir = await startWeir({ manifests: { 'catalog.yaml': catalog.join('') }, env: { WEIR_TOKENIZERS: root } });
+  weir = await startWeir({
+    manifests: { 'catalog.yaml': catalog.join('') },
+    env: { WEIR_TOKENIZERS: root },
+    // Small requests are sent one after the other for seconds, which may be more than a hundred a second.
+    unlimited: true,
+  });
 });
 beforeEach(() => engine.reset());
 afterAll(async () => {
@@ -45,7 +50,7 @@ const ask = (content: Content, more: object = {}) => ({
   ...more,
 });
 
-async function verdict(body: object): Promise<string> {
+async function outcomeOf(body: object): Promise<string> {
   const response = await weir.chat(body);
   const { error } = (await response.json()) as { readonly error?: { readonly code?: string } };
   return `${response.status} ${error?.code ?? ''}`.trim();
@@ -56,39 +61,39 @@ const refused = '400 context_length_exceeded';
 const words = (count: number): string => Array.from({ length: count }, (_, at) => `word ${at % 10}`).join(' ');
 
 test('a prompt that fits is served', async () => {
-  expect(await verdict(ask('[[words=3]] hello'))).toBe('200');
+  expect(await outcomeOf(ask('[[words=3]] hello'))).toBe('200');
 });
 
 test('a prompt that does not fit is refused before an engine sees it, streamed or not', async () => {
-  expect(await verdict(ask(words(9000)))).toBe(refused);
-  expect(await verdict(ask(words(9000), { stream: true }))).toBe(refused);
+  expect(await outcomeOf(ask(words(9000)))).toBe(refused);
+  expect(await outcomeOf(ask(words(9000), { stream: true }))).toBe(refused);
   expect(engine.requests()).toHaveLength(0);
 });
 
 test('the cap counts: prompt and cap together must fit', async () => {
-  expect(await verdict(ask('[[words=3]]', { max_tokens: window - 100 }))).toBe('200');
-  expect(await verdict(ask('[[words=3]]', { max_tokens: window }))).toBe(refused);
-  expect(await verdict(ask('[[words=3]]', { max_completion_tokens: window + 1 }))).toBe(refused);
+  expect(await outcomeOf(ask('[[words=3]]', { max_tokens: window - 100 }))).toBe('200');
+  expect(await outcomeOf(ask('[[words=3]]', { max_tokens: window }))).toBe(refused);
+  expect(await outcomeOf(ask('[[words=3]]', { max_completion_tokens: window + 1 }))).toBe(refused);
 });
 
 test('images count with what the model declares', async () => {
   const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
   const text = { type: 'text', text: '[[words=3]] what is this?' };
-  expect(await verdict(ask([text, image, image]))).toBe('200');
-  expect(await verdict(ask([text, image, image, image, image, image]))).toBe(refused);
+  expect(await outcomeOf(ask([text, image, image]))).toBe('200');
+  expect(await outcomeOf(ask([text, image, image, image, image, image]))).toBe(refused);
 });
 
 test('tools are part of the prompt', async () => {
   const tool = (name: string) => ({ type: 'function', function: { name, description: words(200), parameters: {} } });
-  expect(await verdict(ask('[[words=3]]', { tools: [tool('a')] }))).toBe('200');
+  expect(await outcomeOf(ask('[[words=3]]', { tools: [tool('a')] }))).toBe('200');
   const tools = Array.from({ length: 30 }, (_, at) => tool(`tool_${at}`));
-  expect(await verdict(ask('[[words=3]]', { tools }))).toBe(refused);
+  expect(await outcomeOf(ask('[[words=3]]', { tools }))).toBe(refused);
 });
 
 test.each(['test/uncounted', 'test/broken'])('%s: the engine decides, and its refusal is ours', async (model) => {
-  expect(await verdict(ask(`[[words=3]] ${words(3000)}`, { model }))).toBe('200');
+  expect(await outcomeOf(ask(`[[words=3]] ${words(3000)}`, { model }))).toBe('200');
   engine.set({ contextLength: 50 });
-  expect(await verdict(ask(words(100), { model }))).toBe(refused);
+  expect(await outcomeOf(ask(words(100), { model }))).toBe(refused);
 });
 
 // The bounds are promises; a machine that others use too may need another try to show them.
@@ -97,7 +102,7 @@ test('30 MB are checked in under 3 s, and small requests stay under 50 ms meanwh
   const file = join(folder, 'body.json');
   const text = 'It was the best of times, it was the worst of times, said Nº 7 — naïvely. ';
   await writeFile(file, JSON.stringify(ask(text.repeat(30_000_000 / text.length))));
-  for (let warm = 0; warm < 30; warm += 1) await verdict(ask('[[words=3]]'));
+  for (let warm = 0; warm < 30; warm += 1) await outcomeOf(ask('[[words=3]]'));
 
   const machine = startYardstick(`http://127.0.0.1:${bystander.port}/v1/models`);
   onTestFinished(async () => void (await machine.stop()));
@@ -113,7 +118,7 @@ test('30 MB are checked in under 3 s, and small requests stay under 50 ms meanwh
     ]).finally(() => (checking = false));
     while (checking) {
       const begun = performance.now();
-      expect(await verdict(ask('[[words=3]]'))).toBe('200');
+      expect(await outcomeOf(ask('[[words=3]]'))).toBe('200');
       times.push(performance.now() - begun);
     }
     const [status, seconds] = (await large).stdout.split(' ').map(Number);

@@ -33,7 +33,7 @@ async function apply(manifest: string): Promise<void> {
 
 /** `kubectl exec … -- weir …`. */
 async function weir(...parameters: readonly string[]): Promise<Readonly<Record<string, string>>> {
-  const { stdout } = await pod.exec('service', ['node', '/app/bin/weir.mjs', ...parameters, '--json']);
+  const { stdout } = await pod.exec('service', ['node', '/app/src/main.ts', ...parameters, '--json']);
   return JSON.parse(stdout) as Readonly<Record<string, string>>;
 }
 
@@ -152,13 +152,11 @@ describe('at its end', () => {
         { name: 'envoy', code: 0, signal: null },
       ],
     });
-    const { stdout } = await pod.exec('service', ['node', '/app/bin/weir.mjs', 'usage', '--requests', '--json']);
+    const { stdout } = await pod.exec('service', ['node', '/app/src/main.ts', 'usage', '--requests', '--json']);
     const rows = JSON.parse(stdout) as readonly { readonly outcome: string }[];
     expect(rows.length).toBeGreaterThan(4);
     expect(new Set(rows.map(({ outcome }) => outcome))).toEqual(new Set(['completed']));
-    expect(
-      (await pod.exec('service', ['node', '/app/bin/weir.mjs', 'ledger', 'verify', '--json'])).stdout,
-    ).toBeTruthy();
+    expect((await pod.exec('service', ['node', '/app/src/main.ts', 'ledger', 'verify', '--json'])).stdout).toBeTruthy();
     expect(pod.log('service')).not.toContain('"level":50');
     await pod.remove();
   });

@@ -44,7 +44,7 @@ const isReady = async (pod: Pod): Promise<boolean> =>
   (await pod.probe('service', 'readinessProbe')) === 200 && (await pod.probe('envoy', 'readinessProbe')) === 200;
 
 async function weir(pod: Pod, ...parameters: readonly string[]): Promise<Readonly<Record<string, string>>> {
-  const { stdout } = await pod.exec('service', ['node', '/app/bin/weir.mjs', ...parameters, '--json']);
+  const { stdout } = await pod.exec('service', ['node', '/app/src/main.ts', ...parameters, '--json']);
   return JSON.parse(stdout) as Readonly<Record<string, string>>;
 }
 

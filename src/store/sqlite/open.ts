@@ -1,6 +1,7 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Kysely } from 'kysely';
 import {
   CannotOpen,
@@ -25,6 +26,10 @@ type SqliteLocation = DatabaseLocation & { readonly kind: 'sqlite' };
 const lockWaitMs = { service: 1_000, operator: 5_000 } as const;
 /** Short enough to see a change by another process within a second. */
 const pollMs = 250;
+/** Between two attempts to switch to a write-ahead log. */
+const retryMs = 10;
+/** Primary result code for a lock that another connection holds. */
+const busy = 5;
 /** Primary result codes (https://sqlite.org/rescode.html) for invalid values: CONSTRAINT, MISMATCH, TOOBIG, RANGE. */
 const refusals = new Set([19, 20, 18, 25]);
 
@@ -75,7 +80,7 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
     // FULL: a commit is on the disk before it is acknowledged, through a power cut too (https://sqlite.org/pragma.html#pragma_synchronous).
     database.exec('pragma synchronous = full');
     beginCount(database);
-    database.exec('pragma journal_mode = wal');
+    await beginWal(database);
     counter = keepMark(file, database);
     const queries = new Kysely<Schema>({ dialect: sqliteDialect(database, counter) });
     await migrate(queries);
@@ -103,6 +108,24 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
     counter?.close();
     database.close();
     throw error;
+  }
+}
+
+/**
+ * Switches a new file to a write-ahead log. SQLite does not wait for the lock that this takes when another process makes the same
+ * switch at the same moment, because the two could wait for each other: it fails at once, whatever the time limit is.
+ */
+async function beginWal(database: DatabaseSync): Promise<void> {
+  const until = performance.now() + lockWaitMs.operator;
+  for (;;) {
+    try {
+      database.exec('pragma journal_mode = wal');
+      return;
+    } catch (error) {
+      const isBusy = error instanceof Error && primaryCode(error) === busy;
+      if (!isBusy || performance.now() > until) throw error;
+      await sleep(retryMs);
+    }
   }
 }
 
