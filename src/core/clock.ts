@@ -10,6 +10,9 @@ export interface Clock {
   readonly after: (delayMs: number, run: () => void) => CancelTimer;
 }
 
+/** Does some work when this turn of the event loop ends, after what came before it. The work must not throw. */
+export type AtTurnEnd = (work: () => void) => void;
+
 /** Resolves after the delay, or as soon as the signal is aborted. Never rejects. */
 export function waitFor(
   delayMs: number,

@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import type { AtTurnEnd } from '../core/clock.ts';
 import type { UpstreamListener, UpstreamStream } from '../core/upstream.ts';
 
 /** Envoy answers with it when it has no answer of an engine: its response flags, such as `UF` for a failed connection. */
@@ -17,7 +18,7 @@ const aborted = fault('ABORTED');
 
 /**
  * The reason of a failure: the code of the error and never its message, which could quote the answer. The errors without a
- * code are the parser's, on what is not HTTP/1.1, and those of a listener that throws.
+ * code are the parser's, on what is not HTTP/1.1.
  */
 function reasonOf({ code }: Error & { readonly code?: unknown }): string {
   if (code === 'UND_ERR_INVALID_ARG') return 'INVALID_REQUEST';
@@ -44,7 +45,7 @@ export interface CallOwner {
   readonly over: () => void;
   readonly reached: () => Promise<boolean>;
   /** The listener is told when the turn of the event loop that brought something ends. */
-  readonly atTurnEnd: (work: () => void) => void;
+  readonly atTurnEnd: AtTurnEnd;
 }
 
 /** One call, from its connection to its end: what undici tells of it, told to its listener at the end of each turn. */
@@ -159,6 +160,7 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
           return undefined;
       }
     } catch {
+      // The listener threw: the call has failed, and the others of this turn have not.
       const controller = this.#controller;
       if (this.#finish()) this.#listener.failed('PROTOCOL');
       controller?.abort(aborted);

@@ -1,4 +1,5 @@
 import { Pool } from 'undici';
+import type { AtTurnEnd } from '../core/clock.ts';
 import type { Upstream, UpstreamCall } from '../core/upstream.ts';
 import { ByNumber } from '../core/by-number.ts';
 import { EgressCall } from './egress-call.ts';
@@ -27,7 +28,7 @@ export function createEgress(options: {
   /** Absent: whether a call has reached its engine is never known. */
   readonly countUpstream?: CountUpstream;
   /** What comes of answers is told when the turn of the event loop that brought it ends. */
-  readonly atTurnEnd: (work: () => void) => void;
+  readonly atTurnEnd: AtTurnEnd;
 }): Egress {
   const { atTurnEnd } = options;
   /** By cluster, and by number in the order in which they were made. */

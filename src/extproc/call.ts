@@ -1,4 +1,5 @@
 import { ServerInterceptingCall, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
+import type { AtTurnEnd } from '../core/clock.ts';
 import type { ProcessingRequest } from './wire.ts';
 
 /** One gRPC call, as its exchange answers it. */
@@ -40,7 +41,7 @@ export interface Answering {
   /** The call has ended, however it did. */
   readonly closed: () => void;
   /** Messages are handled when the turn of the event loop that brought them ends. */
-  readonly atTurnEnd: (work: () => void) => void;
+  readonly atTurnEnd: AtTurnEnd;
 }
 
 /**
@@ -55,7 +56,7 @@ export class ProcessCall extends ServerInterceptingCall implements Call {
   #isHeld = false;
   #isOver = false;
   #waitingBytes = 0;
-  #whenRoom: (() => void) | undefined;
+  readonly #whenRoom: (() => void)[] = [];
 
   constructor(call: ServerInterceptingCallInterface, answering: Answering) {
     super(call);
@@ -101,16 +102,14 @@ export class ProcessCall extends ServerInterceptingCall implements Call {
     this.#call.sendMessage(message, () => {
       this.#waitingBytes -= length;
       if (this.#waitingBytes >= waitingBytes) return;
-      const run = this.#whenRoom;
-      this.#whenRoom = undefined;
-      run?.();
+      for (const run of this.#whenRoom.splice(0)) run();
     });
     return this.#waitingBytes < waitingBytes;
   }
 
   onRoom(run: () => void): void {
     if (this.#waitingBytes < waitingBytes) run();
-    else this.#whenRoom = run;
+    else this.#whenRoom.push(run);
   }
 
   takeMore(): void {

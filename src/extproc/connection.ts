@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { Server, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js';
 import { load } from '@grpc/proto-loader';
+import type { AtTurnEnd } from '../core/clock.ts';
 import { type Answering, type Call, type CallHandler, ProcessCall } from './call.ts';
 import { ConnectionLoss } from './connection-loss.ts';
 import { readProcessingRequest } from './wire.ts';
@@ -77,7 +78,7 @@ export function serveConnection(options: {
   readonly socket: Socket;
   readonly service: ServiceDefinition;
   readonly answer: (call: Call, loss: ConnectionLoss) => CallHandler;
-  readonly atTurnEnd: Answering['atTurnEnd'];
+  readonly atTurnEnd: AtTurnEnd;
 }): Connection {
   const { answer, atTurnEnd, service, socket } = options;
   const loss = new ConnectionLoss();

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import type { AtTurnEnd } from '../core/clock.ts';
 import type { Exchange } from '../core/exchange.ts';
 import type { Call, CallHandler } from './call.ts';
 import { type Connection, loadExternalProcessor, serveConnection } from './connection.ts';
@@ -23,7 +24,7 @@ export async function listenExtProc(options: {
   readonly handle: (exchange: Exchange) => void;
   readonly openDelivery: OpenDelivery;
   /** Requests are handled when the turn of the event loop that brought them ends. */
-  readonly atTurnEnd: (work: () => void) => void;
+  readonly atTurnEnd: AtTurnEnd;
 }): Promise<ExtProcServer> {
   const { atTurnEnd, handle, openDelivery, socketPath } = options;
   const service = await loadExternalProcessor();

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   chmodSync,
   lstatSync,
@@ -35,7 +35,7 @@ export function makeRunFolder(dataFolder: string): string {
     chmodSync(inside, 0o700);
     return inside;
   }
-  const digest = createHash('sha256').update(realpathSync(dataFolder)).digest('hex').slice(0, 16);
+  const digest = hash('sha256', realpathSync(dataFolder)).slice(0, 16);
   const outside = join(tmpdir(), `weir-${digest}`);
   mkdirSync(outside, { recursive: true, mode: 0o700 });
   // Any user may write to the temporary folder and could have made this one before.

@@ -1,5 +1,4 @@
-/** Does some work when this turn of the event loop ends, after what came before it. The work must not throw. */
-export type AtTurnEnd = (work: () => void) => void;
+import type { AtTurnEnd } from '../core/clock.ts';
 
 /**
  * Gathers what a turn of the event loop brings, from all sockets, and does it at once when they have been read. Node reads

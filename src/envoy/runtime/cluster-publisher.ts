@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Cluster } from '../../core/catalog.ts';
@@ -75,7 +75,7 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
     const before = await discovery(admin);
     count += 1;
     // Unlike any version before it, also of an earlier process: the same set again is a version again.
-    const digest = createHash('sha256').update(JSON.stringify(clusters)).digest('hex').slice(0, 12);
+    const digest = hash('sha256', JSON.stringify(clusters)).slice(0, 12);
     const version = `${digest}-${clock.now()}-${count}`;
     await replaceFile(runFolder, JSON.stringify(render(clusters, version)));
     const answer = await confirmation({ admin, clock, before, version, limitMs, isOver: () => isClosed });

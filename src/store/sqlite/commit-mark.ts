@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
+import { syncPath } from './database-file.ts';
 
 /**
  * How many transactions a database has committed. SQLite does not notice that its write-ahead log was removed, cut or damaged:
@@ -109,7 +110,7 @@ export function keepMark(file: string, database: DatabaseSync): CommitCounter {
       fchownSync(handle, uid, gid);
     }
     fsyncSync(handle);
-    syncFolder(dirname(file));
+    syncPath(dirname(file));
   } catch (error) {
     closeSync(handle);
     throw error;
@@ -147,14 +148,4 @@ function countOf(row: Record<string, unknown> | undefined): CommitCount | undefi
   const lineage = row?.['lineage'];
   const commits = row?.['commits'];
   return typeof lineage === 'string' && typeof commits === 'bigint' ? { lineage, commits } : undefined;
-}
-
-/** A new file name is durable only when its folder has been synced. */
-function syncFolder(folder: string): void {
-  const handle = openSync(folder, 'r');
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
 }

@@ -23,9 +23,9 @@ export function databaseFile(database: DatabaseSync): DatabaseFile {
         closeSync(openSync(partial, 'wx', 0o600));
         await backup(database, partial, { rate: allPages });
         const rows = finishCopy(partial);
-        sync(partial);
+        syncPath(partial);
         renameSync(partial, path);
-        sync(dirname(path));
+        syncPath(dirname(path));
         return { rows };
       } finally {
         for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(partial + suffix, { force: true });
@@ -47,7 +47,8 @@ function finishCopy(path: string): number {
   }
 }
 
-function sync(path: string): void {
+/** Makes a file durable, or what a folder says of its files: a new name is durable only when its folder has been synced. */
+export function syncPath(path: string): void {
   const handle = openSync(path, 'r');
   try {
     fsyncSync(handle);

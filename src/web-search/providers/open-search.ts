@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -43,7 +43,7 @@ function searchCluster(url: URL): Cluster {
     port: url.port === '' ? (isPlain ? 80 : 443) : Number(url.port),
     tls: isPlain ? ({ mode: 'Disabled' } as const) : ({ mode: 'System', serverName: host } as const),
   };
-  const digest = createHash('sha256').update(JSON.stringify(content)).digest('hex').slice(0, 24);
+  const digest = hash('sha256', JSON.stringify(content)).slice(0, 24);
   return { name: `${statName}-${digest}`, ...content };
 }
 
