@@ -7,13 +7,12 @@ export function routeOf(backend: string, fields: Partial<Route> = {}): Route {
   const cluster = {
     name: `cluster-${backend}`,
     backend,
-    host: `${backend}.svc`,
-    port: 8000,
+    endpoints: { kind: 'hosts', hosts: [{ host: `${backend}.svc`, port: 8000 }] },
     tls: { mode: 'Disabled' },
   } as const;
   return {
     id: `tiny@${backend}`,
-    backend: { name: backend, engine: 'vllm', cluster, authority: `${backend}.svc:8000`, path: '/v1' },
+    backend: { name: backend, engine: 'vllm', cluster, path: '/v1' },
     upstreamModel: 'Tiny/Upstream-1B',
     weight: 100,
     capabilities: {},

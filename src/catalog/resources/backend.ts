@@ -14,9 +14,13 @@ const path = shaped(
   'expected a path that begins with "/", without "." segments, query or fragment, such as "/v1"',
 );
 
-const endpoint = fields({
+const hostPort = {
   host: host.meta({ description: 'Host name or IP address of the engine.', example: 'vllm-a.models.svc' }),
   port: z.int().min(1).max(65_535).meta({ description: 'TCP port of the engine, 1 to 65535.', example: 8000 }),
+};
+
+const endpoint = fields({
+  ...hostPort,
   path: path.default('/v1').meta({
     description: 'What stands before /chat/completions. Default /v1; a trailing slash makes no difference.',
     example: '/v1',
@@ -75,12 +79,28 @@ const healthCheck = fields({
     .meta({ description: 'Seconds between two checks, 1 to 3600. Default 5.', example: 5 }),
 });
 
-/** The `spec` of a Backend: serving capacity, one engine deployment behind one Envoy cluster. */
-export const backendSpec = fields({
+const specFields = fields({
   engine: z
     .enum(engineNames)
     .meta({ description: 'What runs there; selects the table of wire format and capabilities.', example: 'vllm' }),
-  endpoint: endpoint.meta({ description: 'Where the engine listens.' }),
+  endpoint: endpoint
+    .optional()
+    .meta({ description: 'Where the engine listens. Every address that a host name has is an endpoint.' }),
+  endpoints: z
+    .array(fields(hostPort))
+    .min(1)
+    .max(64)
+    .optional()
+    .meta({
+      description: 'Where several copies of the engine listen. Every address that a host name has is an endpoint.',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['host', 'port'],
+    }),
+  path: path.optional().meta({
+    description:
+      'With endpoints: what stands before /chat/completions. Default /v1; a trailing slash makes no difference.',
+    example: '/v1',
+  }),
   tls: tls.prefault({}).meta({ description: 'How to secure the connection. Default: not at all.' }),
   credentials: fields({ secretRef: secretRef.meta({ description: 'Holds the token, sent as Authorization: Bearer.' }) })
     .optional()
@@ -91,12 +111,58 @@ export const backendSpec = fields({
       .min(1)
       .max(1_000_000)
       .optional()
-      .meta({ description: 'Requests at a time, 1 to 1000000. Default: no limit of ours.', example: 64 }),
+      .meta({
+        description: 'Requests at a time, of all endpoints together, 1 to 1000000. Default: no limit of ours.',
+        example: 64,
+      }),
+    maxConcurrentRequestsPerEndpoint: z
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .optional()
+      .meta({
+        description: 'Requests at a time of each endpoint, 1 to 1000000. Default: no limit of ours.',
+        example: 8,
+      }),
   })
     .optional()
-    .meta({ description: 'What the engine can carry; a full backend is skipped, nothing queues.' }),
+    .meta({ description: 'What the engine can carry; a full backend or endpoint is skipped, nothing queues.' }),
   healthCheck: healthCheck.optional().meta({ description: 'Active health check by Envoy. Default: none.' }),
 });
+
+/** The `spec` of a Backend: serving capacity, one engine deployment behind one Envoy cluster. */
+export const backendSpec = withRules(specFields, [
+  {
+    field: ['endpoint'],
+    reason: 'Required',
+    message: 'expected exactly one of endpoint and endpoints',
+    holds: ({ endpoint, endpoints }) => (endpoint === undefined) !== (endpoints === undefined),
+    cel: 'has(self.endpoint) != has(self.endpoints)',
+  },
+  {
+    field: ['endpoints'],
+    reason: 'Invalid',
+    message: 'expected each host and port once',
+    holds: ({ endpoints = [] }) => new Set(endpoints.map(({ host, port }) => `${host} ${port}`)).size === endpoints.length,
+    // The list type says it to the API server.
+    cel: 'true',
+  },
+  {
+    field: ['path'],
+    reason: 'Forbidden',
+    message: 'expected only with endpoints; with endpoint it is endpoint.path',
+    holds: ({ endpoint, path: own }) => endpoint === undefined || own === undefined,
+    cel: '!has(self.endpoint) || !has(self.path)',
+  },
+  {
+    field: ['tls', 'serverName'],
+    reason: 'Required',
+    message: 'required with endpoints and TLS: no host is the one to verify',
+    holds: ({ endpoints, tls: { mode, serverName } }) =>
+      endpoints === undefined || mode === 'Disabled' || mode === 'Off' || serverName !== undefined,
+    cel: "!has(self.endpoints) || self.tls.mode in ['Disabled', 'Off'] || has(self.tls.serverName)",
+  },
+]);
 export type BackendSpec = z.output<typeof backendSpec>;
 
 export const backendSchema = fields({
