@@ -106,24 +106,14 @@ const specFields = fields({
     .optional()
     .meta({ description: 'Credential the engine asks for. Default: none.' }),
   capacity: fields({
-    maxConcurrentRequests: z
-      .int()
-      .min(1)
-      .max(1_000_000)
-      .optional()
-      .meta({
-        description: 'Requests at a time, of all endpoints together, 1 to 1000000. Default: no limit of ours.',
-        example: 64,
-      }),
-    maxConcurrentRequestsPerEndpoint: z
-      .int()
-      .min(1)
-      .max(1_000_000)
-      .optional()
-      .meta({
-        description: 'Requests at a time of each endpoint, 1 to 1000000. Default: no limit of ours.',
-        example: 8,
-      }),
+    maxConcurrentRequests: z.int().min(1).max(1_000_000).optional().meta({
+      description: 'Requests at a time, of all endpoints together, 1 to 1000000. Default: no limit of ours.',
+      example: 64,
+    }),
+    maxConcurrentRequestsPerEndpoint: z.int().min(1).max(1_000_000).optional().meta({
+      description: 'Requests at a time of each endpoint, 1 to 1000000. Default: no limit of ours.',
+      example: 8,
+    }),
   })
     .optional()
     .meta({ description: 'What the engine can carry; a full backend or endpoint is skipped, nothing queues.' }),
@@ -143,7 +133,8 @@ export const backendSpec = withRules(specFields, [
     field: ['endpoints'],
     reason: 'Invalid',
     message: 'expected each host and port once',
-    holds: ({ endpoints = [] }) => new Set(endpoints.map(({ host, port }) => `${host} ${port}`)).size === endpoints.length,
+    holds: ({ endpoints = [] }) =>
+      new Set(endpoints.map(({ host, port }) => `${host} ${port}`)).size === endpoints.length,
     // The list type says it to the API server.
     cel: 'true',
   },
