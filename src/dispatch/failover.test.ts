@@ -11,7 +11,7 @@ import type { RetryPolicy } from './retries.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { createFakeUpstream, type FakeCall } from '../../test/support/fake-upstream.ts';
 import { modelOf, plannedOfAll } from '../../test/support/route-of.ts';
-import { steadyHealth } from '../../test/support/steady-health.ts';
+import { steadyBegin, steadyHealth } from '../../test/support/steady-health.ts';
 
 const words = { 'content-type': 'text/words' };
 const decoder = new TextDecoder();
@@ -68,7 +68,7 @@ function begin({ asked, backends = ['a', 'b', 'c'], ...given }: Given = {}) {
   const reasons: string[] = [];
   const faults: string[] = [];
   const controller = new AbortController();
-  const request: EngineProtocol['request'] = ({ route }: PlannedRoute, continuation) => {
+  const request: EngineProtocol['request'] = ({ route }: PlannedRoute, _endpoint, continuation) => {
     continuations.push(continuation);
     const cluster = route.backend.cluster.name;
     return { cluster, authority: 'x', path: '/', body: '', accept: 'text/event-stream' };
@@ -284,7 +284,7 @@ describe('a stream that breaks off', () => {
 
   it('bills what was delivered when the continuation cannot be written', async () => {
     const run = begin({
-      request: (_, continuation) => {
+      request: (_planned, _endpoint, continuation) => {
         if (continuation !== undefined) throw new Error('the worker is gone');
         return { cluster: 'cluster-a', authority: 'x', path: '/', body: '', accept: 'text/event-stream' };
       },
@@ -301,7 +301,7 @@ describe('a hedge', () => {
 
   it('starts after the delay, once, and its loser is let go of at once', async () => {
     const ends: AttemptEnd['kind'][] = [];
-    const health = advising({ begin: () => ({ output: () => undefined, ended: ({ kind }) => ends.push(kind) }) });
+    const health = advising({ begin: (...to) => steadyBegin((end) => ends.push(end.kind), ...to) });
     const run = begin({ health, idleMs: 100_000 });
     run.clock.advance(199);
     expect(run.upstream.calls).toHaveLength(1);
@@ -333,7 +333,7 @@ describe('a hedge', () => {
 
   it('is let go of when the first attempt is faster after all, which is not held against it', async () => {
     const ends: AttemptEnd['kind'][] = [];
-    const health = advising({ begin: () => ({ output: () => undefined, ended: ({ kind }) => ends.push(kind) }) });
+    const health = advising({ begin: (...to) => steadyBegin((end) => ends.push(end.kind), ...to) });
     const run = begin({ health });
     run.clock.advance(200);
     run.says(0, '0:hello 0!').end();
@@ -367,8 +367,8 @@ describe('a hedge', () => {
 describe('a route without room', () => {
   const full = (...names: string[]): Health =>
     steadyHealth({
-      begin: ({ backend }) =>
-        names.includes(backend.name) ? undefined : { output: () => undefined, ended: () => undefined },
+      begin: (route, options) =>
+        names.includes(route.backend.name) ? undefined : steadyBegin(() => undefined, route, options),
     });
 
   it('is passed over', async () => {
