@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Backend, Cluster } from '../core/catalog.ts';
-import type { HostPort } from '../core/endpoint.ts';
+import type { EndpointSource } from '../core/endpoint.ts';
 import type { Fault } from './read-object.ts';
 import type { BackendSpec } from './resources/backend.ts';
 import type { SecretRef } from './resources/secret.ts';
@@ -33,7 +33,7 @@ export function compileBackend(name: string, spec: BackendSpec, secrets: Secrets
   // Envoy's statistics split at dots. The readable part is for operators, the digest makes the name unique.
   const cluster: Cluster = {
     name: `${name.replaceAll('.', '_')}-${hash('sha256', JSON.stringify(content)).slice(0, 24)}`,
-    endpoints: { kind: 'hosts', hosts: hostsOf(spec) },
+    endpoints: sourceOf(spec),
     ...content,
   };
   const backend: Backend = {
@@ -53,8 +53,11 @@ function hostOf(host: string): string {
   return host.toLowerCase().replace(/\.$/, '');
 }
 
-function hostsOf({ endpoint, endpoints = [] }: BackendSpec): readonly HostPort[] {
-  return (endpoint === undefined ? endpoints : [endpoint]).map(({ host, port }) => ({ host: hostOf(host), port }));
+/** Where the endpoints are to be found. The schema has made sure that there is exactly one of the three. */
+function sourceOf({ endpoint, endpoints = [], service }: BackendSpec): EndpointSource {
+  if (service !== undefined) return { kind: 'service', service: service.name, port: service.port };
+  const hosts = endpoint === undefined ? endpoints : [endpoint];
+  return { kind: 'hosts', hosts: hosts.map(({ host, port }) => ({ host: hostOf(host), port })) };
 }
 
 function readToken(reference: SecretRef, secrets: Secrets): { readonly text: string } | Fault {

@@ -26,10 +26,21 @@ export interface HostPort {
   readonly port: number;
 }
 
-/** How the endpoints of a cluster are found: every address that the hosts have. */
-export interface EndpointSource {
+/** How the endpoints of a cluster are found. */
+export type EndpointSource = HostsSource | ServiceSource;
+
+/** Every address that the hosts have. */
+export interface HostsSource {
   readonly kind: 'hosts';
   readonly hosts: readonly HostPort[];
+}
+
+/** The pods behind a Service of the gateway's own namespace in Kubernetes. */
+export interface ServiceSource {
+  readonly kind: 'service';
+  readonly service: string;
+  /** One of the Service's own ports, by number or by name. */
+  readonly port: number | string;
 }
 
 /** Follows the endpoints of one kind of source: the addresses of host names, or the pods of a Service. */
