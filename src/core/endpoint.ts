@@ -43,10 +43,32 @@ export interface ServiceSource {
   readonly port: number | string;
 }
 
+/** Follows the endpoints of one kind of source: the addresses of host names, or the pods of a Service. */
+export interface EndpointFollower<Source = EndpointSource> {
+  /**
+   * Tells the endpoints of a source once they are known, none if there are none, and whenever they change. Each is told once, with
+   * a name of its own. What cannot be found out now is looked for again; what was found last is kept meanwhile. Returns a function
+   * that ends it: nothing is told afterwards.
+   */
+  readonly follow: (
+    source: Source,
+    options: {
+      /** Which port an endpoint's `authority` leaves out. */
+      readonly scheme: 'http' | 'https';
+      readonly onEndpoints: (endpoints: readonly Endpoint[]) => void;
+    },
+  ) => () => void;
+}
+
 /** RFC 9110 §7.2: the port is left out when it is the scheme's own. An IPv6 address stands in brackets. */
 export function authorityOf({ host, port }: HostPort, scheme: 'http' | 'https'): string {
   const bracketed = host.includes(':') ? `[${host}]` : host;
   return port === (scheme === 'http' ? 80 : 443) ? bracketed : `${bracketed}:${port}`;
+}
+
+/** `address:port`, an IPv6 address in brackets: the name of an endpoint. */
+export function endpointName(address: string, port: number): string {
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
 /** Whether a host is an IP address, which no resolver has to be asked for. */
