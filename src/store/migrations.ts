@@ -67,7 +67,17 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0001-accounts-and-ledger': { up: createAccountsAndLedger },
   '0002-spending-and-counts': { up: addSpendingAndCounts },
   '0003-web-searches': { up: addWebSearches },
+  '0004-secrets': { up: addSecrets },
 };
+
+/** Adds a table of what replicas share and nobody else may know. */
+async function addSecrets({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('secrets')
+    .addColumn('name', 'text', (column) => column.primaryKey())
+    .addColumn('value', 'text', (column) => column.notNull())
+    .execute();
+}
 
 /** Adds how often the web was searched; null where that was not asked for. */
 async function addWebSearches({ schema }: Kysely<unknown>): Promise<void> {
