@@ -67,8 +67,18 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0001-accounts-and-ledger': { up: createAccountsAndLedger },
   '0002-spending-and-counts': { up: addSpendingAndCounts },
   '0003-web-searches': { up: addWebSearches },
-  '0004-audit-trail': { up: addAuditTrail },
+  '0004-secrets': { up: addSecrets },
+  '0005-audit-trail': { up: addAuditTrail },
 };
+
+/** Adds a table of what replicas share and nobody else may know. */
+async function addSecrets({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('secrets')
+    .addColumn('name', 'text', (column) => column.primaryKey())
+    .addColumn('value', 'text', (column) => column.notNull())
+    .execute();
+}
 
 /** Adds names, expiry and models of keys, notes of credits, and the audit trail. */
 async function addAuditTrail(database: Kysely<unknown>): Promise<void> {

@@ -13,6 +13,7 @@ export interface Schema {
   readonly credits: CreditTable;
   readonly ledger: LedgerTable;
   readonly spending: SpendingTable;
+  readonly secrets: SecretTable;
   readonly audit: AuditTable;
 }
 
@@ -79,6 +80,12 @@ export interface SpendingTable {
   readonly amount: bigint;
   /** When the last request of the day started. */
   readonly last_used_at: bigint;
+}
+
+/** What all processes with this database know and nobody else (`readSharedSecret`). Never to be shown. */
+interface SecretTable {
+  readonly name: string;
+  readonly value: string;
 }
 
 /** One settled request. Counts, ids, names and times; never content. */

@@ -122,6 +122,21 @@ describe('no acknowledged row is lost, none is written twice and no money is tak
 });
 
 describe('a service', () => {
+  it('that starts while PostgreSQL is away has a secret of its own, and that of all replicas when it comes', async () => {
+    const mortal = await mortalServer();
+    const one = await storeAt(mortal.location);
+    const shared = one.secret();
+    await one.close();
+    await server.kill();
+    const store = await storeAt(mortal.location);
+    expect(store.status().database).toBe('away');
+    expect(store.secret()).toMatch(/^[0-9a-f]{64}$/);
+    expect(store.secret()).not.toBe(shared);
+    await server.start();
+    await vi.waitFor(() => expect(store.secret()).toBe(shared), { timeout: 10_000, interval: 20 });
+    expect(store.status().database).toBe('here');
+  });
+
   it('starts while PostgreSQL is away, serves nobody it does not know, and is well when it comes', async () => {
     const mortal = await mortalServer();
     await server.kill();
