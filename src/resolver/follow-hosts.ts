@@ -109,7 +109,14 @@ export function createHostFollower(options: {
   function use(host: string, tell: () => void): HostName {
     let name = names.get(host);
     if (name === undefined) {
-      name = { host, users: new Set(), addresses: undefined, emptyAnswers: 0, isFailing: false, cancel: () => undefined };
+      name = {
+        host,
+        users: new Set(),
+        addresses: undefined,
+        emptyAnswers: 0,
+        isFailing: false,
+        cancel: () => undefined,
+      };
       names.set(host, name);
       queue.push(name);
     }

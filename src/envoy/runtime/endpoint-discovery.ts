@@ -64,7 +64,7 @@ export async function serveEndpoints(options: EndpointDiscoveryOptions): Promise
   server.addService(service, {
     DeltaAggregatedResources: (stream: ServerDuplexStream<unknown, object>) => {
       const subscriber = createSubscriber({ known, onRefused, send: (response) => stream.write(response) });
-subscribers.add(subscriber);
+      subscribers.add(subscriber);
       stream.on('data', (message: unknown) => subscriber.take(request.parse(message)));
       // A stream that is cut ends with an error, which is no fault of anybody here.
       stream.on('error', () => undefined);
