@@ -43,22 +43,27 @@ export interface ServiceSource {
   readonly port: number | string;
 }
 
-/** Follows the endpoints of one kind of source: the addresses of host names, or the pods of a Service. */
-export interface EndpointFollower<Source = EndpointSource> {
-  /**
-   * Tells the endpoints of a source once they are known, none if there are none, and whenever they change. Each is told once, with
-   * a name of its own. What cannot be found out now is looked for again; what was found last is kept meanwhile. Returns a function
-   * that ends it: nothing is told afterwards.
-   */
-  readonly follow: (
-    source: Source,
-    options: {
-      /** Which port an endpoint's `authority` leaves out. */
-      readonly scheme: 'http' | 'https';
-      readonly onEndpoints: (endpoints: readonly Endpoint[]) => void;
-    },
-  ) => () => void;
+/** What is known of the endpoints of a source at one moment. */
+export interface FoundEndpoints {
+  /** Those that may take new requests, each once, in the order of their names. */
+  readonly endpoints: readonly Endpoint[];
+  /** Why there are none, beginning with the field at fault; undefined where there are some. */
+  readonly trouble: string | undefined;
 }
+
+/**
+ * Follows the endpoints of a source. `onFound` is called once they are known and whenever they have changed, also before
+ * this function returns. What cannot be found out now is looked for again, and what was found last is kept meanwhile. The result
+ * ends it.
+ */
+export type FollowEndpoints<Source = EndpointSource> = (
+  source: Source,
+  options: {
+    /** Which port an endpoint's `authority` leaves out. */
+    readonly scheme: 'http' | 'https';
+    readonly onFound: (found: FoundEndpoints) => void;
+  },
+) => () => void;
 
 /** RFC 9110 §7.2: the port is left out when it is the scheme's own. An IPv6 address stands in brackets. */
 export function authorityOf({ host, port }: HostPort, scheme: 'http' | 'https'): string {

@@ -3,9 +3,10 @@ import type { CancelTimer, Clock } from '../core/clock.ts';
 import {
   authorityOf,
   type Endpoint,
-  type EndpointFollower,
   endpointName,
-  type EndpointSource,
+  type FollowEndpoints,
+  type HostPort,
+  type HostsSource,
   isAddress,
 } from '../core/endpoint.ts';
 
@@ -24,8 +25,6 @@ export const systemLookUp: LookUp = async (host) => {
     throw error;
   }
 };
-
-type HostSource = Extract<EndpointSource, { readonly kind: 'hosts' }>;
 
 const refreshMs = 5_000;
 const retryMs = 1_000;
@@ -61,7 +60,7 @@ interface HostName {
 export function createHostFollower(options: {
   readonly clock: Clock;
   readonly lookUp: LookUp;
-}): EndpointFollower<HostSource> {
+}): FollowEndpoints<HostsSource> {
   const { clock, lookUp } = options;
   const names = new Map<string, HostName>();
   const queue: HostName[] = [];
@@ -133,53 +132,62 @@ export function createHostFollower(options: {
     if (at !== -1) queue.splice(at, 1);
   }
 
-  return {
-    follow: ({ hosts }, { scheme, onEndpoints }) => {
-      let told: readonly Endpoint[] | undefined;
-      let isPatient = true;
+  return ({ hosts }, { scheme, onFound }) => {
+    let told: readonly string[] | undefined;
+    let isPatient = true;
 
-      function tell(): void {
-        if (isPatient && [...used.values()].some(({ addresses }) => addresses === undefined)) return;
-        hasTold();
-        const endpoints = new Map<string, Endpoint>();
-        for (const { host, port } of hosts) {
-          const authority = authorityOf({ host, port }, scheme);
-          for (const address of used.get(host)?.addresses ?? (isAddress(host) ? [host] : [])) {
-            const name = endpointName(address, port);
-            // Two names may have one address: one endpoint, called by the first name.
-            if (!endpoints.has(name)) endpoints.set(name, { name, address, port, authority, zone: undefined });
-          }
-        }
-        const now = [...endpoints.values()];
-        if (told !== undefined && isSame(told.map(keyOf), now.map(keyOf))) return;
-        told = now;
-        onEndpoints(now);
-      }
+    function tell(): void {
+      if (isPatient && [...used.values()].some(({ addresses }) => addresses === undefined)) return;
+      stopWaiting();
+      const endpoints = endpointsOf(hosts, { scheme, addressesOf: (host) => used.get(host)?.addresses ?? [] });
+      const now = endpoints.map(({ name, authority }) => `${name} ${authority}`);
+      if (told !== undefined && isSame(told, now)) return;
+      told = now;
+      onFound({ endpoints, trouble: endpoints.length > 0 ? undefined : troubleOf(hosts) });
+    }
 
-      const used = new Map(
-        hosts.filter(({ host }) => !isAddress(host)).map(({ host }) => [host, use(host, tell)] as const),
-      );
-      const cancelPatience = clock.after(firstWithinMs, tellWhatIsKnown);
-      function hasTold(): void {
-        isPatient = false;
-        cancelPatience();
-      }
-      function tellWhatIsKnown(): void {
-        isPatient = false;
-        tell();
-      }
-
+    const used = new Map(
+      hosts.filter(({ host }) => !isAddress(host)).map(({ host }) => [host, use(host, tell)] as const),
+    );
+    const cancelPatience = clock.after(firstWithinMs, () => {
+      isPatient = false;
       tell();
-      work();
-      return () => {
-        cancelPatience();
-        for (const name of used.values()) leave(name, tell);
-      };
-    },
+    });
+    function stopWaiting(): void {
+      isPatient = false;
+      cancelPatience();
+    }
+
+    tell();
+    work();
+    return () => {
+      cancelPatience();
+      for (const name of used.values()) leave(name, tell);
+    };
   };
 }
 
-const keyOf = ({ name, authority }: Endpoint): string => `${name} ${authority}`;
+function endpointsOf(
+  hosts: readonly HostPort[],
+  options: { readonly scheme: 'http' | 'https'; readonly addressesOf: (host: string) => readonly string[] },
+): readonly Endpoint[] {
+  const endpoints = new Map<string, Endpoint>();
+  for (const at of hosts) {
+    const authority = authorityOf(at, options.scheme);
+    for (const address of isAddress(at.host) ? [at.host] : options.addressesOf(at.host)) {
+      const name = endpointName(address, at.port);
+      // Two names may lead to one address: it is one endpoint, which is called by the first name.
+      if (!endpoints.has(name)) endpoints.set(name, { name, address, port: at.port, authority, zone: undefined });
+    }
+  }
+  return [...endpoints.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function troubleOf(hosts: readonly HostPort[]): string {
+  const [first] = hosts;
+  if (first !== undefined && hosts.length === 1) return `spec.endpoint.host: "${first.host}" has no address`;
+  return `spec.endpoints: none of ${hosts.map(({ host }) => `"${host}"`).join(', ')} has an address`;
+}
 
 function isSame(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((value, at) => value === b[at]);
