@@ -228,7 +228,7 @@ export async function startService(
     tokenizers,
     upstream: egress,
     health,
-    affinity: createAffinity({ secret: randomUUID() }),
+    affinity: createAffinity({ secret: store.secret }),
     answerLengths,
     hedges: createHedgeBudget(),
     structureRetries: createStructureRetries({ clock: systemClock }),
