@@ -43,6 +43,23 @@ export interface ServiceSource {
   readonly port: number | string;
 }
 
+/** What is known of the endpoints of a source at one moment. */
+export interface FoundEndpoints {
+  /** Those that may take new requests, each once, in the order of their names. */
+  readonly endpoints: readonly Endpoint[];
+  /** Why there are none, beginning with the field at fault; undefined where there are some. */
+  readonly trouble: string | undefined;
+}
+
+/**
+ * Follows the endpoints of a Service. `onFound` is called once they are known and whenever they have changed, also before
+ * this function returns. The result ends it.
+ */
+export type FollowService = (
+  source: ServiceSource,
+  options: { readonly scheme: 'http' | 'https'; readonly onFound: (found: FoundEndpoints) => void },
+) => () => void;
+
 /** RFC 9110 §7.2: the port is left out when it is the scheme's own. An IPv6 address stands in brackets. */
 export function authorityOf({ host, port }: HostPort, scheme: 'http' | 'https'): string {
   const bracketed = host.includes(':') ? `[${host}]` : host;

@@ -4,6 +4,7 @@ import type { Compilation } from '../../catalog/compile.ts';
 import type { Snapshots } from '../../catalog/snapshots.ts';
 import type { Cluster, Model, Route, Snapshot } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { FollowService } from '../../core/endpoint.ts';
 import type { Money } from '../../core/money.ts';
 import type { ModelStatus } from '../../core/replica.ts';
 import type { ClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
@@ -24,6 +25,8 @@ export interface CatalogSource {
   readonly compiled: (compilation: Compilation) => void;
   /** How old the served catalog may be, milliseconds; undefined: nothing is known yet. Absent: a folder is never behind. */
   readonly ageMs?: () => number | undefined;
+  /** Follows the endpoints of a Service. Absent: there is no cluster whose Services could be followed. */
+  readonly followService?: FollowService;
   /** Joins the replicas that write the status of the cluster's objects. Absent: a folder has no status. */
   readonly join?: (parts: ReplicaParts) => Replica;
   /** Call after `Replica.close`. */
@@ -82,6 +85,7 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
   const catalog = followCatalog({
     first: source.first,
     previous: source.previous,
+    services: source.followService === undefined ? 'refused' : 'followed',
     listing: { clock, statusOf, searchPrice },
     applyClusters: (clusters) => envoy.publish([...clusters, ...extraClusters]),
     onProblems: createProblemLog(log),
