@@ -104,6 +104,15 @@ describe('a backend', () => {
     expect(compiled({ endpoint: undefined, ...spec }).cluster.endpoints).toEqual(endpoints);
   });
 
+  test('has the same cluster when only its endpoints change, in another version of the catalog', () => {
+    const [one, other] = ['a', 'b'].map((host) =>
+      good([backend('vllm-a', { endpoint: { host, port: 80 } }), model('m')]),
+    );
+    if (one === undefined || other === undefined) throw new Error('two catalogs');
+    expect(one.clusters.map(({ name }) => name)).toEqual(other.clusters.map(({ name }) => name));
+    expect(one.version).not.toBe(other.version);
+  });
+
   test.each([
     [undefined, '/v1'],
     ['/v1/', '/v1'],
@@ -164,12 +173,12 @@ describe('the name of a cluster', () => {
 
   test.each([
     ['credential', { credentials: { secretRef: { name: 'tokens', key: 'a' } } }],
-    ['path', { endpoint: { ...goodBackendSpec.endpoint, path: '/v2' } }],
     ['host', { endpoint: { ...goodBackendSpec.endpoint, host: 'b' } }],
+    ['path', { endpoint: { ...goodBackendSpec.endpoint, path: '/v2' } }],
     ['port', { endpoint: { ...goodBackendSpec.endpoint, port: 1 } }],
     ['Service', { endpoint: undefined, service: { name: 'b', port: 80 } }],
     ['limit of an endpoint', { capacity: { maxConcurrentRequestsPerEndpoint: 3 } }],
-  ])('stays with another %s, which Envoy is told otherwise or not at all', (_about, spec) => {
+  ])('stays with another %s, of which its configuration tells nothing', (_about, spec) => {
     expect(name(spec)).toBe(name({}));
   });
 

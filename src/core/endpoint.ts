@@ -52,18 +52,28 @@ export interface FoundEndpoints {
 }
 
 /**
- * Follows the endpoints of a Service. `onFound` is called once they are known and whenever they have changed, also before
- * this function returns. The result ends it.
+ * Follows the endpoints of a source. `onFound` is called once they are known and whenever they have changed, also before
+ * this function returns. What cannot be found out now is looked for again, and what was found last is kept meanwhile. The result
+ * ends it.
  */
-export type FollowService = (
-  source: ServiceSource,
-  options: { readonly scheme: 'http' | 'https'; readonly onFound: (found: FoundEndpoints) => void },
+export type FollowEndpoints<Source = EndpointSource> = (
+  source: Source,
+  options: {
+    /** Which port an endpoint's `authority` leaves out. */
+    readonly scheme: 'http' | 'https';
+    readonly onFound: (found: FoundEndpoints) => void;
+  },
 ) => () => void;
 
 /** RFC 9110 §7.2: the port is left out when it is the scheme's own. An IPv6 address stands in brackets. */
 export function authorityOf({ host, port }: HostPort, scheme: 'http' | 'https'): string {
   const bracketed = host.includes(':') ? `[${host}]` : host;
   return port === (scheme === 'http' ? 80 : 443) ? bracketed : `${bracketed}:${port}`;
+}
+
+/** `address:port`, an IPv6 address in brackets: the name of an endpoint. */
+export function endpointName(address: string, port: number): string {
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
 /** Whether a host is an IP address, which no resolver has to be asked for. */

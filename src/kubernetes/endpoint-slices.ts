@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import * as z from 'zod';
-import { authorityOf, type Endpoint, type FoundEndpoints, type ServiceSource } from '../core/endpoint.ts';
+import { authorityOf, type Endpoint, endpointName, type FoundEndpoints, type ServiceSource } from '../core/endpoint.ts';
 
 /** What is kept of an EndpointSlice (discovery.k8s.io/v1): some of the pods of one Service, as they are at one moment. */
 export interface Slice {
@@ -149,7 +149,7 @@ export function endpointsOf(facts: ServiceFacts): FoundEndpoints {
     if (port === undefined) continue;
     const authority = authorityOf({ host, port: servicePort ?? port }, scheme);
     for (const { address, state, zone } of slice.endpoints) {
-      const name = `${address.includes(':') ? `[${address}]` : address}:${port}`;
+      const name = endpointName(address, port);
       states.get(state)?.set(name, { name, address, port, authority, zone });
     }
   }

@@ -1,5 +1,5 @@
 import type { CancelTimer, Clock } from '../core/clock.ts';
-import type { Endpoint, FollowService, FoundEndpoints, ServiceSource } from '../core/endpoint.ts';
+import type { Endpoint, FollowEndpoints, FoundEndpoints, ServiceSource } from '../core/endpoint.ts';
 import { abortedBy, type KubeClient, sentenceOf } from './client.ts';
 import { type Collection, followCollection } from './collection.ts';
 import { endpointsOf, readService, readSlice, type Service, type Slice } from './endpoint-slices.ts';
@@ -23,7 +23,7 @@ export interface FollowServicesOptions {
 
 /** Follows the Services that somebody asks for. The API server is asked for as long as anybody does. */
 export interface ServicesFollower {
-  readonly follow: FollowService;
+  readonly follow: FollowEndpoints<ServiceSource>;
   /** The endpoints of all Services that are followed, as far as they are known. */
   readonly known: () => EndpointsByService;
   /** When the endpoints were known to be complete (`Clock.now`): undefined for never, Infinity while no Service is followed. */

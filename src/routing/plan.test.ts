@@ -98,7 +98,7 @@ describe('a plan', () => {
   });
 
   it('prefers the route that served the prompt’s beginning, and names that for Envoy', () => {
-    const affinity = createAffinity({ secret: 's' });
+    const affinity = createAffinity({ secret: () => 's' });
     const prepared = asking('demo/tiny');
     const shaped = { ...prepared, shape: { ...prepared.shape, prefixes: [1, 2] } };
     const options = { ...on(modelOf([heavy, light])), affinity };

@@ -1,5 +1,6 @@
 import { type DatabaseLocation, openDatabase, type OpenOptions } from './open-database.ts';
-import { createKey, findKey, listKeys, setKeyBudget, setKeyLimits, setKeyStatus } from './keys.ts';
+import { listAudit } from './audit.ts';
+import { createKey, findKey, listKeys, setKeyBudget, setKeyLimits, setKeyStatus, updateKey } from './keys.ts';
 import {
   createWorkspace,
   creditWorkspace,
@@ -52,6 +53,8 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
     setKeyStatus: changing(setKeyStatus),
     setKeyBudget: changing(setKeyBudget),
     setKeyLimits: changing(setKeyLimits),
+    updateKey: changing(updateKey),
+    listAudit: listAudit.bind(undefined, queries),
     usageReport: usageReport.bind(undefined, queries),
     listRequests: listRequests.bind(undefined, queries),
     verifyLedger: verifyLedger.bind(undefined, queries),

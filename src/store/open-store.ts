@@ -5,6 +5,7 @@ import { createCredentialCache, createLookUps, type Moment, type Remembered } fr
 import type { DatabaseLocation } from './open-database.ts';
 import { takeJournalFolder, type TryLock } from './journal/folder.ts';
 import { createSettleQueue } from './settle-queue.ts';
+import { newSecret } from './shared-secret.ts';
 import type { StoreReply, StoreRequest, StoreStatus, StoreWorkerData } from './worker-message.ts';
 
 const rememberedKeys = 50_000;
@@ -49,6 +50,11 @@ export interface OpenStore extends Store {
   readonly waiting: () => number;
   /** The current status, for gauges and readiness. */
   readonly status: () => StoreStatus;
+  /**
+   * A secret that all processes with this database share, now and after a restart; the first of them made it. Until the database
+   * has answered for the first time, one of this process alone, so ask again each time it is used. Never to be logged.
+   */
+  readonly secret: () => string;
   /** Resolves with the reason if the store ends before `close`: nothing more can be settled, and the process should end. */
   readonly lost: Promise<Error>;
   /** Makes all waiting rows durable, then closes everything. Nothing may be settled or looked up afterwards. */
@@ -75,6 +81,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   let phase: 'open' | 'closing' = 'open';
   let status: StoreStatus = { database: 'behind', journalBytes: 0, hasRoom: true };
   let lastSent = 0;
+  let secret = newSecret();
   const queue = createSettleQueue({
     send: (outcomes) => {
       lastSent = performance.now();
@@ -98,6 +105,9 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
         stop(new Error(reply.message));
         if (phase === 'open') post({ kind: 'close' });
         phase = 'closing';
+        break;
+      case 'secret':
+        secret = reply.secret;
         break;
       // Before the waiting requests go on, so that the next reader of the balance sees it without this cost.
       case 'settled':
@@ -185,6 +195,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
     canSettle: () => phase === 'open' && status.hasRoom && queue.size() < maxWaitingRows / 2,
     waiting: queue.size,
     status: () => status,
+    secret: () => secret,
     lost: lost.promise,
     close: async () => {
       await queue.drained();

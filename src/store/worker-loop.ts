@@ -5,6 +5,7 @@ import { findCredentials } from './keys.ts';
 import type { Journal, JournalSegment } from './journal/journal.ts';
 import { ledgerRow, type LedgerTable } from './schema.ts';
 import { settleOrExplain, spendingOf } from './settle-batch.ts';
+import { readSharedSecret } from './shared-secret.ts';
 import type { SettleFault, StoreReply, StoreRequest, StoreStatus } from './worker-message.ts';
 
 /** Pause between two attempts to reach a database that is away. */
@@ -38,6 +39,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   let segment: (JournalSegment & { settled: number; refused: number }) | undefined;
   let retry: NodeJS.Timeout | undefined;
   let working: Promise<void> | undefined;
+  let hasToldSecret = false;
   let closing = false;
 
   function tell(now: StoreStatus['database'], message?: string): void {
@@ -138,6 +140,10 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
           confirmed: () => status.database === 'here' && reply({ kind: 'confirmed' }),
         });
       } else if (status.database === 'away') await database.probe();
+      if (!hasToldSecret) {
+        reply({ kind: 'secret', secret: await readSharedSecret(database.queries) });
+        hasToldSecret = true;
+      }
     } catch (error) {
       if (error instanceof CannotOpen && error.kind !== 'away') {
         closing = true;

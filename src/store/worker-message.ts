@@ -40,6 +40,8 @@ export interface StoreStatus {
 export type StoreReply =
   | { readonly kind: 'ready' }
   | { readonly kind: 'unusable'; readonly message: string }
+  /** What all processes with this database share. Comes once, as soon as the database has answered. Never to be logged. */
+  | { readonly kind: 'secret'; readonly secret: string }
   | (Settled & { readonly kind: 'settled'; readonly faults: readonly SettleFault[] })
   /** The rows are durable in the journal. Balances read from the database do not include their cost until they are replayed. */
   | {

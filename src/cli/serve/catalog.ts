@@ -4,13 +4,15 @@ import type { Compilation } from '../../catalog/compile.ts';
 import type { Snapshots } from '../../catalog/snapshots.ts';
 import type { Cluster, Model, Route, Snapshot } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { FollowService } from '../../core/endpoint.ts';
+import type { FollowEndpoints, HostsSource, ServiceSource } from '../../core/endpoint.ts';
+import type { ModelPatterns } from '../../core/model-patterns.ts';
 import type { Money } from '../../core/money.ts';
 import type { ModelStatus } from '../../core/replica.ts';
 import type { ClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
 import { createProblemLog } from '../../telemetry/ops/telemetry.ts';
 import type { Settings } from '../../settings.ts';
 import { type CatalogReading, followCatalog } from './follow-catalog.ts';
+import type { EndpointTable } from './follow-endpoints.ts';
 import { openManifestFolder } from './manifest-catalog.ts';
 import type { Replica, ReplicaParts } from './replica.ts';
 
@@ -26,7 +28,7 @@ export interface CatalogSource {
   /** How old the served catalog may be, milliseconds; undefined: nothing is known yet. Absent: a folder is never behind. */
   readonly ageMs?: () => number | undefined;
   /** Follows the endpoints of a Service. Absent: there is no cluster whose Services could be followed. */
-  readonly followService?: FollowService;
+  readonly followService?: FollowEndpoints<ServiceSource>;
   /** Joins the replicas that write the status of the cluster's objects. Absent: a folder has no status. */
   readonly join?: (parts: ReplicaParts) => Replica;
   /** Call after `Replica.close`. */
@@ -46,6 +48,8 @@ export interface CatalogOptions {
   /** Where KUBECONFIG is looked for. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly envoy: Pick<ClusterPublisher, 'publish' | 'refused' | 'look' | 'close'>;
+  readonly endpoints: Pick<EndpointTable, 'follow'>;
+  readonly followHosts: FollowEndpoints<HostsSource>;
   /** Clusters that Envoy needs beside those of the catalog. */
   readonly extraClusters: readonly Cluster[];
   readonly isServing: (route: Route) => boolean;
@@ -59,7 +63,7 @@ export interface CatalogOptions {
 export interface ServedCatalog {
   readonly snapshots: Snapshots;
   /** The body of `GET /v1/models`. */
-  readonly modelList: () => string;
+  readonly modelList: (models: ModelPatterns | undefined) => string;
   /** Resolves when requests can be served: there is a catalog, and Envoy has its clusters. */
   readonly ready: Promise<void>;
   /** As `CatalogSource.ageMs`. */
@@ -74,7 +78,7 @@ export interface ServedCatalog {
 
 /** Opens the catalog that the settings name, and follows it. Rejects when they name a cluster and there is none to ask. */
 export async function openCatalog(settings: Settings, options: CatalogOptions): Promise<ServedCatalog> {
-  const { log, clock, envoy, extraClusters, isServing, statusOf, searchPrice, onServed } = options;
+  const { log, clock, envoy, endpoints, extraClusters, isServing, statusOf, searchPrice, onServed } = options;
   const source = await openSource(settings, { ...options, onChange: (reading) => catalog.change(reading) });
   const replica = source.join?.({
     envoy,
@@ -82,11 +86,19 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
     isServing,
     isListed: (model) => statusOf(model).listed,
   });
+  const findEndpoints: FollowEndpoints = (wanted, how) => {
+    if (wanted.kind === 'hosts') return options.followHosts(wanted, how);
+    if (source.followService !== undefined) return source.followService(wanted, how);
+    // `compile` has refused such a Backend.
+    how.onFound({ endpoints: [], trouble: 'spec.service: there is no cluster whose Services could be followed' });
+    return () => undefined;
+  };
   const catalog = followCatalog({
     first: source.first,
     previous: source.previous,
     services: source.followService === undefined ? 'refused' : 'followed',
     listing: { clock, statusOf, searchPrice },
+    followEndpoints: (clusters) => endpoints.follow([...clusters, ...extraClusters], findEndpoints),
     applyClusters: (clusters) => envoy.publish([...clusters, ...extraClusters]),
     onProblems: createProblemLog(log),
     onCompiled: (compilation) => {

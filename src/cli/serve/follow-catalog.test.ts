@@ -15,6 +15,7 @@ function begin(unlisted: readonly string[]) {
     first: reading('a/a', 'b/b'),
     previous: undefined,
     services: 'followed',
+    followEndpoints: () => Promise.resolve(),
     applyClusters: () => Promise.resolve(),
     ...{ onProblems: () => undefined, onCompiled: () => undefined, onSwap: () => swapped.resolve() },
     onError: (error) => expect.unreachable(String(error)),
@@ -25,7 +26,7 @@ function begin(unlisted: readonly string[]) {
     },
   });
   const listed = (): readonly string[] =>
-    (JSON.parse(catalog.modelList()) as { data: readonly { id: string }[] }).data.map(({ id }) => id);
+    (JSON.parse(catalog.modelList(undefined)) as { data: readonly { id: string }[] }).data.map(({ id }) => id);
   return { catalog, listed, swapped: swapped.promise, wait: (ms: number) => (elapsed += ms) };
 }
 

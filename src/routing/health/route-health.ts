@@ -211,7 +211,7 @@ const providers: ReadonlySet<EngineName> = new Set([
 ]);
 
 /** Whether a fault of one endpoint holds for all endpoints of its backend. */
-export function isOfBackend(fault: Fault, { backend }: Pick<Route, 'backend'>): boolean {
+function isOfBackend(fault: Fault, { backend }: Pick<Route, 'backend'>): boolean {
   if (fault.engineError === 'account') return true;
   const isProvider =
     providers.has(backend.engine) || (backend.engine === 'openai' && backend.cluster.tls.mode === 'System');
