@@ -92,11 +92,15 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
                 active: applied
                   .filter(({ backend }) => !envoy.refused.has(backend) && !envoy.lagging.has(backend))
                   .map((cluster) => cluster.name),
-                endpoints: envoy.endpoints,
+                endpoints: new Map(
+                  [...envoy.endpoints].map(([backend, counts]) => [backend, { ...counts, failing: [] }]),
+                ),
               },
         ),
       close: () => undefined,
     },
+    endpoints: { follow: () => Promise.resolve() },
+    followHosts: () => () => undefined,
     extraClusters: [],
     isServing: ({ id }: Route) => !out.has(id),
     statusOf: ({ id }: Model) => ({ listed: !unlisted.has(id) }),
