@@ -14,7 +14,7 @@ const withProcesses = {
 
 // The store's own tests, which the unit suite runs on SQLite and the suite `stores` once more on PostgreSQL.
 const onBothDatabases = [
-  ...['durability', 'keys', 'migrations', 'open-store', 'settle-batch'],
+  ...['audit', 'durability', 'keys', 'migrations', 'open-store', 'settle-batch'],
   ...['shared-secret', 'usage-report', 'verify-ledger', 'workspaces', 'outage'],
 ].map((name) => `src/store/${name}.test.ts`);
 
