@@ -65,6 +65,7 @@ test('other hosts of a cluster are followed before anybody is told, and make no 
   const catalog = followCatalog({
     first: at(1),
     previous: undefined,
+    services: 'followed',
     followEndpoints: (clusters) => Promise.resolve(void steps.push(`follow ${portsOf(clusters)}`)),
     applyClusters: () => Promise.resolve(void steps.push('publish')),
     onSwap: () => steps.push('swap'),
