@@ -48,11 +48,13 @@ export interface CatalogOptions {
   /** Where KUBECONFIG is looked for. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly envoy: Pick<ClusterPublisher, 'publish' | 'refused' | 'look' | 'close'>;
-  readonly endpoints: Pick<EndpointTable, 'follow'>;
+  readonly endpoints: Pick<EndpointTable, 'follow' | 'found'>;
   readonly followHosts: FollowEndpoints<HostsSource>;
   /** Clusters that Envoy needs beside those of the catalog. */
   readonly extraClusters: readonly Cluster[];
   readonly isServing: (route: Route) => boolean;
+  /** Names of the endpoints that a route sends no requests because earlier ones failed. */
+  readonly ejected: (route: Route) => readonly string[];
   readonly statusOf: (model: Model) => ModelStatus;
   /** What a web search costs; undefined where there is none. */
   readonly searchPrice: Money | undefined;
@@ -78,12 +80,14 @@ export interface ServedCatalog {
 
 /** Opens the catalog that the settings name, and follows it. Rejects when they name a cluster and there is none to ask. */
 export async function openCatalog(settings: Settings, options: CatalogOptions): Promise<ServedCatalog> {
-  const { log, clock, envoy, endpoints, extraClusters, isServing, statusOf, searchPrice, onServed } = options;
+  const { log, clock, envoy, endpoints, extraClusters, isServing, ejected, statusOf, searchPrice, onServed } = options;
   const source = await openSource(settings, { ...options, onChange: (reading) => catalog.change(reading) });
   const replica = source.join?.({
     envoy,
     snapshot: () => catalog.snapshots.current(),
     isServing,
+    ejected,
+    troubleOf: (cluster) => endpoints.found(cluster)?.trouble,
     isListed: (model) => statusOf(model).listed,
   });
   const findEndpoints: FollowEndpoints = (wanted, how) => {

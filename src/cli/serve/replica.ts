@@ -7,7 +7,7 @@ import { createObjectWriter } from '../../kubernetes/objects.ts';
 import { createReplicaLeases } from '../../kubernetes/replica-leases.ts';
 import type { CancelTimer, Clock } from '../../core/clock.ts';
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
-import { clusterMark, type ReplicaView, type Unreachable } from '../../core/replica.ts';
+import { clusterMark, type EndpointsView, type ReplicaView, type Unreachable } from '../../core/replica.ts';
 import { type CompiledObjects, startController } from './controller.ts';
 
 /** What a replica reports of itself. */
@@ -17,6 +17,10 @@ export interface ReplicaParts {
   readonly envoy: Pick<ClusterPublisher, 'look' | 'refused'>;
   readonly isServing: (route: Route) => boolean;
   readonly isListed: (model: Model) => boolean;
+  /** Names of the endpoints that a route sends no requests because earlier ones failed. */
+  readonly ejected: (route: Route) => readonly string[];
+  /** Why no endpoint of a cluster is found; undefined where there are some. */
+  readonly troubleOf: (cluster: string) => string | undefined;
 }
 
 export interface ReplicaOptions extends ReplicaParts {
@@ -78,9 +82,7 @@ export function joinReplicas(options: ReplicaOptions): Replica {
 
   async function lookOnce(): Promise<void> {
     const envoy = await options.envoy.look();
-    const { isServing, isListed } = options;
-    const refused = options.envoy.refused();
-    const next = replicaView({ name, snapshot: options.snapshot(), envoy, refused, isServing, isListed });
+    const next = replicaView(options, { envoy, refused: options.envoy.refused(), snapshot: options.snapshot() });
     if (view === undefined || !isSameView(view, next)) {
       view = next;
       controller.changed();
@@ -124,43 +126,83 @@ export function joinReplicas(options: ReplicaOptions): Replica {
   }
 }
 
-/** What this replica sees of the catalog: the clusters of its Envoy, its routes and its list of models. */
-
-export interface ReplicaViewOptions {
-  readonly name: string;
+interface Seen {
   readonly snapshot: Snapshot;
   /** Undefined: Envoy does not answer. */
   readonly envoy: EnvoyClusters | undefined;
   /** Names of clusters that Envoy refused, with its reason. */
   readonly refused: ReadonlyMap<string, string>;
-  readonly isServing: (route: Route) => boolean;
-  readonly isListed: (model: Model) => boolean;
 }
 
-function replicaView({ name, snapshot, envoy, ...options }: ReplicaViewOptions): ReplicaView {
+type Asked = Pick<ReplicaOptions, 'name' | 'isServing' | 'isListed' | 'ejected' | 'troubleOf'>;
+
+/** What this replica sees of the catalog: the clusters of its Envoy with their endpoints, its routes and its list of models. */
+function replicaView(asked: Asked, { snapshot, envoy, refused }: Seen): ReplicaView {
   const active = new Set(envoy?.active);
   const models = [...snapshot.models.values()];
   const here = snapshot.clusters.filter((cluster) => active.has(cluster.name));
+  const routes = Map.groupBy(
+    models.flatMap((model) => model.routes),
+    ({ backend }) => backend.name,
+  );
+  const endpoints = new Map(
+    here.flatMap(({ name, backend }): readonly (readonly [string, EndpointsView])[] => {
+      const counts = envoy?.endpoints.get(backend);
+      if (counts === undefined) return [];
+      const trouble = counts.total === 0 ? asked.troubleOf(name) : undefined;
+      const ejected = ejectedEndpoints(routes.get(backend) ?? [], { total: counts.total, of: asked.ejected });
+      return [[backend, { ...withEjected(counts, ejected), trouble }]];
+    }),
+  );
   const unreachable = here.flatMap(({ backend }): readonly (readonly [string, Unreachable])[] => {
     const { total, healthy } = envoy?.endpoints.get(backend) ?? { total: 1, healthy: 1 };
     if (healthy > 0) return [];
     return [[backend, total === 0 ? 'no-address' : 'unhealthy']];
   });
   return {
-    name,
+    name: asked.name,
     hasEnvoy: envoy !== undefined,
     clusters: new Set(here.map((cluster) => clusterMark(cluster.name))),
     refused: new Map(
       snapshot.clusters.flatMap(({ name: cluster, backend }) => {
-        const reason = options.refused.get(cluster);
+        const reason = refused.get(cluster);
         return reason === undefined || active.has(cluster) ? [] : [[backend, reason] as const];
       }),
     ),
     unreachable: new Map(unreachable),
     out: new Set(
-      models.flatMap(({ routes }) => routes.filter((route) => !options.isServing(route)).map(({ id }) => id)),
+      models.flatMap((model) => model.routes.filter((route) => !asked.isServing(route)).map(({ id }) => id)),
     ),
-    unlisted: new Set(models.filter((model) => !options.isListed(model)).map(({ id }) => id)),
+    unlisted: new Set(models.filter((model) => !asked.isListed(model)).map(({ id }) => id)),
+    endpoints,
+  };
+}
+
+/**
+ * The endpoints that are left out by some route. A route that leaves out all of them says more about its model than about the
+ * endpoints, unless every route does.
+ */
+function ejectedEndpoints(
+  routes: readonly Route[],
+  { total, of }: { readonly total: number; readonly of: ReplicaParts['ejected'] },
+): ReadonlySet<string> {
+  const all = routes.map(of);
+  const partial = all.filter((names) => names.length < total);
+  return new Set((partial.length > 0 ? partial : all).flat());
+}
+
+function withEjected(
+  { total, healthy, failing }: Omit<EndpointsView, 'trouble'>,
+  ejected: ReadonlySet<string>,
+): Omit<EndpointsView, 'trouble'> {
+  const known = new Set(failing.map(({ endpoint }) => endpoint));
+  const others = [...ejected].filter((endpoint) => !known.has(endpoint)).sort();
+  // Envoy's are not all named: these may be some of them.
+  const unnamed = Math.max(0, total - healthy - failing.length);
+  return {
+    total,
+    healthy: Math.max(0, healthy - Math.max(0, others.length - unnamed)),
+    failing: [...failing, ...others.map((endpoint) => ({ endpoint, why: 'requests' as const }))],
   };
 }
 
@@ -170,11 +212,16 @@ function isSameView(a: ReplicaView, b: ReplicaView): boolean {
     a.hasEnvoy === b.hasEnvoy &&
     isSameMap(a.refused, b.refused) &&
     isSameMap(a.unreachable, b.unreachable) &&
+    isSameMap(a.endpoints, b.endpoints, JSON.stringify) &&
     [a.clusters.symmetricDifference(b.clusters), a.out.symmetricDifference(b.out)].every(({ size }) => size === 0) &&
     a.unlisted.symmetricDifference(b.unlisted).size === 0
   );
 }
 
-function isSameMap(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): boolean {
-  return a.size === b.size && [...a].every(([key, value]) => b.get(key) === value);
+function isSameMap<Value>(
+  a: ReadonlyMap<string, Value>,
+  b: ReadonlyMap<string, Value>,
+  textOf: (value: Value | undefined) => unknown = (value) => value,
+): boolean {
+  return a.size === b.size && [...a].every(([key, value]) => textOf(b.get(key)) === textOf(value));
 }

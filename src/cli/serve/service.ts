@@ -164,6 +164,7 @@ export async function startService(
     followHosts: createHostFollower({ clock: systemClock, lookUp: systemLookUp }),
     extraClusters: found === undefined ? [] : [found.cluster],
     isServing: health.isServing,
+    ejected: health.ejected,
     statusOf: measured.statusOf,
     searchPrice: found === undefined ? undefined : settings.WEIR_WEB_SEARCH_PRICE,
     onServed: (snapshot) => {
