@@ -47,7 +47,7 @@ export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan 
   const ask = { stream: request.stream, capabilities: structureNeeded(request) };
   const [first, ...others] = order(candidates, { view, ask, turn, affine: affinity?.servedBy(shape.prefixes) });
   if (first === undefined) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);
-  const digest = affinity?.digest(shape.prefixes);
+  const digest = affinity?.digest(shape.conversation);
   const leftOut = candidates.length - others.length - 1;
   return { model, routes: [first, ...others], leftOut, affinity: digest };
 }

@@ -10,6 +10,7 @@ import { verifyLedger } from './verify-ledger.ts';
 async function firstVersion(queries: Kysely<Schema>): Promise<void> {
   for (const table of [
     'audit',
+    'reservations',
     'secrets',
     'spending',
     'ledger',

@@ -69,6 +69,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0003-web-searches': { up: addWebSearches },
   '0004-secrets': { up: addSecrets },
   '0005-audit-trail': { up: addAuditTrail },
+  '0006-reservations': { up: addReservations },
 };
 
 /** Adds a table of what replicas share and nobody else may know. */
@@ -77,6 +78,18 @@ async function addSecrets({ schema }: Kysely<unknown>): Promise<void> {
     .createTable('secrets')
     .addColumn('name', 'text', (column) => column.primaryKey())
     .addColumn('value', 'text', (column) => column.notNull())
+    .execute();
+}
+
+/** Adds what replicas tell of their reservations. */
+async function addReservations({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('reservations')
+    .addColumn('replica', 'text', (column) => column.notNull())
+    .addColumn('workspace_id', 'text', (column) => column.notNull())
+    .addColumn('amount', 'bigint', (column) => column.notNull())
+    .addColumn('as_of', 'bigint', (column) => column.notNull())
+    .addPrimaryKeyConstraint('reservation_of_replica', ['replica', 'workspace_id'])
     .execute();
 }
 

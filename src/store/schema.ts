@@ -15,6 +15,7 @@ export interface Schema {
   readonly spending: SpendingTable;
   readonly secrets: SecretTable;
   readonly audit: AuditTable;
+  readonly reservations: ReservationTable;
 }
 
 interface WorkspaceTable {
@@ -51,6 +52,14 @@ interface CreditTable {
   readonly created_at: bigint;
   /** Never null for a correction. */
   readonly note: string | null;
+}
+
+/** What one replica last told of its requests under way. */
+interface ReservationTable {
+  readonly replica: string;
+  readonly workspace_id: string;
+  readonly amount: bigint;
+  readonly as_of: bigint;
 }
 
 /** One change of an account. Triggers refuse every update and delete. */

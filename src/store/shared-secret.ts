@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import type { Schema } from './schema.ts';
 
 const secretBytes = 32;
-/** The row of the secret, named after its use: it keys the digests by which a prompt's beginning finds its endpoint. */
+/** The row of the secret, named after its use: it keys the digests by which a conversation finds its endpoint. */
 const name = 'affinity';
 
 /** A secret of this process alone. */

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { sampleAuthor, sampleDatabase } from '../../test/support/sample-database.ts';
+import { sampleAuthor, sampleDatabase, sampleNow } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { maxBalance, type Money, parseUsd } from '../core/money.ts';
+import { writeReservations } from './reservations.ts';
 import { verifyLedger } from './verify-ledger.ts';
 import {
   createWorkspace,
@@ -117,6 +118,22 @@ describe('workspaces', () => {
     const least = { amount: -1n, note: 'overspent already' };
     await expect(creditWorkspace(queries, 'acme', least, sampleAuthor)).rejects.toThrow('more than the books allow');
     expect(await queries.selectFrom('credits').select('amount').execute()).toHaveLength(1);
+  });
+
+  it('refuse a correction of what is reserved for requests under way', async () => {
+    const { queries, workspace } = await sampleDatabase('10');
+    const reserve = (replica: string, amount: string) =>
+      writeReservations(queries, {
+        ...{ replica, now: sampleNow },
+        reserved: new Map([[workspace.id, parseUsdOrFail(amount)]]),
+      });
+    await reserve('a', '4');
+    await reserve('b', '2.5');
+    await expect(creditWorkspace(queries, 'acme', correction, sampleAuthor)).rejects.toThrow(
+      'the balance of "acme" is $10, and $6.5 of it is reserved for requests under way. Wait until they have ended.',
+    );
+    await reserve('b', '2');
+    expect((await creditWorkspace(queries, 'acme', correction, sampleAuthor)).balance).toBe(parseUsdOrFail('6'));
   });
 
   it.each([undefined, '', '  '])('refuse a correction with the note %j', async (note) => {

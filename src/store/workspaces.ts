@@ -2,6 +2,7 @@ import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { AccountStatus, Workspace } from '../core/account.ts';
 import { formatUsd, maxBalance, type Money } from '../core/money.ts';
 import { type AuditAction, type AuditedObject, type Authorship, recordChange } from './audit.ts';
+import { reservedFor } from './reservations.ts';
 import type { Schema } from './schema.ts';
 import { randomBytes } from 'node:crypto';
 
@@ -97,7 +98,8 @@ export interface Credit {
 
 /**
  * Adds a credit to a balance and records it, or takes a correction from it. Throws a `Refusal` for an amount of zero, a credit that
- * would pass the cap, and a correction without a note or beyond what the balance has.
+ * would pass the cap, and a correction without a note or beyond what the books allow: the balance less what is reserved for requests
+ * under way, as the services told it within the last second. A request that comes at the same moment may still overspend.
  */
 export async function creditWorkspace(
   queries: Kysely<Schema>,
@@ -112,7 +114,10 @@ export async function creditWorkspace(
     const workspace = await lockWorkspace(transaction, nameOrId);
     const balance = workspace.balance + amount;
     if (balance > maxBalance) throw pastCap(workspace.name, balance);
-    if (amount < 0n && balance < 0n) throw beyondBalance(workspace, amount);
+    if (amount < 0n) {
+      const reserved = await reservedFor(transaction, workspace.id, by.now);
+      if (balance < reserved) throw beyondBooks(workspace, { amount, reserved });
+    }
     const after = { ...workspace, balance };
     await transaction.updateTable('workspaces').set({ balance }).where('id', '=', workspace.id).execute();
     await insertCredit(transaction, { workspaceId: workspace.id, amount, note, now: by.now });
@@ -231,9 +236,16 @@ function pastCap(name: string, balance: Money): Refusal {
   );
 }
 
-function beyondBalance({ name, balance }: Workspace, amount: Money): Refusal {
+function beyondBooks(
+  { name, balance }: Workspace,
+  { amount, reserved }: { readonly amount: Money; readonly reserved: Money },
+): Refusal {
+  const held =
+    reserved > 0n
+      ? `, and $${formatUsd(reserved)} of it is reserved for requests under way. Wait until they have ended`
+      : '';
   return new Refusal(
-    `A correction of $${formatUsd(amount)} is more than the books allow: the balance of "${name}" is $${formatUsd(balance)}.`,
+    `A correction of $${formatUsd(amount)} is more than the books allow: the balance of "${name}" is $${formatUsd(balance)}${held}.`,
   );
 }
 
