@@ -7,20 +7,17 @@ import { createObjectWriter } from '../../kubernetes/objects.ts';
 import { createReplicaLeases } from '../../kubernetes/replica-leases.ts';
 import type { CancelTimer, Clock } from '../../core/clock.ts';
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
-import { clusterMark, type EndpointsView, type ReplicaView, type Unreachable } from '../../core/replica.ts';
+import { clusterMark, type ReplicaView, type Unreachable } from '../../core/replica.ts';
 import { type CompiledObjects, startController } from './controller.ts';
+import { type EndpointsAsked, endpointsViews } from './endpoints-view.ts';
 
 /** What a replica reports of itself. */
-export interface ReplicaParts {
+export interface ReplicaParts extends EndpointsAsked {
   readonly snapshot: () => Snapshot;
   /** Says which clusters Envoy has and which it refused. */
   readonly envoy: Pick<ClusterPublisher, 'look' | 'refused'>;
   readonly isServing: (route: Route) => boolean;
   readonly isListed: (model: Model) => boolean;
-  /** Names of the endpoints that a route sends no requests because earlier ones failed. */
-  readonly ejected: (route: Route) => readonly string[];
-  /** Why no endpoint of a cluster is found; undefined where there are some. */
-  readonly troubleOf: (cluster: string) => string | undefined;
 }
 
 export interface ReplicaOptions extends ReplicaParts {
@@ -141,19 +138,6 @@ function replicaView(asked: Asked, { snapshot, envoy, refused }: Seen): ReplicaV
   const active = new Set(envoy?.active);
   const models = [...snapshot.models.values()];
   const here = snapshot.clusters.filter((cluster) => active.has(cluster.name));
-  const routes = Map.groupBy(
-    models.flatMap((model) => model.routes),
-    ({ backend }) => backend.name,
-  );
-  const endpoints = new Map(
-    here.flatMap(({ name, backend }): readonly (readonly [string, EndpointsView])[] => {
-      const counts = envoy?.endpoints.get(backend);
-      if (counts === undefined) return [];
-      const trouble = counts.total === 0 ? asked.troubleOf(name) : undefined;
-      const ejected = ejectedEndpoints(routes.get(backend) ?? [], { total: counts.total, of: asked.ejected });
-      return [[backend, { ...withEjected(counts, ejected), trouble }]];
-    }),
-  );
   const unreachable = here.flatMap(({ backend }): readonly (readonly [string, Unreachable])[] => {
     const { total, healthy } = envoy?.endpoints.get(backend) ?? { total: 1, healthy: 1 };
     if (healthy > 0) return [];
@@ -174,35 +158,7 @@ function replicaView(asked: Asked, { snapshot, envoy, refused }: Seen): ReplicaV
       models.flatMap((model) => model.routes.filter((route) => !asked.isServing(route)).map(({ id }) => id)),
     ),
     unlisted: new Set(models.filter((model) => !asked.isListed(model)).map(({ id }) => id)),
-    endpoints,
-  };
-}
-
-/**
- * The endpoints that are left out by some route. A route that leaves out all of them says more about its model than about the
- * endpoints, unless every route does.
- */
-function ejectedEndpoints(
-  routes: readonly Route[],
-  { total, of }: { readonly total: number; readonly of: ReplicaParts['ejected'] },
-): ReadonlySet<string> {
-  const all = routes.map(of);
-  const partial = all.filter((names) => names.length < total);
-  return new Set((partial.length > 0 ? partial : all).flat());
-}
-
-function withEjected(
-  { total, healthy, failing }: Omit<EndpointsView, 'trouble'>,
-  ejected: ReadonlySet<string>,
-): Omit<EndpointsView, 'trouble'> {
-  const known = new Set(failing.map(({ endpoint }) => endpoint));
-  const others = [...ejected].filter((endpoint) => !known.has(endpoint)).sort();
-  // Envoy's are not all named: these may be some of them.
-  const unnamed = Math.max(0, total - healthy - failing.length);
-  return {
-    total,
-    healthy: Math.max(0, healthy - Math.max(0, others.length - unnamed)),
-    failing: [...failing, ...others.map((endpoint) => ({ endpoint, why: 'requests' as const }))],
+    endpoints: endpointsViews(snapshot, envoy, asked),
   };
 }
 

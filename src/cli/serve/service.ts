@@ -197,6 +197,7 @@ export async function startService(
     uploads: { arriving: () => uploads.arriving(), bytes: () => uploads.bytes() },
     edgeAdmitRatio: shedder.admitRatio,
     droppedLogRecords: output.dropped,
+    endpoints: catalog.endpoints,
     modelStatuses: () =>
       [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.statusOf(model)]),
   });
