@@ -99,7 +99,7 @@ describe('one endpoint of several', () => {
     expect(chosen(100).has(1)).toBe(true);
   });
 
-  it('that Envoy passes over is left alone for a second, and nothing is held against it', () => {
+  it('that Envoy passes over is left alone for a quarter of a second, and nothing is held against it', () => {
     const { begin, numberOf, names, chosen, clock } = watch(3);
     const record = begin({ avoid: names([2, 3]) });
     record?.movedTo(endpointOf('a', 2).name);
@@ -107,7 +107,7 @@ describe('one endpoint of several', () => {
     record?.ended(complete);
     expect(record === undefined ? 0 : numberOf(record)).toBe(1);
     expect(chosen(100).has(1)).toBe(false);
-    clock.advance(1000);
+    clock.advance(250);
     expect(chosen(100).has(1)).toBe(true);
   });
 
