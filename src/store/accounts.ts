@@ -9,7 +9,8 @@ import {
   setWorkspaceLimits,
   setWorkspaceStatus,
 } from './workspaces.ts';
-import { listRequests, usageReport } from './usage-report.ts';
+import { listRequests } from './list-requests.ts';
+import { usageReport } from './usage-report.ts';
 import { verifyLedger } from './verify-ledger.ts';
 
 const postgresBackup =

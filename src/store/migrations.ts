@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
+import { createCompactLedger } from './ledger-tables.ts';
 import type { Schema } from './schema.ts';
 
 /** Whether the tables are those of this version. False also when that cannot be read: the next query then tells what is wrong. */
@@ -60,13 +61,14 @@ async function migratedNames(database: Kysely<Schema>): Promise<readonly string[
 const amountBound = '9000000000000000000';
 
 /**
- * The changes of the tables, oldest first, for SQLite and PostgreSQL alike: text and 64-bit integers only, no
- * dialect's own types or functions. A migration that has been released is never edited; add another one.
+ * The changes of the tables, oldest first, for SQLite and PostgreSQL alike: text and 64-bit integers only, but for the tables of
+ * the ledger (`ledger-tables.ts`), whose rows are many. A migration that has been released is never edited; add another one.
  */
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001-accounts-and-ledger': { up: createAccountsAndLedger },
   '0002-spending-and-counts': { up: addSpendingAndCounts },
   '0003-web-searches': { up: addWebSearches },
+  '0005-compact-ledger': { up: (database) => createCompactLedger(database, amountBound) },
 };
 
 /** Adds how often the web was searched; null where that was not asked for. */

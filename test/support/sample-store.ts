@@ -38,6 +38,6 @@ export async function lockedByAnother(location: DatabaseLocation): Promise<{ rea
   await other.connect();
   onTestFinished(() => other.end());
   await other.query('begin');
-  await other.query('lock table ledger in exclusive mode');
+  await other.query('lock table requests in exclusive mode');
   return { release: async () => void (await other.query('rollback')) };
 }

@@ -14,9 +14,12 @@ import {
 import { beginCount, type CommitCounter, keepMark } from './commit-mark.ts';
 import { databaseFile, isDamage, primaryCode } from './database-file.ts';
 import { describeLoss, findLoss } from './lost-commits.ts';
+import { createLedgerNames } from '../ledger-names.ts';
 import { migrate } from '../migrations.ts';
 import type { Schema } from '../schema.ts';
 import { sqliteDialect } from './dialect.ts';
+import { entriesOf } from '../stored-request.ts';
+import { sqliteUpkeep } from './upkeep.ts';
 import { sqliteWrites } from './writes.ts';
 
 type OpenSqlite = OpenDatabase & { readonly file: DatabaseFile };
@@ -79,6 +82,8 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
   try {
     // FULL: a commit is on the disk before it is acknowledged, through a power cut too (https://sqlite.org/pragma.html#pragma_synchronous).
     database.exec('pragma synchronous = full');
+    // Pages that are free go back to the file system, in steps; only a file without tables can be made so.
+    database.exec('pragma auto_vacuum = incremental');
     beginCount(database);
     await beginWal(database);
     counter = keepMark(file, database);
@@ -87,9 +92,17 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
     // Another process may change the tables for longer than a statement of a service waits.
     const wait = (ms: number) => database.exec(`pragma busy_timeout = ${ms}`);
     wait(waitMs);
+    const names = createLedgerNames(queries);
+    const prepare: OpenDatabase['prepare'] = async (rows) => entriesOf(rows, await names.number(rows));
     return {
       queries,
       writes: sqliteWrites,
+      prepare,
+      beginUpkeep: (options) => ({
+        place: 'between',
+        steps: sqliteUpkeep({ queries, writes: sqliteWrites, prepare }, options),
+        stop: async () => {},
+      }),
       classify,
       probe: async () => {
         wait(0);
