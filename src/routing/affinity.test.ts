@@ -8,7 +8,7 @@ const [a, b] = [routeOf('a'), routeOf('b')];
 
 describe('prefix affinity', () => {
   it('knows who served the longest beginning', () => {
-    const affinity = createAffinity({ secret: 's' });
+    const affinity = createAffinity({ secret: () => 's' });
     affinity.served([1, 2, 3], a);
     affinity.served([1, 5], b);
     expect(affinity.servedBy([1, 2, 3, 4])).toBe(routeKey(a));
@@ -20,7 +20,7 @@ describe('prefix affinity', () => {
   });
 
   it('forgets what was not asked for longest', () => {
-    const affinity = createAffinity({ secret: 's', most: 2 });
+    const affinity = createAffinity({ secret: () => 's', most: 2 });
     affinity.served([1], a);
     affinity.served([2], a);
     affinity.servedBy([1]);
@@ -29,18 +29,28 @@ describe('prefix affinity', () => {
   });
 
   it('remembers nothing of prompts too short to matter', () => {
-    const affinity = createAffinity({ secret: 's' });
+    const affinity = createAffinity({ secret: () => 's' });
     affinity.served([], a);
-    expect([affinity.servedBy([]), affinity.digest([])]).toEqual([undefined, undefined]);
+    expect([affinity.servedBy([]), affinity.digest(undefined)]).toEqual([undefined, undefined]);
   });
 
-  it('names all turns of a conversation alike, each process in its own way', () => {
-    const affinity = createAffinity({ secret: 's' });
-    const digest = affinity.digest([1]);
+  it('names a conversation by its digest and the secret', () => {
+    const affinity = createAffinity({ secret: () => 's' });
+    const digest = affinity.digest(1);
     expect(digest).toMatch(/^[0-9a-f]{16}$/);
-    expect(affinity.digest([1, 2, 3])).toBe(digest);
-    expect(affinity.digest([2])).not.toBe(digest);
-    expect(createAffinity({ secret: 't' }).digest([1])).not.toBe(digest);
+    expect(affinity.digest(2)).not.toBe(digest);
+    expect(createAffinity({ secret: () => 's' }).digest(1)).toBe(digest);
+    expect(createAffinity({ secret: () => 't' }).digest(1)).not.toBe(digest);
+  });
+
+  it('takes the secret of all replicas as soon as it is known', () => {
+    let secret = 'its own';
+    const affinity = createAffinity({ secret: () => secret });
+    affinity.served([1], a);
+    secret = 'of all';
+    expect(affinity.digest(1)).toBe(createAffinity({ secret: () => 'of all' }).digest(1));
+    // What served a beginning is no question of the secret.
+    expect(affinity.servedBy([1])).toBe(routeKey(a));
   });
 });
 

@@ -5,6 +5,8 @@ import { createCredentialCache, createLookUps, type Moment, type Remembered } fr
 import type { DatabaseLocation } from './open-database.ts';
 import { takeJournalFolder, type TryLock } from './journal/folder.ts';
 import { createSettleQueue } from './settle-queue.ts';
+import { createReservationReport, type Reserved, tellReservedEveryMs } from './reservations.ts';
+import { newSecret } from './shared-secret.ts';
 import type { StoreReply, StoreRequest, StoreStatus, StoreWorkerData } from './worker-message.ts';
 
 const rememberedKeys = 50_000;
@@ -51,6 +53,16 @@ export interface OpenStore extends Store {
   readonly waiting: () => number;
   /** The current status, for gauges and readiness. */
   readonly status: () => StoreStatus;
+  /**
+   * A secret that all processes with this database share, now and after a restart; the first of them made it. Until the database
+   * has answered for the first time, one of this process alone, so ask again each time it is used. Never to be logged.
+   */
+  readonly secret: () => string;
+  /**
+   * From now on tells the database of what is reserved for the requests of this process, once a second where it has changed, for
+   * commands that correct a balance. Called once.
+   */
+  readonly tellReserved: (reserved: () => Reserved) => void;
   /** Resolves with the reason if the store ends before `close`: nothing more can be settled, and the process should end. */
   readonly lost: Promise<Error>;
   /** Makes all waiting rows durable, then closes everything. Nothing may be settled or looked up afterwards. */
@@ -77,6 +89,8 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   let phase: 'open' | 'closing' = 'open';
   let status: StoreStatus = { database: 'behind', journalBytes: 0, hasRoom: true };
   let lastSent = 0;
+  let telling: NodeJS.Timeout | undefined;
+  let secret = newSecret();
   const queue = createSettleQueue({
     send: (outcomes) => {
       lastSent = performance.now();
@@ -100,6 +114,9 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
         stop(new Error(reply.message));
         if (phase === 'open') post({ kind: 'close' });
         phase = 'closing';
+        break;
+      case 'secret':
+        secret = reply.secret;
         break;
       // Before the waiting requests go on, so that the next reader of the balance sees it without this cost.
       case 'settled':
@@ -137,6 +154,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   worker.on('exit', (code) => {
     stop(new Error(`the store's thread ended with code ${code}`));
     clearInterval(readAgain);
+    clearInterval(telling);
     journal.release();
     ended.resolve();
   });
@@ -187,6 +205,14 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
     canSettle: () => phase === 'open' && status.hasRoom && queue.size() < maxWaitingRows / 2,
     waiting: queue.size,
     status: () => status,
+    secret: () => secret,
+    tellReserved: (reservedNow) => {
+      const isDue = createReservationReport();
+      telling = setInterval(() => {
+        const reserved = reservedNow();
+        if (phase === 'open' && isDue(reserved, performance.now())) post({ kind: 'reserved', reserved });
+      }, tellReservedEveryMs);
+    },
     lost: lost.promise,
     close: async () => {
       await queue.drained();

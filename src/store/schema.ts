@@ -1,6 +1,7 @@
 import type { AccountStatus, BudgetPeriod, KeyStatus } from '../core/account.ts';
 import type { Money } from '../core/money.ts';
 import { type AliasedRawBuilder, type ColumnType, type Generated, sql } from 'kysely';
+import type { Actor, AuditAction } from './audit.ts';
 import type { LedgerRow } from './ledger-row.ts';
 import type { StoredRequest } from './stored-request.ts';
 import type { usageSumColumns } from './usage-rollup.ts';
@@ -15,6 +16,9 @@ export interface Schema {
   readonly keys: KeyTable;
   readonly credits: CreditTable;
   readonly spending: SpendingTable;
+  readonly secrets: SecretTable;
+  readonly audit: AuditTable;
+  readonly reservations: ReservationTable;
   readonly requests: RequestTable;
   readonly usage_hours: UsageRow;
   readonly usage_days: UsageRow;
@@ -49,14 +53,44 @@ interface KeyTable {
   readonly rate: bigint;
   readonly burst: bigint;
   readonly created_at: bigint;
+  readonly name: string | null;
+  readonly expires_at: bigint | null;
+  /** The patterns of `core/model-patterns.ts` with a comma between them; null when the key may call every model. */
+  readonly models: string | null;
 }
 
-/** Money put into a workspace: what its balance is checked against, with the ledger. */
+/** Money put into a workspace, or taken back by a correction: what its balance is checked against, with the ledger. */
 interface CreditTable {
   readonly id: string;
   readonly workspace_id: string;
   readonly amount: bigint;
   readonly created_at: bigint;
+  /** Never null for a correction. */
+  readonly note: string | null;
+}
+
+/** What one replica last told of its requests under way. */
+interface ReservationTable {
+  readonly replica: string;
+  readonly workspace_id: string;
+  readonly amount: bigint;
+  readonly as_of: bigint;
+}
+
+/** One change of an account. Triggers refuse every update and delete. */
+interface AuditTable {
+  /** Counted by the database, in the order of the changes of an object. */
+  readonly id: Generated<bigint>;
+  readonly at: bigint;
+  readonly actor_kind: Actor['kind'];
+  readonly actor_name: string;
+  readonly action: AuditAction;
+  readonly object_id: string;
+  /** Null where the change is about no workspace. */
+  readonly workspace_id: string | null;
+  /** The object before the change and after it, as JSON; null before it was made. */
+  readonly before: string | null;
+  readonly after: string;
 }
 
 /**
@@ -70,6 +104,12 @@ export interface SpendingTable {
   readonly amount: bigint;
   /** When the last request of the day started. */
   readonly last_used_at: bigint;
+}
+
+/** What all processes with this database know and nobody else (`readSharedSecret`). Never to be shown. */
+interface SecretTable {
+  readonly name: string;
+  readonly value: string;
 }
 
 /** One settled request: see `StoredRequest`, which has its ids as text. They are read and compared with `sql-dialect.ts`. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { messageOf } from '../core/failure.ts';
 import { openJournal } from './journal/journal.ts';
@@ -20,6 +21,7 @@ async function run(port: MessagePort, worker: StoreWorkerData): Promise<void> {
     const journal = openJournal({ folder: journalFolder, maxBytes: journalBytes, segmentBytes });
     const loop = createWorkerLoop({
       location,
+      replica: randomUUID(),
       open: () => openDatabase(location, { missing: 'create', user: 'service' }),
       journal,
       fullBytes: journalBytes * fullShare,

@@ -1,9 +1,10 @@
+import { statSync } from 'node:fs';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { oldVersionAt, settleAsBefore } from '../../test/support/old-ledger.ts';
 import { databaseKind, newLocation, sampleDatabase, sampleNow } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
-import { storeAt } from '../../test/support/sample-store.ts';
+import { sqliteFile, storeAt } from '../../test/support/sample-store.ts';
 import { keptSince } from './kept-since.ts';
 import { ledgerRow } from './ledger-row.ts';
 import { listRequests } from './list-requests.ts';
@@ -151,6 +152,24 @@ describe('retention', () => {
     expect(await differencesIn(database)).toEqual([]);
     expect((await verifyLedger(queries)).keptSince).toBeGreaterThan(sampleNow);
     expect(await keepUp(database, { retentionDays: 30, now })).toEqual([]);
+    expect(await differencesIn(database)).toEqual([]);
+  });
+
+  it.runIf(databaseKind === 'sqlite')('makes the file smaller', async () => {
+    const { location, database, settle, ids, now } = await daysOfRequests(1);
+    for (let batch = 0; batch < 10; batch += 1) {
+      const outcomes = Array.from({ length: 1_000 }, (_, index) =>
+        sampleOutcome({ ...ids, requestId: `many-${batch}-${index}`, startedAt: sampleNow + index, cost: 1n }),
+      );
+      await settle(outcomes);
+    }
+    const bytes = async () => {
+      await sql`pragma wal_checkpoint(truncate)`.execute(database.queries);
+      return statSync(sqliteFile(location)).size;
+    };
+    const before = await bytes();
+    expect(await keepUp(database, { retentionDays: 1, now: () => now() + 2 * day })).toEqual([]);
+    expect(await bytes()).toBeLessThan(before / 2);
     expect(await differencesIn(database)).toEqual([]);
   });
 

@@ -9,7 +9,18 @@ import type { Outcome } from '../../src/core/account.ts';
 /** Tables in the order in which they can be dropped. */
 const tables = [
   ...['usage_hours', 'usage_days', 'requests', 'ledger_routes', 'ledger_models', 'ledger_keys', 'ledger_state'],
-  ...['audit', 'spending', 'ledger', 'credits', 'keys', 'workspaces', 'kysely_migration', 'kysely_migration_lock'],
+  ...[
+    'audit',
+    'reservations',
+    'secrets',
+    'spending',
+    'ledger',
+    'credits',
+    'keys',
+    'workspaces',
+    'kysely_migration',
+    'kysely_migration_lock',
+  ],
 ];
 
 /** Makes the tables of a database anew, as an earlier version made them: by the steps up to this number. */
@@ -22,7 +33,7 @@ export async function makeTablesOf(step: string, queries: Kysely<Schema>): Promi
 export async function oldVersionAt(location: DatabaseLocation) {
   const database = await openDatabase(location, { missing: 'create', user: 'operator' });
   const { queries } = database;
-  await makeTablesOf('0003', queries);
+  await makeTablesOf('0006', queries);
   const ids = { workspaceId: 'ws_00000000000000000001', keyId: 'key_00000000000000000001' };
   await sql`insert into workspaces values (${ids.workspaceId}, 'acme', 'active', 0, 9, 0)`.execute(queries);
   await sql`insert into keys (id, hash, workspace_id, status, rate, burst, created_at)

@@ -64,7 +64,7 @@ export function createSimulation(options: SimulationOptions) {
   const chance = chanceFrom(options.seed);
   const clock = createFakeClock();
   const health = createHealth({ clock, random: chance.next });
-  const affinity = createAffinity({ secret: 'simulated' });
+  const affinity = createAffinity({ secret: () => 'simulated' });
   const conditions = new Map<string, Condition>();
   const byName = new Map(engines.map((engine) => [engine.name, engine]));
   const routes = engines.map(({ name, slots, weight = 100 }): Route => {

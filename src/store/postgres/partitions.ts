@@ -43,7 +43,7 @@ export function createPartitions(queries: Kysely<Schema>): Partitions {
   };
 }
 
-export function partitionName({ from }: Month): string {
+function partitionName({ from }: Month): string {
   return `requests_${new Date(from).toISOString().slice(0, 7).replace('-', '_')}`;
 }
 

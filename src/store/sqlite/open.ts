@@ -82,8 +82,7 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
   try {
     // FULL: a commit is on the disk before it is acknowledged, through a power cut too (https://sqlite.org/pragma.html#pragma_synchronous).
     database.exec('pragma synchronous = full');
-    // Pages that are free go back to the file system, in steps; only a file without tables can be made so.
-    database.exec('pragma auto_vacuum = incremental');
+    letShrink(database);
     beginCount(database);
     await beginWal(database);
     counter = keepMark(file, database);
@@ -122,6 +121,12 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
     database.close();
     throw error;
   }
+}
+
+/** Lets a new file give free pages back to the file system, in steps (`upkeep.ts`). A file that has tables would have to be rewritten. */
+function letShrink(database: DatabaseSync): void {
+  const isNew = Number(database.prepare('pragma page_count').get()?.['page_count']) === 0;
+  if (isNew) database.exec('pragma auto_vacuum = incremental');
 }
 
 /**

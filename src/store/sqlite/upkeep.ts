@@ -49,12 +49,13 @@ export async function* sqliteUpkeep(
 async function* deleteReleased({ queries }: Pick<OpenDatabase, 'queries'>): AsyncGenerator<UpkeepStep, void> {
   const kept = idValue(queries, firstIdAt(await keptSince(queries)));
   for (;;) {
-    const deleted = await queries.transaction().execute((transaction) =>
+    const { rows: released } = await sql`select 1 from requests where id < ${kept} limit 1`.execute(queries);
+    if (released.length === 0) return;
+    await queries.transaction().execute((transaction) =>
       sql`delete from requests where id in (
         select id from requests where id < ${kept} order by id limit ${sql.lit(rowsInStep)}
       )`.execute(transaction),
     );
-    if ((deleted.numAffectedRows ?? 0n) === 0n) return;
     yield 'more';
   }
 }
