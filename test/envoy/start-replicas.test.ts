@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { runFolder } from '../../src/envoy/config/run-folder.ts';
+import { createEnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
 import { type Caller, http1Caller, type OpenAnswer, type OpenRequest } from './support/caller.ts';
 import { metricIn } from '../support/metric-in.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
@@ -82,24 +84,43 @@ const pidOf = (service: number): number => gateway.processes()[`service ${servic
 const late = async (): Promise<number> =>
   (await metrics('weir_limits_late_total')).reduce((sum, count) => sum + count, 0);
 
-async function openStreams(
-  count: number,
-  body: object = long,
-): Promise<readonly { readonly request: OpenRequest; readonly answer: OpenAnswer }[]> {
+const opened: OpenRequest[] = [];
+
+async function openStreams(count: number, body: object = long): Promise<readonly OpenAnswer[]> {
   const requests = times(count, () => caller.open(body));
+  opened.push(...requests);
   return Promise.all(
     requests.map(async (request) => {
       const answer = await request.answer;
       expect(answer.status).toBe(200);
       await answer.until('"content":');
-      return { request, answer };
+      return answer;
     }),
   );
 }
 
-async function allServe(): Promise<void> {
-  await expect.poll(() => metrics('weir_limits_shared').catch(() => []), { timeout: 20_000 }).toEqual([1, 1, 1]);
+/** Waits until one of Envoy's gauges of the services has this value. */
+async function untilEnvoySays(gauge: string, value: number): Promise<void> {
+  const admin = createEnvoyAdmin(runFolder(join(gateway.data, 'run')));
+  const name = `cluster.weir-service.${gauge}`;
+  await expect.poll(async () => (await admin.stats([name])).get(name)).toBe(value);
+  admin.close();
 }
+
+/** All services share the limits, and Envoy has a connection to each: before that its requests wait, and are not counted as open. */
+beforeEach(async () => {
+  await expect.poll(() => metrics('weir_limits_shared').catch(() => []), { timeout: 20_000 }).toEqual([1, 1, 1]);
+  const haveAnswered = async (): Promise<boolean> => {
+    await Promise.all(times(9, () => caller.ask(chat(1, 50, false))));
+    return (await metrics('weir_requests_total')).every((count) => count > 0);
+  };
+  await expect.poll(haveAnswered).toBe(true);
+  await untilEnvoySays('upstream_rq_active', 0);
+});
+afterEach(async () => {
+  for (const request of opened.splice(0)) request.leave();
+  if (gateway.child.exitCode === null) await expect.poll(inFlight).toEqual([0, 0, 0]);
+});
 
 interface Try {
   readonly sentMs: number;
@@ -107,7 +128,7 @@ interface Try {
 }
 
 /** Asks over and over from several callers until it is stopped; resolves to every try. */
-function askOnAndOn(callers = 6): { readonly stop: () => Promise<readonly Try[]> } {
+function askOnAndOn(callers = 6): { readonly tries: readonly Try[]; readonly stop: () => Promise<readonly Try[]> } {
   const tries: Try[] = [];
   let isOver = false;
   const asking = times(callers, async () => {
@@ -124,6 +145,7 @@ function askOnAndOn(callers = 6): { readonly stop: () => Promise<readonly Try[]>
     }
   });
   return {
+    tries,
     stop: async () => {
       isOver = true;
       await Promise.all(asking);
@@ -137,19 +159,15 @@ test('each service has a socket, a port and a log of its own, and requests go to
     ...['Envoy', 'service 1', 'service 2', 'service 3', 'weir start'],
   ]);
   expect(new Set(opsUrls).size).toBe(3);
-  await allServe();
-  const streams = await openStreams(30);
+  await openStreams(30);
   expect(await inFlight()).toEqual([10, 10, 10]);
-  for (const { request } of streams) request.leave();
-  await expect.poll(inFlight).toEqual([0, 0, 0]);
 });
 
 test('a service that is killed costs its own requests, and none that comes after', async () => {
-  await allServe();
   const streams = await openStreams(18);
   expect(await inFlight()).toEqual([6, 6, 6]);
   const asking = askOnAndOn();
-  await pause(500);
+  await expect.poll(() => asking.tries.length).toBeGreaterThan(30);
   const pid = pidOf(2);
   const killedMs = performance.now();
   process.kill(pid, 'SIGKILL');
@@ -162,47 +180,40 @@ test('a service that is killed costs its own requests, and none that comes after
   const after = tries.filter(({ sentMs }) => sentMs > killedMs);
   expect(after.length).toBeGreaterThan(20);
 
-  const ends = await Promise.all(streams.map(({ answer }) => Promise.race([answer.ended, 'runs'])));
+  const ends = await Promise.all(streams.map(({ ended }) => Promise.race([ended, 'runs'])));
   expect(ends.filter((end) => end === 'cut')).toHaveLength(6);
   expect(ends.filter((end) => end === 'runs')).toHaveLength(12);
-  await allServe();
   // The one that is back has fewer than the others, so it gets the next ones.
-  const more = await openStreams(6);
+  await openStreams(6);
   expect(await inFlight()).toEqual([6, 6, 6]);
-  for (const { request } of [...streams, ...more]) request.leave();
-  await expect.poll(inFlight).toEqual([0, 0, 0]);
   console.log(`${failed.length} of ${tries.length} failed, ${after.length} were sent after the kill`);
 });
 
 test('a service that hangs gets no requests after a moment, and some again when it goes on', async () => {
-  await allServe();
   const pid = pidOf(3);
   process.kill(pid, 'SIGSTOP');
-  // The first ones go there and wait: it has the fewest. Three seconds later it counts as strained.
-  await pause(4_000);
+  await untilEnvoySays('membership_degraded', 1);
   const tries = await Promise.all(times(30, async () => (await caller.ask(quick)).status));
   expect(countOf(tries, 200)).toBe(30);
   process.kill(pid, 'SIGCONT');
-  await pause(2_000);
-  const streams = await openStreams(9);
+  await untilEnvoySays('membership_degraded', 0);
+  await openStreams(9);
   expect(await inFlight()).toEqual([3, 3, 3]);
   expect(pidOf(3)).toBe(pid);
-  for (const { request } of streams) request.leave();
-  await expect.poll(inFlight).toEqual([0, 0, 0]);
 });
 
 test('the services are replaced one by one without a failed request', async () => {
-  await allServe();
   const before = gateway.processes();
   const streams = await openStreams(9, chat(60, 50));
   const asking = askOnAndOn();
   gateway.child.kill('SIGUSR2');
+  await gateway.said(/Replacing service 2/);
   gateway.child.kill('SIGUSR2');
   await gateway.said(/All 3 services were replaced/);
   const tries = await asking.stop();
   expect(tries.filter(({ status }) => status !== 200)).toEqual([]);
   expect(tries.length).toBeGreaterThan(50);
-  for (const { answer } of streams) {
+  for (const answer of streams) {
     expect(await answer.ended).toBe('clean');
     expect(answer.text().trimEnd()).toMatch(/data: \[DONE\]$/);
   }
@@ -211,11 +222,9 @@ test('the services are replaced one by one without a failed request', async () =
   for (const pid of [one, two, three]) expect(Object.values(before)).not.toContain(pid);
   expect(gateway.stderr()).toContain('The services are being replaced already.');
   console.log(`${tries.length} requests and ${streams.length} streams during the replacement`);
-  await allServe();
 });
 
 test('rate, concurrency and balance hold for all of them together', async () => {
-  await allServe();
   await expect.poll(() => metrics('weir_replicas'), { timeout: 15_000 }).toEqual([3, 3, 3]);
   const paced = await newKey('paced', ['--credit', '10'], ['--rate', '1', '--burst', '30']);
   let before = await late();
@@ -229,12 +238,11 @@ test('rate, concurrency and balance hold for all of them together', async () => 
   const narrow = await newKey('narrow', ['--credit', '10', '--max-in-flight', '7'], roomy);
   before = await late();
   const requests = times(30, () => caller.open(long, as(narrow)));
-  const opened = (await Promise.all(requests.map(({ answer }) => answer))).map(({ status }) => status);
-  expect(countOf(opened, 200) + countOf(opened, 429)).toBe(30);
-  expect(countOf(opened, 200)).toBeGreaterThanOrEqual(7);
-  expect(countOf(opened, 200)).toBeLessThanOrEqual(7 + (await late()) - before);
-  for (const request of requests) request.leave();
-  await expect.poll(inFlight).toEqual([0, 0, 0]);
+  opened.push(...requests);
+  const placed = (await Promise.all(requests.map(({ answer }) => answer))).map(({ status }) => status);
+  expect(countOf(placed, 200) + countOf(placed, 429)).toBe(30);
+  expect(countOf(placed, 200)).toBeGreaterThanOrEqual(7);
+  expect(countOf(placed, 200)).toBeLessThanOrEqual(7 + (await late()) - before);
 
   const poor = await newKey('poor', ['--credit', '0.000001'], roomy);
   const refused = async (): Promise<number> =>
@@ -244,7 +252,6 @@ test('rate, concurrency and balance hold for all of them together', async () => 
 });
 
 test('a changed catalog reaches all of them, and a request stays on the backend that is gone', async () => {
-  await allServe();
   const streams = await openStreams(6, chat(100, 50));
   writeFileSync(
     join(manifests, 'catalog.yaml'),
@@ -255,16 +262,15 @@ test('a changed catalog reaches all of them, and a request stays on the backend 
     countOf(await Promise.all(times(9, async () => (await caller.ask(other)).status)), 200);
   await expect.poll(served, { timeout: 20_000 }).toBe(9);
   expect(await served()).toBe(9);
-  for (const { answer } of streams) expect(await answer.ended).toBe('clean');
+  for (const answer of streams) expect(await answer.ended).toBe('clean');
 });
 
 test('Ctrl-C lets the open streams of all of them end, and leaves nothing behind', async () => {
-  await allServe();
   const streams = await openStreams(6, { ...chat(60, 50), model: 'test/other' });
   const pids = gateway.processes();
   gateway.child.kill('SIGINT');
   await gateway.said(/Finishing 6 open request/);
-  for (const { answer } of streams) expect(await answer.ended).toBe('clean');
+  for (const answer of streams) expect(await answer.ended).toBe('clean');
   expect((await gateway.ended).code).toBe(0);
   await allGone(pids, 0);
 });

@@ -79,7 +79,7 @@ export interface RunningService {
   readonly look: () => {
     /** Streams of Envoy's that are open. */
     readonly open: number;
-    /** Whether it has refused nearly every new request for a while. */
+    /** Whether it refuses half of the new requests, or more: others should be asked first. */
     readonly isOverloaded: boolean;
   };
   /** Finishes what is open, and stops everything. */
@@ -252,10 +252,8 @@ export async function startService(
     openDelivery: buffers.open,
     atTurnEnd,
   });
-  const shedWatch = createShedWatch({
-    clock: systemClock,
-    shedShare: () => (uploads.isFull() ? 1 : shedShare(pipeline.inFlight(), guard)),
-  });
+  const refusedShare = (): number => (uploads.isFull() ? 1 : shedShare(pipeline.inFlight(), guard));
+  const shedWatch = createShedWatch({ clock: systemClock, shedShare: refusedShare });
   const ops = await startOps({
     host: settings.WEIR_OPS_HOST,
     port: settings.WEIR_OPS_PORT,
@@ -295,7 +293,7 @@ export async function startService(
     await fileCheck?.close();
     await store.close();
   };
-  return { look: () => ({ open: extproc.open(), isOverloaded: shedWatch.isSheddingAll() }), close };
+  return { look: () => ({ open: extproc.open(), isOverloaded: refusedShare() >= 0.5 }), close };
 }
 
 /** Checks the database file beside the service. A damaged file is logged for operators and does not stop the service. */

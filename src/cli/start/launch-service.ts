@@ -75,7 +75,7 @@ export interface ServicePlace {
 export interface ServiceLook {
   /** Streams of Envoy's that are open; undefined while the service starts. */
   readonly open: number | undefined;
-  /** Whether it refuses nearly every new request. */
+  /** Whether it refuses half of the new requests, or more. */
   readonly isOverloaded: boolean;
 }
 

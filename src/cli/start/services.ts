@@ -165,13 +165,17 @@ function startService(
 
   /** Asks the service whether it responds, and has it spared while it does not, or refuses what it gets. */
   async function watched({ look, child }: LaunchedService): Promise<boolean> {
+    let isLate = false;
     const cancel = systemClock.after(strainedAfterMs, () => {
+      isLate = true;
       if (phase === 'up') enter('up', true);
     });
     const result = await Promise.race([look(), child.ended.then(() => undefined)]);
     cancel();
     if (result === undefined) return false;
-    if (phase === 'up' && result.isOverloaded !== isStrained) enter('up', result.isOverloaded);
+    // What a service tells when it wakes up was measured before it slept: the next answer counts.
+    const strained = isLate || result.isOverloaded;
+    if (phase === 'up' && strained !== isStrained) enter('up', strained);
     return true;
   }
 
