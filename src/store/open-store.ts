@@ -5,6 +5,7 @@ import { createCredentialCache, createLookUps, type Moment, type Remembered } fr
 import type { DatabaseLocation } from './open-database.ts';
 import { takeJournalFolder, type TryLock } from './journal/folder.ts';
 import { createSettleQueue } from './settle-queue.ts';
+import { createReservationReport, type Reserved, tellReservedEveryMs } from './reservations.ts';
 import { newSecret } from './shared-secret.ts';
 import type { StoreReply, StoreRequest, StoreStatus, StoreWorkerData } from './worker-message.ts';
 
@@ -39,6 +40,8 @@ export interface StoreOptions {
   readonly tryLock: TryLock;
   /** Most bytes that the journal may hold; above four fifths of it new requests are to be refused. */
   readonly journalBytes?: number;
+  /** Requests are kept for at least so many days; 0, as without it: for good. */
+  readonly retentionDays?: number;
   /** Called with every change: the database is away or back, the journal grows or shrinks, an error happened. */
   readonly onStatus?: (status: StoreStatus) => void;
   /** Called with each path in the journal's folder that Weir has not made; the path is left alone. */
@@ -55,6 +58,11 @@ export interface OpenStore extends Store {
    * has answered for the first time, one of this process alone, so ask again each time it is used. Never to be logged.
    */
   readonly secret: () => string;
+  /**
+   * From now on tells the database of what is reserved for the requests of this process, once a second where it has changed, for
+   * commands that correct a balance. Called once.
+   */
+  readonly tellReserved: (reserved: () => Reserved) => void;
   /** Resolves with the reason if the store ends before `close`: nothing more can be settled, and the process should end. */
   readonly lost: Promise<Error>;
   /** Makes all waiting rows durable, then closes everything. Nothing may be settled or looked up afterwards. */
@@ -67,10 +75,10 @@ export interface OpenStore extends Store {
  * cannot help, and when there is no folder for the journal.
  */
 export async function openStore(options: StoreOptions): Promise<OpenStore> {
-  const { location, journalBytes = usualJournalBytes } = options;
+  const { location, journalBytes = usualJournalBytes, retentionDays = 0 } = options;
   const journal = takeJournalFolder(options.journal, options.tryLock);
   for (const path of journal.foreignFiles) options.onForeignFile?.(path);
-  const workerData: StoreWorkerData = { location, journalFolder: journal.folder, journalBytes };
+  const workerData: StoreWorkerData = { location, journalFolder: journal.folder, journalBytes, retentionDays };
   const worker = new Worker(new URL('./store-worker.ts', import.meta.url), { workerData, name: 'weir-store' });
   const post = (request: StoreRequest) => worker.postMessage(request);
   const cache = createCredentialCache(rememberedKeys);
@@ -81,6 +89,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   let phase: 'open' | 'closing' = 'open';
   let status: StoreStatus = { database: 'behind', journalBytes: 0, hasRoom: true };
   let lastSent = 0;
+  let telling: NodeJS.Timeout | undefined;
   let secret = newSecret();
   const queue = createSettleQueue({
     send: (outcomes) => {
@@ -145,6 +154,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   worker.on('exit', (code) => {
     stop(new Error(`the store's thread ended with code ${code}`));
     clearInterval(readAgain);
+    clearInterval(telling);
     journal.release();
     ended.resolve();
   });
@@ -196,6 +206,13 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
     waiting: queue.size,
     status: () => status,
     secret: () => secret,
+    tellReserved: (reservedNow) => {
+      const isDue = createReservationReport();
+      telling = setInterval(() => {
+        const reserved = reservedNow();
+        if (phase === 'open' && isDue(reserved, performance.now())) post({ kind: 'reserved', reserved });
+      }, tellReservedEveryMs);
+    },
     lost: lost.promise,
     close: async () => {
       await queue.drained();

@@ -3,9 +3,11 @@ import { messageOf } from '../core/failure.ts';
 import { CannotOpen, type DatabaseLocation, type OpenDatabase } from './open-database.ts';
 import { findCredentials } from './keys.ts';
 import type { Journal, JournalSegment } from './journal/journal.ts';
-import { ledgerRow, type LedgerTable } from './schema.ts';
+import { ledgerRow, type LedgerRow } from './ledger-row.ts';
 import { settleOrExplain, spendingOf } from './settle-batch.ts';
+import { type Reserved, writeReservations } from './reservations.ts';
 import { readSharedSecret } from './shared-secret.ts';
+import { startUpkeep, type UpkeepRunner } from './upkeep-runner.ts';
 import type { SettleFault, StoreReply, StoreRequest, StoreStatus } from './worker-message.ts';
 
 /** Pause between two attempts to reach a database that is away. */
@@ -17,10 +19,14 @@ const findHashes = 500;
 
 export interface WorkerLoopOptions {
   readonly location: DatabaseLocation;
+  /** Names this process among those that share the database. */
+  readonly replica: string;
   readonly open: () => Promise<OpenDatabase>;
   readonly journal: Journal;
   /** Above this size of the journal new requests are to be refused, so that there is room for the rows of those under way. */
   readonly fullBytes: number;
+  /** Requests are kept for at least so many days; 0: for good. */
+  readonly retentionDays: number;
   readonly reply: (message: StoreReply) => void;
 }
 
@@ -33,9 +39,12 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   const { journal, fullBytes, reply } = options;
   let database: OpenDatabase | undefined;
   let watching: { readonly stop: () => Promise<void> } | undefined;
+  let upkeep: UpkeepRunner | undefined;
   let status: StoreStatus = { database: 'behind', journalBytes: journal.bytes(), hasRoom: true };
   let batch: readonly Outcome[] | undefined;
   const wanted = new Set<string>();
+  let reserved: Reserved | undefined;
+  let hasReserved = false;
   let segment: (JournalSegment & { settled: number; refused: number }) | undefined;
   let retry: NodeJS.Timeout | undefined;
   let working: Promise<void> | undefined;
@@ -62,7 +71,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
 
   async function settle(outcomes: readonly Outcome[]): Promise<void> {
     const faults: SettleFault[] = [];
-    const rows: LedgerTable[] = [];
+    const rows: LedgerRow[] = [];
     const indexOf: number[] = [];
     for (const [index, outcome] of outcomes.entries()) {
       try {
@@ -92,7 +101,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   }
 
   function keep(
-    rows: readonly LedgerTable[],
+    rows: readonly LedgerRow[],
     { faults, indexOf }: { readonly faults: readonly SettleFault[]; readonly indexOf: readonly number[] },
   ): void {
     try {
@@ -106,7 +115,10 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     }
     const costs = new Map<string, bigint>();
     for (const { workspace_id: id, cost } of rows) costs.set(id, (costs.get(id) ?? 0n) + cost);
-    const spendings = spendingOf(rows).map(({ key_id: keyId, day, amount }) => ({ keyId, day: Number(day), amount }));
+    const spent = spendingOf(
+      rows.map((row) => ({ keyId: row.key_id, cost: row.cost, startedAt: Number(row.started_at) })),
+    );
+    const spendings = spent.map(({ key_id: keyId, day, amount }) => ({ keyId, day: Number(day), amount }));
     tell(status.database);
     reply({ kind: 'journaled', costs: [...costs], spendings, faults });
   }
@@ -125,6 +137,17 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     } catch (error) {
       if (database.classify(error) === 'away') isAway(messageOf(error));
       reply({ kind: 'not-searched', hashes, message: messageOf(error) });
+    }
+  }
+
+  /** While the database is away nothing is told: no command can correct a balance then. */
+  async function tellReserved(now: Reserved): Promise<void> {
+    if (database === undefined || status.database !== 'here') return;
+    try {
+      await writeReservations(database.queries, { replica: options.replica, reserved: now, now: Date.now() });
+      hasReserved = now.size > 0;
+    } catch (error) {
+      if (database.classify(error) === 'away') isAway(messageOf(error));
     }
   }
 
@@ -153,6 +176,13 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     }
     const next = (segment ??= nextSegment());
     if (next === undefined) {
+      upkeep ??= startUpkeep(database, {
+        retentionDays: options.retentionDays,
+        now: Date.now,
+        // While the database is away, that is told already.
+        report: (message) => status.database === 'here' && tell('here', message),
+        wake: () => void work(),
+      });
       tell('here');
       reply({ kind: 'changed' });
       return;
@@ -190,6 +220,11 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
       batch = undefined;
       if (outcomes !== undefined) await settle(outcomes);
       else if (wanted.size > 0) await find();
+      else if (reserved !== undefined) {
+        const now = reserved;
+        reserved = undefined;
+        await tellReserved(now);
+      } else if (status.database === 'here' && upkeep?.isDue() === true && !closing) await upkeep.step();
       else if (status.database === 'here' || retry !== undefined || closing) return;
       if (status.database !== 'here' && retry === undefined && !closing) await comeBack();
     }
@@ -206,8 +241,17 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     /** Opens the database; resolves when it is open, or away for now. */
     start: work,
     take: (request: Exclude<StoreRequest, { readonly kind: 'close' }>): void => {
-      if (request.kind === 'settle') batch = request.outcomes;
-      else for (const hash of request.hashes) wanted.add(hash);
+      switch (request.kind) {
+        case 'settle':
+          batch = request.outcomes;
+          break;
+        case 'find':
+          for (const hash of request.hashes) wanted.add(hash);
+          break;
+        case 'reserved':
+          reserved = request.reserved;
+          break;
+      }
       void work();
     },
     /** Finishes all requests, then closes everything. Rows in the journal stay there. */
@@ -215,7 +259,10 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
       closing = true;
       clearTimeout(retry);
       retry = undefined;
+      // All requests have ended.
+      if (hasReserved) reserved = new Map();
       await work();
+      await upkeep?.stop();
       await watching?.stop();
       journal.close();
       await database?.close();

@@ -1,11 +1,11 @@
 import { copyFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDatabase } from '../../src/store/open-database.ts';
-import { ledgerRow } from '../../src/store/schema.ts';
+import { ledgerRow } from '../../src/store/ledger-row.ts';
 import { settleBatch } from '../../src/store/settle-batch.ts';
 import { createKey } from '../../src/store/keys.ts';
 import { createWorkspace } from '../../src/store/workspaces.ts';
-import { sampleNow, temporaryFolder } from './sample-database.ts';
+import { sampleAuthor, temporaryFolder } from './sample-database.ts';
 import { sampleOutcome } from './sample-outcome.ts';
 
 /** Opens the SQLite database of a folder as a service does. */
@@ -27,8 +27,8 @@ export async function settlerFor(database: Open): Promise<(count: number, prefix
 
 /** An account in an open database, and what settles rows of it. */
 export async function withAccount(database: Open) {
-  await createWorkspace(database.queries, { name: 'acme', credit: 10n, maxInFlight: 1, now: sampleNow });
-  await createKey(database.queries, { workspace: 'acme', rate: 1, burst: 1, now: sampleNow });
+  await createWorkspace(database.queries, { name: 'acme', credit: 10n, maxInFlight: 1 }, sampleAuthor);
+  await createKey(database.queries, { workspace: 'acme', rate: 1, burst: 1 }, sampleAuthor);
   return { settle: await settlerFor(database) };
 }
 
@@ -44,7 +44,7 @@ export async function rowsIn(folder: string): Promise<number | string> {
   try {
     const database = await openIn(folder);
     try {
-      return (await database.queries.selectFrom('ledger').select('request_id').execute()).length;
+      return (await database.queries.selectFrom('requests').select('request_text').execute()).length;
     } finally {
       await database.close();
     }

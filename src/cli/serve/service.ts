@@ -98,6 +98,7 @@ export async function startService(
   const store = await openStore({
     location,
     journal: join(settings.WEIR_DATA, 'journal'),
+    retentionDays: settings.WEIR_LEDGER_RETENTION_DAYS,
     tryLock,
     onStatus: createStoreLog(log),
     onForeignFile: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
@@ -181,6 +182,8 @@ export async function startService(
   const shared =
     valkeyUrl === undefined ? undefined : shareLimits(valkeyUrl, { expectedReplicas: settings.WEIR_REPLICAS, log });
   const link = shared?.link;
+  const limits = shared ?? createMemoryLimits(systemClock);
+  store.tellReserved(limits.reserved);
   const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers?.(network) });
   const tellOthers = link && shareBlocks({ link, tolerated, windowMs, blockMs, block: gate.block });
 
@@ -211,7 +214,7 @@ export async function startService(
     store,
     uploads,
     gate,
-    limits: shared ?? createMemoryLimits(systemClock),
+    limits,
     looksLikeKey,
     hashKey,
     abuseContact: settings.WEIR_ABUSE_CONTACT,
