@@ -11,7 +11,8 @@ import {
   setWorkspaceLimits,
   setWorkspaceStatus,
 } from './workspaces.ts';
-import { listRequests, usageReport } from './usage-report.ts';
+import { listRequests } from './list-requests.ts';
+import { usageReport } from './usage-report.ts';
 import type { AcceptedLoss } from './sqlite/lost-commits.ts';
 import { verifyLedger } from './verify-ledger.ts';
 import { messageOf } from '../core/failure.ts';

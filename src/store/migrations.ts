@@ -1,5 +1,6 @@
 import { type Kysely, PostgresAdapter, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
+import { createCompactLedger } from './ledger-tables.ts';
 import type { Schema } from './schema.ts';
 
 /** Whether the tables are those of this version. False also when that cannot be read: the next query then tells what is wrong. */
@@ -61,7 +62,8 @@ const amountBound = '9000000000000000000';
 
 /**
  * The changes of the tables, oldest first, for SQLite and PostgreSQL alike: text and 64-bit integers, and a dialect's own words only
- * where the two have none in common (triggers). A migration that has been released is never edited; add another one.
+ * where the two have none in common (triggers) and for the tables of the ledger (`ledger-tables.ts`), whose rows are many. A migration
+ * that has been released is never edited; add another one.
  */
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001-accounts-and-ledger': { up: createAccountsAndLedger },
@@ -70,6 +72,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0004-secrets': { up: addSecrets },
   '0005-audit-trail': { up: addAuditTrail },
   '0006-reservations': { up: addReservations },
+  '0007-compact-ledger': { up: (database) => createCompactLedger(database, amountBound) },
 };
 
 /** Adds a table of what replicas share and nobody else may know. */

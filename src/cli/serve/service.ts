@@ -85,6 +85,7 @@ export async function startService(
   const store = await openStore({
     location,
     journal: join(settings.WEIR_DATA, 'journal'),
+    retentionDays: settings.WEIR_LEDGER_RETENTION_DAYS,
     tryLock,
     onStatus: createStoreLog(log),
     onForeignFile: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
