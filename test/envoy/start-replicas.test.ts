@@ -108,7 +108,7 @@ async function untilEnvoySays(gauge: string, value: number): Promise<void> {
 }
 
 /** All services share the limits, and Envoy has a connection to each: before that its requests wait, and are not counted as open. */
-beforeEach(async () => {
+async function untilAllServe(): Promise<void> {
   await expect.poll(() => metrics('weir_limits_shared').catch(() => []), { timeout: 20_000 }).toEqual([1, 1, 1]);
   const haveAnswered = async (): Promise<boolean> => {
     await Promise.all(times(9, () => caller.ask(chat(1, 50, false))));
@@ -116,11 +116,13 @@ beforeEach(async () => {
   };
   await expect.poll(haveAnswered).toBe(true);
   await untilEnvoySays('upstream_rq_active', 0);
-});
-afterEach(async () => {
+}
+async function leaveAll(): Promise<void> {
   for (const request of opened.splice(0)) request.leave();
   if (gateway.child.exitCode === null) await expect.poll(inFlight).toEqual([0, 0, 0]);
-});
+}
+beforeEach(untilAllServe);
+afterEach(leaveAll);
 
 interface Try {
   readonly sentMs: number;
@@ -180,7 +182,7 @@ test('a service that is killed costs its own requests, and none that comes after
   const after = tries.filter(({ sentMs }) => sentMs > killedMs);
   expect(after.length).toBeGreaterThan(20);
 
-  const ends = await Promise.all(streams.map(({ ended }) => Promise.race([ended, 'runs'])));
+  const ends = await Promise.all(streams.map(({ ended }) => Promise.race([ended, Promise.resolve('runs')])));
   expect(ends.filter((end) => end === 'cut')).toHaveLength(6);
   expect(ends.filter((end) => end === 'runs')).toHaveLength(12);
   // The one that is back has fewer than the others, so it gets the next ones.
