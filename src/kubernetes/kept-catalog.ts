@@ -34,7 +34,8 @@ export function createKeptCatalog(options: { readonly file: string; readonly nam
     while (waiting !== undefined) {
       const objects = waiting.map(({ where, value }) => ({ where, value }));
       waiting = undefined;
-      const draft = `${file}.draft`;
+      // Several services of one data folder may write at the same moment.
+      const draft = `${file}.draft-${process.pid}`;
       const handle = await open(draft, 'w', 0o600);
       try {
         // A draft that a killed process left may be readable by others.

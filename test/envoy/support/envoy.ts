@@ -38,7 +38,7 @@ export async function startEnvoy(
     /** The bootstrap as Envoy gets it, from the one of ours: for twins without a protection. */
     readonly change?: (bootstrap: string) => string;
     /** Sockets of several services, in place of the one in the run folder: each request goes to one of them by turns. */
-    readonly services?: readonly string[];
+    readonly sockets?: readonly string[];
     /** In place of the time that a whole request may take to arrive. */
     readonly requestTimeout?: string;
   } = {},
@@ -63,7 +63,7 @@ export async function startEnvoy(
       }),
     );
     const endpoint = (path: string): string => JSON.stringify({ endpoint: { address: { pipe: { path } } } });
-    const all = (options.services ?? [files.extprocSocket]).map(endpoint).join(',');
+    const all = (options.sockets ?? [files.extprocSocket]).map(endpoint).join(',');
     const { requestTimeout = '600s' } = options;
     return (options.change?.(rendered) ?? rendered)
       .replace(endpoint(files.extprocSocket), all)
