@@ -44,6 +44,11 @@ const groups: readonly Group[] = [
     load: { kind: 'commands', register: async () => (await import('./cli/commands/ledger.ts')).ledgerCommand },
   },
   {
+    name: 'audit',
+    summary: 'who changed which account, when, and how',
+    load: { kind: 'commands', register: async () => (await import('./cli/commands/audit.ts')).auditCommand },
+  },
+  {
     name: 'backup',
     summary: 'copy the accounts and the ledger into a file',
     load: { kind: 'commands', register: async () => (await import('./cli/commands/ledger.ts')).backupCommand },

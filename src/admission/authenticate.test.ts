@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { credentialOf } from '../../test/support/credential-of.ts';
+import { createFakeClock } from '../../test/support/fake-clock.ts';
 import type { Credential } from '../core/account.ts';
-import { authenticate, bearerText } from './authenticate.ts';
+import { authenticate, type AuthenticateOptions, bearerText, listedModels } from './authenticate.ts';
 
 const headOf = (authorization?: string, apiKey?: string) => ({
   ...{ method: 'POST', path: '/' },
@@ -25,6 +26,7 @@ function attempt(headers: Headers, credential: Credential | undefined, lookedUp:
     },
     looksLikeKey: (text) => text.startsWith('sk-weir-'),
     hashKey: (text) => `hash of ${text}`,
+    clock: createFakeClock(),
     abuseContact: 'abuse@example.com',
   });
 }
@@ -57,7 +59,7 @@ describe('authentication (docs/reference/api.md §5)', () => {
   it('knows nothing later when the look-up fails by then', async () => {
     const answers = [Promise.resolve(credentialOf()), Promise.reject(new Error('away'))];
     const { latest } = await authenticate(headOf('Bearer sk-weir-a'), ['authorization'], {
-      ...{ looksLikeKey: () => true, hashKey: String, abuseContact: '' },
+      ...{ looksLikeKey: () => true, hashKey: String, abuseContact: '', clock: createFakeClock() },
       store: { findCredential: () => answers.shift(), settle: () => Promise.resolve(), canSettle: () => true },
     });
     expect(await latest()).toBeUndefined();
@@ -85,7 +87,7 @@ describe('authentication (docs/reference/api.md §5)', () => {
   it('does not look for it where its callers do not put it, and says where they do', async () => {
     const head = headOf(undefined, 'sk-weir-a');
     const options = {
-      ...{ looksLikeKey: () => true, hashKey: String, abuseContact: '' },
+      ...{ looksLikeKey: () => true, hashKey: String, abuseContact: '', clock: createFakeClock() },
       store: { findCredential: () => credentialOf(), settle: () => Promise.resolve(), canSettle: () => true },
     };
     await expect(authenticate(head, ['authorization'], options)).rejects.toThrow(
@@ -110,5 +112,71 @@ describe('authentication (docs/reference/api.md §5)', () => {
     ['a suspended workspace without money', credentialOf({ workspace: { ...suspended, balance: 0n } }), 'suspended'],
   ])('refuses %s', async (_, credential, code) => {
     await expect(attempt('Bearer sk-weir-a', credential)).rejects.toMatchObject({ code });
+  });
+});
+
+/** A key that runs out after five seconds, as the store remembers it all the while. */
+function expiring() {
+  const clock = createFakeClock();
+  const credential = credentialOf({ key: { expiresAt: clock.now() + 5_000, models: ['a/*'] } });
+  const options: AuthenticateOptions = {
+    ...{ looksLikeKey: () => true, hashKey: String, abuseContact: '', clock },
+    store: { findCredential: () => credential, settle: () => Promise.resolve(), canSettle: () => true },
+  };
+  return { clock, options };
+}
+
+describe('a key with an expiry', () => {
+  it('is good up to that moment and unauthenticated from it on, whatever is remembered of it', async () => {
+    const { clock, options } = expiring();
+    const ask = () => authenticate(headOf('Bearer sk-weir-a'), ['authorization'], options);
+    clock.advance(4_999);
+    expect((await ask()).credential.key.id).toBe('key-1');
+    clock.advance(1);
+    await expect(ask()).rejects.toMatchObject({ code: 'unauthenticated' });
+  });
+
+  it('that is over does not say whether its workspace is suspended', async () => {
+    const { clock, options } = expiring();
+    clock.advance(5_000);
+    const credential = credentialOf({ key: { expiresAt: clock.now() }, workspace: { status: 'suspended' } });
+    const store = { ...options.store, findCredential: () => credential };
+    const asked = authenticate(headOf('Bearer sk-weir-a'), ['authorization'], { ...options, store });
+    await expect(asked).rejects.toMatchObject({ code: 'unauthenticated' });
+  });
+});
+
+describe('the models that the catalog is narrowed to', () => {
+  it('are those of the key, in the header of either surface', () => {
+    const { options } = expiring();
+    expect(listedModels(headOf('Bearer sk-weir-a'), options)).toEqual(['a/*']);
+    expect(listedModels(headOf(undefined, 'sk-weir-a'), options)).toEqual(['a/*']);
+  });
+
+  it('are found where the store has to look the key up', async () => {
+    const { options } = expiring();
+    const credential = credentialOf({ key: { models: ['a/b'] } });
+    const store = { ...options.store, findCredential: () => Promise.resolve(credential) };
+    expect(await listedModels(headOf('Bearer sk-weir-a'), { ...options, store })).toEqual(['a/b']);
+  });
+
+  it.each<[string, AuthenticateOptions['store']['findCredential']]>([
+    ['an unknown key', () => undefined],
+    ['a key that may call everything', () => credentialOf()],
+    ['a revoked key', () => credentialOf({ key: { status: 'revoked', models: ['a/*'] } })],
+    ['an expired key', () => credentialOf({ key: { expiresAt: 0, models: ['a/*'] } })],
+    ['a key that cannot be looked up', () => Promise.reject(new Error('away'))],
+  ])('are all models for %s: the catalog is public', async (_, findCredential) => {
+    const { options } = expiring();
+    const store = { ...options.store, findCredential };
+    expect(await listedModels(headOf('Bearer sk-weir-a'), { ...options, store })).toBeUndefined();
+  });
+
+  it('are all models without a key, and nothing is looked up', () => {
+    const { options } = expiring();
+    const store = { ...options.store, findCredential: () => expect.unreachable() };
+    for (const head of [headOf(), headOf('Basic x')]) {
+      expect(listedModels(head, { ...options, looksLikeKey: (text) => text.startsWith('sk-'), store })).toBeUndefined();
+    }
   });
 });

@@ -1,5 +1,7 @@
-import type { Credential, Store } from '../core/account.ts';
+import type { Credential, Key, Store } from '../core/account.ts';
+import type { Clock } from '../core/clock.ts';
 import type { KeyHeader } from '../core/dialect.ts';
+import type { ModelPatterns } from '../core/model-patterns.ts';
 import { Failure } from '../core/failure.ts';
 import type { RequestHead } from '../core/exchange.ts';
 
@@ -9,6 +11,7 @@ export interface AuthenticateOptions {
   readonly looksLikeKey: (text: string) => boolean;
   /** SHA-256 of a key's text, lowercase hex. */
   readonly hashKey: (text: string) => string;
+  readonly clock: Clock;
   /** Address named to suspended callers (docs/reference/api.md §5). */
   readonly abuseContact: string;
 }
@@ -43,6 +46,11 @@ function keyIn(
   return undefined;
 }
 
+/** Whether a key still is one: it was not revoked, and its time has not run out. Asked with each request, of whatever the store remembers. */
+function isValid({ status, expiresAt }: Key, now: number): boolean {
+  return status !== 'revoked' && (expiresAt === undefined || now < expiresAt);
+}
+
 /** The caller of a request. */
 export interface Authenticated {
   readonly credential: Credential;
@@ -52,7 +60,7 @@ export interface Authenticated {
 
 /**
  * Finds the caller by the headers alone; `keyHeaders` are in the order in which they are searched for a key. Throws
- * `unauthenticated` for a missing, mistyped, unknown or revoked key, and `suspended` for a suspended key or workspace
+ * `unauthenticated` for a missing, mistyped, unknown, revoked or expired key, and `suspended` for a suspended key or workspace
  * (docs/reference/api.md §5).
  */
 export async function authenticate(
@@ -70,7 +78,7 @@ export async function authenticate(
   const hash = options.hashKey(text);
   const found = store.findCredential(hash);
   const credential = found instanceof Promise ? await found : found;
-  if (credential === undefined || credential.key.status === 'revoked') throw refusal();
+  if (credential === undefined || !isValid(credential.key, options.clock.now())) throw refusal();
   if (credential.key.status === 'suspended' || credential.workspace.status === 'suspended') {
     throw new Failure('suspended', `This account is suspended. Contact ${options.abuseContact}.`);
   }
@@ -82,4 +90,22 @@ export async function authenticate(
       return known instanceof Promise ? known.catch(() => undefined) : known;
     },
   };
+}
+
+const anyHeader: readonly KeyHeader[] = ['x-api-key', 'authorization'];
+
+/**
+ * The models of the key that a request for the catalog carries, in the header of either surface. Undefined: the whole catalog, for
+ * it is public (docs/reference/api.md §4.2). That is the answer to a key that is no good, and while keys cannot be looked up, too.
+ */
+export function listedModels(
+  head: RequestHead,
+  options: AuthenticateOptions,
+): ModelPatterns | undefined | Promise<ModelPatterns | undefined> {
+  const text = keyIn(head, anyHeader, options);
+  if (text === undefined) return undefined;
+  const modelsOf = (credential: Credential | undefined): ModelPatterns | undefined =>
+    credential !== undefined && isValid(credential.key, options.clock.now()) ? credential.key.models : undefined;
+  const found = options.store.findCredential(options.hashKey(text));
+  return found instanceof Promise ? found.then(modelsOf, () => undefined) : modelsOf(found);
 }

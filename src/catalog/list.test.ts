@@ -28,7 +28,7 @@ type Statuses = Readonly<Record<string, ModelStatus>>;
 function begin(statuses: Statuses = {}, first: Snapshot = snapshot) {
   const clock = createFakeClock();
   const state = { statuses, snapshot: first, asked: 0 };
-  const list = createModelList({
+  const render = createModelList({
     clock,
     snapshot: () => state.snapshot,
     statusOf: ({ id }) => {
@@ -36,8 +36,9 @@ function begin(statuses: Statuses = {}, first: Snapshot = snapshot) {
       return state.statuses[id] ?? { listed: true };
     },
   });
-  const ids = (): readonly string[] =>
-    (JSON.parse(list()) as { data: readonly { id: string }[] }).data.map(({ id }) => id);
+  const list = (models?: readonly string[]): string => render(models);
+  const ids = (models?: readonly string[]): readonly string[] =>
+    (JSON.parse(list(models)) as { data: readonly { id: string }[] }).data.map(({ id }) => id);
   return { clock, state, list, ids };
 }
 
@@ -79,6 +80,19 @@ describe('the model list', () => {
     expect(begin({ 'qwen/qwen3-8b': not }).ids()).toEqual(['z/z']);
     expect(begin({ 'z/z': not }).ids()).toEqual(['qwen/qwen3-8b']);
     expect(begin({ 'z/z': not, 'qwen/qwen3-8b': not }).list()).toBe('{"object":"list","data":[]}');
+  });
+
+  it('has only what a key may call for a key with models, by the same rules', () => {
+    const { state, ids, list, clock } = begin();
+    expect(ids(['qwen/*'])).toEqual(['qwen/qwen3-8b']);
+    expect(ids(['z/z', 'gone/model'])).toEqual(['z/z']);
+    expect(ids(['z/z', 'qwen/*'])).toEqual(['qwen/qwen3-8b', 'z/z']);
+    expect(JSON.parse(list(['qwen/*']))).toEqual({ object: 'list', data: [qwen] });
+    expect(list([])).toBe('{"object":"list","data":[]}');
+    expect(ids()).toEqual(['qwen/qwen3-8b', 'z/z']);
+    state.statuses = { 'z/z': { listed: false } };
+    clock.advance(1000);
+    expect(ids(['z/z'])).toEqual([]);
   });
 
   it('is an empty list without models', () => {

@@ -1,5 +1,6 @@
 import type { Model, Snapshot } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
+import { allowsModel, type ModelPatterns } from '../core/model-patterns.ts';
 import { formatUsd, type Money } from '../core/money.ts';
 import type { PerformanceFigure, ModelStatus } from '../core/replica.ts';
 
@@ -25,30 +26,45 @@ interface Entry {
 }
 
 /**
- * The body of `GET /v1/models` as JSON text: the models that are listed, in the order of their ids. Every model of a
- * snapshot is priced, because the compiler accepts none without prices. So a model's status decides.
+ * The body of `GET /v1/models` as JSON text: the models that are listed, in the order of their ids, or those of them that a key
+ * may call. Every model of a snapshot is priced, because the compiler accepts none without prices. So a model's status decides.
  *
- * The text is made when somebody asks: at once after a change of the catalog, otherwise at most once a second.
+ * The text is made when somebody asks: at once after a change of the catalog, otherwise at most once a second. The list of a key
+ * is put together from the entries of that text.
  */
-export function createModelList({ clock, snapshot, statusOf, searchPrice }: ModelListOptions): () => string {
+export function createModelList(options: ModelListOptions): (models: ModelPatterns | undefined) => string {
+  const { clock, snapshot, statusOf, searchPrice } = options;
   let of: Snapshot | undefined;
   let entries: readonly Entry[] = [];
   let renderedAt = 0;
+  let listed: readonly ListedModel[] = [];
   let text = '';
-  return () => {
+  return (models) => {
     const current = snapshot();
     const now = clock.elapsed();
-    if (current === of && now - renderedAt < renderIntervalMs) return text;
-    if (current !== of) entries = entriesOf(current, searchPrice);
-    of = current;
-    renderedAt = now;
-    const listed = entries.flatMap(({ model, head }) => {
-      const { listed: isListed, figure } = statusOf(model);
-      return isListed ? [`${head}${figure === undefined ? '' : `,"performance":${performanceText(figure)}`}}`] : [];
-    });
-    text = `{"object":"list","data":[${listed.join(',')}]}`;
-    return text;
+    if (current !== of || now - renderedAt >= renderIntervalMs) {
+      if (current !== of) entries = entriesOf(current, searchPrice);
+      of = current;
+      renderedAt = now;
+      listed = entries.flatMap(({ model, head }) => {
+        const { listed: isListed, figure } = statusOf(model);
+        const performance = figure === undefined ? '' : `,"performance":${performanceText(figure)}`;
+        return isListed ? [{ id: model.id, text: `${head}${performance}}` }] : [];
+      });
+      text = listText(listed);
+    }
+    return models === undefined ? text : listText(listed.filter(({ id }) => allowsModel(models, id)));
   };
+}
+
+/** A model of the list, its entry as JSON. */
+interface ListedModel {
+  readonly id: string;
+  readonly text: string;
+}
+
+function listText(listed: readonly ListedModel[]): string {
+  return `{"object":"list","data":[${listed.map((model) => model.text).join(',')}]}`;
 }
 
 function entriesOf({ models }: Snapshot, searchPrice: Money | undefined): readonly Entry[] {

@@ -1,5 +1,6 @@
 import type { Surface } from './dialect.ts';
 import type { RefusedFor } from './event.ts';
+import type { ModelPatterns } from './model-patterns.ts';
 import type { CountedBy, Money, Usage } from './money.ts';
 
 export type AccountStatus = 'active' | 'suspended';
@@ -24,6 +25,10 @@ export interface Key {
   /** Sustained requests per second and burst. */
   readonly rate: number;
   readonly burst: number;
+  /** The key is good until this moment, milliseconds since the Unix epoch. Undefined: for good. */
+  readonly expiresAt?: number | undefined;
+  /** Undefined: every model. */
+  readonly models?: ModelPatterns | undefined;
 }
 
 /** What the store knows about a presented key. */

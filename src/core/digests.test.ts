@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { prefixesOf, promptDigest, textDigest } from './digests.ts';
+import { type Beginnings, beginningsOf, promptDigest, textDigest } from './digests.ts';
 import type { Message, Request, Tool } from './request.ts';
 
 const words = (count: number, word = 'lorem '): string => word.repeat(count);
@@ -8,12 +8,15 @@ const user = (content: string): Message => ({ role: 'user', content });
 const assistant = (content: string): Message => ({ role: 'assistant', content });
 const long = words(200);
 
-function prefixes(messages: readonly Message[], more: Partial<Request> = {}): readonly number[] {
-  return prefixesOf({
+function beginnings(messages: readonly Message[], more: Partial<Request> = {}): Beginnings {
+  return beginningsOf({
     ...{ modelId: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
     ...{ messages, ...more },
   });
 }
+
+const prefixes = (messages: readonly Message[], more: Partial<Request> = {}): readonly number[] =>
+  beginnings(messages, more).prefixes;
 
 describe('how a prompt begins', () => {
   it('is digested after the system messages and after each that follows', () => {
@@ -111,6 +114,38 @@ describe('how a prompt begins', () => {
     const digests = Array.from({ length: 50_000 }, (_, index) => prefixes([system(`${index} ${long}`)])[0]);
     expect(new Set(digests).size).toBe(50_000);
     expect(digests.every((digest) => Number.isSafeInteger(digest))).toBe(true);
+  });
+});
+
+describe('a conversation', () => {
+  const conversation = (messages: readonly Message[]): number | undefined => beginnings(messages).conversation;
+
+  it.each<readonly [string, readonly Message[]]>([
+    ['with a long system prompt', [system(long), user('one')]],
+    ['with a longer one than is digested', [system(words(20_000)), user('one')]],
+    ['with several system prompts', [system(words(20_000)), system('b'), user('one')]],
+    ['that begins with a long message', [system('a'), user(long)]],
+  ])('%s has one digest in all its turns, which others with its system prompt do not have', (_, first) => {
+    const digest = conversation(first);
+    expect(digest).toBeDefined();
+    const later = [...first, assistant('two'), user('three')];
+    expect(conversation(later)).toBe(digest);
+    expect(conversation([...later, assistant(long), user(long)])).toBe(digest);
+    const other = [...first.slice(0, -1), user(`another one ${long}`)];
+    expect(conversation(other)).toBeDefined();
+    expect(conversation(other)).not.toBe(digest);
+  });
+
+  it('has a digest as soon as it has a kilobyte, and keeps it', () => {
+    const short = [system('a'), user('b')];
+    expect(conversation(short)).toBeUndefined();
+    const longer = [...short, assistant(long)];
+    expect(conversation([...longer, user('c')])).toBe(conversation(longer));
+    expect(conversation([...longer, user('c'), assistant(long), user('d')])).toBe(conversation(longer));
+  });
+
+  it('of system messages alone has their digest', () => {
+    expect(conversation([system(long)])).toBe(prefixes([system(long)])[0]);
   });
 });
 

@@ -5,6 +5,8 @@ import type { Content, Message, Request } from './request.ts';
 const leastBytes = 1024;
 /** Only so much of a prompt is digested: prompts that share so much nearly always share the rest. */
 const mostBytes = 64 * 1024;
+/** The message behind the system messages is digested so far however long these are: it tells conversations apart. */
+const firstMessageBytes = 16 * 1024;
 /** Most prefixes of one prompt: in a conversation of many short turns the later ones are left out. */
 const mostPrefixes = 64;
 /** An image counts as at least so much text, wherever its bytes are. */
@@ -70,30 +72,48 @@ function digestSoFar(beginning: Beginning): number {
   return asNumber(beginning.digest);
 }
 
+export interface Beginnings {
+  /**
+   * Digests of the prefixes of a prompt, shortest first: its tools and leading system messages, then with one more message each,
+   * where that is at least a kilobyte.
+   */
+  readonly prefixes: readonly number[];
+  /**
+   * The digest of the shortest prefix that has the first message behind the leading system messages. All turns of a conversation
+   * have the same one, and conversations that share a system prompt do not. Without such a message that of the shortest prefix;
+   * undefined when there is none.
+   */
+  readonly conversation: number | undefined;
+}
+
 /**
- * Digests of the prefixes of a request's prompt, shortest first: its tools and leading system messages, then with one more
- * message each, where that is at least a kilobyte. Equal prefixes for the same model have equal digests. Different prefixes very
- * rarely have equal ones, too, so use digests only for preferences.
+ * Digests how a prompt begins. Equal prefixes for the same model have equal digests. Different prefixes very rarely have equal
+ * ones, too, so use digests only for preferences.
  */
-export function prefixesOf({ modelId, messages, tools }: Request): readonly number[] {
+export function beginningsOf({ modelId, messages, tools }: Request): Beginnings {
   const beginning: Beginning = { digest: '', since: `${marks.model} ${modelId};`, bytes: 0 };
   if (tools.length > 0) addText(beginning, marks.tools, JSON.stringify(tools));
   const prefixes: number[] = [];
+  let conversation: number | undefined;
   let isLeading = true;
   for (const message of messages) {
     if (isLeading && message.role !== 'system') {
       isLeading = false;
       if (beginning.bytes >= leastBytes) prefixes.push(digestSoFar(beginning));
+      beginning.bytes = Math.min(beginning.bytes, mostBytes - firstMessageBytes);
     }
-    if (beginning.bytes >= mostBytes || prefixes.length >= mostPrefixes) return prefixes;
+    if (!isLeading && (beginning.bytes >= mostBytes || prefixes.length >= mostPrefixes)) break;
     addMessage(beginning, message);
-    if (!isLeading && beginning.bytes >= leastBytes) prefixes.push(digestSoFar(beginning));
+    if (isLeading || beginning.bytes < leastBytes) continue;
+    const digest = digestSoFar(beginning);
+    prefixes.push(digest);
+    conversation ??= digest;
   }
   if (isLeading && beginning.bytes >= leastBytes) prefixes.push(digestSoFar(beginning));
-  return prefixes;
+  return { prefixes, conversation: conversation ?? prefixes[0] };
 }
 
-/** A digest of a whole text. Use it only for preferences, as those of `prefixesOf`. */
+/** A digest of a whole text. Use it only for preferences, as those of `beginningsOf`. */
 export const textDigest = (text: string): number => asNumber(hash('sha256', text));
 
 /** Of a longer text only the beginning and the end are digested: a question comes before or after its material. */

@@ -133,3 +133,25 @@ describe('money under way', () => {
     slot(rateAsk({ maxInFlight: 1 }));
   });
 });
+
+it('tells what is reserved by workspace, as long as something is', () => {
+  const { limits, slot } = begin();
+  const [first, second, other] = ['ws-1', 'ws-1', 'ws-2'].map((workspaceId) => slot(rateAsk({ workspaceId })));
+  expect(limits.reserved()).toEqual(new Map());
+  const funds = { balance: 100n };
+  first?.reserve(5n, funds);
+  second?.reserve(2n, funds);
+  other?.reserve(7n, funds);
+  second?.adjust(3n);
+  expect(limits.reserved()).toEqual(
+    new Map([
+      ['ws-1', 8n],
+      ['ws-2', 7n],
+    ]),
+  );
+  first?.release();
+  other?.release();
+  expect(limits.reserved()).toEqual(new Map([['ws-1', 3n]]));
+  second?.release();
+  expect(limits.reserved()).toEqual(new Map());
+});

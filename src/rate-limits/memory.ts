@@ -15,6 +15,7 @@ import type { Money } from '../core/money.ts';
 
 export interface MemoryLimits extends Limits {
   readonly admit: (ask: LimitsAsk) => AdmitResult<LocalSlot>;
+  readonly reserved: Tallies['reserved'];
   /** How many buckets are kept: those that are not full, and perhaps a few more. For a gauge. */
   readonly buckets: () => number;
 }
@@ -31,6 +32,7 @@ export function createMemoryLimits(clock: Clock, tallies: Tallies = createTallie
       const rate = rateStatus(buckets.take(ask.keyId, ask), ask);
       return { kind: 'admitted', rate, slot: tallies.open(ask) };
     },
+    reserved: tallies.reserved,
     buckets: buckets.remembered,
   };
 }
@@ -51,6 +53,8 @@ export interface Tallies {
   readonly workspaces: () => Iterable<string>;
   /** Keys with requests under way. */
   readonly keys: () => Iterable<string>;
+  /** What is reserved for the requests under way, by workspace; those without a reservation are left out. */
+  readonly reserved: () => ReadonlyMap<string, Money>;
   /** Begins a request. */
   readonly open: (ask: LimitsAsk) => LocalSlot;
 }
@@ -84,6 +88,10 @@ export function createTallies(
     ofKey,
     workspaces: () => workspaces.keys(),
     keys: () => keys.keys(),
+    reserved: () => {
+      const holding = [...workspaces].filter(([, { reserved }]) => reserved > 0n);
+      return new Map(holding.map(([id, { reserved }]) => [id, reserved]));
+    },
     open: (ask) => {
       let held: Money = 0n;
       let isOpen = true;

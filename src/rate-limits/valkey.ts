@@ -1,12 +1,14 @@
 import type { AdmitResult, FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot } from '../core/limits.ts';
 import type { Money } from '../core/money.ts';
 import { rateStatus } from '../core/token-bucket.ts';
-import { createMemoryLimits, createTallies, type LocalSlot, type TallyChange } from './memory.ts';
+import { createMemoryLimits, createTallies, type LocalSlot, type Tallies, type TallyChange } from './memory.ts';
 import { createValkeyLink, replicasKey, type ValkeyLink, type ValkeyLinkOptions } from './valkey-link.ts';
 import { admitScript, reserveScript, reportScript } from './valkey-scripts.ts';
 
 export interface ValkeyLimits extends Limits {
   readonly link: ValkeyLink;
+  /** What is reserved for this replica's own requests, by workspace. */
+  readonly reserved: Tallies['reserved'];
 }
 
 export interface ValkeyLimitsOptions extends Omit<ValkeyLinkOptions, 'onUp'> {
@@ -240,7 +242,8 @@ export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
     reportNow();
   }
 
-  return { admit: (ask) => (link.isUp() ? admitShared(ask) : admitHere(ask)), link };
+  const admit: Limits['admit'] = (ask) => (link.isUp() ? admitShared(ask) : admitHere(ask));
+  return { admit, link, reserved: tallies.reserved };
 }
 
 function read(reply: unknown): { readonly result: unknown; readonly fullInMs: number } {

@@ -34,20 +34,22 @@ const json: Headers = [['content-type', 'application/json']];
 const preflight: Headers = [
   ['access-control-allow-origin', '*'],
   ['access-control-allow-methods', 'GET, HEAD'],
-  ['access-control-allow-headers', '*'],
+  // A key may come with the question, and `*` does not stand for this header (https://fetch.spec.whatwg.org/#cors-preflight-fetch).
+  ['access-control-allow-headers', '*, authorization'],
   ['access-control-max-age', '86400'],
 ];
 
-/** Answers what needs no model and no key. `modelList` is the body of `GET /v1/models`. Throws `not_found`. */
-export function replyFixed(
-  exchange: Exchange,
-  kind: Exclude<Endpoint['kind'], 'answer'>,
-  modelList: () => string,
-): void {
+/** The catalog is for every origin, and a key may have one of its own. */
+const catalog: Headers = [...json, ['access-control-allow-origin', '*'], ['vary', 'authorization, x-api-key']];
+
+/** Answers `GET /v1/models` with this body. */
+export function replyModels(exchange: Exchange, body: string): void {
+  exchange.reply(200, catalog, body);
+}
+
+/** Answers what is the same for everybody. Throws `not_found`. */
+export function replyFixed(exchange: Exchange, kind: Exclude<Endpoint['kind'], 'answer' | 'models'>): void {
   switch (kind) {
-    case 'models':
-      exchange.reply(200, [...json, ['access-control-allow-origin', '*']], modelList());
-      return;
     case 'models-preflight':
       exchange.reply(204, preflight, '');
       return;

@@ -120,7 +120,7 @@ function begin(options: BeginOptions = {}) {
       structures: { check: () => Promise.resolve({ kind: 'valid' }) },
       random: () => 0,
       newId: () => `${(ids += 1)}`,
-      modelList: () => '{"object":"list"}',
+      modelList: (models) => JSON.stringify({ object: 'list', models }),
     },
     looksLikeKey: (text) => text.startsWith('sk-weir-'),
     hashKey: (text) => `hash of ${text}`,
@@ -756,6 +756,7 @@ describe('the other paths', () => {
       body: { object: 'list' },
       cors: '*',
     });
+    expect(header(list, 'vary')).toBe('authorization, x-api-key');
     const preflight = get('OPTIONS', '/v1/models');
     expect({
       status: preflight.status(),
@@ -765,6 +766,45 @@ describe('the other paths', () => {
     const health = get('GET', '/healthz');
     expect({ status: health.status(), body: bodyOf(health) }).toEqual({ status: 200, body: { status: 'ok' } });
     expect(run.pipeline.inFlight()).toBe(0);
+  });
+});
+
+describe('a key with models', () => {
+  const credential = credentialOf({ key: { models: ['demo/tiny', 'other/*'] } });
+
+  it.each([
+    ['/v1/chat/completions', authorized],
+    ['/v1/messages', { 'x-api-key': key }],
+  ])('is told on %s that another model is not in the catalog, at no cost', async (path, headers) => {
+    const run = begin({ credential });
+    const exchange = run.send({
+      path,
+      headers,
+      body: JSON.stringify({ ...ask, model: 'demo/anywhere', max_tokens: 9 }),
+    });
+    await exchange.answered;
+    expect(exchange.status()).toBe(400);
+    expect(bodyOf(exchange)).toMatchObject({
+      error: {
+        code: 'model_not_found',
+        message: expect.stringContaining('GET /v1/models lists what this key may call'),
+      },
+    });
+    await expectClean(run, 0);
+  });
+
+  it('is served where the model is one of them, and lists them alone, in either header', async () => {
+    const run = begin({ credential });
+    const exchange = run.send();
+    (await run.upstream.called(0)).answer('application/json', wholeJson);
+    await exchange.answered;
+    expect(exchange.status()).toBe(200);
+    for (const headers of [authorized, { 'x-api-key': key }]) {
+      const list = run.send({ method: 'GET', path: '/v1/models', headers });
+      await list.answered;
+      expect(bodyOf(list)).toEqual({ object: 'list', models: credential.key.models });
+    }
+    await expectClean(run, 1);
   });
 });
 

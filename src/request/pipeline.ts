@@ -9,10 +9,11 @@ import type { Exchange } from '../core/exchange.ts';
 import { asFailure, Failure } from '../core/failure.ts';
 import type { Health } from '../core/health.ts';
 import type { Limits } from '../core/limits.ts';
+import type { ModelPatterns } from '../core/model-patterns.ts';
 import type { Plan } from '../core/plan.ts';
 import { type PreparedRequest, promptCounting, type Tokenizers } from '../core/prompt.ts';
 import { type AddressGate, throughGate } from '../admission/address-gate.ts';
-import { authenticate, type AuthenticateOptions } from '../admission/authenticate.ts';
+import { authenticate, type AuthenticateOptions, listedModels } from '../admission/authenticate.ts';
 import { admit, type Admitted } from '../admission/limits.ts';
 import { checkLoad, type LoadGuard } from '../admission/overload.ts';
 import { checkDeclaredSize, maxBodyBytes, type UploadLedger } from '../admission/uploads.ts';
@@ -26,7 +27,7 @@ import type { PrefixAffinity } from '../routing/affinity.ts';
 import type { RoutingView } from '../routing/health/route-status.ts';
 import { checkContext, makePlan } from '../routing/plan.ts';
 import { callModel, attemptsFailed, type ModelServices } from './call-model.ts';
-import { endpointOf, replyFixed } from './endpoint.ts';
+import { endpointOf, replyFixed, replyModels } from './endpoint.ts';
 import { countersFor } from './prepare.ts';
 import { keepAlive, type Relay, relayAnswer } from './relay.ts';
 import { replyFailure } from './reply.ts';
@@ -38,8 +39,8 @@ export interface PipelineOptions extends AuthenticateOptions, ModelServices {
   readonly limits: Limits;
   readonly uploads: Pick<UploadLedger, 'open'>;
   readonly snapshots: Snapshots;
-  /** The body of `GET /v1/models`. */
-  readonly modelList: () => string;
+  /** The body of `GET /v1/models`, with these models alone. */
+  readonly modelList: (models: ModelPatterns | undefined) => string;
   readonly prepare: (body: Uint8Array, surface: Surface) => PreparedRequest | Promise<PreparedRequest>;
   readonly tokenizers: Tokenizers;
   readonly health: Health & RoutingView;
@@ -117,7 +118,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const { snapshot, release } = snapshots.hold();
     try {
       checkSearch(prepared.request, options.search);
-      const plan = planFor(prepared, snapshot);
+      const plan = planFor(prepared, snapshot, caller.credential);
       const { model, routes } = plan;
       const { target } = routes[0];
       const counting = promptCounting(model, { templateArguments: templateArguments(target), form: target.form });
@@ -149,10 +150,11 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
   }
 
-  function planFor(prepared: PreparedRequest, snapshot: Snapshot): Plan {
+  function planFor(prepared: PreparedRequest, snapshot: Snapshot, { key }: Credential): Plan {
     try {
       return makePlan(prepared, {
         snapshot,
+        allowedModels: key.models,
         capabilitiesOf,
         turn: options.random(),
         health,
@@ -238,8 +240,16 @@ export function createPipeline(options: PipelineOptions): Pipeline {
           .finally(() => (inFlight -= 1));
         return;
       }
+      if (kind === 'models') {
+        const reply = (models: ModelPatterns | undefined): void => replyModels(exchange, options.modelList(models));
+        const models = listedModels(exchange.head, options);
+        if (models instanceof Promise)
+          void models.then(reply).catch((error: unknown) => refuse(exchange, asking, error));
+        else reply(models);
+        return;
+      }
       try {
-        replyFixed(exchange, kind, options.modelList);
+        replyFixed(exchange, kind);
       } catch (error) {
         refuse(exchange, asking, error);
       }

@@ -22,6 +22,7 @@ describe('preparing a request', () => {
         callerImages: 0,
         hasLaterSystem: false,
         prefixes: [],
+        conversation: undefined,
       },
       request: { modelId: 'demo/tiny' },
     });

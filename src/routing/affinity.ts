@@ -10,10 +10,10 @@ export interface PrefixAffinity {
   /** Key of the route that served the longest known beginning of a prompt; undefined when none is known. */
   readonly servedBy: (prefixes: readonly number[]) => string | undefined;
   /**
-   * A name for the shortest beginning. All turns of a conversation have the same name, by which Envoy keeps them on one endpoint.
-   * Processes with the same secret give the same name, which tells nothing about the prompt to those who do not have it.
+   * A name for a conversation, of `PromptShape.conversation`, by which its turns are kept on one endpoint. Processes with the same
+   * secret give the same name, which tells nothing about the prompt to those who do not have it.
    */
-  readonly digest: (prefixes: readonly number[]) => string | undefined;
+  readonly digest: (conversation: number | undefined) => string | undefined;
   /** Call it when an answer is complete. */
   readonly served: (prefixes: readonly number[], route: Route) => void;
 }
@@ -51,7 +51,7 @@ export function createAffinity({ secret, most = usualMost }: AffinityOptions): P
       }
       return undefined;
     },
-    digest: ([shortest]) => (shortest === undefined ? undefined : keyedDigest(secret(), shortest)),
+    digest: (conversation) => (conversation === undefined ? undefined : keyedDigest(secret(), conversation)),
     served: (prefixes, route) => {
       const [shortest] = prefixes;
       const longest = prefixes.at(-1);

@@ -97,14 +97,14 @@ describe('a plan', () => {
     ]);
   });
 
-  it('prefers the route that served the prompt’s beginning, and names that for Envoy', () => {
+  it('prefers the route that served the prompt’s beginning, and names the conversation', () => {
     const affinity = createAffinity({ secret: () => 's' });
     const prepared = asking('demo/tiny');
-    const shaped = { ...prepared, shape: { ...prepared.shape, prefixes: [1, 2] } };
+    const shaped = { ...prepared, shape: { ...prepared.shape, prefixes: [1, 2], conversation: 2 } };
     const options = { ...on(modelOf([heavy, light])), affinity };
     expect(makePlan(shaped, options).routes[0].route).toBe(heavy);
     affinity.served([1, 2], light);
-    expect(makePlan(shaped, options)).toMatchObject({ affinity: affinity.digest([1]), routes: [{ route: light }, {}] });
+    expect(makePlan(shaped, options)).toMatchObject({ affinity: affinity.digest(2), routes: [{ route: light }, {}] });
     expect(makePlan(prepared, options).affinity).toBeUndefined();
   });
 

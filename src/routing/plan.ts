@@ -3,6 +3,7 @@ import type { Model, Route, Snapshot } from '../core/catalog.ts';
 import { Failure } from '../core/failure.ts';
 import type { StructuralCapability } from '../core/health.ts';
 import type { Plan } from '../core/plan.ts';
+import { allowsModel, type ModelPatterns } from '../core/model-patterns.ts';
 import { mostTokens, type PreparedRequest, type PromptCounting, type Tokenizers } from '../core/prompt.ts';
 import type { PrefixAffinity } from './affinity.ts';
 import { type Asked, eligibleRoutes } from './eligible.ts';
@@ -12,6 +13,8 @@ import type { SystemPlacement } from './system-placement.ts';
 
 export interface PlanOptions {
   readonly snapshot: Snapshot;
+  /** The models that the caller's key may call. Undefined: every model. */
+  readonly allowedModels?: ModelPatterns | undefined;
   readonly capabilitiesOf: (route: Route) => Capabilities;
   /** A random number, 0 ≤ turn < 1: it picks the first route by its chance. */
   readonly turn: number;
@@ -31,9 +34,9 @@ export interface PlanOptions {
  * routes that could serve the request are full or ejected, throws `no_capacity` at once: nothing waits.
  */
 export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan {
-  const { snapshot, capabilitiesOf, turn, health: view = neverSeen, affinity, boundsOf, placement } = options;
+  const { capabilitiesOf, turn, health: view = neverSeen, affinity, boundsOf, placement } = options;
   const { request, shape } = prepared;
-  const model = findModel(snapshot, request.modelId);
+  const model = findModel(request.modelId, options);
   if (!model.inputModalities.includes('image') && shape.callerImages > 0) {
     throw new Failure('modality_not_supported', `messages: ${model.id} takes no image parts`);
   }
@@ -44,15 +47,19 @@ export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan 
   const ask = { stream: request.stream, capabilities: structureNeeded(request) };
   const [first, ...others] = order(candidates, { view, ask, turn, affine: affinity?.servedBy(shape.prefixes) });
   if (first === undefined) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);
-  const digest = affinity?.digest(shape.prefixes);
+  const digest = affinity?.digest(shape.conversation);
   const leftOut = candidates.length - others.length - 1;
   return { model, routes: [first, ...others], leftOut, affinity: digest };
 }
 
-/** Finds the model that a request names. Throws `model_not_found`. */
-function findModel(snapshot: Snapshot, modelId: string): Model {
+/** Finds the model that a request names. Throws `model_not_found`, also for a model that the caller's key may not call. */
+function findModel(modelId: string, { snapshot, allowedModels }: PlanOptions): Model {
   const model = snapshot.models.get(modelId);
-  if (model === undefined) throw new Failure('model_not_found', 'model: not in the catalog; GET /v1/models lists it');
+  if (model === undefined || !allowsModel(allowedModels, model.id)) {
+    const lists =
+      allowedModels === undefined ? 'GET /v1/models lists it' : 'GET /v1/models lists what this key may call';
+    throw new Failure('model_not_found', `model: not in the catalog; ${lists}`);
+  }
   return model;
 }
 

@@ -1,5 +1,7 @@
 import { type DatabaseLocation, openDatabase, type OpenOptions } from './open-database.ts';
-import { createKey, findKey, listKeys, setKeyBudget, setKeyLimits, setKeyStatus } from './keys.ts';
+import { basename } from 'node:path';
+import { type Authorship, listAudit, recordChange } from './audit.ts';
+import { createKey, findKey, listKeys, setKeyBudget, setKeyLimits, setKeyStatus, updateKey } from './keys.ts';
 import {
   createWorkspace,
   creditWorkspace,
@@ -10,7 +12,9 @@ import {
   setWorkspaceStatus,
 } from './workspaces.ts';
 import { listRequests, usageReport } from './usage-report.ts';
+import type { AcceptedLoss } from './sqlite/lost-commits.ts';
 import { verifyLedger } from './verify-ledger.ts';
+import { messageOf } from '../core/failure.ts';
 
 const postgresBackup =
   'PostgreSQL is backed up with its own pg_dump, which copies it as of one moment: ' +
@@ -52,6 +56,8 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
     setKeyStatus: changing(setKeyStatus),
     setKeyBudget: changing(setKeyBudget),
     setKeyLimits: changing(setKeyLimits),
+    updateKey: changing(updateKey),
+    listAudit: listAudit.bind(undefined, queries),
     usageReport: usageReport.bind(undefined, queries),
     listRequests: listRequests.bind(undefined, queries),
     verifyLedger: verifyLedger.bind(undefined, queries),
@@ -74,4 +80,32 @@ export async function backUp(location: DatabaseLocation, path: string): Promise<
   } finally {
     await close();
   }
+}
+
+/**
+ * Lets an SQLite ledger be used again that lost commits, and tells its audit trail of it; undefined when nothing was lost. Rejects
+ * when the files were set aside and the ledger still cannot be opened.
+ */
+export async function acceptLossOf(location: DatabaseLocation, by: Authorship): Promise<AcceptedLoss | undefined> {
+  if (location.kind === 'postgres') return undefined;
+  const { acceptLoss } = await import('./sqlite/lost-commits.ts');
+  const accepted = acceptLoss(location.file, new Date(by.now));
+  if (accepted === undefined) return undefined;
+  const { loss, setAside } = accepted;
+  const after = { lost: loss.what, set_aside: setAside.map((path) => basename(path)) };
+  const object = { objectId: basename(location.file), workspaceId: undefined, before: undefined, after };
+  try {
+    const { queries, close } = await openDatabase(location, { missing: 'create', user: 'operator' });
+    try {
+      const change = { action: 'ledger.accept-loss', ...object } as const;
+      await queries.transaction().execute((transaction) => recordChange(transaction, change, by));
+    } finally {
+      await close();
+    }
+  } catch (cause) {
+    throw new Error(`${setAside.join(', ')} were set aside, but the audit trail was not told: ${messageOf(cause)}`, {
+      cause,
+    });
+  }
+  return accepted;
 }

@@ -9,6 +9,8 @@ import { verifyLedger } from './verify-ledger.ts';
 /** The tables as the first version made them, with three requests of two days in them. */
 async function firstVersion(queries: Kysely<Schema>): Promise<void> {
   for (const table of [
+    'audit',
+    'reservations',
     'secrets',
     'spending',
     'ledger',

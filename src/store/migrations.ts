@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, PostgresAdapter, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 import type { Schema } from './schema.ts';
 
@@ -60,14 +60,16 @@ async function migratedNames(database: Kysely<Schema>): Promise<readonly string[
 const amountBound = '9000000000000000000';
 
 /**
- * The changes of the tables, oldest first, for SQLite and PostgreSQL alike: text and 64-bit integers only, no
- * dialect's own types or functions. A migration that has been released is never edited; add another one.
+ * The changes of the tables, oldest first, for SQLite and PostgreSQL alike: text and 64-bit integers, and a dialect's own words only
+ * where the two have none in common (triggers). A migration that has been released is never edited; add another one.
  */
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001-accounts-and-ledger': { up: createAccountsAndLedger },
   '0002-spending-and-counts': { up: addSpendingAndCounts },
   '0003-web-searches': { up: addWebSearches },
   '0004-secrets': { up: addSecrets },
+  '0005-audit-trail': { up: addAuditTrail },
+  '0006-reservations': { up: addReservations },
 };
 
 /** Adds a table of what replicas share and nobody else may know. */
@@ -77,6 +79,80 @@ async function addSecrets({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('name', 'text', (column) => column.primaryKey())
     .addColumn('value', 'text', (column) => column.notNull())
     .execute();
+}
+
+/** Adds what replicas tell of their reservations. */
+async function addReservations({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('reservations')
+    .addColumn('replica', 'text', (column) => column.notNull())
+    .addColumn('workspace_id', 'text', (column) => column.notNull())
+    .addColumn('amount', 'bigint', (column) => column.notNull())
+    .addColumn('as_of', 'bigint', (column) => column.notNull())
+    .addPrimaryKeyConstraint('reservation_of_replica', ['replica', 'workspace_id'])
+    .execute();
+}
+
+/** Adds names, expiry and models of keys, notes of credits, and the audit trail. */
+async function addAuditTrail(database: Kysely<unknown>): Promise<void> {
+  const { schema } = database;
+  for (const [column, type] of [
+    ['name', 'text'],
+    ['expires_at', 'bigint'],
+    ['models', 'text'],
+  ] as const) {
+    await schema.alterTable('keys').addColumn(column, type).execute();
+  }
+  await schema.alterTable('credits').addColumn('note', 'text').execute();
+
+  const isPostgres = database.getExecutor().adapter instanceof PostgresAdapter;
+  await schema
+    .createTable('audit')
+    // The database counts, so that the order of two entries of one millisecond is known.
+    .addColumn('id', isPostgres ? 'bigint' : 'integer', (column) =>
+      isPostgres ? column.generatedAlwaysAsIdentity().primaryKey() : column.primaryKey().autoIncrement(),
+    )
+    .addColumn('at', 'bigint', (column) => column.notNull())
+    .addColumn('actor_kind', 'text', (column) =>
+      column.notNull().check(sql`actor_kind in ('command-line', 'admin-token', 'portal-user')`),
+    )
+    .addColumn('actor_name', 'text', (column) => column.notNull())
+    .addColumn('action', 'text', (column) => column.notNull())
+    .addColumn('object_id', 'text', (column) => column.notNull())
+    .addColumn('workspace_id', 'text')
+    .addColumn('before', 'text')
+    .addColumn('after', 'text', (column) => column.notNull())
+    .execute();
+  await schema.createIndex('audit_by_time').on('audit').column('at').execute();
+  await schema.createIndex('audit_of_workspace').on('audit').columns(['workspace_id', 'id']).execute();
+  await (isPostgres ? keepRowsOnPostgres : keepRowsOnSqlite)(database);
+}
+
+const keepsRows = 'entries of the audit trail are never changed or removed';
+
+async function keepRowsOnPostgres(database: Kysely<unknown>): Promise<void> {
+  await sql`
+    create or replace function audit_keeps_rows() returns trigger language plpgsql as $$
+    begin raise exception ${sql.lit(keepsRows)}; end $$
+  `.execute(database);
+  await sql`
+    create trigger audit_keeps_rows before update or delete or truncate on audit
+    for each statement execute function audit_keeps_rows()
+  `.execute(database);
+}
+
+async function keepRowsOnSqlite(database: Kysely<unknown>): Promise<void> {
+  for (const [name, event, when] of [
+    ['audit_keeps_rows_as_they_are', 'update', sql``],
+    ['audit_keeps_rows', 'delete', sql``],
+    // `insert or replace` removes the row of the same id without calling triggers of `delete`.
+    ['audit_replaces_no_row', 'insert', sql`when exists (select 1 from audit where id = new.id)`],
+  ] as const) {
+    await sql`
+      create trigger ${sql.ref(name)} before ${sql.raw(event)} on audit ${when}
+      begin select raise(abort, ${sql.lit(keepsRows)}); end
+    `.execute(database);
+  }
 }
 
 /** Adds how often the web was searched; null where that was not asked for. */

@@ -5,6 +5,7 @@ import { createCredentialCache, createLookUps, type Moment, type Remembered } fr
 import type { DatabaseLocation } from './open-database.ts';
 import { takeJournalFolder, type TryLock } from './journal/folder.ts';
 import { createSettleQueue } from './settle-queue.ts';
+import { createReservationReport, type Reserved, tellReservedEveryMs } from './reservations.ts';
 import { newSecret } from './shared-secret.ts';
 import type { StoreReply, StoreRequest, StoreStatus, StoreWorkerData } from './worker-message.ts';
 
@@ -55,6 +56,11 @@ export interface OpenStore extends Store {
    * has answered for the first time, one of this process alone, so ask again each time it is used. Never to be logged.
    */
   readonly secret: () => string;
+  /**
+   * From now on tells the database of what is reserved for the requests of this process, once a second where it has changed, for
+   * commands that correct a balance. Called once.
+   */
+  readonly tellReserved: (reserved: () => Reserved) => void;
   /** Resolves with the reason if the store ends before `close`: nothing more can be settled, and the process should end. */
   readonly lost: Promise<Error>;
   /** Makes all waiting rows durable, then closes everything. Nothing may be settled or looked up afterwards. */
@@ -81,6 +87,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   let phase: 'open' | 'closing' = 'open';
   let status: StoreStatus = { database: 'behind', journalBytes: 0, hasRoom: true };
   let lastSent = 0;
+  let telling: NodeJS.Timeout | undefined;
   let secret = newSecret();
   const queue = createSettleQueue({
     send: (outcomes) => {
@@ -145,6 +152,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   worker.on('exit', (code) => {
     stop(new Error(`the store's thread ended with code ${code}`));
     clearInterval(readAgain);
+    clearInterval(telling);
     journal.release();
     ended.resolve();
   });
@@ -196,6 +204,13 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
     waiting: queue.size,
     status: () => status,
     secret: () => secret,
+    tellReserved: (reservedNow) => {
+      const isDue = createReservationReport();
+      telling = setInterval(() => {
+        const reserved = reservedNow();
+        if (phase === 'open' && isDue(reserved, performance.now())) post({ kind: 'reserved', reserved });
+      }, tellReservedEveryMs);
+    },
     lost: lost.promise,
     close: async () => {
       await queue.drained();

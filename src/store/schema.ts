@@ -1,6 +1,7 @@
 import type { AccountStatus, BudgetPeriod, KeyStatus, Outcome } from '../core/account.ts';
 import type { CountedBy, Money } from '../core/money.ts';
-import { type AliasedRawBuilder, sql } from 'kysely';
+import { type AliasedRawBuilder, type Generated, sql } from 'kysely';
+import type { Actor, AuditAction } from './audit.ts';
 
 /**
  * The tables, as the queries see them. Every integer is a 64-bit column and is read as a bigint, money and counts
@@ -13,6 +14,8 @@ export interface Schema {
   readonly ledger: LedgerTable;
   readonly spending: SpendingTable;
   readonly secrets: SecretTable;
+  readonly audit: AuditTable;
+  readonly reservations: ReservationTable;
 }
 
 interface WorkspaceTable {
@@ -35,14 +38,44 @@ interface KeyTable {
   readonly rate: bigint;
   readonly burst: bigint;
   readonly created_at: bigint;
+  readonly name: string | null;
+  readonly expires_at: bigint | null;
+  /** The patterns of `core/model-patterns.ts` with a comma between them; null when the key may call every model. */
+  readonly models: string | null;
 }
 
-/** Money put into a workspace: what its balance is checked against, with the ledger. */
+/** Money put into a workspace, or taken back by a correction: what its balance is checked against, with the ledger. */
 interface CreditTable {
   readonly id: string;
   readonly workspace_id: string;
   readonly amount: bigint;
   readonly created_at: bigint;
+  /** Never null for a correction. */
+  readonly note: string | null;
+}
+
+/** What one replica last told of its requests under way. */
+interface ReservationTable {
+  readonly replica: string;
+  readonly workspace_id: string;
+  readonly amount: bigint;
+  readonly as_of: bigint;
+}
+
+/** One change of an account. Triggers refuse every update and delete. */
+interface AuditTable {
+  /** Counted by the database, in the order of the changes of an object. */
+  readonly id: Generated<bigint>;
+  readonly at: bigint;
+  readonly actor_kind: Actor['kind'];
+  readonly actor_name: string;
+  readonly action: AuditAction;
+  readonly object_id: string;
+  /** Null where the change is about no workspace. */
+  readonly workspace_id: string | null;
+  /** The object before the change and after it, as JSON; null before it was made. */
+  readonly before: string | null;
+  readonly after: string;
 }
 
 /**

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { sampleDatabase } from '../../test/support/sample-database.ts';
+import { sampleDatabase, sampleAuthor } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { parseUsd } from '../core/money.ts';
 import { listRequests } from './usage-report.ts';
@@ -54,7 +54,7 @@ describe('settleBatch', () => {
 
   it('answers with the balances as they are afterwards, of those who paid', async () => {
     const { queries, ids, settle } = await sampleDatabase();
-    const other = await createWorkspace(queries, { name: 'other', credit: 5n, maxInFlight: 1, now: 0 });
+    const other = await createWorkspace(queries, { name: 'other', credit: 5n, maxInFlight: 1 }, sampleAuthor);
     const { balances } = await settle([
       sampleOutcome({ ...ids, requestId: 'a', cost: 1n }),
       sampleOutcome({ ...ids, requestId: 'b', cost: 2n, workspaceId: other.id }),

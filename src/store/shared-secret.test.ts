@@ -1,6 +1,6 @@
-import { expect, it, vi } from 'vitest';
-import { newLocation, sampleDatabase } from '../../test/support/sample-database.ts';
-import { storeAt } from '../../test/support/sample-store.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { databaseKind, newLocation, sampleDatabase } from '../../test/support/sample-database.ts';
+import { lockedByAnother, storeAt } from '../../test/support/sample-store.ts';
 import { type OpenDatabase, openDatabase } from './open-database.ts';
 import { readSharedSecret } from './shared-secret.ts';
 
@@ -47,4 +47,27 @@ it('is that of the row that was first, whoever else found none', async () => {
   } finally {
     await Promise.all(databases.map((database) => database.close()));
   }
+});
+
+describe.runIf(databaseKind === 'sqlite')('a database that nobody can write', () => {
+  it('answers when it has the secret', async () => {
+    const { location } = await sampleDatabase();
+    const store = await storeAt(location);
+    await store.close();
+    await lockedByAnother(location);
+    expect((await storeAt(location)).secret()).toBe(store.secret());
+  });
+
+  it('that has none leaves a store with a secret of its own until it can be written', async () => {
+    const { location, queries } = await sampleDatabase();
+    const { release } = await lockedByAnother(location);
+    const store = await storeAt(location);
+    const own = store.secret();
+    expect([store.status().database, own]).toEqual(['away', expect.stringMatching(shape)]);
+    await release();
+    await vi.waitFor(() => expect(store.status().database).toBe('here'), { timeout: 10_000, interval: 20 });
+    const [row] = await queries.selectFrom('secrets').selectAll().execute();
+    expect(store.secret()).toBe(row?.value);
+    expect(store.secret()).not.toBe(own);
+  });
 });

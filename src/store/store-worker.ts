@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { messageOf } from '../core/failure.ts';
 import { openJournal } from './journal/journal.ts';
@@ -19,6 +20,7 @@ async function run(port: MessagePort, { location, journalFolder, journalBytes }:
     const journal = openJournal({ folder: journalFolder, maxBytes: journalBytes, segmentBytes });
     const loop = createWorkerLoop({
       location,
+      replica: randomUUID(),
       open: () => openDatabase(location, { missing: 'create', user: 'service' }),
       journal,
       fullBytes: journalBytes * fullShare,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { databaseKind, sampleDatabase, sampleNow } from '../../test/support/sample-database.ts';
+import { databaseKind, sampleDatabase, sampleNow, sampleAuthor } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { maxBalance } from '../core/money.ts';
 import { createKey } from './keys.ts';
@@ -11,8 +11,8 @@ const day = 86_400_000;
 /** Two workspaces, two models, two days; every cost a different power of two, so that a sum tells what is in it. */
 async function twoByTwoByTwo() {
   const { queries, ids, settle } = await sampleDatabase();
-  const other = await createWorkspace(queries, { name: 'other', credit: 0n, maxInFlight: 1, now: sampleNow });
-  const { key } = await createKey(queries, { workspace: 'other', rate: 1, burst: 1, now: sampleNow });
+  const other = await createWorkspace(queries, { name: 'other', credit: 0n, maxInFlight: 1 }, sampleAuthor);
+  const { key } = await createKey(queries, { workspace: 'other', rate: 1, burst: 1 }, sampleAuthor);
   const owners = [ids, { workspaceId: other.id, keyId: key.id }];
   const outcomes = Array.from({ length: 8 }, (_, index) =>
     sampleOutcome({

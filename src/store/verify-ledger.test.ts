@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sampleDatabase, sampleNow } from '../../test/support/sample-database.ts';
+import { sampleDatabase, sampleNow, sampleAuthor } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { verifyLedger } from './verify-ledger.ts';
 import { createWorkspace, creditWorkspace } from './workspaces.ts';
@@ -7,7 +7,7 @@ import { createWorkspace, creditWorkspace } from './workspaces.ts';
 describe('verifyLedger', () => {
   it('finds the balance to be the credits less the costs', async () => {
     const { queries, ids, workspace, settle } = await sampleDatabase('0.000000000100');
-    await creditWorkspace(queries, 'acme', { amount: 50n, now: sampleNow });
+    await creditWorkspace(queries, 'acme', { amount: 50n, note: undefined }, sampleAuthor);
     await settle(['a', 'b'].map((requestId) => sampleOutcome({ ...ids, requestId, cost: 80n })));
     expect((await verifyLedger(queries)).workspaces).toEqual([
       { id: workspace.id, name: 'acme', requests: 2, credits: 150n, costs: 160n, balance: -10n, expected: -10n },
@@ -16,7 +16,7 @@ describe('verifyLedger', () => {
 
   it('reports a workspace that never had credit nor cost', async () => {
     const { queries } = await sampleDatabase();
-    await createWorkspace(queries, { name: 'empty', credit: 0n, maxInFlight: 1, now: sampleNow });
+    await createWorkspace(queries, { name: 'empty', credit: 0n, maxInFlight: 1 }, sampleAuthor);
     const books = (await verifyLedger(queries)).workspaces.find(({ name }) => name === 'empty');
     expect(books).toMatchObject({ requests: 0, credits: 0n, costs: 0n, balance: 0n, expected: 0n });
   });

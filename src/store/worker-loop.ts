@@ -5,6 +5,7 @@ import { findCredentials } from './keys.ts';
 import type { Journal, JournalSegment } from './journal/journal.ts';
 import { ledgerRow, type LedgerTable } from './schema.ts';
 import { settleOrExplain, spendingOf } from './settle-batch.ts';
+import { type Reserved, writeReservations } from './reservations.ts';
 import { readSharedSecret } from './shared-secret.ts';
 import type { SettleFault, StoreReply, StoreRequest, StoreStatus } from './worker-message.ts';
 
@@ -17,6 +18,8 @@ const findHashes = 500;
 
 export interface WorkerLoopOptions {
   readonly location: DatabaseLocation;
+  /** Names this process among those that share the database. */
+  readonly replica: string;
   readonly open: () => Promise<OpenDatabase>;
   readonly journal: Journal;
   /** Above this size of the journal new requests are to be refused, so that there is room for the rows of those under way. */
@@ -36,6 +39,8 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   let status: StoreStatus = { database: 'behind', journalBytes: journal.bytes(), hasRoom: true };
   let batch: readonly Outcome[] | undefined;
   const wanted = new Set<string>();
+  let reserved: Reserved | undefined;
+  let hasReserved = false;
   let segment: (JournalSegment & { settled: number; refused: number }) | undefined;
   let retry: NodeJS.Timeout | undefined;
   let working: Promise<void> | undefined;
@@ -128,6 +133,17 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     }
   }
 
+  /** While the database is away nothing is told: no command can correct a balance then. */
+  async function tellReserved(now: Reserved): Promise<void> {
+    if (database === undefined || status.database !== 'here') return;
+    try {
+      await writeReservations(database.queries, { replica: options.replica, reserved: now, now: Date.now() });
+      hasReserved = now.size > 0;
+    } catch (error) {
+      if (database.classify(error) === 'away') isAway(messageOf(error));
+    }
+  }
+
   /** One step of a recovery: opens or probes the database, and settles some rows of the journal. */
   async function comeBack(): Promise<void> {
     // SQLite's calls are synchronous: messages that arrived meanwhile are handled now.
@@ -190,7 +206,11 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
       batch = undefined;
       if (outcomes !== undefined) await settle(outcomes);
       else if (wanted.size > 0) await find();
-      else if (status.database === 'here' || retry !== undefined || closing) return;
+      else if (reserved !== undefined) {
+        const now = reserved;
+        reserved = undefined;
+        await tellReserved(now);
+      } else if (status.database === 'here' || retry !== undefined || closing) return;
       if (status.database !== 'here' && retry === undefined && !closing) await comeBack();
     }
   }
@@ -206,8 +226,17 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     /** Opens the database; resolves when it is open, or away for now. */
     start: work,
     take: (request: Exclude<StoreRequest, { readonly kind: 'close' }>): void => {
-      if (request.kind === 'settle') batch = request.outcomes;
-      else for (const hash of request.hashes) wanted.add(hash);
+      switch (request.kind) {
+        case 'settle':
+          batch = request.outcomes;
+          break;
+        case 'find':
+          for (const hash of request.hashes) wanted.add(hash);
+          break;
+        case 'reserved':
+          reserved = request.reserved;
+          break;
+      }
       void work();
     },
     /** Finishes all requests, then closes everything. Rows in the journal stay there. */
@@ -215,6 +244,8 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
       closing = true;
       clearTimeout(retry);
       retry = undefined;
+      // All requests have ended.
+      if (hasReserved) reserved = new Map();
       await work();
       await watching?.stop();
       journal.close();

@@ -1,5 +1,6 @@
 import type { Credential, Outcome } from '../core/account.ts';
 import type { DatabaseLocation, WorkspaceCost } from './open-database.ts';
+import type { Reserved } from './reservations.ts';
 import type { Settled, Spending } from './settle-batch.ts';
 
 /** The start data of the store's thread. */
@@ -14,6 +15,8 @@ export interface StoreWorkerData {
 export type StoreRequest =
   | { readonly kind: 'settle'; readonly outcomes: readonly Outcome[] }
   | { readonly kind: 'find'; readonly hashes: readonly string[] }
+  /** What the service's requests under way are expected to cost, for commands that correct a balance. */
+  | { readonly kind: 'reserved'; readonly reserved: Reserved }
   | { readonly kind: 'close' };
 
 /** Why one outcome of a batch was not written: the database refuses it for good, or there was no room in the journal. */

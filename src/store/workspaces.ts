@@ -1,6 +1,8 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { AccountStatus, Workspace } from '../core/account.ts';
 import { formatUsd, maxBalance, type Money } from '../core/money.ts';
+import { type AuditAction, type AuditedObject, type Authorship, recordChange } from './audit.ts';
+import { reservedFor } from './reservations.ts';
 import type { Schema } from './schema.ts';
 import { randomBytes } from 'node:crypto';
 
@@ -11,12 +13,15 @@ export interface NewWorkspace {
   readonly name: string;
   readonly credit: Money;
   readonly maxInFlight: number;
-  readonly now: number;
 }
 
 /** Makes a workspace with its first credit. Throws a `Refusal` for a malformed or existing name, and for a credit past the cap. */
-export async function createWorkspace(queries: Kysely<Schema>, wanted: NewWorkspace): Promise<Workspace> {
-  const { name, credit, maxInFlight, now } = wanted;
+export async function createWorkspace(
+  queries: Kysely<Schema>,
+  wanted: NewWorkspace,
+  by: Authorship,
+): Promise<Workspace> {
+  const { name, credit, maxInFlight } = wanted;
   if (!namePattern.test(name) || idPattern.test(name)) {
     throw new Refusal(
       `"${name}" cannot be the name of a workspace: it takes 1 to 64 letters, digits, ".", "_" and "-", beginning with a letter or a digit.`,
@@ -30,16 +35,20 @@ export async function createWorkspace(queries: Kysely<Schema>, wanted: NewWorksp
       status: 'active',
       balance: credit,
       max_in_flight: BigInt(maxInFlight),
-      created_at: BigInt(now),
+      created_at: BigInt(by.now),
     } as const;
-    const { numInsertedOrUpdatedRows: made } = await transaction
+    const { numInsertedOrUpdatedRows: inserted } = await transaction
       .insertInto('workspaces')
       .values(row)
       .onConflict((conflict) => conflict.column('name').doNothing())
       .executeTakeFirst();
-    if (made !== 1n) throw new Refusal(`There is already a workspace named "${name}".`);
-    if (credit > 0n) await insertCredit(transaction, { workspaceId: row.id, amount: credit, now });
-    return workspaceOf(row);
+    if (inserted !== 1n) throw new Refusal(`There is already a workspace named "${name}".`);
+    if (credit > 0n) {
+      await insertCredit(transaction, { workspaceId: row.id, amount: credit, note: undefined, now: by.now });
+    }
+    const made = workspaceOf(row);
+    await record(transaction, { action: 'workspace.create', before: undefined, after: made }, by);
+    return made;
   });
 }
 
@@ -50,39 +59,83 @@ export async function listWorkspaces(queries: Kysely<Schema>): Promise<readonly 
 
 /** Finds a workspace by its name or its id. Throws a `Refusal` when there is none. */
 export async function findWorkspace(queries: Kysely<Schema>, nameOrId: string): Promise<Workspace> {
-  const column = idPattern.test(nameOrId) ? 'id' : 'name';
+  const column = nameColumn(nameOrId);
   const row = await queries.selectFrom('workspaces').selectAll().where(column, '=', nameOrId).executeTakeFirst();
-  if (!row) {
-    throw new Refusal(
-      `There is no workspace ${column === 'id' ? 'with the id' : 'named'} "${nameOrId}". \`weir workspace list\` shows them all.`,
-    );
-  }
+  if (!row) throw noWorkspace(nameOrId);
   return workspaceOf(row);
 }
 
-/** Adds a credit to a balance and records it. Throws a `Refusal` for an amount that is not above zero or would pass the cap. */
+/**
+ * The same for a workspace that is about to be changed: until the transaction ends nobody else changes it, so that the audit trail
+ * tells what it was right before.
+ */
+async function lockWorkspace(transaction: Transaction<Schema>, nameOrId: string): Promise<Workspace> {
+  const row = await transaction
+    .updateTable('workspaces')
+    .set((columns) => ({ status: columns.ref('status') }))
+    .where(nameColumn(nameOrId), '=', nameOrId)
+    .returningAll()
+    .executeTakeFirst();
+  if (!row) throw noWorkspace(nameOrId);
+  return workspaceOf(row);
+}
+
+function nameColumn(nameOrId: string): 'id' | 'name' {
+  return idPattern.test(nameOrId) ? 'id' : 'name';
+}
+
+function noWorkspace(nameOrId: string): Refusal {
+  const named = nameColumn(nameOrId) === 'id' ? 'with the id' : 'named';
+  return new Refusal(`There is no workspace ${named} "${nameOrId}". \`weir workspace list\` shows them all.`);
+}
+
+export interface Credit {
+  /** Below zero for a correction. */
+  readonly amount: Money;
+  /** What it is for. A correction needs one. */
+  readonly note: string | undefined;
+}
+
+/**
+ * Adds a credit to a balance and records it, or takes a correction from it. Throws a `Refusal` for an amount of zero, a credit that
+ * would pass the cap, and a correction without a note or beyond what the books allow: the balance less what is reserved for requests
+ * under way, as the services told it within the last second. A request that comes at the same moment may still overspend.
+ */
 export async function creditWorkspace(
   queries: Kysely<Schema>,
   nameOrId: string,
-  credit: { readonly amount: Money; readonly now: number },
+  credit: Credit,
+  by: Authorship,
 ): Promise<Workspace> {
-  const { amount, now } = credit;
-  if (amount <= 0n) throw new Refusal('A credit must be more than 0 USD.');
+  const { amount } = credit;
+  const note = noteOf(credit);
   if (amount > maxBalance) throw pastCap(nameOrId, amount);
   return queries.transaction().execute(async (transaction) => {
-    const workspace = await findWorkspace(transaction, nameOrId);
-    // The database adds and checks the cap in one statement, so that concurrent credits and settlements all count.
-    const changed = await transaction
-      .updateTable('workspaces')
-      .set((columns) => ({ balance: columns('balance', '+', amount) }))
-      .where('id', '=', workspace.id)
-      .where('balance', '<=', maxBalance - amount)
-      .returningAll()
-      .executeTakeFirst();
-    if (!changed) throw pastCap(workspace.name, workspace.balance + amount);
-    await insertCredit(transaction, { workspaceId: workspace.id, amount, now });
-    return workspaceOf(changed);
+    const workspace = await lockWorkspace(transaction, nameOrId);
+    const balance = workspace.balance + amount;
+    if (balance > maxBalance) throw pastCap(workspace.name, balance);
+    if (amount < 0n) {
+      const reserved = await reservedFor(transaction, workspace.id, by.now);
+      if (balance < reserved) throw beyondBooks(workspace, { amount, reserved });
+    }
+    const after = { ...workspace, balance };
+    await transaction.updateTable('workspaces').set({ balance }).where('id', '=', workspace.id).execute();
+    await insertCredit(transaction, { workspaceId: workspace.id, amount, note, now: by.now });
+    const about = { credit: formatUsd(amount), note: note ?? null };
+    await record(transaction, { action: 'workspace.credit', before: workspace, after, about }, by);
+    return after;
   });
+}
+
+const longestNote = 500;
+
+function noteOf({ amount, note = '' }: Credit): string | undefined {
+  if (amount === 0n) throw new Refusal('A credit must be more than 0 USD, or less than 0 for a correction.');
+  const text = oneLine(note, { what: 'A note', most: longestNote });
+  if (amount < 0n && text === undefined) {
+    throw new Refusal('A correction takes money from a workspace: say why with a note (--note TEXT).');
+  }
+  return text;
 }
 
 /** Suspends a workspace or ends its suspension. Repeating it changes nothing. */
@@ -90,12 +143,10 @@ export async function setWorkspaceStatus(
   queries: Kysely<Schema>,
   nameOrId: string,
   status: AccountStatus,
+  by: Authorship,
 ): Promise<Workspace> {
-  return queries.transaction().execute(async (transaction) => {
-    const workspace = await findWorkspace(transaction, nameOrId);
-    await transaction.updateTable('workspaces').set({ status }).where('id', '=', workspace.id).execute();
-    return { ...workspace, status };
-  });
+  const action = status === 'active' ? 'workspace.resume' : 'workspace.suspend';
+  return change(queries, nameOrId, { action, columns: { status }, by });
 }
 
 /** Changes how many requests of a workspace may be under way at once. Requests that are under way go on. */
@@ -103,13 +154,59 @@ export async function setWorkspaceLimits(
   queries: Kysely<Schema>,
   nameOrId: string,
   { maxInFlight }: Pick<Workspace, 'maxInFlight'>,
+  by: Authorship,
 ): Promise<Workspace> {
+  return change(queries, nameOrId, { action: 'workspace.limits', columns: { max_in_flight: BigInt(maxInFlight) }, by });
+}
+
+async function change(
+  queries: Kysely<Schema>,
+  nameOrId: string,
+  wanted: {
+    readonly action: AuditAction;
+    readonly columns: Partial<Pick<Schema['workspaces'], 'status' | 'max_in_flight'>>;
+    readonly by: Authorship;
+  },
+): Promise<Workspace> {
+  const { action, columns, by } = wanted;
   return queries.transaction().execute(async (transaction) => {
-    const workspace = await findWorkspace(transaction, nameOrId);
-    const columns = { max_in_flight: BigInt(maxInFlight) };
-    await transaction.updateTable('workspaces').set(columns).where('id', '=', workspace.id).execute();
-    return findWorkspace(transaction, workspace.id);
+    const before = await lockWorkspace(transaction, nameOrId);
+    const row = await transaction
+      .updateTable('workspaces')
+      .set(columns)
+      .where('id', '=', before.id)
+      .returningAll()
+      .executeTakeFirstOrThrow();
+    const after = workspaceOf(row);
+    await record(transaction, { action, before, after }, by);
+    return after;
   });
+}
+
+async function record(
+  transaction: Transaction<Schema>,
+  changed: {
+    readonly action: AuditAction;
+    readonly before: Workspace | undefined;
+    readonly after: Workspace;
+    /** What the trail says besides. */
+    readonly about?: AuditedObject;
+  },
+  by: Authorship,
+): Promise<void> {
+  const { action, before, after, about } = changed;
+  const entry = {
+    action,
+    objectId: after.id,
+    workspaceId: after.id,
+    before: before && auditedWorkspace(before),
+    after: { ...auditedWorkspace(after), ...about },
+  };
+  await recordChange(transaction, entry, by);
+}
+
+function auditedWorkspace({ name, status, balance, maxInFlight }: Workspace): AuditedObject {
+  return { name, status, balance: formatUsd(balance), max_in_flight: maxInFlight };
 }
 
 export function workspaceOf(row: Selectable<Schema['workspaces']>): Workspace {
@@ -119,7 +216,7 @@ export function workspaceOf(row: Selectable<Schema['workspaces']>): Workspace {
 
 async function insertCredit(
   transaction: Transaction<Schema>,
-  credit: { readonly workspaceId: string; readonly amount: Money; readonly now: number },
+  credit: Credit & { readonly workspaceId: string; readonly now: number },
 ): Promise<void> {
   await transaction
     .insertInto('credits')
@@ -128,6 +225,7 @@ async function insertCredit(
       workspace_id: credit.workspaceId,
       amount: credit.amount,
       created_at: BigInt(credit.now),
+      note: credit.note ?? null,
     })
     .execute();
 }
@@ -136,6 +234,34 @@ function pastCap(name: string, balance: Money): Refusal {
   return new Refusal(
     `The balance of "${name}" would be $${formatUsd(balance)}; a workspace holds at most $${formatUsd(maxBalance)}.`,
   );
+}
+
+function beyondBooks(
+  { name, balance }: Workspace,
+  { amount, reserved }: { readonly amount: Money; readonly reserved: Money },
+): Refusal {
+  const held =
+    reserved > 0n
+      ? `, and $${formatUsd(reserved)} of it is reserved for requests under way. Wait until they have ended`
+      : '';
+  return new Refusal(
+    `A correction of $${formatUsd(amount)} is more than the books allow: the balance of "${name}" is $${formatUsd(balance)}${held}.`,
+  );
+}
+
+/** Line breaks, what moves the cursor of a terminal, and what turns the direction of the text after it. */
+const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069]/u;
+
+/** A text that an operator gives an object, without blanks around it; undefined when nothing is left. Throws a `Refusal`. */
+export function oneLine(
+  text: string,
+  { what, most }: { readonly what: string; readonly most: number },
+): string | undefined {
+  const trimmed = text.trim();
+  if (trimmed.length > most || unprintable.test(trimmed)) {
+    throw new Refusal(`${what} must be one line of at most ${most} characters.`);
+  }
+  return trimmed === '' ? undefined : trimmed;
 }
 
 /** An operator's command that cannot be done as asked. The message is a sentence for the operator. */

@@ -10,7 +10,7 @@ import { createKey } from '../../src/store/keys.ts';
 import { verifyLedger } from '../../src/store/verify-ledger.ts';
 import { createWorkspace } from '../../src/store/workspaces.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
-import { sampleNow, temporaryFolder } from '../support/sample-database.ts';
+import { sampleAuthor, temporaryFolder } from '../support/sample-database.ts';
 import { sampleOutcome } from '../support/sample-outcome.ts';
 import { databaseUrl, storeAt } from '../support/sample-store.ts';
 
@@ -28,13 +28,8 @@ let databases = 0;
 async function mortalServer() {
   const location: DatabaseLocation = { kind: 'postgres', url: await server.database(`weir_${(databases += 1)}`) };
   const database = await openDatabase(location, { missing: 'create', user: 'operator' });
-  const workspace = await createWorkspace(database.queries, {
-    name: 'acme',
-    credit: 0n,
-    maxInFlight: 1,
-    now: sampleNow,
-  });
-  const { key, text } = await createKey(database.queries, { workspace: 'acme', rate: 1, burst: 1, now: sampleNow });
+  const workspace = await createWorkspace(database.queries, { name: 'acme', credit: 0n, maxInFlight: 1 }, sampleAuthor);
+  const { key, text } = await createKey(database.queries, { workspace: 'acme', rate: 1, burst: 1 }, sampleAuthor);
   await database.close();
   const journal = join(temporaryFolder(), 'journal');
   return { location, journal, hash: hashKey(text), ids: { workspaceId: workspace.id, keyId: key.id } };

@@ -9,7 +9,7 @@ import { verifyLedger } from '../../src/store/verify-ledger.ts';
 import { createWorkspace } from '../../src/store/workspaces.ts';
 import { createKey } from '../../src/store/keys.ts';
 import { startPostgres } from '../support/postgres.ts';
-import { newLocation, sampleDatabase, sampleNow, temporaryFolder } from '../support/sample-database.ts';
+import { newLocation, sampleAuthor, sampleDatabase, temporaryFolder } from '../support/sample-database.ts';
 import { sampleOutcome } from '../support/sample-outcome.ts';
 import { databaseUrl, storeAt } from '../support/sample-store.ts';
 import { selfSigned } from '../support/self-signed.ts';
@@ -44,8 +44,8 @@ describe('several replicas', () => {
     const { location, queries, ids } = await sampleDatabase();
     const owners = [ids];
     for (const name of ['b', 'c', 'd']) {
-      const workspace = await createWorkspace(queries, { name, credit: 0n, maxInFlight: 1, now: sampleNow });
-      const { key } = await createKey(queries, { workspace: name, rate: 1, burst: 1, now: sampleNow });
+      const workspace = await createWorkspace(queries, { name, credit: 0n, maxInFlight: 1 }, sampleAuthor);
+      const { key } = await createKey(queries, { workspace: name, rate: 1, burst: 1 }, sampleAuthor);
       owners.push({ workspaceId: workspace.id, keyId: key.id });
     }
     const states: string[] = [];

@@ -5,7 +5,7 @@ import { ledgerRow } from '../../src/store/schema.ts';
 import { settleBatch } from '../../src/store/settle-batch.ts';
 import { createKey } from '../../src/store/keys.ts';
 import { createWorkspace } from '../../src/store/workspaces.ts';
-import { sampleNow, temporaryFolder } from './sample-database.ts';
+import { sampleAuthor, temporaryFolder } from './sample-database.ts';
 import { sampleOutcome } from './sample-outcome.ts';
 
 /** Opens the SQLite database of a folder as a service does. */
@@ -27,8 +27,8 @@ export async function settlerFor(database: Open): Promise<(count: number, prefix
 
 /** An account in an open database, and what settles rows of it. */
 export async function withAccount(database: Open) {
-  await createWorkspace(database.queries, { name: 'acme', credit: 10n, maxInFlight: 1, now: sampleNow });
-  await createKey(database.queries, { workspace: 'acme', rate: 1, burst: 1, now: sampleNow });
+  await createWorkspace(database.queries, { name: 'acme', credit: 10n, maxInFlight: 1 }, sampleAuthor);
+  await createKey(database.queries, { workspace: 'acme', rate: 1, burst: 1 }, sampleAuthor);
   return { settle: await settlerFor(database) };
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { inject, onTestFinished } from 'vitest';
 import { type DatabaseLocation, openDatabase } from '../../src/store/open-database.ts';
+import type { Authorship } from '../../src/store/audit.ts';
 import { createKey, type KeyRecord } from '../../src/store/keys.ts';
 import { ledgerRow } from '../../src/store/schema.ts';
 import { settleBatch } from '../../src/store/settle-batch.ts';
@@ -13,6 +14,9 @@ import type { Outcome, Workspace } from '../../src/core/account.ts';
 import { parseUsd } from '../../src/core/money.ts';
 
 export const sampleNow = Date.UTC(2026, 6, 1);
+
+/** Who makes the changes of tests, and when. */
+export const sampleAuthor: Authorship = { actor: { kind: 'command-line', name: 'tester' }, now: sampleNow };
 
 /** Which database the tests of the store run on: SQLite in the unit suite, PostgreSQL in the suite `stores`. */
 export const databaseKind: DatabaseLocation['kind'] = inject('postgres') === undefined ? 'sqlite' : 'postgres';
@@ -64,13 +68,12 @@ export async function sampleDatabase(credit = '10') {
   const database = await openDatabase(location, { missing: 'create', user: 'operator' });
   onTestFinished(() => database.close());
   const { queries } = database;
-  const workspace: Workspace = await createWorkspace(queries, {
-    name: 'acme',
-    credit: parseUsd(credit) ?? 0n,
-    maxInFlight: 256,
-    now: sampleNow,
-  });
-  const made = await createKey(queries, { workspace: 'acme', rate: 100, burst: 200, now: sampleNow });
+  const workspace: Workspace = await createWorkspace(
+    queries,
+    { name: 'acme', credit: parseUsd(credit) ?? 0n, maxInFlight: 256 },
+    sampleAuthor,
+  );
+  const made = await createKey(queries, { workspace: 'acme', rate: 100, burst: 200 }, sampleAuthor);
   const key: KeyRecord = made.key;
   return {
     location,

@@ -1,5 +1,7 @@
+import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { Accounts } from '../../store/accounts.ts';
+import type { Authorship } from '../../store/audit.ts';
 import type { DatabaseLocation } from '../../store/open-database.ts';
 import { databaseLocation } from './database-location.ts';
 
@@ -54,6 +56,20 @@ export function databaseCommand<Options extends object>(
       process.stdout.write(`${shown(answer, options)}\n`);
       if (answer.exitCode !== undefined) process.exitCode = answer.exitCode;
     });
+}
+
+/** Who makes a change with a command, and when: the user of the operating system that runs it, now. */
+export function byOperator(): Authorship {
+  return { actor: { kind: 'command-line', name: nameOfUser() }, now: Date.now() };
+}
+
+/** In a container the user may be a number without a name. */
+function nameOfUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
 }
 
 function shown({ json, csv, text }: Answer, options: CommonOptions): string {

@@ -106,6 +106,9 @@ describe('weir ledger', () => {
     expect(accepted).toMatchObject({ lost: true, set_aside: [expect.stringContaining('weir.db-mark.set-aside-')] });
     expect(await json('ledger', 'verify', '--data', killed)).toMatchObject({ ok: true });
     expect(await json(...command.split(' '))).toEqual({ lost: false, set_aside: [] });
+    const told = { action: 'ledger.accept-loss', object: 'weir.db', workspace: null, before: null };
+    const after = { set_aside: [expect.stringMatching(/^weir.db-mark.set-aside-/)] };
+    expect(await json('audit', '--limit', '1', '--data', killed)).toMatchObject([{ ...told, after }]);
   });
 
   it('accept-loss changes nothing of a ledger that has lost nothing', async () => {

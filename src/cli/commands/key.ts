@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
-import type { KeyRecord } from '../../store/keys.ts';
+import type { KeyDetails, KeyRecord } from '../../store/keys.ts';
 import type { BudgetPeriod, Key, KeyStatus } from '../../core/account.ts';
+import type { ModelPatterns } from '../../core/model-patterns.ts';
 import { formatUsd, type Money } from '../../core/money.ts';
-import { accountsCommand } from './accounts-command.ts';
-import { countOption, periodOption, usdOption } from './option-values.ts';
+import { accountsCommand, byOperator } from './accounts-command.ts';
+import { absent, countOption, modelsOption, momentOption, optionOr, periodOption, usdOption } from './option-values.ts';
 import { textTable } from './tables.ts';
 
 interface BudgetOptions {
@@ -16,6 +17,21 @@ interface LimitOptions {
   readonly burst?: number;
 }
 
+interface CreateOptions extends BudgetOptions {
+  readonly workspace: string;
+  readonly rate: number;
+  readonly burst: number;
+  readonly name?: string;
+  readonly expires?: number;
+  readonly models?: ModelPatterns;
+}
+
+interface UpdateOptions {
+  readonly name?: string;
+  readonly expires?: number | typeof absent;
+  readonly models?: ModelPatterns | typeof absent;
+}
+
 /** Adds `key` to the command line: the credentials of workspaces. */
 export function keyCommand(program: Command): void {
   const group = program.command('key').description('make keys, limit, suspend and revoke them');
@@ -23,18 +39,22 @@ export function keyCommand(program: Command): void {
   const create = withBudget(group.command('create').description('make a key; its text is shown this once'))
     .requiredOption('--workspace <workspace>', 'name or id of the workspace that pays')
     .option('--rate <n>', 'sustained requests per second', countOption(1), 100)
-    .option('--burst <n>', 'requests at once above the rate', countOption(1), 200);
-  accountsCommand<BudgetOptions & { readonly workspace: string; readonly rate: number; readonly burst: number }>(
-    create,
-    'refuse',
-    async (accounts, options) => {
-      const { workspace, rate, burst } = options;
-      const budget = budgetOf(create, options);
-      const { key, text } = await accounts.createKey({ workspace, budget, rate, burst, now: Date.now() });
-      const { id, ...rest } = jsonOf(key);
-      return { json: { id, key: text, ...rest }, text: shownOnce(key, text) };
-    },
-  );
+    .option('--burst <n>', 'requests at once above the rate', countOption(1), 200)
+    .option('--name <text>', 'what it is for')
+    .option('--expires <when>', 'good until this UTC day or moment: requests from then on get 401', momentOption)
+    .option(
+      '--models <patterns>',
+      "all that it may call, such as 'org/*,org/model' (default: every model)",
+      modelsOption,
+    );
+  accountsCommand<CreateOptions>(create, 'refuse', async (accounts, options) => {
+    const { workspace, rate, burst, name, expires: expiresAt, models } = options;
+    const budget = budgetOf(create, options);
+    const wanted = { workspace, budget, rate, burst, name, expiresAt, models };
+    const { key, text } = await accounts.createKey(wanted, byOperator());
+    const { id, ...rest } = jsonOf(key);
+    return { json: { id, key: text, ...rest }, text: shownOnce(key, text) };
+  });
 
   accountsCommand<{ readonly workspace?: string }>(
     group
@@ -59,7 +79,7 @@ export function keyCommand(program: Command): void {
     accountsCommand(
       group.command(name).description(description).argument('<id>', 'id of the key'),
       'refuse',
-      async (accounts, _, [id = '']) => answer(await accounts.setKeyStatus(id, status)),
+      async (accounts, _, [id = '']) => answer(await accounts.setKeyStatus(id, status, byOperator())),
     );
   }
 
@@ -74,12 +94,24 @@ export function keyCommand(program: Command): void {
       if (rate === undefined && burst === undefined) limits.error('error: give --rate, --burst, or both');
     });
   accountsCommand<LimitOptions>(limits, 'refuse', async (accounts, { rate, burst }, [id = '']) =>
-    answer(
-      await accounts.setKeyLimits(id, {
-        ...(rate === undefined ? {} : { rate }),
-        ...(burst === undefined ? {} : { burst }),
-      }),
-    ),
+    answer(await accounts.setKeyLimits(id, { rate, burst }, byOperator())),
+  );
+
+  const update = group
+    .command('update')
+    .description('change the name, the expiry or the models of a key; what is not given stays as it is')
+    .argument('<id>', 'id of the key')
+    .option('--name <text>', 'what it is for; an empty text takes the name away')
+    .option('--expires <when>', 'good until this UTC day or moment, or "never"', optionOr('never', momentOption))
+    .option('--models <patterns>', 'all that it may call, or "all"', optionOr('all', modelsOption))
+    .hook('preAction', () => {
+      const { name, expires, models } = update.opts<UpdateOptions>();
+      if (name === undefined && expires === undefined && models === undefined) {
+        update.error('error: give --name, --expires, --models, or several of them');
+      }
+    });
+  accountsCommand<UpdateOptions>(update, 'refuse', async (accounts, options, [id = '']) =>
+    answer(await accounts.updateKey(id, detailsOf(options), byOperator())),
   );
 
   const budget = withBudget(group.command('budget').description('set the budget of a key, or clear it'))
@@ -92,8 +124,17 @@ export function keyCommand(program: Command): void {
       }
     });
   accountsCommand<BudgetOptions>(budget, 'refuse', async (accounts, options, [id = '']) =>
-    answer(await accounts.setKeyBudget(id, budgetOf(budget, options))),
+    answer(await accounts.setKeyBudget(id, budgetOf(budget, options), byOperator())),
   );
+}
+
+/** What is given, and nothing else: a detail that is undefined is taken away. */
+function detailsOf({ name, expires, models }: UpdateOptions): KeyDetails {
+  return {
+    ...(name !== undefined && { name }),
+    ...(expires !== undefined && { expiresAt: expires === absent ? undefined : expires }),
+    ...(models !== undefined && { models: models === absent ? undefined : models }),
+  };
 }
 
 /** Adds the options of a budget. Half a budget is refused before the accounts are opened. */
@@ -119,14 +160,18 @@ function answer(key: KeyRecord) {
 }
 
 /** The form that scripts rely on. */
-function jsonOf({ id, workspaceName, status, budget, rate, burst, createdAt, lastUsedAt }: KeyRecord) {
+function jsonOf(key: KeyRecord) {
+  const { id, workspaceName, name, status, budget, rate, burst, expiresAt, models, createdAt, lastUsedAt } = key;
   return {
     id,
     workspace: workspaceName,
+    name: name ?? null,
     status,
     budget: budget ? { limit: formatUsd(budget.limit), period: budget.period } : null,
     rate,
     burst,
+    expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+    models: models ?? null,
     created_at: new Date(createdAt).toISOString(),
     last_used_at: lastUsedAt === undefined ? null : new Date(lastUsedAt).toISOString(),
   };
@@ -134,14 +179,17 @@ function jsonOf({ id, workspaceName, status, budget, rate, burst, createdAt, las
 
 function tableOf(keys: readonly KeyRecord[]): string {
   return textTable(
-    ['ID', 'WORKSPACE', 'STATUS', 'BUDGET USD', '#RATE', '#BURST', 'CREATED', 'LAST USED'],
-    keys.map(({ id, workspaceName, status, budget, rate, burst, createdAt, lastUsedAt }) => [
+    ['ID', 'WORKSPACE', 'NAME', 'STATUS', 'BUDGET USD', '#RATE', '#BURST', 'MODELS', 'EXPIRES', 'CREATED', 'LAST USED'],
+    keys.map(({ id, workspaceName, name, status, budget, rate, burst, expiresAt, models, createdAt, lastUsedAt }) => [
       id,
       workspaceName,
+      name ?? '-',
       status,
       budget ? `${formatUsd(budget.limit)} per ${budget.period}`.replace('per total', 'in total') : '-',
       `${rate}`,
       `${burst}`,
+      models?.join(',') ?? 'all',
+      expiresAt === undefined ? 'never' : new Date(expiresAt).toISOString(),
       new Date(createdAt).toISOString(),
       lastUsedAt === undefined ? 'never' : new Date(lastUsedAt).toISOString(),
     ]),

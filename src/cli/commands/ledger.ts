@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import type { SpendingDifference, WorkspaceBooks } from '../../store/verify-ledger.ts';
 import { formatUsd } from '../../core/money.ts';
-import { accountsCommand, databaseCommand } from './accounts-command.ts';
+import { accountsCommand, byOperator, databaseCommand } from './accounts-command.ts';
 import { textTable } from './tables.ts';
 
 /** Adds `ledger` to the command line. */
@@ -55,8 +55,8 @@ export function ledgerCommand(program: Command): void {
         'let an SQLite ledger be used again that lost commits: sets aside, never deletes, the files that tell of it',
       ),
     async (location) => {
-      const { acceptLoss } = await import('../../store/sqlite/lost-commits.ts');
-      const accepted = location.kind === 'sqlite' ? acceptLoss(location.file, new Date()) : undefined;
+      const { acceptLossOf } = await import('../../store/accounts.ts');
+      const accepted = await acceptLossOf(location, byOperator());
       if (accepted === undefined)
         return { json: { lost: false, set_aside: [] }, text: 'No commit is known to be lost.' };
       const { loss, setAside } = accepted;

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import type { BudgetPeriod } from '../../core/account.ts';
+import { type ModelPatterns, readModelPatterns } from '../../core/model-patterns.ts';
 import { type Money, parseUsd } from '../../core/money.ts';
 
 const budgetPeriods = ['day', 'week', 'month', 'total'] as const satisfies readonly BudgetPeriod[];
@@ -11,6 +12,11 @@ export function usdOption(text: string): Money {
     throw new InvalidArgumentError('It must be an amount in USD such as 25 or 0.0005, with at most 12 decimals.');
   }
   return amount;
+}
+
+/** The same, or less than nothing for a correction. */
+export function creditOption(text: string): Money {
+  return text.startsWith('-') ? -usdOption(text.slice(1)) : usdOption(text);
 }
 
 /** A whole number from `least` up, within what a column of counts can sensibly hold. */
@@ -40,3 +46,17 @@ export function momentOption(text: string): number {
   }
   return moment;
 }
+
+export function modelsOption(text: string): ModelPatterns {
+  const read = readModelPatterns(text);
+  if ('problem' in read) throw new InvalidArgumentError(read.problem);
+  return read.patterns;
+}
+
+/** A parser that takes one word besides, which means that there is no value. */
+export function optionOr<Value>(word: string, parse: (text: string) => Value): (text: string) => Value | typeof absent {
+  return (text) => (text === word ? absent : parse(text));
+}
+
+/** What an option says that takes a value away. */
+export const absent = Symbol('absent');

@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
 import type { AccountStatus, Workspace } from '../../core/account.ts';
 import { formatUsd, type Money } from '../../core/money.ts';
-import { accountsCommand, type Answer } from './accounts-command.ts';
-import { countOption, usdOption } from './option-values.ts';
+import { accountsCommand, type Answer, byOperator } from './accounts-command.ts';
+import { countOption, creditOption, usdOption } from './option-values.ts';
 import { textTable } from './tables.ts';
 
 /** Adds `workspace` to the command line: who pays, and how much is left. */
@@ -18,7 +18,7 @@ export function workspaceCommand(program: Command): void {
       .option('--max-in-flight <n>', 'requests it may have in flight at once', countOption(1), 256),
     'create',
     async (accounts, { credit, maxInFlight }, [name = '']) =>
-      answer(await accounts.createWorkspace({ name, credit, maxInFlight, now: Date.now() })),
+      answer(await accounts.createWorkspace({ name, credit, maxInFlight }, byOperator())),
   );
 
   accountsCommand(group.command('list').description('list all workspaces'), 'refuse', async (accounts) => {
@@ -26,15 +26,16 @@ export function workspaceCommand(program: Command): void {
     return { json: workspaces.map(jsonOf), text: tableOf(workspaces) };
   });
 
-  accountsCommand(
+  accountsCommand<{ readonly note?: string }>(
     group
       .command('credit')
-      .description('add to the balance of a workspace')
+      .description('add to the balance of a workspace, or correct it')
       .argument('<workspace>', 'name or id')
-      .argument('<usd>', 'amount to add, such as 25 or 0.5', usdOption),
+      .argument('<usd>', 'amount to add, such as 25 or 0.5; below zero for a correction, such as -3', creditOption)
+      .option('--note <text>', 'what it is for; a correction needs one'),
     'refuse',
-    async (accounts, _, [workspace = '', usd = '']) =>
-      answer(await accounts.creditWorkspace(workspace, { amount: usdOption(usd), now: Date.now() })),
+    async (accounts, { note }, [workspace = '', usd = '']) =>
+      answer(await accounts.creditWorkspace(workspace, { amount: creditOption(usd), note }, byOperator())),
   );
 
   accountsCommand<{ readonly maxInFlight: number }>(
@@ -45,7 +46,7 @@ export function workspaceCommand(program: Command): void {
       .requiredOption('--max-in-flight <n>', 'requests it may have in flight at once', countOption(1)),
     'refuse',
     async (accounts, { maxInFlight }, [workspace = '']) =>
-      answer(await accounts.setWorkspaceLimits(workspace, { maxInFlight })),
+      answer(await accounts.setWorkspaceLimits(workspace, { maxInFlight }, byOperator())),
   );
 
   const statuses = [
@@ -56,7 +57,8 @@ export function workspaceCommand(program: Command): void {
     accountsCommand(
       group.command(name).description(description).argument('<workspace>', 'name or id'),
       'refuse',
-      async (accounts, _, [workspace = '']) => answer(await accounts.setWorkspaceStatus(workspace, status)),
+      async (accounts, _, [workspace = '']) =>
+        answer(await accounts.setWorkspaceStatus(workspace, status, byOperator())),
     );
   }
 }

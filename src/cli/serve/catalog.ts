@@ -4,6 +4,7 @@ import type { Compilation } from '../../catalog/compile.ts';
 import type { Snapshots } from '../../catalog/snapshots.ts';
 import type { Cluster, Model, Route, Snapshot } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { ModelPatterns } from '../../core/model-patterns.ts';
 import type { Money } from '../../core/money.ts';
 import type { ModelStatus } from '../../core/replica.ts';
 import type { ClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
@@ -56,7 +57,7 @@ export interface CatalogOptions {
 export interface ServedCatalog {
   readonly snapshots: Snapshots;
   /** The body of `GET /v1/models`. */
-  readonly modelList: () => string;
+  readonly modelList: (models: ModelPatterns | undefined) => string;
   /** Resolves when requests can be served: there is a catalog, and Envoy has its clusters. */
   readonly ready: Promise<void>;
   /** As `CatalogSource.ageMs`. */

@@ -24,7 +24,7 @@ function begin(unlisted: readonly string[]) {
     },
   });
   const listed = (): readonly string[] =>
-    (JSON.parse(catalog.modelList()) as { data: readonly { id: string }[] }).data.map(({ id }) => id);
+    (JSON.parse(catalog.modelList(undefined)) as { data: readonly { id: string }[] }).data.map(({ id }) => id);
   return { catalog, listed, swapped: swapped.promise, wait: (ms: number) => (elapsed += ms) };
 }
 

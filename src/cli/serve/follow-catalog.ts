@@ -4,6 +4,7 @@ import { createModelList } from '../../catalog/list.ts';
 import { createSnapshots, type Snapshots, unionOfClusters } from '../../catalog/snapshots.ts';
 import type { CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { ModelPatterns } from '../../core/model-patterns.ts';
 import type { Money } from '../../core/money.ts';
 import type { ModelStatus } from '../../core/replica.ts';
 
@@ -39,7 +40,7 @@ export interface FollowOptions {
 export interface Catalog {
   readonly snapshots: Snapshots;
   /** The body of `GET /v1/models`. */
-  readonly modelList: () => string;
+  readonly modelList: (models: ModelPatterns | undefined) => string;
   /** Takes a later reading. Readings are processed one after the other. */
   readonly change: (reading: CatalogReading) => void;
   /** Resolves when Envoy has the clusters of the first reading. */

@@ -166,6 +166,8 @@ export async function startService(
   const shared =
     valkeyUrl === undefined ? undefined : shareLimits(valkeyUrl, { expectedReplicas: settings.WEIR_REPLICAS, log });
   const link = shared?.link;
+  const limits = shared ?? createMemoryLimits(systemClock);
+  store.tellReserved(limits.reserved);
   const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers?.(network) });
   const tellOthers = link && shareBlocks({ link, tolerated, windowMs, blockMs, block: gate.block });
 
@@ -196,7 +198,7 @@ export async function startService(
     store,
     uploads,
     gate,
-    limits: shared ?? createMemoryLimits(systemClock),
+    limits,
     looksLikeKey,
     hashKey,
     abuseContact: settings.WEIR_ABUSE_CONTACT,

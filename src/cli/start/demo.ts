@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isMap, parseAllDocuments } from 'yaml';
 import * as z from 'zod';
+import { byOperator } from '../commands/accounts-command.ts';
 import { startChild } from '../../process/child.ts';
 import type { Launched } from '../../process/supervise.ts';
 import { type DatabaseLocation, openDatabase } from '../../store/open-database.ts';
@@ -71,10 +72,10 @@ const limits = { rate: 100, burst: 200, maxInFlight: 256 } as const;
 export async function prepareDemoAccount(options: {
   readonly data: string;
   readonly database: DatabaseLocation;
-  readonly now: number;
   readonly report: (line: string) => void;
 }): Promise<string> {
-  const { data, now, report } = options;
+  const { data, report } = options;
+  const by = byOperator();
   const keyFile = join(data, 'demo-key');
   const credit = parseUsd(creditUsd) ?? 0n;
   const database = await openDatabase(options.database, { missing: 'create', user: 'operator' });
@@ -82,10 +83,11 @@ export async function prepareDemoAccount(options: {
     const { queries } = database;
     const found = (await listWorkspaces(queries)).find(({ name }) => name === workspaceName);
     const { maxInFlight } = limits;
-    const workspace = found ?? (await createWorkspace(queries, { name: workspaceName, credit, maxInFlight, now }));
+    const workspace = found ?? (await createWorkspace(queries, { name: workspaceName, credit, maxInFlight }, by));
     if (isSpent(workspace.balance)) {
       // The curl that is printed has to work every time.
-      await creditWorkspace(queries, workspaceName, { amount: credit - workspace.balance, now });
+      const amount = credit - workspace.balance;
+      await creditWorkspace(queries, workspaceName, { amount, note: 'demo' }, by);
       report(`The workspace "${workspaceName}" had nothing left; it has $${creditUsd} again.`);
     }
     if (workspace.status === 'suspended')
@@ -93,11 +95,12 @@ export async function prepareDemoAccount(options: {
 
     const kept = readKept(keyFile);
     const hash = hashKey(kept ?? '');
-    const credential = (await findCredentials(queries, [hash], now)).get(hash);
-    if (kept !== undefined && credential?.key.status === 'active' && credential.workspace.name === workspaceName)
-      return kept;
+    const credential = (await findCredentials(queries, [hash], by.now)).get(hash);
+    const { key, workspace: owner } = credential ?? {};
+    const isGood = key?.status === 'active' && (key.expiresAt ?? Infinity) > by.now && key.models === undefined;
+    if (kept !== undefined && isGood && owner?.name === workspaceName) return kept;
     const { rate, burst } = limits;
-    const { text } = await createKey(queries, { workspace: workspaceName, rate, burst, now });
+    const { text } = await createKey(queries, { workspace: workspaceName, rate, burst }, by);
     writeFileSync(keyFile, `${text}\n`, { mode: 0o600 });
     return text;
   } finally {

@@ -71,9 +71,7 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   const admin = createEnvoyAdmin(envoy.files);
   stack.defer(admin.close);
   const command = await tieToThisProcess({ command: binary, args: envoy.args });
-  const key = options.demo
-    ? await prepareDemoAccount({ data, database: options.database, now: systemClock.now(), report })
-    : undefined;
+  const key = options.demo ? await prepareDemoAccount({ data, database: options.database, report }) : undefined;
   if (stop.aborted) return;
 
   report('Starting Envoy and the service …');

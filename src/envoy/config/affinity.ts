@@ -1,7 +1,7 @@
 import { extension } from './typed.ts';
 import type { ConfigObject } from './typed.ts';
 
-/** Request header with a digest of the prompt's beginning (`UpstreamCall.affinity`). Envoy removes it before the call leaves. */
+/** Request header with the digest of a conversation (`UpstreamCall.affinity`). Envoy removes it before the call leaves. */
 export const affinityHeader = 'x-weir-affinity';
 
 /** Key under which Envoy keeps the digest until it picks the endpoint. */

@@ -11,6 +11,12 @@ export interface Loss {
   readonly evidence: readonly string[];
 }
 
+export interface AcceptedLoss {
+  readonly loss: Loss;
+  /** The new paths of the files that proved it. */
+  readonly setAside: readonly string[];
+}
+
 /** Size of a WAL's header: a WAL that is no larger holds no commit. */
 const walHeaderBytes = 32;
 const waitMs = 5_000;
@@ -62,10 +68,7 @@ export function describeLoss(file: string, { what }: Loss): string {
  * Accepts a loss: renames the files that prove it, so that the database can be opened without what was lost. The new names hold
  * the time. Returns them; undefined when nothing was lost.
  */
-export function acceptLoss(
-  file: string,
-  now: Date,
-): { readonly loss: Loss; readonly setAside: readonly string[] } | undefined {
+export function acceptLoss(file: string, now: Date): AcceptedLoss | undefined {
   const loss = findLoss(file);
   if (loss === undefined) return undefined;
   const suffix = `.set-aside-${now.toISOString().replaceAll(/[:.]/g, '-')}`;

@@ -10,6 +10,7 @@ import { createWorkspace } from '../../../src/store/workspaces.ts';
 import { sampleOutcome } from '../../support/sample-outcome.ts';
 
 const [root = '', name = ''] = process.argv.slice(2);
+const by = { actor: { kind: 'command-line', name: 'tester' }, now: 0 } as const;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 async function live(folder: string, life: string): Promise<void> {
@@ -19,8 +20,8 @@ async function live(folder: string, life: string): Promise<void> {
     { missing: 'create', user: 'operator' },
   );
   const workspace = `of-${life}`;
-  const { id: workspaceId } = await createWorkspace(queries, { name: workspace, credit: 0n, maxInFlight: 1, now: 0 });
-  const { key } = await createKey(queries, { workspace, rate: 1, burst: 1, now: 0 });
+  const { id: workspaceId } = await createWorkspace(queries, { name: workspace, credit: 0n, maxInFlight: 1 }, by);
+  const { key } = await createKey(queries, { workspace, rate: 1, burst: 1 }, by);
   for (let number = 0; number < 3; number += 1) {
     const requestId = `${life}-${number}`;
     await settleBatch({ queries, writes }, [ledgerRow(sampleOutcome({ workspaceId, keyId: key.id, requestId }))]);

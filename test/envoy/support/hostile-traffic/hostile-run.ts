@@ -131,9 +131,9 @@ async function targetOf(weir: Weir): Promise<Target> {
   );
   try {
     const keyOf = async (name: string): Promise<string> => {
-      const now = Date.now();
-      await accounts.createWorkspace({ name, credit: 10n ** 18n, maxInFlight: 256, now });
-      return (await accounts.createKey({ workspace: name, rate: 100, burst: 200, now })).text;
+      const by = { actor: { kind: 'command-line', name: 'hostile' }, now: Date.now() } as const;
+      await accounts.createWorkspace({ name, credit: 10n ** 18n, maxInFlight: 256 }, by);
+      return (await accounts.createKey({ workspace: name, rate: 100, burst: 200 }, by)).text;
     };
     const neighbourKeys: string[] = [];
     for (let index = 0; index < workspaces; index += 1) neighbourKeys.push(await keyOf(`neighbour-${index}`));

@@ -1,0 +1,77 @@
+import type { Command } from 'commander';
+import type { AuditEntry } from '../../store/audit.ts';
+import { accountsCommand } from './accounts-command.ts';
+import { countOption, momentOption } from './option-values.ts';
+import { textTable } from './tables.ts';
+
+interface AuditOptions {
+  readonly workspace?: string;
+  readonly since?: number;
+  readonly until?: number;
+  readonly limit: number;
+}
+
+/** Adds `audit` to the command line: the trail of all changes of accounts. */
+export function auditCommand(program: Command): void {
+  accountsCommand<AuditOptions>(
+    program
+      .command('audit')
+      .description('who changed which account, when, and how, newest first')
+      .option('--workspace <workspace>', 'only changes of this workspace and of its keys, by name or id')
+      .option('--since <when>', 'only changes at or after this UTC day or moment', momentOption)
+      .option('--until <when>', 'only changes before this UTC day or moment', momentOption)
+      .option('--limit <n>', 'at most this many changes', countOption(1), 100),
+    'refuse',
+    async (accounts, { workspace, since, until, limit }) => {
+      // A workspace that does not exist is refused: an empty list would hide a mistyped name.
+      const workspaceId = workspace === undefined ? undefined : (await accounts.findWorkspace(workspace)).id;
+      const entries = await accounts.listAudit({ workspaceId, since, until }, limit);
+      return { json: entries.map(jsonOf), text: tableOf(entries) };
+    },
+  );
+}
+
+/** The form that scripts rely on. */
+function jsonOf({ id, at, actor, action, objectId, workspaceName, before, after }: AuditEntry) {
+  return {
+    id,
+    at: new Date(at).toISOString(),
+    actor,
+    action,
+    object: objectId,
+    workspace: workspaceName ?? null,
+    before: before ?? null,
+    after,
+  };
+}
+
+const actors = { 'command-line': 'user', 'admin-token': 'token', 'portal-user': 'portal' } as const;
+
+function tableOf(entries: readonly AuditEntry[]): string {
+  return textTable(
+    ['WHEN', 'WHO', 'WHAT', 'OBJECT', 'WORKSPACE', 'CHANGE'],
+    entries.map((entry) => [
+      new Date(entry.at).toISOString(),
+      `${actors[entry.actor.kind]} ${entry.actor.name}`,
+      entry.action,
+      entry.objectId,
+      entry.workspaceName ?? '-',
+      changeOf(entry),
+    ]),
+  );
+}
+
+/** Only the fields that differ: what they were, and what they are. */
+function changeOf({ before, after }: AuditEntry): string {
+  const changes = Object.entries(after).flatMap(([name, value]) => {
+    const [was, is] = [shown(before?.[name]), shown(value)];
+    if (was === is) return [];
+    return [was === '-' ? `${name} ${is}` : `${name} ${was} → ${is}`];
+  });
+  return changes.join(', ');
+}
+
+function shown(value: unknown): string {
+  if (value === undefined || value === null) return '-';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

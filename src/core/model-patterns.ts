@@ -1,0 +1,29 @@
+/**
+ * The models that a key may call: ids, and `org/*` for all models of an organisation, those that join the catalog later included.
+ */
+export type ModelPatterns = readonly string[];
+
+/** Far more than an operator writes by hand, and few enough to be compared one by one with each request. */
+const most = 100;
+const longest = 128;
+/** An id of the catalog (`spec.id` of a Model), or `*` in place of its second part. */
+const shape = /^[a-z0-9][a-z0-9._-]*\/(?:[a-z0-9][a-z0-9._-]*|\*)$/;
+
+/**
+ * Reads patterns with commas between them, in upper or lower case. Returns them in lower case, each once and in order, or a
+ * sentence that says what was expected. Whether a model of this name exists is not looked at: it may come later.
+ */
+export function readModelPatterns(text: string): { readonly patterns: ModelPatterns } | { readonly problem: string } {
+  const patterns = [...new Set(text.split(',').map((part) => part.trim().toLowerCase()))].toSorted();
+  const wrong = patterns.find((pattern) => pattern.length > longest || !shape.test(pattern));
+  if (wrong !== undefined) {
+    return { problem: `${JSON.stringify(wrong.slice(0, longest))} is neither a model such as org/model nor org/*.` };
+  }
+  return patterns.length > most ? { problem: `It may name at most ${most} models.` } : { patterns };
+}
+
+/** Whether a model's id, in lower case, is among the patterns. Without patterns every model is. */
+export function allowsModel(patterns: ModelPatterns | undefined, modelId: string): boolean {
+  if (patterns === undefined) return true;
+  return patterns.includes(modelId) || patterns.includes(`${modelId.slice(0, modelId.indexOf('/') + 1)}*`);
+}
