@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Backend, Cluster } from '../core/catalog.ts';
+import type { EndpointSource } from '../core/endpoint.ts';
 import type { Fault } from './read-object.ts';
 import type { BackendSpec } from './resources/backend.ts';
 import type { SecretRef } from './resources/secret.ts';
@@ -21,30 +22,28 @@ export function compileBackend(name: string, spec: BackendSpec, secrets: Secrets
   const faults = [token, tls].flatMap((part) => (part && 'path' in part ? [part] : []));
   if (!('mode' in tls) || (token && 'path' in token)) return { ok: false, faults };
 
-  const { endpoint, capacity, healthCheck } = spec;
-  const limit =
-    capacity?.maxConcurrentRequests === undefined ? {} : { maxConcurrentRequests: capacity.maxConcurrentRequests };
+  const { capacity, healthCheck } = spec;
+  const maxConcurrentRequests = capacity?.maxConcurrentRequests;
   const content = {
     backend: name,
-    host: hostOf(endpoint.host),
-    port: endpoint.port,
     tls,
     ...(healthCheck && { healthCheck }),
-    ...limit,
+    ...(maxConcurrentRequests !== undefined && { maxConcurrentRequests }),
   };
   // Envoy's statistics split at dots. The readable part is for operators, the digest makes the name unique.
   const cluster: Cluster = {
     name: `${name.replaceAll('.', '_')}-${hash('sha256', JSON.stringify(content)).slice(0, 24)}`,
+    endpoints: sourceOf(spec),
     ...content,
   };
   const backend: Backend = {
     name,
     engine: spec.engine,
     cluster,
-    authority: authorityOf(cluster),
-    path: endpoint.path.replace(/\/$/, ''),
+    path: (spec.endpoint?.path ?? spec.path ?? '/v1').replace(/\/$/, ''),
     ...(token && { authorization: `Bearer ${token.text}` }),
-    ...limit,
+    maxConcurrentRequests,
+    maxConcurrentRequestsPerEndpoint: capacity?.maxConcurrentRequestsPerEndpoint,
   };
   return { ok: true, backend };
 }
@@ -54,11 +53,11 @@ function hostOf(host: string): string {
   return host.toLowerCase().replace(/\.$/, '');
 }
 
-/** RFC 9110 §7.2: the port is left out when it is the scheme's own. An IPv6 address stands in brackets. */
-function authorityOf(cluster: Cluster): string {
-  const host = cluster.host.includes(':') ? `[${cluster.host}]` : cluster.host;
-  const ownPort = cluster.tls.mode === 'Disabled' ? 80 : 443;
-  return cluster.port === ownPort ? host : `${host}:${cluster.port}`;
+/** Where the endpoints are to be found. The schema has made sure that there is exactly one of the three. */
+function sourceOf({ endpoint, endpoints = [], service }: BackendSpec): EndpointSource {
+  if (service !== undefined) return { kind: 'service', service: service.name, port: service.port };
+  const hosts = endpoint === undefined ? endpoints : [endpoint];
+  return { kind: 'hosts', hosts: hosts.map(({ host, port }) => ({ host: hostOf(host), port })) };
 }
 
 function readToken(reference: SecretRef, secrets: Secrets): { readonly text: string } | Fault {
@@ -75,7 +74,7 @@ function readToken(reference: SecretRef, secrets: Secrets): { readonly text: str
 }
 
 function compileTls({ tls, endpoint }: BackendSpec, secrets: Secrets): Cluster['tls'] | Fault {
-  const serverName = hostOf(tls.serverName ?? endpoint.host);
+  const serverName = hostOf(tls.serverName ?? endpoint?.host ?? '');
   if (tls.mode === 'Disabled' || tls.mode === 'Off') return { mode: 'Disabled' };
   if (tls.mode === 'System') return { mode: 'System', serverName };
   const path = ['spec', 'tls', 'caSecretRef'];

@@ -80,14 +80,32 @@ test('fills in the documented defaults', () => {
 
 describe('a backend', () => {
   test.each([
-    ['another port than the scheme’s', { host: 'a', port: 8000 }, {}, 'a:8000'],
-    ['the port of HTTP', { host: 'a', port: 80 }, {}, 'a'],
-    ['the port of HTTPS under TLS', { host: 'a', port: 443 }, { mode: 'System' }, 'a'],
-    ['the port of HTTP under TLS', { host: 'a', port: 80 }, { mode: 'System' }, 'a:80'],
-    ['an IPv6 address', { host: '::1', port: 8000 }, {}, '[::1]:8000'],
-    ['capitals and a final dot', { host: 'Engine.Example.', port: 80 }, {}, 'engine.example'],
-  ])('writes the Host header for %s', (_about, endpoint, tls, authority) => {
-    expect(compiled({ endpoint, tls }).authority).toBe(authority);
+    ['an endpoint', { endpoint: { host: 'Engine.Example.', port: 80 } }, [{ host: 'engine.example', port: 80 }]],
+    [
+      'a list of endpoints',
+      {
+        endpoint: undefined,
+        endpoints: [
+          { host: '10.0.0.1', port: 8000 },
+          { host: '::1', port: 8001 },
+        ],
+      },
+      [
+        { host: '10.0.0.1', port: 8000 },
+        { host: '::1', port: 8001 },
+      ],
+    ],
+  ] as const)('has its hosts, in lowercase and without a final dot, from %s', (_about, spec, hosts) => {
+    expect(compiled(spec).cluster.endpoints).toEqual({ kind: 'hosts', hosts });
+  });
+
+  test('has the same cluster when only its endpoints change, in another version of the catalog', () => {
+    const [one, other] = ['a', 'b'].map((host) =>
+      good([backend('vllm-a', { endpoint: { host, port: 80 } }), model('m')]),
+    );
+    if (one === undefined || other === undefined) throw new Error('two catalogs');
+    expect(one.clusters.map(({ name }) => name)).toEqual(other.clusters.map(({ name }) => name));
+    expect(one.version).not.toBe(other.version);
   });
 
   test.each([
@@ -124,8 +142,6 @@ describe('the name of a cluster', () => {
   const name = (spec: Readonly<Record<string, unknown>>): string => compiled(spec).cluster.name;
 
   test.each([
-    ['host', { endpoint: { ...goodBackendSpec.endpoint, host: 'b' } }],
-    ['port', { endpoint: { ...goodBackendSpec.endpoint, port: 1 } }],
     ['tls', { tls: { mode: 'System' } }],
     ['health check', { healthCheck: { path: '/health' } }],
     ['capacity', { capacity: { maxConcurrentRequests: 3 } }],
@@ -135,8 +151,9 @@ describe('the name of a cluster', () => {
 
   test.each([
     ['credential', { credentials: { secretRef: { name: 'tokens', key: 'a' } } }],
+    ['host', { endpoint: { ...goodBackendSpec.endpoint, host: 'b' } }],
     ['path', { endpoint: { ...goodBackendSpec.endpoint, path: '/v2' } }],
-  ])('stays with another %s, which Envoy does not know', (_about, spec) => {
+  ])('stays with another %s, of which its configuration tells nothing', (_about, spec) => {
     expect(name(spec)).toBe(name({}));
   });
 

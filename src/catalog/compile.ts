@@ -232,8 +232,9 @@ function versionOf(models: ReadonlyMap<string, Model>, clusters: readonly Cluste
   const parts = [...models.values()].map((model) =>
     digestOnce(model, [], () => hash('sha256', textOf(model)).slice(0, 32)),
   );
-  // A cluster's name is a digest of its content.
-  return hash('sha256', [...parts, ...clusters.map(({ name }) => name)].join('\n')).slice(0, 32);
+  // A cluster's name is a digest of its content but for its endpoints.
+  const clusterParts = clusters.map(({ name, endpoints }) => `${name} ${JSON.stringify(endpoints)}`);
+  return hash('sha256', [...parts, ...clusterParts].join('\n')).slice(0, 32);
 }
 
 function textOf(model: Model): string {

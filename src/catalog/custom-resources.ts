@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { backendSpec } from './resources/backend.ts';
+import { intOrStringKey } from './resources/fields.ts';
 import { modelSpec } from './resources/model.ts';
 import { type BackendConditionType, backendStatus, type ModelConditionType, modelStatus } from './resources/status.ts';
 import { isObject } from '../core/json.ts';
@@ -145,12 +146,14 @@ export interface OpenApiSchema {
   readonly properties?: Readonly<Record<string, OpenApiSchema>>;
   readonly required?: readonly string[];
   readonly items?: OpenApiSchema;
+  readonly anyOf?: readonly OpenApiSchema[];
   readonly [keyword: string]: unknown;
 }
 
 /**
  * The OpenAPI schema of a spec or status, as an author writes it: defaults are there, and nothing that has one is
- * required. It is structural (Kubernetes' word for: every value has one type) as long as the zod schema has no unions.
+ * required. It is structural (Kubernetes' word for: every value has one type) as long as the zod schema has no unions but
+ * those of `intOrString`.
  */
 export function openApiSchema(schema: z.ZodType): OpenApiSchema {
   // oxlint-disable-next-line typescript/consistent-type-assertions -- what zod writes for this target
@@ -160,9 +163,15 @@ export function openApiSchema(schema: z.ZodType): OpenApiSchema {
 /**
  * Unknown fields are refused by field validation and pruned, never by `additionalProperties`, which a structural schema
  * may not hold. A group that is `{}` by default is written out, because the API server holds the rules against the
- * default as it is written.
+ * default as it is written. The bounds of a whole number or text stand side by side: each is for values of its own type.
  */
-function structural({ additionalProperties: _, properties, items, ...rest }: OpenApiSchema): OpenApiSchema {
+function structural({ additionalProperties: _, properties, items, anyOf, ...rest }: OpenApiSchema): OpenApiSchema {
+  if (rest[intOrStringKey] === true) {
+    return (anyOf ?? []).reduce<OpenApiSchema>(
+      (merged, { type: _type, ...bounds }) => ({ ...bounds, ...merged }),
+      rest,
+    );
+  }
   const schema: OpenApiSchema = {
     ...rest,
     ...(properties && {

@@ -42,7 +42,7 @@ const rows: readonly Row[] = [
     'a misspelt field',
     backend('b', { endpont: {} }),
     'spec.endpont',
-    'unknown field, expected one of: engine, endpoint, tls, credentials, capacity, healthCheck',
+    'unknown field, expected one of: engine, endpoint, endpoints, path, tls, credentials, capacity, healthCheck',
   ],
   ['no host', backend('b', { endpoint: { port: 1 } }), 'spec.endpoint.host', 'required, expected text'],
   [

@@ -85,6 +85,19 @@ export function backendManifest(name: string, engine: { readonly port: number },
   ].join('\n');
 }
 
+/** A Backend manifest for several demo engines, each an endpoint of it. */
+export function endpointsManifest(name: string, engines: readonly { readonly port: number }[], kind = 'vllm'): string {
+  const endpoints = engines.map(({ port }) => `{host: 127.0.0.1, port: ${port}}`).join(', ');
+  return [
+    'apiVersion: weir.dev/v1alpha1',
+    'kind: Backend',
+    `metadata: {name: ${name}}`,
+    `spec: {engine: ${kind}, endpoints: [${endpoints}]}`,
+    '---',
+    '',
+  ].join('\n');
+}
+
 /** A Model manifest over backends, the first one heaviest. */
 export function modelManifest(id: string, backends: readonly string[], extra = ''): string {
   const routes = backends.map(

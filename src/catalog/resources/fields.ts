@@ -75,6 +75,24 @@ export function shaped(schema: z.ZodString, pattern: RegExp, message: string): z
   return withCel(schema.regex(pattern, message), [{ rule: `self.matches(r"${pattern.source}")`, message }]);
 }
 
+/** Marks the one union that a structural schema may have. */
+export const intOrStringKey = 'x-kubernetes-int-or-string';
+
+/** A whole number or a text (Kubernetes' IntOrString), with one message for whatever is neither. */
+export function intOrString(
+  number: z.ZodInt,
+  text: z.ZodString,
+  message: string,
+): z.ZodUnion<readonly [z.ZodInt, z.ZodString]> {
+  const { minimum, maximum } = z.toJSONSchema(number);
+  const { pattern } = z.toJSONSchema(text);
+  const union = z.union([number, text], {
+    error: ({ input }) => (input === undefined ? `required, ${message}` : message),
+  });
+  const rule = `type(self) == int ? self >= ${minimum} && self <= ${maximum} : self.matches(r"${pattern}")`;
+  return withCel(union.meta({ [intOrStringKey]: true }), [{ rule, message }]);
+}
+
 /** A field that cannot change once its object exists. Only the API server knows its earlier value. */
 export function immutable<Schema extends z.ZodType>(schema: Schema, message: string): Schema {
   return withCel(schema, [{ rule: 'self == oldSelf', message }]);

@@ -4,6 +4,7 @@ import type { Compilation } from '../../catalog/compile.ts';
 import type { Snapshots } from '../../catalog/snapshots.ts';
 import type { Cluster, Model, Route, Snapshot } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { FollowEndpoints, HostsSource } from '../../core/endpoint.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
 import type { Money } from '../../core/money.ts';
 import type { ModelStatus } from '../../core/replica.ts';
@@ -11,6 +12,7 @@ import type { ClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts'
 import { createProblemLog } from '../../telemetry/ops/telemetry.ts';
 import type { Settings } from '../../settings.ts';
 import { type CatalogReading, followCatalog } from './follow-catalog.ts';
+import type { EndpointTable } from './follow-endpoints.ts';
 import { openManifestFolder } from './manifest-catalog.ts';
 import type { Replica, ReplicaParts } from './replica.ts';
 
@@ -44,6 +46,8 @@ export interface CatalogOptions {
   /** Where KUBECONFIG is looked for. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly envoy: Pick<ClusterPublisher, 'publish' | 'refused' | 'look' | 'close'>;
+  readonly endpoints: Pick<EndpointTable, 'follow'>;
+  readonly followHosts: FollowEndpoints<HostsSource>;
   /** Clusters that Envoy needs beside those of the catalog. */
   readonly extraClusters: readonly Cluster[];
   readonly isServing: (route: Route) => boolean;
@@ -72,7 +76,7 @@ export interface ServedCatalog {
 
 /** Opens the catalog that the settings name, and follows it. Rejects when they name a cluster and there is none to ask. */
 export async function openCatalog(settings: Settings, options: CatalogOptions): Promise<ServedCatalog> {
-  const { log, clock, envoy, extraClusters, isServing, statusOf, searchPrice, onServed } = options;
+  const { log, clock, envoy, endpoints, extraClusters, isServing, statusOf, searchPrice, onServed } = options;
   const source = await openSource(settings, { ...options, onChange: (reading) => catalog.change(reading) });
   const replica = source.join?.({
     envoy,
@@ -80,10 +84,16 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
     isServing,
     isListed: (model) => statusOf(model).listed,
   });
+  const findEndpoints: FollowEndpoints = (source, how) => {
+    if (source.kind === 'hosts') return options.followHosts(source, how);
+    how.onFound({ endpoints: [], trouble: 'spec.service: there is no cluster whose Services could be followed' });
+    return () => undefined;
+  };
   const catalog = followCatalog({
     first: source.first,
     previous: source.previous,
     listing: { clock, statusOf, searchPrice },
+    followEndpoints: (clusters) => endpoints.follow([...clusters, ...extraClusters], findEndpoints),
     applyClusters: (clusters) => envoy.publish([...clusters, ...extraClusters]),
     onProblems: createProblemLog(log),
     onCompiled: (compilation) => {

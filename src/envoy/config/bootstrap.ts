@@ -3,6 +3,7 @@ import { egressListener } from './egress-listener.ts';
 import { adminAsCluster, opsListener } from './ops-listener.ts';
 import { runFolder } from './run-folder.ts';
 import { extprocCluster, serviceCluster } from './clusters.ts';
+import { discoveryCluster, endpointDiscovery } from './endpoints.ts';
 import { extension, type Json, type ConfigObject } from './typed.ts';
 
 /** What an operator decides about Envoy. Everything else follows from the design. */
@@ -25,7 +26,7 @@ const grpcClientIdle = '86400s';
 
 /**
  * Envoy's whole static configuration. Clusters of backends come later, through the watched clusters file, which must
- * exist before Envoy starts. Throws when the run folder's path is too long (see run-folder.ts).
+ * exist before Envoy starts, and their endpoints from the service. Throws when the run folder's path is too long (see run-folder.ts).
  */
 export function renderBootstrap(options: BootstrapOptions): ConfigObject {
   const files = runFolder(options.runFolder);
@@ -52,6 +53,7 @@ export function renderBootstrap(options: BootstrapOptions): ConfigObject {
     grpc_async_client_manager_config: { max_cached_entry_idle_duration: grpcClientIdle },
     overload_manager: overloadManager(options),
     dynamic_resources: {
+      ads_config: endpointDiscovery,
       cds_config: {
         resource_api_version: 'V3',
         path_config_source: { path: files.clustersFile, watched_directory: { path: files.clustersFolder } },
@@ -66,6 +68,7 @@ export function renderBootstrap(options: BootstrapOptions): ConfigObject {
       ],
       clusters: [
         extprocCluster(files.extprocSocket),
+        discoveryCluster(files.discoverySocket),
         ...(options.ops === undefined ? [] : [adminAsCluster(files.adminSocket)]),
       ],
     },

@@ -4,6 +4,8 @@ export interface RunFolder {
   readonly extprocSocket: string;
   /** Envoy listens here for the service's upstream calls. */
   readonly egressSocket: string;
+  /** The service listens here for Envoy's question which endpoints its clusters have (endpoint-discovery.ts). */
+  readonly discoverySocket: string;
   /** Envoy's admin interface. */
   readonly adminSocket: string;
   /** Envoy watches this folder: only a file renamed into it counts as a change. */
@@ -34,6 +36,7 @@ export function runFolder(folder: string): RunFolder {
   return {
     extprocSocket: longest,
     egressSocket: `${base}/egress.sock`,
+    discoverySocket: `${base}/xds.sock`,
     adminSocket: `${base}/admin.sock`,
     clustersFolder: `${base}/clusters`,
     clustersFile: `${base}/clusters/clusters.json`,

@@ -32,8 +32,8 @@ export interface Circuit {
 
 export interface CircuitOptions {
   readonly random: () => number;
-  /** Failures in a row that open the circuit. */
-  readonly failuresInRow: number;
+  /** Failures in a row that open the circuit; asked at each failure. */
+  readonly failuresInRow: () => number;
   /** How long the circuit stays open the first time; doubled with each probe that fails. */
   readonly openMs: number;
   readonly mostOpenMs: number;
@@ -116,7 +116,7 @@ export function createCircuit(options: CircuitOptions): Circuit {
       if (current.kind === 'half-open') return ticket.probe ? open(now) : false;
       current.failures += 1;
       const onTrial = relapses > 0 && current.successes === 0;
-      return trip || onTrial || current.failures >= failuresInRow ? open(now) : false;
+      return trip || onTrial || current.failures >= failuresInRow() ? open(now) : false;
     },
     released: (ticket) => {
       if (state.kind === 'half-open' && ticket.probe && isCurrent(ticket)) state.probeUntil = probeFree;

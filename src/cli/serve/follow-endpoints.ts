@@ -1,0 +1,121 @@
+/** The endpoints of all clusters, as they are now: what Envoy is told, and what requests are planned with. */
+import type { Cluster } from '../../core/catalog.ts';
+import { type Clock, waitFor } from '../../core/clock.ts';
+import type { Endpoint, Endpoints, FollowEndpoints, FoundEndpoints } from '../../core/endpoint.ts';
+import type { EndpointDiscovery } from '../../envoy/runtime/endpoint-discovery.ts';
+
+export interface EndpointTable extends Endpoints {
+  /**
+   * Follows the endpoints of these clusters and of no others. Resolves when they are known and Envoy can have them, but waits no
+   * longer than 2 s: a cluster whose endpoints cannot be found has none until they are. Never rejects.
+   */
+  readonly follow: (clusters: readonly Cluster[], find: FollowEndpoints) => Promise<void>;
+  /** What was found last of a cluster; undefined: nothing yet. */
+  readonly found: (cluster: string) => FoundEndpoints | undefined;
+  /** Calls back whenever `of` or `found` has changed for some cluster. Returns a function that ends it. */
+  readonly onChange: (listener: () => void) => () => void;
+  /** Follows nothing any more. What is known stays. */
+  readonly close: () => void;
+}
+
+/** DNS that answers at all does so in a second. The clusters of others are not to wait for one that does not. */
+const patienceMs = 2_000;
+
+/** The endpoints of one cluster. */
+interface Followed {
+  /** Where they are looked for. */
+  readonly key: string;
+  readonly stop: () => void;
+  /** Resolves when something has been found, and Envoy has been told. */
+  readonly known: Promise<void>;
+}
+
+interface Row {
+  /** What requests may be sent to. */
+  readonly endpoints: readonly Endpoint[];
+  readonly found: FoundEndpoints | undefined;
+}
+
+const nothing: Row = { endpoints: [], found: undefined };
+
+/**
+ * A new endpoint is told to Envoy first, so that Envoy knows it when the first request names it. One that is gone is out of the
+ * table at once.
+ */
+export function createEndpointTable(options: {
+  readonly clock: Pick<Clock, 'after'>;
+  readonly discovery: Pick<EndpointDiscovery, 'set' | 'drop'>;
+}): EndpointTable {
+  const { clock, discovery } = options;
+  const followed = new Map<string, Followed>();
+  const rows = new Map<string, Row>();
+  const listeners = new Set<() => void>();
+
+  function write(cluster: string, row: Row): void {
+    rows.set(cluster, row);
+    for (const listener of listeners) listener();
+  }
+
+  async function take(cluster: string, found: FoundEndpoints): Promise<void> {
+    const { endpoints, found: before } = rows.get(cluster) ?? nothing;
+    const names = new Set(found.endpoints.map(({ name }) => name));
+    const remaining = endpoints.filter(({ name }) => names.has(name));
+    write(cluster, { endpoints: remaining.length === endpoints.length ? endpoints : remaining, found });
+    if (before !== undefined && isSame(before.endpoints, found.endpoints)) return;
+    await discovery.set(cluster, found.endpoints);
+    // Something else may have been found meanwhile.
+    const now = rows.get(cluster);
+    const isCurrent = now?.found !== undefined && isSame(now.found.endpoints, found.endpoints);
+    if (isCurrent && !isSame(now.endpoints, found.endpoints)) write(cluster, { ...now, endpoints: found.endpoints });
+  }
+
+  function start({ name, endpoints, tls }: Cluster, key: string, find: FollowEndpoints): Followed {
+    const known = Promise.withResolvers<void>();
+    const scheme = tls.mode === 'Disabled' ? 'http' : 'https';
+    const stop = find(endpoints, { scheme, onFound: (found) => void take(name, found).then(known.resolve) });
+    return { key, stop, known: known.promise };
+  }
+
+  return {
+    of: (cluster) => (rows.get(cluster) ?? nothing).endpoints,
+    found: (cluster) => rows.get(cluster)?.found,
+    follow: async (clusters, find) => {
+      const wanted = new Map(clusters.map((cluster) => [cluster.name, cluster]));
+      for (const [name, { stop }] of followed) {
+        if (wanted.has(name)) continue;
+        stop();
+        followed.delete(name);
+        rows.delete(name);
+        discovery.drop(name);
+      }
+      for (const [name, cluster] of wanted) {
+        const key = JSON.stringify([cluster.endpoints, cluster.tls.mode]);
+        const before = followed.get(name);
+        if (before?.key === key) continue;
+        // Those of the source before are used until the new one is known.
+        before?.stop();
+        followed.set(name, start(cluster, key, find));
+      }
+      const inTime = new AbortController();
+      const all = Promise.all([...followed.values()].map(({ known }) => known)).then(() => inTime.abort());
+      await Promise.race([all, waitFor(patienceMs, { clock, signal: inTime.signal })]);
+      for (const name of wanted.keys()) if (!rows.has(name)) void discovery.set(name, []);
+    },
+    onChange: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    close: () => {
+      for (const { stop } of followed.values()) stop();
+      followed.clear();
+    },
+  };
+}
+
+function isSame(a: readonly Endpoint[], b: readonly Endpoint[]): boolean {
+  return a.length === b.length && a.every((endpoint, at) => isSameEndpoint(endpoint, b[at]));
+}
+
+function isSameEndpoint(a: Endpoint, b: Endpoint | undefined): boolean {
+  return a.name === b?.name && a.authority === b.authority && a.zone === b.zone;
+}
