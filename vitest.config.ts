@@ -14,7 +14,7 @@ const withProcesses = {
 
 // The store's own tests, which the unit suite runs on SQLite and the suite `stores` once more on PostgreSQL.
 const onBothDatabases = [
-  ...['audit', 'durability', 'keys', 'migrations', 'open-store', 'settle-batch'],
+  ...['audit', 'books', 'durability', 'keys', 'migrations', 'open-store', 'settle-batch'],
   ...['reservations', 'shared-secret', 'usage-report', 'verify-ledger', 'workspaces', 'outage'],
 ].map((name) => `src/store/${name}.test.ts`);
 
