@@ -15,12 +15,23 @@ export function secretsOf({ credentials, tls }: BackendSpec): readonly SecretRef
   return [credentials?.secretRef, tls.caSecretRef].filter((reference) => reference !== undefined);
 }
 
-/** Compiles a Backend that passed its schema. Fails when a Secret of it is missing or unusable. */
-export function compileBackend(name: string, spec: BackendSpec, secrets: Secrets): CompiledBackend {
+interface BackendSurroundings {
+  readonly secrets: Secrets;
+  /** Whether Services can be followed. */
+  readonly services: 'followed' | 'refused';
+}
+
+/** Compiles a Backend that passed its schema. Fails when something that it refers to is missing or unusable. */
+export function compileBackend(
+  name: string,
+  spec: BackendSpec,
+  { secrets, services }: BackendSurroundings,
+): CompiledBackend {
   const token = spec.credentials && readToken(spec.credentials.secretRef, secrets);
   const tls = compileTls(spec, secrets);
-  const faults = [token, tls].flatMap((part) => (part && 'path' in part ? [part] : []));
-  if (!('mode' in tls) || (token && 'path' in token)) return { ok: false, faults };
+  const service = services === 'refused' && spec.service !== undefined ? [noService] : [];
+  const faults = [...service, ...[token, tls].flatMap((part) => (part && 'path' in part ? [part] : []))];
+  if (!('mode' in tls) || (token && 'path' in token) || service.length > 0) return { ok: false, faults };
 
   const { capacity, healthCheck } = spec;
   const maxConcurrentRequests = capacity?.maxConcurrentRequests;
@@ -52,6 +63,13 @@ export function compileBackend(name: string, spec: BackendSpec, secrets: Secrets
 function hostOf(host: string): string {
   return host.toLowerCase().replace(/\.$/, '');
 }
+
+const noService: Fault = {
+  path: ['spec', 'service'],
+  message:
+    'expected endpoint or endpoints: a Service is followed only where the catalog is read from Kubernetes; ' +
+    'from elsewhere it may have a name, such as "vllm-a.models.svc" for endpoint.host',
+};
 
 /** Where the endpoints are to be found. The schema has made sure that there is exactly one of the three. */
 function sourceOf({ endpoint, endpoints = [], service }: BackendSpec): EndpointSource {

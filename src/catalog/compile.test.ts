@@ -7,7 +7,7 @@ const tokens = secret('tokens', { stringData: { a: 'sk-a' }, data: { a: btoa('lo
 const ca = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
 
 function good(objects: readonly CatalogObject[], previous?: Snapshot): Snapshot {
-  const { snapshot, problems } = compile(objects, previous);
+  const { snapshot, problems } = compile(objects, { previous });
   expect(problems).toEqual([]);
   return snapshot;
 }
@@ -79,24 +79,29 @@ test('fills in the documented defaults', () => {
 });
 
 describe('a backend', () => {
+  const service = { name: 'vllm-a', port: 'http' };
+  const several = [
+    { host: 'Engine.Example.', port: 80 },
+    { host: '::1', port: 8000 },
+  ];
+
   test.each([
-    ['an endpoint', { endpoint: { host: 'Engine.Example.', port: 80 } }, [{ host: 'engine.example', port: 80 }]],
+    ['one host', { endpoint: several[0] }, { kind: 'hosts', hosts: [{ host: 'engine.example', port: 80 }] }],
     [
-      'a list of endpoints',
+      'several hosts',
+      { endpoints: several },
       {
-        endpoint: undefined,
-        endpoints: [
-          { host: '10.0.0.1', port: 8000 },
-          { host: '::1', port: 8001 },
+        kind: 'hosts',
+        hosts: [
+          { host: 'engine.example', port: 80 },
+          { host: '::1', port: 8000 },
         ],
       },
-      [
-        { host: '10.0.0.1', port: 8000 },
-        { host: '::1', port: 8001 },
-      ],
     ],
-  ] as const)('has its hosts, in lowercase and without a final dot, from %s', (_about, spec, hosts) => {
-    expect(compiled(spec).cluster.endpoints).toEqual({ kind: 'hosts', hosts });
+    ['a named port of a Service', { service }, { kind: 'service', service: 'vllm-a', port: 'http' }],
+    ['a numbered one', { service: { ...service, port: 80 } }, { kind: 'service', service: 'vllm-a', port: 80 }],
+  ])('has its endpoints from %s', (_about, spec, endpoints) => {
+    expect(compiled({ endpoint: undefined, ...spec }).cluster.endpoints).toEqual(endpoints);
   });
 
   test('has the same cluster when only its endpoints change, in another version of the catalog', () => {
@@ -113,8 +118,25 @@ describe('a backend', () => {
     ['/v1/', '/v1'],
     ['/', ''],
     ['/compatible-mode/v1', '/compatible-mode/v1'],
-  ])('brings the path %s to %j', (path, expected) => {
-    expect(compiled({ endpoint: { host: 'a', port: 1, ...(path !== undefined && { path }) } }).path).toBe(expected);
+  ])('brings the path %s to %j, wherever it stands', (path, expected) => {
+    const given = path !== undefined && { path };
+    expect(compiled({ endpoint: { host: 'a', port: 1, ...given } }).path).toBe(expected);
+    for (const source of [{ endpoints: several }, { service }])
+      expect(compiled({ endpoint: undefined, ...source, ...given }).path).toBe(expected);
+  });
+
+  test('cannot follow a Service where there is no cluster, and says what to write instead', () => {
+    const objects = [backend('vllm-a', { endpoint: undefined, service }), backend('vllm-b'), model('m')];
+    const { problems, backends } = compile(objects, { services: 'refused' });
+    expect(problems).toEqual([
+      {
+        where: 'Backend/vllm-a',
+        field: 'spec.service',
+        message: expect.stringMatching(/^expected endpoint or endpoints: .*"vllm-a\.models\.svc"/) as unknown,
+      },
+      { where: 'Model/m', field: 'spec.routes[0].backend', message: expect.any(String) as unknown },
+    ]);
+    expect([...backends.keys()]).toEqual(['vllm-b']);
   });
 
   test.each([
@@ -153,6 +175,9 @@ describe('the name of a cluster', () => {
     ['credential', { credentials: { secretRef: { name: 'tokens', key: 'a' } } }],
     ['host', { endpoint: { ...goodBackendSpec.endpoint, host: 'b' } }],
     ['path', { endpoint: { ...goodBackendSpec.endpoint, path: '/v2' } }],
+    ['port', { endpoint: { ...goodBackendSpec.endpoint, port: 1 } }],
+    ['Service', { endpoint: undefined, service: { name: 'b', port: 80 } }],
+    ['limit of an endpoint', { capacity: { maxConcurrentRequestsPerEndpoint: 3 } }],
   ])('stays with another %s, of which its configuration tells nothing', (_about, spec) => {
     expect(name(spec)).toBe(name({}));
   });
@@ -253,11 +278,11 @@ describe('with the previous snapshot', () => {
     ['a bad model whose backends are all gone', [model('m', { contextLength: 'long' })], undefined],
     ['a model that is gone', before.slice(0, 3), undefined],
   ])('serves on what was good and is still there: %s', (_about, objects, expected) => {
-    expect(routesOf(compile(objects, previous).snapshot)).toEqual(expected);
+    expect(routesOf(compile(objects, { previous }).snapshot)).toEqual(expected);
   });
 
   test('keeps the credential of a backend whose Secret is gone', () => {
-    const [route] = compile(before.slice(1), previous).snapshot.models.get('qwen/qwen3-8b')!.routes;
+    const [route] = compile(before.slice(1), { previous }).snapshot.models.get('qwen/qwen3-8b')!.routes;
     expect(route?.backend.authorization).toBe('Bearer sk-a');
   });
 
@@ -317,7 +342,7 @@ it('keeps what turned bad as it last was good, with the Secret that it needs', (
   const before = [token, backend('vllm-a', withToken), model('a')];
   const previous = compile(before).snapshot;
   const other = { credentials: { secretRef: { name: 'gone', key: 'key' } } };
-  const { results, snapshot } = compile([backend('vllm-a', other), model('a')], previous);
+  const { results, snapshot } = compile([backend('vllm-a', other), model('a')], { previous });
   const kept = keepObjects(results, before);
   expect(new Set(kept.map(({ where }) => where))).toEqual(new Set(['Secret/token', 'Backend/vllm-a', 'Model/a']));
   // A start without the source serves just what is served now.

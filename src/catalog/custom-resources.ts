@@ -62,7 +62,8 @@ const backendConditions: Readonly<Record<BackendConditionType, string>> = {
   Accepted: 'The object makes sense, and the Secrets it names are there. Where not, the message begins with the field.',
   Programmed:
     'The Envoy of every replica has its cluster, by Envoy’s own answer. Where not, the message names who lags.',
-  Healthy: 'It answers: its health check passes where it has one, and not every request lately has failed.',
+  Healthy:
+    'It answers: at least one endpoint passes the health check where there is one, and not every request lately has failed. The message names the endpoints that do not.',
 };
 
 const modelConditions: Readonly<Record<ModelConditionType, string>> = {
@@ -72,6 +73,9 @@ const modelConditions: Readonly<Record<ModelConditionType, string>> = {
   Listed: '`GET /v1/models` shows it: it is servable, at its service level, and priced.',
   Retiring: 'It leaves; the message says when and why.',
 };
+
+/** Whichever of the three says where a Backend is. The API server shows the first value that a path finds. */
+const anySource = ".spec['service','endpoint','endpoints']";
 
 const backend: CustomResource = {
   kind: 'Backend',
@@ -84,8 +88,19 @@ const backend: CustomResource = {
   conditions: backendConditions,
   columns: [
     { name: 'Engine', type: 'string', description: 'What runs there.', jsonPath: '.spec.engine' },
-    { name: 'Endpoint', type: 'string', description: 'Where it listens.', jsonPath: '.spec.endpoint.host' },
-    { name: 'Port', type: 'integer', description: 'On which TCP port.', jsonPath: '.spec.endpoint.port' },
+    {
+      name: 'Host',
+      type: 'string',
+      description: 'Where it listens: the host, the first one of several, or the Service.',
+      jsonPath: `${anySource}..['name','host']`,
+    },
+    { name: 'Port', type: 'string', description: 'On which port.', jsonPath: `${anySource}..port` },
+    {
+      name: 'Endpoints',
+      type: 'string',
+      description: 'Endpoints that are well, of those that there are.',
+      jsonPath: '.status.endpoints.summary',
+    },
     condition('Healthy', 'Whether it answers.'),
     condition('Programmed', 'Whether every Envoy knows it.'),
     condition('Accepted', 'Whether the object makes sense.', 1),
@@ -97,10 +112,10 @@ const backend: CustomResource = {
       priority: 1,
     },
     messageOf('Accepted', 'Problem', 'What is wrong with the object.'),
-    messageOf('Healthy', 'Health', 'Why it does not answer.'),
+    messageOf('Healthy', 'Health', 'Why it does not answer, or which endpoints do not.'),
     age,
   ],
-  selectable: ['.spec.engine', '.spec.endpoint.host'],
+  selectable: ['.spec.engine', '.spec.endpoint.host', '.spec.service.name'],
 };
 
 const model: CustomResource = {

@@ -19,7 +19,7 @@ function kubeObject(declared: CatalogObject, changes: Partial<KubeObject> = {}):
 /** Conditions by type, in one line each, of the objects as a cluster without admission would let them through. */
 function conditionsOf(objects: readonly CatalogObject[], of: string, before: readonly CatalogObject[] = objects) {
   const previous = compile(before).snapshot;
-  const compilation = compile(objects, previous);
+  const compilation = compile(objects, { previous });
   const replica: ReplicaView = {
     ...{ name: 'weir-0', hasEnvoy: true, refused: new Map(), unreachable: new Map() },
     clusters: new Set(compilation.snapshot.clusters.map(({ name }) => clusterMark(name))),

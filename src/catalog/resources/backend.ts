@@ -42,13 +42,11 @@ const endpoints = z
   })
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['host', 'port'] });
 
+// A letter tells a name from a number in quotes.
+const portName = /^([0-9][-0-9]*)?[a-z]([-a-z0-9]*[a-z0-9])?$/;
+
 const servicePort = intOrString(
-  z.int().min(1).max(65_535),
-  // A letter tells a name from a number in quotes.
-  z
-    .string()
-    .max(63)
-    .regex(/^([0-9][-0-9]*)?[a-z]([-a-z0-9]*[a-z0-9])?$/),
+  { minimum: 1, maximum: 65_535, maxLength: 63, pattern: portName },
   'expected a whole number, 1 to 65535, or the name of a port: lowercase letters, digits and "-" with a letter among them',
 );
 

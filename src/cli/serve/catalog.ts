@@ -4,7 +4,7 @@ import type { Compilation } from '../../catalog/compile.ts';
 import type { Snapshots } from '../../catalog/snapshots.ts';
 import type { Cluster, Model, Route, Snapshot } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { FollowEndpoints, HostsSource } from '../../core/endpoint.ts';
+import type { FollowEndpoints, HostsSource, ServiceSource } from '../../core/endpoint.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
 import type { Money } from '../../core/money.ts';
 import type { ModelStatus } from '../../core/replica.ts';
@@ -27,6 +27,8 @@ export interface CatalogSource {
   readonly compiled: (compilation: Compilation) => void;
   /** How old the served catalog may be, milliseconds; undefined: nothing is known yet. Absent: a folder is never behind. */
   readonly ageMs?: () => number | undefined;
+  /** Follows the endpoints of a Service. Absent: there is no cluster whose Services could be followed. */
+  readonly followService?: FollowEndpoints<ServiceSource>;
   /** Joins the replicas that write the status of the cluster's objects. Absent: a folder has no status. */
   readonly join?: (parts: ReplicaParts) => Replica;
   /** Call after `Replica.close`. */
@@ -84,14 +86,17 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
     isServing,
     isListed: (model) => statusOf(model).listed,
   });
-  const findEndpoints: FollowEndpoints = (source, how) => {
-    if (source.kind === 'hosts') return options.followHosts(source, how);
+  const findEndpoints: FollowEndpoints = (wanted, how) => {
+    if (wanted.kind === 'hosts') return options.followHosts(wanted, how);
+    if (source.followService !== undefined) return source.followService(wanted, how);
+    // `compile` has refused such a Backend.
     how.onFound({ endpoints: [], trouble: 'spec.service: there is no cluster whose Services could be followed' });
     return () => undefined;
   };
   const catalog = followCatalog({
     first: source.first,
     previous: source.previous,
+    services: source.followService === undefined ? 'refused' : 'followed',
     listing: { clock, statusOf, searchPrice },
     followEndpoints: (clusters) => endpoints.follow([...clusters, ...extraClusters], findEndpoints),
     applyClusters: (clusters) => envoy.publish([...clusters, ...extraClusters]),

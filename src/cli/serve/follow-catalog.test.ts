@@ -14,6 +14,7 @@ function begin(unlisted: readonly string[]) {
   const catalog = followCatalog({
     first: reading('a/a', 'b/b'),
     previous: undefined,
+    services: 'followed',
     followEndpoints: () => Promise.resolve(),
     applyClusters: () => Promise.resolve(),
     ...{ onProblems: () => undefined, onCompiled: () => undefined, onSwap: () => swapped.resolve() },

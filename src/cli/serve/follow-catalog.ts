@@ -26,6 +26,8 @@ export interface FollowOptions {
   readonly first: CatalogReading;
   /** The snapshot before the first reading: an object that has turned bad keeps serving as it was there. */
   readonly previous: Snapshot | undefined;
+  /** Whether Services can be followed. */
+  readonly services: 'followed' | 'refused';
   /** What the list of models shows besides the catalog. */
   readonly listing: Listing;
   /** Follows the endpoints of these clusters and of no others. Resolves when Envoy can have those that are known. */
@@ -54,8 +56,8 @@ export interface Catalog {
 }
 
 export function followCatalog(options: FollowOptions): Catalog {
-  const { onProblems, onError } = options;
-  const compiled = compile(options.first.objects, options.previous);
+  const { onProblems, onError, services } = options;
+  const compiled = compile(options.first.objects, { previous: options.previous, services });
   onProblems([...options.first.problems, ...compiled.problems]);
   options.onCompiled(compiled);
   const snapshots = createSnapshots(compiled.snapshot, () => queue(dropUnused));
@@ -117,7 +119,7 @@ export function followCatalog(options: FollowOptions): Catalog {
     published,
     change: (reading) =>
       queue(async () => {
-        const compilation = compile(reading.objects, snapshots.current());
+        const compilation = compile(reading.objects, { previous: snapshots.current(), services });
         const { snapshot, problems } = compilation;
         onProblems([...reading.problems, ...problems]);
         options.onCompiled(compilation);

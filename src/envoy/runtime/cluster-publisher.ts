@@ -3,14 +3,23 @@ import { mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises
 import { dirname, join } from 'node:path';
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { EnvoyAdmin } from './admin.ts';
+import type { EnvoyAdmin, FailingEndpoint } from './admin.ts';
 
 /** Which clusters Envoy has, by its own account. */
 export interface EnvoyClusters {
   /** Names of those that can be called. */
   readonly active: readonly string[];
-  /** Endpoints by backend: all that its host name resolves to, and those that pass their health check. */
-  readonly endpoints: ReadonlyMap<string, { readonly total: number; readonly healthy: number }>;
+  /** By backend. */
+  readonly endpoints: ReadonlyMap<string, EndpointCounts>;
+}
+
+/** The endpoints of a backend. */
+export interface EndpointCounts {
+  readonly total: number;
+  /** Those that get requests: neither their health check nor connections to them fail. */
+  readonly healthy: number;
+  /** Some of the others, in the order of their names. */
+  readonly failing: readonly FailingEndpoint[];
 }
 
 /** Gives Envoy the clusters of the catalog, through the file that Envoy watches. */
@@ -53,7 +62,7 @@ export class ClustersRejected extends Error {
 }
 
 export interface ClusterPublisherOptions {
-  readonly admin: Pick<EnvoyAdmin, 'stats' | 'statsLike' | 'clusters'>;
+  readonly admin: Pick<EnvoyAdmin, 'stats' | 'statsLike' | 'clusters' | 'failingEndpoints'>;
   readonly runFolder: { readonly clustersFolder: string; readonly clustersFile: string };
   readonly clock: Clock;
   /** `renderClusters` of src/envoy/config/clusters.ts. */
@@ -70,8 +79,10 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
   let count = 0;
   let isClosed = false;
   let refused: ReadonlyMap<string, string> = new Map();
+  let current: readonly Cluster[] = [];
 
   const publish = async (clusters: readonly Cluster[]): Promise<void> => {
+    current = clusters;
     const before = await discovery(admin);
     count += 1;
     // Unlike any version before it, also of an earlier process: the same set again is a version again.
@@ -108,7 +119,8 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
       try {
         const { active } = await admin.clusters();
         const stats = await admin.statsLike(String.raw`^cluster\..+\.membership_(total|healthy)$`);
-        return { active, endpoints: endpointsOf(stats) };
+        const counts = countsOf(stats);
+        return { active, endpoints: await withNames(counts, { admin, clusters: current }) };
       } catch {
         return undefined;
       }
@@ -119,16 +131,42 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
   };
 }
 
+type Counts = Pick<EndpointCounts, 'total' | 'healthy'>;
+
 /** Envoy names these statistics after the backend; while two versions of a backend's cluster exist, the counts are their sum. */
-function endpointsOf(stats: ReadonlyMap<string, number | string>): EnvoyClusters['endpoints'] {
-  const endpoints = new Map<string, { total: number; healthy: number }>();
+function countsOf(stats: ReadonlyMap<string, number | string>): ReadonlyMap<string, Counts> {
+  const counts = new Map<string, { total: number; healthy: number }>();
   for (const [name, value] of stats) {
     const [, backend = '', what] = /^cluster\.(.+)\.membership_(total|healthy)$/.exec(name) ?? [];
-    const counts = endpoints.get(backend) ?? { total: 0, healthy: 0 };
-    endpoints.set(backend, counts);
-    counts[what === 'total' ? 'total' : 'healthy'] = Number(value);
+    const ofBackend = counts.get(backend) ?? { total: 0, healthy: 0 };
+    counts.set(backend, ofBackend);
+    ofBackend[what === 'total' ? 'total' : 'healthy'] = Number(value);
   }
-  return endpoints;
+  return counts;
+}
+
+/** What Envoy is asked in one look for names, and how many names of a backend are told: both go to people, who need no more. */
+const mostClusters = 20;
+const mostNames = 3;
+
+/** Envoy is asked for names only where there is something to tell: it writes much about each endpoint. */
+async function withNames(
+  counts: ReadonlyMap<string, Counts>,
+  { admin, clusters }: Pick<ClusterPublisherOptions, 'admin'> & { readonly clusters: readonly Cluster[] },
+): Promise<EnvoyClusters['endpoints']> {
+  const isIncomplete = ({ backend }: Cluster): boolean => {
+    const { total, healthy } = counts.get(backend) ?? { total: 0, healthy: 0 };
+    return healthy < total;
+  };
+  const asked = clusters.filter(isIncomplete).slice(0, mostClusters);
+  const failing = asked.length === 0 ? new Map() : await admin.failingEndpoints(asked.map(({ name }) => name));
+  const namesOf = (backend: string): readonly FailingEndpoint[] =>
+    asked
+      .filter((cluster) => cluster.backend === backend)
+      .flatMap(({ name }) => failing.get(name) ?? [])
+      .sort((a, b) => (a.endpoint < b.endpoint ? -1 : 1))
+      .slice(0, mostNames);
+  return new Map([...counts].map(([backend, both]) => [backend, { ...both, failing: namesOf(backend) }]));
 }
 
 /** Envoy counts only a file moved into the folder as a change, and a reader never sees half of one. */

@@ -6,6 +6,7 @@ import type { EnvoyClusters } from '../../../src/envoy/runtime/cluster-publisher
 import type { Cluster, Model, Route, Snapshot } from '../../../src/core/catalog.ts';
 import type { Clock } from '../../../src/core/clock.ts';
 import { openCatalog } from '../../../src/cli/serve/catalog.ts';
+import { createEndpointTable } from '../../../src/cli/serve/follow-endpoints.ts';
 import { systemClock } from '../../../src/process/clock.ts';
 import { readSettings } from '../../../src/settings.ts';
 
@@ -28,6 +29,8 @@ export interface TestReplica {
   readonly unlisted: Set<string>;
   readonly snapshot: () => Snapshot;
   readonly models: () => readonly string[];
+  /** Names of the endpoints of a Backend. */
+  readonly endpoints: (backend: string) => readonly string[];
   readonly isLeading: () => boolean;
   readonly ageMs: () => number | undefined;
   /** Versions that were served, the first one included. */
@@ -68,6 +71,10 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
   let applied: readonly Cluster[] = [];
   let swaps = 0;
 
+  const table = createEndpointTable({
+    clock: options.clock ?? systemClock,
+    discovery: { set: () => Promise.resolve(), drop: () => undefined },
+  });
   const catalog = await openCatalog(settings, {
     log,
     clock: options.clock ?? systemClock,
@@ -92,11 +99,15 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
                 active: applied
                   .filter(({ backend }) => !envoy.refused.has(backend) && !envoy.lagging.has(backend))
                   .map((cluster) => cluster.name),
-                endpoints: envoy.endpoints,
+                endpoints: new Map(
+                  [...envoy.endpoints].map(([backend, counts]) => [backend, { ...counts, failing: [] }]),
+                ),
               },
         ),
       close: () => undefined,
     },
+    endpoints: table,
+    followHosts: () => () => undefined,
     extraClusters: [],
     isServing: ({ id }: Route) => !out.has(id),
     statusOf: ({ id }: Model) => ({ listed: !unlisted.has(id) }),
@@ -109,6 +120,10 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
   return {
     ...{ name, envoy, out, unlisted },
     snapshot: catalog.snapshots.current,
+    endpoints: (backend) => {
+      const cluster = catalog.snapshots.current().clusters.find((one) => one.backend === backend);
+      return cluster === undefined ? [] : table.of(cluster.name).map((endpoint) => endpoint.name);
+    },
     models: () => [...catalog.snapshots.current().models.keys()],
     isLeading: catalog.isLeading,
     ageMs: () => catalog.ageMs?.(),
@@ -117,6 +132,7 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
     close: async () => {
       await catalog.leave();
       await catalog.close();
+      table.close();
       if (options.data === undefined) rmSync(data, { recursive: true });
     },
   };
