@@ -1,4 +1,5 @@
 import { lookup } from 'node:dns/promises';
+import { isIP, SocketAddress } from 'node:net';
 import type { CancelTimer, Clock } from '../core/clock.ts';
 import {
   authorityOf,
@@ -7,7 +8,6 @@ import {
   type FollowEndpoints,
   type HostPort,
   type HostsSource,
-  isAddress,
 } from '../core/endpoint.ts';
 
 /** The addresses of a host name, IPv4 and IPv6. Rejects when they cannot be found out; a name without any gives none. */
@@ -45,11 +45,14 @@ const emptyAnswersToBelieve = 2;
 interface HostName {
   readonly host: string;
   readonly users: Set<() => void>;
-  /** Undefined: not known yet. Sorted. */
+  /** Sorted. Undefined: no look-up has succeeded yet. */
   addresses: readonly string[] | undefined;
-  /** How often in a row the name had no address, or the look-up failed. */
-  emptyAnswers: number;
+  /** Whether a look-up has ended, well or not. */
+  wasLookedUp: boolean;
+  /** Whether the last look-up failed. */
   isFailing: boolean;
+  /** How many answers in a row had no address. */
+  emptyAnswers: number;
   cancel: CancelTimer;
 }
 
@@ -97,12 +100,12 @@ export function createHostFollower(options: {
       queue.push(name);
       work();
     });
-    const before = name.addresses ?? [];
-    const isDoubtful = isEmpty && name.emptyAnswers < emptyAnswersToBelieve;
-    const now = found === undefined || isDoubtful ? before : [...new Set(found)].toSorted();
-    if (name.addresses !== undefined && isSame(before, now)) return;
-    name.addresses = now;
-    for (const tell of name.users) tell();
+    const isFirst = !name.wasLookedUp;
+    name.wasLookedUp = true;
+    const isDoubtful = isEmpty && name.addresses !== undefined && name.emptyAnswers < emptyAnswersToBelieve;
+    const isNew = found !== undefined && !isDoubtful;
+    if (isNew) name.addresses = [...new Set(found)].toSorted();
+    if (isNew || isFirst) for (const tell of name.users) tell();
   }
 
   function use(host: string, tell: () => void): HostName {
@@ -111,9 +114,7 @@ export function createHostFollower(options: {
       name = {
         host,
         users: new Set(),
-        addresses: undefined,
-        emptyAnswers: 0,
-        isFailing: false,
+        ...{ addresses: undefined, wasLookedUp: false, isFailing: false, emptyAnswers: 0 },
         cancel: () => undefined,
       };
       names.set(host, name);
@@ -137,17 +138,20 @@ export function createHostFollower(options: {
     let isPatient = true;
 
     function tell(): void {
-      if (isPatient && [...used.values()].some(({ addresses }) => addresses === undefined)) return;
+      if (isPatient && [...used.values()].some(({ wasLookedUp }) => !wasLookedUp)) return;
       stopWaiting();
-      const endpoints = endpointsOf(hosts, { scheme, addressesOf: (host) => used.get(host)?.addresses ?? [] });
+      const endpoints = endpointsOf(hosts, {
+        scheme,
+        addressesOf: (host) => used.get(host)?.addresses ?? addressIn(host),
+      });
       const now = endpoints.map(({ name, authority }) => `${name} ${authority}`);
       if (told !== undefined && isSame(told, now)) return;
       told = now;
-      onFound({ endpoints, trouble: endpoints.length > 0 ? undefined : troubleOf(hosts) });
+      onFound({ endpoints, trouble: endpoints.length > 0 ? undefined : troubleOf([...used.values()]) });
     }
 
     const used = new Map(
-      hosts.filter(({ host }) => !isAddress(host)).map(({ host }) => [host, use(host, tell)] as const),
+      hosts.filter(({ host }) => isIP(host) === 0).map(({ host }) => [host, use(host, tell)] as const),
     );
     const cancelPatience = clock.after(firstWithinMs, () => {
       isPatient = false;
@@ -174,7 +178,7 @@ function endpointsOf(
   const endpoints = new Map<string, Endpoint>();
   for (const at of hosts) {
     const authority = authorityOf(at, options.scheme);
-    for (const address of isAddress(at.host) ? [at.host] : options.addressesOf(at.host)) {
+    for (const address of options.addressesOf(at.host)) {
       const name = endpointName(address, at.port);
       // Two names may lead to one address: it is one endpoint, which is called by the first name.
       if (!endpoints.has(name)) endpoints.set(name, { name, address, port: at.port, authority, zone: undefined });
@@ -183,10 +187,18 @@ function endpointsOf(
   return [...endpoints.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function troubleOf(hosts: readonly HostPort[]): string {
-  const [first] = hosts;
-  if (first !== undefined && hosts.length === 1) return `spec.endpoint.host: "${first.host}" has no address`;
-  return `spec.endpoints: none of ${hosts.map(({ host }) => `"${host}"`).join(', ')} has an address`;
+/** The address that a host is, spelled as Envoy spells it. */
+function addressIn(host: string): readonly string[] {
+  const version = isIP(host);
+  if (version === 0) return [];
+  return [version === 4 ? host : new SocketAddress({ address: host, family: 'ipv6' }).address];
+}
+
+function troubleOf(names: readonly HostName[]): string {
+  const faults = names.map(({ host, addresses }) =>
+    addresses === undefined ? `"${host}" cannot be looked up` : `"${host}" has no address`,
+  );
+  return `spec.endpoint${names.length === 1 ? '.host' : 's'}: ${faults.join(', ')}`;
 }
 
 function isSame(a: readonly string[], b: readonly string[]): boolean {

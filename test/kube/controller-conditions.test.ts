@@ -211,8 +211,29 @@ test('what the Envoy of one replica refuses, lacks or cannot reach is told with 
     'backends',
     'vllm-a',
     'Healthy',
-    'False NoAddress: spec.endpoint.host: the name has no address (seen by weir-1)',
+    'False NoAddress: spec.endpoint: no host has an address (seen by weir-1)',
   );
+  const failing = [{ endpoint: '10.0.0.3:8000', why: 'health-check' }] as const;
+  other.envoy.endpoints.set('vllm-a', { total: 8, healthy: 7, failing });
+  replica.envoy.endpoints.set('vllm-a', { total: 8, healthy: 8 });
+  await until(
+    'backends',
+    'vllm-a',
+    'Healthy',
+    'True SomeEndpointsFail: 7 of 8 endpoints; 10.0.0.3:8000 fails the health check (seen by weir-1)',
+  );
+  expect((await cluster.get('backends', 'vllm-a')).status).toMatchObject({
+    endpoints: { total: 8, healthy: 7, summary: '7 of 8' },
+  });
+  replica.ejected.set('test/good@vllm-a', ['10.0.0.5:8000']);
+  await until(
+    'backends',
+    'vllm-a',
+    'Healthy',
+    'True SomeEndpointsFail: 6 of 8 endpoints; 10.0.0.5:8000 failed requests lately; 10.0.0.3:8000 fails the health check',
+  );
+  replica.ejected.clear();
+  replica.envoy.endpoints.clear();
   other.envoy.endpoints.clear();
   await until('backends', 'vllm-a', 'Healthy', 'True HealthCheckPassed');
 });

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Compilation } from '../../catalog/compile.ts';
 import type { Snapshots } from '../../catalog/snapshots.ts';
 import type { Cluster, Model, Route, Snapshot } from '../../core/catalog.ts';
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, waitFor } from '../../core/clock.ts';
 import type { FollowEndpoints, HostsSource, ServiceSource } from '../../core/endpoint.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
 import type { Money } from '../../core/money.ts';
@@ -11,6 +11,7 @@ import type { ModelStatus } from '../../core/replica.ts';
 import type { ClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
 import { createProblemLog } from '../../telemetry/ops/telemetry.ts';
 import type { Settings } from '../../settings.ts';
+import { type CountedEndpoints, type EndpointsAsked, endpointsViews } from './endpoints-view.ts';
 import { type CatalogReading, followCatalog } from './follow-catalog.ts';
 import type { EndpointTable } from './follow-endpoints.ts';
 import { openManifestFolder } from './manifest-catalog.ts';
@@ -35,6 +36,9 @@ export interface CatalogSource {
   readonly close: () => Promise<void>;
 }
 
+/** Envoy answers within milliseconds. Whoever collects metrics waits ten seconds at most, and wants the others. */
+const patienceMs = 1_000;
+
 export interface CatalogSourceOptions {
   readonly log: Logger;
   readonly clock: Clock;
@@ -48,11 +52,12 @@ export interface CatalogOptions {
   /** Where KUBECONFIG is looked for. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly envoy: Pick<ClusterPublisher, 'publish' | 'refused' | 'look' | 'close'>;
-  readonly endpoints: Pick<EndpointTable, 'follow'>;
+  readonly endpoints: Pick<EndpointTable, 'follow' | 'found'>;
   readonly followHosts: FollowEndpoints<HostsSource>;
   /** Clusters that Envoy needs beside those of the catalog. */
   readonly extraClusters: readonly Cluster[];
   readonly isServing: (route: Route) => boolean;
+  readonly ejected: EndpointsAsked['ejected'];
   readonly statusOf: (model: Model) => ModelStatus;
   /** What a web search costs; undefined where there is none. */
   readonly searchPrice: Money | undefined;
@@ -68,6 +73,8 @@ export interface ServedCatalog {
   readonly ready: Promise<void>;
   /** As `CatalogSource.ageMs`. */
   readonly ageMs: CatalogSource['ageMs'];
+  /** The endpoints of the Backends that Envoy has, by the Backend's name; none while Envoy does not answer within a second. */
+  readonly endpoints: () => Promise<ReadonlyMap<string, CountedEndpoints>>;
   /** Whether this replica writes the status of the cluster's objects. */
   readonly isLeading: () => boolean;
   /** Lets another replica lead at once. */
@@ -78,9 +85,11 @@ export interface ServedCatalog {
 
 /** Opens the catalog that the settings name, and follows it. Rejects when they name a cluster and there is none to ask. */
 export async function openCatalog(settings: Settings, options: CatalogOptions): Promise<ServedCatalog> {
-  const { log, clock, envoy, endpoints, extraClusters, isServing, statusOf, searchPrice, onServed } = options;
+  const { log, clock, envoy, endpoints, extraClusters, isServing, ejected, statusOf, searchPrice, onServed } = options;
   const source = await openSource(settings, { ...options, onChange: (reading) => catalog.change(reading) });
+  const asked: EndpointsAsked = { ejected, troubleOf: (cluster) => endpoints.found(cluster)?.trouble };
   const replica = source.join?.({
+    ...asked,
     envoy,
     snapshot: () => catalog.snapshots.current(),
     isServing,
@@ -118,6 +127,13 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
     modelList: catalog.modelList,
     ready: Promise.all([catalog.published, source.known]).then(() => catalog.idle()),
     ageMs: source.ageMs,
+    endpoints: async () => {
+      const inTime = new AbortController();
+      const late = waitFor(patienceMs, { clock, signal: inTime.signal }).then(() => undefined);
+      const seen = await Promise.race([envoy.look(), late]);
+      inTime.abort();
+      return endpointsViews(catalog.snapshots.current(), seen, asked);
+    },
     isLeading: () => replica?.isLeading() === true,
     leave: async () => replica?.close(),
     close: async () => {

@@ -23,8 +23,7 @@ const patienceMs = 2_000;
 
 /** The endpoints of one cluster. */
 interface Followed {
-  /** Where they are looked for. */
-  readonly key: string;
+  readonly cluster: Cluster;
   readonly stop: () => void;
   /** Resolves when something has been found, and Envoy has been told. */
   readonly known: Promise<void>;
@@ -69,11 +68,12 @@ export function createEndpointTable(options: {
     if (isCurrent && !isSame(now.endpoints, found.endpoints)) write(cluster, { ...now, endpoints: found.endpoints });
   }
 
-  function start({ name, endpoints, tls }: Cluster, key: string, find: FollowEndpoints): Followed {
+  function start(cluster: Cluster, find: FollowEndpoints): Followed {
+    const { name, endpoints, tls } = cluster;
     const known = Promise.withResolvers<void>();
     const scheme = tls.mode === 'Disabled' ? 'http' : 'https';
     const stop = find(endpoints, { scheme, onFound: (found) => void take(name, found).then(known.resolve) });
-    return { key, stop, known: known.promise };
+    return { cluster, stop, known: known.promise };
   }
 
   return {
@@ -89,12 +89,11 @@ export function createEndpointTable(options: {
         discovery.drop(name);
       }
       for (const [name, cluster] of wanted) {
-        const key = JSON.stringify([cluster.endpoints, cluster.tls.mode]);
         const before = followed.get(name);
-        if (before?.key === key) continue;
+        if (before !== undefined && hasSameSource(before.cluster, cluster)) continue;
         // Those of the source before are used until the new one is known.
         before?.stop();
-        followed.set(name, start(cluster, key, find));
+        followed.set(name, start(cluster, find));
       }
       const inTime = new AbortController();
       const all = Promise.all([...followed.values()].map(({ known }) => known)).then(() => inTime.abort());
@@ -110,6 +109,11 @@ export function createEndpointTable(options: {
       followed.clear();
     },
   };
+}
+
+/** Most clusters of a catalog that has changed are the very same objects. */
+function hasSameSource(a: Cluster, b: Cluster): boolean {
+  return a === b || (a.tls.mode === b.tls.mode && JSON.stringify(a.endpoints) === JSON.stringify(b.endpoints));
 }
 
 function isSame(a: readonly Endpoint[], b: readonly Endpoint[]): boolean {

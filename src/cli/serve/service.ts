@@ -164,6 +164,7 @@ export async function startService(
     followHosts: createHostFollower({ clock: systemClock, lookUp: systemLookUp }),
     extraClusters: found === undefined ? [] : [found.cluster],
     isServing: health.isServing,
+    ejected: health.ejected,
     statusOf: measured.statusOf,
     searchPrice: found === undefined ? undefined : settings.WEIR_WEB_SEARCH_PRICE,
     onServed: (snapshot) => {
@@ -196,6 +197,7 @@ export async function startService(
     uploads: { arriving: () => uploads.arriving(), bytes: () => uploads.bytes() },
     edgeAdmitRatio: shedder.admitRatio,
     droppedLogRecords: output.dropped,
+    endpoints: catalog.endpoints,
     modelStatuses: () =>
       [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.statusOf(model)]),
   });

@@ -36,7 +36,8 @@ export interface CircuitOptions {
   readonly failuresInRow: () => number;
   /** How long the circuit stays open the first time; doubled with each probe that fails. */
   readonly openMs: number;
-  readonly mostOpenMs: number;
+  /** The longest that it stays open; asked each time it opens. */
+  readonly mostOpenMs: () => number;
   /** After so long without a result a probe is given up, and another may try. Absent: a probe always has a result. */
   readonly probeMs?: number;
 }
@@ -64,7 +65,7 @@ export function createCircuit(options: CircuitOptions): Circuit {
   }
 
   function open(now: number): true {
-    const span = Math.min(mostOpenMs, openMs * 2 ** relapses);
+    const span = Math.min(mostOpenMs(), openMs * 2 ** relapses);
     openings += 1;
     relapses += 1;
     // A chance addition keeps replicas and routes that failed together from being probed together.

@@ -123,20 +123,30 @@ const usualFactor = 3;
 /** A lost race counts as half a failure: the answer would have come. */
 const beatenWeight = 0.5;
 
+/** How soon an endpoint is ejected, and how long it stays so. */
+export interface Ejection {
+  readonly failuresInRow: number;
+  readonly mostOpenMs: number;
+}
+
 export interface EndpointHealthOptions {
   readonly endpoint: Endpoint;
   readonly load: Load;
   /** That of the whole backend. */
   readonly backendLoad: Load;
-  /** Failures in a row that eject the endpoint. */
-  readonly failuresInRow: () => number;
+  /** How it is ejected: asked each time, because endpoints come and go beside it. */
+  readonly ejection: () => Ejection;
   readonly random: () => number;
   readonly elapsed: () => number;
 }
 
 export function createEndpointHealth(options: EndpointHealthOptions): EndpointHealth {
-  const { endpoint, load, backendLoad, failuresInRow, random, elapsed } = options;
-  const circuit = createCircuit({ random, failuresInRow, openMs: 1000, mostOpenMs: 30_000, probeMs });
+  const { endpoint, load, backendLoad, ejection, random, elapsed } = options;
+  const circuit = createCircuit({
+    ...{ random, openMs: 1000, probeMs },
+    failuresInRow: () => ejection().failuresInRow,
+    mostOpenMs: () => ejection().mostOpenMs,
+  });
   const cooling = createCooling();
   // A dozen attempts are the present: a route that begins to fail is noticed within as many.
   const success = createDecayedMean({ halfLifeMs: 30_000, mostWeight: 12 });

@@ -7,6 +7,7 @@ import {
   createEndpointHealth,
   type EndpointAttempt,
   type EndpointHealth,
+  type Ejection,
   type EndpointRecord,
 } from './endpoint-health.ts';
 import type { BackendLoads, Load } from './load.ts';
@@ -47,8 +48,11 @@ export interface RouteHealthOptions {
   readonly elapsed: () => number;
 }
 
-/** Failures in a row that eject an endpoint: fewer where others can do its work. */
-const failuresInRow = { alone: 5, amongOthers: 3 };
+/** Where others can do its work, an endpoint is ejected sooner, and may be probed more often: a probe keeps nobody waiting. */
+const ejection: Readonly<Record<'alone' | 'amongOthers', Ejection>> = {
+  alone: { failuresInRow: 5, mostOpenMs: 30_000 },
+  amongOthers: { failuresInRow: 3, mostOpenMs: 5000 },
+};
 
 export function createRouteHealth(route: Route, options: RouteHealthOptions): RouteHealth {
   const { loads, random, elapsed } = options;
@@ -64,7 +68,7 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
       endpoint,
       load: loads.of(endpoint),
       backendLoad: load,
-      failuresInRow: () => (known.length > 1 ? failuresInRow.amongOthers : failuresInRow.alone),
+      ejection: () => (known.length > 1 ? ejection.amongOthers : ejection.alone),
       random,
       elapsed,
     });

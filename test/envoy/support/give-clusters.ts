@@ -7,7 +7,7 @@ import { createEnvoyAdmin, type EnvoyAdmin } from '../../../src/envoy/runtime/ad
 import { type ClusterPublisher, createClusterPublisher } from '../../../src/envoy/runtime/cluster-publisher.ts';
 import { type EndpointDiscovery, serveEndpoints } from '../../../src/envoy/runtime/endpoint-discovery.ts';
 import { systemClock } from '../../../src/process/clock.ts';
-import { createHostFollower, systemLookUp } from '../../../src/resolver/follow-hosts.ts';
+import { createHostFollower, type LookUp, systemLookUp } from '../../../src/resolver/follow-hosts.ts';
 import type { TestEnvoy } from './envoy.ts';
 
 /** What the service has for the clusters of its Envoy, put together in the same way. */
@@ -21,7 +21,10 @@ export interface ClustersOfEnvoy {
   readonly close: () => Promise<void>;
 }
 
-export async function clustersOf(envoy: Pick<TestEnvoy, 'files'>): Promise<ClustersOfEnvoy> {
+export async function clustersOf(
+  envoy: Pick<TestEnvoy, 'files'>,
+  { lookUp = systemLookUp }: { readonly lookUp?: LookUp } = {},
+): Promise<ClustersOfEnvoy> {
   const admin = createEnvoyAdmin(envoy.files);
   const publisher = createClusterPublisher({
     admin,
@@ -37,7 +40,7 @@ export async function clustersOf(envoy: Pick<TestEnvoy, 'files'>): Promise<Clust
     },
   });
   const table = createEndpointTable({ clock: systemClock, discovery });
-  const followHosts = createHostFollower({ clock: systemClock, lookUp: systemLookUp });
+  const followHosts = createHostFollower({ clock: systemClock, lookUp });
   const find: FollowEndpoints = (source, how) => {
     if (source.kind === 'service') throw new Error('a test without Kubernetes has no Services');
     return followHosts(source, how);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import type { EnvoyClusters } from '../../../src/envoy/runtime/cluster-publisher.ts';
+import type { EndpointCounts, EnvoyClusters } from '../../../src/envoy/runtime/cluster-publisher.ts';
 import type { Cluster, Model, Route, Snapshot } from '../../../src/core/catalog.ts';
 import type { Clock } from '../../../src/core/clock.ts';
 import { openCatalog } from '../../../src/cli/serve/catalog.ts';
@@ -16,8 +16,8 @@ export interface StandInEnvoy {
   readonly refused: Map<string, string>;
   /** Backends whose cluster it has not come to yet. */
   readonly lagging: Set<string>;
-  /** Backends with these numbers of endpoints. */
-  readonly endpoints: Map<string, { readonly total: number; readonly healthy: number }>;
+  /** Backends with these numbers of endpoints, and the names of some that are not well. */
+  readonly endpoints: Map<string, Pick<EndpointCounts, 'total' | 'healthy'> & Partial<EndpointCounts>>;
   isAway: boolean;
 }
 
@@ -27,6 +27,8 @@ export interface TestReplica {
   /** Ids of routes that are out, and of models that are not listed. */
   readonly out: Set<string>;
   readonly unlisted: Set<string>;
+  /** Names of the endpoints that a route leaves out, by the route's id. */
+  readonly ejected: Map<string, readonly string[]>;
   readonly snapshot: () => Snapshot;
   readonly models: () => readonly string[];
   /** Names of the endpoints of a Backend. */
@@ -67,6 +69,7 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
   );
   const settings = readSettings({ WEIR_DATA: data, WEIR_KUBERNETES_NAMESPACE: namespace, WEIR_POD_NAME: name });
   const [out, unlisted] = [new Set<string>(), new Set<string>()];
+  const ejected = new Map<string, readonly string[]>();
   const envoy: StandInEnvoy = { refused: new Map(), lagging: new Set(), endpoints: new Map(), isAway: false };
   let applied: readonly Cluster[] = [];
   let swaps = 0;
@@ -100,16 +103,24 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
                   .filter(({ backend }) => !envoy.refused.has(backend) && !envoy.lagging.has(backend))
                   .map((cluster) => cluster.name),
                 endpoints: new Map(
-                  [...envoy.endpoints].map(([backend, counts]) => [backend, { ...counts, failing: [] }]),
+                  [...envoy.endpoints].map(([backend, counts]) => [backend, { failing: [], ...counts }]),
                 ),
               },
         ),
       close: () => undefined,
     },
     endpoints: table,
-    followHosts: () => () => undefined,
+    followHosts: ({ hosts }, { onFound }) => {
+      const endpoints = hosts.map(({ host, port }) => {
+        const endpoint = `${host}:${port}`;
+        return { name: endpoint, address: host, port, authority: endpoint, zone: undefined };
+      });
+      onFound({ endpoints, trouble: undefined });
+      return () => undefined;
+    },
     extraClusters: [],
     isServing: ({ id }: Route) => !out.has(id),
+    ejected: ({ id }: Route) => ejected.get(id) ?? [],
     statusOf: ({ id }: Model) => ({ listed: !unlisted.has(id) }),
     searchPrice: undefined,
     onServed: () => {
@@ -118,7 +129,7 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
   });
   await catalog.ready;
   return {
-    ...{ name, envoy, out, unlisted },
+    ...{ name, envoy, out, unlisted, ejected },
     snapshot: catalog.snapshots.current,
     endpoints: (backend) => {
       const cluster = catalog.snapshots.current().clusters.find((one) => one.backend === backend);
