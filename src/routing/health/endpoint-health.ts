@@ -95,9 +95,12 @@ export interface EndpointHealth {
   readonly isServing: (now: number) => boolean;
   /** A fault of another endpoint holds for this one, too. */
   readonly alsoFailed: (now: number, fault: Fault) => void;
-  /** Keeps attempts away for a second: Envoy finds the endpoint gone or unhealthy. */
+  /** Keeps attempts away for a quarter of a second: Envoy finds the endpoint gone or unhealthy, or has not checked a new one yet. */
   readonly passedOver: (now: number) => void;
 }
+
+/** Little is lost by asking again soon: Envoy sends the request elsewhere by itself. A new pod is to be used as soon as it can be. */
+const passedOverMs = 250;
 
 /** The status of one endpoint; structure is its route's matter. */
 export type EndpointStatus = Omit<RouteStatus, 'validity' | 'state'> & {
@@ -283,7 +286,7 @@ export function createEndpointHealth(options: EndpointHealthOptions): EndpointHe
     endpoint,
     load,
     alsoFailed,
-    passedOver: (now) => cooling.refused(now, { begunAt: now, retryAfterSeconds: 1 }),
+    passedOver: (now) => cooling.refused(now, { begunAt: now, retryAfterSeconds: passedOverMs / 1000 }),
     pace,
     begin,
     status,

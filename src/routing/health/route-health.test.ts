@@ -99,7 +99,7 @@ describe('one endpoint of several', () => {
     expect(chosen(100).has(1)).toBe(true);
   });
 
-  it('that Envoy passes over is left alone for a second, and nothing is held against it', () => {
+  it('that Envoy passes over is left alone for a quarter of a second, and nothing is held against it', () => {
     const { begin, numberOf, names, chosen, clock } = watch(3);
     const record = begin({ avoid: names([2, 3]) });
     record?.movedTo(endpointOf('a', 2).name);
@@ -107,7 +107,7 @@ describe('one endpoint of several', () => {
     record?.ended(complete);
     expect(record === undefined ? 0 : numberOf(record)).toBe(1);
     expect(chosen(100).has(1)).toBe(false);
-    clock.advance(1000);
+    clock.advance(250);
     expect(chosen(100).has(1)).toBe(true);
   });
 
@@ -207,4 +207,13 @@ describe('a hedge between endpoints', () => {
     const { health, place, route, names } = watch(2);
     expect(health.hedge(place(1), { stream: true, others: [{ route, avoid: names([1, 2]) }] })).toBeUndefined();
   });
+});
+
+it('an endpoint that cannot be reached counts for every route of its backend', () => {
+  const { attemptOn, health, route } = watch(4);
+  const other: Route = { ...route, id: 'other@a' };
+  const state = () => health.ejected(other);
+  health.status(other, { stream: true, capabilities: [] });
+  for (let time = 0; time < 3; time += 1) attemptOn(2, failed({ kind: 'connect', detail: '' }));
+  expect(state()).toEqual([endpointOf('a', 2).name]);
 });
