@@ -42,6 +42,8 @@ export interface Cluster {
     | { readonly mode: 'System'; readonly serverName: string }
     | { readonly mode: 'Custom'; readonly serverName: string; readonly ca: string };
   readonly healthCheck?: { readonly path: string; readonly intervalSeconds: number };
+  /** Calls to it name no endpoint: Envoy chooses one. Absent: they do, and the service looks after the health of each. */
+  readonly endpointsUnnamed?: true;
   /** Requests Envoy lets through at once; what is above is refused at the egress listener, not queued. */
   readonly maxConcurrentRequests?: number;
 }

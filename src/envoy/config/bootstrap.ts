@@ -68,7 +68,7 @@ export function renderBootstrap(options: BootstrapOptions): ConfigObject {
       ],
       clusters: [
         extprocCluster(files.extprocSocket),
-        discoveryCluster(files.discoverySocket),
+        discoveryCluster([files.discoverySocket]),
         ...(options.ops === undefined ? [] : [adminAsCluster(files.adminSocket)]),
       ],
     },

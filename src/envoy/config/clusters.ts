@@ -61,22 +61,28 @@ function limits(cluster: Cluster): ConfigObject {
         },
       ],
     },
-    outlier_detection: {
-      // The service validates an engine's answers, because it knows what was asked. Here only an engine's absence counts.
-      split_external_local_origin_errors: true,
-      consecutive_local_origin_failure: 5,
-      enforcing_local_origin_success_rate: 0,
-      enforcing_consecutive_5xx: 0,
-      enforcing_consecutive_gateway_failure: 0,
-      enforcing_success_rate: 0,
-      base_ejection_time: '5s',
-      max_ejection_time: '30s',
-      // Never the last endpoint: its own failure tells more than Envoy's refusal.
-      max_ejection_percent: 50,
-      always_eject_one_host: false,
-    },
+    ...(cluster.endpointsUnnamed === true ? { outlier_detection: outlierDetection } : {}),
   };
 }
+
+/**
+ * Where Envoy chooses the endpoint, it leaves one alone that cannot be reached. Elsewhere the service does: Envoy would also count
+ * what a caller's prompt does to an engine, and let that caller eject endpoints that serve all others (decision 0030).
+ */
+const outlierDetection: ConfigObject = {
+  // The service validates an engine's answers, because it knows what was asked. Here only an engine's absence counts.
+  split_external_local_origin_errors: true,
+  consecutive_local_origin_failure: 5,
+  enforcing_local_origin_success_rate: 0,
+  enforcing_consecutive_5xx: 0,
+  enforcing_consecutive_gateway_failure: 0,
+  enforcing_success_rate: 0,
+  base_ejection_time: '5s',
+  max_ejection_time: '30s',
+  // Never the last endpoint: its own failure tells more than Envoy's refusal.
+  max_ejection_percent: 50,
+  always_eject_one_host: false,
+};
 
 function health({ healthCheck }: Cluster): ConfigObject {
   // No panic: an endpoint that failed its check is not tried, so that the next route is tried at once.

@@ -30,8 +30,8 @@ export const endpointDiscovery: ConfigObject = {
  */
 export const fromDiscovery: ConfigObject = { ads: {}, resource_api_version: 'V3', initial_fetch_timeout: '2s' };
 
-/** The service's socket for it. */
-export function discoveryCluster(socket: string): ConfigObject {
+/** Where the service listens for it: of several services on one Envoy any one will do, for each knows all endpoints. */
+export function discoveryCluster(sockets: readonly string[]): ConfigObject {
   return {
     name: discoveryClusterName,
     type: 'STATIC',
@@ -49,7 +49,7 @@ export function discoveryCluster(socket: string): ConfigObject {
     },
     load_assignment: {
       cluster_name: discoveryClusterName,
-      endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path: socket } } } }] }],
+      endpoints: [{ lb_endpoints: sockets.map((path) => ({ endpoint: { address: { pipe: { path } } } })) }],
     },
   };
 }

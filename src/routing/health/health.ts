@@ -60,6 +60,13 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
     return health;
   }
 
+  /** The other routes on the backend of a route: what cannot be reached on one of them cannot be on any. */
+  function sharing(route: Route): readonly RouteHealth[] {
+    const own = healthOf(route);
+    const { name } = route.backend.cluster;
+    return [...known].flatMap(([key, health]) => (health !== own && key.endsWith(` ${name}`) ? [health] : []));
+  }
+
   const placeOf = ({ route, endpoint }: AttemptPlace): EndpointHealth | undefined =>
     healthOf(route).named(endpoint.name);
 
@@ -70,6 +77,9 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
         affinity,
         avoid,
         answered: () => prompts.answered(prompt),
+        unreachable: (endpoint, fault) => {
+          for (const other of sharing(route)) other.named(endpoint)?.alsoFailed(elapsed(), fault);
+        },
         isRepeated: (now, endpoint) => prompts.failed(now, { prompt, place: `${routeKey(route)} ${endpoint}` }),
       }),
     failedOn: (prompt) => prompts.places(elapsed(), prompt),

@@ -208,3 +208,12 @@ describe('a hedge between endpoints', () => {
     expect(health.hedge(place(1), { stream: true, others: [{ route, avoid: names([1, 2]) }] })).toBeUndefined();
   });
 });
+
+it('an endpoint that cannot be reached counts for every route of its backend', () => {
+  const { attemptOn, health, route } = watch(4);
+  const other: Route = { ...route, id: 'other@a' };
+  const state = () => health.ejected(other);
+  health.status(other, { stream: true, capabilities: [] });
+  for (let time = 0; time < 3; time += 1) attemptOn(2, failed({ kind: 'connect', detail: '' }));
+  expect(state()).toEqual([endpointOf('a', 2).name]);
+});

@@ -21,6 +21,8 @@ export interface RouteAttempt extends Omit<EndpointAttempt, 'isRepeated' | 'fail
   readonly affinity: string | undefined;
   /** Names of endpoints that are not to be asked. */
   readonly avoid: ReadonlySet<string>;
+  /** Called with the name of an endpoint that could not be reached. */
+  readonly unreachable: (endpoint: string, fault: Fault) => void;
 }
 
 /** What is known of a route: of each of its endpoints, and of all together. */
@@ -105,6 +107,7 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
     answered: attempt.answered,
     isRepeated: (at) => attempt.isRepeated(at, health.endpoint.name),
     failed: (fault) => {
+      if (fault.kind === 'connect' && known.length > 1) attempt.unreachable(health.endpoint.name, fault);
       if (!isOfBackend(fault, route)) return;
       for (const other of known) if (other !== health) other.alsoFailed(elapsed(), fault);
     },

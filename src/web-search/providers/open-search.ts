@@ -39,6 +39,7 @@ function searchCluster(url: URL): Cluster {
   const isPlain = url.protocol === 'http:';
   const content = {
     backend: statName,
+    endpointsUnnamed: true as const,
     endpoints: {
       kind: 'hosts',
       hosts: [{ host, port: url.port === '' ? (isPlain ? 80 : 443) : Number(url.port) }],
