@@ -38,14 +38,24 @@ export interface Service {
 
 type Known<Item> = { readonly name: string; readonly item: Item };
 
-const metadata = z.object({
-  name: z.string(),
-  resourceVersion: z.string(),
-  labels: z.record(z.string(), z.string()).nullish(),
-});
+const named = z.object({ metadata: z.object({ name: z.string(), resourceVersion: z.string() }) });
+
+/** What is known of an object, if it is of this version. A list of everything tells mostly what is known, and is long. */
+function knownVersion<Item extends { readonly resourceVersion: string }>(
+  raw: unknown,
+  known: ReadonlyMap<string, Item>,
+): Known<Item> | undefined {
+  const { name, resourceVersion } = named.parse(raw).metadata;
+  const item = known.get(name);
+  return item?.resourceVersion === resourceVersion ? { name, item } : undefined;
+}
 
 const rawSlice = z.object({
-  metadata,
+  metadata: z.object({
+    name: z.string(),
+    resourceVersion: z.string(),
+    labels: z.record(z.string(), z.string()).nullish(),
+  }),
   addressType: z.string(),
   ports: z
     .array(z.object({ name: z.string().nullish(), port: z.number().nullish(), protocol: z.string().nullish() }))
@@ -69,10 +79,10 @@ const isTcp = ({ protocol }: { readonly protocol?: string | null | undefined }):
 
 /** Reads an EndpointSlice. The result is the known one unless the object has another version. */
 export function readSlice(raw: unknown, known: ReadonlyMap<string, Slice>): Known<Slice> {
-  const { metadata: about, addressType, ports, endpoints } = rawSlice.parse(raw);
-  const { name, resourceVersion, labels } = about;
-  const before = known.get(name);
-  if (before?.resourceVersion === resourceVersion) return { name, item: before };
+  const before = knownVersion(raw, known);
+  if (before !== undefined) return before;
+  const { metadata, addressType, ports, endpoints } = rawSlice.parse(raw);
+  const { name, resourceVersion, labels } = metadata;
   const item: Slice = {
     name,
     resourceVersion,
@@ -98,7 +108,7 @@ function readEndpoint({ addresses: [address], conditions, zone }: RawEndpoint): 
 }
 
 const rawService = z.object({
-  metadata,
+  ...named.shape,
   spec: z.object({
     externalName: z.string().nullish(),
     type: z.string().nullish(),
@@ -110,10 +120,10 @@ const rawService = z.object({
 
 /** Reads a Service. The result is the known one unless the object has another version. */
 export function readService(raw: unknown, known: ReadonlyMap<string, Service>): Known<Service> {
-  const { metadata: about, spec } = rawService.parse(raw);
-  const { name, resourceVersion } = about;
-  const before = known.get(name);
-  if (before?.resourceVersion === resourceVersion) return { name, item: before };
+  const before = knownVersion(raw, known);
+  if (before !== undefined) return before;
+  const { metadata, spec } = rawService.parse(raw);
+  const { name, resourceVersion } = metadata;
   const item: Service = {
     resourceVersion,
     externalName: spec.type === 'ExternalName' ? (spec.externalName ?? '') : undefined,

@@ -61,7 +61,8 @@ beforeAll(async () => {
   service = await makeService(connection, namespace, 'pods');
   for (const name of ['old-0', 'old-1', 'old-2']) await startPod(name);
   const text = backend + modelManifest('test/model', ['pods'], '  hedging: {mode: Disabled}');
-  expect(await kubectl(connection, ['apply', '-n', namespace, '-f', '-'], text)).toMatchObject({ code: 0 });
+  const applied = await kubectl(connection, ['apply', '-n', namespace, '-f', '-'], text);
+  if (applied.code !== 0) throw new Error(JSON.stringify(applied));
   const env = { KUBECONFIG: connection.kubeconfig };
   weir = await startWeir({ flags: ['--kubernetes', '--namespace', namespace], env, unlimited: true });
 });
@@ -71,11 +72,19 @@ afterAll(async () => {
 });
 
 let asked = 0;
-/** Asks a question of its own, and reads the answer to its end. */
-async function chat(directives: object, stream: boolean): Promise<string> {
+/** Asks a question of its own. Resolves when the answer has begun. */
+function ask(directives: object, stream: boolean): Promise<Response> {
   asked += 1;
   const content = `Question ${asked}: ${canary} [[demo ${JSON.stringify(directives)}]]`;
-  const answer = await weir.chat({ model: 'test/model', stream, messages: [{ role: 'user', content }] });
+  return weir.chat({ model: 'test/model', stream, messages: [{ role: 'user', content }] });
+}
+
+/** Asks, and reads the answer to its end. Resolves to what is wrong with it; empty when it is whole. */
+async function chat(directives: object, stream: boolean): Promise<string> {
+  return faultIn(await ask(directives, stream), stream);
+}
+
+async function faultIn(answer: Response, stream: boolean): Promise<string> {
   const body = await answer.text();
   const isWhole = answer.status === 200 && (!stream || body.includes('"finish_reason":"stop"'));
   return isWhole ? '' : `${answer.status}: ${body.slice(-300)}`;
@@ -106,7 +115,7 @@ function beginLoad(): Load {
   }
   const lanes = Array.from({ length: 12 }, (_, index) => lane(index < 6 ? 'short' : 'streams'));
   const long = Array.from({ length: 6 }, async () =>
-    count('long', await chat({ words: 600, tokenDelayMs: 50 }, true).catch(String)),
+    count('long', await chat({ words: 420, tokenDelayMs: 50 }, true).catch(String)),
   );
   return {
     ...{ served, failures },
@@ -157,12 +166,10 @@ test.skipIf(podAddress === undefined)(
 test.skipIf(podAddress === undefined)(
   'a pod that dies without a word cuts its streams, which go on elsewhere: what the test above would have seen',
   async () => {
-    const streams = Array.from({ length: 12 }, () => chat({ words: 60, tokenDelayMs: 40 }, true));
+    const answers = await Promise.all(Array.from({ length: 12 }, () => ask(kinds.streams, true)));
     const pods = ['new-0', 'new-1', 'new-2'].map(engineOf);
-    const busy = (): DemoEngine | undefined => pods.find((pod) => pod.openRequests() > 0);
-    await expect.poll(() => busy()?.name).toBeDefined();
-    await busy()?.close();
-    expect(await Promise.all(streams)).toEqual(streams.map(() => ''));
+    await pods.find((pod) => pod.openRequests() > 0)?.close();
+    expect(await Promise.all(answers.map((answer) => faultIn(answer, true)))).toEqual(answers.map(() => ''));
     expect(await weir.metric('weir_attempts_total', { reason: 'resume' })).toBeGreaterThan(0);
   },
 );

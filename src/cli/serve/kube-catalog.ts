@@ -25,7 +25,7 @@ const confirmEveryMs = 60_000;
 /** The catalog on disk, megabytes where there are thousands of objects, is not written with every one of many changes. */
 const saveWithinMs = 2_000;
 /** Pods come and go more often than catalogs change. */
-const saveEndpointsWithinMs = 5_000;
+const saveEndpointsWithinMs = 10_000;
 
 interface KubernetesOptions extends CatalogSourceOptions {
   readonly namespace: string;
