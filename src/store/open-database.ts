@@ -66,6 +66,11 @@ export interface OpenDatabase {
 }
 
 export interface DatabaseFile {
+  /**
+   * Rewrites the file without its free pages, and so that pages which are free later go back by themselves. About 10 s for each GB, in
+   * which other programs cannot write. Returns its size before and after, bytes.
+   */
+  readonly shrink: () => { readonly before: number; readonly after: number };
   /** What is damaged, in SQLite's words; empty when nothing is. Reads everything: about 11 s for each GB. */
   readonly findDamage: () => readonly string[];
   /**

@@ -2,7 +2,7 @@ import { keptSince, setKeptSince } from './kept-since.ts';
 import { moveOldRows } from './old-ledger.ts';
 import type { OpenDatabase } from './open-database.ts';
 import { periodMs } from './usage-rollup.ts';
-import { nextHour, verifyHour, verifyHourInSlices } from './verify-rows.ts';
+import { nextHour, requestsIn, verifyHour, verifyHourInSlices } from './verify-rows.ts';
 
 /** After a step there may be more to do at once, or nothing for a while. */
 export type UpkeepStep = 'more' | 'done';
@@ -45,9 +45,10 @@ export async function* moveAll(
 async function* proveHour(
   { queries }: Pick<OpenDatabase, 'queries'>,
   hour: number,
-  { sliceMs, report }: { readonly sliceMs: number } & Pick<UpkeepOptions, 'report'>,
+  { requestsInStep, report }: { readonly requestsInStep: number } & Pick<UpkeepOptions, 'report'>,
 ): AsyncGenerator<UpkeepStep, boolean> {
-  const verifying = verifyHourInSlices(queries, hour, sliceMs);
+  const slices = Math.ceil((await requestsIn(queries, hour)) / requestsInStep);
+  const verifying = verifyHourInSlices(queries, hour, Math.ceil(hourMs / Math.max(1, slices)));
   let result = await verifying.next();
   for (; !result.done; result = await verifying.next()) yield 'more';
   if (result.value.length === 0) return true;
@@ -68,7 +69,8 @@ export async function* proveHours(
   database: Pick<OpenDatabase, 'queries'>,
   options: {
     readonly until: number;
-    readonly sliceMs: number;
+    /** About so many requests are read in a step. */
+    readonly requestsInStep: number;
     readonly proven: (hour: number) => AsyncGenerator<UpkeepStep, void>;
   } & Pick<UpkeepOptions, 'report'>,
 ): AsyncGenerator<UpkeepStep, boolean> {

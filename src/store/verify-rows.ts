@@ -55,6 +55,14 @@ export async function nextHour(queries: Kysely<Schema>, from: number): Promise<n
   return found.length === 0 ? undefined : Math.min(...found);
 }
 
+/** How many requests an hour has by its rollup. */
+export async function requestsIn(queries: Kysely<Schema>, hour: number): Promise<number> {
+  const { rows } = await sql<{ requests: number | bigint }>`
+    select cast(coalesce(sum(requests), 0) as bigint) as requests from usage_hours where period = ${hour / hourMs}
+  `.execute(queries);
+  return Number(rows[0]?.requests ?? 0);
+}
+
 /** Compares the requests of an hour with its rollup; returns the names of the measures that differ. */
 export async function verifyHour(queries: Kysely<Schema>, hour: number): Promise<readonly string[]> {
   const verifying = verifyHourInSlices(queries, hour, hourMs);
@@ -72,7 +80,8 @@ export async function* verifyHourInSlices(
 ): AsyncGenerator<void, readonly string[]> {
   const sums = new Map<string, readonly bigint[]>();
   for (let from = hour; from < hour + hourMs; from += sliceMs) {
-    add(sums, (await requestsSummed(queries, { from, to: from + sliceMs }).execute(queries)).rows, 1);
+    const to = Math.min(from + sliceMs, hour + hourMs);
+    add(sums, (await requestsSummed(queries, { from, to }).execute(queries)).rows, 1);
     yield;
   }
   const usage = await sql<MeasuredRow>`select * from usage_hours where period = ${hour / hourMs}`.execute(queries);

@@ -62,6 +62,18 @@ export function ledgerCommand(program: Command): void {
       };
     },
   );
+  accountsCommand(
+    group
+      .command('shrink')
+      .description(
+        'rewrite an SQLite file without its free pages, so that it shrinks by itself from then on; about 10 s for each GB, in which a service writes to its journal',
+      ),
+    'refuse',
+    async (accounts) => {
+      const { before, after } = accounts.shrink();
+      return { json: { before, after }, text: `The file has ${after} bytes; it had ${before}.` };
+    },
+  );
   databaseCommand(
     group
       .command('accept-loss')

@@ -63,7 +63,7 @@ async function* dropMonths(
     if (partition.state === 'attached') {
       const { report } = options;
       const proven = yield* proveHours(database, {
-        ...{ until: month.to, sliceMs: hourMs, report },
+        ...{ until: month.to, requestsInStep: Number.POSITIVE_INFINITY, report },
         proven: async function* () {
           yield 'more';
         },
