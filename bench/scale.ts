@@ -1,5 +1,5 @@
 // `npm run scale`: what each part of a farm does at most, what a request costs with 1, 2 and 3 services behind one Envoy, and
-// what the simulation makes of that. docs/scale.md has the figures of a run and what they are good for.
+// what the simulation makes of that.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
