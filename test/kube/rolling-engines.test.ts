@@ -61,7 +61,8 @@ beforeAll(async () => {
   service = await makeService(connection, namespace, 'pods');
   for (const name of ['old-0', 'old-1', 'old-2']) await startPod(name);
   const text = backend + modelManifest('test/model', ['pods'], '  hedging: {mode: Disabled}');
-  expect(await kubectl(connection, ['apply', '-n', namespace, '-f', '-'], text)).toMatchObject({ code: 0 });
+  const { stderr } = await kubectl(connection, ['apply', '-n', namespace, '-f', '-'], text);
+  if (stderr !== '') throw new Error(stderr);
   const env = { KUBECONFIG: connection.kubeconfig };
   weir = await startWeir({ flags: ['--kubernetes', '--namespace', namespace], env, unlimited: true });
 });
