@@ -15,7 +15,7 @@ const withProcesses = {
 // The store's own tests, which the unit suite runs on SQLite and the suite `stores` once more on PostgreSQL.
 const onBothDatabases = [
   ...['audit', 'books', 'durability', 'keys', 'migrations', 'open-store', 'settle-batch'],
-  ...['reservations', 'shared-secret', 'usage-report', 'verify-ledger', 'workspaces', 'outage'],
+  ...['reservations', 'shared-secret', 'usage-report', 'verify-ledger', 'workspaces', 'outage', 'upkeep'],
 ].map((name) => `src/store/${name}.test.ts`);
 
 // Files that measure time or memory under load: they run one after the other, when all others have ended.

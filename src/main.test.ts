@@ -75,10 +75,13 @@ describe('weir key', () => {
     expect(created).toEqual({
       id: expect.stringMatching(/^key_/),
       workspace: 'acme',
+      name: null,
       status: 'active',
       budget: { limit: '5', period: 'week' },
       rate: 7,
       burst: 9,
+      expires_at: null,
+      models: null,
       created_at: expect.stringMatching(/^\d{4}-/),
       last_used_at: null,
     });
@@ -236,7 +239,8 @@ describe('the command line', () => {
       [['workspace', 'lst'], "unknown command 'lst' (Did you mean list?)"],
       [['workspace', 'create'], "missing required argument 'name'"],
       [['workspace', 'create', 'a', '--credit', 'much'], 'an amount in USD'],
-      [['workspace', 'credit', 'a', '-5'], 'an amount in USD'],
+      [['workspace', 'credit', 'a', '5x'], 'an amount in USD'],
+      [['workspace', 'credit', 'a', '-0.0000000000001'], 'an amount in USD'],
       [['key', 'create'], "required option '--workspace <workspace>' not specified"],
       [['key', 'create', '--workspace', 'a', '--budget', '5'], '--budget and --period go together'],
       [['key', 'create', '--workspace', 'a', '--budget', '5', '--period', 'year'], 'one of day, week, month, total'],
@@ -249,7 +253,7 @@ describe('the command line', () => {
       [['key', 'limits', 'key_1'], 'give --rate, --burst, or both'],
       [['key', 'limits', 'key_1', '--rate', '0'], 'a whole number from 1'],
       [['workspace', 'limits', 'a'], "required option '--max-in-flight <n>' not specified"],
-      [['usage', '--by', 'colour'], 'any of workspace, key, model, day'],
+      [['usage', '--by', 'colour'], 'any of workspace, key, model, day, hour'],
       [['usage', '--since', 'yesterday'], 'a UTC day'],
     ] as const) {
       expect(await refusal(...args)).toEqual({ code: 2, message: expect.stringContaining(sentence) });

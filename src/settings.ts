@@ -63,6 +63,11 @@ export const settingsSchema = z.object({
     .min(1)
     .optional()
     .describe('Database, postgres://USER:PASSWORD@HOST:PORT/NAME or sqlite:PATH; default: SQLite in the data folder.'),
+  WEIR_LEDGER_RETENTION_DAYS: wholeNumber(0, 36_500)
+    .default(90)
+    .describe(
+      'Days for which the ledger keeps single requests, at least; PostgreSQL drops whole months. What they add up to is kept for good. 0: all are kept.',
+    ),
   WEIR_VALKEY_URL: z
     .string()
     .refine(isValkeyAddress, 'expected redis://, rediss://, valkey://, valkeys:// or the path of a Unix socket')
@@ -72,6 +77,11 @@ export const settingsSchema = z.object({
     .default(1)
     .describe(
       'Replicas that run, for the share of the limits that each keeps to until Valkey has told how many there are.',
+    ),
+  WEIR_SERVICE_NUMBER: wholeNumber(1, 64)
+    .optional()
+    .describe(
+      'Which one of several services behind one Envoy this is, from 1 on, as `weir start --replicas` runs them; default: it has its Envoy for itself.',
     ),
   WEIR_KUBERNETES_NAMESPACE: z
     .string()

@@ -133,7 +133,10 @@ describe('a key with an expiry', () => {
     clock.advance(4_999);
     expect((await ask()).credential.key.id).toBe('key-1');
     clock.advance(1);
-    await expect(ask()).rejects.toMatchObject({ code: 'unauthenticated' });
+    await expect(ask()).rejects.toMatchObject({
+      code: 'unauthenticated',
+      message: 'Missing or invalid API key: this key has expired.',
+    });
   });
 
   it('that is over does not say whether its workspace is suspended', async () => {

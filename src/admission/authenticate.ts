@@ -46,9 +46,9 @@ function keyIn(
   return undefined;
 }
 
-/** Whether a key still is one: it was not revoked, and its time has not run out. Asked with each request, of whatever the store remembers. */
-function isValid({ status, expiresAt }: Key, now: number): boolean {
-  return status !== 'revoked' && (expiresAt === undefined || now < expiresAt);
+/** Looked at with each request, so that no key that the store remembers outlives its expiry. */
+function isExpired({ expiresAt }: Key, now: number): boolean {
+  return expiresAt !== undefined && now >= expiresAt;
 }
 
 /** The caller of a request. */
@@ -69,16 +69,16 @@ export async function authenticate(
   options: AuthenticateOptions,
 ): Promise<Authenticated> {
   const { store } = options;
-  const refusal = (): Failure => {
-    const ways = keyHeaders.map((header) => forms[header]).join(' or ');
-    return new Failure('unauthenticated', `Missing or invalid API key: send ${ways}.`);
-  };
+  const refusal = (why = `send ${keyHeaders.map((header) => forms[header]).join(' or ')}`): Failure =>
+    new Failure('unauthenticated', `Missing or invalid API key: ${why}.`);
   const text = keyIn(head, keyHeaders, options);
   if (text === undefined) throw refusal();
   const hash = options.hashKey(text);
   const found = store.findCredential(hash);
   const credential = found instanceof Promise ? await found : found;
-  if (credential === undefined || !isValid(credential.key, options.clock.now())) throw refusal();
+  if (credential === undefined || credential.key.status === 'revoked') throw refusal();
+  // Only who has its text is told: they have sent it as they should.
+  if (isExpired(credential.key, options.clock.now())) throw refusal('this key has expired');
   if (credential.key.status === 'suspended' || credential.workspace.status === 'suspended') {
     throw new Failure('suspended', `This account is suspended. Contact ${options.abuseContact}.`);
   }
@@ -104,8 +104,10 @@ export function listedModels(
 ): ModelPatterns | undefined | Promise<ModelPatterns | undefined> {
   const text = keyIn(head, anyHeader, options);
   if (text === undefined) return undefined;
-  const modelsOf = (credential: Credential | undefined): ModelPatterns | undefined =>
-    credential !== undefined && isValid(credential.key, options.clock.now()) ? credential.key.models : undefined;
+  const modelsOf = (credential: Credential | undefined): ModelPatterns | undefined => {
+    if (credential === undefined || credential.key.status === 'revoked') return undefined;
+    return isExpired(credential.key, options.clock.now()) ? undefined : credential.key.models;
+  };
   const found = options.store.findCredential(options.hashKey(text));
   return found instanceof Promise ? found.then(modelsOf, () => undefined) : modelsOf(found);
 }

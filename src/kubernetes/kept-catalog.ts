@@ -108,7 +108,8 @@ function createKeptFile(file: string): KeptFile {
     while (waiting !== undefined) {
       const text = JSON.stringify(waiting());
       waiting = undefined;
-      const draft = `${file}.draft`;
+      // Several services of one data folder may write at the same moment.
+      const draft = `${file}.draft-${process.pid}`;
       const handle = await open(draft, 'w', 0o600);
       try {
         // A draft that a killed process left may be readable by others.

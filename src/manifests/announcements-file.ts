@@ -32,7 +32,8 @@ export function createAnnouncementsFile(file: string): AnnouncementsFile {
         announcedAt,
         announcedFor,
       }));
-      const draft = `${file}.draft`;
+      // Several services of one data folder may write at the same moment.
+      const draft = `${file}.draft-${process.pid}`;
       const handle = await open(draft, 'w');
       try {
         await handle.writeFile(JSON.stringify({ version: 1, models }));

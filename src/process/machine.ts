@@ -41,18 +41,22 @@ export function lowerPriority(): void {
   }
 }
 
-const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-const idLength = 24;
-const pool = new Uint8Array(idLength * 256);
+/** Bytes of an id: so many of the time, then random ones. */
+const idBytes = 16;
+const timeBytes = 6;
+const pool = Buffer.alloc(idBytes * 256);
 let at = pool.length;
 
-/** An id of 24 characters with 144 random bits. Random bytes are drawn for 256 ids at once. */
+/**
+ * An id of 22 characters, 16 bytes in base64url: the time in milliseconds, then 80 random bits. The ledger keeps these bytes, and
+ * finds a request by its time (`src/store/packed-id.ts`). Random bytes are drawn for 256 ids at once.
+ */
 export function newRequestId(): string {
   if (at === pool.length) {
     randomFillSync(pool);
     at = 0;
   }
-  let id = '';
-  for (const end = at + idLength; at < end; at += 1) id += alphabet.charAt((pool[at] ?? 0) & 63);
-  return id;
+  pool.writeUIntBE(Date.now(), at, timeBytes);
+  at += idBytes;
+  return pool.toString('base64url', at - idBytes, at);
 }

@@ -5,6 +5,8 @@ import type { Child } from './child.ts';
 export interface Supervised {
   /** Resolves to undefined when it is up for the first time, else to the reason it never was. */
   readonly up: Promise<string | undefined>;
+  /** Ends this run in order and starts the next one at once. Resolves to undefined when that one is up, else to the reason why not. */
+  readonly replace: (graceMs: number) => Promise<string | undefined>;
   readonly stop: (graceMs: number) => Promise<void>;
 }
 
@@ -46,6 +48,9 @@ export function supervise(options: SuperviseOptions): Supervised {
   const up = new Promise<string | undefined>((resolve) => {
     settleUp = resolve;
   });
+  /** Whether the end of the current run was asked for. */
+  let isEndWanted = false;
+  let settleReplaced = (_reason: string | undefined): void => undefined;
 
   /** One run of the child. Resolves when it is over, to how it ended and for how long it had been up. */
   const runOnce = async (
@@ -54,12 +59,14 @@ export function supervise(options: SuperviseOptions): Supervised {
     const over = new AbortController();
     const { child, isUp, isAnswering } = launch(over.signal);
     current = child;
+    isEndWanted = false;
     onPid(child.pid);
     let upAt: number | undefined;
     void isUp.then(() => {
       if (over.signal.aborted) return;
       upAt = clock.elapsed();
       settleUp(undefined);
+      settleReplaced(undefined);
       if (diedAt !== undefined) report(`${name} is back after ${seconds(upAt - diedAt)} s.`);
     });
     if (isAnswering !== undefined && silenceMs > 0) {
@@ -78,17 +85,24 @@ export function supervise(options: SuperviseOptions): Supervised {
 
   const keepAlive = async (): Promise<void> => {
     let diedAt: number | undefined;
+    let wasEverUp = false;
     for (let shortRuns = 0; !stopping.signal.aborted;) {
       const { ending, upMs } = await runOnce(diedAt);
       if (stopping.signal.aborted) return;
+      const wasUp = upMs !== undefined;
+      wasEverUp ||= wasUp;
+      if (isEndWanted) {
+        diedAt = undefined;
+        continue;
+      }
       const why =
         current
           ?.lastLines()
           .map((line) => `    ${line}`)
           .join('\n') ?? '';
       const lines = why === '' ? '' : ` Its last lines:\n${why}`;
-      const wasUp = upMs !== undefined;
-      if (diedAt === undefined && !wasUp) {
+      settleReplaced(`${name} ${ending}.${lines}`);
+      if (!wasEverUp) {
         settleUp(`${name} ${ending}.${lines}`);
         return;
       }
@@ -104,8 +118,17 @@ export function supervise(options: SuperviseOptions): Supervised {
 
   return {
     up,
+    replace: async (graceMs) => {
+      const { promise, resolve } = Promise.withResolvers<string | undefined>();
+      settleReplaced = resolve;
+      isEndWanted = true;
+      stopWatching();
+      await current?.stop(graceMs);
+      return promise;
+    },
     stop: async (graceMs) => {
       stopping.abort();
+      settleReplaced('it was stopped');
       // A child that is ending has closed its channel and does not answer any more.
       stopWatching();
       settleUp('it was stopped');

@@ -11,7 +11,8 @@ import {
   setWorkspaceLimits,
   setWorkspaceStatus,
 } from './workspaces.ts';
-import { listRequests, usageReport } from './usage-report.ts';
+import { listRequests } from './list-requests.ts';
+import { usageReport } from './usage-report.ts';
 import type { AcceptedLoss } from './sqlite/lost-commits.ts';
 import { verifyLedger } from './verify-ledger.ts';
 import { messageOf } from '../core/failure.ts';
@@ -63,6 +64,12 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
     verifyLedger: verifyLedger.bind(undefined, queries),
     /** What is damaged in the file; undefined where a server keeps the data. */
     findDamage: () => file?.findDamage(),
+    /** Makes the file as small as it can be. Throws a `Refusal` where a server keeps the data. */
+    shrink: () => {
+      if (file === undefined)
+        throw new Refusal('PostgreSQL gives back the space of months that are dropped by itself.');
+      return file.shrink();
+    },
     close,
   };
 }

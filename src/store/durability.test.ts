@@ -38,8 +38,8 @@ it('loses no acknowledged row when it is killed, and takes no money for a row th
 
     const restarted = await storeAt(location, { journal });
     await restarted.close();
-    const rows = await queries.selectFrom('ledger').select('request_id').execute();
-    const written = new Set(rows.map((row) => row.request_id));
+    const rows = await queries.selectFrom('requests').select('request_text').execute();
+    const written = new Set(rows.map((row) => row.request_text));
     expect(acknowledged.filter((id) => !written.has(id))).toEqual([]);
     const {
       workspaces: [books],

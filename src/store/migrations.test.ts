@@ -1,28 +1,15 @@
 import { type Kysely, sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { sampleDatabase, sampleNow } from '../../test/support/sample-database.ts';
-import { migrate, migrations } from './migrations.ts';
+import { makeTablesOf } from '../../test/support/old-ledger.ts';
+import { migrate } from './migrations.ts';
 import type { Schema } from './schema.ts';
-import { listRequests } from './usage-report.ts';
+import { listRequests } from './list-requests.ts';
 import { verifyLedger } from './verify-ledger.ts';
 
 /** The tables as the first version made them, with three requests of two days in them. */
 async function firstVersion(queries: Kysely<Schema>): Promise<void> {
-  for (const table of [
-    'audit',
-    'reservations',
-    'secrets',
-    'spending',
-    'ledger',
-    'credits',
-    'keys',
-    'workspaces',
-    'kysely_migration',
-    'kysely_migration_lock',
-  ])
-    await queries.schema.dropTable(table).execute();
-  const [[name, first] = []] = Object.entries(migrations);
-  await migrate(queries, name && first ? { [name]: first } : {});
+  await makeTablesOf('0001', queries);
   await sql`insert into workspaces values ('ws_1', 'acme', 'active', -7, 1, 0)`.execute(queries);
   await sql`insert into keys values ('key_1', 'hash', 'ws_1', 'active', null, null, 1, 1, 0)`.execute(queries);
   for (const [id, startedAt, cost, estimated] of [

@@ -1,6 +1,8 @@
-import { type Kysely, PostgresAdapter, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
+import { createCompactLedger } from './ledger-tables.ts';
 import type { Schema } from './schema.ts';
+import { isSqlite } from './sql-dialect.ts';
 
 /** Whether the tables are those of this version. False also when that cannot be read: the next query then tells what is wrong. */
 export async function isUpToDate(database: Kysely<Schema>, changes = migrations): Promise<boolean> {
@@ -61,7 +63,8 @@ const amountBound = '9000000000000000000';
 
 /**
  * The changes of the tables, oldest first, for SQLite and PostgreSQL alike: text and 64-bit integers, and a dialect's own words only
- * where the two have none in common (triggers). A migration that has been released is never edited; add another one.
+ * where the two have none in common (triggers) and for the tables of the ledger (`ledger-tables.ts`), whose rows are many. A migration
+ * that has been released is never edited; add another one.
  */
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001-accounts-and-ledger': { up: createAccountsAndLedger },
@@ -70,6 +73,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0004-secrets': { up: addSecrets },
   '0005-audit-trail': { up: addAuditTrail },
   '0006-reservations': { up: addReservations },
+  '0007-compact-ledger': { up: (database) => createCompactLedger(database, amountBound) },
 };
 
 /** Adds a table of what replicas share and nobody else may know. */
@@ -105,12 +109,12 @@ async function addAuditTrail(database: Kysely<unknown>): Promise<void> {
   }
   await schema.alterTable('credits').addColumn('note', 'text').execute();
 
-  const isPostgres = database.getExecutor().adapter instanceof PostgresAdapter;
+  const onSqlite = isSqlite(database);
   await schema
     .createTable('audit')
     // The database counts, so that the order of two entries of one millisecond is known.
-    .addColumn('id', isPostgres ? 'bigint' : 'integer', (column) =>
-      isPostgres ? column.generatedAlwaysAsIdentity().primaryKey() : column.primaryKey().autoIncrement(),
+    .addColumn('id', onSqlite ? 'integer' : 'bigint', (column) =>
+      onSqlite ? column.primaryKey().autoIncrement() : column.generatedAlwaysAsIdentity().primaryKey(),
     )
     .addColumn('at', 'bigint', (column) => column.notNull())
     .addColumn('actor_kind', 'text', (column) =>
@@ -125,7 +129,7 @@ async function addAuditTrail(database: Kysely<unknown>): Promise<void> {
     .execute();
   await schema.createIndex('audit_by_time').on('audit').column('at').execute();
   await schema.createIndex('audit_of_workspace').on('audit').columns(['workspace_id', 'id']).execute();
-  await (isPostgres ? keepRowsOnPostgres : keepRowsOnSqlite)(database);
+  await (onSqlite ? keepRowsOnSqlite : keepRowsOnPostgres)(database);
 }
 
 const keepsRows = 'entries of the audit trail are never changed or removed';

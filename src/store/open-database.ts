@@ -1,7 +1,11 @@
 import type { DatabaseConnection, Kysely } from 'kysely';
 import { messageOf } from '../core/failure.ts';
-import type { LedgerTable, Schema, SpendingTable } from './schema.ts';
 import type { Money } from '../core/money.ts';
+import type { LedgerRow } from './ledger-row.ts';
+import type { Schema, SpendingTable } from './schema.ts';
+import type { LedgerEntry } from './stored-request.ts';
+import type { Upkeep, UpkeepOptions } from './upkeep.ts';
+import type { Usage, UsageTable } from './usage-rollup.ts';
 
 /** Where the accounts and the ledger are. */
 export type DatabaseLocation =
@@ -29,6 +33,11 @@ export type DatabaseErrorKind = 'refused' | 'again' | 'away';
 export interface OpenDatabase {
   readonly queries: Kysely<Schema>;
   readonly writes: LedgerWrites;
+  /**
+   * Makes rows ready to be written, before the transaction that writes them: numbers their names, and makes room for their time
+   * where the database needs that. Throws a RangeError for a row that can never be written.
+   */
+  readonly prepare: (rows: readonly LedgerRow[]) => Promise<readonly LedgerEntry[]>;
   readonly classify: (error: unknown) => DatabaseErrorKind;
   /** Resolves when the database answers and can be written, rejects when not, within seconds either way. */
   readonly probe: () => Promise<void>;
@@ -39,6 +48,16 @@ export interface OpenDatabase {
   readonly watch: (calls: { readonly changed: () => void; readonly confirmed: () => void }) => {
     readonly stop: () => Promise<void>;
   };
+  /**
+   * Begins the upkeep of the ledger. `between`: its steps are to be taken when nothing else is done with the database; `beside`: it
+   * has a connection of its own. A step rejects when it fails, and upkeep is then to be begun anew.
+   */
+  readonly beginUpkeep: (options: UpkeepOptions) => {
+    readonly place: 'between' | 'beside';
+    readonly steps: Upkeep;
+    /** Ends a step that is under way beside, too. */
+    readonly stop: () => Promise<void>;
+  };
   /** Tells other processes that accounts were changed here. Does nothing where they see it by themselves. */
   readonly announce: () => Promise<void>;
   /** The operations on a database file; undefined where a server keeps the data. */
@@ -47,6 +66,11 @@ export interface OpenDatabase {
 }
 
 export interface DatabaseFile {
+  /**
+   * Rewrites the file without its free pages, and so that pages which are free later go back by themselves. About 10 s for each GB, in
+   * which other programs cannot write. Returns its size before and after, bytes.
+   */
+  readonly shrink: () => { readonly before: number; readonly after: number };
   /** What is damaged, in SQLite's words; empty when nothing is. Reads everything: about 11 s for each GB. */
   readonly findDamage: () => readonly string[];
   /**
@@ -91,9 +115,6 @@ function reason(cause: unknown): string {
   return message.replace(/^Error: /, '').replace(/\.$/, '');
 }
 
-/** A row that was written, as far as its cost is concerned. */
-export type WrittenRow = Pick<LedgerTable, 'request_id' | 'workspace_id' | 'key_id' | 'cost' | 'started_at'>;
-
 export type WorkspaceCost = readonly [workspaceId: string, cost: Money];
 
 /**
@@ -102,8 +123,11 @@ export type WorkspaceCost = readonly [workspaceId: string, cost: Money];
  * processes that settle at the same time may wait for each other, but never in a circle.
  */
 export interface LedgerWrites {
-  /** Writes the rows whose request id is new, each id once, and returns the rows that were written. */
-  readonly insertRows: (connection: DatabaseConnection, rows: readonly LedgerTable[]) => Promise<readonly WrittenRow[]>;
+  /** Writes the requests whose id is new and returns those that were written. No id may be twice among them. */
+  readonly insertRequests: (
+    connection: DatabaseConnection,
+    entries: readonly LedgerEntry[],
+  ) => Promise<readonly LedgerEntry[]>;
   /** Takes the costs from the balances and returns the new balances of those workspaces that exist. */
   readonly charge: (
     connection: DatabaseConnection,
@@ -111,4 +135,6 @@ export interface LedgerWrites {
   ) => Promise<readonly { readonly id: string; readonly balance: Money }[]>;
   /** Adds to what keys have spent by day. */
   readonly addSpending: (connection: DatabaseConnection, spending: readonly SpendingTable[]) => Promise<void>;
+  /** Adds to a table of rollups. The rows are in the order of its primary key. */
+  readonly addUsage: (connection: DatabaseConnection, table: UsageTable, usage: readonly Usage[]) => Promise<void>;
 }

@@ -23,7 +23,7 @@ describe('settle', () => {
     const { store, queries, ids } = await storeBeside();
     await store.settle(sampleOutcome({ ...ids, cost: 9n }));
     expect((await findWorkspace(queries, 'acme')).balance).toBe(9_999_999_999_991n);
-    expect(await queries.selectFrom('ledger').select('request_id').execute()).toEqual([{ request_id: 'req-1' }]);
+    expect(await queries.selectFrom('requests').select('request_text').execute()).toEqual([{ request_text: 'req-1' }]);
   });
 
   it('takes thousands of rows at once, each id once', async () => {
@@ -154,7 +154,7 @@ describe('the store', () => {
       store.settle(sampleOutcome({ ...ids, requestId: `r${index}` })),
     );
     await Promise.all([store.close(), ...rows]);
-    expect(await queries.selectFrom('ledger').select('request_id').execute()).toHaveLength(3_000);
+    expect(await queries.selectFrom('requests').select('request_text').execute()).toHaveLength(3_000);
     await expect(store.settle(sampleOutcome(ids))).rejects.toMatchObject({ code: 'internal' });
     await expect(store.findCredential(hashKey(text))).rejects.toMatchObject({ code: 'internal' });
   });

@@ -40,6 +40,8 @@ export interface StoreOptions {
   readonly tryLock: TryLock;
   /** Most bytes that the journal may hold; above four fifths of it new requests are to be refused. */
   readonly journalBytes?: number;
+  /** Requests are kept for at least so many days; 0, as without it: for good. */
+  readonly retentionDays?: number;
   /** Called with every change: the database is away or back, the journal grows or shrinks, an error happened. */
   readonly onStatus?: (status: StoreStatus) => void;
   /** Called with each path in the journal's folder that Weir has not made; the path is left alone. */
@@ -73,10 +75,10 @@ export interface OpenStore extends Store {
  * cannot help, and when there is no folder for the journal.
  */
 export async function openStore(options: StoreOptions): Promise<OpenStore> {
-  const { location, journalBytes = usualJournalBytes } = options;
+  const { location, journalBytes = usualJournalBytes, retentionDays = 0 } = options;
   const journal = takeJournalFolder(options.journal, options.tryLock);
   for (const path of journal.foreignFiles) options.onForeignFile?.(path);
-  const workerData: StoreWorkerData = { location, journalFolder: journal.folder, journalBytes };
+  const workerData: StoreWorkerData = { location, journalFolder: journal.folder, journalBytes, retentionDays };
   const worker = new Worker(new URL('./store-worker.ts', import.meta.url), { workerData, name: 'weir-store' });
   const post = (request: StoreRequest) => worker.postMessage(request);
   const cache = createCredentialCache(rememberedKeys);

@@ -18,7 +18,7 @@ async function outage(options: { readonly journalBytes?: number } = {}) {
   const { release } = await lockedByAnother(database.location);
   const settle = (requestId: string) => store.settle(sampleOutcome({ ...database.ids, requestId, cost: 2n }));
   const files = () => readdirSync(join(journal, '0')).filter((name) => !name.startsWith('lock'));
-  const written = async () => (await database.queries.selectFrom('ledger').select('request_id').execute()).length;
+  const written = async () => (await database.queries.selectFrom('requests').select('request_text').execute()).length;
   return { ...database, journal, store, hash, release, settle, files, written };
 }
 

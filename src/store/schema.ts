@@ -1,22 +1,37 @@
-import type { AccountStatus, BudgetPeriod, KeyStatus, Outcome } from '../core/account.ts';
-import type { CountedBy, Money } from '../core/money.ts';
-import { type AliasedRawBuilder, type Generated, sql } from 'kysely';
+import type { AccountStatus, BudgetPeriod, KeyStatus } from '../core/account.ts';
+import type { Money } from '../core/money.ts';
+import { type AliasedRawBuilder, type ColumnType, type Generated, sql } from 'kysely';
 import type { Actor, AuditAction } from './audit.ts';
+import type { LedgerRow } from './ledger-row.ts';
+import type { StoredRequest } from './stored-request.ts';
+import type { usageSumColumns } from './usage-rollup.ts';
 
 /**
- * The tables, as the queries see them. Every integer is a 64-bit column and is read as a bigint, money and counts
- * alike, so that SQLite and PostgreSQL answer with the same values. Times are milliseconds since the Unix epoch.
+ * The tables, as the queries see them. Every integer of the accounts is a 64-bit column and is read as a bigint, money and counts
+ * alike, so that SQLite and PostgreSQL answer with the same values; the ledger's smaller integers are a `SmallInteger`. Times are
+ * milliseconds since the Unix epoch.
  */
 export interface Schema {
   readonly workspaces: WorkspaceTable;
   readonly keys: KeyTable;
   readonly credits: CreditTable;
-  readonly ledger: LedgerTable;
   readonly spending: SpendingTable;
   readonly secrets: SecretTable;
   readonly audit: AuditTable;
   readonly reservations: ReservationTable;
+  readonly requests: RequestTable;
+  readonly usage_hours: UsageRow;
+  readonly usage_days: UsageRow;
+  readonly ledger_keys: LedgerKeyTable;
+  readonly ledger_models: LedgerModelTable;
+  readonly ledger_routes: LedgerRouteTable;
+  readonly ledger_state: LedgerStateTable;
+  /** The ledger of the version before, which `old-ledger.ts` empties. */
+  readonly ledger: LedgerRow;
 }
+
+/** A column of less than 64 bits: SQLite's driver reads a bigint, PostgreSQL's a number. */
+type SmallInteger = ColumnType<number | bigint, number, never>;
 
 interface WorkspaceTable {
   readonly id: string;
@@ -97,133 +112,42 @@ interface SecretTable {
   readonly value: string;
 }
 
-/** One settled request. Counts, ids, names and times; never content. */
-export interface LedgerTable {
-  readonly request_id: string;
-  readonly correlation_id: string;
-  readonly workspace_id: string;
+/** One settled request: see `StoredRequest`, which has its ids as text. They are read and compared with `sql-dialect.ts`. */
+type RequestTable = {
+  readonly [Column in keyof StoredRequest]: StoredRequest[Column] extends number ? SmallInteger : StoredRequest[Column];
+};
+
+/** A rollup (`usage-rollup.ts`), without the buckets of its histograms. */
+type UsageRow = Readonly<Record<'period' | 'key' | 'model' | 'surface' | 'outcome', SmallInteger>> &
+  Readonly<Record<(typeof usageSumColumns)[number], bigint>>;
+
+/** The number of a key in the ledger; it names the workspace, too. */
+interface LedgerKeyTable {
+  readonly number: Generated<number | bigint>;
   readonly key_id: string;
-  readonly model_id: string;
-  readonly route_id: string | null;
-  readonly surface: Outcome['surface'];
-  readonly stream: bigint;
-  readonly kind: Outcome['kind'];
-  readonly prompt_tokens: bigint;
-  readonly completion_tokens: bigint;
-  /** Null when nobody reported it, which is not zero. */
-  readonly cached_tokens: bigint | null;
-  readonly reasoning_tokens: bigint | null;
-  readonly counted_by: CountedBy;
-  /** Null where the web was not to be searched. */
-  readonly web_searches: bigint | null;
-  readonly cost: bigint;
-  readonly attempts: bigint;
-  readonly started_at: bigint;
-  readonly first_token_ms: bigint | null;
-  readonly duration_ms: bigint;
+  readonly workspace_id: string;
 }
 
-/** The columns of the ledger in the order in which rows are written, with their types in the database. */
-export const ledgerColumns = {
-  request_id: 'text',
-  correlation_id: 'text',
-  workspace_id: 'text',
-  key_id: 'text',
-  model_id: 'text',
-  route_id: 'text',
-  surface: 'text',
-  stream: 'bigint',
-  kind: 'text',
-  prompt_tokens: 'bigint',
-  completion_tokens: 'bigint',
-  cached_tokens: 'bigint',
-  reasoning_tokens: 'bigint',
-  counted_by: 'text',
-  web_searches: 'bigint',
-  cost: 'bigint',
-  attempts: 'bigint',
-  started_at: 'bigint',
-  first_token_ms: 'bigint',
-  duration_ms: 'bigint',
-} as const satisfies Readonly<Record<keyof LedgerTable, 'text' | 'bigint'>>;
-
-/** Their names. */
-export const ledgerColumnNames: readonly (keyof LedgerTable)[] = Object.keys(ledgerColumns).filter(
-  (name): name is keyof LedgerTable => name in ledgerColumns,
-);
-
-/**
- * The row of an outcome. Throws a RangeError when a count or a time is not a whole number or not a number at all:
- * the row is refused rather than written wrong.
- */
-export function ledgerRow(outcome: Outcome): LedgerTable {
-  const { usage } = outcome;
-  return {
-    request_id: outcome.requestId,
-    correlation_id: outcome.correlationId,
-    workspace_id: outcome.workspaceId,
-    key_id: outcome.keyId,
-    model_id: outcome.modelId,
-    route_id: outcome.routeId ?? null,
-    surface: outcome.surface,
-    stream: outcome.stream ? 1n : 0n,
-    kind: outcome.kind,
-    prompt_tokens: BigInt(usage.promptTokens),
-    completion_tokens: BigInt(usage.completionTokens),
-    cached_tokens: optional(usage.cachedTokens),
-    reasoning_tokens: optional(usage.reasoningTokens),
-    counted_by: outcome.countedBy,
-    web_searches: optional(usage.webSearches),
-    cost: outcome.cost,
-    attempts: BigInt(outcome.attempts),
-    started_at: whole(outcome.startedAt),
-    first_token_ms: outcome.firstTokenMs === undefined ? null : whole(outcome.firstTokenMs),
-    duration_ms: whole(outcome.durationMs),
-  };
+interface LedgerModelTable {
+  readonly number: Generated<number | bigint>;
+  readonly name: string;
 }
 
-/** The outcome a row was made of, its times rounded to milliseconds. */
-export function outcomeOf(row: LedgerTable): Outcome {
-  return {
-    requestId: row.request_id,
-    correlationId: row.correlation_id,
-    workspaceId: row.workspace_id,
-    keyId: row.key_id,
-    modelId: row.model_id,
-    routeId: row.route_id ?? undefined,
-    surface: row.surface,
-    stream: row.stream === 1n,
-    kind: row.kind,
-    usage: {
-      promptTokens: Number(row.prompt_tokens),
-      completionTokens: Number(row.completion_tokens),
-      cachedTokens: numberOrNone(row.cached_tokens),
-      reasoningTokens: numberOrNone(row.reasoning_tokens),
-      webSearches: numberOrNone(row.web_searches),
-    },
-    countedBy: row.counted_by,
-    cost: row.cost,
-    attempts: Number(row.attempts),
-    startedAt: Number(row.started_at),
-    firstTokenMs: numberOrNone(row.first_token_ms),
-    durationMs: Number(row.duration_ms),
-  };
+/** A route and its model. The name is empty for requests that no route answered. */
+interface LedgerRouteTable {
+  readonly number: Generated<number | bigint>;
+  readonly model: SmallInteger;
+  readonly name: string;
 }
 
-function optional(count: number | undefined): bigint | null {
-  return count === undefined ? null : BigInt(count);
+interface LedgerStateTable {
+  /** `kept_since`: from this moment on all requests are kept; of those before, some or all were dropped. */
+  readonly name: 'kept_since';
+  readonly value: bigint;
 }
 
-function numberOrNone(column: bigint | null): number | undefined {
-  return column === null ? undefined : Number(column);
-}
-
-/** Rounds to whole milliseconds: monotonic clocks give fractions. */
-function whole(milliseconds: number): bigint {
-  return BigInt(Math.round(milliseconds));
-}
-
-const unit = 1_000_000;
+/** Amounts are summed in two parts: how many times this, and what is left. */
+export const moneyUnit = 1_000_000;
 
 /**
  * Sums a column of amounts as two columns, `<alias>_high` and `<alias>_low`. The sum of all that a workspace ever spent may
@@ -234,7 +158,7 @@ export function exactSum<Alias extends string>(
   column: string,
   alias: Alias,
 ): [AliasedRawBuilder<bigint, `${Alias}_high`>, AliasedRawBuilder<bigint, `${Alias}_low`>] {
-  const [amount, by] = [sql.ref(column), sql.lit(unit)];
+  const [amount, by] = [sql.ref(column), sql.lit(moneyUnit)];
   return [
     sql<bigint>`cast(coalesce(sum(${amount} / ${by}), 0) as bigint)`.as(`${alias}_high`),
     sql<bigint>`cast(coalesce(sum(${amount} % ${by}), 0) as bigint)`.as(`${alias}_low`),
@@ -243,5 +167,5 @@ export function exactSum<Alias extends string>(
 
 /** Adds up the two columns of `exactSum`. */
 export function exactTotal(high: bigint, low: bigint): Money {
-  return high * BigInt(unit) + low;
+  return high * BigInt(moneyUnit) + low;
 }

@@ -3,10 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { sampleDatabase, sampleAuthor } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { parseUsd } from '../core/money.ts';
-import { listRequests } from './usage-report.ts';
+import { listRequests } from './list-requests.ts';
+import { createKey } from './keys.ts';
 import { createWorkspace, findWorkspace } from './workspaces.ts';
 import { lockedByAnother } from '../../test/support/sample-store.ts';
-import { ledgerRow } from './schema.ts';
+import { ledgerRow } from './ledger-row.ts';
 import { openDatabase } from './open-database.ts';
 import { settleOrExplain } from './settle-batch.ts';
 
@@ -55,9 +56,10 @@ describe('settleBatch', () => {
   it('answers with the balances as they are afterwards, of those who paid', async () => {
     const { queries, ids, settle } = await sampleDatabase();
     const other = await createWorkspace(queries, { name: 'other', credit: 5n, maxInFlight: 1 }, sampleAuthor);
+    const { key } = await createKey(queries, { workspace: 'other', rate: 1, burst: 1 }, sampleAuthor);
     const { balances } = await settle([
       sampleOutcome({ ...ids, requestId: 'a', cost: 1n }),
-      sampleOutcome({ ...ids, requestId: 'b', cost: 2n, workspaceId: other.id }),
+      sampleOutcome({ ...ids, requestId: 'b', cost: 2n, workspaceId: other.id, keyId: key.id }),
       sampleOutcome({ ...ids, requestId: 'c', cost: 4n }),
     ]);
     expect(new Map(balances)).toEqual(
@@ -94,10 +96,11 @@ describe('settleBatch', () => {
   });
 
   it.each([
-    ['an unknown workspace', { workspaceId: 'ws_nobody' }, /foreign key/i],
-    ['an unknown key', { keyId: 'key_nobody' }, /foreign key/i],
+    ['an unknown workspace', { workspaceId: 'ws_nobody' }, /is not of the workspace ws_nobody/],
+    ['an unknown key', { keyId: 'key_nobody' }, /there is no key key_nobody/],
     ['a negative cost', { cost: -1n }, /check/i],
     ['a cost past 64 bits', { cost: 2n ** 64n }, /BigInt|out of range/],
+    ['a count past 32 bits', { usage: { promptTokens: 2 ** 31, completionTokens: 0 } }, /prompt_tokens is 2147483648/],
     ['a count that is not a number', { usage: { promptTokens: Number.NaN, completionTokens: 0 } }, /BigInt/],
   ])('keeps nothing of a batch with %s, neither rows nor costs', async (_, fault, reason) => {
     const { queries, ids, settle } = await sampleDatabase();
@@ -117,7 +120,7 @@ describe('settleOrExplain', () => {
     expect(await settleOrExplain(database, rows.with(1, stranger))).toMatchObject({
       kind: 'settled',
       balances: [[ids.workspaceId, 9_999_999_999_998n]],
-      refused: [{ index: 1, message: expect.stringMatching(/foreign key/i) }],
+      refused: [{ index: 1, message: expect.stringMatching(/not of the workspace ws_nobody/) }],
     });
     expect((await listRequests(queries, {}, 10)).map(({ requestId }) => requestId).toSorted()).toEqual(['a', 'c']);
   });

@@ -1,8 +1,14 @@
 import { dayStart } from './budget-period.ts';
+import { droppedBefore, keptSince } from './kept-since.ts';
+import type { LedgerRow } from './ledger-row.ts';
+import { notInOldLedger } from './old-ledger.ts';
 import type { Money } from '../core/money.ts';
-import type { OpenDatabase, WrittenRow } from './open-database.ts';
-import type { LedgerTable, SpendingTable } from './schema.ts';
+import type { OpenDatabase } from './open-database.ts';
+import type { PackedId } from './packed-id.ts';
+import type { SpendingTable } from './schema.ts';
+import type { LedgerEntry } from './stored-request.ts';
 import { messageOf } from '../core/failure.ts';
+import { usageOf } from './usage-rollup.ts';
 
 /** What a committed settlement has changed. */
 export interface Settled {
@@ -20,59 +26,82 @@ export interface Spending {
 }
 
 /** A database as far as settling needs it. */
-export type SettlingDatabase = Pick<OpenDatabase, 'queries' | 'writes'>;
+export type SettlingDatabase = Pick<OpenDatabase, 'queries' | 'writes' | 'prepare'>;
+
+/** Requests that started within this time cannot have been dropped: a day is the least that they are kept. */
+const surelyKeptMs = 20 * 3_600_000;
 
 /**
- * Writes ledger rows and takes their costs from balances and budgets in one transaction: when the promise resolves, all rows are
- * durable; when it rejects, none is kept. A row whose request id is already in the ledger changes nothing and takes no money.
+ * Writes requests, adds them to the rollups and takes their costs from balances and budgets in one transaction: when the promise
+ * resolves, all of it is durable; when it rejects, nothing is kept. A request whose id is already in the ledger changes nothing and
+ * takes no money.
  */
-export async function settleBatch(database: SettlingDatabase, rows: readonly LedgerTable[]): Promise<Settled> {
+export async function settleBatch(database: SettlingDatabase, rows: readonly LedgerRow[]): Promise<Settled> {
   const { queries, writes } = database;
   if (rows.length === 0) return { balances: [], spendings: [] };
+  const entries = eachOnce(await database.prepare(rows));
+  const oldest = Math.min(...entries.map(({ counted }) => counted.startedAt));
   return queries
     .transaction()
     .setIsolationLevel('read committed')
-    .execute((transaction) =>
+    .execute(async (transaction) => {
+      if (oldest < Date.now() - surelyKeptMs) {
+        const kept = await keptSince(transaction);
+        if (oldest < kept) throw droppedBefore(kept);
+      }
+      const unsettled = await notInOldLedger(transaction, entries);
       // Straight to the connection: the query layer's work around each statement costs more than the statement.
-      transaction.getExecutor().provideConnection(async (connection) => {
-        const written = await writes.insertRows(connection, rows);
+      return transaction.getExecutor().provideConnection(async (connection) => {
+        const written = await writes.insertRequests(connection, unsettled);
         if (written.length === 0) return { balances: [], spendings: [] };
         const costs = costsOf(written);
         const charged = await writes.charge(connection, costs);
         const known = new Set(charged.map(({ id }) => id));
         const missing = costs.find(([id]) => !known.has(id));
         if (missing !== undefined) throw new RangeError(`there is no workspace ${missing[0]} to charge`);
-        const spending = spendingOf(written);
+        const spending = spendingOf(
+          written.map(({ keyId, stored, counted }) => ({ keyId, cost: stored.cost, ...counted })),
+        );
         await writes.addSpending(connection, spending);
+        const counted = written.map((entry) => entry.counted);
+        await writes.addUsage(connection, 'usage_hours', usageOf(counted, 'usage_hours'));
+        await writes.addUsage(connection, 'usage_days', usageOf(counted, 'usage_days'));
         return {
           balances: charged.map(({ id, balance }) => [id, balance] as const),
           spendings: spending.map(({ key_id: keyId, day, amount }) => ({ keyId, day: Number(day), amount })),
         };
-      }),
-    );
+      });
+    });
+}
+
+/** The first of all that have the same id. */
+function eachOnce(entries: readonly LedgerEntry[]): readonly LedgerEntry[] {
+  const first = new Map<PackedId, LedgerEntry>();
+  for (const entry of entries) if (!first.has(entry.stored.id)) first.set(entry.stored.id, entry);
+  return first.size === entries.length ? entries : [...first.values()];
 }
 
 /** The cost of each workspace, in the order of ids: see `LedgerWrites`. */
-function costsOf(rows: readonly WrittenRow[]): readonly (readonly [string, Money])[] {
+function costsOf(entries: readonly LedgerEntry[]): readonly (readonly [string, Money])[] {
   const costs = new Map<string, Money>();
-  for (const { workspace_id: id, cost } of rows) costs.set(id, (costs.get(id) ?? 0n) + cost);
+  for (const { workspaceId: id, stored } of entries) costs.set(id, (costs.get(id) ?? 0n) + stored.cost);
   return [...costs].toSorted(([one], [other]) => (one < other ? -1 : 1));
 }
 
-/** What rows add to the spending of keys, by day. */
+/** What requests add to the spending of keys, by day. */
 export function spendingOf(
-  rows: readonly Pick<LedgerTable, 'key_id' | 'cost' | 'started_at'>[],
+  requests: readonly { readonly keyId: string; readonly cost: Money; readonly startedAt: number }[],
 ): readonly SpendingTable[] {
   const sums = new Map<string, SpendingTable>();
-  for (const { key_id: keyId, cost, started_at: startedAt } of rows) {
-    const day = dayStart(Number(startedAt));
+  for (const { keyId, cost, startedAt } of requests) {
+    const day = dayStart(startedAt);
     const name = `${keyId} ${day}`;
     const sum = sums.get(name);
     sums.set(name, {
       key_id: keyId,
       day: BigInt(day),
       amount: (sum?.amount ?? 0n) + cost,
-      last_used_at: sum !== undefined && sum.last_used_at > startedAt ? sum.last_used_at : startedAt,
+      last_used_at: sum !== undefined && sum.last_used_at > startedAt ? sum.last_used_at : BigInt(startedAt),
     });
   }
   return [...sums.values()].toSorted((one, other) =>
@@ -100,8 +129,8 @@ const tries = 5;
  * (an unknown workspace, a cost past 64 bits) does not keep the others from being written.
  */
 export async function settleOrExplain(
-  database: Pick<OpenDatabase, 'queries' | 'writes' | 'classify'>,
-  rows: readonly LedgerTable[],
+  database: SettlingDatabase & Pick<OpenDatabase, 'classify'>,
+  rows: readonly LedgerRow[],
 ): Promise<SettleResult> {
   const first = await attempt(database, rows);
   switch (first.kind) {
@@ -137,8 +166,8 @@ function nothingBut(refused: readonly RefusedRow[]): SettleResult {
 }
 
 async function attempt(
-  database: Pick<OpenDatabase, 'queries' | 'writes' | 'classify'>,
-  rows: readonly LedgerTable[],
+  database: SettlingDatabase & Pick<OpenDatabase, 'classify'>,
+  rows: readonly LedgerRow[],
 ): Promise<SettleResult | { readonly kind: 'refused'; readonly message: string }> {
   for (let left = tries - 1; ; left -= 1) {
     try {

@@ -14,7 +14,8 @@ const fullShare = 0.8;
  * The store's thread: calls of SQLite and of the journal block while they wait for the disk, and here they block nothing else.
  * `openStore` starts it.
  */
-async function run(port: MessagePort, { location, journalFolder, journalBytes }: StoreWorkerData): Promise<void> {
+async function run(port: MessagePort, worker: StoreWorkerData): Promise<void> {
+  const { location, journalFolder, journalBytes, retentionDays } = worker;
   const reply = (message: StoreReply) => port.postMessage(message);
   try {
     const journal = openJournal({ folder: journalFolder, maxBytes: journalBytes, segmentBytes });
@@ -24,6 +25,7 @@ async function run(port: MessagePort, { location, journalFolder, journalBytes }:
       open: () => openDatabase(location, { missing: 'create', user: 'service' }),
       journal,
       fullBytes: journalBytes * fullShare,
+      retentionDays,
       reply,
     });
     port.on('message', (request: StoreRequest) => {

@@ -3,10 +3,13 @@ import { databaseKind, sampleDatabase, sampleNow, sampleAuthor } from '../../tes
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { maxBalance } from '../core/money.ts';
 import { createKey } from './keys.ts';
-import { type LedgerFilter, listRequests, usageReport } from './usage-report.ts';
+import type { LedgerFilter } from './ledger-filter.ts';
+import { listRequests } from './list-requests.ts';
+import { usageReport } from './usage-report.ts';
 import { createWorkspace } from './workspaces.ts';
 
-const day = 86_400_000;
+const hour = 3_600_000;
+const day = 24 * hour;
 
 /** Two workspaces, two models, two days; every cost a different power of two, so that a sum tells what is in it. */
 async function twoByTwoByTwo() {
@@ -84,23 +87,53 @@ describe('usageReport', () => {
     ]);
   });
 
+  it('sums by hour, whatever the day', async () => {
+    const { queries, ids, settle } = await sampleDatabase();
+    const at = [sampleNow, sampleNow + 5, sampleNow + 3 * hour, sampleNow + day + 3 * hour];
+    await settle(
+      at.map((startedAt, index) =>
+        sampleOutcome({ ...ids, requestId: `r${index}`, startedAt, cost: 1n << BigInt(index) }),
+      ),
+    );
+    const lines = await usageReport(queries, {}, ['hour']);
+    expect(lines.map((line) => [line.hour, line.requests, line.cost])).toEqual([
+      ['2026-07-01T00:00Z', 2, 3n],
+      ['2026-07-01T03:00Z', 1, 4n],
+      ['2026-07-02T03:00Z', 1, 8n],
+    ]);
+  });
+
   it.each<[string, (ids: { workspaceId: string; keyId: string }) => LedgerFilter, bigint]>([
     ['a workspace', ({ workspaceId }) => ({ workspaceId }), 0b01010101n],
     ['a key', ({ keyId }) => ({ keyId }), 0b01010101n],
     ['a model', () => ({ modelId: 'b/b' }), 0b11001100n],
-    ['from a moment on, that moment included', () => ({ since: sampleNow + 2 }), 0b11111100n],
-    ['up to a moment, that moment excluded', () => ({ until: sampleNow + 2 }), 0b00000011n],
+    ['a model that nobody used', () => ({ modelId: 'c/c' }), 0n],
+    ['from a moment on', () => ({ since: sampleNow + day }), 0b11110000n],
+    ['up to a moment', () => ({ until: sampleNow + day }), 0b00001111n],
+    ['hours of two days', () => ({ since: sampleNow - hour, until: sampleNow + day + hour }), 0b11111111n],
+    ['an hour', () => ({ since: sampleNow, until: sampleNow + hour }), 0b00001111n],
+    ['no time at all', () => ({ since: sampleNow, until: sampleNow }), 0n],
     [
       'all of these',
       ({ workspaceId }) => ({ workspaceId, modelId: 'a/a', since: sampleNow + day, until: sampleNow + 2 * day }),
       0b00010000n,
     ],
-  ])('restricts to %s', async (_, filterOf, cost) => {
+  ])('restricts to %s, as the list of requests does', async (_, filterOf, cost) => {
     const { queries, ids } = await twoByTwoByTwo();
     const filter = filterOf(ids);
     expect((await usageReport(queries, filter, []))[0]?.cost).toBe(cost);
     const listed = await listRequests(queries, filter, 100);
     expect(listed.reduce((sum, row) => sum + row.cost, 0n)).toBe(cost);
+  });
+
+  it('refuses a time that is not made of whole hours, which the list of requests takes', async () => {
+    const { queries } = await twoByTwoByTwo();
+    await expect(usageReport(queries, { since: sampleNow + 2 }, [])).rejects.toThrow('--since must be the beginning');
+    await expect(usageReport(queries, { until: sampleNow + 2 }, [])).rejects.toThrow('--until must be the beginning');
+    const listed = async (filter: LedgerFilter) =>
+      (await listRequests(queries, filter, 100)).map(({ requestId }) => requestId);
+    expect(await listed({ since: sampleNow + 2 })).toEqual(['r7', 'r6', 'r5', 'r4', 'r3', 'r2']);
+    expect(await listed({ until: sampleNow + 2 })).toEqual(['r1', 'r0']);
   });
 
   it('is exact past 64 bits, where a plain sum overflows', async () => {
@@ -111,7 +144,7 @@ describe('usageReport', () => {
       await settle([sampleOutcome({ ...most, requestId: `r${days}`, startedAt: sampleNow + days * day })]);
     }
     expect((await usageReport(queries, {}, []))[0]?.cost).toBe(4n * most.cost);
-    const plain = queries.selectFrom('ledger').select(({ fn }) => fn.sum<bigint>('cost').as('sum'));
+    const plain = queries.selectFrom('usage_days').select(({ fn }) => fn.sum<bigint>('cost').as('sum'));
     // SQLite refuses; PostgreSQL answers with a type of its own, which is no bigint any more.
     const sum = await plain.executeTakeFirstOrThrow().catch((error: unknown) => error);
     expect(sum).toMatchObject(
@@ -121,6 +154,12 @@ describe('usageReport', () => {
 });
 
 describe('listRequests', () => {
+  it('lists as many of a key as asked for, over hours that have others', async () => {
+    const { queries, ids } = await twoByTwoByTwo();
+    const listed = await listRequests(queries, { keyId: ids.keyId }, 3);
+    expect(listed.map(({ requestId }) => requestId)).toEqual(['r6', 'r4', 'r2']);
+  });
+
   it('lists the newest first, as many as asked for', async () => {
     const { queries } = await twoByTwoByTwo();
     const rows = await listRequests(queries, {}, 3);

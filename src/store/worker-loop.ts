@@ -3,10 +3,11 @@ import { messageOf } from '../core/failure.ts';
 import { CannotOpen, type DatabaseLocation, type OpenDatabase } from './open-database.ts';
 import { findCredentials } from './keys.ts';
 import type { Journal, JournalSegment } from './journal/journal.ts';
-import { ledgerRow, type LedgerTable } from './schema.ts';
+import { ledgerRow, type LedgerRow } from './ledger-row.ts';
 import { settleOrExplain, spendingOf } from './settle-batch.ts';
 import { type Reserved, writeReservations } from './reservations.ts';
 import { readSharedSecret } from './shared-secret.ts';
+import { startUpkeep, type UpkeepRunner } from './upkeep-runner.ts';
 import type { SettleFault, StoreReply, StoreRequest, StoreStatus } from './worker-message.ts';
 
 /** Pause between two attempts to reach a database that is away. */
@@ -24,6 +25,8 @@ export interface WorkerLoopOptions {
   readonly journal: Journal;
   /** Above this size of the journal new requests are to be refused, so that there is room for the rows of those under way. */
   readonly fullBytes: number;
+  /** Requests are kept for at least so many days; 0: for good. */
+  readonly retentionDays: number;
   readonly reply: (message: StoreReply) => void;
 }
 
@@ -36,6 +39,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   const { journal, fullBytes, reply } = options;
   let database: OpenDatabase | undefined;
   let watching: { readonly stop: () => Promise<void> } | undefined;
+  let upkeep: UpkeepRunner | undefined;
   let status: StoreStatus = { database: 'behind', journalBytes: journal.bytes(), hasRoom: true };
   let batch: readonly Outcome[] | undefined;
   const wanted = new Set<string>();
@@ -67,7 +71,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
 
   async function settle(outcomes: readonly Outcome[]): Promise<void> {
     const faults: SettleFault[] = [];
-    const rows: LedgerTable[] = [];
+    const rows: LedgerRow[] = [];
     const indexOf: number[] = [];
     for (const [index, outcome] of outcomes.entries()) {
       try {
@@ -97,7 +101,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   }
 
   function keep(
-    rows: readonly LedgerTable[],
+    rows: readonly LedgerRow[],
     { faults, indexOf }: { readonly faults: readonly SettleFault[]; readonly indexOf: readonly number[] },
   ): void {
     try {
@@ -111,7 +115,10 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     }
     const costs = new Map<string, bigint>();
     for (const { workspace_id: id, cost } of rows) costs.set(id, (costs.get(id) ?? 0n) + cost);
-    const spendings = spendingOf(rows).map(({ key_id: keyId, day, amount }) => ({ keyId, day: Number(day), amount }));
+    const spent = spendingOf(
+      rows.map((row) => ({ keyId: row.key_id, cost: row.cost, startedAt: Number(row.started_at) })),
+    );
+    const spendings = spent.map(({ key_id: keyId, day, amount }) => ({ keyId, day: Number(day), amount }));
     tell(status.database);
     reply({ kind: 'journaled', costs: [...costs], spendings, faults });
   }
@@ -169,6 +176,13 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     }
     const next = (segment ??= nextSegment());
     if (next === undefined) {
+      upkeep ??= startUpkeep(database, {
+        retentionDays: options.retentionDays,
+        now: Date.now,
+        // While the database is away, that is told already.
+        report: (message) => status.database === 'here' && tell('here', message),
+        wake: () => void work(),
+      });
       tell('here');
       reply({ kind: 'changed' });
       return;
@@ -210,7 +224,8 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
         const now = reserved;
         reserved = undefined;
         await tellReserved(now);
-      } else if (status.database === 'here' || retry !== undefined || closing) return;
+      } else if (status.database === 'here' && upkeep?.isDue() === true && !closing) await upkeep.step();
+      else if (status.database === 'here' || retry !== undefined || closing) return;
       if (status.database !== 'here' && retry === undefined && !closing) await comeBack();
     }
   }
@@ -247,6 +262,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
       // All requests have ended.
       if (hasReserved) reserved = new Map();
       await work();
+      await upkeep?.stop();
       await watching?.stop();
       journal.close();
       await database?.close();

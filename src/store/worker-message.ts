@@ -9,6 +9,7 @@ export interface StoreWorkerData {
   /** A folder that no other process uses. */
   readonly journalFolder: string;
   readonly journalBytes: number;
+  readonly retentionDays: number;
 }
 
 /** What the service's thread asks of the store's thread. One batch is under way at a time. */

@@ -224,8 +224,8 @@ describe('an endpoint that dies', () => {
     await expect.poll(homes, { timeout: 10_000 }).toEqual(before);
   });
 
-  it('is put out without a health check, too', async () => {
-    await addCluster();
+  it('is put out without a health check, too, where no call names its endpoint', async () => {
+    await addCluster({ endpointsUnnamed: true });
     const before = await homes();
     await stop(dead);
     const during = await homes();

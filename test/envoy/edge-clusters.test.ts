@@ -4,11 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startFakeEngine } from '../fake-engine/fake-engine.ts';
 import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
-import {
-  type ClusterPublisher,
-  ClustersRejected,
-  createClusterPublisher,
-} from '../../src/envoy/runtime/cluster-publisher.ts';
+import { ClustersRejected, createClusterPublisher } from '../../src/envoy/runtime/cluster-publisher.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
 import { renderClusters } from '../../src/envoy/config/clusters.ts';
@@ -19,7 +15,6 @@ import { sendRaw } from './support/raw-http.ts';
 
 let envoy: TestEnvoy;
 let admin: EnvoyAdmin;
-let file: ClusterPublisher;
 let clusters: ClustersOfEnvoy;
 /** Gives Envoy clusters and their endpoints. */
 let give: ClustersOfEnvoy['give'];
@@ -27,7 +22,7 @@ let give: ClustersOfEnvoy['give'];
 beforeEach(async () => {
   envoy = await startEnvoy();
   clusters = await clustersOf(envoy);
-  ({ admin, publisher: file, give } = clusters);
+  ({ admin, give } = clusters);
 });
 
 afterEach(async () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
-import { createLoadShedder, type LoadShedder } from '../../src/envoy/runtime/load-shedder.ts';
+import { createLoadShedder, type LoadShedder, shedAtEnvoy } from '../../src/envoy/runtime/load-shedder.ts';
 import type { ExtProcServer } from '../../src/extproc/server.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import { waitedMs } from '../../src/admission/overload.ts';
@@ -36,7 +36,7 @@ afterAll(async () => {
 beforeEach(() => {
   admitRatio = 1;
   heads.length = 0;
-  shedder = createLoadShedder({ admin, clock: systemClock, stepMs: 10, next: () => admitRatio });
+  shedder = createLoadShedder({ shed: shedAtEnvoy(admin), clock: systemClock, stepMs: 10, next: () => admitRatio });
 });
 afterEach(() => shedder.close());
 

@@ -46,6 +46,7 @@ test('a storm on PostgreSQL, two services killed by turns and the server gone ag
         if (round === 1) await valkey.start();
         await Promise.all([served(0), served(1)]);
         await world.untilDatabase('here');
+        await accounts.correct();
       }
     },
   });

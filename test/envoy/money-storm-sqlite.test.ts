@@ -58,6 +58,7 @@ test('a storm on SQLite, its service killed and its database away again and agai
         });
         await served(0);
         await world.untilDatabase('here');
+        await accounts.correct();
       }
     },
   });

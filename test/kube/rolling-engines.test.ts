@@ -61,8 +61,8 @@ beforeAll(async () => {
   service = await makeService(connection, namespace, 'pods');
   for (const name of ['old-0', 'old-1', 'old-2']) await startPod(name);
   const text = backend + modelManifest('test/model', ['pods'], '  hedging: {mode: Disabled}');
-  const { stderr } = await kubectl(connection, ['apply', '-n', namespace, '-f', '-'], text);
-  if (stderr !== '') throw new Error(stderr);
+  const applied = await kubectl(connection, ['apply', '-n', namespace, '-f', '-'], text);
+  if (applied.code !== 0) throw new Error(JSON.stringify(applied));
   const env = { KUBECONFIG: connection.kubeconfig };
   weir = await startWeir({ flags: ['--kubernetes', '--namespace', namespace], env, unlimited: true });
 });

@@ -40,8 +40,8 @@ async function rowsOf(folder: string): Promise<ReadonlySet<string>> {
     { missing: 'create', user: 'service' },
   );
   try {
-    const rows = await database.queries.selectFrom('ledger').select('request_id').execute();
-    return new Set(rows.map((row) => row.request_id));
+    const rows = await database.queries.selectFrom('requests').select('request_text').execute();
+    return new Set(rows.map((row) => row.request_text));
   } finally {
     await database.close();
   }

@@ -65,10 +65,10 @@ async function expectTrueBooks({ location, journal }: Mortal, acknowledged: read
   });
   await heir.close();
   const database = await openDatabase(location, { missing: 'refuse', user: 'operator' });
-  const rows = await database.queries.selectFrom('ledger').select('request_id').execute();
+  const rows = await database.queries.selectFrom('requests').select('request_text').execute();
   const { workspaces, spendingDifferences } = await verifyLedger(database.queries);
   await database.close();
-  const written = new Set(rows.map((row) => row.request_id));
+  const written = new Set(rows.map((row) => row.request_text));
   expect(acknowledged.filter((id) => !written.has(id))).toEqual([]);
   expect(new Set(acknowledged).size).toBe(acknowledged.length);
   expect(workspaces).toMatchObject([{ requests: rows.length, balance: -3n * BigInt(rows.length) }]);

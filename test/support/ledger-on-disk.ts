@@ -1,7 +1,7 @@
 import { copyFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDatabase } from '../../src/store/open-database.ts';
-import { ledgerRow } from '../../src/store/schema.ts';
+import { ledgerRow } from '../../src/store/ledger-row.ts';
 import { settleBatch } from '../../src/store/settle-batch.ts';
 import { createKey } from '../../src/store/keys.ts';
 import { createWorkspace } from '../../src/store/workspaces.ts';
@@ -44,7 +44,7 @@ export async function rowsIn(folder: string): Promise<number | string> {
   try {
     const database = await openIn(folder);
     try {
-      return (await database.queries.selectFrom('ledger').select('request_id').execute()).length;
+      return (await database.queries.selectFrom('requests').select('request_text').execute()).length;
     } finally {
       await database.close();
     }

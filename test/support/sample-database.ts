@@ -7,7 +7,7 @@ import { inject, onTestFinished } from 'vitest';
 import { type DatabaseLocation, openDatabase } from '../../src/store/open-database.ts';
 import type { Authorship } from '../../src/store/audit.ts';
 import { createKey, type KeyRecord } from '../../src/store/keys.ts';
-import { ledgerRow } from '../../src/store/schema.ts';
+import { ledgerRow } from '../../src/store/ledger-row.ts';
 import { settleBatch } from '../../src/store/settle-batch.ts';
 import { createWorkspace } from '../../src/store/workspaces.ts';
 import type { Outcome, Workspace } from '../../src/core/account.ts';

@@ -29,7 +29,7 @@ export function databaseUrl(location: DatabaseLocation): string {
 /** Another program that keeps everybody from writing until `release`. */
 export async function lockedByAnother(location: DatabaseLocation): Promise<{ readonly release: () => Promise<void> }> {
   if (location.kind === 'sqlite') {
-    const other = new DatabaseSync(location.file);
+    const other = new DatabaseSync(location.file, { timeout: 5_000 });
     onTestFinished(() => other.close());
     other.exec('begin immediate');
     return { release: async () => other.exec('rollback') };
@@ -38,6 +38,6 @@ export async function lockedByAnother(location: DatabaseLocation): Promise<{ rea
   await other.connect();
   onTestFinished(() => other.end());
   await other.query('begin');
-  await other.query('lock table ledger in exclusive mode');
+  await other.query('lock table requests in exclusive mode');
   return { release: async () => void (await other.query('rollback')) };
 }

@@ -200,6 +200,7 @@ spec:
         {{- else }}
         - {name: WEIR_DATABASE_URL, value: 'sqlite:/var/lib/weir/weir.db'}
         {{- end }}
+        - {name: WEIR_LEDGER_RETENTION_DAYS, value: {{ .Values.ledger.retentionDays | int | quote }}}
         {{- if include "weir.hasValkey" . }}
         {{- include "weir.urlVariable" (dict "variable" "WEIR_VALKEY_URL" "store" .Values.valkey "key" "valkey" "release" (include "weir.name" .)) | nindent 8 }}
         - {name: WEIR_REPLICAS, value: {{ ternary .Values.autoscaling.minReplicas .Values.replicas .Values.autoscaling.enabled | int | quote }}}

@@ -178,6 +178,7 @@ function jsonOf(key: KeyRecord) {
 }
 
 function tableOf(keys: readonly KeyRecord[]): string {
+  const now = Date.now();
   return textTable(
     ['ID', 'WORKSPACE', 'NAME', 'STATUS', 'BUDGET USD', '#RATE', '#BURST', 'MODELS', 'EXPIRES', 'CREATED', 'LAST USED'],
     keys.map(({ id, workspaceName, name, status, budget, rate, burst, expiresAt, models, createdAt, lastUsedAt }) => [
@@ -189,7 +190,7 @@ function tableOf(keys: readonly KeyRecord[]): string {
       `${rate}`,
       `${burst}`,
       models?.join(',') ?? 'all',
-      expiresAt === undefined ? 'never' : new Date(expiresAt).toISOString(),
+      expiresAt === undefined ? 'never' : `${new Date(expiresAt).toISOString()}${expiresAt <= now ? ' (over)' : ''}`,
       new Date(createdAt).toISOString(),
       lastUsedAt === undefined ? 'never' : new Date(lastUsedAt).toISOString(),
     ]),

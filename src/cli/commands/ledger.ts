@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { SpendingDifference, WorkspaceBooks } from '../../store/verify-ledger.ts';
+import type { Books, DayDifference, SpendingDifference, WorkspaceBooks } from '../../store/verify-ledger.ts';
+import type { RowDifference } from '../../store/verify-rows.ts';
 import { formatUsd } from '../../core/money.ts';
 import { accountsCommand, byOperator, databaseCommand } from './accounts-command.ts';
 import { textTable } from './tables.ts';
@@ -12,7 +13,7 @@ export function ledgerCommand(program: Command): void {
     group
       .command('verify')
       .description(
-        'check an SQLite file for damage, recompute every balance as credits less costs, and what counts against budgets; exit code 1 when something is damaged or does not agree',
+        'check an SQLite file for damage, and prove balances, budgets, rollups and kept requests against each other; exit code 1 when something is damaged or does not agree',
       ),
     'refuse',
     async (accounts) => {
@@ -25,27 +26,52 @@ export function ledgerCommand(program: Command): void {
           exitCode: 1,
         };
       }
-      const { workspaces, spendingDays, spendingDifferences } = await accounts.verifyLedger();
+      const books = await accounts.verifyLedger();
+      const { workspaces, spendingDays, spendingDifferences, dayDifferences, rowDifferences } = books;
       const wrong = workspaces.filter((book) => !agrees(book));
-      const ok = wrong.length === 0 && spendingDifferences.length === 0;
+      const ok = [wrong, spendingDifferences, dayDifferences, rowDifferences].every((found) => found.length === 0);
       return {
         json: {
           ok,
           file: damage === undefined ? undefined : { ok: true, damage },
           workspaces: workspaces.map(jsonOf),
           spending: { days: spendingDays, differences: spendingDifferences.map(spendingJsonOf) },
+          rollups: { differences: dayDifferences.map(dayJsonOf) },
+          requests: {
+            kept_since: books.keptSince === 0 ? null : isoOf(books.keptSince),
+            hours: books.hours,
+            differences: rowDifferences.map(({ hour, measures }) => ({ hour: isoOf(hour), measures })),
+          },
         },
         text: [
           ...(damage === undefined ? [] : ['The database file is sound.']),
           wrong.length === 0
-            ? `The balances of ${workspaces.length} workspaces agree with the ledger.`
-            : `The balances of ${wrong.length} of ${workspaces.length} workspaces do not agree with the ledger:\n${tableOf(wrong)}`,
+            ? `The balances of ${workspaces.length} workspaces are their credits less their costs.`
+            : `The balances of ${wrong.length} of ${workspaces.length} workspaces are not their credits less their costs:\n${tableOf(wrong)}`,
           spendingDifferences.length === 0
-            ? `What ${spendingDays} days of keys count against budgets agrees with the ledger.`
-            : `What counts against budgets does not agree with the ledger:\n${spendingTableOf(spendingDifferences)}`,
+            ? `What ${spendingDays} days of keys count against budgets is what the rollups say.`
+            : `What counts against budgets is not what the rollups say:\n${spendingTableOf(spendingDifferences)}`,
+          dayDifferences.length === 0
+            ? 'The rollups of days are the sums of those of hours.'
+            : `The rollups of ${dayDifferences.length} days of keys are not the sums of those of hours:\n${dayTableOf(dayDifferences)}`,
+          rowDifferences.length === 0
+            ? `The requests of ${books.hours} hours are what the rollups say.${keptText(books)}`
+            : `The requests of ${rowDifferences.length} hours are not what the rollups say:\n${rowTableOf(rowDifferences)}`,
         ].join('\n'),
         exitCode: ok ? 0 : 1,
       };
+    },
+  );
+  accountsCommand(
+    group
+      .command('shrink')
+      .description(
+        'rewrite an SQLite file without its free pages, so that it shrinks by itself from then on; about 10 s for each GB, in which a service writes to its journal',
+      ),
+    'refuse',
+    async (accounts) => {
+      const { before, after } = accounts.shrink();
+      return { json: { before, after }, text: `The file has ${after} bytes; it had ${before}.` };
     },
   );
   databaseCommand(
@@ -108,8 +134,34 @@ function spendingTableOf(differences: readonly SpendingDifference[]): string {
   );
 }
 
+function dayJsonOf({ keyId, model, day, measures }: DayDifference) {
+  return { key: keyId, model, day: dayOf(day), measures };
+}
+
+function dayTableOf(differences: readonly DayDifference[]): string {
+  return textTable(
+    ['KEY', 'MODEL', 'DAY', 'DIFFERENT'],
+    differences.map(({ keyId, model, day, measures }) => [keyId, model, dayOf(day), measures.join(', ')]),
+  );
+}
+
+function rowTableOf(differences: readonly RowDifference[]): string {
+  return textTable(
+    ['HOUR', 'DIFFERENT'],
+    differences.map(({ hour, measures }) => [isoOf(hour), measures.join(', ')]),
+  );
+}
+
+function keptText({ keptSince }: Pick<Books, 'keptSince'>): string {
+  return keptSince === 0 ? '' : ` They are kept since ${isoOf(keptSince)}.`;
+}
+
+function isoOf(moment: number): string {
+  return new Date(moment).toISOString();
+}
+
 function dayOf(moment: number): string {
-  return new Date(moment).toISOString().slice(0, 10);
+  return isoOf(moment).slice(0, 10);
 }
 
 /** Adds `backup` to the command line. */

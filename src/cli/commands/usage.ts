@@ -1,13 +1,15 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Accounts } from '../../store/accounts.ts';
-import type { LedgerFilter, UsageDimension, UsageLine } from '../../store/usage-report.ts';
+import type { LedgerFilter } from '../../store/ledger-filter.ts';
+import type { UsageDimension, UsageLine } from '../../store/usage-report.ts';
 import type { Outcome } from '../../core/account.ts';
 import { formatUsd } from '../../core/money.ts';
 import { accountsCommand, type Answer } from './accounts-command.ts';
 import { csvTable, textTable } from './tables.ts';
 import { countOption, momentOption } from './option-values.ts';
 
-const dimensions = ['workspace', 'key', 'model', 'day'] as const satisfies readonly UsageDimension[];
+const dimensions = ['workspace', 'key', 'model', 'day', 'hour'] as const satisfies readonly UsageDimension[];
+const usualDimensions: readonly UsageDimension[] = ['workspace', 'key', 'model', 'day'];
 
 interface UsageOptions {
   readonly by: readonly UsageDimension[];
@@ -24,11 +26,11 @@ interface UsageOptions {
 export function usageCommand(program: Command): void {
   const command = program
     .command('usage')
-    .description('what was used and what it cost, from the ledger')
+    .description('what was used and what it cost: sums from the rollups, or single requests')
     .addOption(
       new Option('--by <dimensions>', 'what to sum by')
         .argParser(dimensionsOption)
-        .default(dimensions, dimensions.join(',')),
+        .default(usualDimensions, usualDimensions.join(',')),
     )
     .option('--workspace <workspace>', 'only this workspace, by name or id')
     .option('--key <id>', 'only this key')

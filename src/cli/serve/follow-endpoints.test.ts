@@ -85,7 +85,7 @@ describe('following clusters', () => {
     expect(clock.armed()).toBe(0);
   });
 
-  it('waits 2 s for a cluster whose endpoints cannot be found, which then has none until they are', async () => {
+  it('waits 2 s, once, for a cluster whose endpoints cannot be found, which then has none until they are', async () => {
     const following = follow(cluster('a'), cluster('slow'));
     tell('a.svc', found('1'));
     await told[0]?.take();
@@ -99,6 +99,9 @@ describe('following clusters', () => {
       ['a', ['1']],
       ['slow', []],
     ]);
+    const again = follow(cluster('a'), cluster('slow'));
+    await turns();
+    expect(again.isDone).toBe(true);
     tell('slow.svc', found('2'));
     await told[2]?.take();
     expect(namesOf('slow')).toEqual(['2']);

@@ -88,17 +88,21 @@ export function createEndpointTable(options: {
         rows.delete(name);
         discovery.drop(name);
       }
+      // Those before have been waited for already.
+      const begun: Followed[] = [];
       for (const [name, cluster] of wanted) {
         const before = followed.get(name);
         if (before !== undefined && hasSameSource(before.cluster, cluster)) continue;
         // Those of the source before are used until the new one is known.
         before?.stop();
-        followed.set(name, start(cluster, find));
+        const now = start(cluster, find);
+        followed.set(name, now);
+        begun.push(now);
       }
       const inTime = new AbortController();
-      const all = Promise.all([...followed.values()].map(({ known }) => known)).then(() => inTime.abort());
+      const all = Promise.all(begun.map(({ known }) => known)).then(() => inTime.abort());
       await Promise.race([all, waitFor(patienceMs, { clock, signal: inTime.signal })]);
-      for (const name of wanted.keys()) if (!rows.has(name)) void discovery.set(name, []);
+      for (const { cluster } of begun) if (!rows.has(cluster.name)) void discovery.set(cluster.name, []);
     },
     onChange: (listener) => {
       listeners.add(listener);

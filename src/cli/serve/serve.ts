@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { type LogStream, logToStandardOutput } from '../../process/log-stream.ts';
 import { messageOf } from '../../core/failure.ts';
-import { startService } from './service.ts';
+import { type RunningService, startService } from './service.ts';
 import { readSettings, type Settings, settingsSchema } from '../../settings.ts';
 
 /** How long the last records of the log are waited for. */
@@ -13,6 +13,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   // Output that nobody reads any more is no error.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   let output: LogStream | undefined;
+  let service: RunningService | undefined;
   let code: number;
   try {
     const settings = settingsFrom(argv);
@@ -21,12 +22,12 @@ export async function run(argv: readonly string[]): Promise<number> {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(0));
     // Without its supervisor nothing would ever stop this process.
     process.once('disconnect', () => stop.resolve(0));
-    // The supervisor asks whether the event loop of this process still runs.
+    // The supervisor asks whether the event loop of this process still runs, and how busy it is.
     process.on('message', (message) => {
-      if (message === 'ping') announce({ type: 'alive' });
+      if (message === 'ping') announce({ type: 'alive', ...service?.look() });
     });
     output = logToStandardOutput();
-    const close = await startService(settings, {
+    service = await startService(settings, {
       output,
       announce,
       stopped: stop.promise,
@@ -36,7 +37,7 @@ export async function run(argv: readonly string[]): Promise<number> {
       },
     });
     code = await stop.promise;
-    await close();
+    await service.close();
     // An open channel would keep the process alive.
     if (process.connected) process.disconnect?.();
   } catch (error) {

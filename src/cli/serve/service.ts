@@ -58,6 +58,7 @@ import { openCatalog } from './catalog.ts';
 import { createAnswerLengths } from '../../metering/expected-output.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from './follow-endpoints.ts';
+import { placeAtEnvoy } from './place-at-envoy.ts';
 import { sealFiles } from './seal-files.ts';
 import type { Settings } from '../../settings.ts';
 
@@ -77,11 +78,23 @@ export interface Surroundings {
   readonly announce: (message: Readonly<Record<string, unknown>>) => void;
 }
 
-/** Starts everything. Resolves when requests can be served, or when `stopped` does, with a function that stops everything. */
+export interface RunningService {
+  /** How the service is, for a supervisor that decides whether it gets requests. */
+  readonly look: () => {
+    /** Streams of Envoy's that are open. */
+    readonly open: number;
+    /** Whether it refuses half of the new requests, or more: others should be asked first. */
+    readonly isOverloaded: boolean;
+  };
+  /** Finishes what is open, and stops everything. */
+  readonly close: () => Promise<void>;
+}
+
+/** Starts everything. Resolves when requests can be served, or when `stopped` does. */
 export async function startService(
   settings: Settings,
   { output, stopped, fatal, announce }: Surroundings,
-): Promise<() => Promise<void>> {
+): Promise<RunningService> {
   const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, output);
   const paths = runFolder(settings.WEIR_RUN);
   const url = settings.WEIR_DATABASE_URL;
@@ -89,6 +102,7 @@ export async function startService(
   const store = await openStore({
     location,
     journal: join(settings.WEIR_DATA, 'journal'),
+    retentionDays: settings.WEIR_LEDGER_RETENTION_DAYS,
     tryLock,
     onStatus: createStoreLog(log),
     onForeignFile: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
@@ -96,15 +110,17 @@ export async function startService(
   void store.lost.then(fatal);
   const fileCheck = location.kind === 'sqlite' ? checkFile(location.file, log) : undefined;
   const envoyAdmin = createEnvoyAdmin({ adminSocket: paths.adminSocket });
+  const place = placeAtEnvoy(settings.WEIR_SERVICE_NUMBER, { paths, admin: envoyAdmin, announce });
   const clusterPublisher = createClusterPublisher({
     admin: envoyAdmin,
     runFolder: paths,
     clock: systemClock,
     render: renderClusters,
+    shared: place.sharedClusters,
   });
   await clusterPublisher.prepare();
   const discovery = await serveEndpoints({
-    socketPath: paths.discoverySocket,
+    socketPath: place.discoverySocket,
     render: renderEndpoints,
     onRefused: (reason) => log.error({ reason }, 'Envoy refused endpoints'),
   });
@@ -112,7 +128,7 @@ export async function startService(
   const memoryBytes = memoryLimitBytes();
   const load = createProcessLoad({ memoryLimitBytes: memoryBytes, collectFromShare: memoryShareToShed });
   const shedder = createLoadShedder({
-    admin: envoyAdmin,
+    shed: place.shed,
     clock: systemClock,
     stepMs: admitStepMs,
     next: (admitRatio) => nextAdmitRatio(admitRatio, load.current()),
@@ -248,15 +264,13 @@ export async function startService(
     keepAliveMs: settings.WEIR_KEEP_ALIVE_SECONDS * 1000,
   });
   const extproc = await listenExtProc({
-    socketPath: paths.extprocSocket,
+    socketPath: place.extprocSocket,
     handle: pipeline.handle,
     openDelivery: buffers.open,
     atTurnEnd,
   });
-  const shedWatch = createShedWatch({
-    clock: systemClock,
-    shedShare: () => (uploads.isFull() ? 1 : shedShare(pipeline.inFlight(), guard)),
-  });
+  const refusedShare = (): number => (uploads.isFull() ? 1 : shedShare(pipeline.inFlight(), guard));
+  const shedWatch = createShedWatch({ clock: systemClock, shedShare: refusedShare });
   const ops = await startOps({
     host: settings.WEIR_OPS_HOST,
     port: settings.WEIR_OPS_PORT,
@@ -276,7 +290,7 @@ export async function startService(
     log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
   }
 
-  return async () => {
+  const close = async (): Promise<void> => {
     phase.isReady = false;
     // Another replica begins to lead while this one still drains.
     await Promise.all([catalog.leave(), extproc.close(settings.WEIR_DRAIN_SECONDS * 1000)]);
@@ -298,6 +312,7 @@ export async function startService(
     await fileCheck?.close();
     await store.close();
   };
+  return { look: () => ({ open: extproc.open(), isOverloaded: refusedShare() >= 0.5 }), close };
 }
 
 /** Checks the database file beside the service. A damaged file is logged for operators and does not stop the service. */

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import { isIP } from 'node:net';
@@ -25,6 +25,8 @@ export interface EnvoyFilesOptions {
   readonly run: string;
   readonly port: number;
   readonly edge: EdgeSettings;
+  /** Services behind Envoy. Default: one. */
+  readonly services?: number | undefined;
   /** Where probes and Prometheus reach Envoy, if anywhere. */
   readonly opsPort?: number | undefined;
   /** Where another Envoy reaches the service, if any does. */
@@ -37,12 +39,13 @@ export interface EnvoyFilesOptions {
 
 /** Writes the files that Envoy reads at its start, and returns its arguments. Throws StartRefusal on a bad setting. */
 export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
-  const { run, port, edge, opsPort, extProcPort, heapBytes = quarterOfMachine(), env } = options;
+  const { run, port, edge, services, opsPort, extProcPort, heapBytes = quarterOfMachine(), env } = options;
   const address = edge.host;
   const files = runFolder(run);
   const tls = readTls(env);
   const bootstrap = renderBootstrap({
     runFolder: run,
+    services,
     edge: { address, port, tls },
     ops: opsPort === undefined ? undefined : { address, port: opsPort },
     extProc: extProcPort === undefined ? undefined : { address, port: extProcPort },
@@ -52,6 +55,8 @@ export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
     heapBytes,
   });
   mkdirSync(files.clustersFolder, { recursive: true, mode: 0o700 });
+  // What services of an earlier start needed; there may be fewer of them now.
+  rmSync(files.clusterPartsFolder, { recursive: true, force: true });
   writeFileSync(files.bootstrapFile, JSON.stringify(bootstrap, undefined, 2), { mode: 0o600 });
   if (tls !== undefined)
     writeFileSync(files.edgeCertificateFile, JSON.stringify(renderEdgeCertificate(tls)), { mode: 0o600 });

@@ -5,9 +5,7 @@ import type { EnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { type Command, startChild } from '../../process/child.ts';
 import { pause, systemClock } from '../../process/clock.ts';
 import { type Launched, supervise, type Supervised } from '../../process/supervise.ts';
-import type { CatalogPlace } from './catalog-place.ts';
 import { copyDemoManifests, launchDemoEngine } from './demo.ts';
-import { launchService, type ServicePorts } from './launch-service.ts';
 import type { OwnFolders } from './own-folders.ts';
 import { StartRefusal } from './refusal.ts';
 
@@ -23,13 +21,18 @@ export interface StartContext {
 }
 
 /** Takes a part over as soon as it is started, to stop it at the end. */
-type Own = (supervised: Supervised) => void;
+export type Own = (supervised: Pick<Supervised, 'stop'>) => void;
 
-/** The programs of the gateway: the name at the beginning of a message, the name in the record of processes, and the log. */
+/** How a program of the gateway is called: at the beginning of a message, in the record of processes, and its log. */
+export interface PartNames {
+  readonly name: string;
+  readonly recordedAs: string;
+  readonly log: string;
+}
+
 const parts = {
   demoEngine: { name: 'The demo engine', recordedAs: 'the demo engine', log: 'demo-engine.log' },
   envoy: { name: 'Envoy', recordedAs: 'Envoy', log: 'envoy.log' },
-  service: { name: 'The service', recordedAs: 'the service', log: 'service.log' },
 } as const;
 
 /** Starts the demo engine and resolves to the folder of its manifests. */
@@ -75,51 +78,37 @@ export async function startEnvoy(
   });
 }
 
-/** Starts the service on a catalog. Resolves, when it serves, to the ports it has. */
-export async function startService(context: StartContext, catalog: CatalogPlace, own: Own): Promise<ServicePorts> {
-  const { data, folders, report } = context;
-  let ports: ServicePorts = { ops: 9090, admin: 9091 };
-  await startPart(context, parts.service, {
-    own,
-    launch: (logPath) =>
-      launchService({
-        data,
-        run: folders.run,
-        catalog,
-        // A restarted service keeps the ports that were printed.
-        ports,
-        logPath,
-        report,
-        onPorts: (bound) => {
-          ports = bound;
-        },
-      }),
-  });
-  return ports;
-}
-
 /** Supervises one part from its first start on. Resolves when it is up, or when the operator wants the gateway to end. */
 async function startPart(
-  { folders, report, stop, silenceMs }: StartContext,
-  part: (typeof parts)[keyof typeof parts],
+  context: StartContext,
+  part: PartNames,
   { own, launch }: { readonly own: Own; readonly launch: (logPath: string, over: AbortSignal) => Launched },
 ): Promise<void> {
-  const supervised = supervise({
-    name: part.name,
-    launch: (over) => launch(join(folders.logs, part.log), over),
-    onPid: (pid) => folders.record.note(part.recordedAs, pid),
+  const supervised = supervisePart(context, part, launch);
+  own(supervised);
+  await waitUntilUp(supervised, context.stop);
+}
+
+/** Starts a part, and starts it again whenever it ends by itself. */
+export function supervisePart(
+  { folders, report, silenceMs }: StartContext,
+  { name, recordedAs, log }: PartNames,
+  launch: (logPath: string, over: AbortSignal) => Launched,
+): Supervised {
+  return supervise({
+    name,
+    launch: (over) => launch(join(folders.logs, log), over),
+    onPid: (pid) => folders.record.note(recordedAs, pid),
     report,
     silenceMs,
     clock: systemClock,
   });
-  own(supervised);
-  await waitUntilUp(supervised, stop);
 }
 
 const patienceMs = 120_000;
 
 /** Throws StartRefusal when the part never came up, and returns early when the operator wants the gateway to end. */
-async function waitUntilUp({ up }: Supervised, stop: AbortSignal): Promise<void> {
+export async function waitUntilUp({ up }: Supervised, stop: AbortSignal): Promise<void> {
   const startedAt = systemClock.elapsed();
   const over = new AbortController();
   const reason = await Promise.race([

@@ -9,7 +9,10 @@ import { StartRefusal } from './refusal.ts';
 export interface Greeting {
   /** With `/v1`. */
   readonly baseUrl: string;
-  readonly opsUrl: string;
+  /** Of each service. */
+  readonly opsUrls: readonly string[];
+  /** The command that replaces the services one by one; undefined for a single one. */
+  readonly replace: string | undefined;
   readonly key: string | undefined;
   readonly models: readonly string[];
   readonly catalog: CatalogPlace;
@@ -22,7 +25,7 @@ const shownModels = 8;
 
 /** The lines for the operator, the last one `ready <base url>`: nothing else begins with that word. */
 export function greetingLines(greeting: Greeting): readonly string[] {
-  const { baseUrl, key, models, dataFlag, catalog } = greeting;
+  const { baseUrl, opsUrls, replace, key, models, dataFlag, catalog } = greeting;
   const [first] = models;
   const more = models.length > shownModels ? `, … (${models.length} in all)` : '';
   return [
@@ -30,9 +33,10 @@ export function greetingLines(greeting: Greeting): readonly string[] {
     `base URL:  ${baseUrl}`,
     ...(key === undefined ? [] : [`key:       ${key}`]),
     `models:    ${first === undefined ? 'none yet' : models.slice(0, shownModels).join(', ') + more}`,
-    `ops:       ${greeting.opsUrl}`,
+    ...opsUrls.map((url) => `ops:       ${url}`),
     catalog.kind === 'folder' ? `manifests: ${catalog.folder}` : `namespace: ${catalog.namespace}`,
     `logs:      ${greeting.logs}`,
+    ...(replace === undefined ? [] : [`replace:   ${replace}`]),
     '',
     ...(key === undefined
       ? [

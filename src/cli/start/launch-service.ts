@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import { hostname } from 'node:os';
 import * as z from 'zod';
 import { startChild } from '../../process/child.ts';
+import { machineMemoryBytes } from '../../process/machine.ts';
 import type { CatalogPlace } from './catalog-place.ts';
 import type { Launched } from '../../process/supervise.ts';
 
@@ -12,9 +13,12 @@ const serviceMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ready'), opsPort: z.int(), adminPort: z.int().optional() }),
   /** The service is about to end, for a reason the operator must read. */
   z.object({ type: z.literal('fatal'), message: z.string() }),
-  /** The answer to `ping`. */
-  z.object({ type: z.literal('alive') }),
+  /** The answer to `ping`; without figures while the service starts. */
+  z.object({ type: z.literal('alive'), open: z.int().optional(), isOverloaded: z.boolean().optional() }),
+  /** One of several services would have Envoy refuse this percentage of new requests. */
+  z.object({ type: z.literal('shed'), percent: z.number() }),
 ]);
+
 /** A name for this gateway among the replicas of its namespace: several may run on one machine. */
 function replicaName(data: string): string {
   const host = hostname()
@@ -24,6 +28,10 @@ function replicaName(data: string): string {
     .slice(0, 40);
   return `${host === '' ? 'weir' : host}-${hash('sha256', data).slice(0, 8)}`;
 }
+
+const mebibyte = 1024 ** 2;
+/** V8's own limit for a machine with much memory. */
+const mostHeapBytes = 4096 * mebibyte;
 
 /** How long a service that gave up may take to close what it has open. */
 const lastWordsMs = 2_000;
@@ -56,6 +64,27 @@ export interface ServicePorts {
   readonly admin: number;
 }
 
+/** Which one of how many services behind one Envoy. */
+export interface ServicePlace {
+  /** From 1 on. */
+  readonly number: number;
+  readonly of: number;
+}
+
+/** What a service tells of itself when it is asked. */
+export interface ServiceLook {
+  /** Streams of Envoy's that are open; undefined while the service starts. */
+  readonly open: number | undefined;
+  /** Whether it refuses half of the new requests, or more. */
+  readonly isOverloaded: boolean;
+}
+
+export interface LaunchedService extends Launched {
+  readonly isAnswering: () => Promise<boolean>;
+  /** Asks the service. Never resolves when the service does not answer. */
+  readonly look: () => Promise<ServiceLook>;
+}
+
 export interface ServiceLaunch {
   readonly data: string;
   readonly run: string;
@@ -63,27 +92,49 @@ export interface ServiceLaunch {
   readonly logPath: string;
   /** Wanted ports; the service chooses others when another program has them. */
   readonly ports: ServicePorts;
+  /** Undefined: the service has its Envoy for itself. */
+  readonly place: ServicePlace | undefined;
   readonly report: (line: string) => void;
   readonly onPorts: (ports: ServicePorts) => void;
+  /** Has the percentage of new requests that one of several services would have Envoy refuse. */
+  readonly onShed: (percent: number) => void;
 }
 
-function catalogSettings(catalog: CatalogPlace, data: string): Readonly<Record<string, string | undefined>> {
+type Environment = Readonly<Record<string, string | undefined>>;
+
+function catalogSettings({ catalog, data, place }: ServiceLaunch): Environment {
   if (catalog.kind === 'folder') return { WEIR_KUBERNETES_NAMESPACE: undefined };
+  const name = process.env['WEIR_POD_NAME'] ?? replicaName(data);
   return {
     WEIR_KUBERNETES_NAMESPACE: catalog.namespace,
-    WEIR_POD_NAME: process.env['WEIR_POD_NAME'] ?? replicaName(data),
+    WEIR_POD_NAME: place === undefined ? name : `${name}-${place.number}`,
   };
 }
 
+/** Of all replicas that share the limits there are at least as many as here. */
+function placeSettings(place: ServicePlace | undefined): Environment {
+  if (place === undefined) return { WEIR_SERVICE_NUMBER: undefined };
+  const replicas = Math.max(place.of, Number(process.env['WEIR_REPLICAS'] ?? 1));
+  return { WEIR_SERVICE_NUMBER: String(place.number), WEIR_REPLICAS: String(replicas) };
+}
+
+/** Several services share the memory that one would have; the service takes its limits from that of its heap. */
+function heapFlags(place: ServicePlace | undefined): readonly string[] {
+  if (place === undefined) return [];
+  const share = machineMemoryBytes() / 2 / place.of;
+  return [`--max-old-space-size=${Math.floor(Math.min(share, mostHeapBytes) / mebibyte)}`];
+}
+
 /** Starts `weir serve`. `isUp` resolves when it says that it serves. */
-export function launchService(launch: ServiceLaunch): Launched {
-  const { data, run, catalog, ports } = launch;
+export function launchService(launch: ServiceLaunch): LaunchedService {
+  const { data, run, catalog, ports, place } = launch;
   const { promise: isUp, resolve } = Promise.withResolvers<void>();
-  let onAlive: (answered: true) => void = () => undefined;
+  let asking: ((look: ServiceLook) => void)[] = [];
   const child = startChild({
     command: process.execPath,
     args: [
       ...nodeFlags,
+      ...heapFlags(place),
       main,
       'serve',
       `--data=${data}`,
@@ -92,7 +143,7 @@ export function launchService(launch: ServiceLaunch): Launched {
       `--ops-port=${ports.ops}`,
       `--admin-port=${ports.admin}`,
     ],
-    env: { ...notForTheService, ...catalogSettings(catalog, data) },
+    env: { ...notForTheService, ...catalogSettings(launch), ...placeSettings(place) },
     logPath: launch.logPath,
     onMessage: (raw) => {
       const message = serviceMessage.safeParse(raw).data;
@@ -106,8 +157,14 @@ export function launchService(launch: ServiceLaunch): Launched {
           // Something open may keep it running, and while it runs it is not started again.
           void child.stop(lastWordsMs);
           return;
-        case 'alive':
-          onAlive(true);
+        case 'alive': {
+          const { open, isOverloaded = false } = message;
+          for (const answer of asking) answer({ open, isOverloaded });
+          asking = [];
+          return;
+        }
+        case 'shed':
+          launch.onShed(message.percent);
           return;
         case undefined:
           return;
@@ -115,11 +172,11 @@ export function launchService(launch: ServiceLaunch): Launched {
     },
   });
   // Over the channel, which exists from the start: the answer comes from the event loop that serves.
-  const isAnswering = (): Promise<boolean> => {
-    const { promise, resolve: answer } = Promise.withResolvers<boolean>();
-    onAlive = answer;
+  const look = (): Promise<ServiceLook> => {
+    const { promise, resolve: answer } = Promise.withResolvers<ServiceLook>();
+    asking.push(answer);
     child.send('ping');
     return promise;
   };
-  return { child, isUp, isAnswering };
+  return { child, isUp, look, isAnswering: () => look().then(() => true) };
 }

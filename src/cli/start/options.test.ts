@@ -17,6 +17,7 @@ test('a folder of manifests takes the place of the demo engine, not of the demo 
     demo: true,
     source: { kind: 'manifests', folder: '/m' },
     silenceMs: 15_000,
+    replicas: 1,
   });
 });
 
@@ -48,6 +49,24 @@ test('the watchdog waits fifteen seconds unless told otherwise', () => {
   expect(readStartOptions([], { WEIR_WATCHDOG_SECONDS: '' })?.silenceMs).toBe(15_000);
   expect(readStartOptions([], { WEIR_WATCHDOG_SECONDS: '0' })?.silenceMs).toBe(0);
   expect(() => readStartOptions([], { WEIR_WATCHDOG_SECONDS: '15s' })).toThrow('WEIR_WATCHDOG_SECONDS: expected');
+});
+
+const shared = { WEIR_DATABASE_URL: 'postgres://weir@db/weir', WEIR_VALKEY_URL: 'valkey://cache:6379' };
+
+test('several services share accounts and limits', () => {
+  expect(readStartOptions(['--replicas', '3'], shared)?.replicas).toBe(3);
+  expect(readStartOptions(['--replicas', '1'], {})?.replicas).toBe(1);
+});
+
+test.each([
+  ['0', shared, '--replicas: expected a whole number from 1 to 64, got "0"'],
+  ['65', shared, '--replicas: expected'],
+  ['two', shared, '--replicas: expected'],
+  ['2', { ...shared, WEIR_DATABASE_URL: '' }, 'WEIR_DATABASE_URL: --replicas 2 needs PostgreSQL'],
+  ['2', { ...shared, WEIR_DATABASE_URL: 'sqlite:weir.db' }, 'WEIR_DATABASE_URL: --replicas 2 needs PostgreSQL'],
+  ['2', { ...shared, WEIR_VALKEY_URL: '' }, 'WEIR_VALKEY_URL: --replicas 2 needs Valkey'],
+])('--replicas %s with %j is refused by name', (replicas, env, words) => {
+  expect(() => readStartOptions(['--replicas', replicas], env)).toThrow(words);
 });
 
 test('the help is asked for', () => {

@@ -34,8 +34,11 @@ export interface StartOptions {
   readonly source: StartSource;
   /** How long the service and Envoy may leave questions without an answer before they are ended; 0: for ever. */
   readonly silenceMs: number;
+  /** Services behind the one Envoy. */
+  readonly replicas: number;
 }
 
+const mostReplicas = 64;
 const usualWatchdogSeconds = 15;
 
 export const startHelp = `Usage: weir start [options]     (npm start -- [options])
@@ -50,13 +53,17 @@ Starts the gateway on this machine: Envoy, the service and, unless told otherwis
   --price PROMPT,COMPLETION   USD per token of the upstream's models, such as 0.0000001,0.0000004 (default 0,0)
   --port N                port for callers, 0 for a free one (default 8080)
   --data DIR              folder for accounts, ledger, journal, logs and sockets (default .weir)
+  --replicas N            services behind the one Envoy, for a machine of many cores; from 2 on with WEIR_DATABASE_URL
+                          (PostgreSQL) and WEIR_VALKEY_URL (default 1)
   --no-demo               no demo engine, demo workspace or demo key
   --help                  this text
 
 Settings from the environment: ENVOY_PATH (the Envoy to use), WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE (PEM;
 callers then use https), WEIR_EDGE_HOST (address for callers, default 127.0.0.1; 0.0.0.0 lets other machines call),
 WEIR_TRUSTED_HOPS (proxies in front), WEIR_WATCHDOG_SECONDS (a service or an Envoy that has not answered for so long is
-ended and started again; default 15, 0: never), and those of \`weir serve --help\`.`;
+ended and started again; default 15, 0: never), and those of \`weir serve --help\`.
+
+SIGUSR2 replaces the services of --replicas one by one; no request is lost.`;
 
 const flags = {
   manifests: { type: 'string' },
@@ -65,6 +72,7 @@ const flags = {
   price: { type: 'string' },
   port: { type: 'string', default: '8080' },
   data: { type: 'string', default: '.weir' },
+  replicas: { type: 'string', default: '1' },
   'no-demo': { type: 'boolean', default: false },
   kubernetes: { type: 'boolean', default: false },
   namespace: { type: 'string' },
@@ -94,6 +102,7 @@ export function readStartOptions(
     dataFlag: isDefault || url !== '' ? '' : ` --data '${data}'`,
     demo: !values['no-demo'],
     source: readSource(values, { env, typedIn }),
+    replicas: readReplicas(values.replicas, env),
     silenceMs: readWatchdogSeconds(env['WEIR_WATCHDOG_SECONDS'] ?? '') * 1000,
   };
 }
@@ -105,6 +114,26 @@ function parse(argv: readonly string[]) {
     const reason = messageOf(error).split(/\.\s/)[0];
     throw new StartRefusal(`${reason}. \`weir start --help\` lists the options.`, { cause: error });
   }
+}
+
+/** Several services are several replicas: accounts and limits must be where all of them reach them. */
+function readReplicas(text: string, env: Readonly<Record<string, string | undefined>>): number {
+  const replicas = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (replicas < 1 || replicas > mostReplicas) {
+    throw new StartRefusal(`--replicas: expected a whole number from 1 to ${mostReplicas}, got "${text}".`);
+  }
+  if (replicas === 1) return replicas;
+  if (!/^postgres(ql)?:/.test(env['WEIR_DATABASE_URL'] ?? '')) {
+    throw new StartRefusal(
+      `WEIR_DATABASE_URL: --replicas ${replicas} needs PostgreSQL, whose accounts all services share. Set it to postgres://USER:PASSWORD@HOST:PORT/NAME, or start one service.`,
+    );
+  }
+  if ((env['WEIR_VALKEY_URL'] ?? '') === '') {
+    throw new StartRefusal(
+      `WEIR_VALKEY_URL: --replicas ${replicas} needs Valkey or Redis, so that rates, concurrency and reservations hold for all services together. Set it to valkey://HOST:PORT or the path of a Unix socket, or start one service.`,
+    );
+  }
+  return replicas;
 }
 
 function readWatchdogSeconds(text: string): number {

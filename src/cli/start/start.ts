@@ -11,11 +11,12 @@ import { findCatalog } from './catalog-place.ts';
 import { prepareDemoAccount } from './demo.ts';
 import { drainEdge } from './drain.ts';
 import { localAddressOf, readEdgeSettings, writeEnvoyFiles } from './envoy-files.ts';
-import { type StartContext, startDemoEngine, startEnvoy, startService } from './gateway.ts';
+import { type StartContext, startDemoEngine, startEnvoy } from './gateway.ts';
 import { greetingLines, listedModels } from './greeting.ts';
 import { readStartOptions, startHelp, type StartOptions } from './options.ts';
 import { takeFolders } from './own-folders.ts';
 import { StartRefusal } from './refusal.ts';
+import { type Services, startServices } from './services.ts';
 
 const envoyGraceMs = 5_000;
 const serviceGraceMs = 10_000;
@@ -67,7 +68,8 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
 
   const found = source.kind === 'demo' ? undefined : await findCatalog(source, { data, report, signal: stop });
   const binary = await findEnvoy({ env: process.env, report, signal: stop });
-  const envoy = writeEnvoyFiles({ run: folders.run, port: port.port, edge, env: process.env });
+  const { replicas } = options;
+  const envoy = writeEnvoyFiles({ run: folders.run, port: port.port, edge, services: replicas, env: process.env });
   const admin = createEnvoyAdmin(envoy.files);
   stack.defer(admin.close);
   const command = await tieToThisProcess({ command: binary, args: envoy.args });
@@ -84,8 +86,10 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
     hasModels: true,
   };
   if (stop.aborted) return;
-  const [ports] = await Promise.all([
-    startService(context, catalog, (service) => stack.defer(() => service.stop(hurry(serviceGraceMs)))),
+  const [services] = await Promise.all([
+    startServices(context, { catalog, count: replicas, files: envoy.files, admin }, (all) =>
+      stack.defer(() => all.stop(hurry(serviceGraceMs))),
+    ),
     startEnvoy(context, { command, files: envoy.files, admin }, (started) =>
       stack.defer(() => started.stop(hurry(envoyGraceMs))),
     ),
@@ -97,12 +101,33 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   const models = await listedModels(baseUrl, { expectSome, signal: stop });
   if (stop.aborted) return;
   if (expectSome && models.length === 0) report('No model is listed yet: no backend answers. See the logs.');
-  const opsUrl = `http://127.0.0.1:${ports.ops}/metrics`;
+  const opsUrls = services.ports().map(({ ops }) => `http://127.0.0.1:${ops}/metrics`);
   const { dataFlag } = options;
-  console.log(greetingLines({ baseUrl, opsUrl, key, models, catalog, logs: folders.logs, dataFlag }).join('\n'));
+  const replace = replicas === 1 ? undefined : `kill -USR2 ${process.pid}`;
+  stack.defer(replaceOnSignal(services, replicas));
+  console.log(
+    greetingLines({ baseUrl, opsUrls, replace, key, models, catalog, logs: folders.logs, dataFlag }).join('\n'),
+  );
 
   await untilAborted(stop);
   report('Ending …');
+}
+
+/** Replaces the services one by one at each SIGUSR2, until the returned function is called. SIGHUP ends the gateway, as a closed terminal should. */
+function replaceOnSignal({ replaceAll }: Services, replicas: number): () => void {
+  let isReplacing = false;
+  const onSignal = (): void => {
+    if (replicas === 1) report('A single service is not replaced while it serves: start with --replicas 2 or more.');
+    else if (isReplacing) report('The services are being replaced already.');
+    else {
+      isReplacing = true;
+      void replaceAll().finally(() => {
+        isReplacing = false;
+      });
+    }
+  };
+  process.on('SIGUSR2', onSignal);
+  return () => void process.off('SIGUSR2', onSignal);
 }
 
 async function takePort(wanted: number, host: string): Promise<PortClaim> {

@@ -1,9 +1,9 @@
 import { edgeListener, type EdgeOptions } from './edge-listener.ts';
 import { egressListener } from './egress-listener.ts';
 import { adminAsCluster, opsListener } from './ops-listener.ts';
-import { runFolder } from './run-folder.ts';
-import { extprocCluster, serviceCluster } from './clusters.ts';
+import { discoverySocketsOf, runFolder } from './run-folder.ts';
 import { discoveryCluster, endpointDiscovery } from './endpoints.ts';
+import { serviceCluster, servicesCluster } from './service-cluster.ts';
 import { extension, type Json, type ConfigObject } from './typed.ts';
 
 /** What an operator decides about Envoy. Everything else follows from the design. */
@@ -67,8 +67,8 @@ export function renderBootstrap(options: BootstrapOptions): ConfigObject {
         ...(options.extProc === undefined ? [] : [extProcListener(options.extProc)]),
       ],
       clusters: [
-        extprocCluster(files.extprocSocket),
-        discoveryCluster([files.discoverySocket]),
+        servicesCluster(files, options.services),
+        discoveryCluster(discoverySocketsOf(files, options.services)),
         ...(options.ops === undefined ? [] : [adminAsCluster(files.adminSocket)]),
       ],
     },

@@ -1,8 +1,8 @@
 import { type ConnectionLimits, connectionFilters, requestFilters } from './connection-limits.ts';
 import { runFolder } from './run-folder.ts';
-import { serviceCluster } from './clusters.ts';
 import { edgeRoutes, extprocFilter, floodLimit, modelsLimitFilter } from './edge-routes.ts';
 import { ownReplies } from './own-replies.ts';
+import { openingRetries, serviceCluster } from './service-cluster.ts';
 import { extension, type ConfigObject, typed } from './typed.ts';
 
 /** What an operator decides about the edge, the listener that callers reach. */
@@ -22,6 +22,8 @@ export interface EdgeOptions {
   readonly flood?: { readonly perSecond: number; readonly burst: number };
   /** `GET /v1/models` per client address (docs/reference/api.md §8). Default 60 a minute, burst 120. */
   readonly models?: { readonly perMinute: number; readonly burst: number };
+  /** Services that the edge hands its requests to, each on a socket of its own. Default: one. */
+  readonly services?: number | undefined;
   /** Limits of one caller's connections; none by default. With some, the module must be in the run folder before Envoy starts. */
   readonly connections?: ConnectionLimits | undefined;
 }
@@ -89,7 +91,7 @@ function connectionManager(options: EdgeOptions, connectionsModule: string): Con
         shedFilter,
         modelsLimitFilter(),
         addClient,
-        service,
+        handToService(options.services),
         extension('envoy.filters.http.router', 'envoy.extensions.filters.http.router.v3.Router', {
           suppress_envoy_headers: true,
         }),
@@ -218,10 +220,10 @@ const shedFilter: ConfigObject = extension('weir.shed', 'envoy.extensions.filter
 });
 
 /** Hands the request to the service, which answers it with StreamedImmediateResponse. Routes turn it on. */
-const service: ConfigObject = {
+const handToService = (services: number | undefined): ConfigObject => ({
   ...extension(extprocFilter, 'envoy.extensions.filters.http.ext_proc.v3.ExternalProcessor', {
     stat_prefix: 'service',
-    grpc_service: { envoy_grpc: { cluster_name: serviceCluster } },
+    grpc_service: { envoy_grpc: { cluster_name: serviceCluster }, ...openingRetries(services) },
     failure_mode_allow: false,
     status_on_error: { code: 'ServiceUnavailable' },
     processing_mode: {
@@ -236,7 +238,7 @@ const service: ConfigObject = {
     message_timeout: '3600s',
   }),
   disabled: true,
-};
+});
 
 /** PEM files. */
 export interface EdgeCertificate {

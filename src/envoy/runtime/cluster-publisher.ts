@@ -1,9 +1,8 @@
-import { hash } from 'node:crypto';
-import { mkdir, open, readFile, rename, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { open, readFile, stat } from 'node:fs/promises';
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { EnvoyAdmin, FailingEndpoint } from './admin.ts';
+import { type ClustersFileOptions, isReached, openClustersFile } from './clusters-file.ts';
 
 /** Which clusters Envoy has, by its own account. */
 export interface EnvoyClusters {
@@ -61,12 +60,10 @@ export class ClustersRejected extends Error {
   }
 }
 
-export interface ClusterPublisherOptions {
+export interface ClusterPublisherOptions extends Pick<ClustersFileOptions, 'render' | 'shared'> {
   readonly admin: Pick<EnvoyAdmin, 'stats' | 'statsLike' | 'clusters' | 'failingEndpoints'>;
-  readonly runFolder: { readonly clustersFolder: string; readonly clustersFile: string };
+  readonly runFolder: Pick<ClustersFileOptions, 'clustersFolder' | 'clustersFile'>;
   readonly clock: Clock;
-  /** `renderClusters` of src/envoy/config/clusters.ts. */
-  readonly render: (clusters: readonly Cluster[], version: string) => object;
   /** Envoy's log, where it can be read: the admin interface does not tell why a cluster was refused. */
   readonly envoyLogFile?: string;
   /** How long Envoy may take, its own start included. Default 30 s. */
@@ -74,9 +71,9 @@ export interface ClusterPublisherOptions {
 }
 
 export function createClusterPublisher(options: ClusterPublisherOptions): ClusterPublisher {
-  const { admin, runFolder, clock, render, confirmWithinMs: limitMs = 30_000 } = options;
+  const { admin, runFolder, clock, render, shared, confirmWithinMs: limitMs = 30_000 } = options;
+  const file = openClustersFile({ ...runFolder, now: clock.now, render, shared });
   let last: Promise<unknown> = Promise.resolve();
-  let count = 0;
   let isClosed = false;
   let refused: ReadonlyMap<string, string> = new Map();
   let current: readonly Cluster[] = [];
@@ -84,11 +81,7 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
   const publish = async (clusters: readonly Cluster[]): Promise<void> => {
     current = clusters;
     const before = await discovery(admin);
-    count += 1;
-    // Unlike any version before it, also of an earlier process: the same set again is a version again.
-    const digest = hash('sha256', JSON.stringify(clusters)).slice(0, 12);
-    const version = `${digest}-${clock.now()}-${count}`;
-    await replaceFile(runFolder, JSON.stringify(render(clusters, version)));
+    const version = await file.replace(clusters);
     const answer = await confirmation({ admin, clock, before, version, limitMs, isOver: () => isClosed });
     if (answer === 'silent') throw new EnvoyAway();
     const missing = await missingClusters({ admin, clock, clusters });
@@ -97,18 +90,13 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
       refused = new Map(missing.map((name) => [name, reason]));
       throw new ClustersRejected(missing, reason);
     }
-    if (answer === 'refused') throw new Error('Envoy refused the clusters file.');
+    // Where others write the file, too, what Envoy refused was theirs.
+    if (answer === 'refused' && shared === undefined) throw new Error('Envoy refused the clusters file.');
     refused = new Map();
   };
 
   return {
-    prepare: async () => {
-      await mkdir(runFolder.clustersFolder, { recursive: true, mode: 0o700 });
-      const text = JSON.stringify(render([], 'none'));
-      await writeFile(runFolder.clustersFile, text, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
-        if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-      });
-    },
+    prepare: file.prepare,
     publish: (clusters) => {
       const done = last.then(() => publish(clusters));
       last = done.catch(() => undefined);
@@ -169,13 +157,6 @@ async function withNames(
   return new Map([...counts].map(([backend, both]) => [backend, { ...both, failing: namesOf(backend) }]));
 }
 
-/** Envoy counts only a file moved into the folder as a change, and a reader never sees half of one. */
-async function replaceFile(folder: ClusterPublisherOptions['runFolder'], text: string): Promise<void> {
-  const draft = join(dirname(folder.clustersFolder), 'clusters.json.draft');
-  await writeFile(draft, text, { mode: 0o600 });
-  await rename(draft, folder.clustersFile);
-}
-
 const counters = ['update_attempt', 'update_rejected', 'update_failure', 'version_text'].map(
   (name) => `cluster_manager.cds.${name}`,
 );
@@ -220,7 +201,7 @@ async function confirmation(options: {
   const start = clock.elapsed();
   while (clock.elapsed() - start < limitMs && !isOver()) {
     const now = await discovery(admin);
-    if (now?.version === version) return 'accepted';
+    if (now !== undefined && isReached(version, now.version)) return 'accepted';
     // Counters that went back belong to a new Envoy, which has read our file or is about to.
     if (now !== undefined && now.attempts < before.attempts) before = none;
     if (now !== undefined && now.refusals > before.refusals) return 'refused';

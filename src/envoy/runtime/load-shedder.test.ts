@@ -3,7 +3,7 @@ import { createFakeClock, type FakeClock } from '../../../test/support/fake-cloc
 import { createLoadShedder, type LoadShedder } from './load-shedder.ts';
 
 let clock: FakeClock;
-let told: Readonly<Record<string, number>>[];
+let told: number[];
 let wanted: number;
 let away: boolean;
 let shedder: LoadShedder;
@@ -14,21 +14,16 @@ beforeEach(() => {
   wanted = 1;
   away = false;
   shedder = createLoadShedder({
-    admin: {
-      setRuntime: (values) => {
-        if (away) return Promise.reject(new Error('away'));
-        told.push(values);
-        return Promise.resolve();
-      },
+    shed: (percent) => {
+      if (away) return Promise.reject(new Error('away'));
+      told.push(percent);
+      return Promise.resolve();
     },
     clock,
     stepMs: 100,
     next: () => wanted,
   });
 });
-
-const open = { 'weir.shed.hold': 0, 'weir.shed.percent': 0 };
-const shedding = (percent: number) => ({ 'weir.shed.hold': 100, 'weir.shed.percent': percent });
 
 /** Lets steps pass; what is told is answered in between. */
 async function pass(steps: number): Promise<void> {
@@ -40,7 +35,7 @@ async function pass(steps: number): Promise<void> {
 
 it('begins with everything admitted, whatever was before, and repeats nothing while nothing changes', async () => {
   await pass(20);
-  expect(told).toEqual([open]);
+  expect(told).toEqual([0]);
   expect(shedder.admitRatio()).toBe(1);
 });
 
@@ -52,13 +47,13 @@ it('sets each change, in percent', async () => {
   await pass(1);
   wanted = 1;
   await pass(1);
-  expect(told).toEqual([open, shedding(25), shedding(67), open]);
+  expect(told).toEqual([0, 25, 67, 0]);
 });
 
 it('repeats the setting every second while it sheds, for an Envoy that was restarted', async () => {
   wanted = 0.5;
   await pass(25);
-  expect(told).toEqual([shedding(50), shedding(50), shedding(50)]);
+  expect(told).toEqual([50, 50, 50]);
 });
 
 it('sets it in an Envoy that was away once it is back', async () => {
@@ -67,14 +62,14 @@ it('sets it in an Envoy that was away once it is back', async () => {
   await pass(5);
   away = false;
   await pass(1);
-  expect(told).toEqual([shedding(50)]);
+  expect(told).toEqual([50]);
 });
 
 it('has Envoy admit everything when it is closed, and leaves no timer', async () => {
   wanted = 0.5;
   await pass(1);
   await shedder.close();
-  expect(told).toEqual([shedding(50), open]);
+  expect(told).toEqual([50, 0]);
   expect(clock.armed()).toBe(0);
 });
 

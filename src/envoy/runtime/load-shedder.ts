@@ -10,11 +10,17 @@ export interface LoadShedder {
 }
 
 export interface LoadShedderOptions {
-  readonly admin: Pick<EnvoyAdmin, 'setRuntime'>;
+  /** Has Envoy refuse this percentage of new requests. Rejects while Envoy is away. */
+  readonly shed: (percent: number) => Promise<void>;
   readonly clock: Clock;
   readonly stepMs: number;
   /** The share that Envoy admits from now on, after the share before. */
   readonly next: (admitRatio: number) => number;
+}
+
+/** Sets the percentage through Envoy's admin interface. */
+export function shedAtEnvoy(admin: Pick<EnvoyAdmin, 'setRuntime'>): LoadShedderOptions['shed'] {
+  return (percent) => admin.setRuntime({ 'weir.shed.hold': percent === 0 ? 0 : 100, 'weir.shed.percent': percent });
 }
 
 /** An Envoy that was restarted has lost the setting. */
@@ -25,7 +31,7 @@ const repeatEverySteps = 10;
  * back.
  */
 export function createLoadShedder(options: LoadShedderOptions): LoadShedder {
-  const { admin, clock, stepMs, next } = options;
+  const { clock, stepMs, next } = options;
   let admitRatio = 1;
   let percentSet: number | undefined;
   let stepsSince = 0;
@@ -33,8 +39,8 @@ export function createLoadShedder(options: LoadShedderOptions): LoadShedder {
   let cancel: CancelTimer = clock.after(stepMs, step);
 
   function shed(percent: number): Promise<void> {
-    return admin
-      .setRuntime({ 'weir.shed.hold': percent === 0 ? 0 : 100, 'weir.shed.percent': percent })
+    return options
+      .shed(percent)
       .then(
         () => {
           percentSet = percent;

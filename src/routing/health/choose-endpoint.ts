@@ -20,9 +20,12 @@ interface Candidate {
 
 /** An endpoint keeps its prompts while it is worth a tenth of the best endpoint. */
 const leastWorth = 0.1;
-/** The most that an endpoint has under way of its prompts: so many times the even share, or so many attempts. */
+/**
+ * The most that an endpoint has under way of its prompts: so many times the even share, or so many attempts. Of few attempts chance
+ * alone gives an endpoint twice its share, and each that is sent elsewhere for that is computed without its cache.
+ */
 const mostOfEvenShare = 1.5;
-const fewAttempts = 4;
+const fewAttempts = 8;
 
 /**
  * Chooses the endpoint of an attempt. One that may be well again is probed, by a single attempt; else the prompt's own is taken,

@@ -169,9 +169,9 @@ describe('a prompt’s own endpoint', () => {
     const set = watch(4);
     const [home = 0] = homes(set);
     const affinity = prompts[0];
-    const records = Array.from({ length: 5 }, () => set.begin({ affinity }));
+    const records = Array.from({ length: 9 }, () => set.begin({ affinity }));
     expect(records.map((record) => record !== undefined && set.numberOf(record) === home)).toEqual([
-      ...[true, true, true, true],
+      ...Array<boolean>(8).fill(true),
       false,
     ]);
     for (const record of records) record?.ended({ kind: 'aborted' });

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { type JournalOptions, journalRecord, openJournal, readRecords } from './journal.ts';
-import { ledgerRow } from '../schema.ts';
+import { ledgerRow } from '../ledger-row.ts';
 
 const row = (requestId: string) => ledgerRow(sampleOutcome({ requestId, cost: 123_456_789_012_345_678n }));
 const rows = (...names: readonly string[]) => names.map(row);

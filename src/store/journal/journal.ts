@@ -13,14 +13,14 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { rowFilesIn } from './folder.ts';
-import { ledgerColumnNames, type LedgerTable } from '../schema.ts';
+import { ledgerFields, type LedgerRow } from '../ledger-row.ts';
 import { crc32 } from 'node:zlib';
 import { z } from 'zod';
 
 /** The rows of one file, to be settled and then removed. */
 export interface JournalSegment {
   readonly name: string;
-  readonly rows: readonly LedgerTable[];
+  readonly rows: readonly LedgerRow[];
   /** Whether the file holds more than could be read: a record that was cut off, or a damaged one. */
   readonly torn: boolean;
 }
@@ -32,7 +32,7 @@ export interface JournalSegment {
  */
 export interface Journal {
   /** Writes rows and syncs them, all or none. Throws when the journal has no room for them or the disk refuses them. */
-  readonly append: (rows: readonly LedgerTable[]) => void;
+  readonly append: (rows: readonly LedgerRow[]) => void;
   /** The oldest file; undefined when nothing is left to settle. Rows that are appended later go to another file. */
   readonly oldest: () => JournalSegment | undefined;
   /** Removes a segment whose rows are in the database. With `keep`, the file stays, under a name that is never replayed. */
@@ -163,12 +163,12 @@ const rowSchema = z.object({
   started_at: whole,
   first_token_ms: whole.nullable(),
   duration_ms: whole,
-}) satisfies z.ZodType<LedgerTable>;
+}) satisfies z.ZodType<LedgerRow>;
 
 /** The record of a row: its head, then JSON. */
-export function journalRecord(row: LedgerTable): Buffer {
+export function journalRecord(row: LedgerRow): Buffer {
   const fields = Object.fromEntries(
-    ledgerColumnNames.map((name) => {
+    ledgerFields.map((name) => {
       const value = row[name];
       return [name, typeof value === 'bigint' ? value.toString() : value];
     }),
@@ -183,14 +183,14 @@ export function journalRecord(row: LedgerTable): Buffer {
 
 /** The rows of a file of records. */
 export interface RecordedRows {
-  readonly rows: readonly LedgerTable[];
+  readonly rows: readonly LedgerRow[];
   /** Where the readable records end. Anything after it was cut off while it was written, or is damaged. */
   readonly endBytes: number;
 }
 
 /** Reads records from the beginning of a file up to its end or to the first that is not whole. Never throws. */
 export function readRecords(bytes: Buffer): RecordedRows {
-  const rows: LedgerTable[] = [];
+  const rows: LedgerRow[] = [];
   let position = 0;
   while (position + headBytes <= bytes.length) {
     const length = bytes.readUInt32LE(position);
@@ -206,7 +206,7 @@ export function readRecords(bytes: Buffer): RecordedRows {
   return { rows, endBytes: position };
 }
 
-function parsed(text: Buffer): LedgerTable | undefined {
+function parsed(text: Buffer): LedgerRow | undefined {
   try {
     return rowSchema.parse(JSON.parse(text.toString()));
   } catch {

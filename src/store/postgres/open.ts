@@ -9,8 +9,13 @@ import {
 } from '../open-database.ts';
 import { isUpToDate, migrate } from '../migrations.ts';
 import { changesChannel, listenForChanges, postgresConnections, type PostgresConnections } from './connections.ts';
+import { createLedgerNames } from '../ledger-names.ts';
+import { entriesOf } from '../stored-request.ts';
+import { createPartitions, type Partitions } from './partitions.ts';
+import { postgresUpkeep } from './upkeep.ts';
 import { postgresWrites } from './writes.ts';
 import type { Schema } from '../schema.ts';
+import type { UpkeepOptions } from '../upkeep.ts';
 
 type PostgresLocation = DatabaseLocation & { readonly kind: 'postgres' };
 
@@ -33,13 +38,14 @@ const networkCodes = new Set([
 /** Connects and brings the tables up to date. Rejects with `CannotOpen`. */
 export async function openPostgres(location: PostgresLocation, options: OpenOptions): Promise<OpenDatabase> {
   try {
-    return await open(postgresConnections(location.url), options);
+    return await open(location.url, options);
   } catch (cause) {
     throw new CannotOpen(location, cause, isHopeless(cause) ? 'refused' : 'away');
   }
 }
 
-async function open(connections: PostgresConnections, { user }: OpenOptions): Promise<OpenDatabase> {
+async function open(url: string, { user }: OpenOptions): Promise<OpenDatabase> {
+  const connections = postgresConnections(url);
   const queries = new Kysely<Schema>({
     dialect: new PostgresDialect({
       pool: user === 'service' ? connections.pool(maxConnections) : connections.patientPool(),
@@ -60,9 +66,12 @@ async function open(connections: PostgresConnections, { user }: OpenOptions): Pr
     await queries.destroy();
     throw error;
   }
+  const prepare = preparing(queries, createPartitions(queries));
   return {
     queries,
     writes: postgresWrites,
+    prepare,
+    beginUpkeep: (options) => beginUpkeep(url, options),
     classify,
     probe: async () => {
       await connections.drop();
@@ -77,6 +86,31 @@ async function open(connections: PostgresConnections, { user }: OpenOptions): Pr
       await sql`select pg_notify(${changesChannel}, '')`.execute(queries);
     },
     close: () => queries.destroy(),
+  };
+}
+
+function preparing(queries: Kysely<Schema>, partitions: Partitions): OpenDatabase['prepare'] {
+  const names = createLedgerNames(queries);
+  return async (rows) => {
+    const entries = entriesOf(rows, await names.number(rows));
+    await partitions.makeRoom(entries.map(({ counted }) => counted.startedAt));
+    return entries;
+  };
+}
+
+/** On a connection of its own, since a step may wait for others' reports. */
+function beginUpkeep(url: string, options: UpkeepOptions): ReturnType<OpenDatabase['beginUpkeep']> {
+  const connections = postgresConnections(url);
+  const queries = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: connections.patientPool() }) });
+  const partitions = createPartitions(queries);
+  const prepare = preparing(queries, partitions);
+  return {
+    place: 'beside',
+    steps: postgresUpkeep({ queries, writes: postgresWrites, prepare }, { ...options, partitions }),
+    stop: async () => {
+      await connections.drop();
+      await queries.destroy();
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import type { DatabaseFile } from '../open-database.ts';
@@ -13,6 +13,7 @@ const allPages = 2 ** 31 - 1;
 /** The operations on the file of an open SQLite database. */
 export function databaseFile(database: DatabaseSync): DatabaseFile {
   return {
+    shrink: () => shrink(database),
     findDamage: () => findDamage(database, 'integrity_check'),
     copyTo: async (path) => {
       if (existsSync(path))
@@ -34,6 +35,17 @@ export function databaseFile(database: DatabaseSync): DatabaseFile {
   };
 }
 
+function shrink(database: DatabaseSync): ReturnType<DatabaseFile['shrink']> {
+  const bytes = (): number => {
+    // What is in the WAL is not in the file yet; the file is no smaller before that.
+    database.exec('pragma wal_checkpoint(truncate)');
+    return statSync(database.location() ?? '').size;
+  };
+  const before = bytes();
+  database.exec('pragma auto_vacuum = incremental; vacuum');
+  return { before, after: bytes() };
+}
+
 /** Takes the copy out of WAL mode: it is then one file, and `beginCount` recognizes it as a copy. Returns its rows of the ledger. */
 function finishCopy(path: string): number {
   const copy = new DatabaseSync(path);
@@ -41,7 +53,9 @@ function finishCopy(path: string): number {
     copy.exec('pragma journal_mode = delete');
     const [damage] = findDamage(copy, 'quick_check');
     if (damage !== undefined) throw new Error(`The copy is damaged, as the database is: ${damage}`);
-    return Number(copy.prepare('select count(*) as rows from ledger').get()?.['rows']);
+    return Number(
+      copy.prepare('select (select count(*) from requests) + (select count(*) from ledger) as rows').get()?.['rows'],
+    );
   } finally {
     copy.close();
   }

@@ -36,8 +36,8 @@ function believed(folder: string): { readonly rows: number; readonly check: unkn
   const database = new DatabaseSync(join(folder, 'weir.db'));
   try {
     const check = database.prepare('pragma quick_check').get()?.['quick_check'];
-    const table = database.prepare("select 1 from sqlite_master where name = 'ledger'").get();
-    const rows = table === undefined ? 0 : Number(database.prepare('select count(*) as n from ledger').get()?.['n']);
+    const table = database.prepare("select 1 from sqlite_master where name = 'requests'").get();
+    const rows = table === undefined ? 0 : Number(database.prepare('select count(*) as n from requests').get()?.['n']);
     return { rows, check };
   } finally {
     database.close();
@@ -199,7 +199,7 @@ describe('a restored backup', () => {
     for (const _ of [1, 2]) {
       copyFileSync(copy, path(folder, 'weir.db'));
       const restored = await openIn(folder);
-      expect(await restored.queries.selectFrom('ledger').select('request_id').execute()).toHaveLength(5);
+      expect(await restored.queries.selectFrom('requests').select('request_text').execute()).toHaveLength(5);
       await (
         await settlerFor(restored)
       )(3);

@@ -14,9 +14,12 @@ import {
 import { beginCount, type CommitCounter, keepMark } from './commit-mark.ts';
 import { databaseFile, isDamage, primaryCode } from './database-file.ts';
 import { describeLoss, findLoss } from './lost-commits.ts';
+import { createLedgerNames } from '../ledger-names.ts';
 import { migrate } from '../migrations.ts';
 import type { Schema } from '../schema.ts';
 import { sqliteDialect } from './dialect.ts';
+import { entriesOf } from '../stored-request.ts';
+import { sqliteUpkeep } from './upkeep.ts';
 import { sqliteWrites } from './writes.ts';
 
 type OpenSqlite = OpenDatabase & { readonly file: DatabaseFile };
@@ -79,6 +82,7 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
   try {
     // FULL: a commit is on the disk before it is acknowledged, through a power cut too (https://sqlite.org/pragma.html#pragma_synchronous).
     database.exec('pragma synchronous = full');
+    letShrink(database);
     beginCount(database);
     await beginWal(database);
     counter = keepMark(file, database);
@@ -87,9 +91,17 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
     // Another process may change the tables for longer than a statement of a service waits.
     const wait = (ms: number) => database.exec(`pragma busy_timeout = ${ms}`);
     wait(waitMs);
+    const names = createLedgerNames(queries);
+    const prepare: OpenDatabase['prepare'] = async (rows) => entriesOf(rows, await names.number(rows));
     return {
       queries,
       writes: sqliteWrites,
+      prepare,
+      beginUpkeep: (options) => ({
+        place: 'between',
+        steps: sqliteUpkeep({ queries, writes: sqliteWrites, prepare }, options),
+        stop: async () => {},
+      }),
       classify,
       probe: async () => {
         wait(0);
@@ -109,6 +121,12 @@ async function open(file: string, waitMs: number): Promise<OpenSqlite> {
     database.close();
     throw error;
   }
+}
+
+/** Lets a new file give free pages back to the file system, in steps (`upkeep.ts`). A file that has tables would have to be rewritten. */
+function letShrink(database: DatabaseSync): void {
+  const isNew = Number(database.prepare('pragma page_count').get()?.['page_count']) === 0;
+  if (isNew) database.exec('pragma auto_vacuum = incremental');
 }
 
 /**

@@ -1,12 +1,12 @@
 import { CompiledQuery } from 'kysely';
 import type { Money } from '../../core/money.ts';
-import type { LedgerWrites, WrittenRow } from '../open-database.ts';
-import { ledgerColumnNames } from '../schema.ts';
+import type { LedgerWrites } from '../open-database.ts';
+import { type LedgerEntry, requestColumnNames, requestColumns } from '../stored-request.ts';
+import { usageKeyColumns, usageMeasures, type UsageTable } from '../usage-rollup.ts';
 
-const insert = `insert into ledger (${ledgerColumnNames.join(', ')})
-  values (${ledgerColumnNames.map(() => '?').join(', ')})
-  on conflict (request_id) do nothing
-  returning request_id, workspace_id, key_id, cost, started_at`;
+const insert = `insert into requests (${requestColumnNames.join(', ')})
+  values (${requestColumnNames.map((name) => (requestColumns[name] === 'uuid' ? 'unhex(?)' : '?')).join(', ')})
+  on conflict (id) do nothing`;
 
 const charge = 'update workspaces set balance = balance - ? where id = ? returning id, balance';
 
@@ -15,14 +15,23 @@ const addSpending = `insert into spending (key_id, day, amount, last_used_at) va
     amount = spending.amount + excluded.amount,
     last_used_at = max(spending.last_used_at, excluded.last_used_at)`;
 
+function addUsage(table: UsageTable): string {
+  const columns = [...usageKeyColumns, ...usageMeasures];
+  return `insert into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})
+    on conflict (${usageKeyColumns.join(', ')}) do update set
+    ${usageMeasures.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`;
+}
+
+const additions = { usage_hours: addUsage('usage_hours'), usage_days: addUsage('usage_days') };
+
 /** A statement costs no more than a function call in SQLite: one prepared statement, run row by row, is the fastest form. */
 export const sqliteWrites: LedgerWrites = {
-  insertRows: async (connection, rows) => {
-    const written: WrittenRow[] = [];
-    for (const row of rows) {
-      const parameters = ledgerColumnNames.map((name) => row[name]);
-      const result = await connection.executeQuery<WrittenRow>(CompiledQuery.raw(insert, parameters));
-      written.push(...result.rows);
+  insertRequests: async (connection, entries) => {
+    const written: LedgerEntry[] = [];
+    for (const entry of entries) {
+      const parameters = requestColumnNames.map((name) => entry.stored[name]);
+      const { numAffectedRows } = await connection.executeQuery(CompiledQuery.raw(insert, parameters));
+      if (numAffectedRows === 1n) written.push(entry);
     }
     return written;
   },
@@ -39,6 +48,12 @@ export const sqliteWrites: LedgerWrites = {
   addSpending: async (connection, spending) => {
     for (const { key_id: keyId, day, amount, last_used_at: lastUsedAt } of spending) {
       await connection.executeQuery(CompiledQuery.raw(addSpending, [keyId, day, amount, lastUsedAt]));
+    }
+  },
+  addUsage: async (connection, table, usage) => {
+    for (const row of usage) {
+      const parameters = [...usageKeyColumns.map((name) => row[name]), ...row.measures];
+      await connection.executeQuery(CompiledQuery.raw(additions[table], parameters));
     }
   },
 };

@@ -51,7 +51,7 @@ function faultOfUsage(usage: unknown): string | undefined {
 function faultOfIdentity(value: Json, object: string): string | undefined {
   const { id, created, model } = value;
   if (value['object'] !== object) return `the object is ${String(value['object'])}`;
-  if (!/^chatcmpl-[\w-]{24}$/.test(String(id)) || !isCount(created)) return 'id or created are not as they should be';
+  if (!/^chatcmpl-[\w-]{22}$/.test(String(id)) || !isCount(created)) return 'id or created are not as they should be';
   if (value['error'] !== undefined) return 'a good answer has an error';
   return /^[a-z0-9-]+\/[a-z0-9.-]+$/.test(String(model)) ? undefined : `the model is ${String(model)}`;
 }

@@ -38,7 +38,7 @@ export async function startEnvoy(
     /** The bootstrap as Envoy gets it, from the one of ours: for twins without a protection. */
     readonly change?: (bootstrap: string) => string;
     /** Sockets of several services, in place of the one in the run folder: each request goes to one of them by turns. */
-    readonly services?: readonly string[];
+    readonly sockets?: readonly string[];
     /** Where these services tell their endpoints, in place of the one socket. */
     readonly discoveries?: readonly string[];
     /** In place of the time that a whole request may take to arrive. */
@@ -65,13 +65,9 @@ export async function startEnvoy(
       }),
     );
     const endpoint = (path: string): string => JSON.stringify({ endpoint: { address: { pipe: { path } } } });
-    const {
-      services = [files.extprocSocket],
-      discoveries = [files.discoverySocket],
-      requestTimeout = '600s',
-    } = options;
+    const { sockets = [files.extprocSocket], discoveries = [files.discoverySocket], requestTimeout = '600s' } = options;
     return (options.change?.(rendered) ?? rendered)
-      .replace(endpoint(files.extprocSocket), services.map(endpoint).join(','))
+      .replace(endpoint(files.extprocSocket), sockets.map(endpoint).join(','))
       .replace(endpoint(files.discoverySocket), discoveries.map(endpoint).join(','))
       .replace('"request_timeout":"600s"', `"request_timeout":"${requestTimeout}"`);
   };

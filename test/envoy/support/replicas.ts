@@ -53,7 +53,7 @@ export async function startReplicas(
   });
   const envoy = await startEnvoy({
     ...{ runFolder: shared, trustedHops: 1 },
-    services: folders.map(({ run }) => runFolder(run).extprocSocket),
+    sockets: folders.map(({ run }) => runFolder(run).extprocSocket),
     discoveries: folders.map(({ run }) => runFolder(run).discoverySocket),
   });
   for (const { run } of folders) {

@@ -2,7 +2,7 @@
 // row is durable and the folder's name once its ledger is closed.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ledgerRow } from '../../../src/store/schema.ts';
+import { ledgerRow } from '../../../src/store/ledger-row.ts';
 import { openDatabase } from '../../../src/store/open-database.ts';
 import { settleBatch } from '../../../src/store/settle-batch.ts';
 import { createKey } from '../../../src/store/keys.ts';
@@ -15,19 +15,20 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 async function live(folder: string, life: string): Promise<void> {
   const file = join(root, folder, 'weir.db');
-  const { queries, writes, close } = await openDatabase(
-    { kind: 'sqlite', file },
-    { missing: 'create', user: 'operator' },
-  );
+  const database = await openDatabase({ kind: 'sqlite', file }, { missing: 'create', user: 'operator' });
   const workspace = `of-${life}`;
-  const { id: workspaceId } = await createWorkspace(queries, { name: workspace, credit: 0n, maxInFlight: 1 }, by);
-  const { key } = await createKey(queries, { workspace, rate: 1, burst: 1 }, by);
+  const { id: workspaceId } = await createWorkspace(
+    database.queries,
+    { name: workspace, credit: 0n, maxInFlight: 1 },
+    by,
+  );
+  const { key } = await createKey(database.queries, { workspace, rate: 1, burst: 1 }, by);
   for (let number = 0; number < 3; number += 1) {
     const requestId = `${life}-${number}`;
-    await settleBatch({ queries, writes }, [ledgerRow(sampleOutcome({ workspaceId, keyId: key.id, requestId }))]);
+    await settleBatch(database, [ledgerRow(sampleOutcome({ workspaceId, keyId: key.id, requestId }))]);
     say(`${folder} ${requestId}`);
   }
-  await close();
+  await database.close();
   say(folder);
 }
 

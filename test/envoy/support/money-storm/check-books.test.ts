@@ -35,7 +35,7 @@ const free = { prompt_tokens: 0, completion_tokens: 0, cost: '0' };
 
 function checked(evidence: Partial<StormEvidence> = {}): readonly string[] {
   return checkBooks({
-    ...{ records: [recordOf()], rows: [rowOf()], dispatched: new Set(['a']), kills: [], prices },
+    ...{ records: [recordOf()], rows: [rowOf()], dispatched: new Set(['a']), kills: [], prices, keyExpiresMs: 0 },
     ...evidence,
   });
 }
@@ -56,6 +56,10 @@ describe('the check of a storm', () => {
 
   it.each<readonly [string, Partial<StormEvidence>]>([
     ['there is no row', { rows: [] }],
+    [
+      'its key had expired',
+      { records: [recordOf({ request: { ...request, key: 'expiring' } })], rows: [rowOf()], keyExpiresMs: 899 },
+    ],
     ['it has 2 rows', { rows: [rowOf(), rowOf({ id: 'chatcmpl-b' })] }],
     ['chatcmpl-a has two rows', { rows: [rowOf(), rowOf()] }],
     ['nobody asked', { rows: [rowOf(), rowOf({ id: 'chatcmpl-b', correlation_id: 'b' })] }],

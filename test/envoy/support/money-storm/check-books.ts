@@ -12,14 +12,18 @@ export interface StormEvidence {
   /** When which gateway's service was killed, monotonic milliseconds. */
   readonly kills: readonly { readonly replica: number; readonly atMs: number }[];
   readonly prices: Prices;
+  /** When the key `expiring` does, monotonic milliseconds. */
+  readonly keyExpiresMs: number;
 }
 
 /** How long after its caller has left a request may still be on its way to the disk. */
 const settlingMs = 5_000;
+/** How far the clocks of two processes of this machine may be apart. */
+const clockMs = 100;
 
 /** Holds every request against the ledger. Gives a sentence for each that was billed wrong: none when all is well. */
 export function checkBooks(evidence: StormEvidence): readonly string[] {
-  const { records, rows, dispatched, kills, prices } = evidence;
+  const { records, rows, dispatched, kills, prices, keyExpiresMs } = evidence;
   const wrong: string[] = [];
   const byMark = new Map<string, LedgerRow[]>();
   const ids = new Set<unknown>();
@@ -39,7 +43,8 @@ export function checkBooks(evidence: StormEvidence): readonly string[] {
     const wasKilled = kills.some(
       (kill) => kill.replica === replica && kill.atMs >= sentMs && kill.atMs <= endedMs + settlingMs,
     );
-    const facts = { own, wasKilled, wasDispatched: dispatched.has(mark) };
+    const hadExpired = record.request.key === 'expiring' && sentMs > keyExpiresMs + clockMs;
+    const facts = { own, wasKilled, wasDispatched: dispatched.has(mark), hadExpired };
     const fault = own.length > 1 ? `it has ${own.length} rows` : faultOf(record, readStormAnswer(record), facts);
     if (fault !== undefined) wrong.push(`${mark} (${record.request.kind}, ${record.status}, ${record.end}): ${fault}`);
   }
@@ -52,16 +57,19 @@ interface Facts {
   /** While it was under way, or just after. */
   readonly wasKilled: boolean;
   readonly wasDispatched: boolean;
+  /** Its key, before it was sent. */
+  readonly hadExpired: boolean;
 }
 
 function faultOf(
   record: StormRecord,
   answer: StormAnswer,
-  { own, wasKilled, wasDispatched }: Facts,
+  { own, wasKilled, wasDispatched, hadExpired }: Facts,
 ): string | undefined {
   const [row] = own;
   const { request, end, status } = record;
   if (end === 'hung') return 'it never ended';
+  if (hadExpired && status === 200) return 'it was served, and its key had expired';
   const cost = row === undefined ? 0n : picoUsd(row['cost']);
   // Of whom a caller leaves while the prompt is on its way, the engine has no record.
   if (cost > 0n && !wasDispatched && end !== 'left') return 'it is billed and was never dispatched';

@@ -1,12 +1,16 @@
 import { picoUsd } from '../cost.ts';
 import { runWeir } from '../../../support/run-weir.ts';
 import type { LedgerRow } from '../../../support/weir.ts';
-import type { StormKey } from './storm-kinds.ts';
+import { type StormKey, stormModels } from './storm-kinds.ts';
 
 /** The accounts of a storm, seen through the commands that an operator has. */
 export interface StormAccounts {
   readonly keys: Readonly<Record<StormKey, string>>;
+  /** When the key `expiring` does, milliseconds since the Unix epoch. */
+  readonly keyExpiresAt: number;
   readonly rows: () => Promise<readonly LedgerRow[]>;
+  /** Takes something from the workspace that pays, with a note, and gives half of it back. */
+  readonly correct: () => Promise<void>;
   /** What the workspaces have less than they were given, all in all, in 10⁻¹² USD. */
   readonly drop: () => Promise<bigint>;
   /** By how much `weir ledger verify` finds the books wrong, all in all; it must say so itself when it is anything. */
@@ -25,6 +29,8 @@ interface Books {
 }
 
 const credit = '1000';
+/** Long enough for a storm to be in full swing on a busy machine, and short enough to be over before the storm is. */
+const keyLastsMs = 15_000;
 
 /** Makes the workspaces and keys of a storm. `where`: what tells the commands of the database. */
 export async function openStormAccounts(where: {
@@ -47,18 +53,32 @@ export async function openStormAccounts(where: {
   const suspended = await keyOf('storm');
   await weir('key', 'suspend', suspended.id);
   const broke = await keyOf('broke');
+  const limited = await keyOf('storm', '--models', `${stormModels.steady},other/*`);
+  const keyExpiresAt = Date.now() + keyLastsMs;
+  const expiring = await keyOf('storm', '--expires', new Date(keyExpiresAt).toISOString(), '--name', 'storm');
+  let given = picoUsd(credit);
 
   const apart = (one: string, other: string): bigint => {
     const difference = picoUsd(one) - picoUsd(other);
     return difference < 0n ? -difference : difference;
   };
   return {
-    keys: { rich: rich.key, narrow: narrow.key, suspended: suspended.key, broke: broke.key, none: '' },
+    keys: {
+      ...{ rich: rich.key, narrow: narrow.key, suspended: suspended.key, broke: broke.key, none: '' },
+      ...{ expiring: expiring.key, limited: limited.key },
+    },
+    keyExpiresAt,
     rows: async () => (await weir('usage', '--requests', '--limit', '1000000')) as readonly LedgerRow[],
+    correct: async () => {
+      const [taken, back] = ['3.000000000001', '1.5'] as const;
+      await weir('workspace', 'credit', 'storm', `-${taken}`, '--note', 'storm');
+      await weir('workspace', 'credit', 'storm', back, '--note', 'storm');
+      given += picoUsd(back) - picoUsd(taken);
+    },
     drop: async () => {
       const workspaces = (await weir('workspace', 'list')) as readonly Workspace[];
       const storm = workspaces.find(({ name }) => name === 'storm');
-      return picoUsd(credit) - picoUsd(storm?.balance);
+      return given - picoUsd(storm?.balance);
     },
     difference: async () => {
       const { ok, workspaces, spending } = (await weir('ledger', 'verify')) as Books;

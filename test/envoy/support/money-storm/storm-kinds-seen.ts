@@ -26,6 +26,8 @@ const wanted: Readonly<
   'without a key': { saw: '401', outcome: 'no row' },
   'without money': { saw: '402', outcome: 'no row' },
   'of a suspended key': { saw: '403', outcome: 'no row' },
+  'of a key that expires': { saw: '401', outcome: 'completed' },
+  'of a model its key may not call': { saw: '400', outcome: 'no row' },
   'above the rate': { saw: '429', outcome: 'no row' },
 };
 

@@ -2,7 +2,7 @@ import type { BehaviourInput } from '../../../../examples/demo-engine/behaviour.
 import type { Chance } from '../../../support/chance.ts';
 
 /** With which of the storm's keys a request is made. */
-export type StormKey = 'rich' | 'narrow' | 'broke' | 'suspended' | 'none';
+export type StormKey = 'rich' | 'narrow' | 'broke' | 'suspended' | 'expiring' | 'limited' | 'none';
 
 /** When its caller hangs up: after so long, once the answer holds so many pieces of text, or once it says that it is finished. */
 export type Leaving =
@@ -52,8 +52,8 @@ const onOne = (chance: Chance): { readonly on: readonly string[] } => ({ on: [ch
 const heldUsage: BehaviourInput = { content: 'One two three four', stallAfterEvents: 6, stallMs: 60_000 };
 
 const kinds = {
-  'whole answer': { share: 190, make: (chance) => ({ model: usual(chance), stream: false }) },
-  stream: { share: 230, make: (chance) => ({ model: usual(chance) }) },
+  'whole answer': { share: 180, make: (chance) => ({ model: usual(chance), stream: false }) },
+  stream: { share: 210, make: (chance) => ({ model: usual(chance) }) },
   'stream without usage': { share: 50, make: (chance) => ({ model: usual(chance), includeUsage: false }) },
   'nothing counted': {
     share: 20,
@@ -152,6 +152,12 @@ const kinds = {
   'without a key': { share: 10, make: () => ({ key: 'none', statuses: [401] }) },
   'without money': { share: 10, make: () => ({ key: 'broke', statuses: [402] }) },
   'of a suspended key': { share: 5, make: () => ({ key: 'suspended', statuses: [403] }) },
+  // It expires a while after the storm has begun.
+  'of a key that expires': { share: 20, make: () => ({ key: 'expiring', statuses: [200, 401] }) },
+  'of a model its key may not call': {
+    share: 10,
+    make: () => ({ key: 'limited', model: stormModels.late, statuses: [400] }),
+  },
   'above the rate': { share: 10, make: () => ({ key: 'narrow', statuses: [200, 429] }) },
 } as const satisfies Readonly<Record<string, StormKind>>;
 

@@ -55,8 +55,8 @@ export async function runStorm(options: StormOptions): Promise<readonly StormRec
       const replica = chance.below(callers.length);
       const caller = callers[replica];
       if (caller === undefined) throw new Error('there is no gateway');
-      // Whoever has no key is soon shut out: each of them comes from elsewhere.
-      const address = request.key === 'none' ? `10.0.${index >> 8}.${index & 255}` : '203.0.113.1';
+      // Whoever has no good key is soon shut out: each of them comes from elsewhere.
+      const address = ['none', 'expiring'].includes(request.key) ? `10.0.${index >> 8}.${index & 255}` : '203.0.113.1';
       const record = await sendStorm(request, { mark: `storm-${index}-${turn}`, replica, caller, keys, address });
       records.push(record);
       look();

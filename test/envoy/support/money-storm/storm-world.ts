@@ -88,7 +88,8 @@ export async function startStormWorld(count: number, env: Readonly<Record<string
       const [rows, drop, difference] = [await accounts.rows(), await accounts.drop(), await accounts.difference()];
       const tallies = tallyStorm(records, rows);
       console.log(reportStorm({ name, tallies, rows, kills: kills.length, outages, drop, difference, tookMs }));
-      const wrong = checkBooks({ records, rows, dispatched, kills, prices });
+      const keyExpiresMs = accounts.keyExpiresAt - performance.timeOrigin;
+      const wrong = checkBooks({ records, rows, dispatched, kills, prices, keyExpiresMs });
       expect(wrong.slice(0, 20), `${wrong.length} in all`).toEqual([]);
       expect(rows.reduce((sum, row) => sum + picoUsd(row['cost']), 0n)).toBe(drop);
       expect(difference).toBe(0n);

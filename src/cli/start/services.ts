@@ -1,0 +1,216 @@
+import type { RunFolder } from '../../envoy/config/run-folder.ts';
+import { renderServices, type ServiceState } from '../../envoy/config/service-cluster.ts';
+import type { EnvoyAdmin } from '../../envoy/runtime/admin.ts';
+import { createLoadShedder, shedAtEnvoy } from '../../envoy/runtime/load-shedder.ts';
+import { openServicesFile } from '../../envoy/runtime/services-file.ts';
+import { pause, systemClock } from '../../process/clock.ts';
+import type { Supervised } from '../../process/supervise.ts';
+import type { CatalogPlace } from './catalog-place.ts';
+import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
+import { type LaunchedService, launchService, type ServicePlace, type ServicePorts } from './launch-service.ts';
+
+/** The services of a gateway that serves: one, or several behind one Envoy. */
+export interface Services {
+  /** In the order of their numbers. */
+  readonly ports: () => readonly ServicePorts[];
+  /**
+   * Replaces them one by one: each gets no new request, finishes what it has, ends, and is started again before it is the next
+   * one's turn. Ends early, and says so, when a service does not come up again. Not for a single service.
+   */
+  readonly replaceAll: () => Promise<void>;
+}
+
+export interface ServicesOptions {
+  readonly catalog: CatalogPlace;
+  readonly count: number;
+  readonly files: RunFolder;
+  readonly admin: EnvoyAdmin;
+}
+
+/** The ports that the first service takes; those of the others follow. A port that another program has is replaced by a free one. */
+const firstPorts: ServicePorts = { ops: 9090, admin: 9091 };
+
+const stepMs = 100;
+
+/** Starts the services on a catalog. Resolves when all of them serve, or when the operator wants the gateway to end. */
+export async function startServices(context: StartContext, options: ServicesOptions, own: Own): Promise<Services> {
+  const { count, files, admin } = options;
+  const percents = new Map<number, number>();
+  const several = count === 1 ? undefined : openPlaces(options);
+  const services = Array.from({ length: count }, (_, index) => {
+    const number = index + 1;
+    return startService(context, options, {
+      place: several && { number, of: count },
+      tell: (state) => {
+        several?.set(number, state);
+        if (state === 'away') percents.delete(number);
+        else percents.set(number, percents.get(number) ?? 0);
+      },
+      onShed: (percent) => percents.set(number, percent),
+    });
+  });
+  // Envoy refuses a request only when all services would.
+  const shedder =
+    several &&
+    createLoadShedder({
+      shed: shedAtEnvoy(admin),
+      clock: systemClock,
+      stepMs,
+      next: () => (percents.size === 0 ? 1 : 1 - Math.min(...percents.values()) / 100),
+    });
+  own({
+    stop: async (graceMs) => {
+      await shedder?.close();
+      await Promise.all(services.map(({ supervised }) => supervised.stop(graceMs)));
+    },
+  });
+  await Promise.all(services.map(({ supervised }) => waitUntilUp(supervised, context.stop)));
+  return {
+    ports: () => services.map(({ ports }) => ports()),
+    replaceAll: async () => {
+      if (several === undefined) return;
+      for (const [index, service] of services.entries()) {
+        if (context.stop.aborted) return;
+        const isCovered = services.some((other) => other !== service && other.state() === 'serving');
+        const name = `service ${index + 1}`;
+        if (!isCovered) {
+          context.report(`Not replacing ${name}: no other service takes requests. Ask again when one does.`);
+          return;
+        }
+        context.report(`Replacing ${name} of ${count} …`);
+        const reason = await service.replace(several.confirmed);
+        if (context.stop.aborted) return;
+        if (reason !== undefined) {
+          context.report(`${reason} The services after it were not replaced.`);
+          return;
+        }
+      }
+      context.report(`All ${count} services were replaced.`);
+    },
+  };
+
+  function openPlaces({ count: of }: ServicesOptions) {
+    const first = Array.from({ length: of }, (): ServiceState => 'away');
+    const render = (content: Parameters<typeof renderServices>[1]): object => renderServices(files, content);
+    return openServicesFile({ files, admin, clock: systemClock, render, first });
+  }
+}
+
+interface StartedService {
+  readonly supervised: Supervised;
+  readonly ports: () => ServicePorts;
+  readonly state: () => ServiceState;
+  /** Resolves to undefined when the next run serves, else to the reason why it does not. */
+  readonly replace: (confirmed: () => Promise<boolean>) => Promise<string | undefined>;
+}
+
+interface ServiceRole {
+  readonly place: ServicePlace | undefined;
+  /** Has every state of the service, also the one that it had. */
+  readonly tell: (state: ServiceState) => void;
+  readonly onShed: (percent: number) => void;
+}
+
+/** A service that has not answered for so long gets requests only while the others are no better off. */
+const strainedAfterMs = 2_000;
+/** As long as `weir envoy drain` waits: the longest answers take minutes. */
+const drainWithinMs = 600_000;
+const drainPollMs = 100;
+const replaceGraceMs = 10_000;
+
+/** Starts one service and keeps Envoy told how it is. */
+function startService(
+  context: StartContext,
+  { catalog }: ServicesOptions,
+  { place, tell, onShed }: ServiceRole,
+): StartedService {
+  const number = place?.number ?? 1;
+  let ports: ServicePorts = { ops: firstPorts.ops + 2 * (number - 1), admin: firstPorts.admin + 2 * (number - 1) };
+  let phase: 'down' | 'up' | 'draining' = 'down';
+  let isStrained = false;
+  let current: LaunchedService | undefined;
+  const state = (): ServiceState => {
+    if (phase !== 'up') return 'away';
+    return isStrained ? 'strained' : 'serving';
+  };
+  const enter = (next: typeof phase, strained = false): void => {
+    phase = next;
+    isStrained = strained;
+    tell(state());
+  };
+
+  function launch(logPath: string, over: AbortSignal): LaunchedService {
+    const launched = launchService({
+      data: context.data,
+      run: context.folders.run,
+      catalog,
+      // A restarted service keeps the ports that were printed.
+      ports,
+      place,
+      logPath,
+      report: (line) => context.report(place === undefined ? line : `Service ${number}: ${line}`),
+      onPorts: (bound) => {
+        ports = bound;
+      },
+      onShed,
+    });
+    current = launched;
+    enter('down');
+    void launched.isUp.then(() => {
+      if (!over.aborted) enter('up');
+    });
+    void launched.child.ended.then(() => enter('down'));
+    return { ...launched, isAnswering: () => watched(launched) };
+  }
+
+  /** Asks the service whether it responds, and has it spared while it does not, or refuses what it gets. */
+  async function watched({ look, child }: LaunchedService): Promise<boolean> {
+    let isLate = false;
+    const cancel = systemClock.after(strainedAfterMs, () => {
+      isLate = true;
+      if (phase === 'up') enter('up', true);
+    });
+    const result = await Promise.race([look(), child.ended.then(() => undefined)]);
+    cancel();
+    if (result === undefined) return false;
+    // What a service tells when it wakes up was measured before it slept: the next answer counts.
+    const strained = isLate || result.isOverloaded;
+    if (phase === 'up' && strained !== isStrained) enter('up', strained);
+    return true;
+  }
+
+  async function untilIdle(service: LaunchedService): Promise<void> {
+    const deadline = systemClock.elapsed() + drainWithinMs;
+    while (phase === 'draining' && !context.stop.aborted) {
+      const result = await Promise.race([service.look(), service.child.ended.then(() => undefined)]);
+      if (result === undefined || result.open === 0) return;
+      if (systemClock.elapsed() >= deadline) {
+        context.report(
+          `Service ${number} still has ${result.open ?? 0} open request(s) after ten minutes; ending them.`,
+        );
+        return;
+      }
+      await pause(drainPollMs, context.stop);
+    }
+  }
+
+  const names =
+    place === undefined
+      ? { name: 'The service', recordedAs: 'the service', log: 'service.log' }
+      : { name: `Service ${number}`, recordedAs: `service ${number}`, log: `service-${number}.log` };
+  const supervised = supervisePart(context, names, launch);
+  return {
+    supervised,
+    ports: () => ports,
+    state,
+    replace: async (confirmed) => {
+      // One that is away or has just come back has nothing to finish.
+      if (phase === 'up' && current !== undefined) {
+        enter('draining');
+        await confirmed();
+        await untilIdle(current);
+      }
+      return context.stop.aborted ? undefined : supervised.replace(replaceGraceMs);
+    },
+  };
+}

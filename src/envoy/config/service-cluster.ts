@@ -1,0 +1,131 @@
+import { extprocSocketOf, type RunFolder } from './run-folder.ts';
+import { unlimited } from './clusters.ts';
+import { extension, type ConfigObject, typed } from './typed.ts';
+
+export const serviceCluster = 'weir-service';
+
+/**
+ * The ext_proc services behind their Unix sockets. One is always at the same place. Several come from a file, which says for
+ * each whether it takes requests (`renderServices`), and a request goes to the one that has the fewest open.
+ */
+export function servicesCluster(files: RunFolder, services: number | undefined): ConfigObject {
+  return {
+    name: serviceCluster,
+    connect_timeout: '1s',
+    per_connection_buffer_limit_bytes: 256 * 1024,
+    circuit_breakers: {
+      thresholds: [
+        {
+          max_connections: unlimited,
+          max_pending_requests: unlimited,
+          max_requests: unlimited,
+          max_retries: isSeveral(services) ? unlimited : 0,
+        },
+      ],
+    },
+    typed_extension_protocol_options: {
+      'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': typed(
+        'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
+        {
+          explicit_http_config: {
+            http2_protocol_options: {
+              initial_stream_window_size: 64 * 1024,
+              initial_connection_window_size: 16 * 1024 * 1024,
+            },
+          },
+        },
+      ),
+    },
+    ...(isSeveral(services) ? fromFile(files) : atSocket(files.extprocSocket)),
+  };
+}
+
+const isSeveral = (services: number | undefined): boolean => services !== undefined && services > 1;
+
+function atSocket(socket: string): ConfigObject {
+  return {
+    type: 'STATIC',
+    load_assignment: { cluster_name: serviceCluster, endpoints: [{ lb_endpoints: [{ endpoint: at(socket) }] }] },
+  };
+}
+
+const at = (socket: string): ConfigObject => ({ address: { pipe: { path: socket } } });
+
+function fromFile(files: RunFolder): ConfigObject {
+  return {
+    type: 'EDS',
+    eds_cluster_config: {
+      eds_config: {
+        resource_api_version: 'V3',
+        path_config_source: { path: files.servicesFile, watched_directory: { path: files.servicesFolder } },
+      },
+    },
+    // All are compared: of two that chance has picked, as is Envoy's default, both may be the busy ones.
+    load_balancing_policy: {
+      policies: [
+        {
+          typed_extension_config: extension(
+            'envoy.load_balancing_policies.least_request',
+            'envoy.extensions.load_balancing_policies.least_request.v3.LeastRequest',
+            { selection_method: 'FULL_SCAN' },
+          ),
+        },
+      ],
+    },
+    // No panic: a service that is away or about to end gets no request, whatever the others do.
+    common_lb_config: { healthy_panic_threshold: { value: 0 } },
+  };
+}
+
+/**
+ * Retries of an ext_proc stream that could not be opened, for the milliseconds until Envoy has heard that a service has ended:
+ * that service has no open request, so it would be asked first. Nothing was sent, so nothing is done twice. Envoy keeps 64 KiB
+ * of a request for the retry; a larger body that has begun to arrive gets 503.
+ */
+export function openingRetries(services: number | undefined): ConfigObject {
+  if (!isSeveral(services)) return {};
+  return {
+    retry_policy: {
+      retry_on: 'connect-failure,refused-stream,reset-before-request',
+      num_retries: 6,
+      retry_back_off: { base_interval: '0.010s', max_interval: '0.200s' },
+    },
+  };
+}
+
+/**
+ * What Envoy is to do with a service: `serving` gets requests; `strained` gets some only while none is serving; `away` gets
+ * none, and those it has go on.
+ */
+export type ServiceState = 'serving' | 'strained' | 'away';
+
+const health: Readonly<Record<ServiceState, string>> = {
+  serving: 'HEALTHY',
+  strained: 'DEGRADED',
+  away: 'UNHEALTHY',
+};
+
+/** The services of an Envoy that has several, in the order of their numbers, as the file that Envoy watches. */
+export function renderServices(
+  files: RunFolder,
+  { states, version }: { readonly states: readonly ServiceState[]; readonly version: string },
+): ConfigObject {
+  return {
+    version_info: version,
+    resources: [
+      typed('envoy.config.endpoint.v3.ClusterLoadAssignment', {
+        cluster_name: serviceCluster,
+        endpoints: [
+          {
+            lb_endpoints: states.map((state, index) => ({
+              health_status: health[state],
+              endpoint: at(extprocSocketOf(files, index + 1)),
+            })),
+          },
+        ],
+        // One healthy service is enough: Envoy's default of 140 percent would send some requests to the strained ones, too.
+        policy: { overprovisioning_factor: 10_000 },
+      }),
+    ],
+  };
+}

@@ -1,0 +1,64 @@
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { type Clock, waitFor } from '../../core/clock.ts';
+import type { EnvoyAdmin } from './admin.ts';
+
+/** The file from which Envoy learns which of several services take requests. */
+export interface ServicesFile<State> {
+  /** Changes one service's state, by its number from 1 on. Envoy has it a few milliseconds later. */
+  readonly set: (service: number, state: State) => void;
+  /** Resolves to whether Envoy has the latest states; false when it has not within two seconds, or is away. */
+  readonly confirmed: () => Promise<boolean>;
+}
+
+export interface ServicesFileOptions<State> {
+  readonly files: { readonly servicesFolder: string; readonly servicesFile: string };
+  readonly admin: Pick<EnvoyAdmin, 'stats'>;
+  readonly clock: Clock;
+  /** `renderServices` of src/envoy/config/service-cluster.ts. */
+  readonly render: (content: { readonly states: readonly State[]; readonly version: string }) => object;
+  /** The state of each service at the beginning. */
+  readonly first: readonly State[];
+}
+
+const confirmWithinMs = 2_000;
+const askEveryMs = 10;
+const versionText = 'cluster.weir-service.version_text';
+
+/**
+ * Writes the file with the first states, and again with each change. It is written without waiting: between the end of a
+ * service and Envoy's knowledge of it, requests are sent to a socket where nobody listens. Throws when the file cannot be made.
+ */
+export function openServicesFile<State>(options: ServicesFileOptions<State>): ServicesFile<State> {
+  const { files, admin, clock, render } = options;
+  const states = [...options.first];
+  let version = '';
+  let count = 0;
+
+  function write(): void {
+    count += 1;
+    version = `${clock.now()}-${count}`;
+    const draft = `${files.servicesFile}.draft`;
+    writeFileSync(draft, JSON.stringify(render({ states, version })), { mode: 0o600 });
+    // Envoy counts only a file moved into the folder as a change.
+    renameSync(draft, files.servicesFile);
+  }
+
+  mkdirSync(files.servicesFolder, { recursive: true, mode: 0o700 });
+  write();
+  return {
+    set: (service, state) => {
+      if (states[service - 1] === state) return;
+      states[service - 1] = state;
+      write();
+    },
+    confirmed: async () => {
+      const deadline = clock.elapsed() + confirmWithinMs;
+      while (clock.elapsed() < deadline) {
+        const stats = await admin.stats([versionText]).catch(() => undefined);
+        if (stats?.get(versionText) === version) return true;
+        await waitFor(askEveryMs, { clock });
+      }
+      return false;
+    },
+  };
+}

@@ -1,0 +1,349 @@
+import { statSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import fc from 'fast-check';
+import { sql } from 'kysely';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { oldVersionAt, settleAsBefore } from '../../test/support/old-ledger.ts';
+import {
+  databaseKind,
+  newLocation,
+  sampleAuthor,
+  sampleDatabase,
+  sampleNow,
+} from '../../test/support/sample-database.ts';
+import { sampleOutcome } from '../../test/support/sample-outcome.ts';
+import { sqliteFile, storeAt } from '../../test/support/sample-store.ts';
+import type { Outcome } from '../core/account.ts';
+import { keptSince } from './kept-since.ts';
+import { ledgerRow } from './ledger-row.ts';
+import { listRequests } from './list-requests.ts';
+import { moveOldRows } from './old-ledger.ts';
+import { type OpenDatabase, openDatabase } from './open-database.ts';
+import { settleBatch } from './settle-batch.ts';
+import type { UpkeepOptions } from './upkeep.ts';
+import { usageReport } from './usage-report.ts';
+import { verifyLedger } from './verify-ledger.ts';
+import { creditWorkspace } from './workspaces.ts';
+
+const day = 86_400_000;
+
+/** Takes steps of upkeep until there is nothing to do; returns what was reported. */
+async function keepUp(database: OpenDatabase, options: Partial<UpkeepOptions> = {}): Promise<readonly string[]> {
+  const reports: string[] = [];
+  const upkeep = database.beginUpkeep({
+    ...{ retentionDays: 0, now: () => sampleNow + day, report: (message) => reports.push(message) },
+    ...options,
+  });
+  try {
+    while ((await upkeep.steps.next()).value !== 'done');
+  } finally {
+    await upkeep.stop();
+  }
+  return reports;
+}
+
+/** Differences of all kinds that `weir ledger verify` would find. */
+async function differencesIn({ queries }: Pick<OpenDatabase, 'queries'>): Promise<readonly unknown[]> {
+  const books = await verifyLedger(queries);
+  const wrong = books.workspaces.filter(({ balance, expected }) => balance !== expected);
+  return [...wrong, ...books.spendingDifferences, ...books.dayDifferences, ...books.rowDifferences];
+}
+
+/** A database of the version before with requests of three days, opened by this one. */
+async function migrated(count = 30) {
+  const location = await newLocation();
+  const before = await oldVersionAt(location);
+  const old = Array.from({ length: count }, (_, index) =>
+    sampleOutcome({
+      ...before.ids,
+      requestId: `chatcmpl-${String(index).padStart(24, 'x')}`,
+      startedAt: sampleNow + ((index * 7) % count) * ((3 * day) / count),
+      cost: BigInt(index),
+    }),
+  );
+  await before.settle(old);
+  await before.close();
+  const database = await openDatabase(location, { missing: 'refuse', user: 'operator' });
+  onTestFinished(() => database.close());
+  return { location, database, ids: before.ids, old };
+}
+
+describe('rows of the version before', () => {
+  it('are counted and listed before they move, while they do and after, each once', async () => {
+    const { database, old } = await migrated();
+    const { queries } = database;
+    const cost = old.reduce((sum, outcome) => sum + outcome.cost, 0n);
+    const seen = async () => {
+      const listed = await listRequests(queries, {}, 100);
+      expect(new Map(listed.map((row) => [row.requestId, row]))).toEqual(
+        new Map(old.map((row) => [row.requestId, row])),
+      );
+      expect(await usageReport(queries, {}, [])).toMatchObject([{ requests: old.length, cost }]);
+      const days = await usageReport(queries, { since: sampleNow + day }, ['day']);
+      expect(days.map((line) => [line.day, line.requests])).toEqual([
+        ['2026-07-02', old.length / 3],
+        ['2026-07-03', old.length / 3],
+      ]);
+      expect(await differencesIn(database)).toEqual([]);
+    };
+    await seen();
+    expect(await moveOldRows(database, 7)).toBe(7);
+    await seen();
+    expect(await keepUp(database)).toEqual([]);
+    await seen();
+    expect(await queries.selectFrom('ledger').selectAll().execute()).toEqual([]);
+  });
+
+  it('are never charged again by a journal that names them, before they move and after', async () => {
+    const { database, old } = await migrated(6);
+    const again = async () => {
+      expect(await settleBatch(database, old.map(ledgerRow))).toEqual({ balances: [], spendings: [] });
+      expect(await differencesIn(database)).toEqual([]);
+    };
+    await again();
+    await moveOldRows(database, 3);
+    await again();
+    await keepUp(database);
+    await again();
+  });
+
+  it('move in a service that settles meanwhile, beside a replica of that version that goes on writing', async () => {
+    const { location, database, ids, old } = await migrated(3_000);
+    const store = await storeAt(location);
+    let moving = true;
+    let settled = 0;
+    const load = (async () => {
+      while (moving) {
+        const requestIds = Array.from({ length: 20 }, () => `new-${(settled += 1)}`);
+        await Promise.all(requestIds.map((requestId) => store.settle(sampleOutcome({ ...ids, requestId, cost: 3n }))));
+        await settleAsBefore(database.queries, [sampleOutcome({ ...ids, requestId: `late-${settled}`, cost: 3n })]);
+        settled += 1;
+      }
+    })();
+    await expect
+      .poll(async () => (await database.queries.selectFrom('ledger').selectAll().execute()).length, { timeout: 30_000 })
+      .toBeLessThan(20);
+    moving = false;
+    await load;
+    await store.close();
+    await keepUp(database);
+    expect((await usageReport(database.queries, {}, []))[0]?.requests).toBe(old.length + settled);
+    expect(await differencesIn(database)).toEqual([]);
+  });
+});
+
+/** A database with a request in each of so many days, and what settles one more. */
+async function daysOfRequests(days: number) {
+  const sample = await sampleDatabase();
+  const outcomes = Array.from({ length: days }, (_, index) =>
+    sampleOutcome({ ...sample.ids, requestId: `r${index}`, startedAt: sampleNow + index * day + 5, cost: 5n }),
+  );
+  await sample.settle(outcomes);
+  const kept = async () => (await listRequests(sample.queries, {}, 1_000)).map(({ requestId }) => requestId);
+  const now = () => sampleNow + days * day;
+  return { ...sample, outcomes, kept, now };
+}
+
+describe('retention', () => {
+  it('keeps everything where it is not asked for', async () => {
+    const { database, kept, now } = await daysOfRequests(3);
+    expect(await keepUp(database, { retentionDays: 0, now })).toEqual([]);
+    expect(await kept()).toHaveLength(3);
+    expect(await keptSince(database.queries)).toBe(0);
+  });
+
+  it('drops requests, and keeps what they add up to', async () => {
+    const { database, queries, kept, now } = await daysOfRequests(100);
+    const before = await usageReport(queries, {}, ['day', 'key', 'model']);
+    expect(await keepUp(database, { retentionDays: 30, now })).toEqual([]);
+    // July, August and the first days of September; PostgreSQL drops whole months.
+    expect(await kept()).toHaveLength(databaseKind === 'sqlite' ? 30 : 100 - 62);
+    expect(await usageReport(queries, {}, ['day', 'key', 'model'])).toEqual(before);
+    expect(await differencesIn(database)).toEqual([]);
+    expect((await verifyLedger(queries)).keptSince).toBeGreaterThan(sampleNow);
+    expect(await keepUp(database, { retentionDays: 30, now })).toEqual([]);
+    expect(await differencesIn(database)).toEqual([]);
+  });
+
+  it.runIf(databaseKind === 'sqlite')('makes the file smaller', async () => {
+    const { location, database, settle, ids, now } = await daysOfRequests(1);
+    for (let batch = 0; batch < 10; batch += 1) {
+      const outcomes = Array.from({ length: 1_000 }, (_, index) =>
+        sampleOutcome({ ...ids, requestId: `many-${batch}-${index}`, startedAt: sampleNow + index, cost: 1n }),
+      );
+      await settle(outcomes);
+    }
+    const bytes = async () => {
+      await sql`pragma wal_checkpoint(truncate)`.execute(database.queries);
+      return statSync(sqliteFile(location)).size;
+    };
+    const before = await bytes();
+    expect(await keepUp(database, { retentionDays: 1, now: () => now() + 2 * day })).toEqual([]);
+    expect(await bytes()).toBeLessThan(before / 2);
+    expect(await differencesIn(database)).toEqual([]);
+  });
+
+  it.runIf(databaseKind === 'sqlite')(
+    'makes an older file smaller once it was rewritten, beside a service',
+    async () => {
+      const { location, database, settle, ids, queries } = await daysOfRequests(1);
+      const store = await storeAt(location);
+      const other = new DatabaseSync(sqliteFile(location));
+      onTestFinished(() => other.close());
+      // As a file is that was made before files shrank.
+      other.exec('pragma auto_vacuum = none; vacuum');
+      const many = Array.from({ length: 5_000 }, (_, index) =>
+        sampleOutcome({ ...ids, requestId: `many-${index}`, cost: 1n }),
+      );
+      await settle(many);
+      await sql`delete from usage_hours`.execute(queries);
+      await sql`delete from requests`.execute(queries);
+      const during = store.settle(sampleOutcome({ ...ids, requestId: 'during', cost: 1n }));
+      const shrunk = database.file?.shrink();
+      expect(shrunk?.after).toBeLessThan((shrunk?.before ?? 0) / 2);
+      await during;
+      expect(other.prepare('pragma auto_vacuum').get()).toEqual({ auto_vacuum: 2 });
+      expect(await database.queries.selectFrom('requests').select('request_text').execute()).toEqual([
+        { request_text: 'during' },
+      ]);
+    },
+  );
+
+  it('refuses what is older than the requests that are kept, settled before or not, and charges nothing', async () => {
+    const { location, database, ids, outcomes, settle, now } = await daysOfRequests(70);
+    await keepUp(database, { retentionDays: 10, now });
+    for (const old of [
+      outcomes.slice(0, 1),
+      [sampleOutcome({ ...ids, requestId: 'never', startedAt: sampleNow + 9 })],
+    ]) {
+      await expect(settle(old)).rejects.toThrow('older than 2026-0');
+    }
+    expect(await settle(outcomes.slice(-1))).toEqual({ balances: [], spendings: [] });
+    expect(await differencesIn(database)).toEqual([]);
+    // Another process, which has not seen the time that is gone.
+    const other = await openDatabase(location, { missing: 'refuse', user: 'operator' });
+    onTestFinished(() => other.close());
+    await expect(settleBatch(other, outcomes.slice(0, 1).map(ledgerRow))).rejects.toThrow('older than 2026-0');
+  });
+
+  it('drops nothing that is not in the rollups, and says so', async () => {
+    const { database, queries, kept, now } = await daysOfRequests(70);
+    await sql`update requests set prompt_tokens = prompt_tokens + 1`.execute(queries);
+    const reports = await keepUp(database, { retentionDays: 10, now });
+    expect(reports).toEqual([
+      expect.stringContaining('hour 2026-07-01T00:00:00.000Z are not what the rollups say (prompt_tokens)'),
+    ]);
+    expect(await kept()).toHaveLength(70);
+  });
+});
+
+type Step =
+  | { readonly kind: 'settle'; readonly requests: readonly Request[] }
+  /** Requests of the version before, which a replica of it settles. */
+  | { readonly kind: 'settle-before'; readonly requests: readonly Request[] }
+  | { readonly kind: 'credit'; readonly amount: bigint }
+  /** So many steps of upkeep; then its process dies. */
+  | { readonly kind: 'keep-up'; readonly steps: number; readonly retentionDays: number }
+  | { readonly kind: 'pass'; readonly days: number };
+
+interface Request {
+  readonly id: number;
+  readonly cost: bigint;
+  readonly hour: number;
+}
+
+const request = fc.record({ id: fc.nat(40), cost: fc.bigInt(0n, 400n), hour: fc.nat(23) });
+const requests = fc.array(request, { minLength: 1, maxLength: 6 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ kind: fc.constant('settle' as const), requests }),
+  fc.record({ kind: fc.constant('settle-before' as const), requests }),
+  fc.record({ kind: fc.constant('credit' as const), amount: fc.bigInt(-900n, 900n) }),
+  fc.record({
+    kind: fc.constant('keep-up' as const),
+    steps: fc.nat(40),
+    retentionDays: fc.integer({ min: 1, max: 20 }),
+  }),
+  fc.record({ kind: fc.constant('pass' as const), days: fc.nat(70) }),
+);
+
+/** So that some requests are dropped in any case. */
+const aMonthGoes: readonly Step[] = [
+  { kind: 'settle', requests: [{ id: 1, cost: 3n, hour: 0 }] },
+  { kind: 'pass', days: 70 },
+  { kind: 'keep-up', steps: 40, retentionDays: 1 },
+  { kind: 'settle', requests: [{ id: 1, cost: 3n, hour: 0 }] },
+];
+
+it('any sequence of settlements, corrections, upkeep and crashes leaves books that agree, and charges no request twice', async () => {
+  let dropped = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 6, maxLength: 25 }), async (sequence: readonly Step[]) => {
+      const { database, queries, ids, settle } = await sampleDatabase();
+      let now = sampleNow;
+      let balance = 10_000_000_000_000n;
+      // A request has one start and one cost, however often it comes.
+      const known = new Map<string, Outcome>();
+      const settled = new Set<string>();
+      const outcomeOf = (prefix: string, { id, cost, hour }: Request): Outcome => {
+        const requestId = `${prefix}${id}`;
+        const outcome =
+          known.get(requestId) ?? sampleOutcome({ ...ids, requestId, cost, startedAt: now + hour * 3_600_000 });
+        known.set(requestId, outcome);
+        return outcome;
+      };
+      const charge = (outcome: Outcome): void => {
+        if (!settled.has(outcome.requestId)) balance -= outcome.cost;
+        settled.add(outcome.requestId);
+      };
+      for (const each of sequence) {
+        switch (each.kind) {
+          case 'settle':
+            for (const outcome of each.requests.map((one) => outcomeOf('r', one))) {
+              if (outcome.startedAt < (await keptSince(queries)))
+                await expect(settle([outcome])).rejects.toThrow('older than');
+              else {
+                await settle([outcome, outcome]);
+                charge(outcome);
+              }
+            }
+            break;
+          case 'settle-before': {
+            // A replica of that version settles what has just ended.
+            const fresh = each.requests.map((one) => ({
+              ...outcomeOf('old', one),
+              startedAt: now + one.hour * 3_600_000,
+            }));
+            const first = fresh.filter(({ requestId }) => !settled.has(requestId));
+            await settleAsBefore(queries, first);
+            for (const outcome of first) known.set(outcome.requestId, outcome);
+            first.forEach(charge);
+            break;
+          }
+          case 'credit': {
+            if (each.amount === 0n) break;
+            const credit = { amount: each.amount, note: 'a reason' };
+            await creditWorkspace(queries, 'acme', credit, sampleAuthor);
+            balance += each.amount;
+            break;
+          }
+          case 'keep-up': {
+            const reports: string[] = [];
+            const report = (message: string): void => void reports.push(message);
+            const upkeep = database.beginUpkeep({ retentionDays: each.retentionDays, now: () => now, report });
+            for (let taken = 0; taken < each.steps; taken += 1) await upkeep.steps.next();
+            await upkeep.stop();
+            expect(reports).toEqual([]);
+            break;
+          }
+          case 'pass':
+            now += each.days * day;
+        }
+        expect(await differencesIn(database)).toEqual([]);
+      }
+      expect((await verifyLedger(queries)).workspaces).toMatchObject([{ balance }]);
+      if ((await keptSince(queries)) > 0) dropped += 1;
+    }),
+    { numRuns: databaseKind === 'sqlite' ? 60 : 10, examples: [[aMonthGoes]] },
+  );
+  expect(dropped).toBeGreaterThan(0);
+}, 120_000);
