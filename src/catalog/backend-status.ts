@@ -151,7 +151,6 @@ function isIncomplete(view: EndpointsView | undefined): boolean {
 
 const faultTexts: Readonly<Record<EndpointFault, string>> = {
   'health-check': 'fails the health check',
-  outlier: 'refuses or breaks connections',
   requests: 'failed requests lately',
 };
 
@@ -174,9 +173,7 @@ function unreachableAt({ unreachable, endpoints }: ReplicaView, { name, cluster 
     case 'no-address':
       return noEndpoint(cluster, view);
     case 'unhealthy':
-      return view?.failing.every(({ why }) => why === 'outlier') === true && view.failing.length > 0
-        ? { reason: 'ConnectionsFail', message: 'every endpoint refuses or breaks connections' }
-        : { reason: 'HealthCheckFailed', message: 'spec.healthCheck: no endpoint passes the health check' };
+      return { reason: 'HealthCheckFailed', message: 'spec.healthCheck: no endpoint passes the health check' };
   }
 }
 

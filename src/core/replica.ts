@@ -36,8 +36,8 @@ export interface FailingEndpoint {
   readonly why: EndpointFault;
 }
 
-/** `health-check`: it fails Envoy's. `outlier`: connections to it failed. `requests`: requests to it failed. */
-export const endpointFaults = ['health-check', 'outlier', 'requests'] as const;
+/** `health-check`: it fails Envoy's. `requests`: requests to it failed, or could not be sent. */
+export const endpointFaults = ['health-check', 'requests'] as const;
 export type EndpointFault = (typeof endpointFaults)[number];
 
 /** Why a backend cannot be reached. `no-address`: it has no endpoint. `unhealthy`: no endpoint passes the health check. */

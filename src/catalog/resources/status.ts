@@ -74,7 +74,7 @@ const endpointCounts = fields({
   total: z.int().min(0).max(mostEndpoints).meta({ description: 'Endpoints that there are.', example: 8 }),
   healthy: z.int().min(0).max(mostEndpoints).meta({
     description:
-      'Endpoints that pass the health check, where there is one, and are not left out because requests failed.',
+      'Endpoints that pass the health check, where there is one, and to which requests have not failed lately.',
     example: 7,
   }),
   summary: z

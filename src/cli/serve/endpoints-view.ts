@@ -55,15 +55,17 @@ function withLeftOut(
   { total, healthy, failing }: EndpointCounts,
   names: readonly string[],
 ): Omit<CountedEndpoints, 'trouble'> {
-  const known = new Set(failing.map(({ endpoint }) => endpoint));
+  // Envoy ejects no endpoint of a Backend by itself.
+  const checked = failing.flatMap(({ endpoint, why }) => (why === 'health-check' ? [{ endpoint, why }] : []));
+  const known = new Set(checked.map(({ endpoint }) => endpoint));
   const others = names.filter((name) => !known.has(name));
   // Envoy names a few of those that it leaves out: these may be some of the rest.
-  const unnamed = total - healthy - failing.length;
+  const unnamed = total - healthy - checked.length;
   const ejected = Math.min(healthy, Math.max(0, others.length - Math.max(0, unnamed)));
   return {
     total,
     healthy: healthy - ejected,
     ejected,
-    failing: [...failing, ...others.map((endpoint) => ({ endpoint, why: 'requests' as const }))],
+    failing: [...checked, ...others.map((endpoint) => ({ endpoint, why: 'requests' as const }))],
   };
 }

@@ -93,7 +93,7 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
 function addEndpointGauge(registry: Registry, read: NonNullable<ServiceFigures['endpoints']>): void {
   new Gauge({
     name: 'weir_endpoints',
-    help: 'Endpoints of each backend. healthy: they get requests. unhealthy: their health check or connections to them fail. ejected: requests to them failed.',
+    help: 'Endpoints of each backend. healthy: they get requests. unhealthy: their health check fails. ejected: requests to them failed.',
     registers: [registry],
     labelNames: ['backend', 'state'] as const,
     async collect() {
