@@ -26,6 +26,7 @@ const aloneBehindEnvoy = [
     'hedging',
     'hostile-traffic',
     'loop-delay',
+    'many-endpoints',
     'many-streams',
     'overload',
     'restart',

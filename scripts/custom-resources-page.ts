@@ -7,6 +7,7 @@ import {
   openApiSchema,
   version,
 } from '../src/catalog/custom-resources.ts';
+import { intOrStringKey } from '../src/catalog/resources/fields.ts';
 import { markdownTable } from './markdown-table.ts';
 
 const code = (text: string): string => `\`${text}\``;
@@ -50,6 +51,7 @@ function taken(schema: OpenApiSchema): string {
   if (values) return values.map((value) => code(String(value))).join(', ');
   if (format === 'date-time') return 'date and time, RFC 3339';
   const shape = shapeOf(schema);
+  if (schema[intOrStringKey] === true && shape !== undefined) return prose(shape);
   const words: Readonly<Record<string, string>> = {
     string: `${shape === undefined ? 'text' : prose(shape)}; ${between(minLength, maxLength)} characters`,
     integer: maximum === Number.MAX_SAFE_INTEGER ? 'whole number' : `whole number, ${between(minimum, maximum)}`,
@@ -70,7 +72,7 @@ const rulesOf = (schema: OpenApiSchema): readonly ShownRule[] =>
   (schema['x-kubernetes-validations'] ?? []) as readonly ShownRule[];
 
 /** The rule that says a pattern in words. */
-const isShape = ({ rule }: ShownRule): boolean => rule.startsWith('self.matches(');
+const isShape = ({ rule }: ShownRule): boolean => /^(type\(self\) == int \? .*: )?self\.matches\(/.test(rule);
 
 function shapeOf(schema: OpenApiSchema): string | undefined {
   return rulesOf(schema)
@@ -153,8 +155,8 @@ kind: Backend
 metadata: {name: vllm-a}
 spec:
   engine: vllm
-  endpoint: {host: vllm-a.models.svc, port: 8000}
-  tls: {mode: Custom, caSecretRef: {name: vllm-a, key: ca.crt}}
+  service: {name: vllm-a, port: https}
+  tls: {mode: Custom, caSecretRef: {name: vllm-a, key: ca.crt}, serverName: vllm-a.models.svc}
   credentials: {secretRef: {name: vllm-a, key: token}}
   capacity: {maxConcurrentRequests: 64}
   healthCheck: {path: /health}
@@ -182,7 +184,7 @@ export const customResourcesPage =
 # Custom resources
 
 The catalog in Kubernetes: what models there are and what serves them. Group \`${group}\`, version \`${version}\`, namespaced; a gateway reads one namespace, the Secrets that its
-Backends name included. A manifest folder (\`--manifests\`) holds the same objects and takes and refuses the same ones.
+Backends name included. A manifest folder (\`--manifests\`) holds the same objects and takes and refuses the same ones, but for \`service\`, which needs a cluster ([kubernetes.md](kubernetes.md#which-pods-serve)).
 
 \`\`\`sh
 kubectl apply -f models.yaml          # a mistake is refused here, with the field and what was expected

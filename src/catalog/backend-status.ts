@@ -1,5 +1,11 @@
 import type { Backend, KubeObject, Route, Snapshot } from '../core/catalog.ts';
-import { clusterMark, type ReplicaView, type Unreachable } from '../core/replica.ts';
+import {
+  clusterMark,
+  type EndpointFault,
+  type EndpointsView,
+  type FailingEndpoint,
+  type ReplicaView,
+} from '../core/replica.ts';
 import type { BackendConditionType } from './resources/status.ts';
 import { faultsText, replicaNames, type Statement, type StatusFacts, type StatusParts } from './conditions.ts';
 import { createRemembered } from './remember.ts';
@@ -15,8 +21,12 @@ export function backendStatus(object: KubeObject, { compilation, replicas }: Sta
     routes: routesByBackend(compilation.snapshot).get(object.name) ?? [],
     replicas,
   };
-  const statements = [accepted(facts), programmed(facts), healthy(facts)];
-  return { serves: result.state !== 'refused', notice: undefined, statements, fields: {} };
+  const counts = endpointCounts(facts);
+  const statements = [accepted(facts), programmed(facts), healthy(facts, counts)];
+  const fields = {
+    endpoints: counts === undefined ? null : { ...counts, summary: `${counts.healthy} of ${counts.total}` },
+  };
+  return { serves: result.state !== 'refused', notice: undefined, statements, fields };
 }
 
 const routesOnce = createRemembered<Snapshot, ReadonlyMap<string, readonly Route[]>>();
@@ -79,26 +89,54 @@ export function hasBackend({ hasEnvoy, clusters }: ReplicaView, { cluster }: Bac
   return hasEnvoy && clusters.has(clusterMark(cluster.name));
 }
 
-export const unreachableReasons: Readonly<Record<Unreachable, { readonly reason: string; readonly message: string }>> =
-  {
-    'no-address': { reason: 'NoAddress', message: 'spec.endpoint.host: the name has no address' },
-    unhealthy: { reason: 'HealthCheckFailed', message: 'spec.healthCheck: no endpoint passes the health check' },
-  };
+/** The replicas that know this version of a Backend. */
+function knowing({ backend, replicas }: BackendFacts): readonly ReplicaView[] {
+  return backend === undefined ? [] : replicas.filter((replica) => hasBackend(replica, backend));
+}
 
-function healthy({ backend, routes, replicas }: BackendFacts): BackendStatement {
+interface EndpointCounts {
+  readonly total: number;
+  /** Those that are well in every replica. */
+  readonly healthy: number;
+}
+
+/** How many endpoints there are; undefined where no Envoy knows. */
+function endpointCounts(facts: BackendFacts): EndpointCounts | undefined {
+  const views = knowing(facts).flatMap(({ endpoints }) => endpoints.get(facts.backend?.name ?? '') ?? []);
+  if (views.length === 0) return undefined;
+  const total = Math.max(...views.map((view) => view.total));
+  const failing = new Set(views.flatMap((view) => view.failing.map(({ endpoint }) => endpoint)));
+  return { total, healthy: Math.max(0, Math.min(total - failing.size, ...views.map((view) => view.healthy))) };
+}
+
+interface Trouble {
+  readonly reason: string;
+  readonly message: string;
+}
+
+function healthy(facts: BackendFacts, counts: EndpointCounts | undefined): BackendStatement {
   const type = 'Healthy';
-  const knowing = backend === undefined ? [] : replicas.filter((replica) => hasBackend(replica, backend));
-  if (backend === undefined || knowing.length === 0) {
+  const { backend, routes } = facts;
+  const replicas = knowing(facts);
+  if (backend === undefined || replicas.length === 0) {
     return { type, status: 'Unknown', reason: 'NotProgrammed', message: 'no Envoy has it yet' };
   }
-  const troubles = knowing.flatMap((replica) => {
+  const seenBy = (some: readonly ReplicaView[]): string =>
+    some.length < replicas.length ? ` (seen by ${replicaNames(some)})` : '';
+  const troubles = replicas.flatMap((replica) => {
     const trouble = troubleAt(replica, backend, routes);
-    return trouble === undefined ? [] : [{ ...trouble, name: replica.name }];
+    return trouble === undefined ? [] : [{ ...trouble, replica }];
   });
   const [first] = troubles;
   if (first !== undefined) {
-    const from = troubles.length < knowing.length ? ` (seen by ${replicaNames(troubles)})` : '';
-    return { type, status: 'False', reason: first.reason, message: first.message + from };
+    const message = first.message + seenBy(troubles.map(({ replica }) => replica));
+    return { type, status: 'False', reason: first.reason, message };
+  }
+  if (counts !== undefined && counts.healthy < counts.total) {
+    const seeing = replicas.filter(({ endpoints }) => isIncomplete(endpoints.get(backend.name)));
+    const failing = seeing.flatMap(({ endpoints }) => endpoints.get(backend.name)?.failing ?? []);
+    const message = `${counts.healthy} of ${counts.total} endpoints${namesOf(failing, counts)}${seenBy(seeing)}`;
+    return { type, status: 'True', reason: 'SomeEndpointsFail', message };
   }
   // Without a health check all that is known is that no request failed.
   if (backend.cluster.healthCheck === undefined) {
@@ -107,13 +145,58 @@ function healthy({ backend, routes, replicas }: BackendFacts): BackendStatement 
   return { type, status: 'True', reason: 'HealthCheckPassed', message: '' };
 }
 
-function troubleAt(
-  { unreachable, out }: ReplicaView,
-  { name }: Backend,
-  routes: readonly Route[],
-): { readonly reason: string; readonly message: string } | undefined {
-  const kind = unreachable.get(name);
-  if (kind !== undefined) return unreachableReasons[kind];
-  if (routes.length === 0 || !routes.every(({ id }) => out.has(id))) return undefined;
-  return { reason: 'RequestsFail', message: 'the requests on all of its routes failed lately' };
+function isIncomplete(view: EndpointsView | undefined): boolean {
+  return view !== undefined && view.healthy < view.total;
+}
+
+const faultTexts: Readonly<Record<EndpointFault, string>> = {
+  'health-check': 'fails the health check',
+  requests: 'failed requests lately',
+};
+
+const mostNames = 3;
+
+/** Names up to three endpoints, each with what is wrong with it, and counts the rest. */
+function namesOf(failing: readonly FailingEndpoint[], { total, healthy: well }: EndpointCounts): string {
+  const each = [...new Map(failing.map((one) => [one.endpoint, one])).values()].slice(0, mostNames);
+  const more = total - well - each.length;
+  const named = each.map(({ endpoint, why }) => `; ${endpoint} ${faultTexts[why]}`).join('');
+  return named + (each.length > 0 && more > 0 ? `; ${more} more` : '');
+}
+
+/** What Envoy says of a Backend that it can send nothing to. */
+function unreachableAt({ unreachable, endpoints }: ReplicaView, { name, cluster }: Backend): Trouble | undefined {
+  const view = endpoints.get(name);
+  switch (unreachable.get(name)) {
+    case undefined:
+      return undefined;
+    case 'no-address':
+      return noEndpoint(cluster, view);
+    case 'unhealthy':
+      return { reason: 'HealthCheckFailed', message: 'spec.healthCheck: no endpoint passes the health check' };
+  }
+}
+
+function troubleAt(replica: ReplicaView, backend: Backend, routes: readonly Route[]): Trouble | undefined {
+  const unreachable = unreachableAt(replica, backend);
+  if (unreachable !== undefined) return unreachable;
+  const view = replica.endpoints.get(backend.name);
+  if (routes.length > 0 && routes.every(({ id }) => replica.out.has(id))) {
+    return { reason: 'RequestsFail', message: 'the requests on all of its routes failed lately' };
+  }
+  if (view?.healthy === 0 && view.total > 0)
+    return { reason: 'RequestsFail', message: 'requests to every endpoint failed lately' };
+  return undefined;
+}
+
+/** A Backend to which nothing leads. The follower of its endpoints knows best why. */
+function noEndpoint({ endpoints }: Backend['cluster'], view: EndpointsView | undefined): Trouble {
+  return endpoints.kind === 'service'
+    ? { reason: 'NoReadyEndpoint', message: view?.trouble ?? 'spec.service: no pod of the Service is ready' }
+    : { reason: 'NoAddress', message: view?.trouble ?? 'spec.endpoint: no host has an address' };
+}
+
+/** Why a replica can send no request to a Backend, without the field at fault; undefined: it can. */
+export function unreachableText(replica: ReplicaView, backend: Backend): string | undefined {
+  return unreachableAt(replica, backend)?.message.replace(/^spec[^:]*: /, '');
 }

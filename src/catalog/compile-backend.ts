@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Backend, Cluster } from '../core/catalog.ts';
+import type { EndpointSource } from '../core/endpoint.ts';
 import type { Fault } from './read-object.ts';
 import type { BackendSpec } from './resources/backend.ts';
 import type { SecretRef } from './resources/secret.ts';
@@ -14,37 +15,46 @@ export function secretsOf({ credentials, tls }: BackendSpec): readonly SecretRef
   return [credentials?.secretRef, tls.caSecretRef].filter((reference) => reference !== undefined);
 }
 
-/** Compiles a Backend that passed its schema. Fails when a Secret of it is missing or unusable. */
-export function compileBackend(name: string, spec: BackendSpec, secrets: Secrets): CompiledBackend {
+interface BackendSurroundings {
+  readonly secrets: Secrets;
+  /** Whether Services can be followed. */
+  readonly services: 'followed' | 'refused';
+}
+
+/** Compiles a Backend that passed its schema. Fails when something that it refers to is missing or unusable. */
+export function compileBackend(
+  name: string,
+  spec: BackendSpec,
+  { secrets, services }: BackendSurroundings,
+): CompiledBackend {
   const token = spec.credentials && readToken(spec.credentials.secretRef, secrets);
   const tls = compileTls(spec, secrets);
-  const faults = [token, tls].flatMap((part) => (part && 'path' in part ? [part] : []));
-  if (!('mode' in tls) || (token && 'path' in token)) return { ok: false, faults };
+  const service = services === 'refused' && spec.service !== undefined ? [noService] : [];
+  const faults = [...service, ...[token, tls].flatMap((part) => (part && 'path' in part ? [part] : []))];
+  if (!('mode' in tls) || (token && 'path' in token) || service.length > 0) return { ok: false, faults };
 
-  const { endpoint, capacity, healthCheck } = spec;
-  const limit =
-    capacity?.maxConcurrentRequests === undefined ? {} : { maxConcurrentRequests: capacity.maxConcurrentRequests };
+  const { capacity, healthCheck } = spec;
+  const maxConcurrentRequests = capacity?.maxConcurrentRequests;
   const content = {
     backend: name,
-    host: hostOf(endpoint.host),
-    port: endpoint.port,
     tls,
     ...(healthCheck && { healthCheck }),
-    ...limit,
+    ...(maxConcurrentRequests !== undefined && { maxConcurrentRequests }),
   };
   // Envoy's statistics split at dots. The readable part is for operators, the digest makes the name unique.
   const cluster: Cluster = {
     name: `${name.replaceAll('.', '_')}-${hash('sha256', JSON.stringify(content)).slice(0, 24)}`,
+    endpoints: sourceOf(spec),
     ...content,
   };
   const backend: Backend = {
     name,
     engine: spec.engine,
     cluster,
-    authority: authorityOf(cluster),
-    path: endpoint.path.replace(/\/$/, ''),
+    path: (spec.endpoint?.path ?? spec.path ?? '/v1').replace(/\/$/, ''),
     ...(token && { authorization: `Bearer ${token.text}` }),
-    ...limit,
+    maxConcurrentRequests,
+    maxConcurrentRequestsPerEndpoint: capacity?.maxConcurrentRequestsPerEndpoint,
   };
   return { ok: true, backend };
 }
@@ -54,11 +64,18 @@ function hostOf(host: string): string {
   return host.toLowerCase().replace(/\.$/, '');
 }
 
-/** RFC 9110 §7.2: the port is left out when it is the scheme's own. An IPv6 address stands in brackets. */
-function authorityOf(cluster: Cluster): string {
-  const host = cluster.host.includes(':') ? `[${cluster.host}]` : cluster.host;
-  const ownPort = cluster.tls.mode === 'Disabled' ? 80 : 443;
-  return cluster.port === ownPort ? host : `${host}:${cluster.port}`;
+const noService: Fault = {
+  path: ['spec', 'service'],
+  message:
+    'expected endpoint or endpoints: a Service is followed only where the catalog is read from Kubernetes; ' +
+    'from elsewhere it may have a name, such as "vllm-a.models.svc" for endpoint.host',
+};
+
+/** Where the endpoints are to be found. The schema has made sure that there is exactly one of the three. */
+function sourceOf({ endpoint, endpoints = [], service }: BackendSpec): EndpointSource {
+  if (service !== undefined) return { kind: 'service', service: service.name, port: service.port };
+  const hosts = endpoint === undefined ? endpoints : [endpoint];
+  return { kind: 'hosts', hosts: hosts.map(({ host, port }) => ({ host: hostOf(host), port })) };
 }
 
 function readToken(reference: SecretRef, secrets: Secrets): { readonly text: string } | Fault {
@@ -75,7 +92,7 @@ function readToken(reference: SecretRef, secrets: Secrets): { readonly text: str
 }
 
 function compileTls({ tls, endpoint }: BackendSpec, secrets: Secrets): Cluster['tls'] | Fault {
-  const serverName = hostOf(tls.serverName ?? endpoint.host);
+  const serverName = hostOf(tls.serverName ?? endpoint?.host ?? '');
   if (tls.mode === 'Disabled' || tls.mode === 'Off') return { mode: 'Disabled' };
   if (tls.mode === 'System') return { mode: 'System', serverName };
   const path = ['spec', 'tls', 'caSecretRef'];

@@ -7,7 +7,7 @@ const tokens = secret('tokens', { stringData: { a: 'sk-a' }, data: { a: btoa('lo
 const ca = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n';
 
 function good(objects: readonly CatalogObject[], previous?: Snapshot): Snapshot {
-  const { snapshot, problems } = compile(objects, previous);
+  const { snapshot, problems } = compile(objects, { previous });
   expect(problems).toEqual([]);
   return snapshot;
 }
@@ -79,15 +79,38 @@ test('fills in the documented defaults', () => {
 });
 
 describe('a backend', () => {
+  const service = { name: 'vllm-a', port: 'http' };
+  const several = [
+    { host: 'Engine.Example.', port: 80 },
+    { host: '::1', port: 8000 },
+  ];
+
   test.each([
-    ['another port than the scheme’s', { host: 'a', port: 8000 }, {}, 'a:8000'],
-    ['the port of HTTP', { host: 'a', port: 80 }, {}, 'a'],
-    ['the port of HTTPS under TLS', { host: 'a', port: 443 }, { mode: 'System' }, 'a'],
-    ['the port of HTTP under TLS', { host: 'a', port: 80 }, { mode: 'System' }, 'a:80'],
-    ['an IPv6 address', { host: '::1', port: 8000 }, {}, '[::1]:8000'],
-    ['capitals and a final dot', { host: 'Engine.Example.', port: 80 }, {}, 'engine.example'],
-  ])('writes the Host header for %s', (_about, endpoint, tls, authority) => {
-    expect(compiled({ endpoint, tls }).authority).toBe(authority);
+    ['one host', { endpoint: several[0] }, { kind: 'hosts', hosts: [{ host: 'engine.example', port: 80 }] }],
+    [
+      'several hosts',
+      { endpoints: several },
+      {
+        kind: 'hosts',
+        hosts: [
+          { host: 'engine.example', port: 80 },
+          { host: '::1', port: 8000 },
+        ],
+      },
+    ],
+    ['a named port of a Service', { service }, { kind: 'service', service: 'vllm-a', port: 'http' }],
+    ['a numbered one', { service: { ...service, port: 80 } }, { kind: 'service', service: 'vllm-a', port: 80 }],
+  ])('has its endpoints from %s', (_about, spec, endpoints) => {
+    expect(compiled({ endpoint: undefined, ...spec }).cluster.endpoints).toEqual(endpoints);
+  });
+
+  test('has the same cluster when only its endpoints change, in another version of the catalog', () => {
+    const [one, other] = ['a', 'b'].map((host) =>
+      good([backend('vllm-a', { endpoint: { host, port: 80 } }), model('m')]),
+    );
+    if (one === undefined || other === undefined) throw new Error('two catalogs');
+    expect(one.clusters.map(({ name }) => name)).toEqual(other.clusters.map(({ name }) => name));
+    expect(one.version).not.toBe(other.version);
   });
 
   test.each([
@@ -95,8 +118,25 @@ describe('a backend', () => {
     ['/v1/', '/v1'],
     ['/', ''],
     ['/compatible-mode/v1', '/compatible-mode/v1'],
-  ])('brings the path %s to %j', (path, expected) => {
-    expect(compiled({ endpoint: { host: 'a', port: 1, ...(path !== undefined && { path }) } }).path).toBe(expected);
+  ])('brings the path %s to %j, wherever it stands', (path, expected) => {
+    const given = path !== undefined && { path };
+    expect(compiled({ endpoint: { host: 'a', port: 1, ...given } }).path).toBe(expected);
+    for (const source of [{ endpoints: several }, { service }])
+      expect(compiled({ endpoint: undefined, ...source, ...given }).path).toBe(expected);
+  });
+
+  test('cannot follow a Service where there is no cluster, and says what to write instead', () => {
+    const objects = [backend('vllm-a', { endpoint: undefined, service }), backend('vllm-b'), model('m')];
+    const { problems, backends } = compile(objects, { services: 'refused' });
+    expect(problems).toEqual([
+      {
+        where: 'Backend/vllm-a',
+        field: 'spec.service',
+        message: expect.stringMatching(/^expected endpoint or endpoints: .*"vllm-a\.models\.svc"/) as unknown,
+      },
+      { where: 'Model/m', field: 'spec.routes[0].backend', message: expect.any(String) as unknown },
+    ]);
+    expect([...backends.keys()]).toEqual(['vllm-b']);
   });
 
   test.each([
@@ -124,8 +164,6 @@ describe('the name of a cluster', () => {
   const name = (spec: Readonly<Record<string, unknown>>): string => compiled(spec).cluster.name;
 
   test.each([
-    ['host', { endpoint: { ...goodBackendSpec.endpoint, host: 'b' } }],
-    ['port', { endpoint: { ...goodBackendSpec.endpoint, port: 1 } }],
     ['tls', { tls: { mode: 'System' } }],
     ['health check', { healthCheck: { path: '/health' } }],
     ['capacity', { capacity: { maxConcurrentRequests: 3 } }],
@@ -135,8 +173,12 @@ describe('the name of a cluster', () => {
 
   test.each([
     ['credential', { credentials: { secretRef: { name: 'tokens', key: 'a' } } }],
+    ['host', { endpoint: { ...goodBackendSpec.endpoint, host: 'b' } }],
     ['path', { endpoint: { ...goodBackendSpec.endpoint, path: '/v2' } }],
-  ])('stays with another %s, which Envoy does not know', (_about, spec) => {
+    ['port', { endpoint: { ...goodBackendSpec.endpoint, port: 1 } }],
+    ['Service', { endpoint: undefined, service: { name: 'b', port: 80 } }],
+    ['limit of an endpoint', { capacity: { maxConcurrentRequestsPerEndpoint: 3 } }],
+  ])('stays with another %s, of which its configuration tells nothing', (_about, spec) => {
     expect(name(spec)).toBe(name({}));
   });
 
@@ -236,11 +278,11 @@ describe('with the previous snapshot', () => {
     ['a bad model whose backends are all gone', [model('m', { contextLength: 'long' })], undefined],
     ['a model that is gone', before.slice(0, 3), undefined],
   ])('serves on what was good and is still there: %s', (_about, objects, expected) => {
-    expect(routesOf(compile(objects, previous).snapshot)).toEqual(expected);
+    expect(routesOf(compile(objects, { previous }).snapshot)).toEqual(expected);
   });
 
   test('keeps the credential of a backend whose Secret is gone', () => {
-    const [route] = compile(before.slice(1), previous).snapshot.models.get('qwen/qwen3-8b')!.routes;
+    const [route] = compile(before.slice(1), { previous }).snapshot.models.get('qwen/qwen3-8b')!.routes;
     expect(route?.backend.authorization).toBe('Bearer sk-a');
   });
 
@@ -300,7 +342,7 @@ it('keeps what turned bad as it last was good, with the Secret that it needs', (
   const before = [token, backend('vllm-a', withToken), model('a')];
   const previous = compile(before).snapshot;
   const other = { credentials: { secretRef: { name: 'gone', key: 'key' } } };
-  const { results, snapshot } = compile([backend('vllm-a', other), model('a')], previous);
+  const { results, snapshot } = compile([backend('vllm-a', other), model('a')], { previous });
   const kept = keepObjects(results, before);
   expect(new Set(kept.map(({ where }) => where))).toEqual(new Set(['Secret/token', 'Backend/vllm-a', 'Model/a']));
   // A start without the source serves just what is served now.

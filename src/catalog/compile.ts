@@ -39,12 +39,21 @@ export interface Compilation {
   readonly backends: ReadonlyMap<string, Backend>;
 }
 
+export interface CompileOptions {
+  /** An object that is still there but has turned bad keeps serving as it was here. Absent: there was none. */
+  readonly previous?: Snapshot | undefined;
+  /** `refused`: there is no cluster whose Services could be followed. Default: followed. */
+  readonly services?: 'followed' | 'refused' | undefined;
+}
+
 /**
  * Compiles the catalog. Never throws, and a bad object never breaks a good one: what is wrong is in `problems`, in the
- * order of the objects. With the previous snapshot an object that is still there but has turned bad keeps serving as
- * it last was good; an object that is gone is gone.
+ * order of the objects. An object that is gone is gone, whatever it was in the previous snapshot.
  */
-export function compile(objects: readonly CatalogObject[], previous?: Snapshot): Compilation {
+export function compile(
+  objects: readonly CatalogObject[],
+  { previous, services = 'followed' }: CompileOptions = {},
+): Compilation {
   const problems = new Map<CatalogObject, ObjectProblem[]>(objects.map((object) => [object, []]));
   const states = new Map<CatalogObject, ObjectResult['state']>();
   const collected: ResultCollector = {
@@ -56,7 +65,7 @@ export function compile(objects: readonly CatalogObject[], previous?: Snapshot):
   const reads = objects.map(readObject);
   for (const read of reads) collected.report(objectOf(read), read.problems, 'invalid');
 
-  const backends = compileBackends(reads, collected, previous);
+  const backends = compileBackends(reads, { collected, previous, services });
   const models = compileModels(reads, { backends, collected, previous });
   const clusters = clustersOf(backends.usable);
   const snapshot = { version: versionOf(models, clusters), models, clusters };
@@ -88,8 +97,7 @@ type Report = (object: CatalogObject, found: readonly CatalogProblem[]) => void;
 
 function compileBackends(
   reads: readonly ReadResult[],
-  collected: ResultCollector,
-  previous: Snapshot | undefined,
+  { collected, previous, services }: BackendContext,
 ): BackendsInSight {
   const secretsRead = reads.flatMap((result) => (result.kind === 'Secret' ? [result.read] : []));
   const named = ({ value }: { readonly value: { readonly metadata: { readonly name: string } } }): string =>
@@ -103,8 +111,8 @@ function compileBackends(
   const usable = new Map<string, Backend>();
   const broken = new Map(reads.flatMap((result) => rawName(result, 'Backend').map((name) => [name, objectOf(result)])));
   for (const [name, { object, value }] of unique(backendsRead, byName)) {
-    const used = secretsOf(value.spec).map((secret) => secrets.get(secret.name));
-    const compiled = backendOnce(object, used, () => compileBackend(name, value.spec, secrets));
+    const used = [services, ...secretsOf(value.spec).map((secret) => secrets.get(secret.name))];
+    const compiled = backendOnce(object, used, () => compileBackend(name, value.spec, { secrets, services }));
     if (compiled.ok) {
       usable.set(name, compiled.backend);
       collected.setState(object, 'accepted');
@@ -232,8 +240,9 @@ function versionOf(models: ReadonlyMap<string, Model>, clusters: readonly Cluste
   const parts = [...models.values()].map((model) =>
     digestOnce(model, [], () => hash('sha256', textOf(model)).slice(0, 32)),
   );
-  // A cluster's name is a digest of its content.
-  return hash('sha256', [...parts, ...clusters.map(({ name }) => name)].join('\n')).slice(0, 32);
+  // A cluster's name is a digest of its content but for its endpoints.
+  const clusterParts = clusters.map(({ name, endpoints }) => `${name} ${JSON.stringify(endpoints)}`);
+  return hash('sha256', [...parts, ...clusterParts].join('\n')).slice(0, 32);
 }
 
 function textOf(model: Model): string {
@@ -269,8 +278,15 @@ export function keepObjects(results: ObjectResults, before: readonly CatalogObje
   return [...kept.values()].filter(({ value }) => isObject(value));
 }
 
-interface ModelContext {
-  readonly backends: BackendsInSight;
+interface ObjectContext {
   readonly collected: ResultCollector;
   readonly previous: Snapshot | undefined;
+}
+
+interface BackendContext extends ObjectContext {
+  readonly services: 'followed' | 'refused';
+}
+
+interface ModelContext extends ObjectContext {
+  readonly backends: BackendsInSight;
 }

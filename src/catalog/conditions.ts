@@ -94,6 +94,7 @@ const written = z.object({
   observedGeneration: z.number().optional(),
   conditions: z.array(condition).default([]),
   routes: z.object({ ready: z.number(), total: z.number() }).optional(),
+  endpoints: z.object({ healthy: z.number(), total: z.number() }).nullish(),
   retireAt: z.string().nullish(),
   announcedAt: z.string().nullish(),
   announcedFor: z.string().nullish(),
@@ -113,11 +114,12 @@ export function readStatus(status: unknown): WrittenStatus {
   return read;
 }
 
-function textOf({ observedGeneration, conditions, routes, ...dates }: z.output<typeof written>): string {
+function textOf({ observedGeneration, conditions, routes, endpoints, ...dates }: z.output<typeof written>): string {
   const { retireAt = null, announcedAt = null, announcedFor = null } = dates;
   const facts = conditions.map((one) => [
     ...[one.type, one.status, one.reason, one.message],
     ...[one.observedGeneration, one.lastTransitionTime],
   ]);
-  return JSON.stringify([observedGeneration, facts, routes?.ready, routes?.total, retireAt, announcedAt, announcedFor]);
+  const counts = [routes?.ready, routes?.total, endpoints?.healthy, endpoints?.total];
+  return JSON.stringify([observedGeneration, facts, counts, retireAt, announcedAt, announcedFor]);
 }

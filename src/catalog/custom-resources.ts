@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { backendSpec } from './resources/backend.ts';
+import { intOrStringKey } from './resources/fields.ts';
 import { modelSpec } from './resources/model.ts';
 import { type BackendConditionType, backendStatus, type ModelConditionType, modelStatus } from './resources/status.ts';
 import { isObject } from '../core/json.ts';
@@ -61,7 +62,8 @@ const backendConditions: Readonly<Record<BackendConditionType, string>> = {
   Accepted: 'The object makes sense, and the Secrets it names are there. Where not, the message begins with the field.',
   Programmed:
     'The Envoy of every replica has its cluster, by Envoy’s own answer. Where not, the message names who lags.',
-  Healthy: 'It answers: its health check passes where it has one, and not every request lately has failed.',
+  Healthy:
+    'It answers: at least one endpoint passes the health check where there is one, and not every request lately has failed. The message names the endpoints that do not.',
 };
 
 const modelConditions: Readonly<Record<ModelConditionType, string>> = {
@@ -71,6 +73,9 @@ const modelConditions: Readonly<Record<ModelConditionType, string>> = {
   Listed: '`GET /v1/models` shows it: it is servable, at its service level, and priced.',
   Retiring: 'It leaves; the message says when and why.',
 };
+
+/** Whichever of the three says where a Backend is. The API server shows the first value that a path finds. */
+const anySource = ".spec['service','endpoint','endpoints']";
 
 const backend: CustomResource = {
   kind: 'Backend',
@@ -83,8 +88,19 @@ const backend: CustomResource = {
   conditions: backendConditions,
   columns: [
     { name: 'Engine', type: 'string', description: 'What runs there.', jsonPath: '.spec.engine' },
-    { name: 'Endpoint', type: 'string', description: 'Where it listens.', jsonPath: '.spec.endpoint.host' },
-    { name: 'Port', type: 'integer', description: 'On which TCP port.', jsonPath: '.spec.endpoint.port' },
+    {
+      name: 'Host',
+      type: 'string',
+      description: 'Where it listens: the host, the first one of several, or the Service.',
+      jsonPath: `${anySource}..['name','host']`,
+    },
+    { name: 'Port', type: 'string', description: 'On which port.', jsonPath: `${anySource}..port` },
+    {
+      name: 'Endpoints',
+      type: 'string',
+      description: 'Endpoints that are well, of those that there are.',
+      jsonPath: '.status.endpoints.summary',
+    },
     condition('Healthy', 'Whether it answers.'),
     condition('Programmed', 'Whether every Envoy knows it.'),
     condition('Accepted', 'Whether the object makes sense.', 1),
@@ -96,10 +112,10 @@ const backend: CustomResource = {
       priority: 1,
     },
     messageOf('Accepted', 'Problem', 'What is wrong with the object.'),
-    messageOf('Healthy', 'Health', 'Why it does not answer.'),
+    messageOf('Healthy', 'Health', 'Why it does not answer, or which endpoints do not.'),
     age,
   ],
-  selectable: ['.spec.engine', '.spec.endpoint.host'],
+  selectable: ['.spec.engine', '.spec.endpoint.host', '.spec.service.name'],
 };
 
 const model: CustomResource = {
@@ -145,12 +161,14 @@ export interface OpenApiSchema {
   readonly properties?: Readonly<Record<string, OpenApiSchema>>;
   readonly required?: readonly string[];
   readonly items?: OpenApiSchema;
+  readonly anyOf?: readonly OpenApiSchema[];
   readonly [keyword: string]: unknown;
 }
 
 /**
  * The OpenAPI schema of a spec or status, as an author writes it: defaults are there, and nothing that has one is
- * required. It is structural (Kubernetes' word for: every value has one type) as long as the zod schema has no unions.
+ * required. It is structural (Kubernetes' word for: every value has one type) as long as the zod schema has no unions but
+ * those of `intOrString`.
  */
 export function openApiSchema(schema: z.ZodType): OpenApiSchema {
   // oxlint-disable-next-line typescript/consistent-type-assertions -- what zod writes for this target
@@ -160,9 +178,15 @@ export function openApiSchema(schema: z.ZodType): OpenApiSchema {
 /**
  * Unknown fields are refused by field validation and pruned, never by `additionalProperties`, which a structural schema
  * may not hold. A group that is `{}` by default is written out, because the API server holds the rules against the
- * default as it is written.
+ * default as it is written. The bounds of a whole number or text stand side by side: each is for values of its own type.
  */
-function structural({ additionalProperties: _, properties, items, ...rest }: OpenApiSchema): OpenApiSchema {
+function structural({ additionalProperties: _, properties, items, anyOf, ...rest }: OpenApiSchema): OpenApiSchema {
+  if (rest[intOrStringKey] === true) {
+    return (anyOf ?? []).reduce<OpenApiSchema>(
+      (merged, { type: _type, ...bounds }) => ({ ...bounds, ...merged }),
+      rest,
+    );
+  }
   const schema: OpenApiSchema = {
     ...rest,
     ...(properties && {

@@ -1,7 +1,7 @@
 import type { KubeObject, Model, Route } from '../core/catalog.ts';
 import { formatUsd } from '../core/money.ts';
 import type { ReplicaView } from '../core/replica.ts';
-import { hasBackend, unreachableReasons } from './backend-status.ts';
+import { hasBackend, unreachableText } from './backend-status.ts';
 import type { ObjectProblem, ObjectResult } from './compile.ts';
 import {
   faultsText,
@@ -113,8 +113,8 @@ function readyRoutes({ model, backends, replicas }: ModelFacts): ReadyRoutes {
 /** Why a replica would not give a request to this route. */
 function routeFault({ id, backend }: Route, replica: ReplicaView): string | undefined {
   if (!hasBackend(replica, backend)) return `not in the Envoy of ${replica.name}`;
-  const kind = replica.unreachable.get(backend.name);
-  if (kind !== undefined) return unreachableReasons[kind].message.replace(/^[^:]*: /, '');
+  const unreachable = unreachableText(replica, backend);
+  if (unreachable !== undefined) return unreachable;
   return replica.out.has(id) ? 'requests failed lately' : undefined;
 }
 

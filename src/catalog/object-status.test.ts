@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { backend, goodModelSpec, model } from '../../test/support/catalog-objects.ts';
 import type { CatalogObject, KubeObject } from '../core/catalog.ts';
-import { clusterMark, type ReplicaView } from '../core/replica.ts';
+import { clusterMark, type EndpointsView, type ReplicaView, type Unreachable } from '../core/replica.ts';
 import { compile } from './compile.ts';
 import { objectStatuses } from './object-status.ts';
 
@@ -19,11 +19,11 @@ function kubeObject(declared: CatalogObject, changes: Partial<KubeObject> = {}):
 /** Conditions by type, in one line each, of the objects as a cluster without admission would let them through. */
 function conditionsOf(objects: readonly CatalogObject[], of: string, before: readonly CatalogObject[] = objects) {
   const previous = compile(before).snapshot;
-  const compilation = compile(objects, previous);
+  const compilation = compile(objects, { previous });
   const replica: ReplicaView = {
     ...{ name: 'weir-0', hasEnvoy: true, refused: new Map(), unreachable: new Map() },
     clusters: new Set(compilation.snapshot.clusters.map(({ name }) => clusterMark(name))),
-    ...{ out: new Set(), unlisted: new Set() },
+    ...{ out: new Set(), unlisted: new Set(), endpoints: new Map() },
   };
   const kubeObjects = objects.map((object) => kubeObject(object));
   const statuses = [...objectStatuses(kubeObjects, { compilation, replicas: [replica], now })];
@@ -88,4 +88,157 @@ it('keeps the time of a condition whose message alone has changed, and writes no
 it('computes no status for an object that has changed since the catalog was compiled', () => {
   const newer = kubeObject(model('a', { contextLength: 7 }), { generation: 2 });
   expect([...objectStatuses([newer], { compilation: compile(good), replicas: [], now })]).toEqual([]);
+});
+
+describe('the endpoints of a Backend', () => {
+  const service = { endpoint: undefined, service: { name: 'vllm-a', port: 'http' } };
+  const objects = (spec: object = {}) => [backend('vllm-a', { healthCheck: { path: '/health' }, ...spec }), model('a')];
+
+  interface Seen extends Partial<EndpointsView> {
+    readonly unreachable?: Unreachable;
+    readonly out?: boolean;
+  }
+
+  function statusOf(seen: readonly (Seen | undefined)[], declared = objects()) {
+    const compilation = compile(declared);
+    const replicas = seen.map((one, index): ReplicaView => {
+      const { unreachable, out, total = 8, healthy = 8, failing = [], trouble } = one ?? {};
+      return {
+        ...{ name: `weir-${index}`, hasEnvoy: true, refused: new Map(), unlisted: new Set() },
+        clusters: new Set(compilation.snapshot.clusters.map(({ name }) => clusterMark(name))),
+        unreachable: new Map(unreachable === undefined ? [] : [['vllm-a', unreachable]]),
+        out: new Set(out === true ? ['qwen/qwen3-8b@vllm-a'] : []),
+        endpoints: new Map(one === undefined ? [] : [['vllm-a', { total, healthy, failing, trouble }]]),
+      };
+    });
+    const kubeObjects = declared.map((object) => kubeObject(object));
+    const statuses = [...objectStatuses(kubeObjects, { compilation, replicas, now })];
+    const [ofBackend, ofModel] = statuses.map(({ after, status }) => ({
+      endpoints: status['endpoints'],
+      says: (type: string) =>
+        after.filter((one) => one.type === type).map((one) => `${one.status} ${one.reason}: ${one.message}`)[0],
+    }));
+    return {
+      endpoints: ofBackend?.endpoints,
+      healthy: ofBackend?.says('Healthy'),
+      servable: ofModel?.says('Servable'),
+    };
+  }
+
+  const third = { endpoint: '10.0.0.3:8000', why: 'health-check' } as const;
+  const fifth = { endpoint: '10.0.0.5:8000', why: 'requests' } as const;
+
+  it('are all well', () => {
+    expect(statusOf([{}, undefined])).toMatchObject({
+      endpoints: { total: 8, healthy: 8, summary: '8 of 8' },
+      healthy: 'True HealthCheckPassed: ',
+    });
+  });
+
+  it.each<readonly [string, readonly (Seen | undefined)[], string, string]>([
+    [
+      'one that is not well, and why',
+      [{ healthy: 7, failing: [third] }],
+      '7 of 8',
+      'True SomeEndpointsFail: 7 of 8 endpoints; 10.0.0.3:8000 fails the health check',
+    ],
+    [
+      'each with its reason',
+      [{ healthy: 6, failing: [third, fifth] }],
+      '6 of 8',
+      'True SomeEndpointsFail: 6 of 8 endpoints; 10.0.0.3:8000 fails the health check; 10.0.0.5:8000 failed requests lately',
+    ],
+    [
+      'how many more there are',
+      [{ total: 20, healthy: 9, failing: [third] }],
+      '9 of 20',
+      'True SomeEndpointsFail: 9 of 20 endpoints; 10.0.0.3:8000 fails the health check; 10 more',
+    ],
+    [
+      'which replicas see it, an endpoint that two see counted once',
+      [{ healthy: 7, failing: [third] }, { healthy: 6, failing: [third, fifth] }, undefined],
+      '6 of 8',
+      'True SomeEndpointsFail: 6 of 8 endpoints; 10.0.0.3:8000 fails the health check; ' +
+        '10.0.0.5:8000 failed requests lately (seen by weir-0, weir-1)',
+    ],
+    [
+      'that different replicas miss different ones',
+      [
+        { healthy: 7, failing: [third] },
+        { healthy: 7, failing: [fifth] },
+      ],
+      '6 of 8',
+      'True SomeEndpointsFail: 6 of 8 endpoints; 10.0.0.3:8000 fails the health check; 10.0.0.5:8000 failed requests lately',
+    ],
+  ])('say %s', (_about, seen, summary, says) => {
+    expect(statusOf(seen)).toMatchObject({ endpoints: { summary }, healthy: says, servable: 'True RoutesReady: ' });
+  });
+
+  it.each<readonly [string, Seen, object, string, string]>([
+    [
+      'the health check of all fails',
+      { healthy: 0, failing: [third], unreachable: 'unhealthy' },
+      {},
+      'False HealthCheckFailed: spec.healthCheck: no endpoint passes the health check',
+      'no endpoint passes the health check',
+    ],
+    [
+      'requests to all failed',
+      { healthy: 0, failing: [fifth], out: true },
+      {},
+      'False RequestsFail: the requests on all of its routes failed lately',
+      'requests failed lately',
+    ],
+    [
+      'a name has no address',
+      { total: 0, healthy: 0, unreachable: 'no-address', trouble: 'spec.endpoint.host: "a" has no address' },
+      {},
+      'False NoAddress: spec.endpoint.host: "a" has no address',
+      '"a" has no address',
+    ],
+    [
+      'no pod is ready',
+      { total: 0, healthy: 0, unreachable: 'no-address', trouble: 'spec.service: no pod of Service "vllm-a" is ready' },
+      service,
+      'False NoReadyEndpoint: spec.service: no pod of Service "vllm-a" is ready',
+      'no pod of Service "vllm-a" is ready',
+    ],
+    [
+      'another version of Weir tells of a replica that no pod is ready',
+      { total: 0, healthy: 0, unreachable: 'no-address' },
+      service,
+      'False NoReadyEndpoint: spec.service: no pod of the Service is ready',
+      'no pod of the Service is ready',
+    ],
+  ])('make it unhealthy when %s, and the Model says so, too', (_about, seen, spec, says, ofModel) => {
+    const status = statusOf([seen], objects(spec));
+    expect(status.healthy).toBe(says);
+    expect(status.servable).toBe(`False NoRouteReady: spec.routes[0].backend: "vllm-a": ${ofModel}`);
+  });
+
+  it('are not counted while no Envoy knows of them', () => {
+    expect(statusOf([undefined])).toMatchObject({ endpoints: null, healthy: 'True HealthCheckPassed: ' });
+    expect(statusOf([])).toMatchObject({ endpoints: null, healthy: 'Unknown NotProgrammed: no Envoy has it yet' });
+  });
+
+  it('are written when their number changes, and not again', () => {
+    const compilation = compile(objects());
+    const facts = (healthy: number) => ({
+      ...{ compilation, now },
+      replicas: [
+        {
+          ...{ name: 'weir-0', hasEnvoy: true, refused: new Map(), unreachable: new Map(), out: new Set<string>() },
+          clusters: new Set(compilation.snapshot.clusters.map(({ name }) => clusterMark(name))),
+          unlisted: new Set<string>(),
+          endpoints: new Map([['vllm-a', { total: healthy, healthy, failing: [], trouble: undefined }]]),
+        },
+      ],
+    });
+    const [object] = objects().map((declared) => kubeObject(declared));
+    const declared = [...compilation.results.keys()][0]!;
+    const [first] = objectStatuses([{ ...object!, declared }], facts(8));
+    const written = { ...object!, declared, status: first?.status };
+    expect([...objectStatuses([written], facts(8))].map(({ differs }) => differs)).toEqual([false]);
+    expect([...objectStatuses([written], facts(9))].map(({ differs }) => differs)).toEqual([true]);
+  });
 });

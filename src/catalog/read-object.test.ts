@@ -42,7 +42,7 @@ const rows: readonly Row[] = [
     'a misspelt field',
     backend('b', { endpont: {} }),
     'spec.endpont',
-    'unknown field, expected one of: engine, endpoint, tls, credentials, capacity, healthCheck',
+    'unknown field, expected one of: engine, endpoint, endpoints, service, path, tls, credentials, capacity, healthCheck',
   ],
   ['no host', backend('b', { endpoint: { port: 1 } }), 'spec.endpoint.host', 'required, expected text'],
   [
@@ -70,6 +70,60 @@ const rows: readonly Row[] = [
     'expected at most 65535',
   ],
   ['port 0', backend('b', { endpoint: { host: 'a', port: 0 } }), 'spec.endpoint.port', 'expected at least 1'],
+  [
+    'nowhere to find it',
+    backend('b', { endpoint: undefined }),
+    'spec',
+    'expected exactly one of endpoint, endpoints and service',
+  ],
+  [
+    'two ways to find it',
+    backend('b', { endpoints: [endpoint] }),
+    'spec',
+    'expected exactly one of endpoint, endpoints and service',
+  ],
+  [
+    'an endpoint twice',
+    backend('b', { endpoint: undefined, endpoints: [endpoint, { host: 'b', port: 1 }, endpoint] }),
+    'spec.endpoints[2]',
+    'expected each host and port once',
+  ],
+  [
+    'two paths',
+    backend('b', { path: '/v1' }),
+    'spec.path',
+    'expected only with endpoints or service; with endpoint it is endpoint.path',
+  ],
+  [
+    'a Service by its host name',
+    backend('b', { endpoint: undefined, service: { name: 'a.models.svc', port: 1 } }),
+    'spec.service.name',
+    'expected the name of a Service: lowercase letters, digits and "-", beginning and ending with a letter or digit',
+  ],
+  [
+    'a Service without its port',
+    backend('b', { endpoint: undefined, service: { name: 'a' } }),
+    'spec.service.port',
+    'required, expected a whole number, 1 to 65535, or the name of a port: lowercase letters, digits and "-" with a letter among them',
+  ],
+  [
+    'a port of a Service in quotes',
+    backend('b', { endpoint: undefined, service: { name: 'a', port: '80' } }),
+    'spec.service.port',
+    'expected a whole number, 1 to 65535, or the name of a port: lowercase letters, digits and "-" with a letter among them',
+  ],
+  [
+    'port 0 of a Service',
+    backend('b', { endpoint: undefined, service: { name: 'a', port: 0 } }),
+    'spec.service.port',
+    'expected a whole number, 1 to 65535, or the name of a port: lowercase letters, digits and "-" with a letter among them',
+  ],
+  [
+    'no name to verify',
+    backend('b', { endpoint: undefined, service: { name: 'a', port: 1 }, tls: { mode: 'System' } }),
+    'spec.tls.serverName',
+    'required with TLS and endpoints or service: the engines need one name to verify',
+  ],
   [
     'a path that climbs',
     backend('b', { endpoint: { ...endpoint, path: '/v1/../admin' } }),
@@ -404,7 +458,7 @@ describe('hostile input', () => {
       fc.property(fc.array(fc.oneof(fc.jsonValue(), skeleton), { maxLength: 6 }), (values) => {
         const { snapshot } = compile([...around, ...values.map(raw)]);
         expect(snapshot.models.has('good/good')).toBe(true);
-        expect(compile(values.map(raw), snapshot).snapshot.version).toHaveLength(32);
+        expect(compile(values.map(raw), { previous: snapshot }).snapshot.version).toHaveLength(32);
       }),
       { numRuns: 1000 },
     );

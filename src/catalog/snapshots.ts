@@ -16,7 +16,10 @@ export interface Snapshots {
   readonly clustersInUse: () => readonly Cluster[];
 }
 
-/** The clusters of several lists, each once. Two clusters of the same name are equal: the name is a digest of the content. */
+/**
+ * The clusters of several lists, each once. Two clusters of the same name are equal but for their endpoints, of which those of
+ * the later list are newer.
+ */
 export function unionOfClusters(lists: readonly (readonly Cluster[])[]): readonly Cluster[] {
   return [...new Map(lists.flat().map((cluster) => [cluster.name, cluster])).values()];
 }
@@ -48,6 +51,6 @@ export function createSnapshots(first: Snapshot, onRetired: () => void): Snapsho
     swap: (next) => {
       current = next;
     },
-    clustersInUse: () => unionOfClusters([current.clusters, ...[...users.keys()].map((snapshot) => snapshot.clusters)]),
+    clustersInUse: () => unionOfClusters([...[...users.keys()].map((snapshot) => snapshot.clusters), current.clusters]),
   };
 }

@@ -7,6 +7,7 @@ import type {
   SystemMessages,
   ToolChoiceForm,
 } from './capability.ts';
+import type { EndpointSource } from './endpoint.ts';
 import type { Prices } from './money.ts';
 
 export const engineNames = [
@@ -27,18 +28,22 @@ export type EngineName = (typeof engineNames)[number];
 
 export type Modality = 'text' | 'image';
 
-/** What Envoy must know to reach a backend. Its name is a digest of its content: a changed cluster is a new cluster. */
+/**
+ * What Envoy must know to reach a backend. Its name is a digest of its content but for its endpoints: a cluster that has changed
+ * otherwise is a new cluster.
+ */
 export interface Cluster {
   readonly name: string;
   /** Name of the Backend it was made from, for operators' metrics. */
   readonly backend: string;
-  readonly host: string;
-  readonly port: number;
+  readonly endpoints: EndpointSource;
   readonly tls:
     | { readonly mode: 'Disabled' }
     | { readonly mode: 'System'; readonly serverName: string }
     | { readonly mode: 'Custom'; readonly serverName: string; readonly ca: string };
   readonly healthCheck?: { readonly path: string; readonly intervalSeconds: number };
+  /** Calls to it name no endpoint: Envoy chooses one. Absent: they do, and the service looks after the health of each. */
+  readonly endpointsUnnamed?: true;
   /** Requests Envoy lets through at once; what is above is refused at the egress listener, not queued. */
   readonly maxConcurrentRequests?: number;
 }
@@ -48,13 +53,13 @@ export interface Backend {
   readonly name: string;
   readonly engine: EngineName;
   readonly cluster: Cluster;
-  /** Value of the Host header. */
-  readonly authority: string;
   /** Path prefix before `/chat/completions`, such as `/v1`; never ends with a slash. */
   readonly path: string;
   /** Value of the Authorization header. A secret: it never leaves for a log. */
   readonly authorization?: string;
-  readonly maxConcurrentRequests?: number;
+  /** Attempts at a time, of all endpoints together and of each one. */
+  readonly maxConcurrentRequests?: number | undefined;
+  readonly maxConcurrentRequestsPerEndpoint?: number | undefined;
 }
 
 /** What an operator may override of an engine's capability table, per route. */

@@ -153,6 +153,17 @@ export function isEngineFailure({ kind, engineError, status = 500 }: Fault): boo
   return (kind === 'status' || kind === 'engine-error') && engineError === 'other' && status === 500;
 }
 
+/** Errors that the same request gets again whenever it is sent to the same engine. */
+export const ofTheRequest: ReadonlySet<EngineError | undefined> = new Set<EngineError>([
+  'bad-request',
+  'context-length',
+  'content-policy',
+]);
+
+/** Whether a fault lies in the request, as far as its route can tell. */
+export const isOfTheRequest = ({ kind, engineError }: Fault): boolean =>
+  kind === 'structure' || ofTheRequest.has(engineError);
+
 /** What a reader made of one piece of an engine's answer. */
 export interface ReadStep {
   readonly events: readonly AnswerEvent[];

@@ -1,5 +1,6 @@
 import type { StructuredFormat } from './capability.ts';
 import type { Route } from './catalog.ts';
+import type { Endpoint } from './endpoint.ts';
 import type { Fault } from './event.ts';
 
 /** The structures that a route can get wrong while it answers: each is validated, penalised and probed for itself. */
@@ -26,48 +27,71 @@ export type AttemptEnd =
   /** The caller left, or the attempt was not needed any more: this says nothing about the route. */
   | { readonly kind: 'aborted' };
 
-/** One attempt, as the health of its route sees it. Every method is cheap: they are called on the way of every answer. */
+/** One attempt, as the health of its endpoint sees it. Every method is cheap: they are called on the way of every answer. */
 export interface AttemptRecord {
+  /** Where the attempt is to be made. */
+  readonly endpoint: Endpoint;
   /** The first output has come: of an answer that does not stream, the whole. Further calls are harmless. */
   readonly output: () => void;
   /** Call once. */
   readonly ended: (end: AttemptEnd) => void;
+  /** Another endpoint answers, which Envoy has chosen because `endpoint` is gone or unhealthy. Call it before `output`. */
+  readonly movedTo: (endpoint: string) => void;
 }
 
 export interface BeginOptions {
   readonly stream: boolean;
   /** Digest of the prompt. Undefined: each failure counts. */
   readonly prompt?: number | undefined;
+  /** `Plan.affinity`: attempts with the same one are made on the same endpoint while it is well and has room. */
+  readonly affinity?: string | undefined;
+  /** Names of endpoints that are not to be asked. Absent: none. */
+  readonly avoid?: ReadonlySet<string> | undefined;
 }
 
-/** How long to wait for an attempt's first output before another route is asked too. */
+/** The endpoints that an attempt has behind it, should it fail or take too long. */
+export interface OtherEndpoints {
+  readonly route: Route;
+  /** Names of endpoints that are not to be asked. */
+  readonly avoid: ReadonlySet<string>;
+}
+
+/** How long to wait for an attempt's first output before another endpoint is asked, too. */
 export interface HedgeAdvice {
   readonly afterMs: number;
-  /** The attempt is a probe of a route that was out: the second one is an insurance and not taken from the hedging budget. */
+  /** The attempt is a probe of an endpoint that was out: the second one is an insurance and not taken from the hedging budget. */
   readonly insured: boolean;
+}
+
+/** Where an attempt is made: an endpoint of a route's backend. */
+export interface AttemptPlace {
+  readonly route: Route;
+  readonly endpoint: Endpoint;
 }
 
 /** The live state of all routes: what dispatch tells of its attempts, and what it asks before it makes one. */
 export interface Health {
   /**
-   * Begins an attempt, counted against the route's capacity until it has ended. Undefined when the route has become full or
-   * has been ejected since the plan was made, or when its one probe is already under way: take the next route.
+   * Begins an attempt on an endpoint of the route, counted against its capacity until it has ended. Undefined when no endpoint
+   * takes it: all are avoided, full or ejected, or a single probe of each is already under way. Take the next route.
    */
   readonly begin: (route: Route, options: BeginOptions) => AttemptRecord | undefined;
-  /** On how many routes engines failed by themselves on this prompt lately, as long as no route has answered it. */
+  /** In how many places engines failed by themselves on this prompt lately, as long as none has answered it. */
   readonly failedOn: (prompt: number) => number;
-  /** When to hedge an attempt on `route` that has `others` behind it; undefined: never (no other, or off under load). */
+  /** How many endpoints a route has besides those that are to be avoided, well or not. */
+  readonly endpointsLeft: (others: OtherEndpoints) => number;
+  /** When to hedge an attempt that has `others` behind it; undefined: never (no other, or off under load). */
   readonly hedge: (
-    route: Route,
-    options: { readonly stream: boolean; readonly others: readonly Route[] },
+    at: AttemptPlace,
+    options: { readonly stream: boolean; readonly others: readonly OtherEndpoints[] },
   ) => HedgeAdvice | undefined;
-  /** Whether the route has been ejected: an attempt that still waits there for its first output is better made elsewhere. */
-  readonly isOut: (route: Route) => boolean;
+  /** Whether the endpoint has been ejected: an attempt that still waits there for its first output is better made elsewhere. */
+  readonly isOut: (at: AttemptPlace) => boolean;
   /**
-   * Whether the route's engine is most likely at work on an attempt that has waited so long for its first output: it has
+   * Whether the endpoint's engine is most likely at work on an attempt that has waited so long for its first output: it has
    * answered lately, has not failed since, and does not take longer now than is usual for it.
    */
-  readonly isAnswering: (route: Route, options: { readonly stream: boolean; readonly waitedMs: number }) => boolean;
+  readonly isAnswering: (at: AttemptPlace, options: { readonly stream: boolean; readonly waitedMs: number }) => boolean;
   /** What the check of an answer's structure found. */
   readonly structure: (route: Route, finding: StructureFinding) => void;
 }

@@ -14,9 +14,33 @@ export interface ReplicaView {
   readonly out: ReadonlySet<string>;
   /** Ids of models that are in its catalog but not on its list. */
   readonly unlisted: ReadonlySet<string>;
+  /** Backends with their endpoints. Of another replica only those are known of which some endpoint is not well. */
+  readonly endpoints: ReadonlyMap<string, EndpointsView>;
 }
 
-/** Why a backend cannot be reached. `no-address`: its name has no address. `unhealthy`: no endpoint passes the health check. */
+/** The endpoints of one backend, as one replica sees them. */
+export interface EndpointsView {
+  readonly total: number;
+  /** Those that get requests. */
+  readonly healthy: number;
+  /** Some of the others. */
+  readonly failing: readonly FailingEndpoint[];
+  /** Why there is none, beginning with the field at fault; undefined where there are some. */
+  readonly trouble: string | undefined;
+}
+
+/** An endpoint that gets no requests. */
+export interface FailingEndpoint {
+  /** `Endpoint.name`. */
+  readonly endpoint: string;
+  readonly why: EndpointFault;
+}
+
+/** `health-check`: it fails Envoy's. `requests`: requests to it failed, or could not be sent. */
+export const endpointFaults = ['health-check', 'requests'] as const;
+export type EndpointFault = (typeof endpointFaults)[number];
+
+/** Why a backend cannot be reached. `no-address`: it has no endpoint. `unhealthy`: no endpoint passes the health check. */
 export type Unreachable = 'no-address' | 'unhealthy';
 
 /** A short part of a cluster's name that tells it from any other: the name ends in a digest of the cluster's content. */

@@ -6,6 +6,9 @@ import type { SearchError } from './web-search.ts';
 /** Why an attempt is made. `resume`: to go on with an answer that broke off elsewhere. */
 export type AttemptReason = 'first' | 'failover' | 'hedge' | 'resume';
 
+/** Where an attempt is made, seen from the attempt before: on another endpoint of the same backend, or on another route. */
+export type AttemptStep = 'first' | 'endpoint' | 'route';
+
 /** How one search of the web went. */
 export interface SearchRecord {
   readonly provider: string;
@@ -23,8 +26,12 @@ export interface Telemetry {
   readonly refusal: (requestId: string, failure: Failure) => void;
   /** A request was refused because no route of its model had room. */
   readonly unavailable: (modelId: string) => void;
-  /** An attempt is made, and why. */
-  readonly attempt: (requestId: string, routeId: string, reason: AttemptReason) => void;
+  /** An attempt is made, why and where. */
+  readonly attempt: (
+    requestId: string,
+    routeId: string,
+    why: { readonly reason: AttemptReason; readonly step: AttemptStep },
+  ) => void;
   /** An attempt failed. */
   readonly fault: (requestId: string, routeId: string, fault: Fault) => void;
   /** An engine counted what cannot be true, so that we counted in its place. */

@@ -6,14 +6,16 @@ export interface UpstreamCall {
   readonly cluster: string;
   /** Name of the backend, under which Envoy counts what is on its way to it. Absent: nobody will ask. */
   readonly backend?: string | undefined;
+  /** Name of the endpoint that is to answer (`Endpoint.name`). Absent: Envoy chooses one. */
+  readonly endpoint?: string | undefined;
   /** Host header. */
   readonly authority: string;
   readonly path: string;
   /** Authorization header. */
   readonly authorization?: string | undefined;
   /**
-   * Digest of what begins the prompt. Calls with the same one go to the same endpoint of the cluster while it has room, so
-   * that the engine finds the prefix in its cache. It stays inside the gateway.
+   * Digest of what begins the prompt. Calls that name no endpoint, or one that is gone, go to the same endpoint as others
+   * with the same digest while it has room. It stays inside the gateway.
    */
   readonly affinity?: string | undefined;
   /** `POST` unless told. A GET has an empty body. */
@@ -28,6 +30,8 @@ export interface UpstreamCall {
 
 /** Receives what the engine answers, in this order; `failed` may come at any time and is the last. */
 export interface UpstreamListener {
+  /** Another endpoint answers than the call names, which is gone or unhealthy. Comes before `head`. */
+  readonly movedTo?: ((endpoint: string) => void) | undefined;
   readonly head: (status: number, header: (name: string) => string | undefined) => void;
   /** A piece of the body. The bytes are the listener's: nobody changes them afterwards. */
   readonly data: (bytes: Uint8Array) => void;

@@ -4,7 +4,7 @@ import { startAttempt } from './attempt.ts';
 import type { EngineProtocol, ErrorReader } from './protocol.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { createFakeUpstream } from '../../test/support/fake-upstream.ts';
-import { plannedOf } from '../../test/support/route-of.ts';
+import { endpointOf, plannedOf } from '../../test/support/route-of.ts';
 
 const idleMs = 1000;
 
@@ -44,7 +44,8 @@ function begin(options: { readonly refuses?: true } = {}) {
     continuation: () => ({ mark: 'none', reasoning: false }),
   };
   const planned = plannedOf('a');
-  const record = { output: () => undefined, ended: () => undefined };
+  const quiet = { output: () => undefined, ended: () => undefined, movedTo: () => undefined };
+  const record = { endpoint: endpointOf('a'), ...quiet };
   const attempt = startAttempt(
     { planned, choices: 1, continuation: undefined, record, protocol, upstream, clock, idleMs },
     {

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { type AnswerEvent, type Fault, isOutput, type ResponseReader } from '../core/event.ts';
-import type { AttemptRecord, Health } from '../core/health.ts';
+import type { AttemptPlace, AttemptRecord, Health } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { Upstream, UpstreamCall, UpstreamStream } from '../core/upstream.ts';
 import type { ChoiceContinuation } from './continuation/continuation.ts';
@@ -12,7 +12,7 @@ export interface AttemptOptions {
   readonly choices: number;
   /** Undefined: the answer is asked for from its beginning. */
   readonly continuation: ChoiceContinuation | undefined;
-  /** The route's health hears of the first output and of the end here. */
+  /** The endpoint's health hears of the first output and of the end here. */
   readonly record: AttemptRecord;
   readonly protocol: EngineProtocol;
   readonly upstream: Upstream;
@@ -32,7 +32,7 @@ export interface AttemptListener {
   readonly crashed: (error: unknown) => void;
 }
 
-/** One call to one route. */
+/** One call to one endpoint of a route. */
 export interface Attempt extends UpstreamStream {
   /** Ends the attempt for the sake of another one, unless it is over. `beaten`: one that began later was faster. */
   readonly abandon: (why: 'aborted' | 'beaten') => void;
@@ -76,7 +76,7 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
     listener.calling();
     lastPayload = clock.elapsed();
     watchSilence(idleMs);
-    const called = upstream.call(request, { head, data, ended, failed });
+    const called = upstream.call(request, { movedTo: record.movedTo, head, data, ended, failed });
     stream = called;
     if (isOver) called.abort();
     else if (isPaused) called.pause();
@@ -181,7 +181,7 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
   }
 
   try {
-    const request = protocol.request(planned, continuation?.ask);
+    const request = protocol.request(planned, record.endpoint, continuation?.ask);
     if (request instanceof Promise) request.then(call, listener.crashed);
     else call(request);
   } catch (error) {
@@ -218,7 +218,7 @@ function retryAfter(value: string | undefined): Pick<Fault, 'retryAfterSeconds'>
 /** An attempt that was under way when its caller left. */
 export interface LeftAttempt {
   readonly attempt: Pick<Attempt, 'hasHead' | 'reached' | 'abort'>;
-  readonly planned: PlannedRoute;
+  readonly at: AttemptPlace;
   readonly waitedMs: number;
 }
 
@@ -236,7 +236,7 @@ export function lookForEvidence(
     for (const { attempt } of left) attempt.abort();
     tell(heard);
   };
-  const likely = left.filter(({ planned, waitedMs }) => health.isAnswering(planned.route, { stream, waitedMs }));
+  const likely = left.filter(({ at, waitedMs }) => health.isAnswering(at, { stream, waitedMs }));
   if (left.some(({ attempt }) => attempt.hasHead())) close(true);
   else if (likely.length === 0) close(false);
   else {

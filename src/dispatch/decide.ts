@@ -1,39 +1,39 @@
 /**
- * The rules of a race: which attempt is made, kept and given up while a route is looked for that delivers. A pure reducer; routes
- * are named by their place in the order of trying.
+ * The rules of a race: which attempt is made, kept and given up while one is looked for that delivers. A pure reducer; attempts
+ * are numbered in the order in which they begin.
  */
 export interface RaceState {
-  /** How many routes there are. */
-  readonly routes: number;
-  /** The route to try next. */
-  readonly next: number;
+  /** How many attempts have begun. */
+  readonly begun: number;
   /** Attempts under way, oldest first. */
   readonly running: readonly number[];
+  /** No further attempt is to be made. */
+  readonly isClosed: boolean;
   /** The attempt whose output is delivered. All others have been given up. */
   readonly winner?: number;
 }
 
 export type RaceEvent =
   | { readonly kind: 'begin' }
-  /** The route had no room when its attempt was to start, or cannot serve what is asked now. */
-  | { readonly kind: 'unavailable'; readonly route: number }
+  /** Nothing takes the attempt that was to start: all routes have been tried, have no room, or cannot serve what is asked now. */
+  | { readonly kind: 'unavailable'; readonly attempt: number }
   /** The attempt has output to deliver: of a whole answer, all of it, checked. */
-  | { readonly kind: 'output'; readonly route: number }
-  /** `isLast`: no further route is to be tried. */
-  | { readonly kind: 'failed'; readonly route: number; readonly isLast?: boolean }
+  | { readonly kind: 'output'; readonly attempt: number }
+  /** `isLast`: no further attempt is to be made. */
+  | { readonly kind: 'failed'; readonly attempt: number; readonly isLast?: boolean }
   /** The newest attempt has been silent for so long that a second one is worth its cost. */
   | { readonly kind: 'hedge' };
 
 type StartReason = 'first' | 'failover' | 'hedge';
 
 export type Action =
-  | { readonly kind: 'start'; readonly route: number; readonly why: StartReason }
+  | { readonly kind: 'start'; readonly attempt: number; readonly why: StartReason }
   /** `beaten`: an attempt that started later was faster; otherwise this one is merely not needed any more. */
-  | { readonly kind: 'abandon'; readonly route: number; readonly beaten: boolean }
-  | { readonly kind: 'commit'; readonly route: number }
+  | { readonly kind: 'abandon'; readonly attempt: number; readonly beaten: boolean }
+  | { readonly kind: 'commit'; readonly attempt: number }
   /** The attempt failed after its output had been delivered. */
-  | { readonly kind: 'broken'; readonly route: number }
-  /** No route is left. */
+  | { readonly kind: 'broken'; readonly attempt: number }
+  /** Nothing is left to try. */
   | { readonly kind: 'exhausted' };
 
 export interface Decision {
@@ -41,9 +41,7 @@ export interface Decision {
   readonly actions: readonly Action[];
 }
 
-export function newRace(routes: number): RaceState {
-  return { routes, next: 0, running: [] };
-}
+export const newRace: RaceState = { begun: 0, running: [], isClosed: false };
 
 /** What follows from an event. An event that comes too late to matter changes nothing. */
 export function decide(race: RaceState, event: RaceEvent): Decision {
@@ -55,38 +53,43 @@ export function decide(race: RaceState, event: RaceEvent): Decision {
     case 'hedge':
       return winner === undefined && running.length > 0 ? startNext(race, 'hedge') : nothing;
     case 'output': {
-      const { route } = event;
-      if (winner !== undefined || !running.includes(route)) return nothing;
-      const others = running.filter((other) => other !== route);
+      const { attempt } = event;
+      if (winner !== undefined || !running.includes(attempt)) return nothing;
+      const others = running.filter((other) => other !== attempt);
       return {
-        race: { ...race, running: [route], winner: route },
+        race: { ...race, running: [attempt], winner: attempt },
         actions: [
-          ...others.map((other): Action => ({ kind: 'abandon', route: other, beaten: other < route })),
-          { kind: 'commit', route },
+          ...others.map((other): Action => ({ kind: 'abandon', attempt: other, beaten: other < attempt })),
+          { kind: 'commit', attempt },
         ],
       };
     }
-    case 'unavailable':
+    case 'unavailable': {
+      if (!running.includes(event.attempt)) return nothing;
+      const left = without(race, event.attempt);
+      return { race: left, actions: left.running.length === 0 ? [{ kind: 'exhausted' }] : [] };
+    }
     case 'failed': {
-      const { route } = event;
-      if (!running.includes(route)) return nothing;
-      const isLast = event.kind === 'failed' && event.isLast === true;
-      const routes = isLast ? race.next : race.routes;
-      const left: RaceState = { ...race, routes, running: running.filter((other) => other !== route) };
-      if (winner === route) return { race: left, actions: [{ kind: 'broken', route }] };
+      const { attempt, isLast = false } = event;
+      if (!running.includes(attempt)) return nothing;
+      const left = { ...without(race, attempt), isClosed: race.isClosed || isLast };
+      if (winner === attempt) return { race: left, actions: [{ kind: 'broken', attempt }] };
       // An attempt that started later is the failover already; those that started earlier are known to be slow.
-      return left.running.some((other) => other > route) ? { race: left, actions: [] } : startNext(left, 'failover');
+      return left.running.some((other) => other > attempt) ? { race: left, actions: [] } : startNext(left, 'failover');
     }
   }
 }
 
+const without = (race: RaceState, attempt: number): RaceState => ({
+  ...race,
+  running: race.running.filter((other) => other !== attempt),
+});
+
 function startNext(race: RaceState, why: StartReason): Decision {
-  const route = race.next;
-  if (route < race.routes) {
-    return {
-      race: { ...race, next: route + 1, running: [...race.running, route] },
-      actions: [{ kind: 'start', route, why }],
-    };
-  }
-  return { race, actions: race.running.length === 0 ? [{ kind: 'exhausted' }] : [] };
+  const { begun, running, isClosed } = race;
+  if (isClosed) return { race, actions: running.length === 0 ? [{ kind: 'exhausted' }] : [] };
+  return {
+    race: { ...race, begun: begun + 1, running: [...running, begun] },
+    actions: [{ kind: 'start', attempt: begun, why }],
+  };
 }

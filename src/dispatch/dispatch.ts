@@ -1,16 +1,25 @@
 import type { StructureValidator } from '../core/structure.ts';
 import type { Route } from '../core/catalog.ts';
 import type { AnswerEvent, Fault } from '../core/event.ts';
+import type { Health } from '../core/health.ts';
 import type { Plan, PlannedRoute } from '../core/plan.ts';
-import type { AttemptReason } from '../core/telemetry.ts';
+import type { AttemptReason, AttemptStep } from '../core/telemetry.ts';
 import { lookForEvidence } from './attempt.ts';
-import { type ChoiceContinuation, continueChoice } from './continuation/continuation.ts';
+import { continueChoice } from './continuation/continuation.ts';
 import { choiceSizes, type Delivered, keepDelivered } from './continuation/delivered.ts';
 import { mergeNothing } from './continuation/merge.ts';
 import { type CountText, createTokenTotals, type TokenShare } from './continuation/token-totals.ts';
 import type { EngineProtocol } from './protocol.ts';
-import { type AttemptRace, type DispatchServices, type RaceEnd, startRace, type Winner } from './race.ts';
+import {
+  type AttemptRace,
+  type DispatchServices,
+  type RaceEnd,
+  type RaceOptions,
+  startRace,
+  type Winner,
+} from './race.ts';
 import type { Refusal, RetryPolicy } from './retries.ts';
+import { createTried, type Tried } from './tried.ts';
 
 /** One call to a model, to be served by the routes of a plan. */
 export interface DispatchOptions {
@@ -43,7 +52,7 @@ export interface AskedOfModel {
 
 /** Is told of every attempt. */
 export interface DispatchObserver {
-  readonly attempting: (route: Route, reason: AttemptReason) => void;
+  readonly attempting: (route: Route, reason: AttemptReason, step: AttemptStep) => void;
   readonly failed: (route: Route, fault: Fault) => void;
 }
 
@@ -74,32 +83,32 @@ interface Branch {
   /** Its choices, numbered as the caller sees them. */
   readonly choices: readonly number[];
   readonly routes: readonly PlannedRoute[];
-  /** Routes that are not to be tried again. */
-  readonly spent: Set<PlannedRoute>;
+  /** Where the request has been tried. */
+  readonly tried: Tried;
   /** Tokens that had been delivered of its choice. */
   deliveredTokens: number;
   share: TokenShare | undefined;
   race: AttemptRace | undefined;
 }
 
-const branchOf = (choices: readonly number[], routes: readonly PlannedRoute[]): Branch => ({
+const branchOf = (choices: readonly number[], where: Pick<Branch, 'routes' | 'tried'>): Branch => ({
+  ...where,
   choices,
-  routes,
-  spent: new Set(),
   deliveredTokens: 0,
   share: undefined,
   race: undefined,
 });
 
 /**
- * Serves a plan: tries its routes in order, hedges, and when one breaks off in the middle of a stream, has another one continue
- * each choice that has not ended (docs/reference/architecture.md §2.3).
+ * Serves a plan: tries its routes in order, each on several endpoints, hedges, and when an attempt breaks off in the middle of a
+ * stream, has another endpoint continue each choice that has not ended (docs/reference/architecture.md §2.3).
  */
 export function dispatch(options: DispatchOptions, services: DispatchServices): Dispatch {
   const { plan, asked, protocol, retries, validator, countText, signal, observer } = options;
   const totals = createTokenTotals(countText);
-  // Without a second route there is nothing to continue on, and nothing to keep.
-  const kept: Delivered | undefined = asked.stream && plan.routes.length > 1 ? keepDelivered() : undefined;
+  // Without a second endpoint there is nothing to continue on, and nothing to keep.
+  const kept: Delivered | undefined =
+    asked.stream && hasSecondPlace(plan, services.health) ? keepDelivered() : undefined;
   const branches = new Set<Branch>();
   let attempts = 0;
   /** The route that delivered last. */
@@ -110,27 +119,30 @@ export function dispatch(options: DispatchOptions, services: DispatchServices): 
   let isOver = false;
   const { promise, resolve, reject } = Promise.withResolvers<DispatchEnd>();
 
-  function start(branch: Branch, continueOn?: (planned: PlannedRoute) => ChoiceContinuation | undefined): void {
+  function start(
+    branch: Branch,
+    broken?: { readonly on: PlannedRoute; readonly continueOn: RaceOptions['continueOn'] },
+  ): void {
     branch.race = startRace(
       {
         routes: branch.routes,
+        tried: branch.tried,
+        brokenOn: broken?.on,
+        affinity: plan.affinity,
         protocol,
         choices: branch.choices.length,
-        continueOn,
+        continueOn: broken?.continueOn,
         stream: asked.stream,
         prompt: asked.prompt,
         hedging: plan.model.hedging !== 'Disabled',
       },
       services,
       {
-        attempting: ({ route }, reason) => {
+        attempting: ({ route }, reason, step) => {
           attempts += 1;
-          observer.attempting(route, reason);
+          observer.attempting(route, reason, step);
         },
-        failed: (planned, fault) => {
-          branch.spent.add(planned);
-          observer.failed(planned.route, fault);
-        },
+        failed: ({ route }, fault) => observer.failed(route, fault),
         mayRetry: retries.mayRetry,
         validate: asked.stream ? undefined : validator?.validateWhole,
         deliver: (events, winner) => relay(branch, events, winner),
@@ -189,7 +201,7 @@ export function dispatch(options: DispatchOptions, services: DispatchServices): 
     }
   }
 
-  /** Has other routes continue every choice that a broken branch has not ended. */
+  /** Has other endpoints continue every choice that a broken branch has not ended. */
   async function continueElsewhere(broken: Branch, planned: PlannedRoute): Promise<void> {
     if (finishedChoices === asked.choices) {
       // Nothing of the answer is missing but what comes after its end.
@@ -201,11 +213,12 @@ export function dispatch(options: DispatchOptions, services: DispatchServices): 
       interrupt();
       return;
     }
-    const untried = broken.routes.filter((other) => !broken.spent.has(other));
+    // The best continuation is that of the same engine and model, on another endpoint.
+    const routes = [planned, ...broken.routes.filter((other) => other !== planned)];
     const choices = broken.choices.map((choice) => ({
       choice,
       delivered: kept.choice(choice),
-      next: branchOf([choice], untried),
+      next: branchOf([choice], { routes, tried: broken.tried.fork() }),
     }));
     // The new branches count as under way from now on, so that the answer does not end before they do.
     for (const { next, delivered } of choices) if (!delivered.finished) branches.add(next);
@@ -227,7 +240,10 @@ export function dispatch(options: DispatchOptions, services: DispatchServices): 
         deliver([{ type: 'finish', choice, reason: 'length' }], planned.route);
       } else {
         next.deliveredTokens = tokens;
-        start(next, (on) => continueChoice({ delivered, tokens }, protocol.continuation(on), { cap, isJson }));
+        start(next, {
+          on: planned,
+          continueOn: (on) => continueChoice({ delivered, tokens }, protocol.continuation(on), { cap, isJson }),
+        });
       }
     }
     completeIfLast(planned.route);
@@ -281,7 +297,7 @@ export function dispatch(options: DispatchOptions, services: DispatchServices): 
     services.hedges.earn();
     const whole = branchOf(
       Array.from({ length: asked.choices }, (_, index) => index),
-      plan.routes,
+      { routes: plan.routes, tried: createTried() },
     );
     branches.add(whole);
     start(whole);
@@ -297,6 +313,11 @@ export function dispatch(options: DispatchOptions, services: DispatchServices): 
       for (const { race } of branches) race?.resume();
     },
   };
+}
+
+/** Whether an answer that breaks off could be continued anywhere. */
+function hasSecondPlace({ routes }: Plan, health: Pick<Health, 'endpointsLeft'>): boolean {
+  return routes.length > 1 || health.endpointsLeft({ route: routes[0].route, avoid: new Set() }) > 1;
 }
 
 /** Names the choices of events as the caller does. A continued choice is the engine's only one, whatever the caller calls it. */

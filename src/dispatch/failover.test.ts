@@ -1,151 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Continuation } from '../core/capability.ts';
-import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../core/event.ts';
+import type { Fault } from '../core/event.ts';
 import type { AttemptEnd, Health } from '../core/health.ts';
-import type { Plan, PlannedRoute } from '../core/plan.ts';
-import type { StructuralDefect, StructureValidator } from '../core/structure.ts';
-import { type AskedOfModel, dispatch, type DispatchEnd } from './dispatch.ts';
-import { createHedgeBudget, type HedgeBudget } from './hedge.ts';
-import type { EngineProtocol } from './protocol.ts';
-import type { RetryPolicy } from './retries.ts';
-import { createFakeClock } from '../../test/support/fake-clock.ts';
-import { createFakeUpstream, type FakeCall } from '../../test/support/fake-upstream.ts';
+import type { StructuralDefect } from '../core/structure.ts';
 import { modelOf, plannedOfAll } from '../../test/support/route-of.ts';
-import { steadyHealth } from '../../test/support/steady-health.ts';
-
-const words = { 'content-type': 'text/words' };
-const decoder = new TextDecoder();
-
-/**
- * A format of its own: `0:word` is text of choice 0, `0!` its end, `0?word` its reasoning, `=5/2` usage; pieces are parted by
- * blanks, the answer is whole when as many choices have ended as were asked for.
- */
-function readWords(choices: number): ResponseReader {
-  let ended = 0;
-  let state: ReadStep['state'] = 'open';
-  return {
-    push: (bytes) => {
-      const events: AnswerEvent[] = [];
-      for (const piece of decoder.decode(bytes).split(' ')) {
-        const [, index = '', kind = '', said = ''] = /^(\d*)([:!?=])(.*)$/.exec(piece) ?? [];
-        const choice = Number(index);
-        const [promptTokens = 0, completionTokens = 0] = said.split('/').map(Number);
-        if (kind === ':') events.push({ type: 'text-delta', choice, text: said, deltas: 1 });
-        if (kind === '?') events.push({ type: 'reasoning-delta', choice, text: said, deltas: 1 });
-        if (kind === '=') events.push({ type: 'usage', usage: { promptTokens, completionTokens } });
-        if (kind === '!') {
-          events.push({ type: 'finish', choice, reason: 'stop' });
-          ended += 1;
-        }
-      }
-      if (ended === choices) state = 'complete';
-      return { events, state };
-    },
-    end: () => ({ events: [], state: state === 'open' ? { kind: 'truncated', detail: 'no end' } : state }),
-  };
-}
-
-interface Given {
-  readonly backends?: readonly string[];
-  readonly asked?: Partial<AskedOfModel>;
-  readonly plan?: Plan;
-  readonly health?: Health;
-  readonly hedges?: HedgeBudget;
-  readonly idleMs?: number;
-  readonly request?: EngineProtocol['request'];
-  readonly continuation?: EngineProtocol['continuation'];
-  readonly mayRetry?: RetryPolicy['mayRetry'];
-  readonly validateWhole?: StructureValidator['validateWhole'];
-}
-
-function begin({ asked, backends = ['a', 'b', 'c'], ...given }: Given = {}) {
-  const { health = steadyHealth(), hedges = createHedgeBudget(), idleMs = 1000 } = given;
-  const { mayRetry = () => true, validateWhole } = given;
-  const clock = createFakeClock();
-  const upstream = createFakeUpstream();
-  const delivered: AnswerEvent[] = [];
-  const continuations: (Continuation | undefined)[] = [];
-  const reasons: string[] = [];
-  const faults: string[] = [];
-  const controller = new AbortController();
-  const request: EngineProtocol['request'] = ({ route }: PlannedRoute, continuation) => {
-    continuations.push(continuation);
-    const cluster = route.backend.cluster.name;
-    return { cluster, authority: 'x', path: '/', body: '', accept: 'text/event-stream' };
-  };
-  const running = dispatch(
-    {
-      plan: given.plan ?? { model: modelOf([], { hedging: 'Auto' }), routes: plannedOfAll(backends) },
-      asked: { stream: true, choices: 1, cap: undefined, isJson: false, prompt: undefined, ...asked },
-      protocol: {
-        request: given.request ?? request,
-        reader: (_, { contentType, choices }) =>
-          contentType === words['content-type'] ? readWords(choices) : undefined,
-        errors: { needsBody: () => false, read: () => ({ engineError: 'other' }) },
-        continuation: given.continuation ?? (() => ({ mark: 'flag', reasoning: false })),
-      },
-      retries: { mayRetry, explain: (refusedFor) => refusedFor },
-      validator:
-        validateWhole === undefined
-          ? undefined
-          : { validateWhole, take: () => undefined, streamed: () => undefined, close: () => undefined },
-      countText: undefined,
-      signal: controller.signal,
-      deliver: (events) => delivered.push(...events),
-      observer: {
-        attempting: (route, reason) => reasons.push(`${route.backend.name} ${reason}`),
-        failed: (route, { kind }) => faults.push(`${route.backend.name} ${kind}`),
-      },
-    },
-    { upstream, clock, idleMs, health, hedges },
-  );
-  let end: DispatchEnd | undefined;
-  const ended = running.ended.then((result) => (end = result));
-  const engine = (index: number): FakeCall => {
-    const call = upstream.calls[index];
-    if (call === undefined) throw new Error(`there is no call ${index}`);
-    return call;
-  };
-  /** An engine says something, from its head on. */
-  const says = (index: number, what: string): FakeCall => {
-    const call = engine(index);
-    call.head(200, words);
-    call.data(what);
-    return call;
-  };
-  const text = (choice = 0): string =>
-    delivered.flatMap((event) => (event.type === 'text-delta' && event.choice === choice ? [event.text] : [])).join('');
-  const finishes = (): readonly number[] =>
-    delivered.flatMap((event) => (event.type === 'finish' ? [event.choice] : []));
-  const usage = () => delivered.findLast((event) => event.type === 'usage');
-  return {
-    ...{
-      clock,
-      upstream,
-      delivered,
-      continuations,
-      reasons,
-      faults,
-      running,
-      ended,
-      engine,
-      says,
-      text,
-      finishes,
-      usage,
-    },
-    end: () => end,
-    leave: () => controller.abort(),
-  };
-}
-
-type Run = ReturnType<typeof begin>;
-
-/** Nothing is left behind: no timer, no call. */
-function expectQuiet({ clock, upstream }: Run): void {
-  const open = ['cluster-a', 'cluster-b', 'cluster-c'].map(upstream.inFlight);
-  expect({ armed: clock.armed(), open }).toEqual({ armed: 0, open: [0, 0, 0] });
-}
+import { steadyBegin, steadyHealth } from '../../test/support/steady-health.ts';
+import { expectQuiet, runDispatch as begin } from '../../test/support/run-dispatch.ts';
 
 describe('a stream that breaks off', () => {
   it('is continued by the next route with what was delivered, unseen', async () => {
@@ -284,7 +143,7 @@ describe('a stream that breaks off', () => {
 
   it('bills what was delivered when the continuation cannot be written', async () => {
     const run = begin({
-      request: (_, continuation) => {
+      request: (_planned, _endpoint, continuation) => {
         if (continuation !== undefined) throw new Error('the worker is gone');
         return { cluster: 'cluster-a', authority: 'x', path: '/', body: '', accept: 'text/event-stream' };
       },
@@ -301,7 +160,7 @@ describe('a hedge', () => {
 
   it('starts after the delay, once, and its loser is let go of at once', async () => {
     const ends: AttemptEnd['kind'][] = [];
-    const health = advising({ begin: () => ({ output: () => undefined, ended: ({ kind }) => ends.push(kind) }) });
+    const health = advising({ begin: (...to) => steadyBegin((end) => ends.push(end.kind), ...to) });
     const run = begin({ health, idleMs: 100_000 });
     run.clock.advance(199);
     expect(run.upstream.calls).toHaveLength(1);
@@ -333,7 +192,7 @@ describe('a hedge', () => {
 
   it('is let go of when the first attempt is faster after all, which is not held against it', async () => {
     const ends: AttemptEnd['kind'][] = [];
-    const health = advising({ begin: () => ({ output: () => undefined, ended: ({ kind }) => ends.push(kind) }) });
+    const health = advising({ begin: (...to) => steadyBegin((end) => ends.push(end.kind), ...to) });
     const run = begin({ health });
     run.clock.advance(200);
     run.says(0, '0:hello 0!').end();
@@ -367,8 +226,8 @@ describe('a hedge', () => {
 describe('a route without room', () => {
   const full = (...names: string[]): Health =>
     steadyHealth({
-      begin: ({ backend }) =>
-        names.includes(backend.name) ? undefined : { output: () => undefined, ended: () => undefined },
+      begin: (route, options) =>
+        names.includes(route.backend.name) ? undefined : steadyBegin(() => undefined, route, options),
     });
 
   it('is passed over', async () => {

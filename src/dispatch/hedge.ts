@@ -1,17 +1,16 @@
-import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
-import type { Health } from '../core/health.ts';
+import type { AttemptPlace, Health, OtherEndpoints } from '../core/health.ts';
 
 /** Waits for the first output of the newest attempt, and starts another attempt when it takes too long. */
 export interface HedgeWatch {
-  /** Watches an attempt on `route` in place of the one before. */
-  readonly watch: (route: Route, hedge: PossibleHedge) => void;
+  /** Watches an attempt in place of the one before. */
+  readonly watch: (at: AttemptPlace, hedge: PossibleHedge) => void;
   readonly stop: () => void;
 }
 
 interface PossibleHedge {
-  /** The routes that are left. */
-  readonly others: readonly Route[];
+  /** Where a second attempt can be made. */
+  readonly others: readonly OtherEndpoints[];
   /** Whether a second attempt may run beside those under way. */
   readonly isRoom: () => boolean;
   readonly start: () => void;
@@ -24,7 +23,7 @@ interface HedgeWatchOptions {
   readonly stream: boolean;
 }
 
-/** How often the route's health is looked at again, and a hedge that was not allowed is asked for again, milliseconds. */
+/** How often the endpoint's health is looked at again, and a hedge that was not allowed is asked for again, milliseconds. */
 const lookEveryMs = 250;
 
 /** Has one timer, for one attempt at a time. */
@@ -33,20 +32,20 @@ export function createHedgeWatch({ health, hedges, clock, stream }: HedgeWatchOp
 
   return {
     stop: () => cancelTimer(),
-    watch: (route, { others, isRoom, start }) => {
+    watch: (at, { others, isRoom, start }) => {
       cancelTimer();
       if (others.length === 0) return;
       const begunAt = clock.elapsed();
-      // A route of last resort is asked although it is ejected.
-      const wasOut = health.isOut(route);
+      // An endpoint of last resort is asked although it is ejected.
+      const wasOut = health.isOut(at);
 
       function look(): void {
-        // On a route that has been ejected meanwhile this is failover, which no budget limits.
-        if (!wasOut && health.isOut(route)) {
+        // On an endpoint that has been ejected meanwhile this is failover, which no budget limits.
+        if (!wasOut && health.isOut(at)) {
           start();
           return;
         }
-        const advice = health.hedge(route, { stream, others });
+        const advice = health.hedge(at, { stream, others });
         const leftMs = advice === undefined ? lookEveryMs : begunAt + advice.afterMs - clock.elapsed();
         if (advice !== undefined && leftMs <= 0 && isRoom() && (advice.insured || hedges.spend())) start();
         else cancelTimer = clock.after(leftMs > 0 ? Math.min(leftMs, lookEveryMs) : lookEveryMs, look);

@@ -1,15 +1,20 @@
 import type { Continuation, ContinuationMark } from '../core/capability.ts';
 import type { EngineErrorReading, ResponseReader } from '../core/event.ts';
+import type { Endpoint } from '../core/endpoint.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { UpstreamCall } from '../core/upstream.ts';
 
 /** How dispatch talks to engines: what is sent to a route, and how its answer is read. One protocol serves one call to a model. */
 export interface EngineProtocol {
   /**
-   * Writes the call to a route; with `continuation`, a call that goes on with one choice. A promise where a worker writes the
-   * body. Throws, or rejects, when the request cannot be written.
+   * Writes the call to an endpoint of a route; with `continuation`, a call that goes on with one choice. A promise where a
+   * worker writes the body. Throws, or rejects, when the request cannot be written.
    */
-  readonly request: (planned: PlannedRoute, continuation?: Continuation) => UpstreamCall | Promise<UpstreamCall>;
+  readonly request: (
+    planned: PlannedRoute,
+    endpoint: Endpoint,
+    continuation?: Continuation,
+  ) => UpstreamCall | Promise<UpstreamCall>;
   /** The reader of a successful answer; undefined when its content type is not one that was asked for. */
   readonly reader: (planned: PlannedRoute, answer: ExpectedAnswer) => ResponseReader | undefined;
   readonly errors: ErrorReader;

@@ -1,9 +1,10 @@
 import type { Clock } from '../core/clock.ts';
 import { type AnswerEvent, type Fault, isOutput } from '../core/event.ts';
-import type { Health } from '../core/health.ts';
+import type { Endpoint } from '../core/endpoint.ts';
+import type { AttemptRecord, Health, OtherEndpoints } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
-import type { AttemptReason } from '../core/telemetry.ts';
+import type { AttemptReason, AttemptStep } from '../core/telemetry.ts';
 import type { Upstream } from '../core/upstream.ts';
 import { type Attempt, type LeftAttempt, startAttempt } from './attempt.ts';
 import type { ChoiceContinuation } from './continuation/continuation.ts';
@@ -11,6 +12,7 @@ import { type Action, decide, newRace, type RaceEvent } from './decide.ts';
 import { createHedgeWatch, type HedgeBudget } from './hedge.ts';
 import type { EngineProtocol } from './protocol.ts';
 import { type Refusal, refusalOf } from './retries.ts';
+import type { Tried } from './tried.ts';
 
 /** What attempts are made with; it outlives the request. */
 export interface DispatchServices {
@@ -23,8 +25,14 @@ export interface DispatchServices {
 }
 
 export interface RaceOptions {
-  /** In the order in which they are tried. */
+  /** In the order in which they are tried: the endpoints of one before the next one. */
   readonly routes: readonly PlannedRoute[];
+  /** Where the request has been tried already. */
+  readonly tried: Tried;
+  /** The route whose answer broke off. Undefined: nothing was delivered. */
+  readonly brokenOn: PlannedRoute | undefined;
+  /** `Plan.affinity`. */
+  readonly affinity: string | undefined;
   readonly protocol: EngineProtocol;
   /** How many choices the engines are asked for. */
   readonly choices: number;
@@ -38,9 +46,9 @@ export interface RaceOptions {
 
 /** Receives the progress of a race, and has a say in it. */
 export interface RaceListener {
-  readonly attempting: (planned: PlannedRoute, reason: AttemptReason) => void;
+  readonly attempting: (planned: PlannedRoute, reason: AttemptReason, step: AttemptStep) => void;
   readonly failed: (planned: PlannedRoute, fault: Fault) => void;
-  /** Whether another route may be asked after this fault. */
+  /** Whether another attempt may follow this fault. */
   readonly mayRetry: (fault: Fault) => boolean;
   /** Checks a whole answer before anything of it is delivered. Undefined: none is to be checked. */
   readonly validate:
@@ -77,8 +85,8 @@ export interface AttemptRace {
 
 /** An attempt of this race. */
 interface Runner extends Winner {
-  /** Its place in the order of trying. */
-  readonly route: number;
+  readonly number: number;
+  readonly endpoint: Endpoint;
   readonly why: AttemptReason;
   readonly begunAt: number;
   attempt: Attempt | undefined;
@@ -87,21 +95,23 @@ interface Runner extends Winner {
 }
 
 /**
- * Races attempts for an answer, or for one choice that has to be continued. Tries the routes until one delivers; the caller sees
+ * Races attempts for an answer, or for one choice that has to be continued. Tries one endpoint after the other until one delivers; the caller sees
  * neither a failure before the first output nor the loser of a hedge. `decide` has the rules, and this function acts on them.
  */
 export function startRace(options: RaceOptions, services: DispatchServices, listener: RaceListener): AttemptRace {
-  const { routes, stream, prompt, protocol, choices, continueOn } = options;
+  const { routes, tried, stream, prompt, affinity, protocol, choices, continueOn } = options;
   const { upstream, health, clock, idleMs } = services;
   const hedging = createHedgeWatch({ ...services, stream });
   const runners = new Map<number, Runner>();
   const faults: Fault[] = [];
   const events: RaceEvent[] = [];
-  let race = newRace(routes.length);
+  let race = newRace;
   /** A whole answer of the wrong structure: better than none, when no route gives a better one. */
   let tolerable: Runner | undefined;
-  /** How many calls went out. */
-  let called = 0;
+  let winning: Runner | undefined;
+  /** The routes that calls went out to, and the last one of them. */
+  const asked = new Set<PlannedRoute>();
+  let previous = options.brokenOn;
   let isDeciding = false;
   let isOver = false;
   let isPaused = false;
@@ -123,26 +133,25 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
     if (isOver) return;
     switch (action.kind) {
       case 'start':
-        start(action.route, action.why);
+        start(action.attempt, action.why);
         return;
       case 'abandon':
-        runners.get(action.route)?.attempt?.abandon(action.beaten ? 'beaten' : 'aborted');
-        runners.delete(action.route);
+        runners.get(action.attempt)?.attempt?.abandon(action.beaten ? 'beaten' : 'aborted');
+        runners.delete(action.attempt);
         return;
       case 'commit': {
         hedging.stop();
-        const runner = runners.get(action.route);
+        const runner = runners.get(action.attempt);
+        winning = runner;
         if (runner !== undefined) deliverHeld(runner);
         return;
       }
-      case 'broken': {
-        const planned = routes[action.route];
-        if (planned !== undefined) end({ kind: 'broken', planned });
+      case 'broken':
+        if (winning !== undefined) end({ kind: 'broken', planned: winning.planned });
         return;
-      }
       case 'exhausted':
         if (tolerable === undefined) {
-          end({ kind: 'exhausted', isPartial: called < routes.length, ...refusalOf(faults) });
+          end({ kind: 'exhausted', isPartial: asked.size < routes.length, ...refusalOf(faults) });
         } else {
           deliverHeld(tolerable);
           end({ kind: 'complete', planned: tolerable.planned });
@@ -151,20 +160,19 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
     }
   }
 
-  function start(route: number, why: AttemptReason): void {
-    const planned = routes[route];
-    if (planned === undefined) return;
+  function start(number: number, why: AttemptReason): void {
     try {
-      const continuation = continueOn?.(planned);
-      const isAble = continueOn === undefined || continuation !== undefined;
-      const record = isAble ? health.begin(planned.route, { stream, prompt }) : undefined;
-      if (record === undefined) {
-        take({ kind: 'unavailable', route });
+      const place = nextPlace();
+      if (place === undefined) {
+        take({ kind: 'unavailable', attempt: number });
         return;
       }
+      const { planned, continuation, record } = place;
+      const { endpoint } = record;
+      tried.began(planned, endpoint);
       const begunAt = clock.elapsed();
-      const runner: Runner = { route, planned, continuation, why, begunAt, attempt: undefined, held: [] };
-      runners.set(route, runner);
+      const runner: Runner = { number, planned, endpoint, continuation, why, begunAt, attempt: undefined, held: [] };
+      runners.set(number, runner);
       const attempt = startAttempt(
         { planned, choices, continuation, record, protocol, upstream, clock, idleMs },
         {
@@ -179,32 +187,58 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
       if (isOver) attempt.abandon('aborted');
       else if (isPaused) attempt.pause();
     } catch (error) {
-      // Thrown from here, the error would reach whoever reported the fault of the route before.
+      // Thrown from here, the error would reach whoever reported the fault of the attempt before.
       crash(error);
     }
   }
 
-  function calling({ planned, why }: Runner): void {
-    const beginning = continueOn === undefined ? 'first' : 'resume';
-    listener.attempting(planned, called === 0 ? beginning : why);
-    called += 1;
-    if (!options.hedging) return;
-    hedging.watch(planned.route, {
-      others: routes.slice(race.next).map((other) => other.route),
-      isRoom: () => race.running.length < 2,
-      start: () => take({ kind: 'hedge' }),
+  /** Begins an attempt in the first place that takes one: on the route that is planned first, as long as an endpoint is left there. */
+  function nextPlace(): (Pick<Runner, 'planned' | 'continuation'> & { readonly record: AttemptRecord }) | undefined {
+    for (const planned of routes) {
+      const avoid = tried.on(planned);
+      const continuation = continueOn?.(planned);
+      if (avoid === 'all' || (continueOn !== undefined && continuation === undefined)) continue;
+      const record = health.begin(planned.route, { stream, prompt, affinity, avoid });
+      if (record !== undefined) return { planned, continuation, record };
+    }
+    return undefined;
+  }
+
+  /** Where further attempts can be made. */
+  function placesLeft(): readonly OtherEndpoints[] {
+    return routes.flatMap((planned) => {
+      const avoid = tried.on(planned);
+      const left = avoid === 'all' ? undefined : { route: planned.route, avoid };
+      return left !== undefined && health.endpointsLeft(left) > 0 ? [left] : [];
     });
   }
 
+  function calling({ planned, endpoint, why }: Runner): void {
+    const beginning = continueOn === undefined ? 'first' : 'resume';
+    const step = previous === undefined ? 'first' : previous === planned ? 'endpoint' : 'route';
+    listener.attempting(planned, asked.size === 0 ? beginning : why, step);
+    previous = planned;
+    asked.add(planned);
+    if (!options.hedging) return;
+    hedging.watch(
+      { route: planned.route, endpoint },
+      {
+        others: placesLeft(),
+        isRoom: () => race.running.length < 2,
+        start: () => take({ kind: 'hedge' }),
+      },
+    );
+  }
+
   function takeOutput(runner: Runner, output: readonly AnswerEvent[]): void {
-    const { route } = runner;
-    if (race.winner === route) {
+    const { number } = runner;
+    if (race.winner === number) {
       listener.deliver(output, runner);
       return;
     }
     runner.held.push(...output);
     // An answer that does not stream is checked before anything of it is delivered.
-    if (stream && output.some(isOutput)) take({ kind: 'output', route });
+    if (stream && output.some(isOutput)) take({ kind: 'output', attempt: number });
   }
 
   function deliverHeld(runner: Runner): void {
@@ -213,28 +247,29 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
     if (held.length > 0) listener.deliver(held, runner);
   }
 
-  /** The attempt is no good: another route is to be tried. */
-  function fail({ route, planned }: Runner, fault: Fault): void {
-    runners.delete(route);
+  /** The attempt is no good: another one is to be made. */
+  function fail({ number, planned }: Runner, fault: Fault): void {
+    runners.delete(number);
     faults.push(fault);
+    tried.failed(planned, fault);
     listener.failed(planned, fault);
-    // Permission is spent when it is given: it is not asked for where no route is left.
-    const isLast = race.next < routes.length && !listener.mayRetry(fault);
-    take({ kind: 'failed', route, isLast });
+    // Permission is spent when it is given: it is not asked for where nothing is left to try.
+    const isLast = placesLeft().length > 0 && !listener.mayRetry(fault);
+    take({ kind: 'failed', attempt: number, isLast });
   }
 
   function complete(runner: Runner): void {
-    const { route, planned, held } = runner;
+    const { number, planned, held } = runner;
     const accept = (): void => {
-      if (race.winner !== route) take({ kind: 'output', route });
-      if (race.winner === route) end({ kind: 'complete', planned });
+      if (race.winner !== number) take({ kind: 'output', attempt: number });
+      if (race.winner === number) end({ kind: 'complete', planned });
     };
-    if (listener.validate === undefined || race.winner === route) {
+    if (listener.validate === undefined || race.winner === number) {
       accept();
       return;
     }
     listener.validate(held, planned).then((defect) => {
-      if (isOver || runners.get(route) !== runner) return;
+      if (isOver || runners.get(number) !== runner) return;
       if (defect === undefined) accept();
       else {
         if (defect.isTolerable) tolerable ??= runner;
@@ -262,10 +297,10 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
 
   function leave(): readonly LeftAttempt[] {
     const left: LeftAttempt[] = [];
-    for (const { attempt, planned, begunAt } of runners.values()) {
+    for (const { attempt, planned, endpoint, begunAt } of runners.values()) {
       if (attempt === undefined || !attempt.isCalled()) continue;
       attempt.leave();
-      left.push({ attempt, planned, waitedMs: clock.elapsed() - begunAt });
+      left.push({ attempt, at: { route: planned.route, endpoint }, waitedMs: clock.elapsed() - begunAt });
     }
     stop();
     return left;

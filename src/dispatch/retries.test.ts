@@ -6,8 +6,8 @@ import { createFakeClock } from '../../test/support/fake-clock.ts';
 const failure: Fault = { kind: 'status', detail: '', status: 500, engineError: 'other' };
 const connect: Fault = { kind: 'connect', detail: '' };
 const structure: Fault = { kind: 'structure', detail: 'tools' };
-const policy = (failedOn: number, routes = 4, spendStructureRetry = () => true) =>
-  createRetryPolicy({ failedOn, routes, spendStructureRetry });
+const policy = (failedOn: number, places = 4, spendStructureRetry = () => true) =>
+  createRetryPolicy({ failedOn, places, spendStructureRetry });
 
 describe('another route', () => {
   it('is tried after every failure of a prompt that is new', () => {

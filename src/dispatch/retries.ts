@@ -1,6 +1,6 @@
 import type { Feature } from '../core/capability.ts';
 import type { Clock } from '../core/clock.ts';
-import { type EngineError, type Fault, isEngineFailure, type RefusedFor } from '../core/event.ts';
+import { type Fault, isEngineFailure, isOfTheRequest, ofTheRequest, type RefusedFor } from '../core/event.ts';
 
 /** Decides whether a request that failed on one route is tried on another: always, unless the request itself may be to blame. */
 export interface RetryPolicy {
@@ -11,24 +11,25 @@ export interface RetryPolicy {
 }
 
 export interface RetryPolicyOptions {
-  /** How many routes' engines failed on the same prompt lately, with no route that answered it. */
+  /** In how many places engines failed on the same prompt lately, with nothing that answered it. */
   readonly failedOn: number;
-  readonly routes: number;
+  /** How many endpoints there are, over all routes. */
+  readonly places: number;
   /** Takes one of the caller's retries of answers with the wrong structure. False: none is left. */
   readonly spendStructureRetry: () => boolean;
 }
 
-/** A prompt on which engines of so many routes failed is tried on no more routes than that when it comes again. */
-const enoughRoutes = 2;
+/** A prompt on which engines failed in so many places is tried in no more places than that when it comes again. */
+const enoughPlaces = 2;
 
-export function createRetryPolicy({ failedOn, routes, spendStructureRetry }: RetryPolicyOptions): RetryPolicy {
-  const isRepeated = failedOn >= Math.min(enoughRoutes, routes);
+export function createRetryPolicy({ failedOn, places, spendStructureRetry }: RetryPolicyOptions): RetryPolicy {
+  const isRepeated = failedOn >= Math.min(enoughPlaces, places);
   let failures = 0;
   return {
     mayRetry: (fault) => {
       if (fault.kind === 'structure') return spendStructureRetry();
       if (isEngineFailure(fault)) failures += 1;
-      return !isRepeated || failures < enoughRoutes;
+      return !isRepeated || failures < enoughPlaces;
     },
     explain: (refusedFor) => (isRepeated && refusedFor === 'other' ? 'repeated-failure' : refusedFor),
   };
@@ -40,16 +41,6 @@ export interface Refusal {
   /** The part of the request that the engines' errors name. */
   readonly about?: Feature | undefined;
 }
-
-/** Errors that the same request gets again whenever it is sent to the same engine. */
-const ofTheRequest: ReadonlySet<EngineError | undefined> = new Set<EngineError>([
-  'bad-request',
-  'context-length',
-  'content-policy',
-]);
-
-/** Whether a fault lies in the request, as far as its route can tell. */
-const isOfTheRequest = ({ kind, engineError }: Fault): boolean => kind === 'structure' || ofTheRequest.has(engineError);
 
 /**
  * Reads the faults of all attempts of a request that no route answered. A reason that all of them share is the reason. Different

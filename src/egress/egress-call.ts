@@ -2,6 +2,9 @@ import type { Dispatcher } from 'undici';
 import type { AtTurnEnd } from '../core/clock.ts';
 import type { UpstreamListener, UpstreamStream } from '../core/upstream.ts';
 
+/** Names the endpoint of a call to Envoy, and in the answer the one that Envoy has chosen instead. Base64 of `Endpoint.name`. */
+export const endpointHeader = 'x-weir-endpoint';
+
 /** Envoy answers with it when it has no answer of an engine: its response flags, such as `UF` for a failed connection. */
 const egressFailureHeader = 'x-weir-egress-failure';
 
@@ -148,8 +151,11 @@ export class EgressCall implements Dispatcher.DispatchHandler, UpstreamStream {
   #tellStep(step: Step): void {
     try {
       switch (step.kind) {
-        case 'head':
+        case 'head': {
+          const moved = first(step.headers, endpointHeader);
+          if (moved !== undefined) this.#listener.movedTo?.(Buffer.from(moved, 'base64').toString());
           return this.#listener.head(step.status, (name) => first(step.headers, name));
+        }
         case 'data':
           return this.#listener.data(step.bytes);
         case 'ended':

@@ -2,7 +2,7 @@ import { Pool } from 'undici';
 import type { AtTurnEnd } from '../core/clock.ts';
 import type { Upstream, UpstreamCall } from '../core/upstream.ts';
 import { ByNumber } from '../core/by-number.ts';
-import { EgressCall } from './egress-call.ts';
+import { EgressCall, endpointHeader } from './egress-call.ts';
 
 /** Below Envoy's own idle limit on this listener, so that we close first and never write into a closing connection. */
 const idleMs = 20_000;
@@ -31,8 +31,10 @@ export function createEgress(options: {
   readonly atTurnEnd: AtTurnEnd;
 }): Egress {
   const { atTurnEnd } = options;
-  /** By cluster, and by number in the order in which they were made. */
+  /** By cluster and endpoint, and by number in the order in which they were made. */
   const inFlight = new Map<string, ByNumber<EgressCall>>();
+  /** By cluster. */
+  const counts = new Map<string, number>();
   let made = 0;
   // Each call has a connection of its own, and there is no limit to how many there are at once. An origin is needed only in
   // name: each call says its own host.
@@ -43,8 +45,9 @@ export function createEgress(options: {
   });
 
   /**
-   * Envoy does not tell it of a single call. It gives connections in the order in which calls come, so those that wait for
-   * one are the latest: this one is not among them when as many have been made since.
+   * Envoy does not tell it of a single call, but how many calls of the backend wait for a connection. Each endpoint gives
+   * connections in the order in which calls come, so those that wait are its latest: this one is not among them when as many
+   * have been made to its endpoint since.
    */
   async function hasReached(
     call: EgressCall,
@@ -60,14 +63,19 @@ export function createEgress(options: {
 
   return {
     call: (call: UpstreamCall, listener) => {
-      const { cluster } = call;
-      const calls = inFlight.get(cluster) ?? new ByNumber();
+      const { cluster, endpoint = '' } = call;
+      const place = `${cluster} ${endpoint}`;
+      const calls = inFlight.get(place) ?? new ByNumber();
       const number = (made += 1);
-      inFlight.set(cluster, calls);
+      inFlight.set(place, calls);
+      counts.set(cluster, (counts.get(cluster) ?? 0) + 1);
       const started = new EgressCall(listener, {
         over: () => {
           calls.delete(number);
-          if (calls.size === 0) inFlight.delete(cluster);
+          if (calls.size === 0) inFlight.delete(place);
+          const left = (counts.get(cluster) ?? 1) - 1;
+          if (left > 0) counts.set(cluster, left);
+          else counts.delete(cluster);
         },
         reached: () => hasReached(started, { calls, backend: call.backend }),
         atTurnEnd,
@@ -77,16 +85,17 @@ export function createEgress(options: {
       pool.dispatch({ path, method, headers: requestHeaders(call), body: method === 'GET' ? null : body }, started);
       return started;
     },
-    inFlight: (cluster) => inFlight.get(cluster)?.size ?? 0,
+    inFlight: (cluster) => counts.get(cluster) ?? 0,
     close: () => pool.destroy(Object.assign(new Error('egress is closed'), { code: 'EGRESS_CLOSED' })),
   };
 }
 
 /** Names and values in turn. What cannot stand in a head fails the call. */
 function requestHeaders(call: UpstreamCall): string[] {
-  const { authority, cluster, accept, authorization, affinity, headers = [] } = call;
+  const { authority, cluster, endpoint, accept, authorization, affinity, headers = [] } = call;
   const list = ['host', authority, 'x-weir-cluster', cluster, 'accept', accept, 'user-agent', 'weir'];
   if (call.method !== 'GET') list.push('content-type', call.contentType ?? 'application/json');
+  if (endpoint !== undefined) list.push(endpointHeader, Buffer.from(endpoint).toString('base64'));
   if (affinity !== undefined) list.push('x-weir-affinity', affinity);
   if (authorization !== undefined) list.push('authorization', authorization);
   for (const [name, value] of headers) list.push(name, value);

@@ -4,6 +4,7 @@ import {
   CoreV1Api,
   createConfiguration,
   CustomObjectsApi,
+  DiscoveryV1Api,
   EventsV1Api,
   HttpMethod,
   Observable,
@@ -24,6 +25,7 @@ import type { Access } from './access.ts';
 export interface KubeClient {
   readonly objects: CustomObjectsApi;
   readonly core: CoreV1Api;
+  readonly discovery: DiscoveryV1Api;
   readonly leases: CoordinationV1Api;
   readonly events: EventsV1Api;
   /**
@@ -124,6 +126,7 @@ export function createKubeClient(
   return {
     objects: new CustomObjectsApi(configuration),
     core: new CoreV1Api(configuration),
+    discovery: new DiscoveryV1Api(configuration),
     leases: new CoordinationV1Api(configuration),
     events: new EventsV1Api(configuration),
     watch: async (path, { signal, onOpen, onLine }) => {

@@ -1,6 +1,7 @@
 import { open, readFile, rename, stat, utimes } from 'node:fs/promises';
 import * as z from 'zod';
 import type { CatalogObject } from '../core/catalog.ts';
+import type { EndpointsByService } from './follow-services.ts';
 
 /** The objects that were served when the API server last answered. */
 export interface KeptObjects {
@@ -19,20 +20,93 @@ export interface KeptCatalog {
   readonly confirm: (inStepAt: number) => Promise<void>;
 }
 
-const fileBody = z.object({
+const catalogBody = z.object({
   version: z.literal(1),
   namespace: z.string(),
   objects: z.array(z.object({ where: z.string(), value: z.unknown() })),
 });
 
-export function createKeptCatalog(options: { readonly file: string; readonly namespace: string }): KeptCatalog {
-  const { file, namespace } = options;
-  let waiting: readonly CatalogObject[] | undefined;
+interface KeptIn {
+  readonly file: string;
+  readonly namespace: string;
+}
+
+export function createKeptCatalog({ file, namespace }: KeptIn): KeptCatalog {
+  const kept = createKeptFile(file);
+  return {
+    load: async () => {
+      try {
+        const { mtimeMs } = await stat(file);
+        const body = catalogBody.parse(JSON.parse(await readFile(file, 'utf8')));
+        return body.namespace === namespace ? { objects: body.objects, inStepAt: mtimeMs } : undefined;
+      } catch {
+        // A file of another version counts as none: the API server has the catalog.
+        return undefined;
+      }
+    },
+    save: (objects) =>
+      kept.save(() => ({ version: 1, namespace, objects: objects.map(({ where, value }) => ({ where, value })) })),
+    confirm: async (inStepAt) => {
+      await kept.idle();
+      await utimes(file, inStepAt / 1000, inStepAt / 1000).catch(() => undefined);
+    },
+  };
+}
+
+/** The endpoints of Services on disk, beside the catalog: without them a start without an API server could reach no pod. */
+export interface KeptEndpoints {
+  /** Empty when there is no file of this namespace, or none that can be read. */
+  readonly load: () => Promise<EndpointsByService>;
+  /** As `KeptCatalog.save`. */
+  readonly save: (endpoints: EndpointsByService) => Promise<void>;
+}
+
+const endpointsBody = z.object({
+  version: z.literal(1),
+  namespace: z.string(),
+  services: z.record(
+    z.string(),
+    z.array(
+      z.object({
+        ...{ name: z.string(), address: z.string(), port: z.number(), authority: z.string() },
+        zone: z.string().optional(),
+      }),
+    ),
+  ),
+});
+
+export function createKeptEndpoints({ file, namespace }: KeptIn): KeptEndpoints {
+  const kept = createKeptFile(file);
+  return {
+    load: async () => {
+      try {
+        const body = endpointsBody.parse(JSON.parse(await readFile(file, 'utf8')));
+        if (body.namespace !== namespace) return new Map();
+        const services = Object.entries(body.services);
+        return new Map(services.map(([key, all]) => [key, all.map((one) => ({ ...one, zone: one.zone }))]));
+      } catch {
+        return new Map();
+      }
+    },
+    save: (endpoints) => kept.save(() => ({ version: 1, namespace, services: Object.fromEntries(endpoints) })),
+  };
+}
+
+interface KeptFile {
+  /** Replaces the whole file; of several calls under way the last one wins. */
+  readonly save: (body: () => object) => Promise<void>;
+  /** Resolves when nothing is being written. */
+  readonly idle: () => Promise<void>;
+}
+
+/** A file that only the service's user may read, and of which nobody ever reads a half. */
+function createKeptFile(file: string): KeptFile {
+  let waiting: (() => object) | undefined;
   let running: Promise<void> | undefined;
 
   async function write(): Promise<void> {
     while (waiting !== undefined) {
-      const objects = waiting.map(({ where, value }) => ({ where, value }));
+      const text = JSON.stringify(waiting());
       waiting = undefined;
       // Several services of one data folder may write at the same moment.
       const draft = `${file}.draft-${process.pid}`;
@@ -40,7 +114,7 @@ export function createKeptCatalog(options: { readonly file: string; readonly nam
       try {
         // A draft that a killed process left may be readable by others.
         await handle.chmod(0o600);
-        await handle.writeFile(JSON.stringify({ version: 1, namespace, objects }));
+        await handle.writeFile(text);
         await handle.sync();
       } finally {
         await handle.close();
@@ -50,26 +124,13 @@ export function createKeptCatalog(options: { readonly file: string; readonly nam
   }
 
   return {
-    load: async () => {
-      try {
-        const { mtimeMs } = await stat(file);
-        const body = fileBody.parse(JSON.parse(await readFile(file, 'utf8')));
-        return body.namespace === namespace ? { objects: body.objects, inStepAt: mtimeMs } : undefined;
-      } catch {
-        // A file of another version counts as none: the API server has the catalog.
-        return undefined;
-      }
-    },
-    save: (objects) => {
-      waiting = objects;
+    save: (body) => {
+      waiting = body;
       running ??= write().finally(() => {
         running = undefined;
       });
       return running;
     },
-    confirm: async (inStepAt) => {
-      await running?.catch(() => undefined);
-      await utimes(file, inStepAt / 1000, inStepAt / 1000).catch(() => undefined);
-    },
+    idle: async () => running?.catch(() => undefined),
   };
 }

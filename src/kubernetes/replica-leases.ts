@@ -1,7 +1,7 @@
 import type { V1Lease } from '@kubernetes/client-node';
 import * as z from 'zod';
 import { type Clock, waitFor } from '../core/clock.ts';
-import type { ReplicaView } from '../core/replica.ts';
+import { endpointFaults, type EndpointsView, type ReplicaView } from '../core/replica.ts';
 import { isRefusal, type KubeClient, mergePatch } from './client.ts';
 import { durationMsOf, microTime, watchRenewals } from './leases.ts';
 
@@ -33,6 +33,9 @@ const renewMs = 5_000;
 const deleteAfterMs = 10 * 60_000;
 /** The annotations of an object may have 256 KiB together. What is left out counts as in order. */
 const mostNames = 1_000;
+/** Only Backends with an endpoint that is not well are written, so many of them, each with a few names. */
+const mostBackends = 200;
+const mostEndpoints = 3;
 const closeMs = 2_000;
 
 const writtenView = z.object({
@@ -42,6 +45,18 @@ const writtenView = z.object({
   unreachable: z.record(z.string(), z.enum(['no-address', 'unhealthy'])),
   out: z.array(z.string()),
   unlisted: z.array(z.string()),
+  // An older version writes none.
+  endpoints: z
+    .record(
+      z.string(),
+      z.object({
+        total: z.number(),
+        healthy: z.number(),
+        failing: z.array(z.object({ endpoint: z.string(), why: z.enum(endpointFaults) })),
+        trouble: z.string().optional(),
+      }),
+    )
+    .default({}),
 });
 
 export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLeases {
@@ -116,7 +131,8 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
   };
 }
 
-function textOf({ hasEnvoy, clusters, refused, unreachable, out, unlisted }: ReplicaView): string {
+function textOf({ hasEnvoy, clusters, refused, unreachable, out, unlisted, endpoints }: ReplicaView): string {
+  const unwell = [...endpoints].filter(([, { total, healthy }]) => healthy < total || total === 0);
   return JSON.stringify({
     hasEnvoy,
     clusters: [...clusters],
@@ -124,7 +140,12 @@ function textOf({ hasEnvoy, clusters, refused, unreachable, out, unlisted }: Rep
     unreachable: Object.fromEntries([...unreachable].slice(0, mostNames)),
     out: [...out].slice(0, mostNames),
     unlisted: [...unlisted].slice(0, mostNames),
+    endpoints: Object.fromEntries(unwell.slice(0, mostBackends).map(([backend, view]) => [backend, shortened(view)])),
   });
+}
+
+function shortened({ failing, trouble, ...counts }: EndpointsView): EndpointsView {
+  return { ...counts, failing: failing.slice(0, mostEndpoints), trouble: trouble?.slice(0, 300) };
 }
 
 /** Reads a view; undefined when another version of the service wrote it in another form. */
@@ -139,6 +160,9 @@ function viewOf(name: string, text: string): ReplicaView | undefined {
       unreachable: new Map(Object.entries(view.unreachable)),
       out: new Set(view.out),
       unlisted: new Set(view.unlisted),
+      endpoints: new Map(
+        Object.entries(view.endpoints).map(([backend, { trouble, ...counts }]) => [backend, { ...counts, trouble }]),
+      ),
     };
   } catch {
     return undefined;

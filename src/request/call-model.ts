@@ -83,6 +83,8 @@ export function callModel(call: ModelCall, services: ModelServices): Dispatch {
   };
 }
 
+const nowhere: ReadonlySet<string> = new Set();
+
 /** Dispatches a call. Adds to `refusing` the routes that refuse the request with its system messages where they are. */
 function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>): Dispatch {
   const { requestId, prepared, plan, counters, signal, round, deliver } = call;
@@ -105,7 +107,7 @@ function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>
       protocol: chatProtocol({ ...call, round, cap }, services),
       retries: createRetryPolicy({
         failedOn: health.failedOn(shape.digest),
-        routes,
+        places: plan.routes.reduce((sum, { route }) => sum + health.endpointsLeft({ route, avoid: nowhere }), 0),
         spendStructureRetry: () => structureRetries.spend(caller),
       }),
       validator: createStructureValidator(round === undefined ? request : { ...request, toolChoice: 'auto' }, {
@@ -119,7 +121,7 @@ function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>
       signal,
       deliver,
       observer: {
-        attempting: (route, reason) => telemetry.attempt(requestId, route.id, reason),
+        attempting: (route, reason, step) => telemetry.attempt(requestId, route.id, { reason, step }),
         failed: (route, fault) => {
           telemetry.fault(requestId, route.id, fault);
           if (mayRefuseSystemMessages(fault, route, call)) refusing.add(route);

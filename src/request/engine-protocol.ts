@@ -36,12 +36,13 @@ export function chatProtocol(
   };
   return {
     errors: chatErrors,
-    request: ({ route, target }, continuation) => {
-      const { cluster, authority, authorization, path } = route.backend;
+    request: ({ route, target }, endpoint, continuation) => {
+      const { cluster, authorization, path } = route.backend;
       const call = {
         cluster: cluster.name,
         backend: cluster.backend,
-        authority,
+        endpoint: endpoint.name,
+        authority: endpoint.authority,
         authorization,
         affinity,
         path: `${path}/chat/completions`,

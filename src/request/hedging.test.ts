@@ -10,7 +10,7 @@ import { createHealth } from '../routing/health/health.ts';
 import { type Chance, chanceFrom } from '../../test/support/chance.ts';
 import { createFakeClock, type FakeClock } from '../../test/support/fake-clock.ts';
 import { quantile } from '../../test/support/quantile.ts';
-import { modelOf, plannedOfAll } from '../../test/support/route-of.ts';
+import { endpointsOf, modelOf, plannedOfAll } from '../../test/support/route-of.ts';
 
 /** Time to first token of an engine that is usually quick, and now and then takes seconds: milliseconds. */
 function heavyTail(chance: Chance): number {
@@ -66,7 +66,7 @@ async function simulate(options: {
 }): Promise<Outcome> {
   const clock = createFakeClock();
   const upstream = engines(clock, options.delayMs);
-  const health = createHealth({ clock, random: chanceFrom(7).next });
+  const health = createHealth({ clock, random: chanceFrom(7).next, endpoints: endpointsOf() });
   const hedges = createHedgeBudget();
   const firstTokenMs: number[] = [];
   const attempts = { first: 0, failover: 0, hedge: 0, resume: 0 };

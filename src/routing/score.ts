@@ -160,7 +160,7 @@ function speed(status: RouteStatus, { best, ...options }: SpeedOptions & { reado
  * Scores each candidate among the others. With equal weights, load follows capacity: the free slots, times how fast they become
  * free again. One failure in ten costs a route half of its share of the load, one in two nearly all of it.
  */
-function scores(candidates: readonly Scorable[]): readonly Score[] {
+export function scores(candidates: readonly Scorable[]): readonly Score[] {
   const neutral = neutralCapacity(candidates);
   const tokens = candidates.every(
     ({ status: { firstOutput, tokenMs } }) => tokenMs !== undefined || (firstOutput?.isBound ?? true),

@@ -3,13 +3,9 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
-import { type ClusterPublisher, createClusterPublisher } from '../../src/envoy/runtime/cluster-publisher.ts';
-import { systemClock } from '../../src/process/clock.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
-import { renderClusters } from '../../src/envoy/config/clusters.ts';
-import { type DnsServer, startDnsServer } from './support/dns-server.ts';
 import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { at, type ClustersOfEnvoy, clustersOf } from './support/give-clusters.ts';
 
 const addresses = ['127.0.0.1', '127.0.0.2', '127.0.0.3', '127.0.0.4'];
 
@@ -22,9 +18,7 @@ interface Endpoint {
 
 const endpoints = new Map<string, Endpoint>();
 let envoy: TestEnvoy;
-let names: DnsServer;
-let admin: EnvoyAdmin;
-let publisher: ClusterPublisher;
+let clusters: ClustersOfEnvoy;
 let port: number;
 /** Answers to `hold`. */
 const waiting: Promise<string>[] = [];
@@ -51,27 +45,9 @@ async function end({ server }: Endpoint): Promise<void> {
   await once(server, 'close');
 }
 
-/** Our clusters, but names are asked of the test's own server. */
-function render(clusters: readonly Cluster[], version: string): object {
-  const resolver = {
-    name: 'envoy.network.dns_resolver.cares',
-    typed_config: {
-      '@type': 'type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig',
-      resolvers: [{ socket_address: { address: '127.0.0.1', port_value: names.port } }],
-    },
-  };
-  return JSON.parse(JSON.stringify(renderClusters(clusters, version)), (key, value: unknown) =>
-    key === 'typed_config' && JSON.stringify(value).includes('DnsCluster')
-      ? { ...(value as object), typed_dns_resolver_config: resolver, dns_refresh_rate: '0.2s' }
-      : value,
-  ) as object;
-}
-
 beforeAll(async () => {
-  names = await startDnsServer(addresses);
   envoy = await startEnvoy();
-  admin = createEnvoyAdmin(envoy.files);
-  publisher = createClusterPublisher({ admin, runFolder: envoy.files, clock: systemClock, render });
+  clusters = await clustersOf(envoy);
 });
 
 beforeEach(async () => {
@@ -80,7 +56,6 @@ beforeEach(async () => {
   port = (one.server.address() as AddressInfo).port;
   endpoints.set(first, one);
   for (const address of others) endpoints.set(address, await listen(address, port));
-  names.answer(addresses);
 });
 
 afterEach(async () => {
@@ -89,19 +64,22 @@ afterEach(async () => {
 });
 
 afterAll(async () => {
-  admin.close();
-  names.close();
+  await clusters.close();
   await envoy.stop();
 });
 
-/** Gives Envoy a cluster of all endpoints and waits until it has them. */
+/** Gives Envoy a cluster of all endpoints. */
 async function addCluster(more: Partial<Cluster> = {}): Promise<void> {
   round += 1;
   cluster = `pool-${round}`;
-  await publisher.publish([
-    { name: cluster, backend: cluster, host: 'engines.example', port, tls: { mode: 'Disabled' }, ...more },
-  ]);
+  await giveCluster(addresses, more);
   await expect.poll(() => usable()).toEqual(addresses);
+}
+
+async function giveCluster(hosts: readonly string[], more: Partial<Cluster> = {}): Promise<void> {
+  await clusters.give([
+    { name: cluster, backend: cluster, endpoints: at(port, ...hosts), tls: { mode: 'Disabled' }, ...more },
+  ]);
 }
 
 /** The addresses that Envoy would call. */
@@ -246,8 +224,8 @@ describe('an endpoint that dies', () => {
     await expect.poll(homes, { timeout: 10_000 }).toEqual(before);
   });
 
-  it('is put out without a health check, too', async () => {
-    await addCluster();
+  it('is put out without a health check, too, where no call names its endpoint', async () => {
+    await addCluster({ endpointsUnnamed: true });
     const before = await homes();
     await stop(dead);
     const during = await homes();
@@ -256,11 +234,11 @@ describe('an endpoint that dies', () => {
     expect(movedOf(before, during, dead)).toBeLessThanOrEqual(fewOf);
   });
 
-  it('and leaves the name moves no more than its own', async () => {
+  it('and leaves the cluster moves no more than its own', async () => {
     await addCluster();
     const before = await homes();
-    names.answer(others);
-    await expect.poll(usable, { timeout: 10_000 }).toEqual(others);
+    await giveCluster(others);
+    expect(await usable()).toEqual(others);
     expect(movedOf(before, await homes(), dead)).toBeLessThanOrEqual(fewOf);
   });
 });

@@ -4,38 +4,36 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startFakeEngine } from '../fake-engine/fake-engine.ts';
 import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
-import {
-  type ClusterPublisher,
-  ClustersRejected,
-  createClusterPublisher,
-} from '../../src/envoy/runtime/cluster-publisher.ts';
+import { ClustersRejected, createClusterPublisher } from '../../src/envoy/runtime/cluster-publisher.ts';
 import { systemClock } from '../../src/process/clock.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
 import { renderClusters } from '../../src/envoy/config/clusters.ts';
 import { runFolder } from '../../src/envoy/config/run-folder.ts';
 import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { at, type ClustersOfEnvoy, clustersOf } from './support/give-clusters.ts';
 import { sendRaw } from './support/raw-http.ts';
 
 let envoy: TestEnvoy;
 let admin: EnvoyAdmin;
-let file: ClusterPublisher;
+let clusters: ClustersOfEnvoy;
+/** Gives Envoy clusters and their endpoints. */
+let give: ClustersOfEnvoy['give'];
 
 beforeEach(async () => {
   envoy = await startEnvoy();
-  admin = createEnvoyAdmin(envoy.files);
-  file = createClusterPublisher({ admin, runFolder: envoy.files, clock: systemClock, render: renderClusters });
+  clusters = await clustersOf(envoy);
+  ({ admin, give } = clusters);
 });
 
 afterEach(async () => {
-  admin.close();
+  await clusters.close();
   await envoy.stop();
 });
 
 const cluster = (name: string, more: Partial<Cluster> = {}): Cluster => ({
   name,
   backend: `backend-of-${name}`,
-  host: '127.0.0.1',
-  port: 9,
+  endpoints: at(9, '127.0.0.1'),
   tls: { mode: 'Disabled' },
   ...more,
 });
@@ -52,33 +50,33 @@ async function held(): Promise<readonly string[]> {
 
 describe('applying clusters', () => {
   it('resolves when Envoy has them, and takes away what is not in the set', async () => {
-    await file.publish([cluster('a'), cluster('b', { host: 'localhost' })]);
+    await give([cluster('a'), cluster('b', { endpoints: at(9, 'localhost') })]);
     expect(await held()).toEqual(['a', 'b']);
-    await file.publish([cluster('b', { host: 'localhost' })]);
+    await give([cluster('b', { endpoints: at(9, 'localhost') })]);
     expect(await held()).toEqual(['b']);
-    await file.publish([cluster('b', { host: 'localhost' })]);
-    await file.publish([]);
+    await give([cluster('b', { endpoints: at(9, 'localhost') })]);
+    await give([]);
     expect(await held()).toEqual([]);
   });
 
   it('is accepted without a warning, whatever a cluster uses', async () => {
-    await file.publish([
+    await give([
       cluster('plain', { maxConcurrentRequests: 7 }),
       cluster('checked', { healthCheck: { path: '/health', intervalSeconds: 5 } }),
-      cluster('named', { host: 'no-such-host.invalid' }),
-      cluster('public', { host: 'localhost', tls: { mode: 'System', serverName: 'engine.example' } }),
-      cluster('by-address', { host: '[::1]', tls: { mode: 'System', serverName: '[::1]' } }),
+      cluster('named', { endpoints: at(9, 'no-such-host.invalid') }),
+      cluster('public', { endpoints: at(9, 'localhost'), tls: { mode: 'System', serverName: 'engine.example' } }),
+      cluster('by-address', { endpoints: at(9, '::1'), tls: { mode: 'System', serverName: '[::1]' } }),
     ]);
     expect(await held()).toEqual(['by-address', 'checked', 'named', 'plain', 'public']);
     expect(envoy.log()).toBe('');
   });
 
   it('rejects with the names Envoy refused, and the others are there', async () => {
-    const refusal = await file.publish([cluster('good'), broken]).catch((error: unknown) => error);
+    const refusal = await give([cluster('good'), broken]).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(ClustersRejected);
     expect((refusal as ClustersRejected).clusters).toEqual(['broken']);
     expect(await held()).toEqual(['good']);
-    await file.publish([cluster('good')]);
+    await give([cluster('good')]);
   });
 
   it("tells Envoy's reason where its log can be read", async () => {
@@ -98,14 +96,14 @@ describe('applying clusters', () => {
   });
 
   it('survives a restart of Envoy, which comes back with the last set', async () => {
-    await file.publish([cluster('a')]);
+    await give([cluster('a')]);
     const restarted = envoy.restart();
-    const applied = file.publish([cluster('a'), cluster('b')]);
+    const applied = give([cluster('a'), cluster('b')]);
     await Promise.all([restarted, applied]);
     expect(await held()).toEqual(['a', 'b']);
     await envoy.restart();
     expect(await held()).toEqual(['a', 'b']);
-    await file.publish([cluster('c')]);
+    await give([cluster('c')]);
     expect(await held()).toEqual(['c']);
   });
 
@@ -136,7 +134,9 @@ it('an unhealthy backend is refused at once, and served again when its check pas
     response.end('ok');
   });
   const { port } = engine;
-  await file.publish([cluster('engine', { port, healthCheck: { path: '/health', intervalSeconds: 1 } })]);
+  await give([
+    cluster('engine', { endpoints: at(port, '127.0.0.1'), healthCheck: { path: '/health', intervalSeconds: 1 } }),
+  ]);
   const isHealthy = async (): Promise<boolean> =>
     (await admin.stats(['cluster.backend-of-engine.membership_healthy'])).get(
       'cluster.backend-of-engine.membership_healthy',
@@ -154,5 +154,5 @@ it('draining stops new connections at the edge and leaves the way to engines ope
   expect(await admin.isReady()).toBe(false);
   await admin.drain();
   expect((await sendRaw(envoy.port, 'GET /nope HTTP/1.1\r\nhost: x\r\n\r\n')).text).toBe('');
-  await file.publish([cluster('a')]);
+  await give([cluster('a')]);
 });

@@ -5,15 +5,12 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createEnvoyAdmin, type EnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
-import { createClusterPublisher } from '../../src/envoy/runtime/cluster-publisher.ts';
-import { systemClock } from '../../src/process/clock.ts';
 import { messageOf } from '../../src/core/failure.ts';
-import { renderClusters } from '../../src/envoy/config/clusters.ts';
 import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { at, type ClustersOfEnvoy, clustersOf } from './support/give-clusters.ts';
 
 let envoy: TestEnvoy;
-let admin: EnvoyAdmin;
+let clusters: ClustersOfEnvoy;
 let engine: Server;
 let enginePort: number;
 /** What the engine does with a connection, set by each test. */
@@ -32,18 +29,14 @@ beforeAll(async () => {
   engine.listen(0, '127.0.0.1');
   await once(engine, 'listening');
   enginePort = (engine.address() as AddressInfo).port;
-  admin = createEnvoyAdmin(envoy.files);
-  const publisher = createClusterPublisher({
-    ...{ admin, runFolder: envoy.files, clock: systemClock },
-    render: renderClusters,
-  });
+  clusters = await clustersOf(envoy);
   const cluster = (name: string, port: number) =>
-    ({ name, backend: name, host: '127.0.0.1', port, tls: { mode: 'Disabled' } }) as const;
+    ({ name, backend: name, endpoints: at(port, '127.0.0.1'), tls: { mode: 'Disabled' } }) as const;
   const gone = createServer().listen(0, '127.0.0.1');
   await once(gone, 'listening');
   const closedPort = (gone.address() as AddressInfo).port;
   gone.close();
-  await publisher.publish([
+  await clusters.give([
     cluster('engine', enginePort),
     cluster('closed', closedPort),
     { ...cluster('narrow', enginePort), maxConcurrentRequests: 1 },
@@ -55,7 +48,7 @@ afterEach(() => {
 });
 
 afterAll(async () => {
-  admin.close();
+  await clusters.close();
   engine.close();
   await envoy.stop();
 });

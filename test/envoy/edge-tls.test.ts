@@ -9,13 +9,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createEnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
-import { createClusterPublisher } from '../../src/envoy/runtime/cluster-publisher.ts';
 import type { ExtProcServer } from '../../src/extproc/server.ts';
-import { systemClock } from '../../src/process/clock.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
-import { renderClusters } from '../../src/envoy/config/clusters.ts';
 import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
+import { at, clustersOf } from './support/give-clusters.ts';
 import { answerExtProc } from './support/extproc.ts';
 import { selfSigned } from '../support/self-signed.ts';
 
@@ -115,10 +112,9 @@ describe('a renewed certificate', () => {
 
 describe('an engine behind TLS', () => {
   const answerOf = async (cluster: Cluster): Promise<{ readonly status: number; readonly flags: string }> => {
-    const admin = createEnvoyAdmin(envoy.files);
-    const file = createClusterPublisher({ admin, runFolder: envoy.files, clock: systemClock, render: renderClusters });
-    await file.publish([cluster]);
-    admin.close();
+    const clusters = await clustersOf(envoy);
+    await clusters.give([cluster]);
+    await clusters.close();
     const sent = request({
       socketPath: envoy.files.egressSocket,
       agent: false,
@@ -142,8 +138,7 @@ describe('an engine behind TLS', () => {
     const cluster = (name: string, tls: Cluster['tls']): Cluster => ({
       name,
       backend: name,
-      host: '127.0.0.1',
-      port,
+      endpoints: at(port, '127.0.0.1'),
       tls,
     });
     expect(await answerOf(cluster('right', { mode: 'Custom', serverName: 'engine.example', ca }))).toEqual({

@@ -93,12 +93,7 @@ async function expectLetGo(engine: DemoEngine, { firstAt }: Timed): Promise<void
   const afterMs = (lost?.endedAt ?? Number.NaN) - firstAt;
   console.log(`the loser's connection was closed ${Math.round(afterMs)} ms after the winner's first byte`);
   expect(afterMs).toBeLessThan(1000);
-  await expect.poll(() => activeUpstream()).toEqual([]);
-}
-
-async function activeUpstream(): Promise<readonly string[]> {
-  const lines = (await weir.admin('/stats?filter=upstream_rq_active$')).split('\n');
-  return lines.filter((line) => line !== '' && !line.endsWith(': 0'));
+  await expect.poll(() => weir.activeUpstream()).toEqual([]);
 }
 
 test('a stream whose engine is slow comes from another one after the delay; the loser is let go, one answer is billed', async () => {

@@ -53,7 +53,7 @@ describe('helm install', () => {
       status: 200,
       body: { spec: { id: 'demo/chat', routes: [{ backend: 'weir-demo-engine' }] } },
     });
-    const backend = { spec: { endpoint: { host: `weir-demo-engine.${namespace}.svc`, port: 8000 } } };
+    const backend = { spec: { service: { name: 'weir-demo-engine', port: 'http' } } };
     expect(await get(`${ours('backends')}/weir-demo-engine`)).toMatchObject({ status: 200, body: backend });
     expect(await get(`/apis/apps/v1/namespaces/${namespace}/statefulsets/weir`)).toMatchObject({ status: 200 });
   });
@@ -100,11 +100,13 @@ describe('the service account of the release', () => {
     expect(await rights(namespace)).toEqual([
       'backends.weir.dev | [] | [] | [get list watch]',
       'backends.weir.dev/status | [] | [] | [patch]',
+      'endpointslices.discovery.k8s.io | [] | [] | [get list watch]',
       'events.events.k8s.io | [] | [] | [create patch]',
       'leases.coordination.k8s.io | [] | [] | [get list create update patch delete]',
       'models.weir.dev | [] | [] | [get list watch patch]',
       'models.weir.dev/status | [] | [] | [patch]',
       'secrets | [] | [] | [get list watch]',
+      'services | [] | [] | [get list watch]',
     ]);
     expect(await rights('default')).toEqual([]);
     expect(await rights('kube-system')).toEqual([]);
@@ -127,6 +129,8 @@ describe('the service account of the release', () => {
   };
   const leases = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
   const secrets = `/api/v1/namespaces/${namespace}/secrets`;
+  const services = `/api/v1/namespaces/${namespace}/services`;
+  const slices = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;
 
   test.each<readonly [string, string, object]>([
     ['GET', ours('models'), {}],
@@ -138,6 +142,10 @@ describe('the service account of the release', () => {
     ['PATCH', `${ours('backends')}/weir-demo-engine/status`, status],
     ['GET', `${secrets}?fieldSelector=metadata.name%3Dvllm-key`, {}],
     ['GET', `${secrets}?fieldSelector=metadata.name%3Dvllm-key&watch=1&timeoutSeconds=1`, {}],
+    ['GET', slices, {}],
+    ['GET', `${slices}?watch=1&timeoutSeconds=1`, {}],
+    ['GET', services, {}],
+    ['GET', `${services}?watch=1&timeoutSeconds=1`, {}],
     ['POST', leases, lease],
     ['PATCH', `${leases}/weir-controller`, { spec: { holderIdentity: 'weir-1' } }],
     ['GET', leases, {}],
@@ -162,6 +170,9 @@ describe('the service account of the release', () => {
     ['GET', '/apis/weir.dev/v1alpha1/namespaces/default/models'],
     ['GET', '/api/v1/namespaces/default/secrets'],
     ['POST', secrets],
+    ['POST', services],
+    ['POST', slices],
+    ['GET', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'],
     ['GET', `/api/v1/namespaces/${namespace}/pods`],
     ['GET', `/api/v1/namespaces/${namespace}/configmaps`],
     ['POST', `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/roles`],

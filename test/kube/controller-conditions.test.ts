@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { makeNamespace } from './support/cluster.ts';
 import { objectsIn } from './support/objects.ts';
 import { startTestReplica, type TestReplica } from './support/replica.ts';
+import { makeService } from './support/service.ts';
 
 const kubernetes = inject('kubernetes');
 let cluster: ReturnType<typeof objectsIn>;
@@ -211,10 +212,59 @@ test('what the Envoy of one replica refuses, lacks or cannot reach is told with 
     'backends',
     'vllm-a',
     'Healthy',
-    'False NoAddress: spec.endpoint.host: the name has no address (seen by weir-1)',
+    'False NoAddress: spec.endpoint: no host has an address (seen by weir-1)',
   );
+  const failing = [{ endpoint: '10.0.0.3:8000', why: 'health-check' }] as const;
+  other.envoy.endpoints.set('vllm-a', { total: 8, healthy: 7, failing });
+  replica.envoy.endpoints.set('vllm-a', { total: 8, healthy: 8 });
+  await until(
+    'backends',
+    'vllm-a',
+    'Healthy',
+    'True SomeEndpointsFail: 7 of 8 endpoints; 10.0.0.3:8000 fails the health check (seen by weir-1)',
+  );
+  expect((await cluster.get('backends', 'vllm-a')).status).toMatchObject({
+    endpoints: { total: 8, healthy: 7, summary: '7 of 8' },
+  });
+  replica.ejected.set('test/good@vllm-a', ['10.0.0.5:8000']);
+  await until(
+    'backends',
+    'vllm-a',
+    'Healthy',
+    'True SomeEndpointsFail: 6 of 8 endpoints; 10.0.0.5:8000 failed requests lately; 10.0.0.3:8000 fails the health check',
+  );
+  replica.ejected.clear();
+  replica.envoy.endpoints.clear();
   other.envoy.endpoints.clear();
   await until('backends', 'vllm-a', 'Healthy', 'True HealthCheckPassed');
+});
+
+test('a Service is followed as it is, and the Backend says why it leads nowhere', async () => {
+  await cluster.backend('pods', { endpoint: undefined, service: { name: 'pods', port: 8000 } });
+  replica.envoy.endpoints.set('pods', { total: 0, healthy: 0 });
+  const says = (message: string): Promise<void> =>
+    until('backends', 'pods', 'Healthy', `False NoReadyEndpoint: ${message}`);
+  await says('spec.service.name: there is no Service "pods"');
+  const service = await makeService(kubernetes, namespace, 'pods');
+  await says('spec.service.port: Service "pods" has no TCP port 8000; it has 80 (http)');
+  await cluster.backend('pods', { endpoint: undefined, service: { name: 'pods', port: 80 } });
+  await says('spec.service: Service "pods" has no EndpointSlice yet');
+  await service.pod('one', { address: '10.0.0.1', port: 8000 }, 'starting');
+  await says('spec.service: no pod of Service "pods" is ready');
+
+  const endpoints = (): readonly string[] => replica.endpoints('pods');
+  await service.pod('one', { address: '10.0.0.1', port: 8000 }, 'ready');
+  await expect.poll(endpoints, within).toEqual(['10.0.0.1:8000']);
+  await service.pod('two', { address: '10.0.0.2', port: 8001 }, 'ready');
+  await expect.poll(endpoints, within).toEqual(['10.0.0.1:8000', '10.0.0.2:8001']);
+  await service.pod('one', { address: '10.0.0.1', port: 8000 }, 'terminating');
+  await expect.poll(endpoints, within).toEqual(['10.0.0.2:8001']);
+  await service.gone('two');
+  // kube-proxy, too, would rather use a pod that is about to end than none.
+  await expect.poll(endpoints, within).toEqual(['10.0.0.1:8000']);
+  replica.envoy.endpoints.set('pods', { total: 1, healthy: 1 });
+  await until('backends', 'pods', 'Healthy', /^True NothingFailed/);
+  expect((await cluster.get('backends', 'pods')).status).toMatchObject({ endpoints: { summary: '1 of 1' } });
 });
 
 test('routes whose requests fail, and a service level that is missed, unlist a model and say why', async () => {

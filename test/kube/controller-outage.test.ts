@@ -10,6 +10,7 @@ import { installCrds, makeNamespace } from './support/cluster.ts';
 import { startHurriedClock } from './support/hurried-clock.ts';
 import { objectsIn } from './support/objects.ts';
 import { startTestReplica, type TestReplica } from './support/replica.ts';
+import { makeService } from './support/service.ts';
 
 let server: KubeApiServer;
 let cluster: ReturnType<typeof objectsIn>;
@@ -177,6 +178,30 @@ test('an object that turned bad while nobody served keeps serving as it last was
   await expect
     .poll(() => cluster.condition('backends', 'vllm-a', 'Programmed'), within)
     .toMatch(/^False LastGoodServes/);
+});
+
+test('a start without the API server reaches the pods that a Service had last, until the API server tells of others', async () => {
+  const service = await makeService(server, namespace, 'pods');
+  await service.pod('one', { address: '10.0.0.1', port: 8000 }, 'ready');
+  await cluster.backend('pods', { endpoint: undefined, service: { name: 'pods', port: 80 } });
+  const first = await start();
+  await expect.poll(() => first.endpoints('pods'), within).toEqual(['10.0.0.1:8000']);
+  await first.close();
+  await server.kill();
+
+  const clock = startHurriedClock();
+  const { endpoints, ageMs } = (replica = await startTestReplica({
+    ...{ kubeconfig: server.kubeconfig, namespace, data: folder, clock },
+  }));
+  await expect.poll(() => endpoints('pods'), within).toEqual(['10.0.0.1:8000']);
+  await server.start();
+  await service.pod('two', { address: '10.0.0.2', port: 8000 }, 'ready');
+  await service.gone('one');
+  await expect.poll(() => endpoints('pods'), within).toEqual(['10.0.0.2:8000']);
+  await expect.poll(ageMs, within).toBe(0);
+  await replica.close();
+  replica = undefined;
+  clock.stop();
 });
 
 test('without an API server and without a kept catalog nothing is served until there is one', async () => {

@@ -2,13 +2,13 @@ import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { customResourceDefinition, customResources, openApiSchema } from '../../src/catalog/custom-resources.ts';
 import { goodBackendSpec, goodModelSpec } from '../support/catalog-objects.ts';
 import { makeNamespace } from './support/cluster.ts';
-import { fullBackendSpec, fullModelSpec } from './support/full-specs.ts';
+import { fullBackendSpec, fullModelSpec, listBackendSpec, serviceBackendSpec } from './support/full-specs.ts';
 import { kubectl, type KubectlEnd } from './support/kubectl.ts';
 import { type KubeAnswer, kubeRequest } from './support/request.ts';
 import { places } from './support/tricky-values.ts';
 
 const fullSpecs = new Map<string, unknown>([
-  ['Backend', fullBackendSpec],
+  ['Backend', { ...fullBackendSpec, ...listBackendSpec, ...serviceBackendSpec }],
   ['Model', fullModelSpec],
 ]);
 const kubernetes = inject('kubernetes');
@@ -204,7 +204,14 @@ describe('kubectl get', () => {
     });
     await setStatus('backends', 'shown', {
       conditions: [condition('Accepted', 'True'), condition('Programmed', 'True'), condition('Healthy', 'False')],
+      endpoints: { total: 8, healthy: 7, summary: '7 of 8' },
     });
+    await applyAs('author', object('Backend', 'listed', listBackendSpec));
+    await applyAs('author', object('Backend', 'followed', serviceBackendSpec));
+    await applyAs(
+      'author',
+      object('Backend', 'numbered', { ...serviceBackendSpec, service: { name: 'vllm-b', port: 80 } }),
+    );
   });
 
   test('shows of a model its id, whether it is listed, its routes, prices and context', async () => {
@@ -222,11 +229,20 @@ describe('kubectl get', () => {
     ]);
   });
 
-  test('shows of a backend its engine, endpoint, health and whether Envoy knows it', async () => {
+  test('shows of a backend its engine, where it is, its endpoints, health and whether Envoy knows it', async () => {
     expect(await columns('be', 'shown')).toEqual([
-      ['NAME', 'ENGINE', 'ENDPOINT', 'PORT', 'HEALTHY', 'PROGRAMMED'],
-      ['shown', 'llamacpp', 'vllm-a.models.svc', '8000', 'False', 'True'],
+      ['NAME', 'ENGINE', 'HOST', 'PORT', 'ENDPOINTS', 'HEALTHY', 'PROGRAMMED'],
+      ['shown', 'llamacpp', 'vllm-a.models.svc', '8000', '7 of 8', 'False', 'True'],
     ]);
+  });
+
+  test.each([
+    ['the first host of several', 'listed', 'vllm-a-0.models.svc', '8000'],
+    ['a Service with the name of its port', 'followed', 'vllm-a', 'http'],
+    ['a Service with the number of its port', 'numbered', 'vllm-b', '80'],
+  ])('shows of a backend %s', async (_about, name, host, port) => {
+    const [, row = []] = await columns('be', name);
+    expect(row.slice(2, 4)).toEqual([host, port]);
   });
 
   test('lists both kinds by their category', async () => {
@@ -238,6 +254,8 @@ describe('kubectl get', () => {
     ['models', 'spec.id=shown/model'],
     ['models', 'spec.ownedBy=qwen,spec.id=shown/model'],
     ['backends', 'spec.engine=llamacpp'],
+    ['backends', 'spec.endpoint.host=vllm-a.models.svc,spec.engine=llamacpp'],
+    ['backends', 'spec.service.name=,spec.engine=llamacpp'],
   ])('filters %s by %s', async (plural, selector) => {
     const { stdout } = await run('get', plural, '--field-selector', selector, '-o', 'name');
     expect(stdout.trim().split('\n')).toEqual([`${plural.slice(0, -1)}.weir.dev/shown`]);

@@ -23,10 +23,9 @@ const blocksOf = (page: string): readonly string[] =>
     .filter((block) => /^apiVersion: weir\.dev\//m.test(block));
 
 const shown = [
-  ...filesIn('examples/manifests', '.yaml').map((path) => ({
-    where: path,
-    text: readFileSync(join(root, path), 'utf8'),
-  })),
+  ...['examples/manifests', 'examples/kubernetes']
+    .flatMap((folder) => filesIn(folder, '.yaml'))
+    .map((path) => ({ where: path, text: readFileSync(join(root, path), 'utf8') })),
   ...['README.md', ...filesIn('docs', '.md')].flatMap((page) =>
     blocksOf(page).map((text, index) => ({ where: `${page}, block ${index + 1}`, text })),
   ),
@@ -34,7 +33,7 @@ const shown = [
 
 test('there are manifests in the examples and in the README', () => {
   expect(shown.map(({ where }) => where)).toEqual(
-    expect.arrayContaining(['examples/manifests/models.yaml', 'README.md, block 1']),
+    expect.arrayContaining(['examples/manifests/models.yaml', 'examples/kubernetes/vllm.yaml', 'README.md, block 1']),
   );
 });
 

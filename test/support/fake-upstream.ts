@@ -8,6 +8,7 @@ export interface FakeCall {
   readonly aborted: () => boolean;
   readonly paused: () => boolean;
   readonly head: (status: number, headers?: Readonly<Record<string, string>>) => void;
+  readonly movedTo: (endpoint: string) => void;
   readonly data: (piece: string | Uint8Array) => void;
   readonly end: () => void;
   readonly fail: (reason: string) => void;
@@ -47,6 +48,7 @@ export function createFakeUpstream(
       aborted: () => state.aborted,
       paused: () => state.paused,
       head: (status, headers = {}) => listener.head(status, (name) => headers[name]),
+      movedTo: (endpoint) => listener.movedTo?.(endpoint),
       data: (piece) => listener.data(typeof piece === 'string' ? encoder.encode(piece) : piece),
       end: () => {
         over();

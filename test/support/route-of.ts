@@ -1,5 +1,6 @@
 import type { RequestTarget } from '../../src/core/capability.ts';
 import type { Model, Route, Snapshot } from '../../src/core/catalog.ts';
+import type { Endpoint, Endpoints } from '../../src/core/endpoint.ts';
 import type { Plan, PlannedRoute } from '../../src/core/plan.ts';
 
 /** A route that says nothing but who it is. */
@@ -7,17 +8,38 @@ export function routeOf(backend: string, fields: Partial<Route> = {}): Route {
   const cluster = {
     name: `cluster-${backend}`,
     backend,
-    host: `${backend}.svc`,
-    port: 8000,
+    endpoints: { kind: 'hosts', hosts: [{ host: `${backend}.svc`, port: 8000 }] },
     tls: { mode: 'Disabled' },
   } as const;
   return {
     id: `tiny@${backend}`,
-    backend: { name: backend, engine: 'vllm', cluster, authority: `${backend}.svc:8000`, path: '/v1' },
+    backend: { name: backend, engine: 'vllm', cluster, path: '/v1' },
     upstreamModel: 'Tiny/Upstream-1B',
     weight: 100,
     capabilities: {},
     ...fields,
+  };
+}
+
+/** Endpoint number `number` of a backend of `routeOf`. */
+export function endpointOf(backend: string, number = 1): Endpoint {
+  const address = `10.0.0.${number}`;
+  return { name: `${address}:8000`, address, port: 8000, authority: `${backend}.svc:8000`, zone: undefined };
+}
+
+/** One endpoint for every cluster, or as many as `counts` says by the name of its backend. */
+export function endpointsOf(counts: Readonly<Record<string, number>> = {}): Endpoints {
+  const known = new Map<string, readonly Endpoint[]>();
+  return {
+    of: (cluster) => {
+      const backend = cluster.replace(/^cluster-/, '');
+      const length = counts[backend] ?? 1;
+      const before = known.get(cluster);
+      if (before?.length === length) return before;
+      const endpoints = Array.from({ length }, (_, index) => endpointOf(backend, index + 1));
+      known.set(cluster, endpoints);
+      return endpoints;
+    },
   };
 }
 

@@ -8,7 +8,7 @@ import { createHealth } from '../../src/routing/health/health.ts';
 import { makePlan } from '../../src/routing/plan.ts';
 import { chanceFrom } from './chance.ts';
 import { createFakeClock } from './fake-clock.ts';
-import { modelOf, routeOf, snapshotOf } from './route-of.ts';
+import { endpointsOf, modelOf, routeOf, snapshotOf } from './route-of.ts';
 
 /** How a simulated engine does at a moment. */
 export type Condition = 'well' | 'slow' | 'flaky' | 'half-broken' | 'broken' | 'silent';
@@ -63,7 +63,7 @@ export function createSimulation(options: SimulationOptions) {
   const { engines, stream = false, perSecond, prefixesOf = () => [] } = options;
   const chance = chanceFrom(options.seed);
   const clock = createFakeClock();
-  const health = createHealth({ clock, random: chance.next });
+  const health = createHealth({ clock, random: chance.next, endpoints: endpointsOf() });
   const affinity = createAffinity({ secret: () => 'simulated' });
   const conditions = new Map<string, Condition>();
   const byName = new Map(engines.map((engine) => [engine.name, engine]));
@@ -131,7 +131,13 @@ export function createSimulation(options: SimulationOptions) {
           record.ended({ kind });
         },
       });
-      const advice = options.hedging === true ? health.hedge(route, { stream, others }) : undefined;
+      const advice =
+        options.hedging === true
+          ? health.hedge(
+              { route, endpoint: record.endpoint },
+              { stream, others: others.map((other) => ({ route: other, avoid: new Set<string>() })) },
+            )
+          : undefined;
       if (advice !== undefined) cancelHedge = clock.after(advice.afterMs, next);
       if (condition === 'silent') return;
       if (chance.is(failing[condition])) {

@@ -1,9 +1,9 @@
 import type { Route } from '../../src/core/catalog.ts';
 import type { Fault } from '../../src/core/event.ts';
-import type { AttemptEnd, AttemptRecord } from '../../src/core/health.ts';
+import type { AttemptEnd, AttemptPlace, AttemptRecord } from '../../src/core/health.ts';
 import { createHealth } from '../../src/routing/health/health.ts';
 import { createFakeClock } from './fake-clock.ts';
-import { routeOf } from './route-of.ts';
+import { endpointOf, endpointsOf, routeOf } from './route-of.ts';
 
 export const reset: Fault = { kind: 'reset', detail: '' };
 export const limited: Fault = { kind: 'status', detail: '', status: 429, engineError: 'rate-limit' };
@@ -16,10 +16,12 @@ export function sized(name: string, slots: number): Route {
   return { ...route, backend: { ...route.backend, maxConcurrentRequests: slots } };
 }
 
+const placeOf = (route: Route): AttemptPlace => ({ route, endpoint: endpointOf(route.backend.name) });
+
 /** The health of routes under a fake clock, and attempts to tell it of. */
 export function watchHealth() {
   const clock = createFakeClock();
-  const health = createHealth({ clock, random: () => 0 });
+  const health = createHealth({ clock, random: () => 0, endpoints: endpointsOf() });
   const begin = (route: Route, stream = true, prompt?: number): AttemptRecord => {
     const record = health.begin(route, { stream, prompt });
     if (record === undefined) throw new Error(`${route.id} takes none`);
@@ -28,6 +30,15 @@ export function watchHealth() {
   const status = (route: Route, stream = true) => health.status(route, { stream, capabilities: [] });
   return {
     ...{ clock, health, begin, status },
+    isOut: (route: Route) => health.isOut(placeOf(route)),
+    isAnswering: (route: Route, wait: { readonly stream: boolean; readonly waitedMs: number }) =>
+      health.isAnswering(placeOf(route), wait),
+    /** When to hedge an attempt on a route that has others behind it. */
+    hedge: (route: Route, { stream, others }: { readonly stream: boolean; readonly others: readonly Route[] }) =>
+      health.hedge(placeOf(route), {
+        stream,
+        others: others.map((other) => ({ route: other, avoid: new Set<string>() })),
+      }),
     state: (route: Route) => status(route).state,
     /** An attempt from beginning to end, its first output after so many milliseconds. */
     attempt: (

@@ -52,6 +52,8 @@ export interface Weir {
   readonly metric: (name: string, labels?: Readonly<Record<string, string>>) => Promise<number>;
   /** What Envoy's admin interface answers. */
   readonly admin: (path: string) => Promise<string>;
+  /** Envoy's counts of requests on their way upstream that are not 0; its own stream of endpoint discovery is always there. */
+  readonly activeUpstream: () => Promise<readonly string[]>;
   /** What the service has logged so far. */
   readonly log: () => string;
   readonly settled: () => Promise<void>;
@@ -80,6 +82,19 @@ export function backendManifest(name: string, engine: { readonly port: number },
     'kind: Backend',
     `metadata: {name: ${name}}`,
     `spec: {engine: ${kind}, endpoint: {host: 127.0.0.1, port: ${engine.port}, path: /v1}}`,
+    '---',
+    '',
+  ].join('\n');
+}
+
+/** A Backend manifest for several demo engines, each an endpoint of it. */
+export function endpointsManifest(name: string, engines: readonly { readonly port: number }[], kind = 'vllm'): string {
+  const endpoints = engines.map(({ port }) => `{host: 127.0.0.1, port: ${port}}`).join(', ');
+  return [
+    'apiVersion: weir.dev/v1alpha1',
+    'kind: Backend',
+    `metadata: {name: ${name}}`,
+    `spec: {engine: ${kind}, endpoints: [${endpoints}]}`,
     '---',
     '',
   ].join('\n');
@@ -254,6 +269,12 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     },
     metric,
     admin: (path) => askAdmin(join(data, 'run', 'admin.sock'), path),
+    activeUpstream: async () => {
+      const lines = await askAdmin(join(data, 'run', 'admin.sock'), '/stats?filter=upstream_rq_(pending_)?active$');
+      return lines
+        .split('\n')
+        .filter((line) => line !== '' && !line.endsWith(': 0') && !line.startsWith('cluster.weir-discovery.'));
+    },
     log,
     settled: async () => {
       await expect.poll(() => metric('weir_requests_in_flight'), { timeout: 10_000 }).toBe(0);

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { engineNames } from '../../core/catalog.ts';
-import { fields, metadata, shaped, withRules } from './fields.ts';
+import { fields, intOrString, metadata, shaped, withRules } from './fields.ts';
 import { secretRef } from './secret.ts';
 
 const hostText = /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?$|^[0-9A-Fa-f]*:[0-9A-Fa-f:.]*$/;
@@ -14,12 +14,52 @@ const path = shaped(
   'expected a path that begins with "/", without "." segments, query or fragment, such as "/v1"',
 );
 
-const endpoint = fields({
+const hostPort = {
   host: host.meta({ description: 'Host name or IP address of the engine.', example: 'vllm-a.models.svc' }),
   port: z.int().min(1).max(65_535).meta({ description: 'TCP port of the engine, 1 to 65535.', example: 8000 }),
+};
+
+const endpoint = fields({
+  ...hostPort,
   path: path.default('/v1').meta({
     description: 'What stands before /chat/completions. Default /v1; a trailing slash makes no difference.',
     example: '/v1',
+  }),
+});
+
+const endpoints = z
+  .array(fields(hostPort))
+  .min(1)
+  .max(64)
+  .superRefine((list, context) => {
+    const seen = new Set<string>();
+    for (const [index, { host: name, port }] of list.entries()) {
+      const key = `${name} ${port}`;
+      const message = 'expected each host and port once';
+      if (seen.has(key)) context.addIssue({ code: 'custom', path: [index], message });
+      seen.add(key);
+    }
+  })
+  .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['host', 'port'] });
+
+// A letter tells a name from a number in quotes.
+const portName = /^([0-9][-0-9]*)?[a-z]([-a-z0-9]*[a-z0-9])?$/;
+
+const servicePort = intOrString(
+  { minimum: 1, maximum: 65_535, maxLength: 63, pattern: portName },
+  'expected a whole number, 1 to 65535, or the name of a port: lowercase letters, digits and "-" with a letter among them',
+);
+
+const service = fields({
+  name: shaped(
+    z.string().min(1).max(63),
+    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/,
+    'expected the name of a Service: lowercase letters, digits and "-", beginning and ending with a letter or digit',
+  ).meta({ description: 'Name of a Service in the namespace of this object.', example: 'vllm-a' }),
+  port: servicePort.meta({
+    description:
+      'One of the Service’s own ports, by name or number, as in an Ingress: the pods may listen on another one (targetPort).',
+    example: 'http',
   }),
 });
 
@@ -36,9 +76,10 @@ const tlsFields = fields({
   caSecretRef: secretRef.optional().meta({
     description: 'PEM certificates of the authorities to trust. Required with mode Custom, refused otherwise.',
   }),
-  serverName: host
-    .optional()
-    .meta({ description: 'Name to send (SNI) and to verify. Default: the host.', example: 'engine.example.com' }),
+  serverName: host.optional().meta({
+    description: 'Name to send (SNI) and to verify. Default: endpoint.host; required with endpoints and service.',
+    example: 'engine.example.com',
+  }),
 });
 
 const tls = withRules(tlsFields, [
@@ -75,28 +116,70 @@ const healthCheck = fields({
     .meta({ description: 'Seconds between two checks, 1 to 3600. Default 5.', example: 5 }),
 });
 
-/** The `spec` of a Backend: serving capacity, one engine deployment behind one Envoy cluster. */
-export const backendSpec = fields({
+const specFields = fields({
   engine: z
     .enum(engineNames)
     .meta({ description: 'What runs there; selects the table of wire format and capabilities.', example: 'vllm' }),
-  endpoint: endpoint.meta({ description: 'Where the engine listens.' }),
+  endpoint: endpoint
+    .optional()
+    .meta({ description: 'Where the engine listens. Every address that a host name has is an endpoint.' }),
+  endpoints: endpoints.optional().meta({
+    description: 'Where several copies of the engine listen. Every address that a host name has is an endpoint.',
+  }),
+  service: service.optional().meta({
+    description:
+      'The Service whose pods run the engine. Every ready pod is an endpoint, from its EndpointSlices. Only where the catalog is read from Kubernetes.',
+  }),
+  path: path.optional().meta({
+    description:
+      'With endpoints and service: what stands before /chat/completions. Default /v1; a trailing slash makes no difference.',
+    example: '/v1',
+  }),
   tls: tls.prefault({}).meta({ description: 'How to secure the connection. Default: not at all.' }),
   credentials: fields({ secretRef: secretRef.meta({ description: 'Holds the token, sent as Authorization: Bearer.' }) })
     .optional()
     .meta({ description: 'Credential the engine asks for. Default: none.' }),
   capacity: fields({
-    maxConcurrentRequests: z
-      .int()
-      .min(1)
-      .max(1_000_000)
-      .optional()
-      .meta({ description: 'Requests at a time, 1 to 1000000. Default: no limit of ours.', example: 64 }),
+    maxConcurrentRequests: z.int().min(1).max(1_000_000).optional().meta({
+      description: 'Requests at a time, of all endpoints together, 1 to 1000000. Default: no limit of ours.',
+      example: 64,
+    }),
+    maxConcurrentRequestsPerEndpoint: z.int().min(1).max(1_000_000).optional().meta({
+      description: 'Requests at a time of each endpoint, 1 to 1000000. Default: no limit of ours.',
+      example: 8,
+    }),
   })
     .optional()
-    .meta({ description: 'What the engine can carry; a full backend is skipped, nothing queues.' }),
+    .meta({ description: 'What the engine can carry; a full backend or endpoint is skipped, nothing queues.' }),
   healthCheck: healthCheck.optional().meta({ description: 'Active health check by Envoy. Default: none.' }),
 });
+
+/** The `spec` of a Backend: serving capacity, one engine deployment behind one Envoy cluster. */
+export const backendSpec = withRules(specFields, [
+  {
+    field: [],
+    reason: 'Invalid',
+    message: 'expected exactly one of endpoint, endpoints and service',
+    holds: ({ endpoint: one, endpoints: several, service: followed }) =>
+      [one, several, followed].filter((source) => source !== undefined).length === 1,
+    cel: '(has(self.endpoint) ? 1 : 0) + (has(self.endpoints) ? 1 : 0) + (has(self.service) ? 1 : 0) == 1',
+  },
+  {
+    field: ['path'],
+    reason: 'Forbidden',
+    message: 'expected only with endpoints or service; with endpoint it is endpoint.path',
+    holds: ({ endpoint: one, path: own }) => one === undefined || own === undefined,
+    cel: '!has(self.endpoint) || !has(self.path)',
+  },
+  {
+    field: ['tls', 'serverName'],
+    reason: 'Required',
+    message: 'required with TLS and endpoints or service: the engines need one name to verify',
+    holds: ({ endpoint: one, tls: { mode, serverName } }) =>
+      one !== undefined || mode === 'Disabled' || mode === 'Off' || serverName !== undefined,
+    cel: "has(self.endpoint) || self.tls.mode in ['Disabled', 'Off'] || has(self.tls.serverName)",
+  },
+]);
 export type BackendSpec = z.output<typeof backendSpec>;
 
 export const backendSchema = fields({

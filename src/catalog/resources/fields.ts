@@ -75,6 +75,28 @@ export function shaped(schema: z.ZodString, pattern: RegExp, message: string): z
   return withCel(schema.regex(pattern, message), [{ rule: `self.matches(r"${pattern.source}")`, message }]);
 }
 
+/** Marks the one union that a structural schema may have. */
+export const intOrStringKey = 'x-kubernetes-int-or-string';
+
+interface IntOrString {
+  readonly minimum: number;
+  readonly maximum: number;
+  readonly maxLength: number;
+  readonly pattern: RegExp;
+}
+
+/** A whole number or a text (Kubernetes' IntOrString), with one message for whatever is neither. */
+export function intOrString(bounds: IntOrString, message: string): z.ZodUnion<readonly [z.ZodInt, z.ZodString]> {
+  const { minimum, maximum, maxLength, pattern } = bounds;
+  const whole = z.int().min(minimum, message).max(maximum, message);
+  const name = z.string().max(maxLength, message).regex(pattern, message);
+  const union = z.union([whole, name], {
+    error: ({ input }) => (input === undefined ? `required, ${message}` : message),
+  });
+  const rule = `type(self) == int ? self >= ${minimum} && self <= ${maximum} : self.matches(r"${pattern.source}")`;
+  return withCel(union.meta({ [intOrStringKey]: true }), [{ rule, message }]);
+}
+
 /** A field that cannot change once its object exists. Only the API server knows its earlier value. */
 export function immutable<Schema extends z.ZodType>(schema: Schema, message: string): Schema {
   return withCel(schema, [{ rule: 'self == oldSelf', message }]);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import * as z from 'zod';
+import type * as z from 'zod';
+import { openApiSchema } from '../custom-resources.ts';
 import { backendSpec } from './backend.ts';
 import { modelSpec } from './model.ts';
 import { backendStatus, modelStatus } from './status.ts';
@@ -23,15 +24,20 @@ function* nodes(node: Node, path: string): Generator<readonly [string, Node]> {
 }
 
 function openApi(schema: z.ZodType): readonly (readonly [string, Node])[] {
-  return [...nodes(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }), 'spec')];
+  return [...nodes(openApiSchema(schema), 'spec')];
 }
 
-/** What a structural schema of an API server may hold, of what zod writes; additionalProperties is left out of a CRD. */
+/** What a structural schema of an API server may hold, of what zod writes. */
 const allowed = new Set([
   ...['type', 'properties', 'required', 'items', 'enum', 'default', 'description', 'example', 'format', 'pattern'],
-  ...['minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems', 'additionalProperties'],
+  ...['minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems'],
   ...['x-kubernetes-validations', 'x-kubernetes-list-type', 'x-kubernetes-list-map-keys'],
+  'x-kubernetes-int-or-string',
 ]);
+
+/** The types that a schema takes: one, or the two of Kubernetes' IntOrString. */
+const typesOf = (node: Node): readonly unknown[] =>
+  node['x-kubernetes-int-or-string'] === true ? ['integer', 'string'] : [node['type']];
 
 test.each(kinds)('%s becomes a structural OpenAPI schema', (_kind, schema) => {
   for (const [path, node] of openApi(schema)) {
@@ -39,7 +45,7 @@ test.each(kinds)('%s becomes a structural OpenAPI schema', (_kind, schema) => {
       Object.keys(node).filter((key) => !allowed.has(key)),
       path,
     ).toEqual([]);
-    expect(['object', 'array', 'string', 'integer', 'boolean'], path).toContain(node['type']);
+    for (const type of typesOf(node)) expect(['object', 'array', 'string', 'integer', 'boolean'], path).toContain(type);
   }
 });
 
@@ -51,7 +57,7 @@ test.each(kinds)('%s bounds every whole number, text and list', (_kind, schema) 
   };
   for (const [path, node] of openApi(schema)) {
     if (node['enum'] !== undefined) continue;
-    for (const bound of bounds[String(node['type'])] ?? [])
+    for (const bound of typesOf(node).flatMap((type) => bounds[String(type)] ?? []))
       expect(node[bound], `${path} ${bound}`).toBeTypeOf('number');
   }
 });

@@ -68,6 +68,21 @@ const routesReady = fields({
     .meta({ description: 'Both as text, for `kubectl get`, which cannot join two fields.', example: '2/3' }),
 });
 
+const mostEndpoints = 1_000_000;
+
+const endpointCounts = fields({
+  total: z.int().min(0).max(mostEndpoints).meta({ description: 'Endpoints that there are.', example: 8 }),
+  healthy: z.int().min(0).max(mostEndpoints).meta({
+    description:
+      'Endpoints that pass the health check, where there is one, and to which requests have not failed lately.',
+    example: 7,
+  }),
+  summary: z
+    .string()
+    .max(32)
+    .meta({ description: 'Both as text, for `kubectl get`, which cannot join two fields.', example: '7 of 8' }),
+});
+
 /** The `status` of a Model. Only the elected leader writes it. */
 export const modelStatus = fields({
   observedGeneration: observedGeneration.optional(),
@@ -92,4 +107,5 @@ export const modelStatus = fields({
 export const backendStatus = fields({
   observedGeneration: observedGeneration.optional(),
   conditions: conditions.optional(),
+  endpoints: endpointCounts.optional().meta({ description: 'How many of the endpoints are well, in every replica.' }),
 });

@@ -67,7 +67,27 @@ test('counts what a good folder has: the manifests of the documentation', async 
     output: 'qwen/qwen3-8b  vllm-a\n1 model, 1 backend, 1 route: good\n',
     code: undefined,
   });
-  expect(JSON.parse((await check(dir, '--json')).output)).toEqual({ models: 1, backends: 1, routes: 1, problems: [] });
+  expect(JSON.parse((await check(dir, '--json')).output)).toEqual({
+    models: 1,
+    backends: 1,
+    routes: 1,
+    problems: [],
+    notes: [],
+  });
+});
+
+test('takes a Service, which a folder for kubectl may name, and notes that a gateway cannot follow it from a folder', async () => {
+  const service = good.replace(/endpoint: \{.*\}/, 'service: {name: vllm-a, port: http}\n  path: /v1');
+  await writeFile(join(dir, 'all.yaml'), service);
+  const note = {
+    where: expect.stringMatching(/all\.yaml#2:11$/) as unknown,
+    field: 'spec.service',
+    message: 'for kubectl apply; a gateway that serves this folder itself (--manifests) cannot follow a Service',
+  };
+  const { output, code } = await check(dir);
+  expect(output).toMatch(/^qwen\/qwen3-8b {2}vllm-a\nnote: .*all\.yaml#2:11: spec\.service: .*\n1 model, .*: good\n$/);
+  expect(code).toBeUndefined();
+  expect(JSON.parse((await check(dir, '--json')).output)).toMatchObject({ problems: [], notes: [note] });
 });
 
 test('prints each problem with file, document, line and field, and exits with 1', async () => {
@@ -95,6 +115,7 @@ test('prints problems as JSON too, and exits with 1', async () => {
     backends: 0,
     routes: 0,
     problems: [{ where: 'one.json:1', field: 'kind', message: 'expected Secret with this apiVersion' }],
+    notes: [],
   });
   expect(code).toBe(1);
 });

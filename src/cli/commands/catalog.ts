@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { CatalogProblem, Snapshot } from '../../core/catalog.ts';
 import { readManifests } from '../../manifests/read.ts';
 import { type Compilation, compile } from '../../catalog/compile.ts';
+import { type Fault, problemIn, readObject } from '../../catalog/read-object.ts';
 
 /** Adds `weir catalog check DIR [--json]`: exit code 1 when there is any problem. */
 export function catalogCommand(program: Command): void {
@@ -12,8 +13,9 @@ export function catalogCommand(program: Command): void {
     .argument('<dir>', 'folder with Backend, Model and Secret manifests (*.yaml, *.yml, *.json)')
     .option('--json', 'print JSON')
     .action(async (dir: string, options: { readonly json?: true }) => {
-      const { snapshot, problems } = await checkManifests(dir);
-      const text = options.json ? jsonReport(snapshot, problems) : textReport(snapshot, problems);
+      const report = await checkManifests(dir, 'followed');
+      const { problems } = report;
+      const text = options.json ? jsonReport(report) : textReport(report);
       process.stdout.write(`${text}\n`);
       if (problems.length > 0) process.exitCode = 1;
     });
@@ -24,9 +26,16 @@ export function problemLine({ where, field, message }: CatalogProblem): string {
   return [where, field, message].filter((part) => part !== '').join(': ');
 }
 
-function textReport(snapshot: Snapshot, problems: readonly CatalogProblem[]): string {
+/** What a folder of manifests holds, and what is to be said about it. */
+export interface ManifestReport extends Pick<Compilation, 'snapshot' | 'problems'> {
+  /** What is right in a cluster and would be a problem for a gateway that serves the folder itself. */
+  readonly notes: readonly CatalogProblem[];
+}
+
+function textReport({ snapshot, problems, notes }: ManifestReport): string {
+  const noteLines = notes.map((note) => `note: ${problemLine(note)}`);
   if (problems.length > 0) {
-    return [...problems.map(problemLine), counted(problems.length, 'problem')].join('\n');
+    return [...problems.map(problemLine), ...noteLines, counted(problems.length, 'problem')].join('\n');
   }
   const models = [...snapshot.models.values()].map(
     (model) => `${model.id}  ${model.routes.map((route) => route.backend.name).join(', ')}`,
@@ -34,12 +43,13 @@ function textReport(snapshot: Snapshot, problems: readonly CatalogProblem[]): st
   const { models: modelCount, backends, routes } = counts(snapshot);
   return [
     ...models,
+    ...noteLines,
     `${counted(modelCount, 'model')}, ${counted(backends, 'backend')}, ${counted(routes, 'route')}: good`,
   ].join('\n');
 }
 
-function jsonReport(snapshot: Snapshot, problems: readonly CatalogProblem[]): string {
-  return JSON.stringify({ ...counts(snapshot), problems });
+function jsonReport({ snapshot, problems, notes }: ManifestReport): string {
+  return JSON.stringify({ ...counts(snapshot), problems, notes });
 }
 
 interface Counts {
@@ -57,15 +67,28 @@ function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** Reads and compiles a manifest folder once. Never throws; a missing or empty folder is a problem that names it. */
-export async function checkManifests(dir: string): Promise<Pick<Compilation, 'snapshot' | 'problems'>> {
+/**
+ * Reads and compiles a manifest folder once. Never throws; a missing or empty folder is a problem that names it. Services are
+ * `followed` where the folder may be meant for `kubectl apply`, and `refused` where a gateway is to serve it.
+ */
+export async function checkManifests(dir: string, services: 'followed' | 'refused'): Promise<ManifestReport> {
   const { objects, problems } = await readManifests(dir);
-  const { snapshot, problems: found } = compile(objects);
+  const { snapshot, problems: found } = compile(objects, { services });
   const isEmpty = objects.length + problems.length === 0;
   const empty = {
     where: dir,
     field: '',
     message: 'expected manifests: files ending in .yaml, .yml or .json with objects in them',
   };
-  return { snapshot, problems: [...problems, ...found, ...(isEmpty ? [empty] : [])] };
+  const notes = objects.flatMap((object) => {
+    const read = readObject(object);
+    const hasService = read.kind === 'Backend' && read.read.value.spec.service !== undefined;
+    return hasService ? [problemIn(object, serviceNote)] : [];
+  });
+  return { snapshot, problems: [...problems, ...found, ...(isEmpty ? [empty] : [])], notes };
 }
+
+const serviceNote: Fault = {
+  path: ['spec', 'service'],
+  message: 'for kubectl apply; a gateway that serves this folder itself (--manifests) cannot follow a Service',
+};

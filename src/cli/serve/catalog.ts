@@ -3,14 +3,17 @@ import type { Logger } from 'pino';
 import type { Compilation } from '../../catalog/compile.ts';
 import type { Snapshots } from '../../catalog/snapshots.ts';
 import type { Cluster, Model, Route, Snapshot } from '../../core/catalog.ts';
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, waitFor } from '../../core/clock.ts';
+import type { FollowEndpoints, HostsSource, ServiceSource } from '../../core/endpoint.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
 import type { Money } from '../../core/money.ts';
 import type { ModelStatus } from '../../core/replica.ts';
 import type { ClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
 import { createProblemLog } from '../../telemetry/ops/telemetry.ts';
 import type { Settings } from '../../settings.ts';
+import { type CountedEndpoints, type EndpointsAsked, endpointsViews } from './endpoints-view.ts';
 import { type CatalogReading, followCatalog } from './follow-catalog.ts';
+import type { EndpointTable } from './follow-endpoints.ts';
 import { openManifestFolder } from './manifest-catalog.ts';
 import type { Replica, ReplicaParts } from './replica.ts';
 
@@ -25,11 +28,16 @@ export interface CatalogSource {
   readonly compiled: (compilation: Compilation) => void;
   /** How old the served catalog may be, milliseconds; undefined: nothing is known yet. Absent: a folder is never behind. */
   readonly ageMs?: () => number | undefined;
+  /** Follows the endpoints of a Service. Absent: there is no cluster whose Services could be followed. */
+  readonly followService?: FollowEndpoints<ServiceSource>;
   /** Joins the replicas that write the status of the cluster's objects. Absent: a folder has no status. */
   readonly join?: (parts: ReplicaParts) => Replica;
   /** Call after `Replica.close`. */
   readonly close: () => Promise<void>;
 }
+
+/** Envoy answers within milliseconds. Whoever collects metrics waits ten seconds at most, and wants the others. */
+const patienceMs = 1_000;
 
 export interface CatalogSourceOptions {
   readonly log: Logger;
@@ -44,9 +52,12 @@ export interface CatalogOptions {
   /** Where KUBECONFIG is looked for. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly envoy: Pick<ClusterPublisher, 'publish' | 'refused' | 'look' | 'close'>;
+  readonly endpoints: Pick<EndpointTable, 'follow' | 'found'>;
+  readonly followHosts: FollowEndpoints<HostsSource>;
   /** Clusters that Envoy needs beside those of the catalog. */
   readonly extraClusters: readonly Cluster[];
   readonly isServing: (route: Route) => boolean;
+  readonly ejected: EndpointsAsked['ejected'];
   readonly statusOf: (model: Model) => ModelStatus;
   /** What a web search costs; undefined where there is none. */
   readonly searchPrice: Money | undefined;
@@ -62,6 +73,8 @@ export interface ServedCatalog {
   readonly ready: Promise<void>;
   /** As `CatalogSource.ageMs`. */
   readonly ageMs: CatalogSource['ageMs'];
+  /** The endpoints of the Backends that Envoy has, by the Backend's name; none while Envoy does not answer within a second. */
+  readonly endpoints: () => Promise<ReadonlyMap<string, CountedEndpoints>>;
   /** Whether this replica writes the status of the cluster's objects. */
   readonly isLeading: () => boolean;
   /** Lets another replica lead at once. */
@@ -72,18 +85,29 @@ export interface ServedCatalog {
 
 /** Opens the catalog that the settings name, and follows it. Rejects when they name a cluster and there is none to ask. */
 export async function openCatalog(settings: Settings, options: CatalogOptions): Promise<ServedCatalog> {
-  const { log, clock, envoy, extraClusters, isServing, statusOf, searchPrice, onServed } = options;
+  const { log, clock, envoy, endpoints, extraClusters, isServing, ejected, statusOf, searchPrice, onServed } = options;
   const source = await openSource(settings, { ...options, onChange: (reading) => catalog.change(reading) });
+  const asked: EndpointsAsked = { ejected, troubleOf: (cluster) => endpoints.found(cluster)?.trouble };
   const replica = source.join?.({
+    ...asked,
     envoy,
     snapshot: () => catalog.snapshots.current(),
     isServing,
     isListed: (model) => statusOf(model).listed,
   });
+  const findEndpoints: FollowEndpoints = (wanted, how) => {
+    if (wanted.kind === 'hosts') return options.followHosts(wanted, how);
+    if (source.followService !== undefined) return source.followService(wanted, how);
+    // `compile` has refused such a Backend.
+    how.onFound({ endpoints: [], trouble: 'spec.service: there is no cluster whose Services could be followed' });
+    return () => undefined;
+  };
   const catalog = followCatalog({
     first: source.first,
     previous: source.previous,
+    services: source.followService === undefined ? 'refused' : 'followed',
     listing: { clock, statusOf, searchPrice },
+    followEndpoints: (clusters) => endpoints.follow([...clusters, ...extraClusters], findEndpoints),
     applyClusters: (clusters) => envoy.publish([...clusters, ...extraClusters]),
     onProblems: createProblemLog(log),
     onCompiled: (compilation) => {
@@ -103,6 +127,13 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
     modelList: catalog.modelList,
     ready: Promise.all([catalog.published, source.known]).then(() => catalog.idle()),
     ageMs: source.ageMs,
+    endpoints: async () => {
+      const inTime = new AbortController();
+      const late = waitFor(patienceMs, { clock, signal: inTime.signal }).then(() => undefined);
+      const seen = await Promise.race([envoy.look(), late]);
+      inTime.abort();
+      return endpointsViews(catalog.snapshots.current(), seen, asked);
+    },
     isLeading: () => replica?.isLeading() === true,
     leave: async () => replica?.close(),
     close: async () => {

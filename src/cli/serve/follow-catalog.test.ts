@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { backend, model } from '../../../test/support/catalog-objects.ts';
-import type { Model } from '../../core/catalog.ts';
-import { followCatalog } from './follow-catalog.ts';
+import type { Cluster, Model } from '../../core/catalog.ts';
+import { type CatalogReading, followCatalog } from './follow-catalog.ts';
 
 const reading = (...ids: readonly string[]) => ({
   objects: [backend('vllm-a'), ...ids.map((id) => model(id.replace('/', '-'), { id }))],
@@ -14,6 +14,8 @@ function begin(unlisted: readonly string[]) {
   const catalog = followCatalog({
     first: reading('a/a', 'b/b'),
     previous: undefined,
+    services: 'followed',
+    followEndpoints: () => Promise.resolve(),
     applyClusters: () => Promise.resolve(),
     ...{ onProblems: () => undefined, onCompiled: () => undefined, onSwap: () => swapped.resolve() },
     onError: (error) => expect.unreachable(String(error)),
@@ -46,5 +48,34 @@ test('a model that is not listed is in the catalog all the same', async () => {
   const { catalog, listed } = begin(['a/a']);
   expect(listed()).toEqual(['b/b']);
   expect(catalog.snapshots.hold().snapshot.models.has('a/a')).toBe(true);
+  await catalog.close();
+});
+
+test('other hosts of a cluster are followed before anybody is told, and make no work for Envoy', async () => {
+  const steps: string[] = [];
+  const at = (port: number): CatalogReading => ({
+    objects: [backend('vllm-a', { endpoint: { host: '127.0.0.1', port } }), model('a', { id: 'a/a' })],
+    problems: [],
+  });
+  const portsOf = (clusters: readonly Cluster[]): string =>
+    clusters
+      .flatMap(({ endpoints }) => (endpoints.kind === 'hosts' ? endpoints.hosts : []))
+      .map(({ port }) => port)
+      .join();
+  const catalog = followCatalog({
+    first: at(1),
+    previous: undefined,
+    services: 'followed',
+    followEndpoints: (clusters) => Promise.resolve(void steps.push(`follow ${portsOf(clusters)}`)),
+    applyClusters: () => Promise.resolve(void steps.push('publish')),
+    onSwap: () => steps.push('swap'),
+    ...{ onProblems: () => undefined, onCompiled: () => undefined },
+    onError: (error) => expect.unreachable(String(error)),
+    listing: { clock: { elapsed: () => 0 }, searchPrice: undefined, statusOf: () => ({ listed: true }) },
+  });
+  await catalog.published;
+  catalog.change(at(2));
+  await catalog.idle();
+  expect(steps).toEqual(['follow 1', 'publish', 'follow 2', 'swap', 'follow 2']);
   await catalog.close();
 });

@@ -1,4 +1,4 @@
-/** Follows the catalog: objects become a snapshot, Envoy gets its clusters, and only then do requests see it. */
+/** Follows the catalog: objects become a snapshot, endpoints are found, Envoy gets its clusters, and only then do requests see it. */
 import { type Compilation, compile } from '../../catalog/compile.ts';
 import { createModelList } from '../../catalog/list.ts';
 import { createSnapshots, type Snapshots, unionOfClusters } from '../../catalog/snapshots.ts';
@@ -26,8 +26,12 @@ export interface FollowOptions {
   readonly first: CatalogReading;
   /** The snapshot before the first reading: an object that has turned bad keeps serving as it was there. */
   readonly previous: Snapshot | undefined;
+  /** Whether Services can be followed. */
+  readonly services: 'followed' | 'refused';
   /** What the list of models shows besides the catalog. */
   readonly listing: Listing;
+  /** Follows the endpoints of these clusters and of no others. Resolves when Envoy can have those that are known. */
+  readonly followEndpoints: (clusters: readonly Cluster[]) => Promise<void>;
   /** Gives Envoy a set of clusters and resolves when it has them; rejects when it refuses some or is away. */
   readonly applyClusters: (clusters: readonly Cluster[]) => Promise<void>;
   readonly onProblems: (problems: readonly CatalogProblem[]) => void;
@@ -52,8 +56,8 @@ export interface Catalog {
 }
 
 export function followCatalog(options: FollowOptions): Catalog {
-  const { onProblems, onError } = options;
-  const compiled = compile(options.first.objects, options.previous);
+  const { onProblems, onError, services } = options;
+  const compiled = compile(options.first.objects, { previous: options.previous, services });
   onProblems([...options.first.problems, ...compiled.problems]);
   options.onCompiled(compiled);
   const snapshots = createSnapshots(compiled.snapshot, () => queue(dropUnused));
@@ -76,6 +80,8 @@ export function followCatalog(options: FollowOptions): Catalog {
    * change overtakes this one.
    */
   async function apply(clusters: readonly Cluster[]): Promise<void> {
+    // They are no part of what the names stand for.
+    await options.followEndpoints(clusters);
     const names = JSON.stringify(clusters.map(({ name }) => name).sort());
     if (names === inEnvoy) return;
     inEnvoy = undefined;
@@ -96,7 +102,7 @@ export function followCatalog(options: FollowOptions): Catalog {
 
   const dropUnused = (): Promise<void> => apply(snapshots.clustersInUse());
 
-  /** New clusters first, then the requests that use them, then away with the clusters that nobody uses. */
+  /** New clusters and their endpoints first, then the requests that use them, then away with the clusters that nobody uses. */
   async function swap(snapshot: Snapshot): Promise<void> {
     await apply(unionOfClusters([snapshots.clustersInUse(), snapshot.clusters]));
     snapshots.swap(snapshot);
@@ -113,7 +119,7 @@ export function followCatalog(options: FollowOptions): Catalog {
     published,
     change: (reading) =>
       queue(async () => {
-        const compilation = compile(reading.objects, snapshots.current());
+        const compilation = compile(reading.objects, { previous: snapshots.current(), services });
         const { snapshot, problems } = compilation;
         onProblems([...reading.problems, ...problems]);
         options.onCompiled(compilation);

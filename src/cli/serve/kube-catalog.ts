@@ -11,7 +11,8 @@ import type { CancelTimer } from '../../core/clock.ts';
 import { findAccess } from '../../kubernetes/access.ts';
 import { createKubeClient, type KubeClient } from '../../kubernetes/client.ts';
 import { followCluster, type KubeReading, type Trouble } from '../../kubernetes/follow-cluster.ts';
-import { createKeptCatalog } from '../../kubernetes/kept-catalog.ts';
+import { followServices, type ServicesFollower } from '../../kubernetes/follow-services.ts';
+import { createKeptCatalog, createKeptEndpoints } from '../../kubernetes/kept-catalog.ts';
 import type { Settings } from '../../settings.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog.ts';
 import type { CompiledObjects } from './controller.ts';
@@ -23,6 +24,8 @@ const patienceMs = 5_000;
 const confirmEveryMs = 60_000;
 /** The catalog on disk, megabytes where there are thousands of objects, is not written with every one of many changes. */
 const saveWithinMs = 2_000;
+/** Pods come and go more often than catalogs change. */
+const saveEndpointsWithinMs = 10_000;
 
 interface KubernetesOptions extends CatalogSourceOptions {
   readonly namespace: string;
@@ -71,6 +74,7 @@ async function openKubeCatalog(
 ): Promise<KubeCatalog> {
   const { client, namespace, log, clock } = options;
   const kept = createKeptCatalog({ file: join(settings.WEIR_DATA, 'catalog.json'), namespace });
+  const services = await openServices(settings, options);
   const firstRead = Promise.withResolvers<void>();
   let newest: KubeReading | undefined;
   let served: CatalogReading | undefined;
@@ -94,7 +98,7 @@ async function openKubeCatalog(
       firstRead.resolve();
       serve();
     },
-    onTroubles: createTroubleLog(log, namespace),
+    onTroubles: createTroubleLog(log, { namespace, what: 'the catalog is' }),
   });
 
   /** Hands on the objects to serve now, if they are others than before. Runs again when the next notice ends. */
@@ -126,7 +130,9 @@ async function openKubeCatalog(
 
   /** How old the served catalog may be: 0 while every change arrives, undefined before there was one. */
   function ageMs(): number | undefined {
-    const at = follower.inStepAt() ?? loaded?.inStepAt;
+    const objectsAt = follower.inStepAt();
+    // Endpoints that were never known are none that may be out of date: their Backends say so.
+    const at = objectsAt === undefined ? loaded?.inStepAt : Math.min(objectsAt, services.inStepAt() ?? Infinity);
     return at === undefined ? undefined : Math.max(0, clock.now() - at);
   }
 
@@ -146,6 +152,7 @@ async function openKubeCatalog(
     previous: loaded === undefined ? undefined : compile(loaded.objects).snapshot,
     known: isFirstKept ? Promise.resolve() : firstRead.promise,
     ageMs,
+    followService: services.follow,
     compiled: (compilation) => {
       lastCompilation = compilation;
       // A compilation of the catalog on disk says nothing new of the cluster.
@@ -162,6 +169,7 @@ async function openKubeCatalog(
     close: async () => {
       cancelNotice();
       cancelConfirm();
+      await services.close();
       await follower.close();
       cancelSave?.();
       if (cancelSave !== undefined) save();
@@ -170,20 +178,58 @@ async function openKubeCatalog(
   };
 }
 
-/** Logs why the catalog is not followed, each reason once until it is followed again, and then that it is. */
+/** The Services that Backends name, and the last of their endpoints on disk. */
+async function openServices(
+  settings: Settings,
+  { client, namespace, log, clock }: KubernetesOptions & { readonly client: KubeClient },
+): Promise<Pick<ServicesFollower, 'follow' | 'inStepAt' | 'close'>> {
+  const kept = createKeptEndpoints({ file: join(settings.WEIR_DATA, 'endpoints.json'), namespace });
+  let cancelSave: CancelTimer | undefined;
+  let saving = Promise.resolve();
+  const follower = followServices({
+    client,
+    namespace,
+    clock,
+    random: Math.random,
+    kept: await kept.load(),
+    onChange: () => {
+      cancelSave ??= clock.after(saveEndpointsWithinMs, save);
+    },
+    onTroubles: createTroubleLog(log, { namespace, what: 'the endpoints of Services are' }),
+  });
+
+  function save(): void {
+    cancelSave = undefined;
+    saving = kept
+      .save(follower.known())
+      .catch((error: unknown) => log.error({ error: String(error) }, 'the last endpoints cannot be kept on disk'));
+  }
+
+  return {
+    follow: follower.follow,
+    inStepAt: follower.inStepAt,
+    close: async () => {
+      cancelSave?.();
+      if (cancelSave !== undefined) save();
+      await Promise.all([follower.close(), saving]);
+    },
+  };
+}
+
+/** Logs why something is not followed, each reason once until it is followed again, and then that it is. */
 function createTroubleLog(
   log: Pick<Logger, 'info' | 'warn'>,
-  namespace: string,
+  { namespace, what }: { readonly namespace: string; readonly what: string },
 ): (troubles: readonly Trouble[]) => void {
   const told = new Set<string>();
   return (troubles) => {
     const news = troubles.filter(({ of, reason }) => !told.has(`${of} ${reason}`));
     for (const { of, reason } of news) told.add(`${of} ${reason}`);
     for (const [reason, group] of Map.groupBy(news, (trouble) => trouble.reason)) {
-      log.warn({ namespace, of: group.map(({ of }) => of), reason }, 'the catalog is not followed');
+      log.warn({ namespace, of: group.map(({ of }) => of), reason }, `${what} not followed`);
     }
     if (troubles.length > 0) return;
     told.clear();
-    log.info({ namespace }, 'the catalog is in step with the API server');
+    log.info({ namespace }, `${what} in step with the API server`);
   };
 }

@@ -1,5 +1,5 @@
 import type { EnvoyAdmin } from '../../envoy/runtime/admin.ts';
-import { extprocSocketOf, type RunFolder } from '../../envoy/config/run-folder.ts';
+import { discoverySocketOf, extprocSocketOf, type RunFolder } from '../../envoy/config/run-folder.ts';
 import type { SharedClusters } from '../../envoy/runtime/clusters-file.ts';
 import { type LoadShedderOptions, shedAtEnvoy } from '../../envoy/runtime/load-shedder.ts';
 import { takeLock } from '../../process/lock.ts';
@@ -7,6 +7,7 @@ import { takeLock } from '../../process/lock.ts';
 /** What differs between a service that has its Envoy for itself and one of several behind one Envoy. */
 export interface PlaceAtEnvoy {
   readonly extprocSocket: string;
+  readonly discoverySocket: string;
   readonly sharedClusters: SharedClusters | undefined;
   readonly shed: LoadShedderOptions['shed'];
 }
@@ -20,10 +21,16 @@ interface Surroundings {
 /** The place of the service with this number (WEIR_SERVICE_NUMBER); undefined: of one that is alone. */
 export function placeAtEnvoy(number: number | undefined, { paths, admin, announce }: Surroundings): PlaceAtEnvoy {
   if (number === undefined) {
-    return { extprocSocket: paths.extprocSocket, sharedClusters: undefined, shed: shedAtEnvoy(admin) };
+    return {
+      extprocSocket: paths.extprocSocket,
+      discoverySocket: paths.discoverySocket,
+      sharedClusters: undefined,
+      shed: shedAtEnvoy(admin),
+    };
   }
   return {
     extprocSocket: extprocSocketOf(paths, number),
+    discoverySocket: discoverySocketOf(paths, number),
     sharedClusters: {
       partsFolder: paths.clusterPartsFolder,
       name: String(number),

@@ -9,9 +9,10 @@ import type { CancelTimer, Clock } from '../../core/clock.ts';
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
 import { clusterMark, type ReplicaView, type Unreachable } from '../../core/replica.ts';
 import { type CompiledObjects, startController } from './controller.ts';
+import { type EndpointsAsked, endpointsViews } from './endpoints-view.ts';
 
 /** What a replica reports of itself. */
-export interface ReplicaParts {
+export interface ReplicaParts extends EndpointsAsked {
   readonly snapshot: () => Snapshot;
   /** Says which clusters Envoy has and which it refused. */
   readonly envoy: Pick<ClusterPublisher, 'look' | 'refused'>;
@@ -78,9 +79,7 @@ export function joinReplicas(options: ReplicaOptions): Replica {
 
   async function lookOnce(): Promise<void> {
     const envoy = await options.envoy.look();
-    const { isServing, isListed } = options;
-    const refused = options.envoy.refused();
-    const next = replicaView({ name, snapshot: options.snapshot(), envoy, refused, isServing, isListed });
+    const next = replicaView(options, { envoy, refused: options.envoy.refused(), snapshot: options.snapshot() });
     if (view === undefined || !isSameView(view, next)) {
       view = next;
       controller.changed();
@@ -124,20 +123,18 @@ export function joinReplicas(options: ReplicaOptions): Replica {
   }
 }
 
-/** What this replica sees of the catalog: the clusters of its Envoy, its routes and its list of models. */
-
-export interface ReplicaViewOptions {
-  readonly name: string;
+interface Seen {
   readonly snapshot: Snapshot;
   /** Undefined: Envoy does not answer. */
   readonly envoy: EnvoyClusters | undefined;
   /** Names of clusters that Envoy refused, with its reason. */
   readonly refused: ReadonlyMap<string, string>;
-  readonly isServing: (route: Route) => boolean;
-  readonly isListed: (model: Model) => boolean;
 }
 
-function replicaView({ name, snapshot, envoy, ...options }: ReplicaViewOptions): ReplicaView {
+type Asked = Pick<ReplicaOptions, 'name' | 'isServing' | 'isListed' | 'ejected' | 'troubleOf'>;
+
+/** What this replica sees of the catalog: the clusters of its Envoy with their endpoints, its routes and its list of models. */
+function replicaView(asked: Asked, { snapshot, envoy, refused }: Seen): ReplicaView {
   const active = new Set(envoy?.active);
   const models = [...snapshot.models.values()];
   const here = snapshot.clusters.filter((cluster) => active.has(cluster.name));
@@ -147,20 +144,21 @@ function replicaView({ name, snapshot, envoy, ...options }: ReplicaViewOptions):
     return [[backend, total === 0 ? 'no-address' : 'unhealthy']];
   });
   return {
-    name,
+    name: asked.name,
     hasEnvoy: envoy !== undefined,
     clusters: new Set(here.map((cluster) => clusterMark(cluster.name))),
     refused: new Map(
       snapshot.clusters.flatMap(({ name: cluster, backend }) => {
-        const reason = options.refused.get(cluster);
+        const reason = refused.get(cluster);
         return reason === undefined || active.has(cluster) ? [] : [[backend, reason] as const];
       }),
     ),
     unreachable: new Map(unreachable),
     out: new Set(
-      models.flatMap(({ routes }) => routes.filter((route) => !options.isServing(route)).map(({ id }) => id)),
+      models.flatMap((model) => model.routes.filter((route) => !asked.isServing(route)).map(({ id }) => id)),
     ),
-    unlisted: new Set(models.filter((model) => !options.isListed(model)).map(({ id }) => id)),
+    unlisted: new Set(models.filter((model) => !asked.isListed(model)).map(({ id }) => id)),
+    endpoints: endpointsViews(snapshot, envoy, asked),
   };
 }
 
@@ -170,11 +168,16 @@ function isSameView(a: ReplicaView, b: ReplicaView): boolean {
     a.hasEnvoy === b.hasEnvoy &&
     isSameMap(a.refused, b.refused) &&
     isSameMap(a.unreachable, b.unreachable) &&
+    isSameMap(a.endpoints, b.endpoints, JSON.stringify) &&
     [a.clusters.symmetricDifference(b.clusters), a.out.symmetricDifference(b.out)].every(({ size }) => size === 0) &&
     a.unlisted.symmetricDifference(b.unlisted).size === 0
   );
 }
 
-function isSameMap(a: ReadonlyMap<string, string>, b: ReadonlyMap<string, string>): boolean {
-  return a.size === b.size && [...a].every(([key, value]) => b.get(key) === value);
+function isSameMap<Value>(
+  a: ReadonlyMap<string, Value>,
+  b: ReadonlyMap<string, Value>,
+  textOf: (value: Value | undefined) => unknown = (value) => value,
+): boolean {
+  return a.size === b.size && [...a].every(([key, value]) => textOf(b.get(key)) === textOf(value));
 }

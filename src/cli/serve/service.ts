@@ -5,6 +5,7 @@ import { type Logger, pino } from 'pino';
 import { createEgress } from '../../egress/egress.ts';
 import { createEnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { createClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
+import { serveEndpoints } from '../../envoy/runtime/endpoint-discovery.ts';
 import { createDownstreamBuffers } from '../../envoy/runtime/downstream-buffers.ts';
 import { createLoadShedder } from '../../envoy/runtime/load-shedder.ts';
 import { createUpstreamRequests } from '../../envoy/runtime/upstream-requests.ts';
@@ -22,6 +23,7 @@ import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
 import { createTurnEnd, createTurnShare } from '../../process/turns.ts';
 import { hashKey, looksLikeKey } from '../../store/key-text.ts';
+import { createHostFollower, systemLookUp } from '../../resolver/follow-hosts.ts';
 import { openStore } from '../../store/open-store.ts';
 import { type FileCheck, startFileCheck } from '../../store/sqlite/file-check.ts';
 import { startStructureChecker } from '../../structured-output/checker/start-structure-checker.ts';
@@ -42,6 +44,7 @@ import { createUploads, uploadLimits } from '../../admission/uploads.ts';
 import { blockMs, createAddressGate, tolerated, windowMs } from '../../admission/address-gate.ts';
 import type { Route, Snapshot } from '../../core/catalog.ts';
 import { renderClusters } from '../../envoy/config/clusters.ts';
+import { renderEndpoints } from '../../envoy/config/endpoints.ts';
 import { runFolder } from '../../envoy/config/run-folder.ts';
 import { databaseLocation } from '../commands/database-location.ts';
 import { createHedgeBudget } from '../../dispatch/hedge.ts';
@@ -54,6 +57,7 @@ import { createSystemPlacement } from '../../routing/system-placement.ts';
 import { openCatalog } from './catalog.ts';
 import { createAnswerLengths } from '../../metering/expected-output.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
+import { createEndpointTable } from './follow-endpoints.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
 import { sealFiles } from './seal-files.ts';
 import type { Settings } from '../../settings.ts';
@@ -115,6 +119,12 @@ export async function startService(
     shared: place.sharedClusters,
   });
   await clusterPublisher.prepare();
+  const discovery = await serveEndpoints({
+    socketPath: place.discoverySocket,
+    render: renderEndpoints,
+    onRefused: (reason) => log.error({ reason }, 'Envoy refused endpoints'),
+  });
+  const endpoints = createEndpointTable({ clock: systemClock, discovery });
   const memoryBytes = memoryLimitBytes();
   const load = createProcessLoad({ memoryLimitBytes: memoryBytes, collectFromShare: memoryShareToShed });
   const shedder = createLoadShedder({
@@ -146,7 +156,7 @@ export async function startService(
   });
   const tokenizers = startTokenizers({ root: tokenizerRoot, startThread });
   const structures = startStructureChecker({ startThread });
-  const health = createHealth({ clock: systemClock, random: Math.random });
+  const health = createHealth({ clock: systemClock, random: Math.random, endpoints });
   const measured = createModelPerformance({
     clock: systemClock,
     hasRoute: ({ routes }) => routes.some(health.isServing),
@@ -166,8 +176,11 @@ export async function startService(
     clock: systemClock,
     environment: process.env,
     envoy: clusterPublisher,
+    endpoints,
+    followHosts: createHostFollower({ clock: systemClock, lookUp: systemLookUp }),
     extraClusters: found === undefined ? [] : [found.cluster],
     isServing: health.isServing,
+    ejected: health.ejected,
     statusOf: measured.statusOf,
     searchPrice: found === undefined ? undefined : settings.WEIR_WEB_SEARCH_PRICE,
     onServed: (snapshot) => {
@@ -200,6 +213,7 @@ export async function startService(
     uploads: { arriving: () => uploads.arriving(), bytes: () => uploads.bytes() },
     edgeAdmitRatio: shedder.admitRatio,
     droppedLogRecords: output.dropped,
+    endpoints: catalog.endpoints,
     modelStatuses: () =>
       [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.statusOf(model)]),
   });
@@ -281,6 +295,8 @@ export async function startService(
     // Another replica begins to lead while this one still drains.
     await Promise.all([catalog.leave(), extproc.close(settings.WEIR_DRAIN_SECONDS * 1000)]);
     await catalog.close();
+    endpoints.close();
+    await discovery.close();
     await shedder.close();
     shedWatch.close();
     uploads.close();

@@ -69,7 +69,7 @@ async function listUpstream(
  * and the operator is looking.
  */
 async function inFolder(folder: string): Promise<FoundCatalog> {
-  const { snapshot, problems } = await checkManifests(folder);
+  const { snapshot, problems } = await checkManifests(folder, 'refused');
   if (problems.length === 0) return { catalog: { kind: 'folder', folder }, hasModels: snapshot.models.size > 0 };
   const lines = problems.map((problem) => `  ${problemLine(problem)}`);
   throw new StartRefusal(`The manifests in ${folder} are not in order:\n${lines.join('\n')}`);

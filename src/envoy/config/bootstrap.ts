@@ -1,7 +1,8 @@
 import { edgeListener, type EdgeOptions } from './edge-listener.ts';
 import { egressListener } from './egress-listener.ts';
 import { adminAsCluster, opsListener } from './ops-listener.ts';
-import { runFolder } from './run-folder.ts';
+import { discoverySocketsOf, runFolder } from './run-folder.ts';
+import { discoveryCluster, endpointDiscovery } from './endpoints.ts';
 import { serviceCluster, servicesCluster } from './service-cluster.ts';
 import { extension, type Json, type ConfigObject } from './typed.ts';
 
@@ -25,7 +26,7 @@ const grpcClientIdle = '86400s';
 
 /**
  * Envoy's whole static configuration. Clusters of backends come later, through the watched clusters file, which must
- * exist before Envoy starts. Throws when the run folder's path is too long (see run-folder.ts).
+ * exist before Envoy starts, and their endpoints from the service. Throws when the run folder's path is too long (see run-folder.ts).
  */
 export function renderBootstrap(options: BootstrapOptions): ConfigObject {
   const files = runFolder(options.runFolder);
@@ -52,6 +53,7 @@ export function renderBootstrap(options: BootstrapOptions): ConfigObject {
     grpc_async_client_manager_config: { max_cached_entry_idle_duration: grpcClientIdle },
     overload_manager: overloadManager(options),
     dynamic_resources: {
+      ads_config: endpointDiscovery,
       cds_config: {
         resource_api_version: 'V3',
         path_config_source: { path: files.clustersFile, watched_directory: { path: files.clustersFolder } },
@@ -66,6 +68,7 @@ export function renderBootstrap(options: BootstrapOptions): ConfigObject {
       ],
       clusters: [
         servicesCluster(files, options.services),
+        discoveryCluster(discoverySocketsOf(files, options.services)),
         ...(options.ops === undefined ? [] : [adminAsCluster(files.adminSocket)]),
       ],
     },

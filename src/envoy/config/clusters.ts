@@ -1,5 +1,7 @@
 import type { Cluster } from '../../core/catalog.ts';
+import { isAddress } from '../../core/endpoint.ts';
 import { affineBalancing, affineBound } from './affinity.ts';
+import { fromDiscovery } from './endpoints.ts';
 import { extension, type ConfigObject, typed } from './typed.ts';
 
 /** Debian's and Alpine's bundle of public authorities. */
@@ -7,7 +9,7 @@ const systemAuthorities = '/etc/ssl/certs/ca-certificates.crt';
 
 /**
  * Every backend's cluster as one file for Envoy's cluster discovery. Envoy replaces its whole set: a cluster that is not in the
- * file goes. Envoy reports the version back once it has read the file.
+ * file goes. Envoy reports the version back once it has read the file. The endpoints of a cluster are not in it (endpoints.ts).
  */
 export function renderClusters(
   clusters: readonly Cluster[],
@@ -31,7 +33,11 @@ function renderCluster(cluster: Cluster, authorities: string): ConfigObject {
     // Operators' metrics go by the backend's name; the cluster's own changes with its content.
     alt_stat_name: cluster.backend,
     connect_timeout: '5s',
-    ...addressing(cluster),
+    type: 'EDS',
+    eds_cluster_config: { eds_config: fromDiscovery },
+    // A pod that has left takes no new requests, though it may still pass its health check. Its streams run to their end.
+    ignore_health_on_host_removal: true,
+    ...affineBalancing,
     per_connection_buffer_limit_bytes: 256 * 1024,
     upstream_connection_options: {
       tcp_keepalive: { keepalive_probes: 3, keepalive_time: 30, keepalive_interval: 10 },
@@ -43,32 +49,8 @@ function renderCluster(cluster: Cluster, authorities: string): ConfigObject {
   };
 }
 
-function addressing({ name, host, port }: Cluster): ConfigObject {
-  return {
-    ...(isAddress(host)
-      ? { type: 'STATIC' }
-      : {
-          // Strict DNS under its new name: every address is an endpoint, and the set follows the answers.
-          cluster_type: extension('envoy.clusters.dns', 'envoy.extensions.clusters.dns.v3.DnsCluster', {
-            dns_lookup_family: 'V4_PREFERRED',
-            dns_refresh_rate: '5s',
-            dns_failure_refresh_rate: { base_interval: '1s', max_interval: '10s' },
-            all_addresses_in_single_endpoint: false,
-          }),
-          ...affineBalancing,
-        }),
-    load_assignment: {
-      cluster_name: name,
-      endpoints: [
-        { lb_endpoints: [{ endpoint: { address: { socket_address: { address: bare(host), port_value: port } } } }] },
-      ],
-    },
-  };
-}
-
 /** More than a machine can hold: the limits that matter are the service's own and the overload manager's. */
 export const unlimited = 1_000_000;
-
 function limits(cluster: Cluster): ConfigObject {
   return {
     circuit_breakers: {
@@ -77,32 +59,36 @@ function limits(cluster: Cluster): ConfigObject {
           max_connections: unlimited,
           max_pending_requests: unlimited,
           max_requests: cluster.maxConcurrentRequests ?? unlimited,
-          max_retries: isAddress(cluster.host) ? 0 : unlimited,
+          max_retries: unlimited,
         },
       ],
     },
-    outlier_detection: {
-      // The service validates an engine's answers, because it knows what was asked. Here only an engine's absence counts.
-      split_external_local_origin_errors: true,
-      consecutive_local_origin_failure: 5,
-      enforcing_local_origin_success_rate: 0,
-      enforcing_consecutive_5xx: 0,
-      enforcing_consecutive_gateway_failure: 0,
-      enforcing_success_rate: 0,
-      base_ejection_time: '5s',
-      max_ejection_time: '30s',
-      // Never the last endpoint: its own failure tells more than Envoy's refusal.
-      max_ejection_percent: 50,
-      always_eject_one_host: false,
-    },
+    ...(cluster.endpointsUnnamed === true ? { outlier_detection: outlierDetection } : {}),
   };
 }
 
-function health({ host, healthCheck }: Cluster): ConfigObject {
+/**
+ * Where Envoy chooses the endpoint, it leaves one alone that cannot be reached. Elsewhere the service does: Envoy would also count
+ * what a caller's prompt does to an engine, and let that caller eject endpoints that serve all others (decision 0030).
+ */
+const outlierDetection: ConfigObject = {
+  // The service validates an engine's answers, because it knows what was asked. Here only an engine's absence counts.
+  split_external_local_origin_errors: true,
+  consecutive_local_origin_failure: 5,
+  enforcing_local_origin_success_rate: 0,
+  enforcing_consecutive_5xx: 0,
+  enforcing_consecutive_gateway_failure: 0,
+  enforcing_success_rate: 0,
+  base_ejection_time: '5s',
+  max_ejection_time: '30s',
+  // Never the last endpoint: its own failure tells more than Envoy's refusal.
+  max_ejection_percent: 50,
+  always_eject_one_host: false,
+};
+
+function health({ healthCheck }: Cluster): ConfigObject {
   // No panic: an endpoint that failed its check is not tried, so that the next route is tried at once.
-  const common = {
-    common_lb_config: { healthy_panic_threshold: { value: 0 }, ...(isAddress(host) ? {} : affineBound) },
-  };
+  const common = { common_lb_config: { healthy_panic_threshold: { value: 0 }, ...affineBound } };
   if (healthCheck === undefined) return common;
   const interval = `${healthCheck.intervalSeconds}s`;
   return {
@@ -144,7 +130,7 @@ function protocol(cluster: Cluster): ConfigObject {
 }
 
 function upstreamTls(tls: Exclude<Cluster['tls'], { readonly mode: 'Disabled' }>, authorities: string): ConfigObject {
-  const address = isAddress(tls.serverName);
+  const address = isAddress(bare(tls.serverName));
   return extension('envoy.transport_sockets.tls', 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext', {
     // RFC 6066 §3: an address is never a server name.
     ...(address ? {} : { sni: tls.serverName }),
@@ -163,8 +149,4 @@ function upstreamTls(tls: Exclude<Cluster['tls'], { readonly mode: 'Disabled' }>
 /** Without the brackets that URLs put around IPv6 addresses. */
 function bare(host: string): string {
   return host.replace(/^\[(.*)\]$/, '$1');
-}
-
-function isAddress(host: string): boolean {
-  return /^\d{1,3}(\.\d{1,3}){3}$/.test(host) || bare(host).includes(':');
 }

@@ -6,6 +6,13 @@ import type { ConfigObject } from './typed.ts';
 const clusterHeader = 'x-weir-cluster';
 
 /**
+ * Header of a request that names the endpoint to call, base64 of `address:port`. Envoy keeps to it unless the endpoint is gone
+ * or unhealthy; then, and for a call that names none, Envoy chooses itself and names its choice in the same header of
+ * the response. Envoy removes the request's header before the call leaves.
+ */
+const endpointHeader = 'x-weir-endpoint';
+
+/**
  * Response header that only Envoy sets: the call failed before the upstream's answer began. The value is a list of Envoy's
  * response flags, such as `UF` (connection failed), `UC` (connection ended), `NC` (no such cluster),
  * `UH` (no healthy host), `UO` (capacity reached).
@@ -30,9 +37,22 @@ export function egressListener(egressSocket: string): ConfigObject {
   };
 }
 
+/** Reads and writes `endpointHeader`. */
+const chosenEndpoint: ConfigObject = extension(
+  'envoy.filters.http.stateful_session',
+  'envoy.extensions.filters.http.stateful_session.v3.StatefulSession',
+  {
+    session_state: extension(
+      'envoy.http.stateful_session.header',
+      'envoy.extensions.http.stateful_session.header.v3.HeaderBasedSessionState',
+      { name: endpointHeader },
+    ),
+  },
+);
+
 /**
- * A connection that could not be made is tried once more, on another endpoint of the same cluster: nothing was sent, so
- * nothing can be done twice. A cluster of one endpoint allows no retries (`max_retries` of clusters.ts).
+ * Of a call that names no endpoint. A connection that could not be made is tried once more, on another endpoint of the same
+ * cluster if there is one: nothing was sent, so nothing can be done twice.
  */
 const otherEndpoint: ConfigObject = {
   retry_on: 'connect-failure',
@@ -44,6 +64,14 @@ const otherEndpoint: ConfigObject = {
     ),
   ],
   host_selection_retry_max_attempts: 5,
+};
+
+const toCluster: ConfigObject = {
+  cluster_header: clusterHeader,
+  hash_policy: affinityHash,
+  cluster_not_found_response_code: 'SERVICE_UNAVAILABLE',
+  timeout: '0s',
+  idle_timeout: '0s',
 };
 
 const connectionManager: ConfigObject = extension(
@@ -84,33 +112,31 @@ const connectionManager: ConfigObject = extension(
       request_headers_to_remove: [
         clusterHeader,
         affinityHeader,
+        endpointHeader,
         'x-forwarded-proto',
         'x-forwarded-for',
         'x-request-id',
       ],
-      response_headers_to_remove: [egressFailureHeader, egressDetailHeader],
+      // An engine's own are none of Envoy's.
+      response_headers_to_remove: [egressFailureHeader, egressDetailHeader, endpointHeader],
       virtual_hosts: [
         {
           name: 'egress',
           domains: ['*'],
           routes: [
+            // The service makes the next attempt itself, and has to see that this one failed.
             {
-              match: { prefix: '/' },
-              route: {
-                cluster_header: clusterHeader,
-                hash_policy: affinityHash,
-                retry_policy: otherEndpoint,
-                cluster_not_found_response_code: 'SERVICE_UNAVAILABLE',
-                timeout: '0s',
-                idle_timeout: '0s',
-              },
+              match: { prefix: '/', headers: [{ name: endpointHeader, present_match: true }] },
+              route: toCluster,
             },
+            { match: { prefix: '/' }, route: { ...toCluster, retry_policy: otherEndpoint } },
           ],
         },
       ],
     },
     http_filters: [
       keepAffinity,
+      chosenEndpoint,
       extension('envoy.filters.http.router', 'envoy.extensions.filters.http.router.v3.Router', {
         suppress_envoy_headers: true,
       }),

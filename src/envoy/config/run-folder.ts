@@ -4,6 +4,8 @@ export interface RunFolder {
   readonly extprocSocket: string;
   /** Envoy listens here for the service's upstream calls. */
   readonly egressSocket: string;
+  /** The service listens here for Envoy's question which endpoints its clusters have (endpoint-discovery.ts). */
+  readonly discoverySocket: string;
   /** Envoy's admin interface. */
   readonly adminSocket: string;
   /** Envoy watches this folder: only a file renamed into it counts as a change. */
@@ -41,6 +43,7 @@ export function runFolder(folder: string): RunFolder {
   return {
     extprocSocket: longest,
     egressSocket: `${base}/egress.sock`,
+    discoverySocket: `${base}/xds.sock`,
     adminSocket: `${base}/admin.sock`,
     clustersFolder: `${base}/clusters`,
     clustersFile: `${base}/clusters/clusters.json`,
@@ -57,4 +60,15 @@ export function runFolder(folder: string): RunFolder {
 /** Where one of several services behind one Envoy listens for its ext_proc streams, by the service's number, from 1 on. */
 export function extprocSocketOf({ extprocSocket }: RunFolder, service: number): string {
   return extprocSocket.replace(/\.sock$/, `-${service}.sock`);
+}
+
+/** Where each of the services behind one Envoy tells which endpoints there are. */
+export function discoverySocketsOf({ discoverySocket }: RunFolder, services: number | undefined): readonly string[] {
+  if (services === undefined || services < 2) return [discoverySocket];
+  return Array.from({ length: services }, (_, index) => discoverySocketOf({ discoverySocket }, index + 1));
+}
+
+/** As `extprocSocketOf`, for the question which endpoints there are. */
+export function discoverySocketOf({ discoverySocket }: Pick<RunFolder, 'discoverySocket'>, service: number): string {
+  return discoverySocket.replace(/\.sock$/, `-${service}.sock`);
 }

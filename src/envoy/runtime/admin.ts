@@ -1,4 +1,13 @@
 import { Agent, request } from 'node:http';
+import { z } from 'zod';
+import { endpointName } from '../../core/endpoint.ts';
+
+/** An endpoint that gets no requests: its health check fails, or has no result yet, or connections to it failed. */
+export interface FailingEndpoint {
+  /** `address:port`, as `Endpoint.name`. */
+  readonly endpoint: string;
+  readonly why: 'health-check' | 'outlier';
+}
 
 /** Envoy's admin interface on its socket: https://www.envoyproxy.io/docs/envoy/v1.40.0/operations/admin */
 export interface EnvoyAdmin {
@@ -14,10 +23,12 @@ export interface EnvoyAdmin {
   /** Values of all counters and gauges whose name matches a regular expression, like `stats`. */
   readonly statsLike: (pattern: string) => Promise<ReadonlyMap<string, number | string>>;
   /**
-   * Names of the clusters that Envoy has from the clusters file. Those that still wait for their first address or their first
+   * Names of the clusters that Envoy has from the clusters file. Those that still wait for their endpoints or their first
    * health check are `warming`: a call to one of them finds no cluster yet.
    */
   readonly clusters: () => Promise<{ readonly active: readonly string[]; readonly warming: readonly string[] }>;
+  /** The endpoints of these clusters that get no requests, by cluster. Envoy writes half a kilobyte about each endpoint of them. */
+  readonly failingEndpoints: (clusters: readonly string[]) => Promise<ReadonlyMap<string, readonly FailingEndpoint[]>>;
   /** Sets values of Envoy's runtime, until it ends. */
   readonly setRuntime: (values: Readonly<Record<string, number>>) => Promise<void>;
   /** Has Envoy accept no new connections at the edge, and close the open ones with their next answer. Calls upstream go on. */
@@ -57,8 +68,7 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
     return body;
   }
   async function stats(names: readonly string[]): ReturnType<EnvoyAdmin['stats']> {
-    const filter = names.map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|');
-    return parseStats(await call('GET', `/stats?filter=${encodeURIComponent(`^(${filter})$`)}`));
+    return parseStats(await call('GET', `/stats?filter=${encodeURIComponent(anyOf(names))}`));
   }
   const succeeds = (asked: Promise<unknown>): Promise<boolean> =>
     asked.then(
@@ -78,6 +88,8 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
       const active = await dump('dynamic_active_clusters');
       return { active, warming: warming.filter((name) => !active.includes(name)) };
     },
+    failingEndpoints: async (names) =>
+      failingIn(JSON.parse(await call('GET', `/clusters?format=json&filter=${encodeURIComponent(anyOf(names))}`))),
     setRuntime: async (values) => {
       const query = Object.entries(values).map(([key, value]) => `${encodeURIComponent(key)}=${value}`);
       await call('POST', `/runtime_modify?${query.join('&')}`);
@@ -99,6 +111,49 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
     },
     close: () => agent.destroy(),
   };
+}
+
+/** A regular expression for exactly these names. */
+function anyOf(names: readonly string[]): string {
+  return `^(${names.map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')})$`;
+}
+
+/** https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/admin/v3/clusters.proto */
+const clusterStatuses = z.object({
+  cluster_statuses: z
+    .array(
+      z.object({
+        name: z.string(),
+        host_statuses: z
+          .array(
+            z.object({
+              address: z.object({
+                socket_address: z.object({ address: z.string(), port_value: z.number() }).optional(),
+              }),
+              health_status: z.object({
+                failed_active_health_check: z.boolean().default(false),
+                failed_outlier_check: z.boolean().default(false),
+              }),
+            }),
+          )
+          .default([]),
+      }),
+    )
+    .default([]),
+});
+
+function failingIn(dump: unknown): ReadonlyMap<string, readonly FailingEndpoint[]> {
+  return new Map(
+    clusterStatuses.parse(dump).cluster_statuses.map(({ name, host_statuses: hosts }) => [
+      name,
+      hosts.flatMap(({ address: { socket_address: at }, health_status: health }): readonly FailingEndpoint[] => {
+        const isFailing = health.failed_active_health_check || health.failed_outlier_check;
+        if (at === undefined || !isFailing) return [];
+        const why = health.failed_active_health_check ? 'health-check' : 'outlier';
+        return [{ endpoint: endpointName(at.address, at.port_value), why }];
+      }),
+    ]),
+  );
 }
 
 /** Lines such as `a.b: 3` and `a.version_text: "x"`. */

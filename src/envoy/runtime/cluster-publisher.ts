@@ -1,15 +1,24 @@
 import { open, readFile, stat } from 'node:fs/promises';
 import type { Cluster } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { EnvoyAdmin } from './admin.ts';
+import type { EnvoyAdmin, FailingEndpoint } from './admin.ts';
 import { type ClustersFileOptions, isReached, openClustersFile } from './clusters-file.ts';
 
 /** Which clusters Envoy has, by its own account. */
 export interface EnvoyClusters {
   /** Names of those that can be called. */
   readonly active: readonly string[];
-  /** Endpoints by backend: all that its host name resolves to, and those that pass their health check. */
-  readonly endpoints: ReadonlyMap<string, { readonly total: number; readonly healthy: number }>;
+  /** By backend. */
+  readonly endpoints: ReadonlyMap<string, EndpointCounts>;
+}
+
+/** The endpoints of a backend. */
+export interface EndpointCounts {
+  readonly total: number;
+  /** Those that get requests: neither their health check nor connections to them fail. */
+  readonly healthy: number;
+  /** Some of the others, in the order of their names. */
+  readonly failing: readonly FailingEndpoint[];
 }
 
 /** Gives Envoy the clusters of the catalog, through the file that Envoy watches. */
@@ -52,7 +61,7 @@ export class ClustersRejected extends Error {
 }
 
 export interface ClusterPublisherOptions extends Pick<ClustersFileOptions, 'render' | 'shared'> {
-  readonly admin: Pick<EnvoyAdmin, 'stats' | 'statsLike' | 'clusters'>;
+  readonly admin: Pick<EnvoyAdmin, 'stats' | 'statsLike' | 'clusters' | 'failingEndpoints'>;
   readonly runFolder: Pick<ClustersFileOptions, 'clustersFolder' | 'clustersFile'>;
   readonly clock: Clock;
   /** Envoy's log, where it can be read: the admin interface does not tell why a cluster was refused. */
@@ -67,8 +76,10 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
   let last: Promise<unknown> = Promise.resolve();
   let isClosed = false;
   let refused: ReadonlyMap<string, string> = new Map();
+  let current: readonly Cluster[] = [];
 
   const publish = async (clusters: readonly Cluster[]): Promise<void> => {
+    current = clusters;
     const before = await discovery(admin);
     const version = await file.replace(clusters);
     const answer = await confirmation({ admin, clock, before, version, limitMs, isOver: () => isClosed });
@@ -96,7 +107,8 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
       try {
         const { active } = await admin.clusters();
         const stats = await admin.statsLike(String.raw`^cluster\..+\.membership_(total|healthy)$`);
-        return { active, endpoints: endpointsOf(stats) };
+        const counts = countsOf(stats);
+        return { active, endpoints: await withNames(counts, { admin, clusters: current }) };
       } catch {
         return undefined;
       }
@@ -107,16 +119,42 @@ export function createClusterPublisher(options: ClusterPublisherOptions): Cluste
   };
 }
 
+type Counts = Pick<EndpointCounts, 'total' | 'healthy'>;
+
 /** Envoy names these statistics after the backend; while two versions of a backend's cluster exist, the counts are their sum. */
-function endpointsOf(stats: ReadonlyMap<string, number | string>): EnvoyClusters['endpoints'] {
-  const endpoints = new Map<string, { total: number; healthy: number }>();
+function countsOf(stats: ReadonlyMap<string, number | string>): ReadonlyMap<string, Counts> {
+  const counts = new Map<string, { total: number; healthy: number }>();
   for (const [name, value] of stats) {
     const [, backend = '', what] = /^cluster\.(.+)\.membership_(total|healthy)$/.exec(name) ?? [];
-    const counts = endpoints.get(backend) ?? { total: 0, healthy: 0 };
-    endpoints.set(backend, counts);
-    counts[what === 'total' ? 'total' : 'healthy'] = Number(value);
+    const ofBackend = counts.get(backend) ?? { total: 0, healthy: 0 };
+    counts.set(backend, ofBackend);
+    ofBackend[what === 'total' ? 'total' : 'healthy'] = Number(value);
   }
-  return endpoints;
+  return counts;
+}
+
+/** What Envoy is asked in one look for names, and how many names of a backend are told: both go to people, who need no more. */
+const mostClusters = 20;
+const mostNames = 3;
+
+/** Envoy is asked for names only where there is something to tell: it writes much about each endpoint. */
+async function withNames(
+  counts: ReadonlyMap<string, Counts>,
+  { admin, clusters }: Pick<ClusterPublisherOptions, 'admin'> & { readonly clusters: readonly Cluster[] },
+): Promise<EnvoyClusters['endpoints']> {
+  const isIncomplete = ({ backend }: Cluster): boolean => {
+    const { total, healthy } = counts.get(backend) ?? { total: 0, healthy: 0 };
+    return healthy < total;
+  };
+  const asked = clusters.filter(isIncomplete).slice(0, mostClusters);
+  const failing = asked.length === 0 ? new Map() : await admin.failingEndpoints(asked.map(({ name }) => name));
+  const namesOf = (backend: string): readonly FailingEndpoint[] =>
+    asked
+      .filter((cluster) => cluster.backend === backend)
+      .flatMap(({ name }) => failing.get(name) ?? [])
+      .sort((a, b) => (a.endpoint < b.endpoint ? -1 : 1))
+      .slice(0, mostNames);
+  return new Map([...counts].map(([backend, both]) => [backend, { ...both, failing: namesOf(backend) }]));
 }
 
 const counters = ['update_attempt', 'update_rejected', 'update_failure', 'version_text'].map(

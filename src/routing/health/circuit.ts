@@ -32,11 +32,12 @@ export interface Circuit {
 
 export interface CircuitOptions {
   readonly random: () => number;
-  /** Failures in a row that open the circuit. */
-  readonly failuresInRow: number;
+  /** Failures in a row that open the circuit; asked at each failure. */
+  readonly failuresInRow: () => number;
   /** How long the circuit stays open the first time; doubled with each probe that fails. */
   readonly openMs: number;
-  readonly mostOpenMs: number;
+  /** The longest that it stays open; asked each time it opens. */
+  readonly mostOpenMs: () => number;
   /** After so long without a result a probe is given up, and another may try. Absent: a probe always has a result. */
   readonly probeMs?: number;
 }
@@ -64,7 +65,7 @@ export function createCircuit(options: CircuitOptions): Circuit {
   }
 
   function open(now: number): true {
-    const span = Math.min(mostOpenMs, openMs * 2 ** relapses);
+    const span = Math.min(mostOpenMs(), openMs * 2 ** relapses);
     openings += 1;
     relapses += 1;
     // A chance addition keeps replicas and routes that failed together from being probed together.
@@ -116,7 +117,7 @@ export function createCircuit(options: CircuitOptions): Circuit {
       if (current.kind === 'half-open') return ticket.probe ? open(now) : false;
       current.failures += 1;
       const onTrial = relapses > 0 && current.successes === 0;
-      return trip || onTrial || current.failures >= failuresInRow ? open(now) : false;
+      return trip || onTrial || current.failures >= failuresInRow() ? open(now) : false;
     },
     released: (ticket) => {
       if (state.kind === 'half-open' && ticket.probe && isCurrent(ticket)) state.probeUntil = probeFree;

@@ -1,15 +1,15 @@
 import { keyedDigest } from '../keyed-digest.ts';
 
 /**
- * Remembers prompts on which engines failed lately, and on which routes. A prompt that makes engines fail is sent again and again:
- * that counts once against a route. Only times are kept, and digests under a random key.
+ * Remembers prompts on which engines failed lately, and where. A prompt that makes engines fail is sent again and again: that
+ * counts once against each endpoint of a route. Only times are kept, and digests under a random key.
  */
 export interface FailedPrompts {
-  /** Call it when an engine failed on a prompt. True: the prompt failed on the same route within the last minute. */
-  readonly failed: (now: number, failure: { readonly prompt: number | undefined; readonly route: string }) => boolean;
+  /** Call it when an engine failed on a prompt. True: the prompt failed in the same place within the last minute. */
+  readonly failed: (now: number, failure: { readonly prompt: number | undefined; readonly place: string }) => boolean;
   readonly answered: (prompt: number | undefined) => void;
-  /** On how many routes a prompt failed within the last minute; 0 once a route has answered it. */
-  readonly routes: (now: number, prompt: number) => number;
+  /** In how many places a prompt failed within the last minute; 0 once it has been answered. */
+  readonly places: (now: number, prompt: number) => number;
 }
 
 const windowMs = 60_000;
@@ -17,7 +17,7 @@ const windowMs = 60_000;
 const mostPrompts = 2000;
 
 interface Failed {
-  /** Time of the failure that counted, by route. */
+  /** Time of the failure that counted, by place. */
   readonly at: Map<string, number>;
   isAnswered: boolean;
 }
@@ -35,12 +35,12 @@ export function createFailedPrompts(random: () => number): FailedPrompts {
   }
 
   return {
-    failed: (now, { prompt, route }) => {
+    failed: (now, { prompt, place }) => {
       if (prompt === undefined) return false;
       const known = remember(keyedDigest(key, prompt));
-      const last = known.at.get(route);
+      const last = known.at.get(place);
       if (last !== undefined && now - last < windowMs) return true;
-      known.at.set(route, now);
+      known.at.set(place, now);
       return false;
     },
     answered: (prompt) => {
@@ -49,7 +49,7 @@ export function createFailedPrompts(random: () => number): FailedPrompts {
       const known = prompts.get(keyedDigest(key, prompt));
       if (known !== undefined) known.isAnswered = true;
     },
-    routes: (now, prompt) => {
+    places: (now, prompt) => {
       if (prompts.size === 0) return 0;
       const known = prompts.get(keyedDigest(key, prompt));
       if (known === undefined || known.isAnswered) return 0;

@@ -33,32 +33,32 @@ describe('an engine that is silent', () => {
   const wait = (waitedMs: number, stream = true) => ({ stream, waitedMs });
 
   it('is at work while the route has answered lately, and does not take much longer than it does as a rule', () => {
-    const { health, begin, clock } = watchHealth();
+    const { begin, clock, isAnswering } = watchHealth();
     const route = routeOf('a');
-    expect(health.isAnswering(route, wait(0))).toBe(false);
+    expect(isAnswering(route, wait(0))).toBe(false);
     for (let time = 0; time < 20; time += 1) {
       const record = begin(route);
       clock.advance(4000);
       record.ended(complete);
     }
-    expect([0, 11_000, 16_000].map((ms) => health.isAnswering(route, wait(ms)))).toEqual([true, true, false]);
+    expect([0, 11_000, 16_000].map((ms) => isAnswering(route, wait(ms)))).toEqual([true, true, false]);
     // Of whole answers nothing is known but that the engine works.
-    expect([15_000, 15_001].map((ms) => health.isAnswering(route, wait(ms, false)))).toEqual([true, false]);
+    expect([15_000, 15_001].map((ms) => isAnswering(route, wait(ms, false)))).toEqual([true, false]);
     clock.advance(600_001);
-    expect(health.isAnswering(route, wait(0))).toBe(false);
+    expect(isAnswering(route, wait(0))).toBe(false);
   });
 
   it('is not known to be at work after a failure, until it answers again', () => {
-    const { health, attempt } = watchHealth();
+    const { attempt, isAnswering } = watchHealth();
     const route = routeOf('a');
     attempt(route, complete);
-    expect(health.isAnswering(route, wait(0))).toBe(true);
+    expect(isAnswering(route, wait(0))).toBe(true);
     attempt(route, { kind: 'aborted' });
-    expect(health.isAnswering(route, wait(0))).toBe(true);
+    expect(isAnswering(route, wait(0))).toBe(true);
     attempt(route, failed(reset));
-    expect(health.isAnswering(route, wait(0))).toBe(false);
+    expect(isAnswering(route, wait(0))).toBe(false);
     attempt(route, complete);
-    expect(health.isAnswering(route, wait(0))).toBe(true);
+    expect(isAnswering(route, wait(0))).toBe(true);
   });
 });
 
@@ -83,11 +83,11 @@ describe('the circuit of a route', () => {
     ['an answer that did not go on', failed({ kind: 'disjoint', detail: '' }), 'available'],
     ['a caller that left', { kind: 'aborted' }, 'available'],
   ])('after five times %s', (_, end, expected) => {
-    const { attempt, state, health } = watchHealth();
+    const { attempt, state, isOut } = watchHealth();
     const route = routeOf('a');
     for (let time = 0; time < 5; time += 1) attempt(route, end);
     expect(state(route)).toBe(expected);
-    expect(health.isOut(route)).toBe(expected !== 'available');
+    expect(isOut(route)).toBe(expected !== 'available');
   });
 
   const engineFailure = failed({ kind: 'status', detail: '', status: 500, engineError: 'other' });
@@ -157,13 +157,13 @@ describe('the circuit of a route', () => {
   });
 
   it('is probed by one attempt, which brings it back with a doubt', () => {
-    const { clock, health, begin, state, status } = watchHealth();
+    const { clock, begin, state, status, isOut } = watchHealth();
     const route = routeOf('a');
     for (let time = 0; time < 5; time += 1) begin(route).ended(failed(reset));
     clock.advance(1000);
     expect(state(route)).toBe('probe');
     const probe = begin(route);
-    expect([state(route), health.isOut(route)]).toEqual(['last-resort', false]);
+    expect([state(route), isOut(route)]).toEqual(['last-resort', false]);
     probe.output();
     expect(state(route)).toBe('available');
     expect(status(route).success).toBeCloseTo(2 / 3);
@@ -221,13 +221,13 @@ describe('cooling', () => {
     ['for half a second when it named none worth the name', { retryAfterSeconds: 0 }, 500],
     ['when overloaded, as long as it asked', { status: 503, engineError: 'overloaded', retryAfterSeconds: 3 }, 3000],
   ])('keeps away from a route that has had enough, %s', (_, fault, ms) => {
-    const { clock, health, attempt, state } = watchHealth();
+    const { clock, health, attempt, state, isOut } = watchHealth();
     const route = routeOf('a');
     attempt(route, failed({ ...limited, ...fault }));
     clock.advance(ms - 1);
     expect([state(route), health.begin(route, { stream: true })]).toEqual(['unavailable', undefined]);
     // What is already waiting there was taken in before.
-    expect(health.isOut(route)).toBe(false);
+    expect(isOut(route)).toBe(false);
     clock.advance(1);
     expect(state(route)).toBe('available');
   });

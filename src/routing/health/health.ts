@@ -1,10 +1,12 @@
 import type { Route } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { Health } from '../../core/health.ts';
+import type { Endpoints } from '../../core/endpoint.ts';
+import type { AttemptPlace, Health } from '../../core/health.ts';
 import { routeKey } from '../route-key.ts';
-import { type BackendLoad, newLoad } from './backend-load.ts';
+import type { EndpointHealth } from './endpoint-health.ts';
 import { createFailedPrompts } from './failed-prompts.ts';
 import { hedgeAdvice } from './hedge-advice.ts';
+import { type BackendLoads, createBackendLoads } from './load.ts';
 import { createRouteHealth, type RouteHealth } from './route-health.ts';
 import type { RoutingView } from './route-status.ts';
 import { createMetSchemas } from './structure-health.ts';
@@ -13,6 +15,7 @@ export interface HealthOptions {
   readonly clock: Pick<Clock, 'elapsed'>;
   /** 0 ≤ x < 1, for jitter. */
   readonly random: () => number;
+  readonly endpoints: Endpoints;
 }
 
 /** The live health of all routes, in memory. Each replica learns for itself. */
@@ -21,48 +24,77 @@ export interface LiveHealth extends Health, RoutingView {
   readonly retain: (routes: Iterable<Route>) => void;
   /** Whether the route is neither ejected nor cooling off. It may be full. */
   readonly isServing: (route: Route) => boolean;
+  /** The endpoints of a route that get no requests because earlier ones failed, by name. */
+  readonly ejected: (route: Route) => readonly string[];
 }
 
-export function createHealth({ clock, random }: HealthOptions): LiveHealth {
+const nowhere: ReadonlySet<string> = new Set();
+
+export function createHealth({ clock, random, endpoints }: HealthOptions): LiveHealth {
   const elapsed = (): number => clock.elapsed();
   const known = new Map<string, RouteHealth>();
   const schemas = createMetSchemas();
   const prompts = createFailedPrompts(random);
   /** By cluster, since routes of several models may share a backend. */
-  const loads = new Map<string, BackendLoad>();
+  const backends = new Map<string, BackendLoads>();
 
-  function loadOf({ backend }: Route): BackendLoad {
+  function loadsOf({ backend }: Route): BackendLoads {
     const { name } = backend.cluster;
-    let load = loads.get(name);
-    if (load === undefined) {
-      load = newLoad(backend);
-      loads.set(name, load);
+    let loads = backends.get(name);
+    if (loads === undefined) {
+      loads = createBackendLoads(backend);
+      backends.set(name, loads);
     }
-    return load;
+    return loads;
   }
 
   function healthOf(route: Route): RouteHealth {
     const key = routeKey(route);
     let health = known.get(key);
     if (health === undefined) {
-      health = createRouteHealth(loadOf(route), { random, elapsed });
+      const cluster = route.backend.cluster.name;
+      const loads = loadsOf(route);
+      health = createRouteHealth(route, { loads, endpoints: () => endpoints.of(cluster), random, elapsed });
       known.set(key, health);
     }
     return health;
   }
 
+  /** The other routes on the backend of a route: what cannot be reached on one of them cannot be on any. */
+  function sharing(route: Route): readonly RouteHealth[] {
+    const own = healthOf(route);
+    const { name } = route.backend.cluster;
+    return [...known].flatMap(([key, health]) => (health !== own && key.endsWith(` ${name}`) ? [health] : []));
+  }
+
+  const placeOf = ({ route, endpoint }: AttemptPlace): EndpointHealth | undefined =>
+    healthOf(route).named(endpoint.name);
+
   return {
-    begin: (route, { stream, prompt }) =>
+    begin: (route, { stream, prompt, affinity, avoid = nowhere }) =>
       healthOf(route).begin(elapsed(), {
         stream,
+        affinity,
+        avoid,
         answered: () => prompts.answered(prompt),
-        isRepeated: (now) => prompts.failed(now, { prompt, route: routeKey(route) }),
+        unreachable: (endpoint, fault) => {
+          for (const other of sharing(route)) other.named(endpoint)?.alsoFailed(elapsed(), fault);
+        },
+        isRepeated: (now, endpoint) => prompts.failed(now, { prompt, place: `${routeKey(route)} ${endpoint}` }),
       }),
-    failedOn: (prompt) => prompts.routes(elapsed(), prompt),
-    hedge: (route, { stream, others }) =>
-      hedgeAdvice(healthOf(route), { now: elapsed(), stream, others: others.map(healthOf) }),
-    isAnswering: (route, wait) => healthOf(route).isAnswering(elapsed(), wait),
-    isOut: (route) => healthOf(route).isEjected(elapsed()),
+    failedOn: (prompt) => prompts.places(elapsed(), prompt),
+    endpointsLeft: ({ route, avoid }) =>
+      endpoints.of(route.backend.cluster.name).reduce((count, { name }) => count + (avoid.has(name) ? 0 : 1), 0),
+    hedge: ({ route, endpoint }, { stream, others }) =>
+      hedgeAdvice(healthOf(route), {
+        now: elapsed(),
+        stream,
+        endpoint: endpoint.name,
+        others: others.map(({ route: other, avoid }) => ({ health: healthOf(other), avoid })),
+      }),
+    isAnswering: (at, wait) => placeOf(at)?.isAnswering(elapsed(), wait) === true,
+    // An endpoint that is gone finishes what it has.
+    isOut: (at) => placeOf(at)?.isEjected(elapsed()) === true,
     structure: (route, finding) => {
       const { capability, result, caller, asked } = finding;
       const now = elapsed();
@@ -74,6 +106,12 @@ export function createHealth({ clock, random }: HealthOptions): LiveHealth {
     status: (route, ask) => healthOf(route).status(elapsed(), ask),
     probeStructure: (route, capabilities) => healthOf(route).structure.probe(elapsed(), capabilities),
     isServing: (route) => healthOf(route).isServing(elapsed()),
+    ejected: (route) => {
+      const now = elapsed();
+      return healthOf(route)
+        .endpoints()
+        .flatMap((health) => (health.isServing(now) ? [] : [health.endpoint.name]));
+    },
     retain: (routes) => {
       const kept = new Set<string>();
       const clusters = new Set<string>();
@@ -83,7 +121,7 @@ export function createHealth({ clock, random }: HealthOptions): LiveHealth {
       }
       for (const key of known.keys()) if (!kept.has(key)) known.delete(key);
       // Attempts that still run on a removed backend count should the backend come back meanwhile.
-      for (const [name, { inFlight }] of loads) if (!clusters.has(name) && inFlight === 0) loads.delete(name);
+      for (const [name, { whole }] of backends) if (!clusters.has(name) && whole.inFlight === 0) backends.delete(name);
     },
   };
 }

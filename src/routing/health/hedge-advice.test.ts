@@ -13,28 +13,28 @@ describe('when to hedge', () => {
     const set = watchHealth();
     warm(set, a, 200);
     warm(set, a, 1000, false);
-    expect(set.health.hedge(a, { stream: true, others: [b] })).toEqual({ afterMs: about(200), insured: false });
-    expect(set.health.hedge(a, { stream: false, others: [b] })).toEqual({ afterMs: about(1000), insured: false });
+    expect(set.hedge(a, { stream: true, others: [b] })).toEqual({ afterMs: about(200), insured: false });
+    expect(set.hedge(a, { stream: false, others: [b] })).toEqual({ afterMs: about(1000), insured: false });
   });
 
   it('of a route that is new follows the best of the others', () => {
     const set = watchHealth();
     warm(set, b, 400);
     warm(set, c, 250);
-    expect(set.health.hedge(a, { stream: true, others: [b, c] })).toEqual({ afterMs: about(250), insured: false });
+    expect(set.hedge(a, { stream: true, others: [b, c] })).toEqual({ afterMs: about(250), insured: false });
   });
 
   it.each([
     [true, 1000],
     [false, 5000],
   ])('is a guess where nothing is known (stream: %s): %i ms', (stream, afterMs) => {
-    expect(watchHealth().health.hedge(a, { stream, others: [b] })).toEqual({ afterMs, insured: false });
+    expect(watchHealth().hedge(a, { stream, others: [b] })).toEqual({ afterMs, insured: false });
   });
 
   it('takes the little that is known of a slow model for what it is', () => {
     const set = watchHealth();
     set.attempt(a, complete, { firstMs: 4000 });
-    expect(set.health.hedge(a, { stream: true, others: [b] })).toEqual({ afterMs: about(4000), insured: false });
+    expect(set.hedge(a, { stream: true, others: [b] })).toEqual({ afterMs: about(4000), insured: false });
   });
 
   it.each([
@@ -43,18 +43,18 @@ describe('when to hedge', () => {
   ])('stays sane: %i ms become %i', (firstMs, afterMs) => {
     const set = watchHealth();
     warm(set, a, firstMs);
-    expect(set.health.hedge(a, { stream: true, others: [b] })?.afterMs).toBe(afterMs);
+    expect(set.hedge(a, { stream: true, others: [b] })?.afterMs).toBe(afterMs);
   });
 
   it('counts a lost race as a wait of that long at least', () => {
     const set = watchHealth();
     warm(set, a, 200);
     for (let time = 0; time < 4; time += 1) set.attempt(a, { kind: 'beaten' }, { firstMs: 900 });
-    expect(set.health.hedge(a, { stream: true, others: [b] })?.afterMs).toBeGreaterThan(700);
+    expect(set.hedge(a, { stream: true, others: [b] })?.afterMs).toBeGreaterThan(700);
   });
 
   it('is never without another route', () => {
-    expect(watchHealth().health.hedge(a, { stream: true, others: [] })).toBeUndefined();
+    expect(watchHealth().hedge(a, { stream: true, others: [] })).toBeUndefined();
   });
 
   it.each([
@@ -63,20 +63,20 @@ describe('when to hedge', () => {
   ])('is off when the others are too full: %i of 10', (busy, advice) => {
     const set = watchHealth();
     for (let time = 0; time < busy; time += 1) set.begin(b);
-    expect(set.health.hedge(a, { stream: true, others: [b] })).toEqual(advice);
+    expect(set.hedge(a, { stream: true, others: [b] })).toEqual(advice);
   });
 
   it('is off when all of them together are busy', () => {
     const set = watchHealth();
     for (let time = 0; time < 10; time += 1) set.begin(a);
     for (let time = 0; time < 7; time += 1) set.begin(b);
-    expect(set.health.hedge(a, { stream: true, others: [b] })).toBeUndefined();
+    expect(set.hedge(a, { stream: true, others: [b] })).toBeUndefined();
   });
 
   it('is off when the others are out', () => {
     const set = watchHealth();
     for (let time = 0; time < 5; time += 1) set.attempt(b, failed(reset));
-    expect(set.health.hedge(a, { stream: true, others: [b] })).toBeUndefined();
+    expect(set.hedge(a, { stream: true, others: [b] })).toBeUndefined();
   });
 
   it.each([
@@ -88,6 +88,6 @@ describe('when to hedge', () => {
     for (let time = 0; time < 5; time += 1) set.attempt(a, failed(reset));
     set.clock.advance(1000);
     set.begin(a);
-    expect(set.health.hedge(a, { stream: true, others: [b] })).toEqual({ afterMs: about(afterMs), insured: true });
+    expect(set.hedge(a, { stream: true, others: [b] })).toEqual({ afterMs: about(afterMs), insured: true });
   });
 });

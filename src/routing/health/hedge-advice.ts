@@ -1,5 +1,6 @@
 import type { HedgeAdvice } from '../../core/health.ts';
-import { isBusy, isFull } from './backend-load.ts';
+import type { EndpointHealth } from './endpoint-health.ts';
+import { isBusy, isRoomy } from './load.ts';
 import type { RouteHealth } from './route-health.ts';
 
 /** Fewest samples of a percentile that can be relied on. */
@@ -9,47 +10,81 @@ const mostMs = 30_000;
 /** The wait where nothing is known: to a stream's first output, and for a whole answer. */
 const coldStreamMs = 1000;
 const coldWholeMs = 5000;
-/** A probed route gets the time that it usually takes, up to so many times the best route's. */
+/** A probed endpoint gets the time that it usually takes, up to so many times the best route's. */
 const slowerAtMost = 3;
-/** Above this share of its capacity, a backend gets no second attempts. */
-const roomyShare = 0.8;
-
-const isRoomy = ({ load }: RouteHealth): boolean =>
-  !isFull(load) && (load.capacity === undefined || load.inFlight <= load.capacity * roomyShare);
+/** Among several endpoints of one engine, so many times what three in four answers take is late. */
+const lateFactor = 3;
 
 export interface HedgeAsk {
   readonly now: number;
   readonly stream: boolean;
-  readonly others: readonly RouteHealth[];
+  /** Name of the endpoint that the attempt is made on. */
+  readonly endpoint: string;
+  /** The routes where a second attempt could be made; the attempt's own may be among them. */
+  readonly others: readonly HedgeCandidate[];
+}
+
+export interface HedgeCandidate {
+  readonly health: RouteHealth;
+  /** Names of endpoints that are not to be asked. */
+  readonly avoid: ReadonlySet<string>;
 }
 
 /**
  * Advises after how much silence a second attempt is worth its cost (docs/reference/architecture.md §2.3): the time by which
- * nineteen in twenty of this route's answers have begun. Undefined where no other route has room, or all together are busy.
+ * nineteen in twenty answers have begun there. Undefined where no other endpoint has room, or all together are busy.
  */
-export function hedgeAdvice(health: RouteHealth, { now, stream, others }: HedgeAsk): HedgeAdvice | undefined {
-  const able = others.filter((other) => !other.isOut(now) && isRoomy(other));
+export function hedgeAdvice(health: RouteHealth, ask: HedgeAsk): HedgeAdvice | undefined {
+  const { now, stream, others } = ask;
+  const able = others.filter((other) => hasRoom(other, now));
+  const own = health.named(ask.endpoint);
   if (able.length === 0) return undefined;
   const coldMs = stream ? coldStreamMs : coldWholeMs;
-  const bestMs = able.reduce((best, other) => Math.min(best, knownP95(other, { now, stream }) ?? Infinity), Infinity);
-  const own = health.pace(stream).p95(now);
-  if (health.probing(now)) {
-    // The caller must not wait long for a route that may well be dead, and a route that was always somewhat slower than the
+  const bestMs = able.reduce(
+    (best, other) => Math.min(best, usualMs(other.health, { now, stream }) ?? Infinity),
+    Infinity,
+  );
+  const ownP95 = own?.pace(stream).p95(now);
+  if (own?.probing(now) === true) {
+    // The caller must not wait long for an endpoint that may well be dead, and one that was always somewhat slower than the
     // others must not lose each of its probes to them.
-    const ownMs = own?.ms ?? 0;
-    const usualMs = bestMs < Infinity ? Math.min(Math.max(ownMs, bestMs), bestMs * slowerAtMost) : ownMs;
-    return { afterMs: clamp(usualMs === 0 ? coldMs : Math.min(coldMs, usualMs)), insured: true };
+    const ownMs = ownP95?.ms ?? 0;
+    const usual = bestMs < Infinity ? Math.min(Math.max(ownMs, bestMs), bestMs * slowerAtMost) : ownMs;
+    return { afterMs: clamp(usual === 0 ? coldMs : Math.min(coldMs, usual)), insured: true };
   }
-  if (isBusy(new Set([health, ...others].map(({ load }) => load)))) return undefined;
-  if (own !== undefined && own.weight >= enough) return { afterMs: clamp(own.ms), insured: false };
+  if (isBusy(new Set([health.load, ...others.map((other) => other.health.load)]))) return undefined;
+  const isAlone = health.endpoints().length < 2;
+  // One slow endpoint among several is late by what the others take, and not by what it takes itself.
+  const pooled = isAlone ? Infinity : (usualMs(health, { now, stream }) ?? Infinity);
+  const known = ownP95 !== undefined && ownP95.weight >= enough ? ownP95.ms : Infinity;
+  const ownMs = Math.min(known, pooled);
+  if (ownMs < Infinity) return { afterMs: clamp(ownMs), insured: false };
   if (bestMs < Infinity) return { afterMs: clamp(bestMs), insured: false };
   // A few samples make no percentile, but they show that a slow model is slow.
-  return { afterMs: clamp(Math.max(coldMs, own?.ms ?? 0)), insured: false };
+  return { afterMs: clamp(Math.max(coldMs, ownP95?.ms ?? 0)), insured: false };
 }
 
-function knownP95(health: RouteHealth, { now, stream }: { readonly now: number; readonly stream: boolean }) {
-  const p95 = health.pace(stream).p95(now);
-  return p95 !== undefined && p95.weight >= enough ? p95.ms : undefined;
+/** Whether some endpoint could take a second attempt. */
+function hasRoom({ health, avoid }: HedgeCandidate, now: number): boolean {
+  if (!isRoomy(health.load)) return false;
+  const isAble = (one: EndpointHealth): boolean =>
+    !avoid.has(one.endpoint.name) && !one.isOut(now) && isRoomy(one.load);
+  return health.endpoints().some(isAble);
+}
+
+/** How long first outputs usually take on a route, milliseconds; undefined while too few are known. */
+function usualMs(
+  health: RouteHealth,
+  { now, stream }: { readonly now: number; readonly stream: boolean },
+): number | undefined {
+  const [only, second] = health.endpoints();
+  if (second === undefined) {
+    const p95 = only?.pace(stream).p95(now);
+    return p95 !== undefined && p95.weight >= enough ? p95.ms : undefined;
+  }
+  const all = health.firstOutputs(stream);
+  if (all.weight(now) < enough) return undefined;
+  return Math.min(all.quantile(0.95) ?? Infinity, (all.quantile(0.75) ?? Infinity) * lateFactor);
 }
 
 const clamp = (ms: number): number => Math.min(mostMs, Math.max(leastMs, ms));

@@ -26,7 +26,7 @@ export interface Pace {
 }
 
 /** A percentile needs many samples. */
-const percentileHalfLifeMs = 120_000;
+export const percentileHalfLifeMs = 120_000;
 /** The present is the last few samples: a change shows at once, and old samples are soon forgotten. */
 export const present = { halfLifeMs: 20_000, mostWeight: 8 };
 /** Below this weight a mean counts as unknown. */

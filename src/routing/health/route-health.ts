@@ -1,252 +1,226 @@
+import type { Endpoint } from '../../core/endpoint.ts';
+import type { EngineName, Route } from '../../core/catalog.ts';
 import { type Fault, isEngineFailure } from '../../core/event.ts';
-import type { AttemptEnd, AttemptRecord } from '../../core/health.ts';
-import { type BackendLoad, isFull } from './backend-load.ts';
-import { type CircuitTicket, createCircuit } from './circuit.ts';
-import { createDecayedMean } from './decayed-mean.ts';
-import { createPace, leastWeight, type Pace, present } from './pace.ts';
+import type { AttemptRecord } from '../../core/health.ts';
+import { chooseEndpoint } from './choose-endpoint.ts';
+import {
+  createEndpointHealth,
+  type EndpointAttempt,
+  type EndpointHealth,
+  type Ejection,
+  type EndpointRecord,
+} from './endpoint-health.ts';
+import type { BackendLoads, Load } from './load.ts';
+import { createLatencyHistogram, type LatencyHistogram, percentileHalfLifeMs } from './pace.ts';
 import type { RouteStatus, StatusAsk } from './route-status.ts';
 import { createStructureHealth, type StructureHealth } from './structure-health.ts';
 
-/**
- * What a fault says about its route. `nothing`: any route would have answered so, or `StructureHealth` deals with it. `full`: the
- * route has enough to do for now. `broken`: a failure.
- */
-function blameOf({ kind, engineError, status, retryAfterSeconds }: Fault): 'nothing' | 'full' | 'broken' {
-  // The engine answered, although not with the right structure, or not where another answer broke off.
-  if (kind === 'structure' || kind === 'disjoint') return 'nothing';
-  switch (engineError ?? 'other') {
-    case 'context-length':
-    case 'bad-request':
-    case 'content-policy':
-      return 'nothing';
-    case 'rate-limit':
-      return 'full';
-    case 'overloaded':
-      // A 503 without a date may come from a proxy in front of a dead engine, which needs probes.
-      return retryAfterSeconds !== undefined || status === 429 ? 'full' : 'broken';
-    case 'account':
-    case 'not-found':
-    case 'other':
-      return status === 429 ? 'full' : 'broken';
-  }
+export interface RouteAttempt extends Omit<EndpointAttempt, 'isRepeated' | 'failed'> {
+  /** As `EndpointAttempt.isRepeated`, for an endpoint by its name. */
+  readonly isRepeated: (now: number, endpoint: string) => boolean;
+  readonly affinity: string | undefined;
+  /** Names of endpoints that are not to be asked. */
+  readonly avoid: ReadonlySet<string>;
+  /** Called with the name of an endpoint that could not be reached. */
+  readonly unreachable: (endpoint: string, fault: Fault) => void;
 }
 
-/** Keeps requests from a route that said it has enough to do, for as long as it asked. The route comes back without a probe. */
-interface Cooling {
-  readonly isCool: (now: number) => boolean;
-  readonly refused: (
-    now: number,
-    attempt: { readonly begunAt: number; readonly retryAfterSeconds: number | undefined },
-  ) => void;
-  readonly served: () => void;
-}
-
-/** Longest time for which an engine's own word is followed: some name the end of the day. */
-const mostAskedMs = 60_000;
-/** Where the engine names no time: the wait after the first refusal, and the longest after several in a row. */
-const firstMs = 500;
-const mostMs = 10_000;
-
-function createCooling(): Cooling {
-  let until = -Infinity;
-  let refusals = 0;
-  return {
-    isCool: (now) => now < until,
-    refused: (now, { begunAt, retryAfterSeconds = 0 }) => {
-      // Attempts that were under way together were refused together: that is one refusal.
-      if (begunAt >= until) refusals += 1;
-      const ownMs = Math.min(mostMs, firstMs * 2 ** (refusals - 1));
-      until = Math.max(until, now + (retryAfterSeconds > 0 ? Math.min(mostAskedMs, retryAfterSeconds * 1000) : ownMs));
-    },
-    served: () => {
-      refusals = 0;
-    },
-  };
-}
-
-/** What health must know of an attempt and its prompt. */
-export interface RouteAttempt {
-  readonly stream: boolean;
-  /** Called when the prompt has been answered. */
-  readonly answered: () => void;
-  /** Called when the engine failed on the prompt. True: it did so on this route shortly before, so that this failure does not count. */
-  readonly isRepeated: (now: number) => boolean;
-}
-
+/** What is known of a route: of each of its endpoints, and of all together. */
 export interface RouteHealth {
-  readonly load: BackendLoad;
   readonly structure: StructureHealth;
-  readonly pace: (stream: boolean) => Pace;
+  /** Attempts under way on the backend, by all of its routes. */
+  readonly load: Load;
+  /** The endpoints as they are now. */
+  readonly endpoints: () => readonly EndpointHealth[];
+  readonly named: (endpoint: string | undefined) => EndpointHealth | undefined;
   readonly begin: (now: number, options: RouteAttempt) => AttemptRecord | undefined;
   readonly status: (now: number, ask: StatusAsk) => RouteStatus;
-  /** Ejected, and not being probed at this moment. */
-  readonly isEjected: (now: number) => boolean;
-  readonly probing: (now: number) => boolean;
-  /** See `Health.isAnswering`. */
-  readonly isAnswering: (now: number, wait: { readonly stream: boolean; readonly waitedMs: number }) => boolean;
-  /** Whether the route can take no attempt at all. */
+  /** Whether no endpoint can take an attempt. */
   readonly isOut: (now: number) => boolean;
-  /** Whether the route is neither ejected nor cooling off. It may be full. */
+  /** Whether some endpoint is neither ejected nor cooling off. It may be full. */
   readonly isServing: (now: number) => boolean;
+  /** How long first outputs take over all endpoints. */
+  readonly firstOutputs: (stream: boolean) => LatencyHistogram;
 }
 
-/** Successful attempts that are assumed before any has been made. */
-const prior = { value: 1, weight: 2 };
-/** Fewest attempts on which a success rate under one half ejects the route. */
-const enough = 6;
-/** An attempt that fails without output within this time has kept no caller waiting, milliseconds. */
-const atOnceMs = 1000;
-/** After so long without output of a probe another request may probe too, milliseconds: the first may have been lost. */
-const probeMs = 10_000;
-/** How long an answer proves that a route's engine works, milliseconds. */
-const provesMs = 600_000;
-/** The least that counts as the usual wait, milliseconds, and the multiple of the usual wait that is still normal. */
-const leastUsualMs = { stream: 1000, whole: 5000 } as const;
-const usualFactor = 3;
-/** A lost race counts as half a failure: the answer would have come. */
-const beatenWeight = 0.5;
+export interface RouteHealthOptions {
+  readonly loads: BackendLoads;
+  readonly endpoints: () => readonly Endpoint[];
+  readonly random: () => number;
+  readonly elapsed: () => number;
+}
 
-export function createRouteHealth(
-  load: BackendLoad,
-  { random, elapsed }: { readonly random: () => number; readonly elapsed: () => number },
-): RouteHealth {
-  const circuit = createCircuit({ random, failuresInRow: 5, openMs: 1000, mostOpenMs: 30_000, probeMs });
-  const cooling = createCooling();
-  // A dozen attempts are the present: a route that begins to fail is noticed within as many.
-  const success = createDecayedMean({ halfLifeMs: 30_000, mostWeight: 12 });
-  const logTokenMs = createDecayedMean(present);
-  const streams = createPace();
-  const wholes = createPace();
+/** Where others can do its work, an endpoint is ejected sooner, and may be probed more often: a probe keeps nobody waiting. */
+const ejection: Readonly<Record<'alone' | 'amongOthers', Ejection>> = {
+  alone: { failuresInRow: 5, mostOpenMs: 30_000 },
+  amongOthers: { failuresInRow: 3, mostOpenMs: 5000 },
+};
+
+export function createRouteHealth(route: Route, options: RouteHealthOptions): RouteHealth {
+  const { loads, random, elapsed } = options;
+  const load = loads.whole;
   const structure = createStructureHealth(random);
-  /**
-   * Whether a caller has waited for nothing since the last output. A failure at once does not reset it: when a connection times
-   * out, Envoy fails all requests that wait for it together, the last to come with the first.
-   */
-  let keepsWaiting = false;
-  /** Time of the last output; undefined after a failure. */
-  let answeredAt: number | undefined;
-  const pace = (stream: boolean): Pace => (stream ? streams : wholes);
+  const streams = createLatencyHistogram({ halfLifeMs: percentileHalfLifeMs });
+  const wholes = createLatencyHistogram({ halfLifeMs: percentileHalfLifeMs });
+  let names: readonly Endpoint[] = [];
+  let known: readonly EndpointHealth[] = [];
 
-  const isServing = (now: number): boolean => !circuit.isEjected(now) && !cooling.isCool(now);
-  const isOut = (now: number): boolean => circuit.state(now) === 'open' || cooling.isCool(now) || isFull(load);
-
-  function begin(now: number, options: RouteAttempt): AttemptRecord | undefined {
-    if (isFull(load) || cooling.isCool(now)) return undefined;
-    const ticket = circuit.begin(now) ?? (keepsWaiting ? undefined : circuit.force());
-    return ticket === undefined ? undefined : record(now, { ...options, ticket });
+  function newHealth(endpoint: Endpoint): EndpointHealth {
+    return createEndpointHealth({
+      endpoint,
+      load: loads.of(endpoint),
+      backendLoad: load,
+      ejection: () => (known.length > 1 ? ejection.amongOthers : ejection.alone),
+      random,
+      elapsed,
+    });
   }
 
-  function record(now: number, options: RouteAttempt & { readonly ticket: CircuitTicket }) {
-    const { stream, ticket } = options;
-    load.inFlight += 1;
-    const waited = pace(stream);
-    waited.began(now);
-    let outputAt: number | undefined;
-    let over = false;
-
-    function output(at: number): number {
-      if (outputAt !== undefined) return outputAt;
-      outputAt = at;
-      answeredAt = at;
-      keepsWaiting = false;
-      if (circuit.alive(ticket)) {
-        // The route is back, and as good as new but for one assumed failure: its share grows with its successes.
-        for (const memory of [success, streams, wholes, logTokenMs]) memory.restart();
-        success.add(at, 0);
-      }
-      waited.over(at, { begunAt: now, end: 'output' });
-      return at;
-    }
-
-    function failed(at: number, weight: number): void {
-      answeredAt = undefined;
-      keepsWaiting ||= outputAt === undefined && (weight < 1 || at - now > atOnceMs);
-      success.add(at, 0, { weight });
-      const trip = success.weight(at) >= enough && success.mean(at) < 0.5;
-      circuit.failed(ticket, at, { trip });
-    }
-
-    function ended(end: AttemptEnd): void {
-      if (over) return;
-      over = true;
-      load.inFlight -= 1;
-      const at = elapsed();
-      if (end.kind === 'complete') {
-        const first = output(at);
-        options.answered();
-        success.add(at, 1);
-        circuit.succeeded(ticket);
-        cooling.served();
-        const tokens = (end.tokens ?? 0) - 1;
-        if (stream && tokens > 0 && at > first) logTokenMs.add(at, Math.log((at - first) / tokens));
-        return;
-      }
-      if (outputAt === undefined) waited.over(at, { begunAt: now, end: end.kind === 'beaten' ? 'beaten' : 'left' });
-      if (end.kind === 'beaten') {
-        failed(at, beatenWeight);
-        return;
-      }
-      switch (end.kind === 'aborted' ? 'nothing' : blame(at, end.fault)) {
-        case 'nothing':
-          circuit.released(ticket);
-          break;
-        case 'full':
-          success.add(at, 0, { weight: beatenWeight });
-          cooling.refused(at, {
-            begunAt: now,
-            retryAfterSeconds: end.kind === 'failed' ? end.fault.retryAfterSeconds : undefined,
-          });
-          circuit.released(ticket);
-          break;
-        case 'broken':
-          failed(at, 1);
-      }
-    }
-
-    /** A prompt on which an engine fails counts once, however often it is sent. */
-    function blame(at: number, fault: Fault): ReturnType<typeof blameOf> {
-      return isEngineFailure(fault) && options.isRepeated(at) ? 'nothing' : blameOf(fault);
-    }
-
-    return { output: () => void output(elapsed()), ended };
+  function endpoints(): readonly EndpointHealth[] {
+    const now = options.endpoints();
+    if (now === names) return known;
+    const before = new Map(known.map((health) => [health.endpoint.name, health]));
+    names = now;
+    loads.retain(now);
+    known = now.map((endpoint) => before.get(endpoint.name) ?? newHealth(endpoint));
+    return known;
   }
 
-  function isAnswering(now: number, { stream, waitedMs }: { readonly stream: boolean; readonly waitedMs: number }) {
-    if (answeredAt === undefined || now - answeredAt > provesMs) return false;
-    const least = leastUsualMs[stream ? 'stream' : 'whole'];
-    return waitedMs <= Math.max(least, pace(stream).p95(now)?.ms ?? 0) * usualFactor;
+  const named = (name: string | undefined): EndpointHealth | undefined =>
+    endpoints().find(({ endpoint }) => endpoint.name === name);
+
+  function begin(now: number, attempt: RouteAttempt): AttemptRecord | undefined {
+    const all = endpoints();
+    const { stream, affinity, avoid } = attempt;
+    const left = avoid.size === 0 ? all : all.filter(({ endpoint }) => !avoid.has(endpoint.name));
+    const [only] = left;
+    const chosen =
+      left.length > 1
+        ? chooseEndpoint(left, { now, stream, affinity, mayProbe: avoid.size === 0, turn: random() })
+        : only;
+    const record = chosen?.begin(now, attemptOn(chosen, attempt));
+    return chosen === undefined || record === undefined ? undefined : followAttempt({ now, chosen, record, attempt });
   }
 
-  function status(now: number, { stream, capabilities }: StatusAsk): RouteStatus {
+  const attemptOn = (health: EndpointHealth, attempt: RouteAttempt): EndpointAttempt => ({
+    stream: attempt.stream,
+    answered: attempt.answered,
+    isRepeated: (at) => attempt.isRepeated(at, health.endpoint.name),
+    failed: (fault) => {
+      if (fault.kind === 'connect' && known.length > 1) attempt.unreachable(health.endpoint.name, fault);
+      if (!isOfBackend(fault, route)) return;
+      for (const other of known) if (other !== health) other.alsoFailed(elapsed(), fault);
+    },
+  });
+
+  /** An attempt, on the endpoint that it was meant for or on another one that Envoy has chosen. */
+  function followAttempt(begun: {
+    readonly now: number;
+    readonly chosen: EndpointHealth;
+    readonly record: EndpointRecord;
+    readonly attempt: RouteAttempt;
+  }): AttemptRecord {
+    const { now, chosen, attempt } = begun;
+    let { record } = begun;
+    let hasOutput = false;
     return {
-      state: stateFor(now, capabilities),
-      success: success.mean(now, prior),
-      validity: structure.validity(now, capabilities),
-      inFlight: load.inFlight,
-      capacity: load.capacity,
-      firstOutput: pace(stream).firstOutput(now),
-      tokenMs: stream && logTokenMs.weight(now) > leastWeight ? Math.exp(logTokenMs.mean(now)) : undefined,
+      endpoint: chosen.endpoint,
+      output: () => {
+        if (!hasOutput) (attempt.stream ? streams : wholes).add(elapsed(), elapsed() - now);
+        hasOutput = true;
+        record.output();
+      },
+      ended: (end) => record.ended(end),
+      movedTo: (name) => {
+        record.ended({ kind: 'aborted' });
+        chosen.passedOver(elapsed());
+        const other = named(name);
+        record = other?.begin(elapsed(), attemptOn(other, attempt)) ?? unrecorded;
+      },
     };
   }
 
-  function stateFor(now: number, capabilities: StatusAsk['capabilities']): RouteStatus['state'] {
-    if (isOut(now)) return isFull(load) || cooling.isCool(now) || keepsWaiting ? 'unavailable' : 'last-resort';
-    const kept = structure.state(now, capabilities);
-    if (kept === 'open') return 'invalid-structure';
-    if (circuit.state(now) === 'probe') return 'probe';
-    return kept === 'probe' ? 'structure-probe' : 'available';
+  function status(now: number, { stream, capabilities }: StatusAsk): RouteStatus {
+    const statuses = endpoints().map((health) => health.status(now, stream));
+    const states = new Set(statuses.map(({ state }) => state));
+    const working = statuses.filter(({ state }) => state === 'available' || state === 'probe');
+    return {
+      ...pooled(working.length > 0 ? working : statuses),
+      state: stateOf(now, { states, capabilities }),
+      validity: structure.validity(now, capabilities),
+      inFlight: load.inFlight,
+      capacity: load.capacity,
+    };
+  }
+
+  function stateOf(
+    now: number,
+    {
+      states,
+      capabilities,
+    }: { readonly states: ReadonlySet<string>; readonly capabilities: StatusAsk['capabilities'] },
+  ): RouteStatus['state'] {
+    const isAvailable = states.has('available');
+    if (!isAvailable && !states.has('probe')) return states.has('last-resort') ? 'last-resort' : 'unavailable';
+    const structureState = structure.state(now, capabilities);
+    if (structureState === 'open') return 'invalid-structure';
+    if (!isAvailable) return 'probe';
+    return structureState === 'probe' ? 'structure-probe' : 'available';
   }
 
   return {
-    load,
     structure,
-    pace,
+    load,
+    endpoints,
+    named,
     begin,
     status,
-    isAnswering,
-    isOut,
-    isServing,
-    isEjected: circuit.isEjected,
-    probing: circuit.probing,
+    isOut: (now) => endpoints().every((health) => health.isOut(now)),
+    isServing: (now) => endpoints().some((health) => health.isServing(now)),
+    firstOutputs: (stream) => (stream ? streams : wholes),
   };
+}
+
+const unrecorded: EndpointRecord = { output: () => undefined, ended: () => undefined };
+
+type Pooled = Pick<RouteStatus, 'success' | 'firstOutput' | 'tokenMs'>;
+
+/** The means over several endpoints: of times, those that rest on more samples count for more. */
+function pooled(statuses: readonly Pooled[]): Pooled {
+  const [only] = statuses;
+  if (only !== undefined && statuses.length === 1) return only;
+  const success = statuses.reduce((sum, one) => sum + one.success, 0) / Math.max(1, statuses.length);
+  const paces = statuses.flatMap(({ firstOutput }) => firstOutput ?? []);
+  const weight = paces.reduce((sum, pace) => sum + pace.weight, 0);
+  const tokens = statuses.flatMap(({ tokenMs }) => tokenMs ?? []);
+  return {
+    success: statuses.length === 0 ? 1 : success,
+    firstOutput:
+      weight === 0
+        ? undefined
+        : {
+            ms: paces.reduce((sum, pace) => sum + pace.ms * pace.weight, 0) / weight,
+            weight,
+            isBound: paces.every(({ isBound }) => isBound),
+          },
+    tokenMs: tokens.length === 0 ? undefined : tokens.reduce((sum, ms) => sum + ms, 0) / tokens.length,
+  };
+}
+
+/** Engines that are a provider's service: its addresses are doors to one house. */
+const providers: ReadonlySet<EngineName> = new Set([
+  'deepseek',
+  'dashscope',
+  'moonshot',
+  'zai',
+  'fireworks',
+  'together',
+]);
+
+/** Whether a fault of one endpoint holds for all endpoints of its backend. */
+function isOfBackend(fault: Fault, { backend }: Pick<Route, 'backend'>): boolean {
+  if (fault.engineError === 'account') return true;
+  const isProvider =
+    providers.has(backend.engine) || (backend.engine === 'openai' && backend.cluster.tls.mode === 'System');
+  return isProvider && (fault.engineError === 'rate-limit' || fault.status === 429 || isEngineFailure(fault));
 }

@@ -40,7 +40,7 @@ export function createStructureHealth(random: () => number): StructureHealth {
       tracked = {
         circuit: createCircuit({
           // The count and the share below open the circuit.
-          ...{ random, failuresInRow: Infinity, openMs: 10_000, mostOpenMs: 300_000 },
+          ...{ random, failuresInRow: () => Infinity, openMs: 10_000, mostOpenMs: () => 300_000 },
           // An answer without a call has nothing to validate: the probe is made again.
           probeMs: 10_000,
         }),

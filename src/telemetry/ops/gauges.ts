@@ -21,6 +21,15 @@ interface SharingFigures {
   readonly late: number;
 }
 
+/** The endpoints of one backend. */
+export interface EndpointFigures {
+  readonly total: number;
+  /** Those that get requests. */
+  readonly healthy: number;
+  /** Those that get none because earlier ones failed. */
+  readonly ejected: number;
+}
+
 /** What is read of the running service whenever its metrics are asked for. */
 export interface ServiceFigures {
   readonly inFlight: () => number;
@@ -39,6 +48,8 @@ export interface ServiceFigures {
   readonly catalogAgeMs?: (() => number | undefined) | undefined;
   /** Whether this replica writes the status of the cluster's objects. Absent: there is no cluster. */
   readonly isLeading?: (() => boolean) | undefined;
+  /** How the endpoints of each backend are, by its name; backends that Envoy does not have are left out. */
+  readonly endpoints?: () => Promise<Iterable<readonly [string, EndpointFigures]>>;
   /** The status of each model of the catalog, by its id. */
   readonly modelStatuses?: () => Iterable<readonly [string, ModelStatus]>;
 }
@@ -76,6 +87,25 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
   if (figures.sharing !== undefined) addSharingGauges(registry, figures.sharing);
   if (figures.store !== undefined) addStoreGauges(registry, figures.store);
   addModelGauges(registry, figures.modelStatuses ?? (() => []));
+  if (figures.endpoints !== undefined) addEndpointGauge(registry, figures.endpoints);
+}
+
+function addEndpointGauge(registry: Registry, read: NonNullable<ServiceFigures['endpoints']>): void {
+  new Gauge({
+    name: 'weir_endpoints',
+    help: 'Endpoints of each backend. healthy: they get requests. unhealthy: their health check fails. ejected: requests to them failed.',
+    registers: [registry],
+    labelNames: ['backend', 'state'] as const,
+    async collect() {
+      const found = await read();
+      this.reset();
+      for (const [backend, { total, healthy, ejected }] of found) {
+        this.set({ backend, state: 'healthy' }, healthy);
+        this.set({ backend, state: 'unhealthy' }, total - healthy - ejected);
+        this.set({ backend, state: 'ejected' }, ejected);
+      }
+    },
+  });
 }
 
 /** Whether limits hold over all replicas. */

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { Failure } from '../../core/failure.ts';
 import { createMetrics } from './metrics.ts';
-import type { StoreFigures } from './gauges.ts';
+import type { EndpointFigures, StoreFigures } from './gauges.ts';
 
 it('counts outcomes, refusals, faults and tokens, with labels from our own tables and the catalog alone', async () => {
   const metrics = createMetrics({ inFlight: () => 3, streams: () => 4 });
@@ -106,6 +106,23 @@ it('shows how the database stands and how much waits outside of it', async () =>
   );
   const onServer = createMetrics({ ...gauges, store: () => ({ ...figures, isDamaged: undefined }) });
   expect(await onServer.render()).not.toContain('weir_store_damaged');
+});
+
+it('shows how the endpoints of each backend are, and forgets a backend that is gone', async () => {
+  let backends: readonly (readonly [string, EndpointFigures])[] = [
+    ['vllm-a', { total: 8, healthy: 5, ejected: 1 }],
+    ['vllm-b', { total: 0, healthy: 0, ejected: 0 }],
+  ];
+  const metrics = createMetrics({ inFlight: () => 0, streams: () => 0, endpoints: () => Promise.resolve(backends) });
+  const lines = async () => (await metrics.render()).split('\n').filter((line) => line.startsWith('weir_endpoints{'));
+  expect(await lines()).toEqual([
+    'weir_endpoints{backend="vllm-a",state="healthy"} 5',
+    'weir_endpoints{backend="vllm-a",state="unhealthy"} 2',
+    'weir_endpoints{backend="vllm-a",state="ejected"} 1',
+    ...['healthy', 'unhealthy', 'ejected'].map((state) => `weir_endpoints{backend="vllm-b",state="${state}"} 0`),
+  ]);
+  backends = backends.slice(1);
+  expect(await lines()).toHaveLength(3);
 });
 
 it('shows how old a catalog that is followed may be, and who tells the cluster of it', async () => {

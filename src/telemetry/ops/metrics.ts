@@ -4,7 +4,7 @@ import type { Fault } from '../../core/event.ts';
 import type { UploadBound } from '../../core/exchange.ts';
 import type { Failure } from '../../core/failure.ts';
 import type { ShedReason } from '../../core/load.ts';
-import type { AttemptReason, SearchRecord } from '../../core/telemetry.ts';
+import type { AttemptReason, AttemptStep, SearchRecord } from '../../core/telemetry.ts';
 import { addGauges, type ServiceFigures } from './gauges.ts';
 
 export interface Metrics {
@@ -14,7 +14,7 @@ export interface Metrics {
   readonly shed: (reason: ShedReason) => void;
   /** A bound ended an upload; call `refusal` as well. */
   readonly uploadRefused: (bound: UploadBound) => void;
-  readonly attempt: (routeId: string, reason: AttemptReason) => void;
+  readonly attempt: (routeId: string, why: { readonly reason: AttemptReason; readonly step: AttemptStep }) => void;
   readonly fault: (routeId: string, fault: Fault) => void;
   readonly implausibleUsage: (routeId: string) => void;
   readonly searched: (provider: string, result: SearchRecord['result'], durationMs: number) => void;
@@ -56,7 +56,11 @@ export function createMetrics(figures: ServiceFigures): Metrics {
     'bound',
   );
 
-  const attempts = counter('weir_attempts_total', 'Upstream attempts, by why they were made.', 'route', 'reason');
+  const attempts = counter(
+    'weir_attempts_total',
+    'Upstream attempts, by why they were made, and whether on another endpoint of the same backend or on another route.',
+    ...['route', 'reason', 'step'],
+  );
   const faults = counter('weir_attempt_faults_total', 'Failed upstream attempts.', 'route', 'kind');
   const implausible = counter(
     'weir_implausible_usage_total',
@@ -83,7 +87,7 @@ export function createMetrics(figures: ServiceFigures): Metrics {
     refusal: ({ code }) => refusals.inc({ code }),
     shed: (reason) => sheds.inc({ reason }),
     uploadRefused: (bound) => uploadRefusals.inc({ bound }),
-    attempt: (route, reason) => attempts.inc({ route, reason }),
+    attempt: (route, { reason, step }) => attempts.inc({ route, reason, step }),
     fault: (route, { kind }) => faults.inc({ route, kind }),
     implausibleUsage: (route) => implausible.inc({ route }),
     searched: (provider, result, durationMs) => {

@@ -35,9 +35,9 @@ export function createTelemetry(
       const level = usual.has(failure.code) ? 'debug' : 'error';
       log[level]({ requestId, code: failure.code, cause }, 'request failed');
     },
-    attempt: (requestId, routeId, reason) => {
-      metrics.attempt(routeId, reason);
-      if (reason !== 'first') log.debug({ requestId, routeId, reason }, 'another attempt');
+    attempt: (requestId, routeId, { reason, step }) => {
+      metrics.attempt(routeId, { reason, step });
+      if (reason !== 'first') log.debug({ requestId, routeId, reason, step }, 'another attempt');
     },
     implausibleUsage: (requestId, routeId) => {
       metrics.implausibleUsage(routeId);

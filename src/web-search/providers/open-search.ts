@@ -39,8 +39,11 @@ function searchCluster(url: URL): Cluster {
   const isPlain = url.protocol === 'http:';
   const content = {
     backend: statName,
-    host,
-    port: url.port === '' ? (isPlain ? 80 : 443) : Number(url.port),
+    endpointsUnnamed: true as const,
+    endpoints: {
+      kind: 'hosts',
+      hosts: [{ host, port: url.port === '' ? (isPlain ? 80 : 443) : Number(url.port) }],
+    } as const,
     tls: isPlain ? ({ mode: 'Disabled' } as const) : ({ mode: 'System', serverName: host } as const),
   };
   const digest = hash('sha256', JSON.stringify(content)).slice(0, 24);

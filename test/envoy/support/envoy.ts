@@ -39,6 +39,8 @@ export async function startEnvoy(
     readonly change?: (bootstrap: string) => string;
     /** Sockets of several services, in place of the one in the run folder: each request goes to one of them by turns. */
     readonly sockets?: readonly string[];
+    /** Where these services tell their endpoints, in place of the one socket. */
+    readonly discoveries?: readonly string[];
     /** In place of the time that a whole request may take to arrive. */
     readonly requestTimeout?: string;
   } = {},
@@ -63,10 +65,10 @@ export async function startEnvoy(
       }),
     );
     const endpoint = (path: string): string => JSON.stringify({ endpoint: { address: { pipe: { path } } } });
-    const all = (options.sockets ?? [files.extprocSocket]).map(endpoint).join(',');
-    const { requestTimeout = '600s' } = options;
+    const { sockets = [files.extprocSocket], discoveries = [files.discoverySocket], requestTimeout = '600s' } = options;
     return (options.change?.(rendered) ?? rendered)
-      .replace(endpoint(files.extprocSocket), all)
+      .replace(endpoint(files.extprocSocket), sockets.map(endpoint).join(','))
+      .replace(endpoint(files.discoverySocket), discoveries.map(endpoint).join(','))
       .replace('"request_timeout":"600s"', `"request_timeout":"${requestTimeout}"`);
   };
   const args = envoyArguments({ bootstrapFile: files.bootstrapFile, concurrency: options.concurrency ?? 2 });

@@ -54,6 +54,7 @@ export async function startReplicas(
   const envoy = await startEnvoy({
     ...{ runFolder: shared, trustedHops: 1 },
     sockets: folders.map(({ run }) => runFolder(run).extprocSocket),
+    discoveries: folders.map(({ run }) => runFolder(run).discoverySocket),
   });
   for (const { run } of folders) {
     const [own, common] = [runFolder(run), runFolder(shared)];

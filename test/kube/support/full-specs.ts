@@ -5,8 +5,24 @@ export const fullBackendSpec = {
   ...goodBackendSpec,
   tls: { mode: 'Custom', caSecretRef: { name: 'ca', key: 'pem' }, serverName: 'engine.example.com' },
   credentials: { secretRef: { name: 'vllm-a', key: 'token' } },
-  capacity: { maxConcurrentRequests: 64 },
+  capacity: { maxConcurrentRequests: 64, maxConcurrentRequestsPerEndpoint: 8 },
   healthCheck: { path: '/health', intervalSeconds: 5 },
+};
+
+/** The two other ways to say where the engines are. */
+export const listBackendSpec = {
+  engine: 'vllm',
+  endpoints: [
+    { host: 'vllm-a-0.models.svc', port: 8000 },
+    { host: 'vllm-a-1.models.svc', port: 8000 },
+  ],
+  path: '/v1',
+};
+export const serviceBackendSpec = {
+  engine: 'vllm',
+  service: { name: 'vllm-a', port: 'http' },
+  path: '/v1',
+  tls: { mode: 'System', serverName: 'engine.example.com' },
 };
 
 export const fullModelSpec = {

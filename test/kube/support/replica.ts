@@ -2,10 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import type { EnvoyClusters } from '../../../src/envoy/runtime/cluster-publisher.ts';
+import type { EndpointCounts, EnvoyClusters } from '../../../src/envoy/runtime/cluster-publisher.ts';
 import type { Cluster, Model, Route, Snapshot } from '../../../src/core/catalog.ts';
 import type { Clock } from '../../../src/core/clock.ts';
 import { openCatalog } from '../../../src/cli/serve/catalog.ts';
+import { createEndpointTable } from '../../../src/cli/serve/follow-endpoints.ts';
 import { systemClock } from '../../../src/process/clock.ts';
 import { readSettings } from '../../../src/settings.ts';
 
@@ -15,8 +16,8 @@ export interface StandInEnvoy {
   readonly refused: Map<string, string>;
   /** Backends whose cluster it has not come to yet. */
   readonly lagging: Set<string>;
-  /** Backends with these numbers of endpoints. */
-  readonly endpoints: Map<string, { readonly total: number; readonly healthy: number }>;
+  /** Backends with these numbers of endpoints, and the names of some that are not well. */
+  readonly endpoints: Map<string, Pick<EndpointCounts, 'total' | 'healthy'> & Partial<EndpointCounts>>;
   isAway: boolean;
 }
 
@@ -26,8 +27,12 @@ export interface TestReplica {
   /** Ids of routes that are out, and of models that are not listed. */
   readonly out: Set<string>;
   readonly unlisted: Set<string>;
+  /** Names of the endpoints that a route leaves out, by the route's id. */
+  readonly ejected: Map<string, readonly string[]>;
   readonly snapshot: () => Snapshot;
   readonly models: () => readonly string[];
+  /** Names of the endpoints of a Backend. */
+  readonly endpoints: (backend: string) => readonly string[];
   readonly isLeading: () => boolean;
   readonly ageMs: () => number | undefined;
   /** Versions that were served, the first one included. */
@@ -64,10 +69,15 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
   );
   const settings = readSettings({ WEIR_DATA: data, WEIR_KUBERNETES_NAMESPACE: namespace, WEIR_POD_NAME: name });
   const [out, unlisted] = [new Set<string>(), new Set<string>()];
+  const ejected = new Map<string, readonly string[]>();
   const envoy: StandInEnvoy = { refused: new Map(), lagging: new Set(), endpoints: new Map(), isAway: false };
   let applied: readonly Cluster[] = [];
   let swaps = 0;
 
+  const table = createEndpointTable({
+    clock: options.clock ?? systemClock,
+    discovery: { set: () => Promise.resolve(), drop: () => undefined },
+  });
   const catalog = await openCatalog(settings, {
     log,
     clock: options.clock ?? systemClock,
@@ -92,13 +102,25 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
                 active: applied
                   .filter(({ backend }) => !envoy.refused.has(backend) && !envoy.lagging.has(backend))
                   .map((cluster) => cluster.name),
-                endpoints: envoy.endpoints,
+                endpoints: new Map(
+                  [...envoy.endpoints].map(([backend, counts]) => [backend, { failing: [], ...counts }]),
+                ),
               },
         ),
       close: () => undefined,
     },
+    endpoints: table,
+    followHosts: ({ hosts }, { onFound }) => {
+      const endpoints = hosts.map(({ host, port }) => {
+        const endpoint = `${host}:${port}`;
+        return { name: endpoint, address: host, port, authority: endpoint, zone: undefined };
+      });
+      onFound({ endpoints, trouble: undefined });
+      return () => undefined;
+    },
     extraClusters: [],
     isServing: ({ id }: Route) => !out.has(id),
+    ejected: ({ id }: Route) => ejected.get(id) ?? [],
     statusOf: ({ id }: Model) => ({ listed: !unlisted.has(id) }),
     searchPrice: undefined,
     onServed: () => {
@@ -107,8 +129,12 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
   });
   await catalog.ready;
   return {
-    ...{ name, envoy, out, unlisted },
+    ...{ name, envoy, out, unlisted, ejected },
     snapshot: catalog.snapshots.current,
+    endpoints: (backend) => {
+      const cluster = catalog.snapshots.current().clusters.find((one) => one.backend === backend);
+      return cluster === undefined ? [] : table.of(cluster.name).map((endpoint) => endpoint.name);
+    },
     models: () => [...catalog.snapshots.current().models.keys()],
     isLeading: catalog.isLeading,
     ageMs: () => catalog.ageMs?.(),
@@ -117,6 +143,7 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
     close: async () => {
       await catalog.leave();
       await catalog.close();
+      table.close();
       if (options.data === undefined) rmSync(data, { recursive: true });
     },
   };

@@ -110,7 +110,7 @@ function* candidates(schema: OpenApiSchema): Generator<unknown> {
     maxItems,
     enum: values,
   } = schema as Readonly<Record<string, number | undefined>> & { readonly enum?: readonly unknown[] };
-  if (schema.type === 'string') yield* texts;
+  if (schema.type === 'string' || schema['x-kubernetes-int-or-string'] === true) yield* texts;
   if (values) yield* values;
   for (const bound of [minimum, maximum]) if (bound !== undefined) yield* [bound - 1, bound, bound + 1];
   if (maxLength !== undefined) {

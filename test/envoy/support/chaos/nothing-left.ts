@@ -8,10 +8,6 @@ export async function expectNothingLeft(
 ): Promise<void> {
   await weir.settled();
   await expect.poll(() => weir.metric('weir_ext_proc_streams')).toBe(0);
-  const active = async (): Promise<readonly string[]> =>
-    (await weir.admin('/stats?filter=upstream_rq_(pending_)?active$'))
-      .split('\n')
-      .filter((line) => line !== '' && !line.endsWith(': 0'));
-  await expect.poll(active).toEqual([]);
+  await expect.poll(weir.activeUpstream).toEqual([]);
   await expect.poll(() => [...engines].map((engine) => engine.openRequests()).filter((open) => open > 0)).toEqual([]);
 }

@@ -125,11 +125,7 @@ export async function startSweepGateway(options: SweepGatewayOptions): Promise<S
       await weir.settled();
       await expect.poll(() => weir.metric('weir_ext_proc_streams')).toBe(0);
       await expect.poll(() => [broken.openRequests(), spare.openRequests()]).toEqual([0, 0]);
-      const active = async (): Promise<readonly string[]> =>
-        (await weir.admin('/stats?filter=upstream_rq_active$'))
-          .split('\n')
-          .filter((line) => line !== '' && !line.endsWith(': 0'));
-      await expect.poll(active).toEqual([]);
+      await expect.poll(weir.activeUpstream).toEqual([]);
       await expect.poll(descriptors, { timeout: 30_000 }).toBeLessThanOrEqual(before);
     },
     close: async () => {

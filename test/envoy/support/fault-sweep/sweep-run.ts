@@ -22,8 +22,8 @@ export type AskCase = (ask: SweepAsk) => Promise<{ readonly status: number; read
 /** Requests at a time, unless told. */
 const usualAtOnce = 16;
 
-/** A case may meet a route that is not the first one for the moment; it is tried again on another. */
-const mostTries = 5;
+/** A case may meet an engine that is not the one to break; it is tried again. Of two endpoints each is the first one in two. */
+const mostTries = 12;
 
 function noteIn(body: unknown): string | undefined {
   return /\\"note\\":\\"([^"\\]+)\\"/.exec(JSON.stringify(body))?.[1];

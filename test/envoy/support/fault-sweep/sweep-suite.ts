@@ -3,6 +3,7 @@ import { chanceFrom } from '../../../support/chance.ts';
 import { checkUnseen } from './check-sweep.ts';
 import { sweepCases } from './sweep-cases.ts';
 import { promptFaults } from './sweep-faults.ts';
+import type { SecondRoute } from './sweep-catalog.ts';
 import { startSweepGateway, type SweepGateway } from './sweep-gateway.ts';
 import { createSweepReport } from './sweep-report.ts';
 import { runSweep } from './sweep-run.ts';
@@ -13,10 +14,12 @@ export interface SweepSuite {
   readonly seed: number;
   /** At how many of its bytes an answer is broken. */
   readonly bytesFor: (shape: SweepShape) => number;
+  /** `able` unless told. */
+  readonly second?: SecondRoute;
 }
 
-/** Registers the sweep of these answers, a test for each: beside a second route, each may break anywhere. */
-export function sweepUnseen({ shapes, seed, bytesFor }: SweepSuite): void {
+/** Registers the sweep of these answers, a test for each: beside a second route or endpoint, each may break anywhere. */
+export function sweepUnseen({ shapes, seed, bytesFor, second = 'able' }: SweepSuite): void {
   // Thousands of requests: a busy machine takes its time.
   vi.setConfig({ testTimeout: 240_000 });
 
@@ -24,7 +27,7 @@ export function sweepUnseen({ shapes, seed, bytesFor }: SweepSuite): void {
   let gateway: SweepGateway;
 
   beforeAll(async () => {
-    gateway = await startSweepGateway({ shapes });
+    gateway = await startSweepGateway({ shapes, second });
   });
   afterAll(async () => gateway.close());
   afterAll(report.print);

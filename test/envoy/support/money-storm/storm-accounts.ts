@@ -37,7 +37,7 @@ interface Books {
 
 const credit = '1000';
 /** Long enough for a storm to be in full swing on a busy machine, and short enough to be over before the storm is. */
-const keyLastsMs = 15_000;
+const keyLastsMs = 20_000;
 
 /** Makes the workspaces and keys of a storm. `where`: what tells the commands of the database. */
 export async function openStormAccounts(where: {

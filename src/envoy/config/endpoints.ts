@@ -1,0 +1,73 @@
+import type { Endpoint } from '../../core/endpoint.ts';
+import { typed } from './typed.ts';
+import type { ConfigObject } from './typed.ts';
+
+const discoveryClusterName = 'weir-discovery';
+
+/**
+ * Where Envoy's clusters get their endpoints: from the service, on one gRPC stream for all of them (`serveEndpoints` of
+ * src/envoy/runtime). Not from files: Envoy 1.40 opens an inotify instance for each, and aborts when it gets no more of them;
+ * Linux allows a user 128 (docs/decisions/0043-endpoints-are-named-by-the-service.md).
+ */
+export const endpointDiscovery: ConfigObject = {
+  api_type: 'DELTA_GRPC',
+  transport_api_version: 'V3',
+  set_node_on_first_message_only: true,
+  grpc_services: [
+    {
+      envoy_grpc: {
+        cluster_name: discoveryClusterName,
+        // A service that has started waits for this before it takes requests. Envoy's default grows to 30 s.
+        retry_policy: { retry_back_off: { base_interval: '0.1s', max_interval: '0.5s' } },
+      },
+    },
+  ],
+};
+
+/**
+ * A cluster's part. The service knows the endpoints of a cluster before Envoy has the cluster, and answers at once. A service
+ * that is away must not keep an Envoy that was restarted from answering probes for the default of 15 s.
+ */
+export const fromDiscovery: ConfigObject = { ads: {}, resource_api_version: 'V3', initial_fetch_timeout: '2s' };
+
+/** Where the service listens for it: of several services on one Envoy any one will do, for each knows all endpoints. */
+export function discoveryCluster(sockets: readonly string[]): ConfigObject {
+  return {
+    name: discoveryClusterName,
+    type: 'STATIC',
+    connect_timeout: '1s',
+    typed_extension_protocol_options: {
+      'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': typed(
+        'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
+        {
+          explicit_http_config: {
+            // The stream may be silent for days. A service that hangs is noticed all the same.
+            http2_protocol_options: { connection_keepalive: { interval: '30s', timeout: '10s' } },
+          },
+        },
+      ),
+    },
+    load_assignment: {
+      cluster_name: discoveryClusterName,
+      endpoints: [{ lb_endpoints: sockets.map((path) => ({ endpoint: { address: { pipe: { path } } } })) }],
+    },
+  };
+}
+
+/** The endpoints of a cluster as Envoy's `ClusterLoadAssignment`, by zone. */
+export function renderEndpoints(cluster: string, endpoints: readonly Endpoint[]): ConfigObject {
+  const zones = Map.groupBy(endpoints, ({ zone }) => zone);
+  return {
+    cluster_name: cluster,
+    endpoints: [...zones].map(([zone, members]) => ({
+      ...(zone === undefined ? {} : { locality: { zone } }),
+      lb_endpoints: members.map(({ address, port, authority }) => ({
+        endpoint: {
+          address: { socket_address: { address, port_value: port } },
+          // Without it a health check asks for the cluster's name.
+          health_check_config: { hostname: authority },
+        },
+      })),
+    })),
+  };
+}

@@ -1,0 +1,178 @@
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { createServer, type Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { Server, ServerCredentials, type ServerDuplexStream } from '@grpc/grpc-js';
+import { load } from '@grpc/proto-loader';
+import { z } from 'zod';
+import type { Endpoint } from '../../core/endpoint.ts';
+
+/** Tells Envoy which endpoints its clusters have. */
+export interface EndpointDiscovery {
+  /**
+   * The endpoints of a cluster from now on. Resolves when Envoy has taken them, and at once where no Envoy has the cluster: it
+   * gets them when it asks. Never rejects.
+   */
+  readonly set: (cluster: string, endpoints: readonly Endpoint[]) => Promise<void>;
+  /** Forgets a cluster that Envoy has no more. An Envoy that still has it keeps its endpoints. */
+  readonly drop: (cluster: string) => void;
+  /** Envoy keeps what it was told, and asks again when there is another service. */
+  readonly close: () => Promise<void>;
+}
+
+export interface EndpointDiscoveryOptions {
+  readonly socketPath: string;
+  /** `renderEndpoints` of src/envoy/config/endpoints.ts. */
+  readonly render: (cluster: string, endpoints: readonly Endpoint[]) => object;
+  /** Envoy refused endpoints, and keeps to what it had. */
+  readonly onRefused: (reason: string) => void;
+}
+
+const protoFile = fileURLToPath(new URL('../../../protos/endpoint_discovery.proto', import.meta.url));
+const serviceName = 'envoy.service.discovery.v3.AggregatedDiscoveryService';
+const typeUrl = 'type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment';
+
+/** What Envoy says. */
+const request = z.object({
+  type_url: z.string().default(''),
+  resource_names_subscribe: z.array(z.string()).default([]),
+  resource_names_unsubscribe: z.array(z.string()).default([]),
+  response_nonce: z.string().default(''),
+  error_detail: z.object({ message: z.string().default('') }).nullish(),
+});
+
+interface Resource {
+  readonly version: string;
+  readonly name: string;
+  readonly resource: object;
+}
+
+/**
+ * Serves Envoy's endpoint discovery on a Unix socket, as incremental xDS: only what has changed is sent. A cluster without
+ * endpoints that are known is not answered for, because "none" would be believed.
+ * https://www.envoyproxy.io/docs/envoy/v1.40.0/api-docs/xds_protocol#incremental-xds
+ */
+export async function serveEndpoints(options: EndpointDiscoveryOptions): Promise<EndpointDiscovery> {
+  const { socketPath, render, onRefused } = options;
+  const known = new Map<string, Resource>();
+  const subscribers = new Set<Subscriber>();
+  let version = 0;
+
+  const { [serviceName]: service } = await load(protoFile, { keepCase: true });
+  if (service === undefined || 'format' in service) throw new Error(`${protoFile} does not define ${serviceName}`);
+  const server = new Server({ 'grpc.enable_channelz': 0 });
+  server.addService(service, {
+    DeltaAggregatedResources: (stream: ServerDuplexStream<unknown, object>) => {
+      const subscriber = createSubscriber({ known, onRefused, send: (response) => stream.write(response) });
+      subscribers.add(subscriber);
+      stream.on('data', (message: unknown) => subscriber.take(request.parse(message)));
+      // A stream that is cut ends with an error, which is no fault of anybody here.
+      stream.on('error', () => undefined);
+      stream.on('end', () => stream.end());
+      stream.on('close', () => {
+        subscribers.delete(subscriber);
+        subscriber.leave();
+      });
+    },
+  });
+  const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
+  const sockets = new Set<Socket>();
+  // Listened on here, because grpc-js leaves connections open that have a stream when it shuts down by force.
+  const listener = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    injector.injectConnection(socket);
+  });
+  // A socket file left by a killed process stops the bind with EADDRINUSE.
+  await rm(socketPath, { force: true });
+  listener.listen(socketPath);
+  await once(listener, 'listening');
+  return {
+    set: async (cluster, endpoints) => {
+      version += 1;
+      const resource = { type_url: typeUrl, value: render(cluster, endpoints) };
+      known.set(cluster, { version: String(version), name: cluster, resource });
+      await Promise.all([...subscribers].map((subscriber) => subscriber.changed(cluster)));
+    },
+    drop: (cluster) => {
+      known.delete(cluster);
+    },
+    close: async () => {
+      const closed = once(listener, 'close');
+      listener.close();
+      for (const socket of sockets) socket.destroy();
+      server.forceShutdown();
+      await closed;
+    },
+  };
+}
+
+/** One Envoy. */
+interface Subscriber {
+  readonly take: (message: z.output<typeof request>) => void;
+  /** Resolves when Envoy has answered to the change, has no such cluster, or has left. */
+  readonly changed: (cluster: string) => Promise<void>;
+  /** The stream has ended. */
+  readonly leave: () => void;
+}
+
+/**
+ * One response at a time is on its way: clusters that change meanwhile are sent together with the next one. So an Envoy that
+ * does not answer costs no more memory than there are clusters.
+ */
+function createSubscriber(options: {
+  readonly known: ReadonlyMap<string, Resource>;
+  readonly send: (response: object) => void;
+  readonly onRefused: (reason: string) => void;
+}): Subscriber {
+  const { known, send, onRefused } = options;
+  const subscribed = new Set<string>();
+  let unsent = new Set<string>();
+  let sending = Promise.withResolvers<void>();
+  let unanswered: { readonly nonce: string; readonly answered: () => void } | undefined;
+  let hasLeft = false;
+  let nonce = 0;
+
+  function flush(): void {
+    if (unanswered !== undefined || hasLeft) return;
+    const resources = [...unsent].flatMap((cluster) => known.get(cluster) ?? []);
+    unsent = new Set();
+    // What was dropped meanwhile is nobody's any more.
+    if (resources.length === 0) return sending.resolve();
+    nonce += 1;
+    unanswered = { nonce: String(nonce), answered: sending.resolve };
+    sending = Promise.withResolvers();
+    send({ type_url: typeUrl, nonce: String(nonce), resources });
+  }
+
+  return {
+    take: (message) => {
+      // Envoy asks here for nothing else.
+      if (message.type_url !== typeUrl) return;
+      if (unanswered !== undefined && message.response_nonce === unanswered.nonce) {
+        unanswered.answered();
+        unanswered = undefined;
+        const refusal = message.error_detail;
+        if (refusal !== undefined && refusal !== null) onRefused(refusal.message);
+      }
+      for (const cluster of message.resource_names_unsubscribe) subscribed.delete(cluster);
+      for (const cluster of message.resource_names_subscribe) {
+        subscribed.add(cluster);
+        unsent.add(cluster);
+      }
+      flush();
+    },
+    changed: (cluster) => {
+      if (!subscribed.has(cluster) || hasLeft) return Promise.resolve();
+      unsent.add(cluster);
+      const sent = sending.promise;
+      flush();
+      return sent;
+    },
+    leave: () => {
+      hasLeft = true;
+      unanswered?.answered();
+      sending.resolve();
+    },
+  };
+}

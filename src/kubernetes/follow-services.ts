@@ -1,0 +1,198 @@
+import type { CancelTimer, Clock } from '../core/clock.ts';
+import type { Endpoint, FollowEndpoints, FoundEndpoints, ServiceSource } from '../core/endpoint.ts';
+import { abortedBy, type KubeClient, sentenceOf } from './client.ts';
+import { type Collection, followCollection } from './collection.ts';
+import { endpointsOf, readService, readSlice, type Service, type Slice } from './endpoint-slices.ts';
+import type { Trouble } from './follow-cluster.ts';
+
+/** Endpoints by what was followed (`keyOf`). */
+export type EndpointsByService = ReadonlyMap<string, readonly Endpoint[]>;
+
+export interface FollowServicesOptions {
+  readonly client: Pick<KubeClient, 'core' | 'discovery' | 'watch'>;
+  readonly namespace: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** The endpoints that were known last, for as long as the API server does not answer. */
+  readonly kept: EndpointsByService;
+  /** The endpoints of a Service have changed. */
+  readonly onChange: () => void;
+  /** The reasons why endpoints may be out of date have changed; none: every change arrives. */
+  readonly onTroubles: (troubles: readonly Trouble[]) => void;
+}
+
+/** Follows the Services that somebody asks for. The API server is asked for as long as anybody does. */
+export interface ServicesFollower {
+  readonly follow: FollowEndpoints<ServiceSource>;
+  /** The endpoints of all Services that are followed, as far as they are known. */
+  readonly known: () => EndpointsByService;
+  /** When the endpoints were known to be complete (`Clock.now`): undefined for never, Infinity while no Service is followed. */
+  readonly inStepAt: () => number | undefined;
+  readonly close: () => Promise<void>;
+}
+
+/** The API server answers in milliseconds. The endpoints that were known last are used when it has not after so long. */
+const patienceMs = 1_000;
+/** A watch that is opened or breaks off is in trouble for moments that nobody needs to hear of. */
+const quietMs = 250;
+
+interface Followed {
+  readonly source: ServiceSource;
+  readonly scheme: 'http' | 'https';
+  readonly onFound: (found: FoundEndpoints) => void;
+  /** What the endpoints were computed from. */
+  from: { readonly slices: readonly Slice[]; readonly service: Service | undefined } | undefined;
+  found: FoundEndpoints | undefined;
+}
+
+/** What the API server is asked for. */
+interface Watched {
+  readonly slices: Collection<Slice>;
+  readonly services: Collection<Service>;
+  readonly cancelPatience: CancelTimer;
+}
+
+const noSlices: readonly Slice[] = [];
+
+export function followServices(options: FollowServicesOptions): ServicesFollower {
+  const { client, namespace, clock, random } = options;
+  const all = new Set<Followed>();
+  const ending = new Set<Promise<unknown>>();
+  let watched: Watched | undefined;
+  let byService: ReadonlyMap<string | undefined, readonly Slice[]> | undefined;
+  let isLate = false;
+  let cancelTroubles: CancelTimer | undefined;
+  let troublesText = '[]';
+
+  function begin(): Watched {
+    const shared = { client, clock, random, onChange: changed };
+    const at = `namespaces/${namespace}`;
+    return {
+      slices: followCollection<Slice>({
+        ...shared,
+        kind: {
+          path: `/apis/discovery.k8s.io/v1/${at}/endpointslices`,
+          list: (page, signal) =>
+            client.discovery.listNamespacedEndpointSlice({ namespace, ...page }, abortedBy(signal)),
+        },
+        read: readSlice,
+      }),
+      services: followCollection<Service>({
+        ...shared,
+        kind: {
+          path: `/api/v1/${at}/services`,
+          list: (page, signal) => client.core.listNamespacedService({ namespace, ...page }, abortedBy(signal)),
+        },
+        read: readService,
+      }),
+      cancelPatience: clock.after(patienceMs, () => {
+        isLate = true;
+        for (const one of all) lookAt(one);
+      }),
+    };
+  }
+
+  function changed(): void {
+    cancelTroubles ??= clock.after(quietMs, tellTroubles);
+    byService = undefined;
+    for (const one of all) lookAt(one);
+  }
+
+  /** Finds the endpoints of a Service unless nothing of it has changed. */
+  function lookAt(one: Followed): void {
+    if (watched === undefined) return;
+    const { slices, services } = watched;
+    const { source, scheme, from } = one;
+    // The slices know a port's name, so that a right to read Services is missed for numbers alone.
+    const needsServices = !isLate || typeof source.port === 'number';
+    if (!slices.isListed() || (needsServices && !services.isListed())) {
+      if (isLate && one.found === undefined) tell(one, lastKnown(one, watched));
+      return;
+    }
+    byService ??= Map.groupBy(slices.items().values(), ({ service }) => service);
+    const [service, own] = [services.items().get(source.service), byService.get(source.service) ?? noSlices];
+    if (from !== undefined && from.service === service && isSame(from.slices, own)) return;
+    one.from = { slices: own, service };
+    tell(one, endpointsOf({ source, scheme, namespace, service, slices: own }));
+  }
+
+  function tell(one: Followed, found: FoundEndpoints): void {
+    if (JSON.stringify(one.found) === JSON.stringify(found)) return;
+    one.found = found;
+    one.onFound(found);
+    options.onChange();
+  }
+
+  function lastKnown(one: Followed, { slices, services }: Watched): FoundEndpoints {
+    const endpoints = options.kept.get(keyOf(one)) ?? [];
+    const reason = sentenceOf(slices.trouble() ?? services.trouble());
+    return { endpoints, trouble: endpoints.length > 0 ? undefined : `spec.service: not known yet: ${reason}` };
+  }
+
+  function tellTroubles(): void {
+    cancelTroubles = undefined;
+    const named =
+      watched === undefined
+        ? []
+        : ([
+            ['endpointslices', watched.slices],
+            ['services', watched.services],
+          ] as const);
+    const troubles = named.flatMap(([of, collection]) => {
+      const trouble = collection.trouble();
+      return trouble === undefined ? [] : [{ of, reason: sentenceOf(trouble) }];
+    });
+    const text = JSON.stringify(troubles);
+    if (text === troublesText) return;
+    troublesText = text;
+    options.onTroubles(troubles);
+  }
+
+  function end(): void {
+    if (watched === undefined) return;
+    const { slices, services, cancelPatience } = watched;
+    watched = undefined;
+    byService = undefined;
+    isLate = false;
+    cancelPatience();
+    cancelTroubles?.();
+    cancelTroubles = undefined;
+    const ended = Promise.all([slices.close(), services.close()]).finally(() => ending.delete(ended));
+    ending.add(ended);
+  }
+
+  return {
+    follow: (source, { scheme, onFound }) => {
+      const one: Followed = { source, scheme, onFound, from: undefined, found: undefined };
+      all.add(one);
+      watched ??= begin();
+      lookAt(one);
+      return () => {
+        all.delete(one);
+        if (all.size === 0) end();
+      };
+    },
+    known: () =>
+      new Map([...all].flatMap((one) => (one.found === undefined ? [] : [[keyOf(one), one.found.endpoints]]))),
+    inStepAt: () => {
+      const moments = watched === undefined ? [] : [watched.slices.inStepAt(), watched.services.inStepAt()];
+      return moments.reduce<number | undefined>(
+        (a, b) => (a === undefined || b === undefined ? undefined : Math.min(a, b)),
+        Infinity,
+      );
+    },
+    close: async () => {
+      all.clear();
+      end();
+      await Promise.all(ending);
+    },
+  };
+}
+
+function isSame(before: readonly Slice[], now: readonly Slice[]): boolean {
+  return before.length === now.length && before.every((slice, index) => slice === now[index]);
+}
+
+function keyOf({ source: { service, port }, scheme }: Pick<Followed, 'source' | 'scheme'>): string {
+  return `${scheme} ${service} ${port}`;
+}

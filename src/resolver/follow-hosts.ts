@@ -1,0 +1,206 @@
+import { lookup } from 'node:dns/promises';
+import { isIP, SocketAddress } from 'node:net';
+import type { CancelTimer, Clock } from '../core/clock.ts';
+import {
+  authorityOf,
+  type Endpoint,
+  endpointName,
+  type FollowEndpoints,
+  type HostPort,
+  type HostsSource,
+} from '../core/endpoint.ts';
+
+/** The addresses of a host name, IPv4 and IPv6. Rejects when they cannot be found out; a name without any gives none. */
+export type LookUp = (host: string) => Promise<readonly string[]>;
+
+/** As the system resolves names, `/etc/hosts` and search domains included. */
+export const systemLookUp: LookUp = async (host) => {
+  try {
+    const found = await lookup(host, { all: true });
+    const ipv4 = found.filter(({ family }) => family === 4);
+    return (ipv4.length > 0 ? ipv4 : found).map(({ address }) => address);
+  } catch (error) {
+    // getaddrinfo says so of a name that is not there and of one that has no addresses, and of nothing else.
+    if (error instanceof Error && 'code' in error && error.code === 'ENOTFOUND') return [];
+    throw error;
+  }
+};
+
+const refreshMs = 5_000;
+const retryMs = 1_000;
+
+/** After this long, hosts that are known are told without the others. */
+const firstWithinMs = 1_000;
+
+/**
+ * Look-ups at a time, of all names. Each occupies a thread of libuv's pool, which has four for everything. Of names whose last
+ * look-up failed there is one at a time: it may take many seconds, and the others must not wait for it.
+ */
+const mostLookUps = 2;
+
+/** A name that had addresses has to be without any twice in a row: a name server that starts may know no names for a moment. */
+const emptyAnswersToBelieve = 2;
+
+/** One name, for all sources that have it. */
+interface HostName {
+  readonly host: string;
+  readonly users: Set<() => void>;
+  /** Sorted. Undefined: no look-up has succeeded yet. */
+  addresses: readonly string[] | undefined;
+  /** Whether a look-up has ended, well or not. */
+  wasLookedUp: boolean;
+  /** Whether the last look-up failed. */
+  isFailing: boolean;
+  /** How many answers in a row had no address. */
+  emptyAnswers: number;
+  cancel: CancelTimer;
+}
+
+/**
+ * Follows the addresses of host names: every address is an endpoint with the port of its host. A name is looked up every 5 s, and
+ * 1 s after a failure; while it cannot be looked up, the addresses it had last are kept. An IP address is known at once.
+ */
+export function createHostFollower(options: {
+  readonly clock: Clock;
+  readonly lookUp: LookUp;
+}): FollowEndpoints<HostsSource> {
+  const { clock, lookUp } = options;
+  const names = new Map<string, HostName>();
+  const queue: HostName[] = [];
+  let lookUps = 0;
+  let failingLookUps = 0;
+
+  /** Takes names from the queue as long as there is room for them. */
+  function work(): void {
+    while (lookUps < mostLookUps) {
+      const at = queue.findIndex(({ isFailing }) => !isFailing || failingLookUps === 0);
+      const [name] = at === -1 ? [] : queue.splice(at, 1);
+      if (name === undefined) return;
+      void ask(name);
+    }
+  }
+
+  async function ask(name: HostName): Promise<void> {
+    const wasFailing = name.isFailing;
+    lookUps += 1;
+    if (wasFailing) failingLookUps += 1;
+    const found = await lookUp(name.host).catch(() => undefined);
+    lookUps -= 1;
+    if (wasFailing) failingLookUps -= 1;
+    // Nobody follows the name any more, or somebody follows it anew.
+    if (names.get(name.host) === name) take(name, found);
+    work();
+  }
+
+  function take(name: HostName, found: readonly string[] | undefined): void {
+    const isEmpty = found !== undefined && found.length === 0;
+    name.isFailing = found === undefined;
+    name.emptyAnswers = isEmpty ? name.emptyAnswers + 1 : 0;
+    name.cancel = clock.after(isEmpty || name.isFailing ? retryMs : refreshMs, () => {
+      queue.push(name);
+      work();
+    });
+    const isFirst = !name.wasLookedUp;
+    name.wasLookedUp = true;
+    const isDoubtful = isEmpty && name.addresses !== undefined && name.emptyAnswers < emptyAnswersToBelieve;
+    const isNew = found !== undefined && !isDoubtful;
+    if (isNew) name.addresses = [...new Set(found)].toSorted();
+    if (isNew || isFirst) for (const tell of name.users) tell();
+  }
+
+  function use(host: string, tell: () => void): HostName {
+    let name = names.get(host);
+    if (name === undefined) {
+      name = {
+        host,
+        users: new Set(),
+        ...{ addresses: undefined, wasLookedUp: false, isFailing: false, emptyAnswers: 0 },
+        cancel: () => undefined,
+      };
+      names.set(host, name);
+      queue.push(name);
+    }
+    name.users.add(tell);
+    return name;
+  }
+
+  function leave(name: HostName, tell: () => void): void {
+    name.users.delete(tell);
+    if (name.users.size > 0) return;
+    name.cancel();
+    names.delete(name.host);
+    const at = queue.indexOf(name);
+    if (at !== -1) queue.splice(at, 1);
+  }
+
+  return ({ hosts }, { scheme, onFound }) => {
+    let told: readonly string[] | undefined;
+    let isPatient = true;
+
+    function tell(): void {
+      if (isPatient && [...used.values()].some(({ wasLookedUp }) => !wasLookedUp)) return;
+      stopWaiting();
+      const endpoints = endpointsOf(hosts, {
+        scheme,
+        addressesOf: (host) => used.get(host)?.addresses ?? addressIn(host),
+      });
+      const now = endpoints.map(({ name, authority }) => `${name} ${authority}`);
+      if (told !== undefined && isSame(told, now)) return;
+      told = now;
+      onFound({ endpoints, trouble: endpoints.length > 0 ? undefined : troubleOf([...used.values()]) });
+    }
+
+    const used = new Map(
+      hosts.filter(({ host }) => isIP(host) === 0).map(({ host }) => [host, use(host, tell)] as const),
+    );
+    const cancelPatience = clock.after(firstWithinMs, () => {
+      isPatient = false;
+      tell();
+    });
+    function stopWaiting(): void {
+      isPatient = false;
+      cancelPatience();
+    }
+
+    tell();
+    work();
+    return () => {
+      cancelPatience();
+      for (const name of used.values()) leave(name, tell);
+    };
+  };
+}
+
+function endpointsOf(
+  hosts: readonly HostPort[],
+  options: { readonly scheme: 'http' | 'https'; readonly addressesOf: (host: string) => readonly string[] },
+): readonly Endpoint[] {
+  const endpoints = new Map<string, Endpoint>();
+  for (const at of hosts) {
+    const authority = authorityOf(at, options.scheme);
+    for (const address of options.addressesOf(at.host)) {
+      const name = endpointName(address, at.port);
+      // Two names may lead to one address: it is one endpoint, which is called by the first name.
+      if (!endpoints.has(name)) endpoints.set(name, { name, address, port: at.port, authority, zone: undefined });
+    }
+  }
+  return [...endpoints.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The address that a host is, spelled as Envoy spells it. */
+function addressIn(host: string): readonly string[] {
+  const version = isIP(host);
+  if (version === 0) return [];
+  return [version === 4 ? host : new SocketAddress({ address: host, family: 'ipv6' }).address];
+}
+
+function troubleOf(names: readonly HostName[]): string {
+  const faults = names.map(({ host, addresses }) =>
+    addresses === undefined ? `"${host}" cannot be looked up` : `"${host}" has no address`,
+  );
+  return `spec.endpoint${names.length === 1 ? '.host' : 's'}: ${faults.join(', ')}`;
+}
+
+function isSame(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((value, at) => value === b[at]);
+}

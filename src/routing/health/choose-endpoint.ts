@@ -1,0 +1,84 @@
+import { hash } from 'node:crypto';
+import { type Score, scores } from '../score.ts';
+import type { EndpointHealth, EndpointStatus } from './endpoint-health.ts';
+
+export interface ChooseOptions {
+  readonly now: number;
+  readonly stream: boolean;
+  /** `Plan.affinity`: calls with the same one go to the same endpoint while it is well and has room. */
+  readonly affinity: string | undefined;
+  /** Whether an endpoint that may be well again may be tried: not by a request that has failed already. */
+  readonly mayProbe: boolean;
+  /** A random number, 0 ≤ turn < 1. */
+  readonly turn: number;
+}
+
+interface Candidate {
+  readonly health: EndpointHealth;
+  readonly status: EndpointStatus;
+}
+
+/** An endpoint keeps its prompts while it is worth a tenth of the best endpoint. */
+const leastWorth = 0.1;
+/**
+ * The most that an endpoint has under way of its prompts: so many times the even share, or so many attempts. Of few attempts chance
+ * alone gives an endpoint twice its share, and each that is sent elsewhere for that is computed without its cache.
+ */
+const mostOfEvenShare = 1.5;
+const fewAttempts = 8;
+
+/**
+ * Chooses the endpoint of an attempt. One that may be well again is probed, by a single attempt; else the prompt's own is taken,
+ * while it is well and has room; else chance decides by score, as between routes. Where none is well, one that fails at once is
+ * better than none. Undefined where all are full, cooling off, or keep requests waiting.
+ */
+export function chooseEndpoint(
+  endpoints: readonly EndpointHealth[],
+  { now, stream, affinity, mayProbe, turn }: ChooseOptions,
+): EndpointHealth | undefined {
+  const candidates = endpoints.map((health): Candidate => ({ health, status: health.status(now, stream) }));
+  const inState = (state: EndpointStatus['state']): readonly Candidate[] =>
+    candidates.filter(({ status }) => status.state === state);
+  const probes = inState('probe');
+  const available = inState('available');
+  if (probes.length > 0 && (mayProbe || available.length === 0)) return probes[0]?.health;
+  if (available.length > 0) {
+    const scored = scores(available.map(({ status }) => ({ weight: 1, status: { ...status, validity: 1 } })));
+    const own = affinity === undefined ? undefined : prefixOwner(available, { scored, affinity });
+    return (own ?? pick(available, { scored, turn }))?.health;
+  }
+  const failing = inState('last-resort');
+  return failing[Math.floor(turn * failing.length)]?.health;
+}
+
+/**
+ * The endpoint that has a prompt's beginning in its prefix cache: by rendezvous hashing, so that every replica with the same key
+ * names the same one, and an endpoint that comes or goes moves only its own share of the prompts.
+ */
+function prefixOwner(
+  candidates: readonly Candidate[],
+  { scored, affinity }: { readonly scored: readonly Score[]; readonly affinity: string },
+): Candidate | undefined {
+  const inFlight = candidates.reduce((sum, { status }) => sum + status.inFlight, 0);
+  const most = Math.max(fewAttempts, Math.ceil((mostOfEvenShare * (inFlight + 1)) / candidates.length));
+  const bestWorth = scored.reduce((best, { worth }) => Math.max(best, worth), 0);
+  let owner: Candidate | undefined;
+  let highest = '';
+  for (const [index, candidate] of candidates.entries()) {
+    const worth = scored[index]?.worth ?? 0;
+    if (candidate.status.inFlight >= most || worth < bestWorth * leastWorth) continue;
+    const rank = hash('sha256', `${affinity} ${candidate.health.endpoint.name}`);
+    if (rank <= highest) continue;
+    highest = rank;
+    owner = candidate;
+  }
+  return owner;
+}
+
+function pick(
+  candidates: readonly Candidate[],
+  { scored, turn }: { readonly scored: readonly Score[]; readonly turn: number },
+): Candidate | undefined {
+  let point = turn * scored.reduce((sum, { chance }) => sum + chance, 0);
+  return candidates.find((_, index) => (point -= scored[index]?.chance ?? 0) < 0) ?? candidates.at(-1);
+}

@@ -1,0 +1,64 @@
+import type { Backend } from '../../core/catalog.ts';
+import type { Endpoint } from '../../core/endpoint.ts';
+
+/** Attempts under way on a backend or on one of its endpoints, by all routes. */
+export interface Load {
+  /** Undefined: the operator has not said how much it takes. */
+  capacity: number | undefined;
+  inFlight: number;
+}
+
+/** The load of a backend, and of each of its endpoints. */
+export interface BackendLoads {
+  readonly whole: Load;
+  readonly of: (endpoint: Endpoint) => Load;
+  /** Forgets the other endpoints, once nothing is under way on them. */
+  readonly retain: (endpoints: readonly Endpoint[]) => void;
+}
+
+export function createBackendLoads({
+  maxConcurrentRequests,
+  maxConcurrentRequestsPerEndpoint,
+}: Pick<Backend, 'maxConcurrentRequests' | 'maxConcurrentRequestsPerEndpoint'>): BackendLoads {
+  const whole: Load = { inFlight: 0, capacity: maxConcurrentRequests };
+  const loads = new Map<string, Load>();
+  return {
+    whole,
+    of: ({ name }) => {
+      const load = loads.get(name) ?? { inFlight: 0, capacity: maxConcurrentRequestsPerEndpoint };
+      loads.set(name, load);
+      return load;
+    },
+    retain: (endpoints) => {
+      const names = new Set(endpoints.map(({ name }) => name));
+      for (const [name, { inFlight }] of loads) if (!names.has(name) && inFlight === 0) loads.delete(name);
+      if (maxConcurrentRequestsPerEndpoint === undefined) return;
+      const together = maxConcurrentRequestsPerEndpoint * endpoints.length;
+      whole.capacity = Math.min(maxConcurrentRequests ?? together, together);
+    },
+  };
+}
+
+export function isFull({ capacity, inFlight }: Load): boolean {
+  return capacity !== undefined && inFlight >= capacity;
+}
+
+/** Above this share of its capacity a backend or an endpoint is busy, and gets no work that could be left undone. */
+const busyShare = 0.8;
+
+/** Whether a second attempt may go there. */
+export function isRoomy(load: Load): boolean {
+  return !isFull(load) && (load.capacity === undefined || load.inFlight <= load.capacity * busyShare);
+}
+
+/** Whether these together are too busy for a second attempt where one might do. */
+export function isBusy(loads: Iterable<Load>): boolean {
+  let capacity = 0;
+  let inFlight = 0;
+  for (const load of loads) {
+    if (load.capacity === undefined) return false;
+    capacity += load.capacity;
+    inFlight += load.inFlight;
+  }
+  return inFlight > capacity * busyShare;
+}

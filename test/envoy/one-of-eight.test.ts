@@ -1,0 +1,162 @@
+/** One endpoint of eight that is no good: no request fails for it, hardly one waits for it, and it is back soon when it is well. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { BehaviourInput } from '../../examples/demo-engine/behaviour.ts';
+import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { quantile } from '../support/quantile.ts';
+import { roomyKey } from '../support/roomy-key.ts';
+import { endpointsManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { type Caller, http2Caller } from './support/caller.ts';
+import { type LoadRun, runLoad } from './support/chaos/load-run.ts';
+import { expectNothingLeft } from './support/chaos/nothing-left.ts';
+
+const usual = { reasoning: 'never', words: 4, deltaTokens: 8, firstTokenDelayMs: 150, tokenDelayMs: 5 } as const;
+const run = { requests: 1000, atOnce: 16 };
+/** Requests from which a gateway learns what is usual. */
+const learning = { requests: 200, atOnce: 16 };
+/** The bound is a promise; a machine that others use too may need another try to show it. */
+const tries = 3;
+
+/** Breaks an engine; the result makes it well again, at the same address. */
+type Break = (engine: DemoEngine) => Promise<() => Promise<DemoEngine>>;
+
+const misbehaving =
+  (fault: BehaviourInput): Break =>
+  async (engine) => {
+    engine.set({ ...usual, ...fault });
+    return async () => {
+      engine.set(usual);
+      return engine;
+    };
+  };
+
+const faults = {
+  'answers 500': misbehaving({ status: 500 }),
+  stalls: misbehaving({ fault: 'stall', at: 'before-headers' }),
+  'is twenty times slower': misbehaving({ firstTokenDelayMs: 3000, tokenDelayMs: 100 }),
+  'resets connections': misbehaving({ fault: 'reset', at: 'before-headers' }),
+  'breaks off in mid-stream': misbehaving({ fault: 'reset', at: { events: 2 } }),
+  'refuses connections': async ({ close, name, port }) => {
+    await close();
+    return () => startDemoEngine({ name, port, behaviour: usual });
+  },
+} satisfies Readonly<Record<string, Break>>;
+type Kind = keyof typeof faults;
+
+/** Those of a group run side by side, and so do eight healthy endpoints: whatever else the machine does, it does to all of them. */
+const groups: readonly (readonly Kind[])[] = [
+  ['answers 500', 'stalls', 'is twenty times slower'],
+  ['resets connections', 'breaks off in mid-stream', 'refuses connections'],
+];
+const kinds = groups.flat();
+const nameOf = (kind: string): string => kind.replaceAll(' ', '-');
+
+/** The endpoint of each kind, and the seven that all kinds share. */
+let bad: Map<Kind, DemoEngine>;
+let well: readonly DemoEngine[];
+let calmEngines: readonly DemoEngine[];
+let weir: Weir;
+let calm: Weir;
+let caller: Caller;
+let calmCaller: Caller;
+
+const start = (count: number, name: string): Promise<DemoEngine[]> =>
+  Promise.all(
+    Array.from({ length: count }, (_, index) => startDemoEngine({ name: `${name}-${index}`, behaviour: usual })),
+  );
+
+/** A model on a backend of these endpoints. */
+const modelOn = (name: string, engines: readonly DemoEngine[]): string =>
+  endpointsManifest(name, engines) + modelManifest(`test/${name}`, [name]);
+
+const env = { WEIR_IDLE_SECONDS: '2' };
+
+beforeAll(async () => {
+  const [badOnes, ...others] = await Promise.all([start(kinds.length, 'bad'), start(7, 'well'), start(8, 'calm')]);
+  [well, calmEngines] = others;
+  bad = new Map(kinds.map((kind, index) => [kind, badOnes[index] ?? expect.fail('an engine')]));
+  const manifests = [...bad].map(([kind, engine]) => modelOn(nameOf(kind), [engine, ...well]));
+  [weir, calm] = await Promise.all([
+    startWeir({ env, engines: [...bad.values(), ...well], manifests: { 'catalog.yaml': manifests.join('') } }),
+    startWeir({ env, engines: calmEngines, manifests: { 'catalog.yaml': modelOn('healthy', calmEngines) } }),
+  ]);
+  [caller, calmCaller] = await Promise.all(
+    [weir, calm].map(async (one) => http2Caller({ ...one, key: await roomyKey(one) })) as [
+      Promise<Caller>,
+      Promise<Caller>,
+    ],
+  );
+  await Promise.all([
+    ...kinds.map((kind) => runLoad({ ...learning, caller, model: `test/${nameOf(kind)}` })),
+    runLoad({ ...learning, caller: calmCaller, model: 'test/healthy' }),
+  ]);
+});
+afterAll(async () => {
+  await Promise.all([caller, calmCaller].map((one) => one.close()));
+  await Promise.all([weir, calm].map((one) => one.close()));
+  await Promise.all([...bad.values(), ...well, ...calmEngines].map((engine) => engine.close()));
+});
+
+/** The wait that one in a hundred exceeds: for a stream's first byte, for JSON's end. */
+function p99({ samples }: LoadRun): { readonly stream: number; readonly json: number } {
+  const of = (stream: boolean): readonly number[] => samples.flatMap((one) => (one.stream === stream ? [one.ms] : []));
+  return { stream: quantile(of(true), 0.99), json: quantile(of(false), 0.99) };
+}
+
+/** Asks until the endpoint has served so many requests; how long that took, milliseconds. */
+async function usedAgain(kind: Kind): Promise<number> {
+  const begun = performance.now();
+  const requests = (): number => bad.get(kind)?.requests().length ?? 0;
+  const before = requests();
+  while (requests() < before + 10) {
+    if (performance.now() - begun > 60_000) throw new Error('it was not used again');
+    const { errors } = await runLoad({ caller, model: `test/${nameOf(kind)}`, requests: 48, atOnce: 16 });
+    expect(errors).toEqual([]);
+  }
+  return performance.now() - begun;
+}
+
+const attemptsOn = async (kind: Kind): Promise<number> => {
+  const name = nameOf(kind);
+  const unconnected = await weir.metric('weir_attempt_faults_total', {
+    route: `test/${name}@${name}`,
+    kind: 'connect',
+  });
+  return (bad.get(kind)?.requests().length ?? 0) + unconnected;
+};
+
+const rounded = ({ stream, json }: ReturnType<typeof p99>): string =>
+  `${Math.round(stream)} and ${Math.round(json)} ms`;
+
+test.each(groups.map((group) => ({ group, title: group.join('; one that ') })))(
+  'one that $title',
+  { retry: tries - 1, timeout: 180_000 },
+  async ({ group }) => {
+    const before = await Promise.all(group.map(attemptsOn));
+    const mends = await Promise.all(group.map((kind) => faults[kind](bad.get(kind) ?? expect.fail('an engine'))));
+    const [healthy, ...runs] = await Promise.all([
+      runLoad({ ...run, caller: calmCaller, model: 'test/healthy' }),
+      ...group.map((kind) => runLoad({ ...run, caller, model: `test/${nameOf(kind)}` })),
+    ]);
+    const after = await Promise.all(group.map(attemptsOn));
+    for (const [index, mend] of mends.entries()) bad.set(group[index] ?? expect.fail('a kind'), await mend());
+    expect([healthy, ...runs].map(({ errors }) => errors)).toEqual([healthy, ...runs].map(() => []));
+    const back = await Promise.all(group.map(usedAgain));
+    await expectNothingLeft(weir, [...bad.values(), ...well]);
+    const bound = p99(healthy);
+    console.log(`eight healthy endpoints: p99 ${rounded(bound)} to a stream's first byte and to JSON's end`);
+    for (const [index, kind] of group.entries()) {
+      const attempts = (after[index] ?? 0) - (before[index] ?? 0);
+      const seen = p99(runs[index] ?? healthy);
+      console.log(
+        `one that ${kind}: p99 ${rounded(seen)}; ${attempts} attempts on it in ${run.requests} requests; ` +
+          `ten more ${Math.round(back[index] ?? 0)} ms after it was well`,
+      );
+      expect(attempts).toBeGreaterThanOrEqual(1);
+      expect(attempts).toBeLessThanOrEqual(30);
+      expect(seen.stream).toBeLessThanOrEqual(1.5 * bound.stream);
+      expect(seen.json).toBeLessThanOrEqual(1.5 * bound.json);
+      // A circuit is open for 5 s at most, a quarter more by chance, and then a request probes the endpoint.
+      expect(back[index]).toBeLessThan(15_000);
+    }
+  },
+);
