@@ -86,19 +86,19 @@ function say(what: string, figure: string): void {
   process.stdout.write(`${what}: ${figure}\n`);
 }
 
-/** Settles the requests of the last day, and copies them with their rollups to all days before it: the books agree at the end. */
+/** Settles the requests of the first day, and copies them with their rollups to all days after it: the books agree at the end. */
 async function fill(ledger: Ledger, end: number): Promise<void> {
   const { database, location } = ledger;
   const { queries } = database;
-  const day = { from: end - dayMs, to: end };
+  const day = { from: end - days * dayMs, to: end - (days - 1) * dayMs };
   const perHour = Math.round(rows / days / 24);
   for (let from = day.from; from < day.to; from += hourMs) {
     await settleBatch(database, requests(ledger, perHour, { from, ms: hourMs }));
   }
   const copy = copying(location.kind, day);
   for (let number = 1; number < days; number += 1) {
-    const before = requestIn(ledger, day.from - number * dayMs, dayMs);
-    await database.prepare([before, { ...before, started_at: before.started_at - BigInt(hourMs) }]);
+    const after = requestIn(ledger, day.from + number * dayMs, dayMs);
+    await database.prepare([after]);
     await queries.transaction().execute(async (transaction) => {
       for (const statement of copy(number)) await sql.raw(statement).execute(transaction);
     });
@@ -110,31 +110,31 @@ async function fill(ledger: Ledger, end: number): Promise<void> {
   else await sql`pragma wal_checkpoint(truncate)`.execute(queries);
 }
 
-/** The statements that copy a day to so many days before it. */
+/** The statements that copy a day to so many days after it. */
 function copying(kind: 'sqlite' | 'postgres', { from, to }: { readonly from: number; readonly to: number }) {
   const others = requestColumnNames.filter((name) => name !== 'id').join(', ');
   const digits = kind === 'sqlite' ? 'hex(id)' : "replace(id::text, '-', '')";
   // SQLite has no number of a hexadecimal text: minutes of the day are counted by their bounds.
-  const hours = Array.from({ length: (to - from) / 60_000 }, (_, minute) => from + minute * 60_000);
+  const minutes = Array.from({ length: (to - from) / 60_000 }, (_, minute) => from + minute * 60_000);
   const value = (id: string) => (kind === 'sqlite' ? `unhex('${id}')` : `'${id}'::uuid`);
   const usage = [...usageKeyColumns.slice(1), ...usageMeasures].join(', ');
   return (number: number): readonly string[] => [
     ...(kind === 'postgres'
       ? [
           `insert into requests (id, ${others}) select
-            (lpad(to_hex(('x' || substr(${digits}, 1, 12))::bit(48)::bigint - ${number * dayMs}), 12, '0') || substr(${digits}, 13))::uuid, ${others}
+            (lpad(to_hex(('x' || substr(${digits}, 1, 12))::bit(48)::bigint + ${number * dayMs}), 12, '0') || substr(${digits}, 13))::uuid, ${others}
             from requests where id >= ${value(firstIdAt(from))} and id < ${value(firstIdAt(to))} order by id`,
         ]
-      : hours.map(
+      : minutes.map(
           (minute) => `insert into requests (id, ${others}) select
-            unhex('${firstIdAt(minute - number * dayMs).slice(0, 12)}' || substr(${digits}, 13)), ${others}
+            unhex('${firstIdAt(minute + number * dayMs).slice(0, 12)}' || substr(${digits}, 13)), ${others}
             from requests where id >= ${value(firstIdAt(minute))} and id < ${value(firstIdAt(minute + 60_000))}`,
         )),
-    `insert into usage_hours (period, ${usage}) select period - ${number * 24}, ${usage} from usage_hours
+    `insert into usage_hours (period, ${usage}) select period + ${number * 24}, ${usage} from usage_hours
       where period >= ${from / hourMs} and period < ${to / hourMs}`,
-    `insert into usage_days (period, ${usage}) select period - ${number}, ${usage} from usage_days
+    `insert into usage_days (period, ${usage}) select period + ${number}, ${usage} from usage_days
       where period >= ${from / dayMs} and period < ${to / dayMs}`,
-    `insert into spending (key_id, day, amount, last_used_at) select key_id, day - ${number * dayMs}, amount, last_used_at
+    `insert into spending (key_id, day, amount, last_used_at) select key_id, day + ${number * dayMs}, amount, last_used_at
       from spending where day >= ${from} and day < ${to}`,
   ];
 }

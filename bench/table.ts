@@ -5,7 +5,7 @@ import type { ScenarioProfile } from './profile-run.ts';
 import type { Shares } from './target.ts';
 
 /** Lines up cells; the first column to the left, the others to the right. */
-function alignTable(rows: readonly (readonly string[])[]): string {
+export function alignTable(rows: readonly (readonly string[])[]): string {
   const columns = Math.max(0, ...rows.map((row) => row.length));
   const widths = Array.from({ length: columns }, (_, column) =>
     Math.max(...rows.map((row) => (row[column] ?? '').length)),

@@ -12,6 +12,11 @@ export interface WeirOptions {
   readonly data: string;
   /** Added to the environment of the service and everything it starts. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Services behind its Envoy, and the servers that they share. Default: one, on SQLite and memory. */
+  readonly replicas?: {
+    readonly count: number;
+    readonly stores: { readonly WEIR_DATABASE_URL: string; readonly WEIR_VALKEY_URL: string };
+  };
 }
 
 export interface WeirProcess {
@@ -31,13 +36,17 @@ const run = promisify(execFile);
  * Starts Weir as `npm start` does, with a workspace and a key whose limits are out of a load's way; all else is the
  * default, everything on. Throws with the last lines it printed when there is no `ready` line in a minute.
  */
-export async function startWeir({ root, envoy, manifests, data, env = {} }: WeirOptions): Promise<WeirProcess> {
+export async function startWeir(options: WeirOptions): Promise<WeirProcess> {
+  const { root, envoy, manifests, data, env = {}, replicas } = options;
   const command = join(root, 'bin', 'weir.mjs');
   const beganAt = performance.now();
-  const environment = { ...process.env, ENVOY_PATH: envoy };
+  const environment = { ...process.env, ENVOY_PATH: envoy, ...replicas?.stores };
   const child = spawn(
     process.execPath,
-    [command, 'start', '--manifests', manifests, '--port', '0', '--data', data, '--no-demo'],
+    [
+      ...[command, 'start', '--manifests', manifests, '--port', '0', '--data', data, '--no-demo'],
+      ...(replicas === undefined ? [] : ['--replicas', String(replicas.count)]),
+    ],
     { env: { ...environment, ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
   );
   const printed: string[] = [];
@@ -60,7 +69,7 @@ export async function startWeir({ root, envoy, manifests, data, env = {} }: Weir
     return {
       baseUrl,
       pid: child.pid ?? 0,
-      key: await createKey(command, { data, env: environment }),
+      key: await createKey(command, { data: replicas === undefined ? data : undefined, env: environment }),
       startMs,
       stop: () => stop(child),
     };
@@ -71,7 +80,8 @@ export async function startWeir({ root, envoy, manifests, data, env = {} }: Weir
 }
 
 interface Accounts {
-  readonly data: string;
+  /** Undefined: the environment names the database. */
+  readonly data: string | undefined;
   readonly env: NodeJS.ProcessEnv;
 }
 
@@ -88,7 +98,11 @@ async function createKey(command: string, accounts: Accounts): Promise<string> {
 }
 
 async function weir(command: string, args: readonly string[], { data, env }: Accounts): Promise<unknown> {
-  const { stdout } = await run(process.execPath, [command, ...args, '--json', '--data', data], { env });
+  const { stdout } = await run(
+    process.execPath,
+    [command, ...args, '--json', ...(data === undefined ? [] : ['--data', data])],
+    { env },
+  );
   return JSON.parse(stdout);
 }
 

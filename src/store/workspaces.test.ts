@@ -111,7 +111,7 @@ describe('workspaces', () => {
     const { queries, ids, settle } = await sampleDatabase('10');
     await settle([sampleOutcome({ ...ids, requestId: 'r', cost: parseUsdOrFail('6') + 1n })]);
     await expect(creditWorkspace(queries, 'acme', correction, sampleAuthor)).rejects.toThrow(
-      'A correction of $-4 is more than the books allow: the balance of "acme" is $3.999999999999',
+      'A correction of -$4 is more than the books allow: the balance of "acme" is $3.999999999999',
     );
     expect((await findWorkspace(queries, 'acme')).balance).toBe(parseUsdOrFail('4') - 1n);
     await settle([sampleOutcome({ ...ids, requestId: 's', cost: parseUsdOrFail('5') })]);
@@ -130,7 +130,7 @@ describe('workspaces', () => {
     await reserve('a', '4');
     await reserve('b', '2.5');
     await expect(creditWorkspace(queries, 'acme', correction, sampleAuthor)).rejects.toThrow(
-      'the balance of "acme" is $10, and $6.5 of it is reserved for requests under way. Wait until they have ended.',
+      'the balance of "acme" is $10, and $6.5 is reserved for requests under way. Wait until they have ended.',
     );
     await reserve('b', '2');
     expect((await creditWorkspace(queries, 'acme', correction, sampleAuthor)).balance).toBe(parseUsdOrFail('6'));

@@ -230,6 +230,11 @@ async function insertCredit(
     .execute();
 }
 
+/** `$2.5`, `-$2.5`. */
+function dollars(amount: Money): string {
+  return amount < 0n ? `-$${formatUsd(-amount)}` : `$${formatUsd(amount)}`;
+}
+
 function pastCap(name: string, balance: Money): Refusal {
   return new Refusal(
     `The balance of "${name}" would be $${formatUsd(balance)}; a workspace holds at most $${formatUsd(maxBalance)}.`,
@@ -241,11 +246,9 @@ function beyondBooks(
   { amount, reserved }: { readonly amount: Money; readonly reserved: Money },
 ): Refusal {
   const held =
-    reserved > 0n
-      ? `, and $${formatUsd(reserved)} of it is reserved for requests under way. Wait until they have ended`
-      : '';
+    reserved > 0n ? `, and $${formatUsd(reserved)} is reserved for requests under way. Wait until they have ended` : '';
   return new Refusal(
-    `A correction of $${formatUsd(amount)} is more than the books allow: the balance of "${name}" is $${formatUsd(balance)}${held}.`,
+    `A correction of ${dollars(amount)} is more than the books allow: the balance of "${name}" is ${dollars(balance)}${held}.`,
   );
 }
 

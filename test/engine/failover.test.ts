@@ -12,8 +12,7 @@ const fewestBroken = 0.2;
 /** Long beside the way to the caller: what it hears first, the engine has said a while ago. */
 const maxTokens = 240;
 const chance = chanceFrom(20_261_121);
-let first: Llama;
-let second: Llama;
+let engines: [Llama, Llama];
 let weir: Weir;
 
 /** Starts an engine at a port that may be taken for a moment: by connections of the one that was killed there. */
@@ -31,7 +30,8 @@ async function startAt(port: () => number): Promise<Llama> {
 const lowPort = (): number => 20_000 + Math.floor(Math.random() * 12_000);
 
 beforeAll(async () => {
-  [first, second] = await Promise.all([startAt(lowPort), startLlama()]);
+  engines = await Promise.all([startAt(lowPort), startAt(lowPort)]);
+  const [first, second] = engines;
   const manifests = {
     'catalog.yaml':
       backendManifest('one', first, 'llamacpp') +
@@ -44,7 +44,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await weir.close();
-  await Promise.all([first.close(), second.close()]);
+  await Promise.all(engines.map((engine) => engine.close()));
 });
 
 /** How the two engines stand to each other. */
@@ -89,23 +89,38 @@ async function listen(
   return { text, finishes, ids: ids.size, usage };
 }
 
-/** What the second engine itself makes of a partial answer. */
-async function continuationOf(prompt: string, partial: string): Promise<string> {
+/** Kills the engine that is writing just now, if one is, and tells which. */
+async function killWriting(): Promise<0 | 1 | undefined> {
+  for (const index of [0, 1] as const) {
+    const response = await fetch(`${engines[index].url}/slots`);
+    const slots = (await response.json()) as readonly { readonly is_processing: boolean }[];
+    if (!slots.some((slot) => slot.is_processing)) continue;
+    await engines[index].kill();
+    return index;
+  }
+  return undefined;
+}
+
+/** What an engine itself makes of a partial answer. */
+async function continuationOf(engine: Llama, prompt: string, partial: string): Promise<string> {
   const messages = [...ask('routes', prompt).messages, { role: 'assistant', content: partial }];
   const body = JSON.stringify({ messages, max_tokens: maxTokens, temperature: 0 });
-  const response = await fetch(`${second.url}/v1/chat/completions`, { method: 'POST', body });
+  const response = await fetch(`${engine.url}/v1/chat/completions`, { method: 'POST', body });
   const answer = (await response.json()) as { choices: [{ message: { content: string } }] };
   // It repeats the partial answer first.
   return answer.choices[0].message.content.slice(partial.length);
 }
 
 /** Whether a text is some beginning of the unbroken one, and then what the engine itself says after that. */
-async function isOwnContinuation(prompt: string, text: string, unbroken: string): Promise<boolean> {
+async function isOwnContinuation(
+  engine: Llama,
+  { prompt, text, unbroken }: { readonly prompt: string; readonly text: string; readonly unbroken: string },
+): Promise<boolean> {
   let common = 0;
   while (common < text.length && text[common] === unbroken[common]) common += 1;
   for (let cut = common; cut > 0; cut -= 1) {
     const partial = text.slice(0, cut);
-    if ((partial + (await continuationOf(prompt, partial))).startsWith(text)) return true;
+    if ((partial + (await continuationOf(engine, prompt, partial))).startsWith(text)) return true;
   }
   return false;
 }
@@ -128,19 +143,26 @@ test.each(['endpoints', 'routes'] as const)(
       const prompt = `the tide ${round}`;
       // Also shows that the engine which came back is used again.
       const unbroken = await listen(arrangement, prompt);
+      let killed: 0 | 1 | undefined;
       expect(unbroken.text.length).toBeGreaterThan(60);
       const { text, ...facts } = await listen(arrangement, prompt, {
         characters: 1 + chance.below(unbroken.text.length / 8),
-        run: first.kill,
+        run: async () => {
+          killed = await killWriting();
+        },
       });
       const { text: whole, ...wanted } = unbroken;
       expect({ round, ...facts }).toEqual({ round, ...wanted });
       if (text !== whole) {
         differing.push(round);
-        expect({ round, own: await isOwnContinuation(prompt, text, whole) }).toEqual({ round, own: true });
+        const survivor = engines[killed === 0 ? 1 : 0];
+        const own = await isOwnContinuation(survivor, { prompt, text, unbroken: whole });
+        expect({ round, own }).toEqual({ round, own: true });
       }
-      const { port } = first;
-      first = await startAt(() => port);
+      if (killed !== undefined) {
+        const { port } = engines[killed];
+        engines[killed] = await startAt(() => port);
+      }
       brokeOff = await resumed();
     }
     console.log(

@@ -172,13 +172,21 @@ it('that fails its health check falls back, and is used again when it passes', a
   expect((await clusters.publisher.look())?.endpoints.get(cluster)).toEqual({ total: 2, healthy: 2, failing: [] });
 });
 
-it('that refuses connections is told as a failure, not tried elsewhere, and ejected; then it falls back', async () => {
+it('that refuses connections is told as a failure each time: to leave it alone is for the service to decide', async () => {
   await give([first, second]);
+  await stop(second);
+  for (let asked = 0; asked < 20; asked += 1) {
+    expect(await ask(second)).toMatchObject({ status: 503, failure: expect.stringContaining('UF') as unknown });
+  }
+  expect((await clusters.publisher.look())?.endpoints.get(cluster)).toEqual({ total: 2, healthy: 2, failing: [] });
+});
+
+it('that refuses connections is left alone by Envoy where nobody names endpoints', async () => {
+  await give([first, second], { endpointsUnnamed: true });
   await stop(second);
   const answers: Answer[] = [];
   do answers.push(await ask(second));
   while (answers.at(-1)?.failure !== undefined && answers.length < 20);
-  // The five failures after which Envoy ejects it were all told.
   expect(answers.map(({ failure }) => failure?.split(',')[0])).toEqual([...Array<string>(5).fill('UF'), undefined]);
   expect(answers.at(-1)).toMatchObject({ status: 200, chosen: `${first}:${port}` });
   expect((await clusters.publisher.look())?.endpoints.get(cluster)).toEqual({

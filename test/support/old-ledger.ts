@@ -38,7 +38,12 @@ export async function oldVersionAt(location: DatabaseLocation) {
   await sql`insert into workspaces values (${ids.workspaceId}, 'acme', 'active', 0, 9, 0)`.execute(queries);
   await sql`insert into keys (id, hash, workspace_id, status, rate, burst, created_at)
     values (${ids.keyId}, 'hash', ${ids.workspaceId}, 'active', 1, 1, 0)`.execute(queries);
-  return { ids, settle: (outcomes: readonly Outcome[]) => settleAsBefore(queries, outcomes), close: database.close };
+  return {
+    ids,
+    queries,
+    settle: (outcomes: readonly Outcome[]) => settleAsBefore(queries, outcomes),
+    close: database.close,
+  };
 }
 
 /** Settles as the version before did: rows, balances and spending, each request once. */

@@ -93,7 +93,7 @@ it('a correction needs a note and no more than there is, the books stay right, a
     ]),
   ).toEqual([
     [1, expect.stringContaining('say why with a note (--note TEXT)')],
-    [1, expect.stringContaining('A correction of $-3.6 is more than the books allow: the balance of "acme" is $3.5.')],
+    [1, expect.stringContaining('A correction of -$3.6 is more than the books allow: the balance of "acme" is $3.5.')],
     [2, expect.any(String)],
     [1, expect.stringContaining('A credit must be more than 0 USD')],
   ]);
@@ -101,7 +101,7 @@ it('a correction needs a note and no more than there is, the books stay right, a
     ok: true,
     workspaces: [{ credits: '3.5', balance: '3.5', expected: '3.5' }],
   });
-  const { id } = await json<KeyJson>('key', 'create', '--workspace', 'acme', '--name', 'CI');
+  const { id, key = '' } = await json<KeyJson>('key', 'create', '--workspace', 'acme', '--name', 'CI');
   await json('key', 'suspend', id);
   await json('workspace', 'create', 'other');
 
@@ -114,6 +114,8 @@ it('a correction needs a note and no more than there is, the books stay right, a
     { action: 'workspace.credit', before: { balance: '5' }, after: { balance: '2.5', note: 'refund of order 7' } },
     { action: 'workspace.create', workspace: 'acme', object: workspace.id, before: null },
   ]);
+  expect(key).toMatch(/^sk-weir-/);
+  expect(JSON.stringify(entries)).not.toContain(key);
   expect(await json('audit', '--limit', '1')).toMatchObject([{ action: 'workspace.create', workspace: 'other' }]);
   expect(await json('audit', '--since', '2099-01-01')).toEqual([]);
   expect(await json('audit', '--until', entries[4]?.at ?? '')).toEqual([]);

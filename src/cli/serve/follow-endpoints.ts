@@ -12,8 +12,6 @@ export interface EndpointTable extends Endpoints {
   readonly follow: (clusters: readonly Cluster[], find: FollowEndpoints) => Promise<void>;
   /** What was found last of a cluster; undefined: nothing yet. */
   readonly found: (cluster: string) => FoundEndpoints | undefined;
-  /** Calls back whenever `of` or `found` has changed for some cluster. Returns a function that ends it. */
-  readonly onChange: (listener: () => void) => () => void;
   /** Follows nothing any more. What is known stays. */
   readonly close: () => void;
 }
@@ -48,24 +46,18 @@ export function createEndpointTable(options: {
   const { clock, discovery } = options;
   const followed = new Map<string, Followed>();
   const rows = new Map<string, Row>();
-  const listeners = new Set<() => void>();
-
-  function write(cluster: string, row: Row): void {
-    rows.set(cluster, row);
-    for (const listener of listeners) listener();
-  }
 
   async function take(cluster: string, found: FoundEndpoints): Promise<void> {
     const { endpoints, found: before } = rows.get(cluster) ?? nothing;
     const names = new Set(found.endpoints.map(({ name }) => name));
     const remaining = endpoints.filter(({ name }) => names.has(name));
-    write(cluster, { endpoints: remaining.length === endpoints.length ? endpoints : remaining, found });
+    rows.set(cluster, { endpoints: remaining.length === endpoints.length ? endpoints : remaining, found });
     if (before !== undefined && isSame(before.endpoints, found.endpoints)) return;
     await discovery.set(cluster, found.endpoints);
     // Something else may have been found meanwhile.
     const now = rows.get(cluster);
     const isCurrent = now?.found !== undefined && isSame(now.found.endpoints, found.endpoints);
-    if (isCurrent && !isSame(now.endpoints, found.endpoints)) write(cluster, { ...now, endpoints: found.endpoints });
+    if (isCurrent && !isSame(now.endpoints, found.endpoints)) rows.set(cluster, { ...now, endpoints: found.endpoints });
   }
 
   function start(cluster: Cluster, find: FollowEndpoints): Followed {
@@ -103,10 +95,6 @@ export function createEndpointTable(options: {
       const all = Promise.all(begun.map(({ known }) => known)).then(() => inTime.abort());
       await Promise.race([all, waitFor(patienceMs, { clock, signal: inTime.signal })]);
       for (const { cluster } of begun) if (!rows.has(cluster.name)) void discovery.set(cluster.name, []);
-    },
-    onChange: (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
     },
     close: () => {
       for (const { stop } of followed.values()) stop();

@@ -6,8 +6,8 @@ import type { ConfigObject } from './typed.ts';
 const clusterHeader = 'x-weir-cluster';
 
 /**
- * Header of a request that names the endpoint to call, base64 of `address:port`. Envoy keeps to it unless the endpoint is gone,
- * unhealthy or ejected; then, and for a call that names none, Envoy chooses itself and names its choice in the same header of
+ * Header of a request that names the endpoint to call, base64 of `address:port`. Envoy keeps to it unless the endpoint is gone
+ * or unhealthy; then, and for a call that names none, Envoy chooses itself and names its choice in the same header of
  * the response. Envoy removes the request's header before the call leaves.
  */
 const endpointHeader = 'x-weir-endpoint';

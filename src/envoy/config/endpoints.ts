@@ -17,8 +17,8 @@ export const endpointDiscovery: ConfigObject = {
     {
       envoy_grpc: {
         cluster_name: discoveryClusterName,
-        // A service that was restarted is found again at once. Envoy's default grows to 30 s.
-        retry_policy: { retry_back_off: { base_interval: '0.1s', max_interval: '1s' } },
+        // A service that has started waits for this before it takes requests. Envoy's default grows to 30 s.
+        retry_policy: { retry_back_off: { base_interval: '0.1s', max_interval: '0.5s' } },
       },
     },
   ],

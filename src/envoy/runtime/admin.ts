@@ -23,7 +23,7 @@ export interface EnvoyAdmin {
   /** Values of all counters and gauges whose name matches a regular expression, like `stats`. */
   readonly statsLike: (pattern: string) => Promise<ReadonlyMap<string, number | string>>;
   /**
-   * Names of the clusters that Envoy has from the clusters file. Those that still wait for their first address or their first
+   * Names of the clusters that Envoy has from the clusters file. Those that still wait for their endpoints or their first
    * health check are `warming`: a call to one of them finds no cluster yet.
    */
   readonly clusters: () => Promise<{ readonly active: readonly string[]; readonly warming: readonly string[] }>;

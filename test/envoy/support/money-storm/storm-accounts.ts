@@ -1,3 +1,8 @@
+import { databaseLocation } from '../../../../src/cli/commands/database-location.ts';
+import { ledgerRow } from '../../../../src/store/ledger-row.ts';
+import { openDatabase } from '../../../../src/store/open-database.ts';
+import { settleBatch } from '../../../../src/store/settle-batch.ts';
+import { sampleOutcome } from '../../../support/sample-outcome.ts';
 import { picoUsd } from '../cost.ts';
 import { runWeir } from '../../../support/run-weir.ts';
 import type { LedgerRow } from '../../../support/weir.ts';
@@ -11,6 +16,8 @@ export interface StormAccounts {
   readonly rows: () => Promise<readonly LedgerRow[]>;
   /** Takes something from the workspace that pays, with a note, and gives half of it back. */
   readonly correct: () => Promise<void>;
+  /** How many of the requests that are older than they are to be kept are still there. */
+  readonly oldRequests: () => Promise<number>;
   /** What the workspaces have less than they were given, all in all, in 10⁻¹² USD. */
   readonly drop: () => Promise<bigint>;
   /** By how much `weir ledger verify` finds the books wrong, all in all; it must say so itself when it is anything. */
@@ -30,7 +37,7 @@ interface Books {
 
 const credit = '1000';
 /** Long enough for a storm to be in full swing on a busy machine, and short enough to be over before the storm is. */
-const keyLastsMs = 15_000;
+const keyLastsMs = 20_000;
 
 /** Makes the workspaces and keys of a storm. `where`: what tells the commands of the database. */
 export async function openStormAccounts(where: {
@@ -53,6 +60,9 @@ export async function openStormAccounts(where: {
   const suspended = await keyOf('storm');
   await weir('key', 'suspend', suspended.id);
   const broke = await keyOf('broke');
+  const old = (await weir('workspace', 'create', 'old', '--credit', '1')) as { readonly id: string };
+  await settleLongAgo(where, { workspaceId: old.id, keyId: (await keyOf('old')).id });
+  const begun = new Date().toISOString();
   const limited = await keyOf('storm', '--models', `${stormModels.steady},other/*`);
   const keyExpiresAt = Date.now() + keyLastsMs;
   const expiring = await keyOf('storm', '--expires', new Date(keyExpiresAt).toISOString(), '--name', 'storm');
@@ -68,12 +78,17 @@ export async function openStormAccounts(where: {
       ...{ expiring: expiring.key, limited: limited.key },
     },
     keyExpiresAt,
-    rows: async () => (await weir('usage', '--requests', '--limit', '1000000')) as readonly LedgerRow[],
+    rows: async () =>
+      (await weir('usage', '--requests', '--limit', '1000000', '--since', begun)) as readonly LedgerRow[],
     correct: async () => {
       const [taken, back] = ['3.000000000001', '1.5'] as const;
       await weir('workspace', 'credit', 'storm', `-${taken}`, '--note', 'storm');
       await weir('workspace', 'credit', 'storm', back, '--note', 'storm');
       given += picoUsd(back) - picoUsd(taken);
+    },
+    oldRequests: async () => {
+      const rows = await weir('usage', '--requests', '--limit', '1000000', '--workspace', 'old');
+      return (rows as readonly LedgerRow[]).length;
     },
     drop: async () => {
       const workspaces = (await weir('workspace', 'list')) as readonly Workspace[];
@@ -91,4 +106,32 @@ export async function openStormAccounts(where: {
       return sum;
     },
   };
+}
+
+const dayMs = 86_400_000;
+
+/** Settles requests of the last months, which a service with a retention of a day drops while the storm goes on. */
+async function settleLongAgo(
+  where: { readonly flags: readonly string[]; readonly env: Readonly<Record<string, string>> },
+  ids: { readonly workspaceId: string; readonly keyId: string },
+): Promise<void> {
+  const location = databaseLocation({ data: where.flags[1], url: where.env['WEIR_DATABASE_URL'] });
+  const database = await openDatabase(location, { missing: 'refuse', user: 'operator' });
+  try {
+    for (let days = 100; days > 40; days -= 1) {
+      const rows = Array.from({ length: 50 }, (_, index) =>
+        ledgerRow(
+          sampleOutcome({
+            ...ids,
+            requestId: `old-${days}-${index}`,
+            startedAt: Date.now() - days * dayMs + index,
+            cost: 3n,
+          }),
+        ),
+      );
+      await settleBatch(database, rows);
+    }
+  } finally {
+    await database.close();
+  }
 }

@@ -55,7 +55,7 @@ export async function startStormWorld(count: number, env: Readonly<Record<string
     gateways.push(
       await startWeir({
         manifests: manifests(engines),
-        env: { WEIR_TRUSTED_HOPS: '1', WEIR_KEEP_ALIVE_SECONDS: '1', ...env },
+        env: { WEIR_TRUSTED_HOPS: '1', WEIR_KEEP_ALIVE_SECONDS: '1', WEIR_LEDGER_RETENTION_DAYS: '1', ...env },
       }),
     );
   }
@@ -84,6 +84,8 @@ export async function startStormWorld(count: number, env: Readonly<Record<string
       const tookMs = performance.now() - begunMs;
       await world.untilDatabase('here');
       for (const weir of gateways) await weir.settled();
+      // Retention has run in services that were killed in the middle of it.
+      await expect.poll(accounts.oldRequests, { timeout: 120_000, interval: 1_000 }).toBe(0);
       const dispatched = new Set((await Promise.all(engines.map((engine) => engine.notes()))).flat());
       const [rows, drop, difference] = [await accounts.rows(), await accounts.drop(), await accounts.difference()];
       const tallies = tallyStorm(records, rows);
