@@ -3,6 +3,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { findEnvoy } from '../src/process/find-envoy.ts';
 import { startPostgres } from '../test/support/postgres.ts';
@@ -11,13 +12,13 @@ import { chatRequest } from './chat-request.ts';
 import { startEngines } from './engine-processes.ts';
 import { type LoadPool, openLoadPool } from './load-pool.ts';
 import { measureMemory } from './memory.ts';
-import { processTree } from './process-usage.ts';
+import { cpuMs, processTree } from './process-usage.ts';
 import { gatewayOf, type ScaleSample, takeScaleSample, totalOf } from './scale-sample.ts';
 import { type Demand, simulate } from './scale-simulation.ts';
 import { admissions, settlements } from './scale-stores.ts';
 import { quickPlan, type Scenario, shapes } from './scenarios.ts';
 import { alignTable } from './table.ts';
-import type { Target } from './target.ts';
+import { processesOf, type Target } from './target.ts';
 import { modelId, writeManifests } from './weir-manifests.ts';
 import { startWeir } from './weir-process.ts';
 
@@ -25,15 +26,19 @@ const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '3' },
+    load: { type: 'string', multiple: true, default: ['json', 'streams'] },
     json: { type: 'string' },
   },
 });
 const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
 const counts = [1, 2, 3] as const;
+/** Who never pause; with fewer, each of several services would have too few requests to commit their rows together. */
+const callers = 64;
 const heldStreams = 500;
+const idleSeconds = 5;
 /** For each service: while its code is not compiled yet, a request costs three times as much. */
-const warmUpRequests = 6_000;
+const warmUpRequests = 3_000;
 
 const closers: (() => Promise<void>)[] = [];
 const report = (line: string): void => console.error(line);
@@ -130,8 +135,6 @@ async function sampleRounds(
   return samples;
 }
 
-const callers = 16;
-
 function requestTable(samples: readonly ScaleSample[]): string {
   const byCount = counts.map((count) => samples.filter(({ replicas }) => replicas === count));
   const [alone = []] = byCount;
@@ -197,6 +200,15 @@ function growthTable(demand: Demand): string {
   ]);
 }
 
+/** Processor time that the services of a gateway take in a second without a request, ms. */
+async function idleMs({ target }: Gateway): Promise<number> {
+  const { service } = await processesOf(target);
+  const before = (await cpuMs(service)) ?? 0;
+  const from = performance.now();
+  await pause(idleSeconds * 1_000);
+  return (((await cpuMs(service)) ?? 0) - before) / ((performance.now() - from) / 1_000);
+}
+
 async function measureStores(folder: string): Promise<readonly (readonly string[])[]> {
   const postgres = await startPostgres({ max_connections: '300' });
   closers.push(postgres.close);
@@ -212,22 +224,26 @@ async function measureStores(folder: string): Promise<readonly (readonly string[
     [100, 3],
   ] as const) {
     report(`rows: ${workspaces} workspace(s), ${services} service(s)`);
-    const { perSecond, cpuMs } = await settlements(await postgres.database(`rows_${workspaces}_${services}`), {
+    const rate = await settlements(await postgres.database(`rows_${workspaces}_${services}`), {
       ...{ pids: () => pids(/^postgres|\/postgres /), seconds, workspaces, services },
       journal: join(folder, `journal-${workspaces}-${services}`),
     });
     rows.push([
       `ledger rows, ${workspaces} workspace(s), ${services} service(s)`,
-      perSecond.toFixed(0),
-      `${(cpuMs * 1_000).toFixed(1)} µs`,
+      rate.perSecond.toFixed(0),
+      `${(rate.cpuMs * 1_000).toFixed(1)} µs`,
     ]);
   }
   for (const lanes of [1, 64]) {
     report(`admissions: ${lanes} at once`);
-    const { perSecond, cpuMs } = await admissions(valkey.url, {
+    const rate = await admissions(valkey.url, {
       ...{ pids: () => pids(/redis-server|valkey-server/), seconds, lanes },
     });
-    rows.push([`admissions in Valkey, ${lanes} at once`, perSecond.toFixed(0), `${(cpuMs * 1_000).toFixed(1)} µs`]);
+    rows.push([
+      `admissions in Valkey, ${lanes} at once`,
+      rate.perSecond.toFixed(0),
+      `${(rate.cpuMs * 1_000).toFixed(1)} µs`,
+    ]);
   }
   return rows;
 }
@@ -238,16 +254,22 @@ async function scale(): Promise<void> {
   const gateways = await startGateways(folder);
   const [first] = gateways;
   if (first === undefined) return;
+  report('idle gateways');
+  const idle: string[] = [];
+  for (const gateway of gateways) idle.push(`${gateway.replicas}: ${(await idleMs(gateway)).toFixed(0)} ms`);
+  print(`processor time of idle services, in all, a second, by their number: ${idle.join(', ')}`);
   report('memory of open streams');
   const memory = await measureMemory(first.target, heldStreams);
   const pool = openLoadPool(1);
   closers.push(pool.close);
-  const loads = quickPlan.scenarios.filter(({ name }) => name === 'json' || name === 'streams');
+  const loads = quickPlan.scenarios
+    .filter(({ name }) => values.load.includes(name))
+    .map((scenario) => ({ ...scenario, arrival: { kind: 'closed', connections: callers } as const }));
   const all: Record<string, readonly ScaleSample[]> = {};
   for (const scenario of loads) {
     const samples = await sampleRounds(gateways, scenario, pool);
     all[scenario.name] = samples;
-    print(`${scenario.title}\n${requestTable(samples)}`);
+    print(`${scenario.title.split(',')[0]}, ${callers} connections\n${requestTable(samples)}`);
     const alone = middle(samples.filter(({ replicas }) => replicas === 1));
     print(
       `of one service: ${totalOf(alone.demand).toFixed(2)} ms a request, the load's own included; ${alone.cores.toFixed(2)} cores at work`,
@@ -267,8 +289,15 @@ async function scale(): Promise<void> {
   }
 }
 
+async function closeAll(): Promise<void> {
+  for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
+}
+
+process.once('SIGINT', () => {
+  void closeAll().then(() => process.exit(130));
+});
 try {
   await scale();
 } finally {
-  for (const close of closers.toReversed()) await close();
+  await closeAll();
 }
