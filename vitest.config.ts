@@ -12,11 +12,12 @@ const withProcesses = {
   setupFiles: ['test/support/leak-check.ts'],
 };
 
-// The store's own tests, which the unit suite runs on SQLite and the suite `stores` once more on PostgreSQL.
+// The store's own tests and those of an export, which the unit suite runs on SQLite and the suite `stores` once more on PostgreSQL.
 const onBothDatabases = [
-  ...['audit', 'books', 'durability', 'keys', 'migrations', 'open-store', 'settle-batch'],
+  ...['audit', 'books', 'durability', 'export-requests', 'keys', 'migrations', 'open-store', 'settle-batch'],
   ...['reservations', 'shared-secret', 'usage-report', 'verify-ledger', 'workspaces', 'outage', 'upkeep'],
 ].map((name) => `src/store/${name}.test.ts`);
+onBothDatabases.push('src/cli/commands/ledger-export.test.ts');
 
 // Files that measure time or memory under load: they run one after the other, when all others have ended.
 const aloneBehindEnvoy = [

@@ -11,6 +11,8 @@ import {
   setWorkspaceLimits,
   setWorkspaceStatus,
 } from './workspaces.ts';
+import { exportRequests } from './export-requests.ts';
+import { keptSince } from './kept-since.ts';
 import { listRequests } from './list-requests.ts';
 import { usageReport } from './usage-report.ts';
 import type { AcceptedLoss } from './sqlite/lost-commits.ts';
@@ -61,6 +63,13 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
     listAudit: listAudit.bind(undefined, queries),
     usageReport: usageReport.bind(undefined, queries),
     listRequests: listRequests.bind(undefined, queries),
+    exportRequests: exportRequests.bind(undefined, queries),
+    keptSince: keptSince.bind(undefined, queries),
+    /** What workspaces are called, by their ids. */
+    workspaceNames: async () => {
+      const names = new Map((await listWorkspaces(queries)).map(({ id, name }) => [id, name]));
+      return (id: string) => names.get(id) ?? id;
+    },
     verifyLedger: verifyLedger.bind(undefined, queries),
     /** What is damaged in the file; undefined where a server keeps the data. */
     findDamage: () => file?.findDamage(),

@@ -4,11 +4,14 @@ import type { Books, DayDifference, SpendingDifference, WorkspaceBooks } from '.
 import type { RowDifference } from '../../store/verify-rows.ts';
 import { formatUsd } from '../../core/money.ts';
 import { accountsCommand, byOperator, databaseCommand } from './accounts-command.ts';
+import { exportCommand } from './ledger-export.ts';
 import { textTable } from './tables.ts';
 
 /** Adds `ledger` to the command line. */
 export function ledgerCommand(program: Command): void {
-  const group = program.command('ledger').description('check the books, and the file that they are in');
+  const group = program
+    .command('ledger')
+    .description('check the books and the file that they are in, and export requests');
   accountsCommand(
     group
       .command('verify')
@@ -62,6 +65,7 @@ export function ledgerCommand(program: Command): void {
       };
     },
   );
+  exportCommand(group);
   accountsCommand(
     group
       .command('shrink')

@@ -1,3 +1,5 @@
+import { stringify } from 'csv-stringify/sync';
+
 /** Lays rows out in columns for a terminal. A title that begins with "#", which is not shown, is that of numbers, set flush right. */
 export function textTable(titles: readonly string[], rows: readonly (readonly string[])[]): string {
   const numeric = titles.map((title) => title.startsWith('#'));
@@ -16,15 +18,19 @@ export function textTable(titles: readonly string[], rows: readonly (readonly st
     .join('\n');
 }
 
+type CsvValue = string | number | boolean | null;
+
 /** Lays rows out as CSV (RFC 4180), without the line break at the end. */
-export function csvTable(
-  titles: readonly string[],
-  rows: readonly (readonly (string | number | boolean | null)[])[],
-): string {
-  return [titles, ...rows].map((row) => row.map(cell).join(',')).join('\r\n');
+export function csvTable(titles: readonly string[], rows: readonly (readonly CsvValue[])[]): string {
+  return csvLines([titles, ...rows]).replace(/\r\n$/, '');
 }
 
-function cell(value: string | number | boolean | null): string {
-  const text = value === null ? '' : String(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+/** Lines of CSV (RFC 4180), each with its line break. Null is empty, which is not the quoted empty text. */
+export function csvLines(rows: readonly (readonly CsvValue[])[]): string {
+  return stringify([...rows], {
+    record_delimiter: 'windows',
+    cast: { boolean: String },
+    // The library quotes what holds the delimiter of records, which is both of these together.
+    quoted_match: /[\r\n]/,
+  });
 }

@@ -5,6 +5,7 @@ import type { UsageDimension, UsageLine } from '../../store/usage-report.ts';
 import type { Outcome } from '../../core/account.ts';
 import { formatUsd } from '../../core/money.ts';
 import { accountsCommand, type Answer } from './accounts-command.ts';
+import { plainValue, requestFields } from './request-fields.ts';
 import { csvTable, textTable } from './tables.ts';
 import { countOption, momentOption } from './option-values.ts';
 
@@ -120,13 +121,15 @@ function reportAnswer(lines: readonly UsageLine[], by: readonly UsageDimension[]
 }
 
 async function listAnswer(outcomes: readonly Outcome[], accounts: Accounts): Promise<Answer> {
-  const names = new Map((await accounts.listWorkspaces()).map(({ id, name }) => [id, name]));
-  const rows = outcomes.map((outcome) => rowOf(outcome, names.get(outcome.workspaceId) ?? outcome.workspaceId));
+  const names = await accounts.workspaceNames();
+  const requests = outcomes.map((outcome) => ({ outcome, workspace: names(outcome.workspaceId) }));
   return {
-    json: rows,
+    json: requests.map((request) =>
+      Object.fromEntries(requestFields.map((field) => [field.name, plainValue(field, request)])),
+    ),
     csv: csvTable(
-      rowColumns,
-      rows.map((row) => rowColumns.map((column) => row[column])),
+      requestFields.map(({ name }) => name),
+      requests.map((request) => requestFields.map((field) => plainValue(field, request))),
     ),
     text: textTable(
       [
@@ -142,53 +145,19 @@ async function listAnswer(outcomes: readonly Outcome[], accounts: Accounts): Pro
         '#MS',
         '#COST USD',
       ],
-      rows.map((row) => [
-        row.started_at,
-        row.id,
-        row.workspace,
-        row.key,
-        row.model,
-        row.outcome,
-        `${row.prompt_tokens}`,
-        `${row.completion_tokens}`,
-        row.counted_by,
-        `${row.duration_ms}`,
-        row.cost,
+      requests.map(({ outcome, workspace }) => [
+        new Date(outcome.startedAt).toISOString(),
+        outcome.requestId,
+        workspace,
+        outcome.keyId,
+        outcome.modelId,
+        outcome.kind,
+        `${outcome.usage.promptTokens}`,
+        `${outcome.usage.completionTokens}`,
+        outcome.countedBy,
+        `${outcome.durationMs}`,
+        formatUsd(outcome.cost),
       ]),
     ),
-  };
-}
-
-const rowColumns = [
-  ...(['id', 'correlation_id', 'workspace', 'key', 'model', 'route', 'surface', 'stream', 'outcome'] as const),
-  ...(['prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'estimated', 'counted_by'] as const),
-  ...(['web_searches', 'cost', 'attempts', 'started_at', 'first_token_ms', 'duration_ms'] as const),
-] as const satisfies readonly (keyof ReturnType<typeof rowOf>)[];
-
-/** Null where a count or time was never known, which is not zero. */
-function rowOf(outcome: Outcome, workspace: string) {
-  const { usage } = outcome;
-  return {
-    id: outcome.requestId,
-    correlation_id: outcome.correlationId,
-    workspace,
-    key: outcome.keyId,
-    model: outcome.modelId,
-    route: outcome.routeId ?? null,
-    surface: outcome.surface,
-    stream: outcome.stream,
-    outcome: outcome.kind,
-    prompt_tokens: usage.promptTokens,
-    completion_tokens: usage.completionTokens,
-    cached_tokens: usage.cachedTokens ?? null,
-    reasoning_tokens: usage.reasoningTokens ?? null,
-    estimated: outcome.countedBy === 'estimate',
-    counted_by: outcome.countedBy,
-    web_searches: usage.webSearches ?? null,
-    cost: formatUsd(outcome.cost),
-    attempts: outcome.attempts,
-    started_at: new Date(outcome.startedAt).toISOString(),
-    first_token_ms: outcome.firstTokenMs ?? null,
-    duration_ms: outcome.durationMs,
   };
 }

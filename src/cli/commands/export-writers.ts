@@ -1,0 +1,105 @@
+import { appendFileSync } from 'node:fs';
+import { fileWriter, ParquetWriter } from 'hyparquet-writer';
+import { type NamedRequest, plainValue, type RequestField, requestFields } from './request-fields.ts';
+import { csvLines } from './tables.ts';
+
+/** A column as the library has it. */
+type SchemaElement = ConstructorParameters<typeof ParquetWriter>[0]['schema'][number];
+
+/** Writes requests to a file, some at a time. Each call throws what the file system says. */
+export interface ExportWriter {
+  write(requests: readonly NamedRequest[]): void;
+  /** Writes what is left; the file is whole then. */
+  end(): void;
+}
+
+/** What writes each format to a file that exists and is empty. */
+export const exportWriters = {
+  csv: csvWriter,
+  parquet: parquetWriter,
+} as const satisfies Readonly<Record<string, (file: string) => ExportWriter>>;
+
+function csvWriter(file: string): ExportWriter {
+  appendFileSync(file, csvLines([requestFields.map(({ name }) => name)]));
+  return {
+    write: (requests) => {
+      const rows = requests.map((request) => requestFields.map((field) => plainValue(field, request)));
+      appendFileSync(file, csvLines(rows));
+    },
+    end: () => undefined,
+  };
+}
+
+/** Rows that are held until they are written together: readers skip groups of rows, and columns of few rows compress badly. */
+const rowsInGroup = 50_000;
+
+function parquetWriter(file: string): ExportWriter {
+  const schema: SchemaElement[] = [
+    { name: 'requests', num_children: requestFields.length },
+    ...requestFields.map(schemaOf),
+  ];
+  const writer = new ParquetWriter({ writer: fileWriter(file), schema, createdBy: 'weir' });
+  let held: NamedRequest[] = [];
+  const writeHeld = (): void => {
+    const columnData = requestFields.map((field) => ({
+      name: field.name,
+      data: held.map((request) => parquetValue(field, request)),
+    }));
+    // A file is written at once: only writers to elsewhere return promises.
+    void writer.write({ columnData, rowGroupSize: rowsInGroup });
+    held = [];
+  };
+  return {
+    write: (requests) => {
+      for (const request of requests) {
+        held.push(request);
+        if (held.length === rowsInGroup) writeHeld();
+      }
+    },
+    end: () => {
+      if (held.length > 0) writeHeld();
+      void writer.finish();
+    },
+  };
+}
+
+/** Every column is optional: what readers make of a null that a later version brings is then the same. */
+function schemaOf({ name, kind }: RequestField): SchemaElement {
+  const column = { name, repetition_type: 'OPTIONAL' } as const;
+  switch (kind) {
+    case 'text':
+      return { ...column, type: 'BYTE_ARRAY', converted_type: 'UTF8' };
+    case 'flag':
+      return { ...column, type: 'BOOLEAN' };
+    case 'count':
+      return { ...column, type: 'INT64' };
+    case 'money':
+      // USD, exactly: 12 decimals are what amounts have, 38 digits the most that readers take.
+      return {
+        ...{ ...column, type: 'FIXED_LEN_BYTE_ARRAY', type_length: 16 },
+        ...{ converted_type: 'DECIMAL', precision: 38, scale: 12 },
+      };
+    case 'moment':
+      // The older type means UTC, too, but DuckDB makes a time without a zone of it.
+      return {
+        ...{ ...column, type: 'INT64', converted_type: 'TIMESTAMP_MILLIS' },
+        logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
+      };
+  }
+}
+
+/** A decimal is written from a bigint of its last digits, a moment from a Date. */
+function parquetValue(field: RequestField, request: NamedRequest): string | boolean | bigint | Date | null {
+  switch (field.kind) {
+    case 'count': {
+      const count = field.read(request);
+      return count === null ? null : BigInt(count);
+    }
+    case 'moment':
+      return new Date(field.read(request));
+    case 'text':
+    case 'flag':
+    case 'money':
+      return field.read(request);
+  }
+}

@@ -1,0 +1,128 @@
+import { type Kysely, sql } from 'kysely';
+import type { Outcome } from '../core/account.ts';
+import { keptSince } from './kept-since.ts';
+import { type LedgerFilter, oldRowsOfFilter, usageOfFilter } from './ledger-filter.ts';
+import { type LedgerRow, outcomeOf } from './ledger-row.ts';
+import { type Range, rangeOf, readOldRange, readRange } from './read-requests.ts';
+import type { Schema } from './schema.ts';
+import { periodMs } from './usage-rollup.ts';
+import { Refusal } from './workspaces.ts';
+
+const hourMs = periodMs.usage_hours;
+const usualPageRows = 10_000;
+
+/** Some requests of an export: those that started in one part of one hour. */
+interface Page {
+  readonly outcomes: readonly Outcome[];
+  /** The moment at which the next page begins. */
+  readonly to: number;
+}
+
+/**
+ * Reads all requests of a filter that are kept, oldest first, a page at a time: at most `pageRows`, unless more than that started in
+ * one millisecond. Each page is a short transaction, so that an export of hours keeps neither a WAL from being checkpointed nor old
+ * versions of rows from being vacuumed. Pages are cut between milliseconds: rows of the version before move from table to table
+ * meanwhile, and keep their start while they do.
+ *
+ * A request that is settled while this runs is in it if it started after what was read already. Throws a `Refusal` when
+ * retention drops requests that were still to be read.
+ */
+export async function* exportRequests(
+  queries: Kysely<Schema>,
+  filter: LedgerFilter,
+  pageRows: number = usualPageRows,
+): AsyncGenerator<readonly Outcome[], void> {
+  const keptAtFirst = await keptSince(queries);
+  let rest = rangeOf(filter);
+  while (rest.from < rest.to) {
+    const { from } = rest;
+    const page = await queries
+      .transaction()
+      .setAccessMode('read only')
+      .setIsolationLevel('repeatable read')
+      .execute(async (transaction) => {
+        const kept = await keptSince(transaction);
+        if (kept > keptAtFirst && kept > from) throw droppedMeanwhile(kept);
+        return readPage(transaction, { filter, ...rest, kept, pageRows });
+      });
+    if (page === undefined) return;
+    if (page.outcomes.length > 0) yield page.outcomes;
+    rest = { ...rest, from: page.to };
+  }
+}
+
+function droppedMeanwhile(kept: number): Refusal {
+  const since = new Date(kept).toISOString();
+  return new Refusal(
+    `Requests before ${since} were dropped while they were exported (WEIR_LEDGER_RETENTION_DAYS). Export again, with --since ${since} for those that are kept.`,
+  );
+}
+
+interface PageQuery extends Range {
+  readonly filter: LedgerFilter;
+  /** Of the hours before this moment, there are rollups alone. */
+  readonly kept: number;
+  readonly pageRows: number;
+}
+
+/** The next page; undefined when there is no further request. */
+async function readPage(
+  queries: Kysely<Schema>,
+  { filter, from, to: until, kept, pageRows }: PageQuery,
+): Promise<Page | undefined> {
+  const start = await nextStart(queries, { filter, kept, from, to: until });
+  if (start === undefined) return undefined;
+  const to = Math.min(until, (Math.floor(start / hourMs) + 1) * hourMs);
+  const range = { filter, from: start, to, first: 'oldest' } as const;
+  const read = await readBoth({ limit: pageRows + 1 });
+  if (read.every((rows) => rows.length <= pageRows)) return pageOf(read, to);
+
+  // The last row of a page that is full may not be the last one of its millisecond.
+  const ends = read.flatMap((rows) => (rows.length > pageRows ? (rows.at(-1)?.started_at ?? []) : []));
+  const end = Math.min(...ends.map(Number));
+  if (end > start) return pageOf(read, end);
+  return pageOf(await readBoth({ to: start + 1, limit: undefined }), start + 1);
+
+  async function readBoth(change: {
+    readonly to?: number;
+    readonly limit: number | undefined;
+  }): Promise<readonly (readonly LedgerRow[])[]> {
+    const changed = { ...range, ...change };
+    return [await readRange(queries, changed), await readOldRange(queries, changed)];
+  }
+}
+
+function pageOf(read: readonly (readonly LedgerRow[])[], to: number): Page {
+  const rows = read.flat().filter((row) => row.started_at < to);
+  return { outcomes: rows.toSorted((one, other) => Number(one.started_at - other.started_at)).map(outcomeOf), to };
+}
+
+/**
+ * No request of the filter started in the range before this moment; undefined where none started in it at all. `requests` has no
+ * index but its ids: the rollups say which hours have some.
+ */
+async function nextStart(
+  queries: Kysely<Schema>,
+  { filter, kept, from, to }: Omit<PageQuery, 'pageRows'>,
+): Promise<number | undefined> {
+  const since = Math.max(from, kept);
+  const hours = await sql<{ period: number | bigint }>`
+    select period from usage_hours
+    where period >= ${hourOf(since)} and period <= ${hourOf(to - 1)} and ${usageOfFilter(filter)}
+    order by period limit 1
+  `.execute(queries);
+  const old = await sql<{ started_at: bigint }>`
+    select started_at from ledger where ${oldRowsOfFilter({ ...filter, since: from, until: to })}
+    order by started_at limit 1
+  `.execute(queries);
+  const starts = [
+    ...hours.rows.map(({ period }) => Math.max(since, Number(period) * hourMs)),
+    ...old.rows.map((row) => Number(row.started_at)),
+  ];
+  return starts.length === 0 ? undefined : Math.min(...starts);
+}
+
+/** The hour of a moment, as rollups number them: within 31 bits. */
+function hourOf(moment: number): number {
+  return Math.min(2 ** 31 - 1, Math.floor(moment / hourMs));
+}

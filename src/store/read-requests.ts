@@ -1,0 +1,105 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type LedgerFilter, oldRowsOfFilter } from './ledger-filter.ts';
+import { ledgerFields, type LedgerRow } from './ledger-row.ts';
+import { firstIdAt } from './packed-id.ts';
+import type { Schema } from './schema.ts';
+import { idDigits, idValue } from './sql-dialect.ts';
+import { requestColumnNames, type RequestNames, rowOf, type StoredRequest } from './stored-request.ts';
+
+/** From the first moment on, before the second one; milliseconds since the Unix epoch. */
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Past every moment that an id can hold but the last. */
+const endOfTime = 2 ** 48 - 1;
+
+export function rangeOf({ since = 0, until = endOfTime }: LedgerFilter): Range {
+  return { from: Math.max(0, since), to: Math.min(until, endOfTime) };
+}
+
+export interface RangeQuery extends Range {
+  /** Of whom and what; its moments are not looked at. */
+  readonly filter: LedgerFilter;
+  readonly first: 'newest' | 'oldest';
+  /** At most so many rows; undefined: all. */
+  readonly limit: number | undefined;
+}
+
+const directions = { newest: sql`desc`, oldest: sql`asc` } as const;
+
+type ReadRequest = StoredRequest & RequestNames;
+
+/** Reads the rows of a range in the order of their ids, which is that of time. */
+export async function readRange(
+  queries: Kysely<Schema>,
+  { filter, from, to, first, limit }: RangeQuery,
+): Promise<readonly LedgerRow[]> {
+  if (from >= to) return [];
+  const { workspaceId, keyId, modelId } = filter;
+  const conditions: RawBuilder<unknown>[] = [
+    sql`requests.id >= ${idValue(queries, firstIdAt(from))} and requests.id < ${idValue(queries, firstIdAt(to))}`,
+  ];
+  if (workspaceId !== undefined)
+    conditions.push(sql`key in (select number from ledger_keys where workspace_id = ${workspaceId})`);
+  if (keyId !== undefined) conditions.push(sql`key = (select number from ledger_keys where key_id = ${keyId})`);
+  if (modelId !== undefined) {
+    conditions.push(sql`route in (select ledger_routes.number from ledger_routes
+      join ledger_models on ledger_models.number = ledger_routes.model where ledger_models.name = ${modelId})`);
+  }
+  const digits = new Set<string>(['id', 'correlation']);
+  const columns = requestColumnNames.map((name) =>
+    digits.has(name) ? sql`${idDigits(queries, `requests.${name}`)} as ${sql.ref(name)}` : sql.ref(`requests.${name}`),
+  );
+  const direction = directions[first];
+  const { rows } = await sql<ReadRequest>`
+    select ${sql.join(columns)}, ledger_keys.key_id, ledger_keys.workspace_id,
+      ledger_models.name as model_id, ledger_routes.name as route_id
+    from (
+      select * from requests where ${sql.join(conditions, sql` and `)} order by id ${direction} ${upTo(limit)}
+    ) as requests
+    join ledger_keys on ledger_keys.number = requests.key
+    join ledger_routes on ledger_routes.number = requests.route
+    join ledger_models on ledger_models.number = ledger_routes.model
+    order by requests.id ${direction}
+  `.execute(queries);
+  return rows.map((row) => rowOf(withNumbers(row), row));
+}
+
+/** The same of rows of the version before that have not moved yet. */
+export async function readOldRange(
+  queries: Kysely<Schema>,
+  { filter, from, to, first, limit }: RangeQuery,
+): Promise<readonly LedgerRow[]> {
+  const { rows } = await sql<LedgerRow>`
+    select ${sql.join(ledgerFields.map((field) => sql.ref(field)))} from ledger
+    where ${oldRowsOfFilter({ ...filter, since: from, until: to })}
+    order by started_at ${directions[first]}, request_id ${upTo(limit)}
+  `.execute(queries);
+  return rows;
+}
+
+function upTo(limit: number | undefined): RawBuilder<unknown> {
+  return limit === undefined ? sql`` : sql`limit ${limit}`;
+}
+
+/** SQLite's driver reads every integer as a bigint. */
+function withNumbers(row: ReadRequest): StoredRequest {
+  const { key, route, attempts, traits, web_searches: searches } = row;
+  return {
+    ...row,
+    cost: BigInt(row.cost),
+    prompt_tokens: Number(row.prompt_tokens),
+    completion_tokens: Number(row.completion_tokens),
+    cached_tokens: Number(row.cached_tokens),
+    reasoning_tokens: Number(row.reasoning_tokens),
+    first_token_ms: Number(row.first_token_ms),
+    duration_ms: Number(row.duration_ms),
+    key: Number(key),
+    route: Number(route),
+    attempts: Number(attempts),
+    traits: Number(traits),
+    web_searches: Number(searches),
+  };
+}
