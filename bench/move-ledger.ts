@@ -47,7 +47,7 @@ async function fill(
       web_searches, cost, attempts, started_at, first_token_ms, duration_ms)
     ${numbers} select 'chatcmpl-' || ${padded}, ${correlation}, ${sql.lit(workspaceId)}, ${sql.lit(keyId)},
       'org/model-' || (n % 20), 'org/model-' || (n % 20) || '@backend', 'chat', 1, 'completed', 100, 50, null, null, 'engine',
-      null, ${sql.lit(cost)}, 1, ${sql.lit(from)} + n * ${sql.lit(Math.floor((30 * dayMs) / rows))}, 200, 900 from numbers`.execute(
+      null, ${sql.lit(cost)}, 1, ${sql.lit(from)} + cast(n as bigint) * ${sql.lit(Math.floor((30 * dayMs) / rows))}, 200, 900 from numbers`.execute(
     queries,
   );
   await sql`insert into spending (key_id, day, amount, last_used_at)

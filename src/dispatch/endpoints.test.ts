@@ -91,6 +91,19 @@ describe('a hedge', () => {
 });
 
 describe('a stream that breaks off', () => {
+  it('goes on on the endpoint whose hedge it had won', async () => {
+    const run = begin({ a: 2 }, { idleMs: 100_000 });
+    run.clock.advance(1000);
+    run.says(0, '0:Hello');
+    expect(run.engine(1).aborted()).toBe(true);
+    run.engine(0).fail('ECONNRESET');
+    await run.upstream.called(2);
+    expect(run.places()[2]).toBe(run.places()[1]);
+    run.says(2, '0:you 0!').end();
+    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 3, isContinued: true });
+    expectQuiet(run);
+  });
+
   it('goes on where it broke on another endpoint of the same backend, whatever else the plan has', async () => {
     const run = begin({ a: 3, b: 3 });
     run.says(0, '0:Hel 0:lo').fail('ECONNRESET');

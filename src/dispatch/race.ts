@@ -136,8 +136,7 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
         start(action.attempt, action.why);
         return;
       case 'abandon':
-        runners.get(action.attempt)?.attempt?.abandon(action.beaten ? 'beaten' : 'aborted');
-        runners.delete(action.attempt);
+        abandon(action.attempt, action.beaten ? 'beaten' : 'aborted');
         return;
       case 'commit': {
         hedging.stop();
@@ -158,6 +157,14 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
         }
         return;
     }
+  }
+
+  function abandon(number: number, why: 'beaten' | 'aborted'): void {
+    const runner = runners.get(number);
+    if (runner === undefined) return;
+    runner.attempt?.abandon(why);
+    tried.abandoned(runner.planned, runner.endpoint);
+    runners.delete(number);
   }
 
   function start(number: number, why: AttemptReason): void {

@@ -6,8 +6,10 @@ import type { PlannedRoute } from '../core/plan.ts';
 export interface Tried {
   /** Names of the endpoints of a route that are not to be tried; `all`: the route as a whole is not. */
   readonly on: (planned: PlannedRoute) => ReadonlySet<string> | 'all';
-  /** An attempt is under way on the endpoint: a second one beside it is made elsewhere. */
+  /** An attempt is made on the endpoint: the next one is made elsewhere, whether this one still runs or has failed. */
   readonly began: (planned: PlannedRoute, endpoint: Endpoint) => void;
+  /** The attempt is not needed any more. What breaks off elsewhere may go on there. */
+  readonly abandoned: (planned: PlannedRoute, endpoint: Endpoint) => void;
   readonly failed: (planned: PlannedRoute, fault: Fault) => void;
   /** What one more race of the same request begins with. */
   readonly fork: () => Tried;
@@ -26,7 +28,7 @@ interface TriedRoute {
 
 const none: ReadonlySet<string> = new Set();
 
-/** `singleFaults`: whether a fault concerns one endpoint, so that another one of the same backend may do better. */
+/** `earlier`: what an earlier race of the same request has left. */
 export function createTried(earlier: ReadonlyMap<PlannedRoute, TriedRoute> = new Map()): Tried {
   const routes = new Map(
     [...earlier].map(([planned, tried]) => [planned, { ...tried, endpoints: new Set(tried.endpoints) }]),
@@ -42,13 +44,10 @@ export function createTried(earlier: ReadonlyMap<PlannedRoute, TriedRoute> = new
     on: (planned) => {
       const tried = routes.get(planned);
       if (tried === undefined) return none;
-      return tried.isOver ? 'all' : tried.endpoints;
+      return tried.isOver || tried.endpoints.size >= mostAttempts ? 'all' : tried.endpoints;
     },
-    began: (planned, { name }) => {
-      const tried = of(planned);
-      tried.endpoints.add(name);
-      if (tried.endpoints.size >= mostAttempts) tried.isOver = true;
-    },
+    began: (planned, { name }) => of(planned).endpoints.add(name),
+    abandoned: (planned, { name }) => of(planned).endpoints.delete(name),
     failed: (planned, fault) => {
       const tried = of(planned);
       // What lies in the request, or in the account with the provider, is the same on every endpoint.

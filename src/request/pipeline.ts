@@ -27,7 +27,7 @@ import type { PrefixAffinity } from '../routing/affinity.ts';
 import type { RoutingView } from '../routing/health/route-status.ts';
 import { checkContext, makePlan } from '../routing/plan.ts';
 import { callModel, attemptsFailed, type ModelServices } from './call-model.ts';
-import { endpointOf, replyFixed, replyModels } from './endpoint.ts';
+import { operationOf, replyFixed, replyModels } from './operation.ts';
 import { countersFor } from './prepare.ts';
 import { keepAlive, type Relay, relayAnswer } from './relay.ts';
 import { replyFailure } from './reply.ts';
@@ -231,7 +231,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   return {
     inFlight: () => inFlight,
     handle: (exchange) => {
-      const { kind, dialect } = endpointOf(exchange.head);
+      const { kind, dialect } = operationOf(exchange.head);
       const asking: Asking = { requestId: dialect.idPrefixes.request + newId(), dialect };
       if (kind === 'answer') {
         inFlight += 1;

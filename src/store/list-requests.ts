@@ -1,5 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Outcome } from '../core/account.ts';
+import { keptSince } from './kept-since.ts';
 import { type LedgerFilter, oldRowsOfFilter, usageOfFilter } from './ledger-filter.ts';
 import { ledgerFields, type LedgerRow, outcomeOf } from './ledger-row.ts';
 import { firstIdAt } from './packed-id.ts';
@@ -55,7 +56,9 @@ async function listByHours(
   filter: LedgerFilter,
   limit: number,
 ): Promise<readonly LedgerRow[]> {
-  const { from, to } = rangeOf(filter);
+  const asked = rangeOf(filter);
+  // Of the hours before, there are rollups alone.
+  const [from, to] = [Math.max(asked.from, await keptSince(queries)), asked.to];
   const hours = await sql<{ period: number | bigint; requests: bigint }>`
     select period, cast(sum(requests) as bigint) as requests from usage_hours
     where period >= ${Math.floor(from / hourMs)} and period <= ${Math.min(2 ** 31 - 1, Math.floor(to / hourMs))}

@@ -5,7 +5,7 @@ import { createCredentialCache, createLookUps, type Moment, type Remembered } fr
 import type { DatabaseLocation } from './open-database.ts';
 import { takeJournalFolder, type TryLock } from './journal/folder.ts';
 import { createSettleQueue } from './settle-queue.ts';
-import { createReservationReport, type Reserved, tellReservedEveryMs } from './reservations.ts';
+import { createReservationReport, type Reserved, tellReservedEveryMs } from './reservation-report.ts';
 import { newSecret } from './shared-secret.ts';
 import type { StoreReply, StoreRequest, StoreStatus, StoreWorkerData } from './worker-message.ts';
 

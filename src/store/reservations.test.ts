@@ -1,7 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../test/support/sample-database.ts';
 import { storeAt } from '../../test/support/sample-store.ts';
-import { createReservationReport, reservedFor, writeReservations } from './reservations.ts';
+import { createReservationReport } from './reservation-report.ts';
+import { reservedFor, writeReservations } from './reservations.ts';
 import { createWorkspace, creditWorkspace } from './workspaces.ts';
 
 // A thread of its own, on a machine that may be busy with other tests.

@@ -1,6 +1,6 @@
 import type { Credential, Outcome } from '../core/account.ts';
 import type { DatabaseLocation, WorkspaceCost } from './open-database.ts';
-import type { Reserved } from './reservations.ts';
+import type { Reserved } from './reservation-report.ts';
 import type { Settled, Spending } from './settle-batch.ts';
 
 /** The start data of the store's thread. */

@@ -1,5 +1,6 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, vi } from 'vitest';
 import { asIfKilled } from '../../../test/support/ledger-on-disk.ts';
 import { runWeir } from '../../../test/support/run-weir.ts';
@@ -90,6 +91,41 @@ describe('weir ledger', () => {
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({ ok: false, file: { ok: false, damage: [expect.any(String)] } });
     expect((await runWeir(['ledger', 'verify', '--data', data])).stdout).toContain('restore a backup');
+  });
+
+  it('verify says what it has proven, and since when requests are kept', async () => {
+    const { data, settle } = await runningService();
+    await settle('a');
+    expect(await json('ledger', 'verify', '--data', data)).toMatchObject({
+      ok: true,
+      rollups: { differences: [] },
+      requests: { kept_since: null, hours: 1, differences: [] },
+    });
+    const { stdout } = await runWeir(['ledger', 'verify', '--data', data]);
+    expect(stdout).toContain('The requests of 1 hours are what the rollups say.');
+  });
+
+  it('verify ends with 1 when a request is not what its rollup says, and names the hour', async () => {
+    const { data, store, settle } = await runningService();
+    await settle('a');
+    await store.close();
+    const database = new DatabaseSync(join(data, 'weir.db'));
+    database.exec('update requests set prompt_tokens = prompt_tokens + 1');
+    database.close();
+    const { code, stdout } = await runWeir(['ledger', 'verify', '--data', data]);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /The requests of 1 hours are not what the rollups say:\n.*\n2026-07-01T12:00:00\.000Z +prompt_tokens/,
+    );
+  });
+
+  it('shrink rewrites the file beside a running service', async () => {
+    const { data, settle } = await runningService();
+    await settle('a');
+    const { before, after } = await json<{ before: number; after: number }>('ledger', 'shrink', '--data', data);
+    expect(after).toBeLessThanOrEqual(before);
+    await settle('b');
+    expect(await json('ledger', 'verify', '--data', data)).toMatchObject({ ok: true, requests: { hours: 1 } });
   });
 
   it('accept-loss is what a refusal names, and lets a ledger be used that lost its WAL', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { catalogCommand } from './catalog.ts';
+import { catalogCommand, checkManifests } from './catalog.ts';
 
 const good = `apiVersion: v1
 kind: Secret
@@ -88,6 +88,13 @@ test('takes a Service, which a folder for kubectl may name, and notes that a gat
   expect(output).toMatch(/^qwen\/qwen3-8b {2}vllm-a\nnote: .*all\.yaml#2:11: spec\.service: .*\n1 model, .*: good\n$/);
   expect(code).toBeUndefined();
   expect(JSON.parse((await check(dir, '--json')).output)).toMatchObject({ problems: [], notes: [note] });
+});
+
+test('does not take a Service where a gateway is to serve the folder itself', async () => {
+  await writeFile(join(dir, 'all.yaml'), good.replace(/endpoint: \{.*\}/, 'service: {name: vllm-a, port: http}'));
+  const { problems } = await checkManifests(dir, 'refused');
+  expect(problems.map(({ field }) => field)).toEqual(['spec.service', 'spec.routes[0].backend']);
+  expect(problems[0]?.message).toMatch(/^expected endpoint or endpoints: a Service is followed only where /);
 });
 
 test('prints each problem with file, document, line and field, and exits with 1', async () => {

@@ -4,13 +4,13 @@ import { Failure } from '../core/failure.ts';
 import { dialects } from '../dialects/dialects.ts';
 
 /** What a request asks for, by its method and path (docs/reference/api.md §4). A query makes no difference. */
-export interface Endpoint {
+export interface Operation {
   readonly kind: 'answer' | 'models' | 'models-preflight' | 'health' | 'unknown';
   /** The format in which its caller expects an answer, an error above all. */
   readonly dialect: Dialect;
 }
 
-const kinds: ReadonlyMap<string, Endpoint['kind']> = new Map([
+const kinds: ReadonlyMap<string, Operation['kind']> = new Map([
   ['POST /v1/chat/completions', 'answer'],
   ['POST /v1/messages', 'answer'],
   ['GET /v1/models', 'models'],
@@ -20,7 +20,7 @@ const kinds: ReadonlyMap<string, Endpoint['kind']> = new Map([
   ['HEAD /healthz', 'health'],
 ]);
 
-export function endpointOf({ method, path }: Pick<RequestHead, 'method' | 'path'>): Endpoint {
+export function operationOf({ method, path }: Pick<RequestHead, 'method' | 'path'>): Operation {
   const [pathname = ''] = path.split('?', 1);
   // With what that format's clients ask for besides, such as `/v1/messages/count_tokens`.
   const isMessages = /^\/v1\/messages(?:\/|$)/.test(pathname);
@@ -48,7 +48,7 @@ export function replyModels(exchange: Exchange, body: string): void {
 }
 
 /** Answers what is the same for everybody. Throws `not_found`. */
-export function replyFixed(exchange: Exchange, kind: Exclude<Endpoint['kind'], 'answer' | 'models'>): void {
+export function replyFixed(exchange: Exchange, kind: Exclude<Operation['kind'], 'answer' | 'models'>): void {
   switch (kind) {
     case 'models-preflight':
       exchange.reply(204, preflight, '');
