@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Outcome } from '../core/account.ts';
 import { keptSince } from './kept-since.ts';
 import { type LedgerFilter, oldRowsOfFilter, usageOfFilter } from './ledger-filter.ts';
-import { ledgerFields, type LedgerRow, outcomeOf } from './ledger-row.ts';
+import { type LedgerRow, oldLedgerColumns, outcomeOf } from './ledger-row.ts';
 import { firstIdAt } from './packed-id.ts';
 import type { Schema } from './schema.ts';
 import { idDigits, idValue } from './sql-dialect.ts';
@@ -140,9 +140,9 @@ async function listOldRows(
   filter: LedgerFilter,
   limit: number,
 ): Promise<readonly LedgerRow[]> {
-  const { rows } = await sql<LedgerRow>`
-    select ${sql.join(ledgerFields.map((field) => sql.ref(field)))} from ledger where ${oldRowsOfFilter(filter)}
+  const { rows } = await sql<Omit<LedgerRow, 'routes'>>`
+    select ${sql.join(oldLedgerColumns.map((field) => sql.ref(field)))} from ledger where ${oldRowsOfFilter(filter)}
     order by started_at desc, request_id limit ${limit}
   `.execute(queries);
-  return rows;
+  return rows.map((row) => ({ ...row, routes: null }));
 }

@@ -162,7 +162,7 @@ async function listAnswer(outcomes: readonly Outcome[], accounts: Accounts): Pro
 const rowColumns = [
   ...(['id', 'correlation_id', 'workspace', 'key', 'model', 'route', 'surface', 'stream', 'outcome'] as const),
   ...(['prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'estimated', 'counted_by'] as const),
-  ...(['web_searches', 'cost', 'attempts', 'started_at', 'first_token_ms', 'duration_ms'] as const),
+  ...(['web_searches', 'cost', 'attempts', 'routes', 'started_at', 'first_token_ms', 'duration_ms'] as const),
 ] as const satisfies readonly (keyof ReturnType<typeof rowOf>)[];
 
 /** Null where a count or time was never known, which is not zero. */
@@ -187,6 +187,7 @@ function rowOf(outcome: Outcome, workspace: string) {
     web_searches: usage.webSearches ?? null,
     cost: formatUsd(outcome.cost),
     attempts: outcome.attempts,
+    routes: outcome.routes ?? null,
     started_at: new Date(outcome.startedAt).toISOString(),
     first_token_ms: outcome.firstTokenMs ?? null,
     duration_ms: outcome.durationMs,
