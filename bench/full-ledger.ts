@@ -71,7 +71,15 @@ function requestIn({ accounts }: Ledger, from: number, ms: number): LedgerRow {
   return {
     ...{ request_id: `chatcmpl-${id.toString('base64url')}`, correlation_id: crypto.randomUUID() },
     ...{ workspace_id: account.workspaceId, key_id: account.keyId, model_id: model, route_id: `${model}@backend` },
-    ...{ surface: 'chat', stream: 1n, kind: 'completed', counted_by: 'engine', attempts: 1n, web_searches: null },
+    ...{
+      surface: 'chat',
+      stream: 1n,
+      kind: 'completed',
+      counted_by: 'engine',
+      attempts: 1n,
+      routes: 1n,
+      web_searches: null,
+    },
     ...{ prompt_tokens: BigInt(tokens), completion_tokens: BigInt(tokens >> 2), cached_tokens: 64n },
     ...{ reasoning_tokens: null, cost: BigInt(tokens) * 150_000n, started_at: BigInt(startedAt) },
     ...{ first_token_ms: BigInt(50 + (tokens >> 3)), duration_ms: BigInt(400 + tokens * 4) },

@@ -35,6 +35,7 @@ const seconds = Number(values.seconds);
 const counts = [1, 2, 3] as const;
 /** Who never pause; with fewer, each of several services would have too few requests to commit their rows together. */
 const callers = 64;
+const steadyPerSecond = 120;
 const heldStreams = 500;
 const idleSeconds = 5;
 /** For each service: while its code is not compiled yet, a request costs three times as much. */
@@ -104,33 +105,32 @@ function middle(samples: readonly ScaleSample[]): Omit<ScaleSample, 'failures'> 
   };
 }
 
+type ScenarioFor = (replicas: number) => Scenario;
+
 /** Every load on each gateway in turn, round by round, so that a slow minute of the machine hits all of them. */
 async function sampleRounds(
   gateways: readonly Gateway[],
-  scenario: Scenario,
+  scenarioFor: ScenarioFor,
   pool: LoadPool,
 ): Promise<readonly ScaleSample[]> {
   const samples: ScaleSample[] = [];
-  report(`${scenario.title}: warm-up`);
-  for (const { replicas, target } of gateways) {
-    for (let answers = 0; answers < warmUpRequests * replicas;) {
-      const { requestsPerSecond } = await takeScaleSample(target, {
-        pool,
-        scenario: { ...scenario, seconds },
-        replicas,
-      });
-      answers += requestsPerSecond * seconds;
+  const take = async ({ replicas, target }: Gateway): Promise<ScaleSample> => {
+    const scenario = { ...scenarioFor(replicas), seconds };
+    const sample = await takeScaleSample(target, { pool, scenario, replicas });
+    for (const [reason, count] of Object.entries(sample.failures)) {
+      throw new Error(`${count} answers were wrong or missing with ${replicas} service(s): ${reason}`);
+    }
+    return sample;
+  };
+  report(`${scenarioFor(1).title}: warm-up`);
+  for (const gateway of gateways) {
+    for (let answers = 0; answers < warmUpRequests * gateway.replicas;) {
+      answers += (await take(gateway)).requestsPerSecond * seconds;
     }
   }
   for (let round = 1; round <= rounds; round += 1) {
-    report(`${scenario.title}: round ${round} of ${rounds}`);
-    for (const { replicas, target } of round % 2 === 0 ? gateways : gateways.toReversed()) {
-      const sample = await takeScaleSample(target, { pool, scenario: { ...scenario, seconds }, replicas });
-      for (const [reason, count] of Object.entries(sample.failures)) {
-        throw new Error(`${count} answers were wrong or missing with ${replicas} service(s): ${reason}`);
-      }
-      samples.push(sample);
-    }
+    report(`${scenarioFor(1).title}: round ${round} of ${rounds}`);
+    for (const gateway of round % 2 === 0 ? gateways : gateways.toReversed()) samples.push(await take(gateway));
   }
   return samples;
 }
@@ -262,15 +262,21 @@ async function scale(): Promise<void> {
   const memory = await measureMemory(first.target, heldStreams);
   const pool = openLoadPool(1);
   closers.push(pool.close);
-  const loads = quickPlan.scenarios
-    .filter(({ name }) => values.load.includes(name))
-    .map((scenario) => ({ ...scenario, arrival: { kind: 'closed', connections: callers } as const }));
   const all: Record<string, readonly ScaleSample[]> = {};
-  for (const scenario of loads) {
-    const samples = await sampleRounds(gateways, scenario, pool);
-    all[scenario.name] = samples;
-    print(`${scenario.title.split(',')[0]}, ${callers} connections\n${requestTable(samples)}`);
-    const alone = middle(samples.filter(({ replicas }) => replicas === 1));
+  for (const scenario of quickPlan.scenarios.filter(({ name }) => values.load.includes(name))) {
+    // As much as each service can have: many requests share a turn of the event loop and a commit.
+    const busy: Scenario = { ...scenario, arrival: { kind: 'closed', connections: callers } };
+    all[scenario.name] = await sampleRounds(gateways, () => busy, pool);
+    print(`${scenario.title.split(',')[0]}, ${callers} connections\n${requestTable(all[scenario.name] ?? [])}`);
+    // The same for each service, however many there are: what sharing an Envoy and the servers costs.
+    const steady = await sampleRounds(
+      gateways,
+      (replicas) => ({ ...scenario, arrival: { kind: 'open', perSecond: steadyPerSecond * replicas } }),
+      pool,
+    );
+    all[`${scenario.name}-steady`] = steady;
+    print(`${scenario.title.split(',')[0]}, ${steadyPerSecond} a second for each service\n${requestTable(steady)}`);
+    const alone = middle((all[scenario.name] ?? []).filter(({ replicas }) => replicas === 1));
     print(
       `of one service: ${totalOf(alone.demand).toFixed(2)} ms a request, the load's own included; ${alone.cores.toFixed(2)} cores at work`,
     );

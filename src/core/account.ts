@@ -76,6 +76,8 @@ export interface Outcome {
   readonly countedBy: CountedBy;
   readonly cost: Money;
   readonly attempts: number;
+  /** On how many routes the attempts were made: the others were on further endpoints of one backend. Absent: nobody said. */
+  readonly routes?: number | undefined;
   /** Wall clock, milliseconds since the Unix epoch. */
   readonly startedAt: number;
   readonly firstTokenMs?: number | undefined;

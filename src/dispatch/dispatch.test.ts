@@ -126,7 +126,7 @@ describe('before any output', () => {
     run.engine(1).answer('text/words', 'hello world done');
     const end = await run.ended;
     expect({ end: { ...end, route: 'route' in end && end.route?.id }, faults: run.faults, text: run.text() }).toEqual({
-      end: { kind: 'completed', route: 'tiny@b', attempts: 2, isContinued: false },
+      end: { kind: 'completed', route: 'tiny@b', attempts: 2, routes: 2, isContinued: false },
       faults: [['a', kind]],
       text: 'hello world',
     });
@@ -224,6 +224,7 @@ describe('after output has been delivered', () => {
       kind: 'interrupted',
       route: 'tiny@a',
       attempts: 1,
+      routes: 1,
     });
     expect({ asked: asked(run), faults: run.faults, text: run.text(), armed: run.clock.armed() }).toEqual({
       asked: ['cluster-a'],
@@ -276,7 +277,7 @@ describe('a caller who leaves', () => {
 
   it('had left before it began: no engine is called', async () => {
     const run = begin({ aborted: true });
-    expect(await run.ended).toEqual({ kind: 'cancelled', attempts: 0, heard: false });
+    expect(await run.ended).toEqual({ kind: 'cancelled', attempts: 0, routes: 0, heard: false });
     expect(asked(run)).toEqual([]);
   });
 
@@ -284,7 +285,7 @@ describe('a caller who leaves', () => {
     const body = Promise.withResolvers<UpstreamCall>();
     const run = begin({ callFor: () => body.promise });
     run.leave();
-    expect(await run.ended).toEqual({ kind: 'cancelled', attempts: 0, heard: false });
+    expect(await run.ended).toEqual({ kind: 'cancelled', attempts: 0, routes: 0, heard: false });
     body.resolve(callTo(plannedOf('a')));
     await body.promise;
     await Promise.resolve();

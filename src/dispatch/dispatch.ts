@@ -56,8 +56,11 @@ export interface DispatchObserver {
   readonly failed: (route: Route, fault: Fault) => void;
 }
 
-/** How dispatch ended. `route` is the one that delivered last. */
-export type DispatchEnd =
+/** How dispatch ended. `attempts` were made on so many `routes`, each on one endpoint or several. */
+export type DispatchEnd = Ending & { readonly routes: number };
+
+/** `route` is the one that delivered last. */
+type Ending =
   | { readonly kind: 'completed'; readonly route: Route; readonly attempts: number; readonly isContinued: boolean }
   /** The answer failed after output had been delivered, and no route could continue it. */
   | { readonly kind: 'interrupted'; readonly route: Route; readonly attempts: number }
@@ -111,6 +114,7 @@ export function dispatch(options: DispatchOptions, services: DispatchServices): 
     asked.stream && hasSecondPlace(plan, services.health) ? keepDelivered() : undefined;
   const branches = new Set<Branch>();
   let attempts = 0;
+  const askedRoutes = new Set<Route>();
   /** The route that delivered last. */
   let delivering: Route | undefined;
   let finishedChoices = 0;
@@ -140,6 +144,7 @@ export function dispatch(options: DispatchOptions, services: DispatchServices): 
       {
         attempting: ({ route }, reason, step) => {
           attempts += 1;
+          askedRoutes.add(route);
           observer.attempting(route, reason, step);
         },
         failed: ({ route }, fault) => observer.failed(route, fault),
@@ -275,11 +280,11 @@ export function dispatch(options: DispatchOptions, services: DispatchServices): 
     else if (stop()) reject(error);
   }
 
-  function finish(end: DispatchEnd): void {
+  function finish(end: Ending): void {
     if (!stop()) return;
     if (!asked.stream) validator?.close();
     else if (end.kind === 'completed' && !end.isContinued) validator?.streamed(end.route);
-    resolve(end);
+    resolve({ ...end, routes: askedRoutes.size });
   }
 
   /** False: dispatch has ended already. */

@@ -29,7 +29,7 @@ describe('a request that fails before its first output', () => {
     run.engine(0).fail('ECONNREFUSED');
     run.engine(1).fail('ECONNREFUSED');
     run.says(2, '0:hello 0!').end();
-    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 3 });
+    expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 3, routes: 2 });
     expect(distinct(run.places())).toBe(3);
     expect({ reasons: run.reasons, steps: run.steps }).toEqual({
       reasons: ['a first', 'a failover', 'b failover'],

@@ -53,6 +53,8 @@ export interface Settlement {
 /** The end of a request as dispatch reports it, as far as it is recorded. */
 interface SettledEnd {
   readonly attempts: number;
+  /** On how many routes. */
+  readonly routes?: number;
   readonly route?: Route | undefined;
   readonly refusedFor?: RefusedFor | undefined;
   /** Of a request whose caller left: whether an engine had it. Absent: it had. */
@@ -104,7 +106,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
       accrue?.(expectedCost());
     },
     settle: async (kind, end) => {
-      const { attempts, route, refusedFor } = end;
+      const { attempts, routes, route, refusedFor } = end;
       const { usage: metered, countedBy } = await meter.bill(endingOf(kind, end));
       const splits = kind === 'completed' && countedBy !== 'estimate';
       // A search that was offered and not made counts as zero; without the offer there is no count.
@@ -120,6 +122,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
         modelId: plan.model.id,
         routeId: route?.id,
         stream: prepared.request.stream,
+        routes,
         firstTokenMs,
         durationMs: Math.round(clock.elapsed() - begun),
         output,

@@ -67,7 +67,11 @@ export function callModel(call: ModelCall, services: ModelServices): Dispatch {
     if (isPaused) running.pause();
     return running.ended.then((second) => {
       remember(second);
-      return { ...second, attempts: end.attempts + second.attempts };
+      return {
+        ...second,
+        attempts: end.attempts + second.attempts,
+        routes: Math.max(end.routes, second.routes),
+      };
     });
   });
   return {

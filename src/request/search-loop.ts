@@ -87,6 +87,7 @@ export function runSearchLoop(
   });
   let searchesLeft = Math.min(request.webSearch?.maxUses ?? maxSearches, maxSearches);
   let attempts = 0;
+  let routes = 0;
   let isContinued = false;
   let lastRoute: Route | undefined;
   let running: Dispatch | undefined;
@@ -114,6 +115,7 @@ export function runSearchLoop(
     if (isPaused) running.pause();
     const end = await running.ended;
     attempts += end.attempts;
+    routes = Math.max(routes, end.routes);
     if ('route' in end && end.route !== undefined) lastRoute = end.route;
     if (end.kind === 'completed') isContinued ||= end.isContinued;
     // Of an answer that broke off, too: what came of its text has been paid for.
@@ -125,11 +127,11 @@ export function runSearchLoop(
   /** How it ends when the model cannot be called again. A whole answer of which nothing was sent has merely failed. */
   function brokenOff(): DispatchEnd {
     return lastRoute === undefined || !request.stream
-      ? { kind: 'failed', attempts, isPartial: true }
-      : { kind: 'interrupted', route: lastRoute, attempts };
+      ? { kind: 'failed', attempts, routes, isPartial: true }
+      : { kind: 'interrupted', route: lastRoute, attempts, routes };
   }
 
-  const cancelled = (heard: boolean): DispatchEnd => ({ kind: 'cancelled', attempts, route: lastRoute, heard });
+  const cancelled = (heard: boolean): DispatchEnd => ({ kind: 'cancelled', attempts, routes, route: lastRoute, heard });
 
   async function answer(): Promise<DispatchEnd> {
     const turns: Message[] = [];
@@ -148,7 +150,7 @@ export function runSearchLoop(
         if (!end.heard && !isFirst) deliver([totals.past()]);
         return cancelled(end.heard || !isFirst);
       }
-      if (end.kind !== 'completed') return isFirst ? { ...end, attempts } : brokenOff();
+      if (end.kind !== 'completed') return isFirst ? { ...end, attempts, routes } : brokenOff();
       const used = await totals.close();
       const output = request.maxOutputTokens === undefined ? undefined : request.maxOutputTokens - totals.output();
       const step = nextStep(said, { searches: searchesLeft, rounds: maxRounds - rounds, output });
@@ -169,7 +171,7 @@ export function runSearchLoop(
       }
       if (ending.kind === 'finish') {
         deliver([{ type: 'finish', choice: 0, ...ending.finish }]);
-        return { kind: 'completed', route: end.route, attempts, isContinued };
+        return { kind: 'completed', route: end.route, attempts, routes, isContinued };
       }
     }
   }

@@ -25,13 +25,15 @@ export interface LedgerRow {
   readonly web_searches: bigint | null;
   readonly cost: bigint;
   readonly attempts: bigint;
+  /** Null in rows of versions before. */
+  readonly routes: bigint | null;
   readonly started_at: bigint;
   readonly first_token_ms: bigint | null;
   readonly duration_ms: bigint;
 }
 
-/** The fields of a row in the order in which they are written. */
-export const ledgerFields = [
+/** The columns of the table `ledger` of the version before. */
+export const oldLedgerColumns = [
   'request_id',
   'correlation_id',
   'workspace_id',
@@ -53,6 +55,9 @@ export const ledgerFields = [
   'first_token_ms',
   'duration_ms',
 ] as const satisfies readonly (keyof LedgerRow)[];
+
+/** The fields of a row in the order in which they are written to the journal. */
+export const ledgerFields = [...oldLedgerColumns, 'routes'] as const satisfies readonly (keyof LedgerRow)[];
 
 /**
  * The row of an outcome. Throws a RangeError when a count or a time is not a whole number or not a number at all:
@@ -78,6 +83,7 @@ export function ledgerRow(outcome: Outcome): LedgerRow {
     web_searches: optional(usage.webSearches),
     cost: outcome.cost,
     attempts: BigInt(outcome.attempts),
+    routes: optional(outcome.routes),
     started_at: whole(outcome.startedAt),
     first_token_ms: outcome.firstTokenMs === undefined ? null : whole(outcome.firstTokenMs),
     duration_ms: whole(outcome.durationMs),
@@ -106,6 +112,7 @@ export function outcomeOf(row: LedgerRow): Outcome {
     countedBy: row.counted_by,
     cost: row.cost,
     attempts: Number(row.attempts),
+    routes: numberOrNone(row.routes),
     startedAt: Number(row.started_at),
     firstTokenMs: numberOrNone(row.first_token_ms),
     durationMs: Number(row.duration_ms),

@@ -52,7 +52,7 @@ export async function createCompactLedger(database: Kysely<unknown>, amountBound
 
   for (const table of ['usage_hours', 'usage_days']) {
     const sums = usageSumColumns.map((column) => `${column} bigint not null`);
-    const buckets = histogramMeasures.map((column) => `${column} ${whole} not null`);
+    const buckets = histogramMeasures.map((column) => `${column} ${whole} not null default 0`);
     // Rows of the current hour are updated all the time: with room in their pages and no index on what changes, PostgreSQL
     // updates them in place (measured: 99 % of updates at 70 %), if the dead versions are cleared away often.
     const settings = sqlite

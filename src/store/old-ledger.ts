@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import { ledgerFields } from './ledger-row.ts';
+import { oldLedgerColumns } from './ledger-row.ts';
 import type { OpenDatabase } from './open-database.ts';
 import type { Schema } from './schema.ts';
 import type { LedgerEntry } from './stored-request.ts';
@@ -33,8 +33,9 @@ export async function moveOldRows(
   { queries, writes, prepare }: Pick<OpenDatabase, 'queries' | 'writes' | 'prepare'>,
   limit: number,
 ): Promise<number> {
-  const rows = await queries.selectFrom('ledger').select(ledgerFields).orderBy('started_at').limit(limit).execute();
-  if (rows.length === 0) return 0;
+  const old = await queries.selectFrom('ledger').select(oldLedgerColumns).orderBy('started_at').limit(limit).execute();
+  if (old.length === 0) return 0;
+  const rows = old.map((row) => ({ ...row, routes: null }));
   const entries = await prepare(rows);
   return queries
     .transaction()

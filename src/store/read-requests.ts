@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { type LedgerFilter, oldRowsOfFilter } from './ledger-filter.ts';
-import { ledgerFields, type LedgerRow } from './ledger-row.ts';
+import { type LedgerRow, oldLedgerColumns } from './ledger-row.ts';
 import { firstIdAt } from './packed-id.ts';
 import type { Schema } from './schema.ts';
 import { idDigits, idValue } from './sql-dialect.ts';
@@ -72,12 +72,12 @@ export async function readOldRange(
   queries: Kysely<Schema>,
   { filter, from, to, first, limit }: RangeQuery,
 ): Promise<readonly LedgerRow[]> {
-  const { rows } = await sql<LedgerRow>`
-    select ${sql.join(ledgerFields.map((field) => sql.ref(field)))} from ledger
+  const { rows } = await sql<Omit<LedgerRow, 'routes'>>`
+    select ${sql.join(oldLedgerColumns.map((field) => sql.ref(field)))} from ledger
     where ${oldRowsOfFilter({ ...filter, since: from, until: to })}
     order by started_at ${directions[first]}, request_id ${upTo(limit)}
   `.execute(queries);
-  return rows;
+  return rows.map((row) => ({ ...row, routes: null }));
 }
 
 function upTo(limit: number | undefined): RawBuilder<unknown> {

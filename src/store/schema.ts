@@ -27,7 +27,7 @@ export interface Schema {
   readonly ledger_routes: LedgerRouteTable;
   readonly ledger_state: LedgerStateTable;
   /** The ledger of the version before, which `old-ledger.ts` empties. */
-  readonly ledger: LedgerRow;
+  readonly ledger: Omit<LedgerRow, 'routes'>;
 }
 
 /** A column of less than 64 bits: SQLite's driver reads a bigint, PostgreSQL's a number. */

@@ -26,6 +26,7 @@ it('a request that was stored tells all that its outcome told', () => {
         webSearches: fc.option(few, { nil: undefined }),
       }),
       attempts: few,
+      routes: fc.option(fc.integer({ min: 1, max: 15 }), { nil: undefined }),
       firstTokenMs: count,
       durationMs: fc.nat({ max: 2 ** 31 - 1 }),
       cost: fc.bigInt({ min: 0n, max: 9n * 10n ** 18n }),

@@ -24,7 +24,7 @@ export interface StoredRequest {
   readonly duration_ms: number;
   readonly attempts: number;
   readonly web_searches: number;
-  /** Outcome, surface, who counted and whether it was streamed, in bits: see `traitsOf`. */
+  /** Outcome, surface, who counted, whether it was streamed and on how many routes, in bits: see `traitsOf`. */
   readonly traits: number;
   /** The id as the caller knows it, where it is none of ours; else empty. */
   readonly request_text: string;
@@ -141,10 +141,17 @@ function small(
 /** Who counted, as it is stored: added to at the end and never changed. */
 const counters = codes<CountedBy>(['engine', 'tokenizer', 'estimate']);
 
-/** Bits 0–3: the outcome. Bits 4–7: the surface. Bits 8–9: who counted. Bit 10: streamed. */
+/** More routes than any plan asks; a request that asked more has this many. */
+const mostRoutes = 15;
+
+/**
+ * Bits 0–3: the outcome. Bits 4–7: the surface. Bits 8–9: who counted. Bit 10: streamed. Bits 11–14: routes, at most 15; 0 where
+ * nobody said.
+ */
 function traitsOf(row: LedgerRow): number {
   const [kind, surface] = [kindCodes.codeOf(row.kind), surfaceCodes.codeOf(row.surface)];
-  return kind | (surface << 4) | (counters.codeOf(row.counted_by) << 8) | (Number(row.stream) << 10);
+  const routes = Math.min(mostRoutes, Number(row.routes ?? 0n));
+  return kind | (surface << 4) | (counters.codeOf(row.counted_by) << 8) | (Number(row.stream) << 10) | (routes << 11);
 }
 
 /** SQL of what `traits` holds for rollups, the same in both databases. */
@@ -182,6 +189,7 @@ export function rowOf(stored: StoredRequest, names: RequestNames): LedgerRow {
     web_searches: said(stored.web_searches),
     cost: stored.cost,
     attempts: BigInt(stored.attempts),
+    routes: traits >> 11 === 0 ? null : BigInt(traits >> 11),
     started_at: BigInt(startOf(stored.id)),
     first_token_ms: said(stored.first_token_ms),
     duration_ms: BigInt(stored.duration_ms),

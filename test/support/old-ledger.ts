@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { type DatabaseLocation, openDatabase } from '../../src/store/open-database.ts';
-import { ledgerFields, ledgerRow, type LedgerRow } from '../../src/store/ledger-row.ts';
+import { ledgerRow, type LedgerRow, oldLedgerColumns } from '../../src/store/ledger-row.ts';
 import { migrate, migrations } from '../../src/store/migrations.ts';
 import type { Schema } from '../../src/store/schema.ts';
 import { spendingOf } from '../../src/store/settle-batch.ts';
@@ -51,8 +51,8 @@ export async function settleAsBefore(queries: Kysely<Schema>, outcomes: readonly
   await queries.transaction().execute(async (transaction) => {
     const written: LedgerRow[] = [];
     for (const row of outcomes.map(ledgerRow)) {
-      const columns = sql.join(ledgerFields.map((field) => sql.ref(field)));
-      const values = sql.join(ledgerFields.map((field) => row[field]));
+      const columns = sql.join(oldLedgerColumns.map((field) => sql.ref(field)));
+      const values = sql.join(oldLedgerColumns.map((field) => row[field]));
       const { rows } = await sql`insert into ledger (${columns}) values (${values})
         on conflict (request_id) do nothing returning request_id`.execute(transaction);
       if (rows.length > 0) written.push(row);

@@ -42,6 +42,7 @@ export const requestFields: readonly RequestField[] = [
   { name: 'web_searches', kind: 'count', read: ({ outcome }) => outcome.usage.webSearches ?? null },
   { name: 'cost', kind: 'money', read: ({ outcome }) => outcome.cost },
   { name: 'attempts', kind: 'count', read: ({ outcome }) => outcome.attempts },
+  { name: 'routes', kind: 'count', read: ({ outcome }) => outcome.routes ?? null },
   { name: 'started_at', kind: 'moment', read: ({ outcome }) => outcome.startedAt },
   { name: 'first_token_ms', kind: 'count', read: ({ outcome }) => outcome.firstTokenMs ?? null },
   { name: 'duration_ms', kind: 'count', read: ({ outcome }) => outcome.durationMs },

@@ -160,6 +160,7 @@ const rowSchema = z.object({
   web_searches: whole.nullable().default(null),
   cost: whole,
   attempts: whole,
+  routes: whole.nullable().default(null),
   started_at: whole,
   first_token_ms: whole.nullable(),
   duration_ms: whole,

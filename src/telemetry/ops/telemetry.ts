@@ -19,11 +19,21 @@ export function createTelemetry(
     outcome: (outcome) => {
       metrics.outcome(outcome);
       measured.outcome(outcome);
-      const { requestId, correlationId, modelId, routeId, kind, attempts, durationMs, firstTokenMs, refusedFor } =
-        outcome;
+      const {
+        requestId,
+        correlationId,
+        modelId,
+        routeId,
+        kind,
+        attempts,
+        routes,
+        durationMs,
+        firstTokenMs,
+        refusedFor,
+      } = outcome;
       const level = kind === 'completed' || kind === 'cancelled' ? 'debug' : 'warn';
       log[level](
-        { requestId, correlationId, modelId, routeId, kind, attempts, durationMs, firstTokenMs, refusedFor },
+        { requestId, correlationId, modelId, routeId, kind, attempts, routes, durationMs, firstTokenMs, refusedFor },
         'request ended',
       );
     },
