@@ -57,7 +57,7 @@ test('a client gets a whole message in its shape, with usage and its exact cost'
     stop_reason: 'end_turn',
     stop_sequence: null,
   });
-  expect(data.id).toMatch(/^msg_[\w-]{24}$/);
+  expect(data.id).toMatch(/^msg_[\w-]{22}$/);
   const [thinking, text, ...others] = data.content;
   expect(thinking).toMatchObject({
     type: 'thinking',
@@ -164,7 +164,7 @@ test.each([false, true])('a loop of five turns with calls side by side, stream: 
     );
     expect(new Set(calls.map(({ id }) => id)).size).toBe(calls.length);
     for (const { id, name, input } of calls) {
-      expect(id).toMatch(/^toolu_[\w-]{24}$/);
+      expect(id).toMatch(/^toolu_[\w-]{22}$/);
       expect(input).toHaveProperty(name === 'get_time' ? 'place' : 'city');
     }
     expect(message.content.some(({ type }) => type === 'text')).toBe(turn === 1);
