@@ -1,8 +1,10 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
 import { describe, expect, it, vi } from 'vitest';
-import { runWeir } from '../../../test/support/run-weir.ts';
+import { compileCache, runWeir } from '../../../test/support/run-weir.ts';
 import { sampleDatabase, sampleNow, temporaryFolder } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { databaseUrl, storeAt } from '../../../test/support/sample-store.ts';
@@ -155,5 +157,29 @@ describe('weir ledger export', () => {
     expect(printed.rows).toBeGreaterThanOrEqual(count);
     const ids = [...readFileSync(file, 'utf8').matchAll(/^(r\d+),/gm)].map(([, id]) => id);
     expect(ids).toEqual(Array.from({ length: printed.rows }, (_, index) => `r${index}`));
+  });
+
+  it('leaves nothing behind when it is told to end', async () => {
+    const { ids, location, settle } = await sampleDatabase();
+    // Some pages, so that it is in the middle of them when it is told.
+    for (let page = 0; page < 8; page += 1) {
+      const started = Array.from({ length: 5_000 }, (_, index) => page * 5_000 + index);
+      await settle(
+        started.map((ms) => sampleOutcome({ ...ids, requestId: `r${ms}`, startedAt: sampleNow + ms, cost: 1n })),
+      );
+    }
+    const folder = temporaryFolder();
+    const main = join(import.meta.dirname, '..', '..', 'main.ts');
+    const args = [main, 'ledger', 'export', '--format', 'csv', '--out', join(folder, 'requests.csv')];
+    const watcher = watch(folder);
+    const env = { ...process.env, ...compileCache, WEIR_DATABASE_URL: databaseUrl(location) };
+    const child = spawn(process.execPath, args, { env, stdio: 'ignore' });
+    const ended = once(child, 'exit');
+    const [, name] = await once(watcher, 'change');
+    watcher.close();
+    expect(name).toMatch(/^requests\.csv\.[0-9a-f]{8}\.partial$/);
+    child.kill('SIGTERM');
+    expect(await ended).toEqual([null, 'SIGTERM']);
+    expect(readdirSync(folder)).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import { messageOf } from '../../core/failure.ts';
 import type { Accounts } from '../../store/accounts.ts';
@@ -73,6 +74,8 @@ async function writeExport(
       const requests = outcomes.map((outcome) => ({ outcome, workspace: names(outcome.workspaceId) }));
       onDisk(file, () => writer.write(requests));
       rows += requests.length;
+      // SQLite is read without waiting for anything: without a turn of the event loop no signal would be heard.
+      await nextTurn();
     }
     onDisk(file, () => {
       writer.end();
