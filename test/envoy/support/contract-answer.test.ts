@@ -3,7 +3,7 @@ import { faultOfAnswer, type ReceivedAnswer } from './contract-answer.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-const identity = { id: `chatcmpl-${'a'.repeat(24)}`, created: 1_780_000_000, model: 'test/model' };
+const identity = { id: `chatcmpl-${'a'.repeat(22)}`, created: 1_780_000_000, model: 'test/model' };
 const message = { role: 'assistant', content: 'hi', reasoning: 'so', reasoning_content: 'so' };
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5, cost: 0.000001 };
 const whole = {
