@@ -134,7 +134,7 @@ describe('a service', () => {
     expect(store.secret()).not.toBe(shared);
     await server.start();
     await vi.waitFor(() => expect(store.secret()).toBe(shared), { timeout: 10_000, interval: 20 });
-    expect(store.status().database).toBe('here');
+    await vi.waitFor(() => expect(store.status().database).toBe('here'), { timeout: 10_000, interval: 20 });
   });
 
   it('starts while PostgreSQL is away, serves nobody it does not know, and is well when it comes', async () => {
