@@ -19,7 +19,8 @@ const onBothDatabases = [
 ].map((name) => `src/store/${name}.test.ts`);
 onBothDatabases.push('src/cli/commands/ledger-export.test.ts');
 
-// Files that measure time or memory under load: they run one after the other, when all others have ended.
+// Files that measure time or memory under load, or whose gateway has to find its ports free again when it takes them anew: they run
+// one after the other, when all others have ended.
 const aloneBehindEnvoy = [
   ...[
     'body-limit',
@@ -29,9 +30,11 @@ const aloneBehindEnvoy = [
     'loop-delay',
     'many-endpoints',
     'many-streams',
+    'one-of-eight',
     'overload',
     'restart',
     'start-crashes',
+    'start-replicas',
   ],
 ].map((name) => `test/envoy/${name}.test.ts`);
 
