@@ -33,8 +33,6 @@ export function createEgress(options: {
   const { atTurnEnd } = options;
   /** By cluster and endpoint, and by number in the order in which they were made. */
   const inFlight = new Map<string, ByNumber<EgressCall>>();
-  /** By cluster. */
-  const counts = new Map<string, number>();
   let made = 0;
   // Each call has a connection of its own, and there is no limit to how many there are at once. An origin is needed only in
   // name: each call says its own host.
@@ -68,14 +66,10 @@ export function createEgress(options: {
       const calls = inFlight.get(place) ?? new ByNumber();
       const number = (made += 1);
       inFlight.set(place, calls);
-      counts.set(cluster, (counts.get(cluster) ?? 0) + 1);
       const started = new EgressCall(listener, {
         over: () => {
           calls.delete(number);
           if (calls.size === 0) inFlight.delete(place);
-          const left = (counts.get(cluster) ?? 1) - 1;
-          if (left > 0) counts.set(cluster, left);
-          else counts.delete(cluster);
         },
         reached: () => hasReached(started, { calls, backend: call.backend }),
         atTurnEnd,
@@ -85,7 +79,10 @@ export function createEgress(options: {
       pool.dispatch({ path, method, headers: requestHeaders(call), body: method === 'GET' ? null : body }, started);
       return started;
     },
-    inFlight: (cluster) => counts.get(cluster) ?? 0,
+    inFlight: (cluster) => {
+      const places = [...inFlight].filter(([place]) => place.startsWith(`${cluster} `));
+      return places.reduce((sum, [, calls]) => sum + calls.size, 0);
+    },
     close: () => pool.destroy(Object.assign(new Error('egress is closed'), { code: 'EGRESS_CLOSED' })),
   };
 }

@@ -63,8 +63,7 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
   /** The other routes on the backend of a route: what cannot be reached on one of them cannot be on any. */
   function sharing(route: Route): readonly RouteHealth[] {
     const own = healthOf(route);
-    const { name } = route.backend.cluster;
-    return [...known].flatMap(([key, health]) => (health !== own && key.endsWith(` ${name}`) ? [health] : []));
+    return [...known.values()].filter((health) => health !== own && health.load === own.load);
   }
 
   const placeOf = ({ route, endpoint }: AttemptPlace): EndpointHealth | undefined =>
