@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { type Clock, waitFor } from '../core/clock.ts';
-import { isRefusal, type KubeClient } from './client.ts';
+import { isRefusal, type KubeClient, sentenceOf } from './client.ts';
 
 /** A page of a list to ask for, in the words of the typed APIs. */
 export interface ListPage {
@@ -40,6 +40,48 @@ export interface Collection<Item> {
   /** When the items were last in step with the server (`Clock.now`); undefined: never. */
   readonly inStepAt: () => number | undefined;
   readonly close: () => Promise<void>;
+}
+
+/** Why something that is followed may be out of date. */
+export interface Trouble {
+  /** `models`, `backends`, `secrets/NAME`, `endpointslices` or `services`. */
+  readonly of: string;
+  readonly reason: string;
+}
+
+/** Collections, each with what its troubles are `of`. */
+type NamedCollections = Iterable<readonly [of: string, collection: Collection<unknown>]>;
+
+/**
+ * Returns a function that tells the troubles of collections when they are not those that were told last. `told`: those that count
+ * as told before; undefined: whatever there is at first is told.
+ */
+export function tellTroubleChanges(
+  onTroubles: (troubles: readonly Trouble[]) => void,
+  told: readonly Trouble[] | undefined,
+): (collections: NamedCollections) => void {
+  let toldText = JSON.stringify(told);
+  return (collections) => {
+    const troubles = [...collections].flatMap(([of, collection]) => {
+      const trouble = collection.trouble();
+      return trouble === undefined ? [] : [{ of, reason: sentenceOf(trouble) }];
+    });
+    const text = JSON.stringify(troubles);
+    if (text === toldText) return;
+    toldText = text;
+    onTroubles(troubles);
+  };
+}
+
+/** When all of these were in step with the server (`Clock.now`): undefined for never, Infinity where there are none. */
+export function allInStepAt(collections: Iterable<Collection<unknown>>): number | undefined {
+  let earliest = Infinity;
+  for (const collection of collections) {
+    const at = collection.inStepAt();
+    if (at === undefined) return undefined;
+    earliest = Math.min(earliest, at);
+  }
+  return earliest;
 }
 
 const pageSize = 500;

@@ -1,8 +1,15 @@
 import * as z from 'zod';
 import type { Clock, CancelTimer } from '../core/clock.ts';
 import type { CatalogObject, KubeObject } from '../core/catalog.ts';
-import { abortedBy, type KubeClient, sentenceOf } from './client.ts';
-import { type Collection, type CollectionOptions, followCollection } from './collection.ts';
+import { abortedBy, type KubeClient } from './client.ts';
+import {
+  allInStepAt,
+  type Collection,
+  type CollectionOptions,
+  followCollection,
+  tellTroubleChanges,
+  type Trouble,
+} from './collection.ts';
 import { placeOf, readKubeObject } from './objects.ts';
 
 /** Everything that a catalog is made of, as the API server has it at one moment. */
@@ -23,12 +30,6 @@ export interface FollowClusterOptions {
   readonly onReading: (reading: KubeReading) => void;
   /** The reasons why the readings may be out of date have changed; none: every change arrives. */
   readonly onTroubles: (troubles: readonly Trouble[]) => void;
-}
-
-export interface Trouble {
-  /** `models`, `backends` or `secrets/NAME`. */
-  readonly of: string;
-  readonly reason: string;
 }
 
 export interface ClusterFollower {
@@ -65,7 +66,7 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
   let firstNoticedAt: number | undefined;
   let secretsSince: number | undefined;
   let cancelTimer: CancelTimer = () => undefined;
-  let troublesText = '';
+  const tellTroubles = tellTroubleChanges(options.onTroubles, undefined);
   const backends = follow('Backend');
   const models = follow('Model');
   const secrets = followSecrets({ ...shared, namespace });
@@ -84,7 +85,7 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
 
   function tell(): void {
     firstNoticedAt = undefined;
-    tellTroubles();
+    tellTroubles(all());
     if (!backends.isListed() || !models.isListed()) return;
     const allBackends = sorted(backends);
     secrets.want(options.secretsOf(allBackends));
@@ -107,22 +108,8 @@ export function followCluster(options: FollowClusterOptions): ClusterFollower {
       ...[...secrets.collections()].map(([name, secret]) => [`secrets/${name}`, secret] as const),
     ]);
 
-  function tellTroubles(): void {
-    const troubles = [...all()].flatMap(([of, collection]) => {
-      const trouble = collection.trouble();
-      return trouble === undefined ? [] : [{ of, reason: sentenceOf(trouble) }];
-    });
-    const text = JSON.stringify(troubles);
-    if (text === troublesText) return;
-    troublesText = text;
-    options.onTroubles(troubles);
-  }
-
   return {
-    inStepAt: () => {
-      const moments = [...all().values()].map((collection) => collection.inStepAt());
-      return moments.reduce((a, b) => (a === undefined || b === undefined ? undefined : Math.min(a, b)));
-    },
+    inStepAt: () => allInStepAt(all().values()),
     close: async () => {
       closed = true;
       cancelTimer();

@@ -1,9 +1,8 @@
 import type { CancelTimer, Clock } from '../core/clock.ts';
 import type { Endpoint, FollowEndpoints, FoundEndpoints, ServiceSource } from '../core/endpoint.ts';
 import { abortedBy, type KubeClient, sentenceOf } from './client.ts';
-import { type Collection, followCollection } from './collection.ts';
+import { allInStepAt, type Collection, followCollection, tellTroubleChanges, type Trouble } from './collection.ts';
 import { endpointsOf, readService, readSlice, type Service, type Slice } from './endpoint-slices.ts';
-import type { Trouble } from './follow-cluster.ts';
 
 /** Endpoints by what was followed (`keyOf`). */
 export type EndpointsByService = ReadonlyMap<string, readonly Endpoint[]>;
@@ -62,7 +61,7 @@ export function followServices(options: FollowServicesOptions): ServicesFollower
   let byService: ReadonlyMap<string | undefined, readonly Slice[]> | undefined;
   let isLate = false;
   let cancelTroubles: CancelTimer | undefined;
-  let troublesText = '[]';
+  const tellChanges = tellTroubleChanges(options.onTroubles, []);
 
   function begin(): Watched {
     const shared = { client, clock, random, onChange: changed };
@@ -129,23 +128,19 @@ export function followServices(options: FollowServicesOptions): ServicesFollower
     return { endpoints, trouble: endpoints.length > 0 ? undefined : `spec.service: not known yet: ${reason}` };
   }
 
-  function tellTroubles(): void {
-    cancelTroubles = undefined;
-    const named =
+  const named = (): ReadonlyMap<string, Collection<unknown>> =>
+    new Map<string, Collection<unknown>>(
       watched === undefined
         ? []
-        : ([
+        : [
             ['endpointslices', watched.slices],
             ['services', watched.services],
-          ] as const);
-    const troubles = named.flatMap(([of, collection]) => {
-      const trouble = collection.trouble();
-      return trouble === undefined ? [] : [{ of, reason: sentenceOf(trouble) }];
-    });
-    const text = JSON.stringify(troubles);
-    if (text === troublesText) return;
-    troublesText = text;
-    options.onTroubles(troubles);
+          ],
+    );
+
+  function tellTroubles(): void {
+    cancelTroubles = undefined;
+    tellChanges(named());
   }
 
   function end(): void {
@@ -174,13 +169,7 @@ export function followServices(options: FollowServicesOptions): ServicesFollower
     },
     known: () =>
       new Map([...all].flatMap((one) => (one.found === undefined ? [] : [[keyOf(one), one.found.endpoints]]))),
-    inStepAt: () => {
-      const moments = watched === undefined ? [] : [watched.slices.inStepAt(), watched.services.inStepAt()];
-      return moments.reduce<number | undefined>(
-        (a, b) => (a === undefined || b === undefined ? undefined : Math.min(a, b)),
-        Infinity,
-      );
-    },
+    inStepAt: () => allInStepAt(named().values()),
     close: async () => {
       all.clear();
       end();
