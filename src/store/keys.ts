@@ -1,10 +1,10 @@
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
 import type { BudgetPeriod, Credential, Key, KeyStatus, Workspace } from '../core/account.ts';
 import type { ModelPatterns } from '../core/model-patterns.ts';
-import { formatUsd } from '../core/money.ts';
-import { type AuditAction, type AuditedObject, type Authorship, recordChange } from './audit.ts';
+import { type AuditAction, type Authorship, recordChange } from './audit.ts';
 import { findWorkspace, newId, oneLine, Refusal, workspaceOf } from './workspaces.ts';
 import { newKey } from './key-text.ts';
+import { shownKey } from './shown-key.ts';
 import { exactSum, exactTotal, type Schema } from './schema.ts';
 import { periodStart } from './budget-period.ts';
 
@@ -191,20 +191,8 @@ async function record(
 ): Promise<void> {
   const { action, before, after } = changed;
   const { id: objectId, workspaceId } = after;
-  const entry = { action, objectId, workspaceId, before: before && auditedKey(before), after: auditedKey(after) };
+  const entry = { action, objectId, workspaceId, before: before && shownKey(before), after: shownKey(after) };
   await recordChange(transaction, entry, by);
-}
-
-function auditedKey({ name, status, budget, rate, burst, expiresAt, models }: KeyRecord): AuditedObject {
-  return {
-    name: name ?? null,
-    status,
-    budget: budget ? { limit: formatUsd(budget.limit), period: budget.period } : null,
-    rate,
-    burst,
-    expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
-    models: models ?? null,
-  };
 }
 
 function keyOf(row: Selectable<Schema['keys']>): Key {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { KeyDetails, KeyRecord } from '../../store/keys.ts';
+import { shownKey } from '../../store/shown-key.ts';
 import type { BudgetPeriod, Key, KeyStatus } from '../../core/account.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
 import { formatUsd, type Money } from '../../core/money.ts';
@@ -128,7 +129,7 @@ export function keyCommand(program: Command): void {
   );
 }
 
-/** What is given, and nothing else: a detail that is undefined is taken away. */
+/** The details that the options name, and no others: a detail that is there and undefined is taken away from the key. */
 function detailsOf({ name, expires, models }: UpdateOptions): KeyDetails {
   return {
     ...(name !== undefined && { name }),
@@ -161,17 +162,11 @@ function answer(key: KeyRecord) {
 
 /** The form that scripts rely on. */
 function jsonOf(key: KeyRecord) {
-  const { id, workspaceName, name, status, budget, rate, burst, expiresAt, models, createdAt, lastUsedAt } = key;
+  const { id, workspaceName, createdAt, lastUsedAt } = key;
   return {
     id,
     workspace: workspaceName,
-    name: name ?? null,
-    status,
-    budget: budget ? { limit: formatUsd(budget.limit), period: budget.period } : null,
-    rate,
-    burst,
-    expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
-    models: models ?? null,
+    ...shownKey(key),
     created_at: new Date(createdAt).toISOString(),
     last_used_at: lastUsedAt === undefined ? null : new Date(lastUsedAt).toISOString(),
   };
