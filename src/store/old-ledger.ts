@@ -3,7 +3,7 @@ import { oldLedgerColumns } from './ledger-row.ts';
 import type { OpenDatabase } from './open-database.ts';
 import type { Schema } from './schema.ts';
 import type { LedgerEntry } from './stored-request.ts';
-import { usageOf } from './usage-rollup.ts';
+import { addToRollups } from './usage-rollup.ts';
 
 // The table `ledger` of the version before: its rows move to `requests` and the rollups while the service runs. Replicas of the
 // version before may go on writing to it until they are replaced. All of this goes with the next minor version.
@@ -55,9 +55,10 @@ export async function moveOldRows(
       const moving = entries.filter((_, index) => mine.has(rows[index]?.request_id ?? ''));
       await transaction.getExecutor().provideConnection(async (connection) => {
         const written = await writes.insertRequests(connection, moving);
-        const counted = written.map((entry) => entry.counted);
-        await writes.addUsage(connection, 'usage_hours', usageOf(counted, 'usage_hours'));
-        await writes.addUsage(connection, 'usage_days', usageOf(counted, 'usage_days'));
+        await addToRollups(
+          written.map((entry) => entry.counted),
+          (table, usage) => writes.addUsage(connection, table, usage),
+        );
       });
       return deleted.length;
     });

@@ -8,7 +8,7 @@ import type { PackedId } from './packed-id.ts';
 import type { SpendingTable } from './schema.ts';
 import type { LedgerEntry } from './stored-request.ts';
 import { messageOf } from '../core/failure.ts';
-import { usageOf } from './usage-rollup.ts';
+import { addToRollups } from './usage-rollup.ts';
 
 /** What a committed settlement has changed. */
 export interface Settled {
@@ -63,9 +63,10 @@ export async function settleBatch(database: SettlingDatabase, rows: readonly Led
           written.map(({ keyId, stored, counted }) => ({ keyId, cost: stored.cost, ...counted })),
         );
         await writes.addSpending(connection, spending);
-        const counted = written.map((entry) => entry.counted);
-        await writes.addUsage(connection, 'usage_hours', usageOf(counted, 'usage_hours'));
-        await writes.addUsage(connection, 'usage_days', usageOf(counted, 'usage_days'));
+        await addToRollups(
+          written.map((entry) => entry.counted),
+          (table, usage) => writes.addUsage(connection, table, usage),
+        );
         return {
           balances: charged.map(({ id, balance }) => [id, balance] as const),
           spendings: spending.map(({ key_id: keyId, day, amount }) => ({ keyId, day: Number(day), amount })),

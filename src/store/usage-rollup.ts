@@ -126,6 +126,15 @@ export function usageOf(requests: readonly Countable[], table: UsageTable): read
   return [...groups.values()].toSorted(byKey);
 }
 
+/** Adds requests to all rollups. `addTo` adds to one table; all transactions take the tables in one order, too. */
+export async function addToRollups(
+  requests: readonly Countable[],
+  addTo: (table: UsageTable, usage: readonly Usage[]) => Promise<void>,
+): Promise<void> {
+  await addTo('usage_hours', usageOf(requests, 'usage_hours'));
+  await addTo('usage_days', usageOf(requests, 'usage_days'));
+}
+
 function add(measures: bigint[], index: number, amount: bigint): void {
   measures[index] = (measures[index] ?? 0n) + amount;
 }
