@@ -29,10 +29,12 @@ interface SampleOptions {
   readonly round: number;
 }
 
-/** Runs the load once and reads the target's processor time exactly over the counted window. */
-export async function takeSample({ pool, target, scenario, round }: SampleOptions): Promise<Sample> {
-  const processes = await processesOf(target);
-  let before = cpuOf(processes);
+/** Runs a load on a target, and reads something when its counted window begins and when it ends. */
+export async function runCounted<Reading>(
+  { pool, target, scenario }: Pick<SampleOptions, 'pool' | 'target' | 'scenario'>,
+  read: () => Promise<Reading>,
+) {
+  let before = read();
   let after = before;
   const result = await pool.run(
     {
@@ -45,14 +47,21 @@ export async function takeSample({ pool, target, scenario, round }: SampleOption
     },
     {
       onBegin: () => {
-        before = cpuOf(processes);
+        before = read();
       },
       onEnd: () => {
-        after = cpuOf(processes);
+        after = read();
       },
     },
   );
   const [start, end] = await Promise.all([before, after]);
+  return { result, start, end };
+}
+
+/** Runs the load once and reads the target's processor time exactly over the counted window. */
+export async function takeSample({ pool, target, scenario, round }: SampleOptions): Promise<Sample> {
+  const processes = await processesOf(target);
+  const { result, start, end } = await runCounted({ pool, target, scenario }, () => cpuOf(processes));
   const perSecond = (from: number | undefined, to: number | undefined): number | undefined =>
     from === undefined || to === undefined ? undefined : (to - from) / result.seconds;
   // Streams that were under way at the window's edges count by their bytes.

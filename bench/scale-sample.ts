@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { expectedOf } from './chat-request.ts';
 import type { LoadPool } from './load-pool.ts';
 import { cpuMs, processTree, type ProcessInfo } from './process-usage.ts';
+import { runCounted } from './sample.ts';
 import type { Scenario } from './scenarios.ts';
 import type { Demand } from './scale-simulation.ts';
 import { processesOf, type Target } from './target.ts';
@@ -73,30 +73,10 @@ export async function takeScaleSample(
   { pool, scenario, replicas }: { readonly pool: LoadPool; readonly scenario: Scenario; readonly replicas: number },
 ): Promise<ScaleSample> {
   const parts = await partsOf(target);
-  let before = timesOf(parts);
-  let after = before;
-  const result = await pool.run(
-    {
-      address: target.address,
-      request: target.request(scenario.shape, scenario.stream),
-      expected: expectedOf(scenario.shape, scenario.stream),
-      arrival: scenario.arrival,
-      leadSeconds: scenario.leadSeconds,
-      seconds: scenario.seconds,
-    },
-    {
-      onBegin: () => {
-        before = timesOf(parts);
-      },
-      onEnd: () => {
-        after = timesOf(parts);
-      },
-    },
-  );
-  const [from, to] = await Promise.all([before, after]);
+  const { result, start, end } = await runCounted({ pool, target, scenario }, () => timesOf(parts));
   // Answers that were under way at the window's edges count by their bytes.
   const answers = result.answers === 0 ? 1 : result.bodyBytes / (result.answerBytes / result.answers);
-  const each = (part: keyof Demand): number => (to[part] - from[part]) / answers;
+  const each = (part: keyof Demand): number => (end[part] - start[part]) / answers;
   const demand: Demand = {
     bench: each('bench'),
     envoy: each('envoy'),
