@@ -96,7 +96,7 @@ function knowing({ backend, replicas }: BackendFacts): readonly ReplicaView[] {
 
 interface EndpointCounts {
   readonly total: number;
-  /** Those that are well in every replica. */
+  /** Endpoints that are well in every replica. */
   readonly healthy: number;
 }
 
@@ -164,7 +164,7 @@ function namesOf(failing: readonly FailingEndpoint[], { total, healthy: well }: 
   return named + (each.length > 0 && more > 0 ? `; ${more} more` : '');
 }
 
-/** What Envoy says of a Backend that it can send nothing to. */
+/** The trouble of a Backend to which Envoy can send nothing; undefined where it can. */
 function unreachableAt({ unreachable, endpoints }: ReplicaView, { name, cluster }: Backend): Trouble | undefined {
   const view = endpoints.get(name);
   switch (unreachable.get(name)) {

@@ -27,7 +27,7 @@ function openApi(schema: z.ZodType): readonly (readonly [string, Node])[] {
   return [...nodes(openApiSchema(schema), 'spec')];
 }
 
-/** What a structural schema of an API server may hold, of what zod writes. */
+/** Keywords that zod writes and a structural schema of an API server may hold. */
 const allowed = new Set([
   ...['type', 'properties', 'required', 'items', 'enum', 'default', 'description', 'example', 'format', 'pattern'],
   ...['minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems'],

@@ -58,7 +58,7 @@ export function databaseCommand<Options extends object>(
     });
 }
 
-/** Who makes a change with a command, and when: the user of the operating system that runs it, now. */
+/** The author of a change that a command makes: the user of the operating system who runs the command, now. */
 export function byOperator(): Authorship {
   return { actor: { kind: 'command-line', name: nameOfUser() }, now: Date.now() };
 }

@@ -26,9 +26,9 @@ export function problemLine({ where, field, message }: CatalogProblem): string {
   return [where, field, message].filter((part) => part !== '').join(': ');
 }
 
-/** What a folder of manifests holds, and what is to be said about it. */
+/** The catalog of a folder of manifests, with its problems and notes. */
 export interface ManifestReport extends Pick<Compilation, 'snapshot' | 'problems'> {
-  /** What is right in a cluster and would be a problem for a gateway that serves the folder itself. */
+  /** Fields that are right in a cluster and would be a problem for a gateway that serves the folder itself. */
   readonly notes: readonly CatalogProblem[];
 }
 

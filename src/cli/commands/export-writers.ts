@@ -13,7 +13,7 @@ export interface ExportWriter {
   end(): void;
 }
 
-/** What writes each format to a file that exists and is empty. */
+/** The writer of each format, for a file that exists and is empty. */
 export const exportWriters = {
   csv: csvWriter,
   parquet: parquetWriter,
