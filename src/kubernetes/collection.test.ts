@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { ApiError } from './client.ts';
 import type { KubeClient } from './client.ts';
-import { followCollection, type ListPage } from './collection.ts';
+import { followCollection, type ListPage, tellTroubleChanges } from './collection.ts';
 
 interface Watching {
   readonly path: string;
@@ -139,4 +139,27 @@ it('does not tell of an event that changes nothing', async () => {
   watching.say('ADDED', 'b', 8);
   expect(changes()).toBe(before + 1);
   await collection.close();
+});
+
+it('tells of trouble once a try has failed, not while the first connection is being made', async () => {
+  const told: unknown[] = [];
+  const tell = tellTroubleChanges((troubles) => told.push(troubles), undefined);
+  const [ready, away] = [begin([listOf(5, [])]), begin([new Error('away')])];
+  const [alone, both] = [
+    new Map([['ready', ready.collection]]),
+    new Map([
+      ['ready', ready.collection],
+      ['away', away.collection],
+    ]),
+  ];
+  tell(alone);
+  tell(both);
+  expect(told).toEqual([]);
+  await ready.watched();
+  await settled();
+  tell(alone);
+  tell(both);
+  expect(told).toEqual([[], [{ of: 'away', reason: 'away' }]]);
+  await ready.collection.close();
+  await away.collection.close();
 });

@@ -49,6 +49,9 @@ export interface Trouble {
   readonly reason: string;
 }
 
+/** The trouble of a collection before the first try to list it has ended. */
+const notTriedYet = new Error('not connected yet');
+
 /** Collections, each with what its troubles are `of`. */
 type NamedCollections = Iterable<readonly [of: string, collection: Collection<unknown>]>;
 
@@ -62,10 +65,14 @@ export function tellTroubleChanges(
 ): (collections: NamedCollections) => void {
   let toldText = JSON.stringify(told);
   return (collections) => {
-    const troubles = [...collections].flatMap(([of, collection]) => {
+    const found = [...collections].flatMap(([of, collection]) => {
       const trouble = collection.trouble();
-      return trouble === undefined ? [] : [{ of, reason: sentenceOf(trouble) }];
+      return trouble === undefined ? [] : [{ of, trouble }];
     });
+    const tried = found.filter(({ trouble }) => trouble !== notTriedYet);
+    // A connection that is being made is neither trouble nor the end of it.
+    if (tried.length === 0 && found.length > 0) return;
+    const troubles = tried.map(({ of, trouble }): Trouble => ({ of, reason: sentenceOf(trouble) }));
     const text = JSON.stringify(troubles);
     if (text === toldText) return;
     toldText = text;
@@ -118,7 +125,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
   const backOff = createBackOff({ ...options, signal: over.signal });
   let version: string | undefined;
   let state: State = { kind: 'behind', since: undefined };
-  let trouble: unknown = new Error('not connected yet');
+  let trouble: unknown = notTriedYet;
   let listed = false;
 
   const selected = options.fieldSelector === undefined ? {} : { fieldSelector: options.fieldSelector };
