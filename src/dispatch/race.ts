@@ -47,6 +47,8 @@ export interface RaceOptions {
 /** Receives the progress of a race, and has a say in it. */
 export interface RaceListener {
   readonly attempting: (planned: PlannedRoute, reason: AttemptReason, step: AttemptStep) => void;
+  /** The race has a winner, which was made for this reason. */
+  readonly won: (planned: PlannedRoute, reason: AttemptReason) => void;
   readonly failed: (planned: PlannedRoute, fault: Fault) => void;
   /** Whether another attempt may follow this fault. */
   readonly mayRetry: (fault: Fault) => boolean;
@@ -142,7 +144,10 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
         hedging.stop();
         const runner = runners.get(action.attempt);
         winning = runner;
-        if (runner !== undefined) deliverHeld(runner);
+        if (runner !== undefined) {
+          listener.won(runner.planned, runner.why);
+          deliverHeld(runner);
+        }
         return;
       }
       case 'broken':

@@ -12,6 +12,7 @@ import type { Limits } from '../core/limits.ts';
 import type { ModelPatterns } from '../core/model-patterns.ts';
 import type { Plan } from '../core/plan.ts';
 import { type PreparedRequest, promptCounting, type Tokenizers } from '../core/prompt.ts';
+import type { AttemptReason } from '../core/telemetry.ts';
 import { type AddressGate, throughGate } from '../admission/address-gate.ts';
 import { authenticate, type AuthenticateOptions, listedModels } from '../admission/authenticate.ts';
 import { admit, type Admitted } from '../admission/limits.ts';
@@ -31,6 +32,7 @@ import { operationOf, replyFixed, replyModels } from './operation.ts';
 import { countersFor } from './prepare.ts';
 import { keepAlive, type Relay, relayAnswer } from './relay.ts';
 import { replyFailure } from './reply.ts';
+import { createRequestRecord, type RequestRecord } from './request-record.ts';
 import { runSearchLoop, checkSearch, takesRounds, type WebSearch } from './search-loop.ts';
 
 export interface PipelineOptions extends AuthenticateOptions, ModelServices {
@@ -63,10 +65,11 @@ export interface Pipeline {
   readonly inFlight: () => number;
 }
 
-/** The request's id, and the format of its caller. */
+/** The request's id, the format of its caller, and what is known of it. */
 interface Asking {
   readonly requestId: string;
   readonly dialect: Dialect;
+  readonly record: RequestRecord;
 }
 
 /** The caller of a request, when it came, and the slot that it holds. */
@@ -94,7 +97,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   async function complete(exchange: Exchange, asking: Asking): Promise<void> {
     const { head } = exchange;
     const { keyHeaders } = asking.dialect;
-    const begin = { ...asking, startedAt: clock.now(), begun: clock.elapsed() };
+    const begin = { ...asking, startedAt: clock.now(), begun: asking.record.begun };
     checkLoad(
       { head, startedAt: begin.startedAt, openRequests: inFlight },
       { ...options.load, random: options.random },
@@ -112,14 +115,17 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const { head } = exchange;
     // Its bill could not be recorded.
     if (!store.canSettle())
-      throw new Failure('overloaded', 'The service cannot keep its accounts right now. Retry later.');
+      throw new Failure('overloaded', 'The service cannot keep its accounts right now. Retry later.', {
+        limit: 'ledger',
+      });
     checkDeclaredSize(head);
     const prepared = await readPrompt(exchange, caller);
     const { snapshot, release } = snapshots.hold();
     try {
       checkSearch(prepared.request, options.search);
-      const plan = planFor(prepared, snapshot, caller.credential);
+      const plan = planFor(prepared, snapshot, caller);
       const { model, routes } = plan;
+      caller.record.planned(model.id);
       const { target } = routes[0];
       const counting = promptCounting(model, { templateArguments: templateArguments(target), form: target.form });
       await checkContext(prepared, { model, tokenizers, counting });
@@ -140,21 +146,27 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   }
 
   /** Takes the body in and reads it. Its share of the memory for uploads is given back once it has been read. */
-  async function readPrompt(exchange: Exchange, { dialect, credential, admitted }: Caller): Promise<PreparedRequest> {
+  async function readPrompt(
+    exchange: Exchange,
+    { dialect, credential, admitted, record }: Caller,
+  ): Promise<PreparedRequest> {
     const owner = { workspaceId: credential.workspace.id, address: exchange.head.address };
     const upload = options.uploads.open(owner, admitted.headers);
     try {
-      return await options.prepare(await exchange.body(maxBodyBytes, upload), dialect.surface);
+      const asked = clock.elapsed();
+      const body = await exchange.body(maxBodyBytes, upload);
+      record.received(clock.elapsed() - asked);
+      return await options.prepare(body, dialect.surface);
     } finally {
       upload.close();
     }
   }
 
-  function planFor(prepared: PreparedRequest, snapshot: Snapshot, { key }: Credential): Plan {
+  function planFor(prepared: PreparedRequest, snapshot: Snapshot, { credential, record }: Caller): Plan {
     try {
       return makePlan(prepared, {
         snapshot,
-        allowedModels: key.models,
+        allowedModels: credential.key.models,
         capabilitiesOf,
         turn: options.random(),
         health,
@@ -163,14 +175,17 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         placement: options.placement,
       });
     } catch (error) {
-      if (asFailure(error).code === 'no_capacity') telemetry.unavailable(prepared.request.modelId);
+      if (asFailure(error).code === 'no_capacity') {
+        record.planned(prepared.request.modelId);
+        telemetry.unavailable(prepared.request.modelId);
+      }
       throw error;
     }
   }
 
   /** Dispatches a request, relays its answer, and settles the bill before the answer's last words. */
   async function serve(work: Work): Promise<void> {
-    const { exchange, dialect, admitted, prepared, plan, settlement } = work;
+    const { exchange, dialect, admitted, prepared, plan, settlement, record } = work;
     const { request } = prepared;
     const relay = relayAnswer({ exchange, dialect, identity: identityOf(work), request, headers: admitted.headers });
     const silence = keepAlive({ clock, everyMs: options.keepAliveMs, speak: relay.keepAlive });
@@ -178,6 +193,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     let reason: Failure | undefined;
     try {
       const end = await start(work, relay, silence.sent).ended;
+      record.answered(clock.elapsed());
       // Whether the caller left or the connection broke on our side decides what is billed.
       const wasLost = end.kind !== 'completed' && end.attempts > 0 && (await exchange.lost());
       wasBegun = exchange.started();
@@ -186,6 +202,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         if (!wasBegun) throw attemptsFailed(end, plan, request);
       }
       const bill = await settlement.settle(outcomeOf(end, work, { wasBegun, wasLost }), end);
+      record.settled(bill);
       // Before the caller hears the last word: its next request must find the slot free.
       await admitted.release();
       if (end.kind === 'completed') {
@@ -202,7 +219,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   }
 
   function start(work: Work, relay: Relay, sent: () => void): Dispatch {
-    const { exchange, settlement } = work;
+    const { exchange, settlement, record } = work;
     /** The way of each piece of the answer from `relay` of dispatch, or the search loop, to the caller. */
     const deliver = (events: readonly RelayedEvent[]): void => {
       sent();
@@ -212,7 +229,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       exchange.onDrain(running.resume);
     };
     const { search } = options;
-    const ask = { ...work, signal: exchange.signal, deliver };
+    const attempting = (reason: AttemptReason): void => record.attempting(reason, clock.elapsed());
+    const ask = { ...work, signal: exchange.signal, deliver, attempting };
     const running =
       search !== undefined && takesRounds(work.prepared.request)
         ? runSearchLoop(ask, { ...options, search })
@@ -220,29 +238,38 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     return running;
   }
 
-  function refuse(exchange: Exchange, { requestId, dialect }: Asking, error: unknown): void {
-    // The caller left before the request was complete: there is nothing to answer and nothing to record.
-    if (exchange.signal.aborted && error === exchange.signal.reason) return;
-    const failure = asFailure(error);
-    telemetry.refusal(requestId, failure);
-    replyFailure(exchange, failure, dialect);
+  function refuse(exchange: Exchange, { dialect, record }: Asking, error: unknown): void {
+    // The caller left before the request was complete: there is nothing to answer.
+    if (exchange.signal.aborted && error === exchange.signal.reason) record.abandoned();
+    else {
+      const failure = asFailure(error);
+      record.failed(failure);
+      replyFailure(exchange, failure, dialect);
+    }
+    telemetry.ended(record.end(clock.elapsed()));
   }
 
   return {
     inFlight: () => inFlight,
     handle: (exchange) => {
-      const { kind, dialect } = operationOf(exchange.head);
-      const asking: Asking = { requestId: dialect.idPrefixes.request + newId(), dialect };
+      const { head } = exchange;
+      const { kind, dialect } = operationOf(head);
+      const requestId = dialect.idPrefixes.request + newId();
+      const record = createRequestRecord({ requestId, surface: dialect.surface, head }, clock.elapsed());
+      const asking: Asking = { requestId, dialect, record };
       if (kind === 'answer') {
         inFlight += 1;
         void complete(exchange, asking)
-          .catch((error: unknown) => refuse(exchange, asking, error))
+          .then(
+            () => telemetry.ended(record.end(clock.elapsed())),
+            (error: unknown) => refuse(exchange, asking, error),
+          )
           .finally(() => (inFlight -= 1));
         return;
       }
       if (kind === 'models') {
         const reply = (models: ModelPatterns | undefined): void => replyModels(exchange, options.modelList(models));
-        const models = listedModels(exchange.head, options);
+        const models = listedModels(head, options);
         if (models instanceof Promise)
           void models.then(reply).catch((error: unknown) => refuse(exchange, asking, error));
         else reply(models);

@@ -21,6 +21,7 @@ import { createProcessLoad } from '../../process/load.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
+import { watchThreads } from '../../process/threads.ts';
 import { createTurnEnd, createTurnShare } from '../../process/turns.ts';
 import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { createHostFollower, systemLookUp } from '../../resolver/follow-hosts.ts';
@@ -59,8 +60,10 @@ import { createAnswerLengths } from '../../metering/expected-output.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from './follow-endpoints.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
+import { catalogFigures, diskOf, storeFigures } from './service-figures.ts';
 import { sealFiles } from './seal-files.ts';
 import type { Settings } from '../../settings.ts';
+import manifest from '../../../package.json' with { type: 'json' };
 
 /** Bodies up to this size are read on the event loop, which takes about a millisecond, and twenty for a hostile body. */
 const largestBodyHere = 128 * 1024;
@@ -95,6 +98,7 @@ export async function startService(
   settings: Settings,
   { output, stopped, fatal, announce }: Surroundings,
 ): Promise<RunningService> {
+  const threads = watchThreads();
   const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, output);
   const paths = runFolder(settings.WEIR_RUN);
   const url = settings.WEIR_DATABASE_URL;
@@ -105,6 +109,7 @@ export async function startService(
     retentionDays: settings.WEIR_LEDGER_RETENTION_DAYS,
     tryLock,
     onStatus: createStoreLog(log),
+    onCommit: (commit) => metrics.committed(commit),
     onForeignFile: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
   });
   void store.lost.then(fatal);
@@ -162,6 +167,7 @@ export async function startService(
     hasRoute: ({ routes }) => routes.some(health.isServing),
   });
   const answerLengths = createAnswerLengths();
+  let servedAt = systemClock.now();
   const loadTokenizers = ({ models }: Snapshot): void => {
     for (const { id, tokenizer } of models.values()) {
       if (tokenizer === undefined) continue;
@@ -186,6 +192,7 @@ export async function startService(
     onServed: (snapshot) => {
       health.retain(routesOf(snapshot));
       measured.retain(snapshot.models);
+      servedAt = systemClock.now();
       answerLengths.retain(snapshot.models);
       loadTokenizers(snapshot);
     },
@@ -202,11 +209,15 @@ export async function startService(
 
   const phase = { isReady: false };
   const metrics = createMetrics({
+    version: manifest.version,
     sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
     blockedAddresses: gate.blocked,
-    store: () => ({ ...store.status(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
+    store: () => storeFigures(store, fileCheck?.isDamaged()),
+    disk: () => diskOf(settings.WEIR_DATA),
+    catalog: () => ({ ...catalogFigures(catalog.snapshots.current(), health.isServing), servedAt }),
     catalogAgeMs: catalog.ageMs,
     isLeading: catalog.ageMs && catalog.isLeading,
+    discovery: discovery.status,
     inFlight: () => pipeline.inFlight(),
     streams: () => extproc.open(),
     load: load.current,
@@ -216,13 +227,10 @@ export async function startService(
     endpoints: catalog.endpoints,
     modelStatuses: () =>
       [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.statusOf(model)]),
+    threads: threads.read,
   });
-  const uploads = createUploads({
-    clock: systemClock,
-    limits: uploadLimits(memoryBytes),
-    refused: metrics.uploadRefused,
-  });
-  const guard = { ...load, limits: overloadLimits(memoryBytes), shed: metrics.shed };
+  const uploads = createUploads({ clock: systemClock, limits: uploadLimits(memoryBytes) });
+  const guard = { ...load, limits: overloadLimits(memoryBytes) };
   const readInTurn = createTurnShare({ budgetMs: bodiesPerTurnMs });
   const pipeline: Pipeline = createPipeline({
     store,
@@ -311,6 +319,7 @@ export async function startService(
     await link?.close();
     await fileCheck?.close();
     await store.close();
+    threads.close();
   };
   return { look: () => ({ open: extproc.open(), isOverloaded: refusedShare() >= 0.5 }), close };
 }

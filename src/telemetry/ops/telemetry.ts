@@ -1,11 +1,9 @@
 import type { Logger } from 'pino';
-import type { Failure } from '../../core/failure.ts';
-import type { Telemetry } from '../../core/telemetry.ts';
+import type { RequestEnd, Telemetry } from '../../core/telemetry.ts';
 import type { Metrics } from './metrics.ts';
 import type { CatalogProblem } from '../../core/catalog.ts';
-
-/** Refusals that are due to load and no error: a flood of them must not become a flood of log lines. */
-const usual: ReadonlySet<Failure['code']> = new Set(['no_capacity', 'overloaded']);
+import { formatUsd } from '../../core/money.ts';
+import { createRepeatLimit } from './repeat-limit.ts';
 
 /** Tells operators about requests, in metrics and in the log, and hands outcomes to `measured`, which measures the models. */
 export function createTelemetry(
@@ -14,37 +12,23 @@ export function createTelemetry(
 ): Telemetry {
   /** How often each route's engine has reported impossible token counts. */
   const implausible = new Map<string, number>();
+  const repeats = createRepeatLimit({ now: () => performance.now() });
   return {
     unavailable: measured.unavailable,
     outcome: (outcome) => {
       metrics.outcome(outcome);
       measured.outcome(outcome);
-      const {
-        requestId,
-        correlationId,
-        modelId,
-        routeId,
-        kind,
-        attempts,
-        routes,
-        durationMs,
-        firstTokenMs,
-        refusedFor,
-      } = outcome;
-      const level = kind === 'completed' || kind === 'cancelled' ? 'debug' : 'warn';
-      log[level](
-        { requestId, correlationId, modelId, routeId, kind, attempts, routes, durationMs, firstTokenMs, refusedFor },
-        'request ended',
-      );
     },
-    refusal: (requestId, failure) => {
-      metrics.refusal(failure);
-      if (failure.row.blame !== 'service') return;
-      // Only the name of an unknown error's class: its text may hold what a caller wrote.
-      const cause = failure.cause instanceof Error ? failure.cause.name : undefined;
-      const level = usual.has(failure.code) ? 'debug' : 'error';
-      log[level]({ requestId, code: failure.code, cause }, 'request failed');
+    ended: (end) => {
+      metrics.ended(end);
+      const level = levelOf(end);
+      if (!log.isLevelEnabled(level)) return;
+      const { kind, code } = end;
+      // A request that was served has its record in any case; a flood of refusals must not become a flood of lines.
+      const told = kind === 'refused' ? repeats.take(`refused ${code}`) : { isTold: true, suppressed: undefined };
+      if (told.isTold) log[level]({ ...recordOf(end), suppressed: told.suppressed }, 'request ended');
     },
+    won: (_, routeId, reason) => metrics.won(routeId, reason),
     attempt: (requestId, routeId, { reason, step }) => {
       metrics.attempt(routeId, { reason, step });
       if (reason !== 'first') log.debug({ requestId, routeId, reason, step }, 'another attempt');
@@ -69,8 +53,58 @@ export function createTelemetry(
       // A request that our validation should have refused, and a problem of the operator's account, need a person.
       const level =
         engineError === 'bad-request' || engineError === 'account' || engineError === 'not-found' ? 'error' : 'warn';
-      log[level]({ requestId, routeId, fault: kind, detail, status, engineError }, 'attempt failed');
+      const { isTold, suppressed } = repeats.take(`${routeId} ${kind}`);
+      if (isTold) {
+        log[level]({ requestId, routeId, fault: kind, detail, status, engineError, suppressed }, 'attempt failed');
+      }
     },
+  };
+}
+
+/** Refusals that are due to load and no error of the service. */
+const dueToLoad: ReadonlySet<RequestEnd['code']> = new Set(['no_capacity', 'overloaded']);
+
+function levelOf({ kind, code, failure }: RequestEnd): 'info' | 'warn' | 'error' {
+  if (failure?.row.blame === 'service' && !dueToLoad.has(code)) return 'error';
+  switch (kind) {
+    case 'completed':
+    case 'cancelled':
+    case 'refused':
+      return 'info';
+    case 'interrupted':
+    case 'incomplete':
+    case 'failed':
+    case 'service-lost':
+      return 'warn';
+  }
+}
+
+/** The one record of a request: ids, names, counts and times, never content. */
+function recordOf({
+  requestId,
+  correlationId,
+  surface,
+  modelId,
+  kind,
+  code,
+  failure,
+  durationMs,
+  outcome,
+}: RequestEnd) {
+  return {
+    ...{ requestId, correlationId, surface, modelId, kind, code },
+    limit: failure?.limit,
+    // Only the name of an unknown error's class: its text may hold what a caller wrote.
+    cause: failure?.cause instanceof Error ? failure.cause.name : undefined,
+    durationMs: Math.round(durationMs),
+    stream: outcome?.stream,
+    routeId: outcome?.routeId,
+    attempts: outcome?.attempts,
+    routes: outcome?.routes,
+    firstTokenMs: outcome?.firstTokenMs,
+    usage: outcome?.usage,
+    costUsd: outcome && formatUsd(outcome.cost),
+    refusedFor: outcome?.refusedFor,
   };
 }
 
