@@ -78,6 +78,7 @@ const modelSchema = z
     owned_by: z.string().nullable(),
     context_length: count.nullable(),
     input_modalities: z.array(z.enum(['text', 'image'])),
+    reasoning: z.object({ mode: z.enum(['None', 'Optional', 'Always']), efforts: z.array(z.string()) }).nullable(),
     pricing: z
       .object({ prompt: z.string(), completion: z.string(), input_cache_read: z.string() })
       .nullable()

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { liveCatalogSchema } from './live-catalog.ts';
-import { numberedStorySchema, storyPageSchema } from './story.ts';
+import { numberedStory, sampleStory } from '../../test/support/sample-story.ts';
+import { type LiveCatalog, liveCatalogSchema } from './live-catalog.ts';
+import { numberedStorySchema, storyPageSchema, storySchema } from './story.ts';
 
 /** Paths of the fields that may hold any text: those without a list of values or a format. */
 function freeTexts(schema: unknown, path = ''): readonly string[] {
@@ -40,6 +41,12 @@ describe('a story', () => {
     ]);
   });
 
+  it('is read as it is told, with its number and without', () => {
+    const refused = sampleStory({ outcome: 'refused', plan: null, attempts: [], bill: null, workspace: null });
+    for (const story of [sampleStory(), refused]) expect(storySchema.parse(story)).toEqual(story);
+    expect(numberedStorySchema.parse(numberedStory(3))).toEqual(numberedStory(3));
+  });
+
   it('comes in pages of which one bad entry spoils no other', () => {
     const page = { process: 'a', next_after: 2, has_more: false, missed: 0, requests: [{ seq: 1 }, 'x'] };
     expect(storyPageSchema.parse(page).requests).toHaveLength(2);
@@ -47,6 +54,14 @@ describe('a story', () => {
 });
 
 describe('the live catalog', () => {
+  it('may be empty', () => {
+    const nothing: LiveCatalog = {
+      ...{ process: 'a', taken_at: '2026-07-01T12:00:00.000Z', ready: false },
+      ...{ models: [], backends: [], problems: [] },
+    };
+    expect(liveCatalogSchema.parse(nothing)).toEqual(nothing);
+  });
+
   it('can be described as JSON Schema, for the document of the API', () => {
     const json = z.toJSONSchema(liveCatalogSchema, plain);
     expect(JSON.stringify(json)).toContain('"conditions"');
