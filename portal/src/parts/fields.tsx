@@ -39,7 +39,9 @@ function Field({ label, hint, error, children }: Described) {
   );
 }
 
-export function TextField({ label, hint, error, ...rest }: FieldProps & ComponentProps<'input'>) {
+interface TextFieldProps extends FieldProps, ComponentProps<'input'> {}
+
+export function TextField({ label, hint, error, ...rest }: TextFieldProps) {
   return (
     <Field label={label} hint={hint} error={error}>
       {(described) => <input className="input" autoComplete="off" spellCheck={false} {...rest} {...described} />}
@@ -47,7 +49,9 @@ export function TextField({ label, hint, error, ...rest }: FieldProps & Componen
   );
 }
 
-export function TextArea({ label, hint, error, ...rest }: FieldProps & ComponentProps<'textarea'>) {
+interface TextAreaProps extends FieldProps, ComponentProps<'textarea'> {}
+
+export function TextArea({ label, hint, error, ...rest }: TextAreaProps) {
   return (
     <Field label={label} hint={hint} error={error}>
       {(described) => <textarea className="input" {...rest} {...described} />}
