@@ -47,7 +47,7 @@ function readStamp() {
 /** Over the names and contents of everything that a build reads but its packages, which the lock file stands for. */
 function hashOfSources() {
   const hash = createHash('sha256');
-  for (const path of [...filesBelow(folder)].sort()) {
+  for (const path of [...filesBelow(folder)].sort((one, other) => (one < other ? -1 : 1))) {
     hash
       .update(`${relative(folder, path)}\0`)
       .update(readFileSync(path))
