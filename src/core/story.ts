@@ -223,3 +223,6 @@ export const storyPageSchema = z.object({
   missed: count,
   requests: z.array(z.unknown()),
 });
+export type StoryPage = Readonly<Omit<z.infer<typeof storyPageSchema>, 'requests'>> & {
+  readonly requests: readonly NumberedStory[];
+};
