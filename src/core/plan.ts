@@ -27,7 +27,7 @@ export interface Ranking {
 }
 
 /**
- * `only`: nothing else was left. `probe`: to find out whether it is well again. `affinity`: it served the prompt's beginning last.
+ * `only`: nothing else was left. `probe`: to find out whether it is well again. `affinity`: it is the route of this conversation.
  * `chance`: by its score.
  */
 export type FirstReason = 'only' | 'probe' | 'affinity' | 'chance';
