@@ -127,13 +127,13 @@ function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>
       signal,
       deliver,
       observer: {
-        attempting: (route, reason, step) => {
+        attempting: ({ route, endpoint }, reason, step) => {
           call.attempting(reason);
-          telemetry.attempt(requestId, route.id, { reason, step });
+          const at = { routeId: route.id, backend: route.backend.name, endpoint: endpoint.name };
+          return telemetry.attempt(requestId, { ...at, reason, step });
         },
         won: (route, reason) => telemetry.won(requestId, route.id, reason),
         failed: (route, fault) => {
-          telemetry.fault(requestId, route.id, fault);
           if (mayRefuseSystemMessages(fault, route, call)) refusing.add(route);
         },
       },

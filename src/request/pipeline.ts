@@ -5,7 +5,7 @@ import type { Credential, OutcomeKind, Store } from '../core/account.ts';
 import type { Snapshot } from '../core/catalog.ts';
 import type { Dialect, Surface } from '../core/dialect.ts';
 import type { RelayedEvent } from '../core/event.ts';
-import type { Exchange } from '../core/exchange.ts';
+import { correlationIdOf, type Exchange } from '../core/exchange.ts';
 import { asFailure, Failure } from '../core/failure.ts';
 import type { Health } from '../core/health.ts';
 import type { Limits } from '../core/limits.ts';
@@ -24,7 +24,7 @@ import { capabilitiesOf, templateArguments } from '../engines/engines.ts';
 import type { AnswerLengths } from '../metering/expected-output.ts';
 import type { TokenCounters } from '../metering/meter.ts';
 import { createSettlement, type Settlement } from '../metering/settle.ts';
-import type { PrefixAffinity } from '../routing/affinity.ts';
+import type { AffinityOf } from '../routing/affinity.ts';
 import type { RoutingView } from '../routing/health/route-status.ts';
 import { checkContext, makePlan } from '../routing/plan.ts';
 import { callModel, attemptsFailed, type ModelServices } from './call-model.ts';
@@ -32,7 +32,7 @@ import { operationOf, replyFixed, replyModels } from './operation.ts';
 import { countersFor } from './prepare.ts';
 import { keepAlive, type Relay, relayAnswer } from './relay.ts';
 import { replyFailure } from './reply.ts';
-import { createRequestRecord, type RequestRecord } from './request-record.ts';
+import { createRequestTally, type RequestTally } from './request-tally.ts';
 import { runSearchLoop, checkSearch, takesRounds, type WebSearch } from './search-loop.ts';
 
 export interface PipelineOptions extends AuthenticateOptions, ModelServices {
@@ -46,7 +46,7 @@ export interface PipelineOptions extends AuthenticateOptions, ModelServices {
   readonly prepare: (body: Uint8Array, surface: Surface) => PreparedRequest | Promise<PreparedRequest>;
   readonly tokenizers: Tokenizers;
   readonly health: Health & RoutingView;
-  readonly affinity: PrefixAffinity;
+  readonly affinityOf: AffinityOf;
   readonly answerLengths: AnswerLengths;
   /** Absent: the web is not searched, and nothing that was found can be sent back. */
   readonly search?: WebSearch;
@@ -69,7 +69,7 @@ export interface Pipeline {
 interface Asking {
   readonly requestId: string;
   readonly dialect: Dialect;
-  readonly record: RequestRecord;
+  readonly tally: RequestTally;
 }
 
 /** The caller of a request, when it came, and the slot that it holds. */
@@ -91,19 +91,25 @@ interface Work extends Caller {
 }
 
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const { store, snapshots, tokenizers, health, affinity, answerLengths, telemetry, clock, newId } = options;
+  const { store, snapshots, tokenizers, health, affinityOf, answerLengths, telemetry, clock, newId } = options;
   let inFlight = 0;
 
   async function complete(exchange: Exchange, asking: Asking): Promise<void> {
     const { head } = exchange;
     const { keyHeaders } = asking.dialect;
-    const begin = { ...asking, startedAt: clock.now(), begun: asking.record.begun };
+    const { requestId, tally } = asking;
+    const begin = { ...asking, startedAt: clock.now(), begun: tally.begun };
+    const { surface } = asking.dialect;
+    telemetry.began(requestId, { surface, correlationId: correlationIdOf(head), startedAt: begin.startedAt });
     checkLoad(
       { head, startedAt: begin.startedAt, openRequests: inFlight },
       { ...options.load, random: options.random },
     );
     const caller = await throughGate(head.address, options.gate, () => authenticate(head, keyHeaders, options));
+    const { key, workspace } = caller.credential;
+    telemetry.progress(requestId, { kind: 'authenticated', workspaceId: workspace.id, keyId: key.id });
     const admitted = await admit(caller, options.limits);
+    telemetry.progress(requestId, { kind: 'admitted' });
     try {
       await completeAdmitted(exchange, { ...begin, credential: caller.credential, admitted });
     } finally {
@@ -121,11 +127,13 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     checkDeclaredSize(head);
     const prepared = await readPrompt(exchange, caller);
     const { snapshot, release } = snapshots.hold();
+    const { modelId, stream } = prepared.request;
+    telemetry.progress(caller.requestId, { kind: 'read', modelId: snapshot.models.get(modelId)?.id, stream });
     try {
       checkSearch(prepared.request, options.search);
       const plan = planFor(prepared, snapshot, caller);
       const { model, routes } = plan;
-      caller.record.planned(model.id);
+      caller.tally.planned(model.id);
       const { target } = routes[0];
       const counting = promptCounting(model, { templateArguments: templateArguments(target), form: target.form });
       await checkContext(prepared, { model, tokenizers, counting });
@@ -138,6 +146,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         accrue: caller.admitted.adjust,
       });
       await caller.admitted.reserve(settlement.expectedCost());
+      telemetry.progress(caller.requestId, { kind: 'dispatched' });
       await serve({ ...caller, exchange, prepared, plan, settlement, counters });
     } finally {
       prepared.release();
@@ -148,21 +157,21 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   /** Takes the body in and reads it. Its share of the memory for uploads is given back once it has been read. */
   async function readPrompt(
     exchange: Exchange,
-    { dialect, credential, admitted, record }: Caller,
+    { dialect, credential, admitted, tally }: Caller,
   ): Promise<PreparedRequest> {
     const owner = { workspaceId: credential.workspace.id, address: exchange.head.address };
     const upload = options.uploads.open(owner, admitted.headers);
     try {
       const asked = clock.elapsed();
       const body = await exchange.body(maxBodyBytes, upload);
-      record.received(clock.elapsed() - asked);
+      tally.received(clock.elapsed() - asked);
       return await options.prepare(body, dialect.surface);
     } finally {
       upload.close();
     }
   }
 
-  function planFor(prepared: PreparedRequest, snapshot: Snapshot, { credential, record }: Caller): Plan {
+  function planFor(prepared: PreparedRequest, snapshot: Snapshot, { requestId, credential, tally }: Caller): Plan {
     try {
       return makePlan(prepared, {
         snapshot,
@@ -170,13 +179,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         capabilitiesOf,
         turn: options.random(),
         health,
-        affinity,
+        affinityOf,
         boundsOf: tokenizers.boundsOf,
         placement: options.placement,
+        ranked: (ranking) => telemetry.progress(requestId, { kind: 'ranked', ranking }),
       });
     } catch (error) {
       if (asFailure(error).code === 'no_capacity') {
-        record.planned(prepared.request.modelId);
+        tally.planned(prepared.request.modelId);
         telemetry.unavailable(prepared.request.modelId);
       }
       throw error;
@@ -185,7 +195,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   /** Dispatches a request, relays its answer, and settles the bill before the answer's last words. */
   async function serve(work: Work): Promise<void> {
-    const { exchange, dialect, admitted, prepared, plan, settlement, record } = work;
+    const { exchange, dialect, admitted, prepared, plan, settlement, tally } = work;
     const { request } = prepared;
     const relay = relayAnswer({ exchange, dialect, identity: identityOf(work), request, headers: admitted.headers });
     const silence = keepAlive({ clock, everyMs: options.keepAliveMs, speak: relay.keepAlive });
@@ -193,7 +203,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     let reason: Failure | undefined;
     try {
       const end = await start(work, relay, silence.sent).ended;
-      record.answered(clock.elapsed());
+      tally.answered(clock.elapsed());
       // Whether the caller left or the connection broke on our side decides what is billed.
       const wasLost = end.kind !== 'completed' && end.attempts > 0 && (await exchange.lost());
       wasBegun = exchange.started();
@@ -202,13 +212,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         if (!wasBegun) throw attemptsFailed(end, plan, request);
       }
       const bill = await settlement.settle(outcomeOf(end, work, { wasBegun, wasLost }), end);
-      record.settled(bill);
+      tally.settled(bill);
       // Before the caller hears the last word: its next request must find the slot free.
       await admitted.release();
-      if (end.kind === 'completed') {
-        relay.finish(bill);
-        affinity.served(prepared.shape.prefixes, end.route);
-      }
+      if (end.kind === 'completed') relay.finish(bill);
       if (end.kind === 'failed') reason = attemptsFailed(end, plan, request);
       if (reason !== undefined && !wasBegun && !wasLost) throw reason;
     } finally {
@@ -219,7 +226,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   }
 
   function start(work: Work, relay: Relay, sent: () => void): Dispatch {
-    const { exchange, settlement, record } = work;
+    const { exchange, settlement, tally } = work;
     /** The way of each piece of the answer from `relay` of dispatch, or the search loop, to the caller. */
     const deliver = (events: readonly RelayedEvent[]): void => {
       sent();
@@ -229,7 +236,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       exchange.onDrain(running.resume);
     };
     const { search } = options;
-    const attempting = (reason: AttemptReason): void => record.attempting(reason, clock.elapsed());
+    const attempting = (reason: AttemptReason): void => tally.attempting(reason, clock.elapsed());
     const ask = { ...work, signal: exchange.signal, deliver, attempting };
     const running =
       search !== undefined && takesRounds(work.prepared.request)
@@ -238,15 +245,15 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     return running;
   }
 
-  function refuse(exchange: Exchange, { dialect, record }: Asking, error: unknown): void {
+  function refuse(exchange: Exchange, { dialect, tally }: Asking, error: unknown): void {
     // The caller left before the request was complete: there is nothing to answer.
-    if (exchange.signal.aborted && error === exchange.signal.reason) record.abandoned();
+    if (exchange.signal.aborted && error === exchange.signal.reason) tally.abandoned();
     else {
       const failure = asFailure(error);
-      record.failed(failure);
+      tally.failed(failure);
       replyFailure(exchange, failure, dialect);
     }
-    telemetry.ended(record.end(clock.elapsed()));
+    telemetry.ended(tally.end(clock.elapsed()));
   }
 
   return {
@@ -255,16 +262,19 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const { head } = exchange;
       const { kind, dialect } = operationOf(head);
       const requestId = dialect.idPrefixes.request + newId();
-      const record = createRequestRecord({ requestId, surface: dialect.surface, head }, clock.elapsed());
-      const asking: Asking = { requestId, dialect, record };
+      const tally = createRequestTally({ requestId, surface: dialect.surface, head }, clock.elapsed());
+      const asking: Asking = { requestId, dialect, tally };
       if (kind === 'answer') {
         inFlight += 1;
         void complete(exchange, asking)
           .then(
-            () => telemetry.ended(record.end(clock.elapsed())),
+            () => telemetry.ended(tally.end(clock.elapsed())),
             (error: unknown) => refuse(exchange, asking, error),
           )
-          .finally(() => (inFlight -= 1));
+          .finally(() => {
+            inFlight -= 1;
+            telemetry.over(requestId);
+          });
         return;
       }
       if (kind === 'models') {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { idleFigures } from '../../../test/support/idle-figures.ts';
+import { sampleEnd } from '../../../test/support/sample-end.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import type { Outcome } from '../../core/account.ts';
 import { Failure } from '../../core/failure.ts';
@@ -19,12 +20,8 @@ const linesOf = async (metrics: Metrics): Promise<readonly string[]> => (await m
 const containing = (...lines: readonly string[]): readonly string[] => expect.arrayContaining([...lines]) as string[];
 
 function endOf(outcome: Outcome | undefined, changes: Partial<RequestEnd> = {}): RequestEnd {
-  return {
-    ...{ requestId: 'CANARY', correlationId: 'CANARY', surface: 'chat', modelId: outcome?.modelId, outcome },
-    ...{ kind: outcome?.kind ?? 'refused', code: undefined, failure: undefined, durationMs: 345, added: undefined },
-    failovers: { beforeOutput: 0, midStream: 0 },
-    ...changes,
-  };
+  const about = { modelId: outcome?.modelId, kind: outcome?.kind ?? ('refused' as const), outcome };
+  return sampleEnd({ requestId: 'CANARY', correlationId: 'CANARY', ...about, ...changes });
 }
 
 /** Counts a dispatched request as the pipeline does. */

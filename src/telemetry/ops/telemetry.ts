@@ -1,26 +1,50 @@
 import type { Logger } from 'pino';
-import type { RequestEnd, Telemetry } from '../../core/telemetry.ts';
+import type { Fault } from '../../core/event.ts';
+import type { AttemptWatch, RequestEnd, Telemetry } from '../../core/telemetry.ts';
 import type { Metrics } from './metrics.ts';
 import type { CatalogProblem } from '../../core/catalog.ts';
 import { formatUsd } from '../../core/money.ts';
 import { createRepeatLimit } from './repeat-limit.ts';
 
-/** Tells operators about requests, in metrics and in the log, and hands outcomes to `measured`, which measures the models. */
-export function createTelemetry(
-  log: Logger,
-  { metrics, measured }: { readonly metrics: Metrics; readonly measured: Pick<Telemetry, 'outcome' | 'unavailable'> },
-): Telemetry {
+export interface TelemetryParts {
+  readonly metrics: Metrics;
+  /** Measures the models. */
+  readonly measured: Pick<Telemetry, 'outcome' | 'unavailable'>;
+  /** Remembers the story of each request. */
+  readonly stories: Pick<Telemetry, 'began' | 'progress' | 'outcome' | 'ended' | 'attempt' | 'searched' | 'over'>;
+}
+
+/** Tells operators about requests: in metrics, in the log, in what is measured of models, and in the stories of requests. */
+export function createTelemetry(log: Logger, { metrics, measured, stories }: TelemetryParts): Telemetry {
   /** How often each route's engine has reported impossible token counts. */
   const implausible = new Map<string, number>();
   const repeats = createRepeatLimit({ now: () => performance.now() });
+
+  function attemptFailed(requestId: string, routeId: string, fault: Fault): void {
+    metrics.fault(routeId, fault);
+    const { kind, detail, status, engineError } = fault;
+    // A request that our validation should have refused, and a problem of the operator's account, need a person.
+    const level =
+      engineError === 'bad-request' || engineError === 'account' || engineError === 'not-found' ? 'error' : 'warn';
+    const { isTold, suppressed } = repeats.take(`${routeId} ${kind}`);
+    if (isTold) {
+      log[level]({ requestId, routeId, fault: kind, detail, status, engineError, suppressed }, 'attempt failed');
+    }
+  }
+
   return {
+    began: stories.began,
+    progress: stories.progress,
+    over: stories.over,
     unavailable: measured.unavailable,
     outcome: (outcome) => {
       metrics.outcome(outcome);
       measured.outcome(outcome);
+      stories.outcome(outcome);
     },
     ended: (end) => {
       metrics.ended(end);
+      stories.ended(end);
       const level = levelOf(end);
       if (!log.isLevelEnabled(level)) return;
       const { kind, code } = end;
@@ -29,9 +53,19 @@ export function createTelemetry(
       if (told.isTold) log[level]({ ...recordOf(end), suppressed: told.suppressed }, 'request ended');
     },
     won: (_, routeId, reason) => metrics.won(routeId, reason),
-    attempt: (requestId, routeId, { reason, step }) => {
+    attempt: (requestId, start): AttemptWatch => {
+      const { routeId, reason, step } = start;
       metrics.attempt(routeId, { reason, step });
       if (reason !== 'first') log.debug({ requestId, routeId, reason, step }, 'another attempt');
+      const { output, movedTo, ended } = stories.attempt(requestId, start);
+      return {
+        output,
+        movedTo,
+        ended: (end, tokens) => {
+          ended(end, tokens);
+          if (end.kind === 'failed') attemptFailed(requestId, routeId, end.fault);
+        },
+      };
     },
     implausibleUsage: (requestId, routeId) => {
       metrics.implausibleUsage(routeId);
@@ -42,21 +76,12 @@ export function createTelemetry(
         log.warn({ requestId, routeId, times }, 'the engine counts tokens that cannot be');
       }
     },
-    searched: (requestId, { provider, result, durationMs, detail }) => {
+    searched: (requestId, search) => {
+      const { provider, result, durationMs, detail } = search;
+      stories.searched(requestId, search);
       metrics.searched(provider, result, durationMs);
       const level = result === 'unavailable' ? 'warn' : 'debug';
       log[level]({ requestId, provider, result, durationMs, detail }, 'web search');
-    },
-    fault: (requestId, routeId, fault) => {
-      metrics.fault(routeId, fault);
-      const { kind, detail, status, engineError } = fault;
-      // A request that our validation should have refused, and a problem of the operator's account, need a person.
-      const level =
-        engineError === 'bad-request' || engineError === 'account' || engineError === 'not-found' ? 'error' : 'warn';
-      const { isTold, suppressed } = repeats.take(`${routeId} ${kind}`);
-      if (isTold) {
-        log[level]({ requestId, routeId, fault: kind, detail, status, engineError, suppressed }, 'attempt failed');
-      }
     },
   };
 }

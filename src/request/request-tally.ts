@@ -5,7 +5,7 @@ import type { Failure, FailureCode } from '../core/failure.ts';
 import type { AddedLatency, AttemptReason, RequestEnd } from '../core/telemetry.ts';
 
 /** What becomes known of one request on its way, gathered for the one record that is made of it at its end. Times are monotonic. */
-export interface RequestRecord {
+export interface RequestTally {
   /** When it came, milliseconds. */
   readonly begun: number;
   /** Its model is in the catalog. */
@@ -24,10 +24,10 @@ export interface RequestRecord {
 }
 
 /** Begins the record of a request that came at `begun`. */
-export function createRequestRecord(
+export function createRequestTally(
   { requestId, surface, head }: { readonly requestId: string; readonly surface: Surface; readonly head: RequestHead },
   begun: number,
-): RequestRecord {
+): RequestTally {
   let modelId: string | undefined;
   let bodyMs = 0;
   let calledAt: number | undefined;
