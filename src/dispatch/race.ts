@@ -144,12 +144,10 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
         return;
       case 'commit': {
         hedging.stop();
-        const runner = runners.get(action.attempt);
-        winning = runner;
-        if (runner !== undefined) {
-          listener.won(runner.planned, runner.why);
-          deliverHeld(runner);
-        }
+        winning = runners.get(action.attempt);
+        if (winning === undefined) return;
+        listener.won(winning.planned, winning.why);
+        deliverHeld(winning);
         return;
       }
       case 'broken':
