@@ -1,12 +1,11 @@
-import { type Kysely, type Selectable, sql, type Transaction } from 'kysely';
-import type { BudgetPeriod, Credential, Key, KeyStatus, Workspace } from '../core/account.ts';
+import type { Kysely, Selectable, Transaction } from 'kysely';
+import type { Key, KeyStatus, Workspace } from '../core/account.ts';
 import type { ModelPatterns } from '../core/model-patterns.ts';
 import { type AuditAction, type Authorship, recordChange } from './audit.ts';
-import { findWorkspace, newId, oneLine, Refusal, workspaceOf } from './workspaces.ts';
+import { findWorkspace, newId, oneLine, Refusal } from './workspaces.ts';
 import { newKey } from './key-text.ts';
 import { shownKey } from './shown-key.ts';
-import { exactSum, exactTotal, type Schema } from './schema.ts';
-import { periodStart } from './budget-period.ts';
+import type { Schema } from './schema.ts';
 
 type Budget = NonNullable<Key['budget']>;
 
@@ -195,7 +194,8 @@ async function record(
   await recordChange(transaction, entry, by);
 }
 
-function keyOf(row: Selectable<Schema['keys']>): Key {
+/** A key as its row has it. */
+export function keyOf(row: Selectable<Schema['keys']>): Key {
   const { id, status, budget_limit: limit, budget_period: period } = row;
   return {
     id,
@@ -244,62 +244,4 @@ function detailColumns(
 
 function columnOf(moment: number | undefined): bigint | null {
   return moment === undefined ? null : BigInt(moment);
-}
-
-/**
- * Finds the credentials for the hashes of presented keys, all as of one moment. A hash without a key is missing in the result.
- * Reads one row per day of a budget's period, however large the ledger is.
- */
-export async function findCredentials(
-  queries: Kysely<Schema>,
-  hashes: readonly string[],
-  now: number,
-): Promise<ReadonlyMap<string, Credential>> {
-  if (hashes.length === 0) return new Map();
-  // One snapshot for all queries: a settlement between two of them must not be seen by only one.
-  return queries
-    .transaction()
-    .setAccessMode('read only')
-    .setIsolationLevel('repeatable read')
-    .execute(async (transaction) => {
-      const keys = await transaction.selectFrom('keys').selectAll().where('hash', 'in', hashes).execute();
-      if (keys.length === 0) return new Map();
-      const owners = await transaction
-        .selectFrom('workspaces')
-        .selectAll()
-        .where(
-          'id',
-          'in',
-          keys.map((key) => key.workspace_id),
-        )
-        .execute();
-      const workspaces = new Map(owners.map((owner) => [owner.id, workspaceOf(owner)]));
-      const budgeted = keys.filter((key) => key.budget_period !== null).map(({ id }) => id);
-      const spent = budgeted.length === 0 ? new Map<string, bigint>() : await spentBy(transaction, budgeted, now);
-      return new Map(
-        keys.flatMap((row) => {
-          const workspace = workspaces.get(row.workspace_id);
-          if (workspace === undefined) return [];
-          return [[row.hash, { key: keyOf(row), workspace, spent: spent.get(row.id) ?? 0n }] as const];
-        }),
-      );
-    });
-}
-
-async function spentBy(queries: Kysely<Schema>, keyIds: readonly string[], now: number) {
-  const start = (period: BudgetPeriod) => sql.lit(periodStart(period, now));
-  const rows = await queries
-    .selectFrom('spending')
-    .innerJoin('keys', 'keys.id', 'spending.key_id')
-    .where('spending.key_id', 'in', keyIds)
-    .where(
-      'spending.day',
-      '>=',
-      sql<bigint>`case keys.budget_period when 'day' then ${start('day')} when 'week' then ${start('week')}
-        when 'month' then ${start('month')} else 0 end`,
-    )
-    .groupBy('spending.key_id')
-    .select(['spending.key_id', ...exactSum('spending.amount', 'spent')])
-    .execute();
-  return new Map(rows.map((row) => [row.key_id, exactTotal(row.spent_high, row.spent_low)]));
 }

@@ -57,6 +57,7 @@ import { createHealth } from '../../routing/health/health.ts';
 import { createSystemPlacement } from '../../routing/system-placement.ts';
 import { openCatalog } from './catalog.ts';
 import { createAnswerLengths } from '../../metering/expected-output.ts';
+import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from './follow-endpoints.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
@@ -205,6 +206,7 @@ export async function startService(
   const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers?.(network) });
   const tellOthers = link && shareBlocks({ link, tolerated, windowMs, blockMs, block: gate.block });
 
+  const stories = createStories({ clock: systemClock, process: randomUUID() });
   const phase = { isReady: false };
   const metrics = createMetrics({
     sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
@@ -253,14 +255,14 @@ export async function startService(
     tokenizers,
     upstream: egress,
     health,
-    affinity: createAffinity({ secret: store.secret }),
+    affinityOf: createAffinity(store.secret),
     answerLengths,
     hedges: createHedgeBudget(),
     structureRetries: createStructureRetries({ clock: systemClock }),
     placement: createSystemPlacement(),
     structures,
     ...(search === undefined ? {} : { search }),
-    telemetry: createTelemetry(log, { metrics, measured }),
+    telemetry: createTelemetry(log, { metrics, measured, stories }),
     clock: systemClock,
     random: Math.random,
     newId: newRequestId,
