@@ -3,6 +3,8 @@ import { runInNewContext } from 'node:vm';
 import type { Load, LoadMeter } from '../core/load.ts';
 
 export interface ProcessLoad extends LoadMeter {
+  /** What the event loop did since the last call. */
+  readonly takeLoopUse: () => LoopUse;
   readonly close: () => void;
 }
 
@@ -139,6 +141,7 @@ export function createProcessLoad(options: {
     arrived: (waitedMs) => {
       if (waits.length < mostWaits) waits.push(waitedMs);
     },
+    takeLoopUse: createLoopMeter(),
     close: stop,
   };
 }

@@ -17,7 +17,7 @@ import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import { createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
-import { createLoopMeter, createProcessLoad, type LoopUse } from '../../process/load.ts';
+import { createProcessLoad, type LoopUse } from '../../process/load.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
@@ -87,7 +87,6 @@ export interface RunningService {
     readonly open: number;
     /** Whether it refuses half of the new requests, or more: others should be asked first. */
     readonly isOverloaded: boolean;
-    /** What its event loop did since the last look. */
     readonly loop: LoopUse;
     /** As `filledShare`. */
     readonly filled: number;
@@ -319,10 +318,9 @@ export async function startService(
     await fileCheck?.close();
     await store.close();
   };
-  const takeLoopUse = createLoopMeter();
   const look: RunningService['look'] = () => ({
     ...{ open: extproc.open(), isOverloaded: refusedShare() >= 0.5 },
-    ...{ loop: takeLoopUse(), filled: filledShare(pipeline.inFlight(), guard) },
+    ...{ loop: load.takeLoopUse(), filled: filledShare(pipeline.inFlight(), guard) },
   });
   return { look, close };
 }
