@@ -17,7 +17,7 @@ import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import { createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
-import { createProcessLoad } from '../../process/load.ts';
+import { createProcessLoad, type LoopUse } from '../../process/load.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
@@ -36,6 +36,7 @@ import { startPrepareWorker } from '../../process/prepare-in-worker.ts';
 import {
   admitStepMs,
   createShedWatch,
+  filledShare,
   memoryShareToShed,
   nextAdmitRatio,
   overloadLimits,
@@ -61,10 +62,9 @@ import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from './follow-endpoints.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
-import { catalogFigures, diskOf, storeFigures } from './service-figures.ts';
+import { figuresOf } from './service-figures.ts';
 import { sealFiles } from './seal-files.ts';
 import type { Settings } from '../../settings.ts';
-import manifest from '../../../package.json' with { type: 'json' };
 
 /** Bodies up to this size are read on the event loop, which takes about a millisecond, and twenty for a hostile body. */
 const largestBodyHere = 128 * 1024;
@@ -89,6 +89,9 @@ export interface RunningService {
     readonly open: number;
     /** Whether it refuses half of the new requests, or more: others should be asked first. */
     readonly isOverloaded: boolean;
+    readonly loop: LoopUse;
+    /** As `filledShare`. */
+    readonly filled: number;
   };
   /** Finishes what is open, and stops everything. */
   readonly close: () => Promise<void>;
@@ -210,27 +213,15 @@ export async function startService(
 
   const stories = createStories({ clock: systemClock, process: randomUUID() });
   const phase = { isReady: false };
-  const metrics = createMetrics({
-    version: manifest.version,
-    sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
-    blockedAddresses: gate.blocked,
-    store: () => storeFigures(store, fileCheck?.isDamaged()),
-    disk: () => diskOf(settings.WEIR_DATA),
-    catalog: () => ({ ...catalogFigures(catalog.snapshots.current(), health.isServing), servedAt }),
-    catalogAgeMs: catalog.ageMs,
-    isLeading: catalog.ageMs && catalog.isLeading,
-    discovery: discovery.status,
-    inFlight: () => pipeline.inFlight(),
-    streams: () => extproc.open(),
-    load: load.current,
-    uploads: { arriving: () => uploads.arriving(), bytes: () => uploads.bytes() },
-    edgeAdmitRatio: shedder.admitRatio,
-    droppedLogRecords: output.dropped,
-    endpoints: catalog.endpoints,
-    modelStatuses: () =>
-      [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.statusOf(model)]),
-    threads: threads.read,
-  });
+  const metrics = createMetrics(
+    figuresOf({
+      ...{ settings, store, fileCheck, catalog, health, measured, link },
+      ...{ gate, load, shedder, discovery, threads, output },
+      servedAt: () => servedAt,
+      // Those that are made below.
+      underWay: () => ({ requests: pipeline.inFlight(), streams: extproc.open(), uploads }),
+    }),
+  );
   const uploads = createUploads({ clock: systemClock, limits: uploadLimits(memoryBytes) });
   const guard = { ...load, limits: overloadLimits(memoryBytes) };
   const readInTurn = createTurnShare({ budgetMs: bodiesPerTurnMs });
@@ -323,7 +314,11 @@ export async function startService(
     await store.close();
     threads.close();
   };
-  return { look: () => ({ open: extproc.open(), isOverloaded: refusedShare() >= 0.5 }), close };
+  const look: RunningService['look'] = () => ({
+    ...{ open: extproc.open(), isOverloaded: refusedShare() >= 0.5 },
+    ...{ loop: load.takeLoopUse(), filled: filledShare(pipeline.inFlight(), guard) },
+  });
+  return { look, close };
 }
 
 /** Checks the database file beside the service. A damaged file is logged for operators and does not stop the service. */
