@@ -59,6 +59,7 @@ import { createAnswerLengths } from '../../metering/expected-output.ts';
 import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from './follow-endpoints.ts';
+import { tellCatalog } from './live-catalog.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
 import { sealFiles } from './seal-files.ts';
 import type { Settings } from '../../settings.ts';
@@ -201,7 +202,9 @@ export async function startService(
   const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers?.(network) });
   const tellOthers = link && shareBlocks({ link, tolerated, windowMs, blockMs, block: gate.block });
 
-  const stories = createStories({ clock: systemClock, process: randomUUID() });
+  const instance = randomUUID();
+  const stories = createStories({ clock: systemClock, process: instance });
+  const live = { look: catalog.look, statusOf: measured.statusOf, health, endpoints };
   const phase = { isReady: false };
   const metrics = createMetrics({
     sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
@@ -278,6 +281,11 @@ export async function startService(
     port: settings.WEIR_OPS_PORT,
     metrics: metrics.render,
     metricsType: metrics.contentType,
+    internal: {
+      secret: store.secret,
+      stories,
+      catalog: () => tellCatalog({ process: instance, now: systemClock.now, isReady: () => phase.isReady, ...live }),
+    },
     unready: () => {
       if (!phase.isReady) return 'starting, or about to end';
       return shedWatch.isSheddingAll() ? 'overloaded, all requests are turned away' : undefined;
