@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises';
-import * as z from 'zod';
+import type * as z from 'zod';
 import type { Clock } from '../core/clock.ts';
 import { waitFor } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';

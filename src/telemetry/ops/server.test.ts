@@ -66,7 +66,7 @@ describe('the ops server', () => {
     const ask = async (path: string, authorization?: string, method = 'GET') => {
       const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
       const response = await fetch(`http://127.0.0.1:${ops.port}${path}`, { headers, method });
-      return { status: response.status, body: (await response.json()) as unknown };
+      return { status: response.status, body: await response.json() };
     };
     const token = `Bearer ${internalToken(secret)}`;
     const refused = [
