@@ -17,7 +17,7 @@ import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import { createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
-import { createProcessLoad } from '../../process/load.ts';
+import { createProcessLoad, type LoopUse } from '../../process/load.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
@@ -35,6 +35,7 @@ import { startPrepareWorker } from '../../process/prepare-in-worker.ts';
 import {
   admitStepMs,
   createShedWatch,
+  filledShare,
   memoryShareToShed,
   nextAdmitRatio,
   overloadLimits,
@@ -87,6 +88,9 @@ export interface RunningService {
     readonly open: number;
     /** Whether it refuses half of the new requests, or more: others should be asked first. */
     readonly isOverloaded: boolean;
+    readonly loop: LoopUse;
+    /** As `filledShare`. */
+    readonly filled: number;
   };
   /** Finishes what is open, and stops everything. */
   readonly close: () => Promise<void>;
@@ -322,7 +326,11 @@ export async function startService(
     await fileCheck?.close();
     await store.close();
   };
-  return { look: () => ({ open: extproc.open(), isOverloaded: refusedShare() >= 0.5 }), close };
+  const look: RunningService['look'] = () => ({
+    ...{ open: extproc.open(), isOverloaded: refusedShare() >= 0.5 },
+    ...{ loop: load.takeLoopUse(), filled: filledShare(pipeline.inFlight(), guard) },
+  });
+  return { look, close };
 }
 
 /** Checks the database file beside the service. A damaged file is logged for operators and does not stop the service. */
