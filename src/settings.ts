@@ -130,6 +130,11 @@ export const settingsSchema = z.object({
     .describe(
       'Time without a request, seconds, after which Envoy closes a connection of which no request was authenticated yet; 0: 620 s as for all others, as behind trusted proxies.',
     ),
+  WEIR_ENVOY_OPS_PORT: port
+    .optional()
+    .describe(
+      'Port on 127.0.0.1 where Prometheus finds the metrics of the Envoy that `weir start` runs; default: none.',
+    ),
   WEIR_TLS_CERTIFICATE_FILE: z.string().optional().describe('PEM file; the edge then speaks TLS only.'),
   WEIR_TLS_KEY_FILE: z.string().optional().describe('PEM file of its key.'),
   WEIR_IMAGE_HOSTS: imageHosts
