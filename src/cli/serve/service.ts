@@ -12,6 +12,7 @@ import { createUpstreamRequests } from '../../envoy/runtime/upstream-requests.ts
 import { listenExtProc } from '../../extproc/server.ts';
 import { createMemoryLimits } from '../../rate-limits/memory.ts';
 import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
+import type { ValkeyAddress } from '../../core/valkey-address.ts';
 import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.ts';
 import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
@@ -191,14 +192,14 @@ export async function startService(
     },
   });
 
-  const valkeyUrl = settings.WEIR_VALKEY_URL;
+  const valkey = settings.WEIR_VALKEY_URL;
   const shared =
-    valkeyUrl === undefined ? undefined : shareLimits(valkeyUrl, { expectedReplicas: settings.WEIR_REPLICAS, log });
+    valkey === undefined ? undefined : shareLimits(valkey, { expectedReplicas: settings.WEIR_REPLICAS, log });
   const link = shared?.link;
   const limits = shared ?? createMemoryLimits(systemClock);
   store.tellReserved(limits.reserved);
   const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers?.(network) });
-  const tellOthers = link && shareBlocks({ link, tolerated, windowMs, blockMs, block: gate.block });
+  const tellOthers = shared && shareBlocks({ link: shared.common, tolerated, windowMs, blockMs, block: gate.block });
 
   const phase = { isReady: false };
   const metrics = createMetrics({
@@ -325,15 +326,20 @@ function checkFile(file: string, log: Logger): FileCheck {
 }
 
 function shareLimits(
-  url: string,
+  address: ValkeyAddress,
   { expectedReplicas, log }: { readonly expectedReplicas: number; readonly log: Logger },
 ): ValkeyLimits {
   return createValkeyLimits({
-    url,
+    address,
     clock: systemClock,
     newId: randomUUID,
     expectedReplicas,
     onUp: () => log.info('limits are shared by all replicas'),
-    onDown: () => log.warn('Valkey is away: each replica keeps to its share of the limits'),
+    onDown: () =>
+      log.warn(
+        address.kind === 'server'
+          ? 'Valkey is away: each replica keeps to its share of the limits'
+          : 'a server of the Valkey cluster is away: each replica keeps to its share of the limits of its workspaces',
+      ),
   });
 }
