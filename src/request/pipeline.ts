@@ -5,7 +5,7 @@ import type { Credential, OutcomeKind, Store } from '../core/account.ts';
 import type { Snapshot } from '../core/catalog.ts';
 import type { Dialect, Surface } from '../core/dialect.ts';
 import type { RelayedEvent } from '../core/event.ts';
-import type { Exchange } from '../core/exchange.ts';
+import { correlationIdOf, type Exchange } from '../core/exchange.ts';
 import { asFailure, Failure } from '../core/failure.ts';
 import type { Health } from '../core/health.ts';
 import type { Limits } from '../core/limits.ts';
@@ -23,7 +23,7 @@ import { capabilitiesOf, templateArguments } from '../engines/engines.ts';
 import type { AnswerLengths } from '../metering/expected-output.ts';
 import type { TokenCounters } from '../metering/meter.ts';
 import { createSettlement, type Settlement } from '../metering/settle.ts';
-import type { PrefixAffinity } from '../routing/affinity.ts';
+import type { AffinityOf } from '../routing/affinity.ts';
 import type { RoutingView } from '../routing/health/route-status.ts';
 import { checkContext, makePlan } from '../routing/plan.ts';
 import { callModel, attemptsFailed, type ModelServices } from './call-model.ts';
@@ -44,7 +44,7 @@ export interface PipelineOptions extends AuthenticateOptions, ModelServices {
   readonly prepare: (body: Uint8Array, surface: Surface) => PreparedRequest | Promise<PreparedRequest>;
   readonly tokenizers: Tokenizers;
   readonly health: Health & RoutingView;
-  readonly affinity: PrefixAffinity;
+  readonly affinityOf: AffinityOf;
   readonly answerLengths: AnswerLengths;
   /** Absent: the web is not searched, and nothing that was found can be sent back. */
   readonly search?: WebSearch;
@@ -88,19 +88,25 @@ interface Work extends Caller {
 }
 
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const { store, snapshots, tokenizers, health, affinity, answerLengths, telemetry, clock, newId } = options;
+  const { store, snapshots, tokenizers, health, affinityOf, answerLengths, telemetry, clock, newId } = options;
   let inFlight = 0;
 
   async function complete(exchange: Exchange, asking: Asking): Promise<void> {
     const { head } = exchange;
     const { keyHeaders } = asking.dialect;
+    const { requestId } = asking;
     const begin = { ...asking, startedAt: clock.now(), begun: clock.elapsed() };
+    const { surface } = asking.dialect;
+    telemetry.began(requestId, { surface, correlationId: correlationIdOf(head), startedAt: begin.startedAt });
     checkLoad(
       { head, startedAt: begin.startedAt, openRequests: inFlight },
       { ...options.load, random: options.random },
     );
     const caller = await throughGate(head.address, options.gate, () => authenticate(head, keyHeaders, options));
+    const { key, workspace } = caller.credential;
+    telemetry.progress(requestId, { kind: 'authenticated', workspaceId: workspace.id, keyId: key.id });
     const admitted = await admit(caller, options.limits);
+    telemetry.progress(requestId, { kind: 'admitted' });
     try {
       await completeAdmitted(exchange, { ...begin, credential: caller.credential, admitted });
     } finally {
@@ -116,9 +122,11 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     checkDeclaredSize(head);
     const prepared = await readPrompt(exchange, caller);
     const { snapshot, release } = snapshots.hold();
+    const { modelId, stream } = prepared.request;
+    telemetry.progress(caller.requestId, { kind: 'read', modelId: snapshot.models.get(modelId)?.id, stream });
     try {
       checkSearch(prepared.request, options.search);
-      const plan = planFor(prepared, snapshot, caller.credential);
+      const plan = planFor(prepared, snapshot, caller);
       const { model, routes } = plan;
       const { target } = routes[0];
       const counting = promptCounting(model, { templateArguments: templateArguments(target), form: target.form });
@@ -132,6 +140,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         accrue: caller.admitted.adjust,
       });
       await caller.admitted.reserve(settlement.expectedCost());
+      telemetry.progress(caller.requestId, { kind: 'dispatched' });
       await serve({ ...caller, exchange, prepared, plan, settlement, counters });
     } finally {
       prepared.release();
@@ -150,17 +159,18 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
   }
 
-  function planFor(prepared: PreparedRequest, snapshot: Snapshot, { key }: Credential): Plan {
+  function planFor(prepared: PreparedRequest, snapshot: Snapshot, { requestId, credential }: Caller): Plan {
     try {
       return makePlan(prepared, {
         snapshot,
-        allowedModels: key.models,
+        allowedModels: credential.key.models,
         capabilitiesOf,
         turn: options.random(),
         health,
-        affinity,
+        affinityOf,
         boundsOf: tokenizers.boundsOf,
         placement: options.placement,
+        ranked: (ranking) => telemetry.progress(requestId, { kind: 'ranked', ranking }),
       });
     } catch (error) {
       if (asFailure(error).code === 'no_capacity') telemetry.unavailable(prepared.request.modelId);
@@ -188,10 +198,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const bill = await settlement.settle(outcomeOf(end, work, { wasBegun, wasLost }), end);
       // Before the caller hears the last word: its next request must find the slot free.
       await admitted.release();
-      if (end.kind === 'completed') {
-        relay.finish(bill);
-        affinity.served(prepared.shape.prefixes, end.route);
-      }
+      if (end.kind === 'completed') relay.finish(bill);
       if (end.kind === 'failed') reason = attemptsFailed(end, plan, request);
       if (reason !== undefined && !wasBegun && !wasLost) throw reason;
     } finally {
@@ -237,7 +244,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         inFlight += 1;
         void complete(exchange, asking)
           .catch((error: unknown) => refuse(exchange, asking, error))
-          .finally(() => (inFlight -= 1));
+          .finally(() => {
+            inFlight -= 1;
+            telemetry.over(asking.requestId);
+          });
         return;
       }
       if (kind === 'models') {
