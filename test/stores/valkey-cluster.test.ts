@@ -78,7 +78,7 @@ describe('on a cluster', () => {
     expect([count(placed, 'admitted'), count(placed, 'concurrency')]).toEqual([10, 50]);
     const paid = await askAt(master, { funds: { balance: 10n, budget: 10n } });
     const slots = await Promise.all(times(6, (index) => all[index % 3]!.slot(paid)));
-    const short = await Promise.all(slots.map((slot) => slot.reserve(5n, paid.funds)));
+    const short = await Promise.all(slots.map(async (slot) => slot.reserve(5n, paid.funds)));
     expect(short.filter((each) => each === undefined)).toHaveLength(2);
     for (const slot of slots) await slot.release();
     await expect.poll(() => underWay(paid)).not.toContainEqual(expect.stringMatching(/^[na]:/));

@@ -10,10 +10,6 @@ import { createDownstreamBuffers } from '../../envoy/runtime/downstream-buffers.
 import { createLoadShedder } from '../../envoy/runtime/load-shedder.ts';
 import { createUpstreamRequests } from '../../envoy/runtime/upstream-requests.ts';
 import { listenExtProc } from '../../extproc/server.ts';
-import { createMemoryLimits } from '../../rate-limits/memory.ts';
-import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
-import type { ValkeyAddress } from '../../core/valkey-address.ts';
-import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.ts';
 import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import { createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
@@ -43,7 +39,6 @@ import {
   shedShare,
 } from '../../admission/overload.ts';
 import { createUploads, uploadLimits } from '../../admission/uploads.ts';
-import { blockMs, createAddressGate, tolerated, windowMs } from '../../admission/address-gate.ts';
 import type { Route, Snapshot } from '../../core/catalog.ts';
 import { renderClusters } from '../../envoy/config/clusters.ts';
 import { renderEndpoints } from '../../envoy/config/endpoints.ts';
@@ -61,6 +56,7 @@ import { createAnswerLengths } from '../../metering/expected-output.ts';
 import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from './follow-endpoints.ts';
+import { openGates } from './gates.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
 import { sealFiles } from './seal-files.ts';
 import type { Settings } from '../../settings.ts';
@@ -197,20 +193,14 @@ export async function startService(
     },
   });
 
-  const valkey = settings.WEIR_VALKEY_URL;
-  const shared =
-    valkey === undefined ? undefined : shareLimits(valkey, { expectedReplicas: settings.WEIR_REPLICAS, log });
-  const link = shared?.link;
-  const limits = shared ?? createMemoryLimits(systemClock);
+  const { limits, addresses, sharing } = openGates(settings, log);
   store.tellReserved(limits.reserved);
-  const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers?.(network) });
-  const tellOthers = shared && shareBlocks({ link: shared.common, tolerated, windowMs, blockMs, block: gate.block });
 
   const stories = createStories({ clock: systemClock, process: randomUUID() });
   const phase = { isReady: false };
   const metrics = createMetrics({
-    sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
-    blockedAddresses: gate.blocked,
+    sharing: sharing && (() => ({ isShared: sharing.isUp(), replicas: sharing.replicas(), late: sharing.late() })),
+    blockedAddresses: addresses.blocked,
     store: () => ({ ...store.status(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
     catalogAgeMs: catalog.ageMs,
     isLeading: catalog.ageMs && catalog.isLeading,
@@ -234,7 +224,7 @@ export async function startService(
   const pipeline: Pipeline = createPipeline({
     store,
     uploads,
-    gate,
+    gate: addresses,
     limits,
     looksLikeKey,
     hashKey,
@@ -315,7 +305,7 @@ export async function startService(
     await worker.close();
     await tokenizers.close();
     await structures.close();
-    await link?.close();
+    await sharing?.close();
     await fileCheck?.close();
     await store.close();
   };
@@ -332,24 +322,5 @@ function checkFile(file: string, log: Logger): FileCheck {
     onDamage: (findings) =>
       log.error({ file, findings }, 'the database file is damaged: restore a backup (docs/accounts.md)'),
     onUnchecked: (error) => log.warn({ file, error }, 'the database file could not be checked'),
-  });
-}
-
-function shareLimits(
-  address: ValkeyAddress,
-  { expectedReplicas, log }: { readonly expectedReplicas: number; readonly log: Logger },
-): ValkeyLimits {
-  return createValkeyLimits({
-    address,
-    clock: systemClock,
-    newId: randomUUID,
-    expectedReplicas,
-    onUp: () => log.info('limits are shared by all replicas'),
-    onDown: () =>
-      log.warn(
-        address.kind === 'server'
-          ? 'Valkey is away: each replica keeps to its share of the limits'
-          : 'a server of the Valkey cluster is away: each replica keeps to its share of the limits of its workspaces',
-      ),
   });
 }
