@@ -1,7 +1,7 @@
 /** The service: the only place that constructs. Starts in the order of what needs what, stops in the reverse. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { type Logger, pino } from 'pino';
+import { pino } from 'pino';
 import { createEgress } from '../../egress/egress.ts';
 import { createEnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { createClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
@@ -22,7 +22,6 @@ import { createTurnEnd, createTurnShare } from '../../process/turns.ts';
 import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { createHostFollower, systemLookUp } from '../../resolver/follow-hosts.ts';
 import { openStore } from '../../store/open-store.ts';
-import { type FileCheck, startFileCheck } from '../../store/sqlite/file-check.ts';
 import { startStructureChecker } from '../../structured-output/checker/start-structure-checker.ts';
 import { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
 import { openSeal } from '../../web-search/seal/seal.ts';
@@ -56,7 +55,8 @@ import { createAnswerLengths } from '../../metering/expected-output.ts';
 import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from './follow-endpoints.ts';
-import { openGates } from './gates.ts';
+import { tellCatalog } from './live-catalog.ts';
+import { checkFile, loadTokenizers, openGates } from './logged-parts.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
 import { sealFiles } from './seal-files.ts';
 import type { Settings } from '../../settings.ts';
@@ -164,15 +164,6 @@ export async function startService(
     hasRoute: ({ routes }) => routes.some(health.isServing),
   });
   const answerLengths = createAnswerLengths();
-  const loadTokenizers = ({ models }: Snapshot): void => {
-    for (const { id, tokenizer } of models.values()) {
-      if (tokenizer === undefined) continue;
-      void tokenizers.load(tokenizer.path).then((load) => {
-        if (load.kind === 'broken') log.warn({ model: id, ...load.problem }, 'tokenizer problem');
-      });
-    }
-  };
-
   const catalog = await openCatalog(settings, {
     log,
     clock: systemClock,
@@ -189,14 +180,16 @@ export async function startService(
       health.retain(routesOf(snapshot));
       measured.retain(snapshot.models);
       answerLengths.retain(snapshot.models);
-      loadTokenizers(snapshot);
+      loadTokenizers(tokenizers, { snapshot, log });
     },
   });
 
   const { limits, addresses, sharing } = openGates(settings, log);
   store.tellReserved(limits.reserved);
 
-  const stories = createStories({ clock: systemClock, process: randomUUID() });
+  const instance = randomUUID();
+  const stories = createStories({ clock: systemClock, process: instance });
+  const live = { look: catalog.look, statusOf: measured.statusOf, health, endpoints };
   const phase = { isReady: false };
   const metrics = createMetrics({
     sharing: sharing && (() => ({ isShared: sharing.isUp(), replicas: sharing.replicas(), late: sharing.late() })),
@@ -273,6 +266,11 @@ export async function startService(
     port: settings.WEIR_OPS_PORT,
     metrics: metrics.render,
     metricsType: metrics.contentType,
+    internal: {
+      secret: store.secret,
+      stories,
+      catalog: () => tellCatalog({ process: instance, now: systemClock.now, isReady: () => phase.isReady, ...live }),
+    },
     unready: () => {
       if (!phase.isReady) return 'starting, or about to end';
       return shedWatch.isSheddingAll() ? 'overloaded, all requests are turned away' : undefined;
@@ -314,13 +312,4 @@ export async function startService(
     ...{ loop: load.takeLoopUse(), filled: filledShare(pipeline.inFlight(), guard) },
   });
   return { look, close };
-}
-
-/** Checks the database file beside the service. A damaged file is logged for operators and does not stop the service. */
-function checkFile(file: string, log: Logger): FileCheck {
-  return startFileCheck(file, {
-    onDamage: (findings) =>
-      log.error({ file, findings }, 'the database file is damaged: restore a backup (docs/accounts.md)'),
-    onUnchecked: (error) => log.warn({ file, error }, 'the database file could not be checked'),
-  });
 }
