@@ -1,16 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { sampleDatabase, sampleNow, sampleAuthor } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
-import {
-  createKey,
-  findCredentials,
-  findKey,
-  listKeys,
-  setKeyBudget,
-  setKeyLimits,
-  setKeyStatus,
-  updateKey,
-} from './keys.ts';
+import { findCredentials } from './credentials.ts';
+import { createKey, findKey, listKeys, setKeyBudget, setKeyLimits, setKeyStatus, updateKey } from './keys.ts';
 import { hashKey } from './key-text.ts';
 import { createWorkspace } from './workspaces.ts';
 import type { BudgetPeriod } from '../core/account.ts';

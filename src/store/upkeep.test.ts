@@ -23,7 +23,7 @@ import { settleBatch } from './settle-batch.ts';
 import type { UpkeepOptions } from './upkeep.ts';
 import { usageReport } from './usage-report.ts';
 import { verifyLedger } from './verify-ledger.ts';
-import { creditWorkspace } from './workspaces.ts';
+import { creditWorkspace } from './credits.ts';
 
 const day = 86_400_000;
 

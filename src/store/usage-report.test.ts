@@ -3,7 +3,7 @@ import { databaseKind, sampleDatabase, sampleNow, sampleAuthor } from '../../tes
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { maxBalance } from '../core/money.ts';
 import { createKey } from './keys.ts';
-import type { LedgerFilter } from './ledger-filter.ts';
+import type { LedgerFilter } from '../core/administration.ts';
 import { listRequests } from './list-requests.ts';
 import { usageReport } from './usage-report.ts';
 import { createWorkspace } from './workspaces.ts';
