@@ -3,7 +3,7 @@ import { databaseLocation } from '../src/cli/commands/database-location.ts';
 import { systemClock } from '../src/process/clock.ts';
 import { tryLock } from '../src/process/lock.ts';
 import { createValkeyLimits } from '../src/rate-limits/valkey.ts';
-import { findCredentials } from '../src/store/credentials.ts';
+import { findCredentials } from '../src/store/find-credentials.ts';
 import { createKey } from '../src/store/keys.ts';
 import { hashKey } from '../src/store/key-text.ts';
 import { openDatabase } from '../src/store/open-database.ts';

@@ -112,7 +112,7 @@ function begin(options: BeginOptions = {}) {
       keepAliveMs,
       load: idleLoad,
       health: { ...steadyHealth({ isAnswering: () => options.isAnswering ?? false }), ...neverSeen },
-      affinity: createAffinity({ secret: () => 'x' }),
+      affinityOf: createAffinity(() => 'x'),
       answerLengths: createAnswerLengths(),
       hedges: createHedgeBudget(),
       structureRetries: createStructureRetries({ clock }),

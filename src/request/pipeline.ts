@@ -23,7 +23,7 @@ import { capabilitiesOf, templateArguments } from '../engines/engines.ts';
 import type { AnswerLengths } from '../metering/expected-output.ts';
 import type { TokenCounters } from '../metering/meter.ts';
 import { createSettlement, type Settlement } from '../metering/settle.ts';
-import type { PrefixAffinity } from '../routing/affinity.ts';
+import type { AffinityOf } from '../routing/affinity.ts';
 import type { RoutingView } from '../routing/health/route-status.ts';
 import { checkContext, makePlan } from '../routing/plan.ts';
 import { callModel, attemptsFailed, type ModelServices } from './call-model.ts';
@@ -44,7 +44,7 @@ export interface PipelineOptions extends AuthenticateOptions, ModelServices {
   readonly prepare: (body: Uint8Array, surface: Surface) => PreparedRequest | Promise<PreparedRequest>;
   readonly tokenizers: Tokenizers;
   readonly health: Health & RoutingView;
-  readonly affinity: PrefixAffinity;
+  readonly affinityOf: AffinityOf;
   readonly answerLengths: AnswerLengths;
   /** Absent: the web is not searched, and nothing that was found can be sent back. */
   readonly search?: WebSearch;
@@ -88,7 +88,7 @@ interface Work extends Caller {
 }
 
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const { store, snapshots, tokenizers, health, affinity, answerLengths, telemetry, clock, newId } = options;
+  const { store, snapshots, tokenizers, health, affinityOf, answerLengths, telemetry, clock, newId } = options;
   let inFlight = 0;
 
   async function complete(exchange: Exchange, asking: Asking): Promise<void> {
@@ -158,7 +158,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         capabilitiesOf,
         turn: options.random(),
         health,
-        affinity,
+        affinityOf,
         boundsOf: tokenizers.boundsOf,
         placement: options.placement,
       });
@@ -188,10 +188,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const bill = await settlement.settle(outcomeOf(end, work, { wasBegun, wasLost }), end);
       // Before the caller hears the last word: its next request must find the slot free.
       await admitted.release();
-      if (end.kind === 'completed') {
-        relay.finish(bill);
-        affinity.served(prepared.shape.prefixes, end.route);
-      }
+      if (end.kind === 'completed') relay.finish(bill);
       if (end.kind === 'failed') reason = attemptsFailed(end, plan, request);
       if (reason !== undefined && !wasBegun && !wasLost) throw reason;
     } finally {

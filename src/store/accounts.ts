@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { type Authorship, Refusal } from '../core/administration.ts';
 import { listAudit, recordChange } from './audit.ts';
 import { addCredit, creditWorkspace, pageOfCredits } from './credits.ts';
-import { findCredentials, spentBy } from './credentials.ts';
+import { findCredentials, spentBy } from './find-credentials.ts';
 import {
   changeKey,
   createKey,

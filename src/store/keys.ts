@@ -1,5 +1,5 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
-import type { KeyStatus, Workspace } from '../core/account.ts';
+import type { Key, KeyStatus, Workspace } from '../core/account.ts';
 import {
   type AuditAction,
   type Authorship,
@@ -14,7 +14,6 @@ import {
 } from '../core/administration.ts';
 import { shownKeySettings } from '../core/shown.ts';
 import { recordChange } from './audit.ts';
-import { keyOf } from './credentials.ts';
 import { keptPrefix, newKey } from './key-text.ts';
 import { afterCursor, cursorOf } from './page-cursor.ts';
 import type { Schema } from './schema.ts';
@@ -253,6 +252,21 @@ async function record(
     after: shownKeySettings(after),
   };
   await recordChange(transaction, entry, by);
+}
+
+/** A key as its row has it. */
+export function keyOf(row: Selectable<Schema['keys']>): Key {
+  const { id, status, budget_limit: limit, budget_period: period } = row;
+  return {
+    id,
+    workspaceId: row.workspace_id,
+    status,
+    rate: Number(row.rate),
+    burst: Number(row.burst),
+    budget: limit === null || period === null ? undefined : { limit, period },
+    expiresAt: row.expires_at === null ? undefined : Number(row.expires_at),
+    models: row.models === null ? undefined : row.models.split(','),
+  };
 }
 
 function recordOf(

@@ -101,9 +101,9 @@ export function endpointsManifest(name: string, engines: readonly { readonly por
 }
 
 /** A Model manifest over backends, the first one heaviest. */
-export function modelManifest(id: string, backends: readonly string[], extra = ''): string {
+export function modelManifest(id: string, backends: readonly string[], extra = '', firstWeight = 1000): string {
   const routes = backends.map(
-    (backend, index) => `{backend: ${backend}, upstreamModel: demo-chat, weight: ${index === 0 ? 1000 : 1}}`,
+    (backend, index) => `{backend: ${backend}, upstreamModel: demo-chat, weight: ${index === 0 ? firstWeight : 1}}`,
   );
   return [
     'apiVersion: weir.dev/v1alpha1',

@@ -248,7 +248,7 @@ export async function startService(
     tokenizers,
     upstream: egress,
     health,
-    affinity: createAffinity({ secret: store.secret }),
+    affinityOf: createAffinity(store.secret),
     answerLengths,
     hedges: createHedgeBudget(),
     structureRetries: createStructureRetries({ clock: systemClock }),

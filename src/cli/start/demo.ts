@@ -7,7 +7,7 @@ import { byOperator } from '../commands/accounts-command.ts';
 import { startChild } from '../../process/child.ts';
 import type { Launched } from '../../process/supervise.ts';
 import { type DatabaseLocation, openDatabase } from '../../store/open-database.ts';
-import { findCredentials } from '../../store/credentials.ts';
+import { findCredentials } from '../../store/find-credentials.ts';
 import { createKey } from '../../store/keys.ts';
 import { hashKey } from '../../store/key-text.ts';
 import { creditWorkspace } from '../../store/credits.ts';

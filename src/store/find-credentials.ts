@@ -1,7 +1,8 @@
-import { type Kysely, type Selectable, sql } from 'kysely';
-import type { BudgetPeriod, Credential, Key } from '../core/account.ts';
+import { type Kysely, sql } from 'kysely';
+import type { BudgetPeriod, Credential } from '../core/account.ts';
 import type { Money } from '../core/money.ts';
 import { periodStart } from './budget-period.ts';
+import { keyOf } from './keys.ts';
 import { exactSum, exactTotal, type Schema } from './schema.ts';
 import { workspaceOf } from './workspaces.ts';
 
@@ -45,7 +46,10 @@ export async function findCredentials(
     });
 }
 
-/** What was spent with keys in the current period of their budgets, in all for those without one; a key that never was used is missing. */
+/**
+ * What was spent with keys in the current period of their budgets, and in all with those without one. A key that was never used is
+ * missing.
+ */
 export async function spentBy(
   queries: Kysely<Schema>,
   keyIds: readonly string[],
@@ -67,18 +71,4 @@ export async function spentBy(
     .select(['spending.key_id', ...exactSum('spending.amount', 'spent')])
     .execute();
   return new Map(rows.map((row) => [row.key_id, exactTotal(row.spent_high, row.spent_low)]));
-}
-
-export function keyOf(row: Selectable<Schema['keys']>): Key {
-  const { id, status, budget_limit: limit, budget_period: period } = row;
-  return {
-    id,
-    workspaceId: row.workspace_id,
-    status,
-    rate: Number(row.rate),
-    burst: Number(row.burst),
-    budget: limit === null || period === null ? undefined : { limit, period },
-    expiresAt: row.expires_at === null ? undefined : Number(row.expires_at),
-    models: row.models === null ? undefined : row.models.split(','),
-  };
 }
