@@ -1,4 +1,5 @@
-import type { AccountStatus, BudgetPeriod, Key, OutcomeKind } from './account.ts';
+import type { AccountStatus, Key, OutcomeKind } from './account.ts';
+import type { Surface } from './dialect.ts';
 import type { ModelPatterns } from './model-patterns.ts';
 import type { Money } from './money.ts';
 
@@ -149,7 +150,7 @@ export interface UsageLine {
   /** Id of the key. */
   readonly key: string | undefined;
   readonly model: string | undefined;
-  readonly surface: string | undefined;
+  readonly surface: Surface | undefined;
   /** UTC day, `2026-07-01`. */
   readonly day: string | undefined;
   /** UTC hour with its day, `2026-07-01T13:00Z`. */

@@ -75,6 +75,20 @@ export async function pageOfKeys(
   return { items, next: rows.length > limit ? cursorOf(items.at(-1)) : undefined };
 }
 
+/** How many values one statement takes, at most. */
+const idsAtOnce = 1_000;
+
+/** Names of keys by their ids; keys without a name are missing. */
+export async function keyNames(queries: Kysely<Schema>, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>();
+  for (let at = 0; at < ids.length; at += idsAtOnce) {
+    const some = ids.slice(at, at + idsAtOnce);
+    const rows = await queries.selectFrom('keys').select(['id', 'name']).where('id', 'in', some).execute();
+    for (const { id, name } of rows) if (name !== null) names.set(id, name);
+  }
+  return names;
+}
+
 /** Finds a key by its id. Throws a `Refusal` when there is none. */
 export async function findKey(queries: Kysely<Schema>, id: string): Promise<KeyRecord> {
   const row = await records(queries).where('keys.id', '=', id).executeTakeFirst();
