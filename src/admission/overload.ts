@@ -128,6 +128,12 @@ export function shedShare(openRequests: number, { limits, current }: Pick<LoadGu
   return 1 - shares.reduce((pass, share) => pass * (1 - share), 1);
 }
 
+/** How much it holds of what it can hold before it refuses any request for that, from 0 to 1: memory, or open requests. */
+export function filledShare(openRequests: number, { limits, current }: Pick<LoadGuard, 'limits' | 'current'>): number {
+  const share = Math.max(current().memoryShare / limits.memoryShare.from, openRequests / limits.openRequests.from);
+  return Math.min(1, share);
+}
+
 /**
  * The median wait to aim at: 900 callers who never pause cause one another this wait, and fewer callers less. It is short
  * beside the time that engines take for an answer.

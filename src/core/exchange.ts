@@ -76,3 +76,9 @@ export interface Delivery {
   /** The answer is over. `onRoom` does not run any more. */
   readonly release: () => void;
 }
+
+/** The caller's correlation id. Being a stranger's text, it is kept only when short and plain. */
+export function correlationIdOf(head: Pick<RequestHead, 'header'>): string {
+  const text = head.header('x-request-id') ?? '';
+  return /^[\w.:-]{1,64}$/.test(text) ? text : '';
+}

@@ -119,7 +119,7 @@ const planSchema = z
   .object({
     first: z.enum(firstRouteReasons).nullable().meta({
       description:
-        'why the first route is the first: the only one; to find out whether it is well again; it served the beginning of this prompt before; by its chance. null: no route was left',
+        'why the first route is the first: the only one; to find out whether it is well again; it is the route of this conversation; by its chance. null: no route was left',
     }),
     routes: z.array(plannedRouteSchema).meta({ description: 'in the order in which they are tried' }),
     left_out: z.array(leftOutSchema),
@@ -223,3 +223,6 @@ export const storyPageSchema = z.object({
   missed: count,
   requests: z.array(z.unknown()),
 });
+export type StoryPage = Readonly<Omit<z.infer<typeof storyPageSchema>, 'requests'>> & {
+  readonly requests: readonly NumberedStory[];
+};

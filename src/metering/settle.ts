@@ -3,7 +3,7 @@ import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Surface } from '../core/dialect.ts';
 import type { RefusedFor, RelayedEvent } from '../core/event.ts';
-import type { RequestHead } from '../core/exchange.ts';
+import { correlationIdOf, type RequestHead } from '../core/exchange.ts';
 import { type Bill, costOf, type Money } from '../core/money.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prompt.ts';
@@ -66,12 +66,6 @@ function endingOf(kind: OutcomeKind, { attempts, heard = true }: SettledEnd): En
   return kind === 'cancelled' && !heard ? 'unheard' : kind;
 }
 
-/** The caller's correlation id. Being a stranger's text, it is kept only when short and plain. */
-function correlationId(head: RequestHead): string {
-  const text = head.header('x-request-id') ?? '';
-  return /^[\w.:-]{1,64}$/.test(text) ? text : '';
-}
-
 /** Least time between two calls of `accrue`, milliseconds: the sum takes more time than a chunk. */
 const accrueEveryMs = 100;
 
@@ -116,7 +110,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
       const output = watch.timing(usage);
       const outcome: Outcome = {
         ...{ requestId, surface, kind, usage, countedBy, cost, attempts, startedAt },
-        correlationId: correlationId(head),
+        correlationId: correlationIdOf(head),
         workspaceId: credential.workspace.id,
         keyId: credential.key.id,
         modelId: plan.model.id,

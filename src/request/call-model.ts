@@ -125,9 +125,11 @@ function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>
       signal,
       deliver,
       observer: {
-        attempting: (route, reason, step) => telemetry.attempt(requestId, route.id, { reason, step }),
+        attempting: ({ route, endpoint }, reason, step) => {
+          const at = { routeId: route.id, backend: route.backend.name, endpoint: endpoint.name };
+          return telemetry.attempt(requestId, { ...at, reason, step });
+        },
         failed: (route, fault) => {
-          telemetry.fault(requestId, route.id, fault);
           if (mayRefuseSystemMessages(fault, route, call)) refusing.add(route);
         },
       },

@@ -21,6 +21,7 @@ import { createFakeExchange, type FakeExchange, type FakeExchangeOptions } from 
 import { createFakeStore } from '../../test/support/fake-store.ts';
 import { createFakeUpstream, type FakeCall } from '../../test/support/fake-upstream.ts';
 import { modelOf, routeOf, snapshotOf } from '../../test/support/route-of.ts';
+import { silentTelemetry } from '../../test/support/silent-telemetry.ts';
 import { steadyHealth } from '../../test/support/steady-health.ts';
 import { noTokenizers, uncounted } from '../../test/support/uncounted.ts';
 
@@ -128,13 +129,16 @@ function begin(options: BeginOptions = {}) {
     prepare:
       options.prepare ?? ((body, surface) => countRelease(prepareHere(body, { surface, countPrompt: uncounted }))),
     telemetry: {
+      ...silentTelemetry,
       outcome: (outcome) => told.push(outcome),
       refusal: (_, failure) => refusals.push(failure),
-      attempt: () => undefined,
-      unavailable: () => undefined,
-      searched: () => undefined,
       implausibleUsage: (_, route) => faults.push(`${route} implausible usage`),
-      fault: (_, route, { kind }) => faults.push(`${route} ${kind}`),
+      attempt: (requestId, start) => ({
+        ...silentTelemetry.attempt(requestId, start),
+        ended: (end) => {
+          if (end.kind === 'failed') faults.push(`${start.routeId} ${end.fault.kind}`);
+        },
+      }),
     },
   });
   const send = (given: FakeExchangeOptions = {}): FakeExchange => {

@@ -5,7 +5,7 @@ import type { Credential, OutcomeKind, Store } from '../core/account.ts';
 import type { Snapshot } from '../core/catalog.ts';
 import type { Dialect, Surface } from '../core/dialect.ts';
 import type { RelayedEvent } from '../core/event.ts';
-import type { Exchange } from '../core/exchange.ts';
+import { correlationIdOf, type Exchange } from '../core/exchange.ts';
 import { asFailure, Failure } from '../core/failure.ts';
 import type { Health } from '../core/health.ts';
 import type { Limits } from '../core/limits.ts';
@@ -94,13 +94,19 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   async function complete(exchange: Exchange, asking: Asking): Promise<void> {
     const { head } = exchange;
     const { keyHeaders } = asking.dialect;
+    const { requestId } = asking;
     const begin = { ...asking, startedAt: clock.now(), begun: clock.elapsed() };
+    const { surface } = asking.dialect;
+    telemetry.began(requestId, { surface, correlationId: correlationIdOf(head), startedAt: begin.startedAt });
     checkLoad(
       { head, startedAt: begin.startedAt, openRequests: inFlight },
       { ...options.load, random: options.random },
     );
     const caller = await throughGate(head.address, options.gate, () => authenticate(head, keyHeaders, options));
+    const { key, workspace } = caller.credential;
+    telemetry.progress(requestId, { kind: 'authenticated', workspaceId: workspace.id, keyId: key.id });
     const admitted = await admit(caller, options.limits);
+    telemetry.progress(requestId, { kind: 'admitted' });
     try {
       await completeAdmitted(exchange, { ...begin, credential: caller.credential, admitted });
     } finally {
@@ -116,9 +122,11 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     checkDeclaredSize(head);
     const prepared = await readPrompt(exchange, caller);
     const { snapshot, release } = snapshots.hold();
+    const { modelId, stream } = prepared.request;
+    telemetry.progress(caller.requestId, { kind: 'read', modelId: snapshot.models.get(modelId)?.id, stream });
     try {
       checkSearch(prepared.request, options.search);
-      const plan = planFor(prepared, snapshot, caller.credential);
+      const plan = planFor(prepared, snapshot, caller);
       const { model, routes } = plan;
       const { target } = routes[0];
       const counting = promptCounting(model, { templateArguments: templateArguments(target), form: target.form });
@@ -132,6 +140,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         accrue: caller.admitted.adjust,
       });
       await caller.admitted.reserve(settlement.expectedCost());
+      telemetry.progress(caller.requestId, { kind: 'dispatched' });
       await serve({ ...caller, exchange, prepared, plan, settlement, counters });
     } finally {
       prepared.release();
@@ -150,17 +159,18 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
   }
 
-  function planFor(prepared: PreparedRequest, snapshot: Snapshot, { key }: Credential): Plan {
+  function planFor(prepared: PreparedRequest, snapshot: Snapshot, { requestId, credential }: Caller): Plan {
     try {
       return makePlan(prepared, {
         snapshot,
-        allowedModels: key.models,
+        allowedModels: credential.key.models,
         capabilitiesOf,
         turn: options.random(),
         health,
         affinityOf,
         boundsOf: tokenizers.boundsOf,
         placement: options.placement,
+        ranked: (ranking) => telemetry.progress(requestId, { kind: 'ranked', ranking }),
       });
     } catch (error) {
       if (asFailure(error).code === 'no_capacity') telemetry.unavailable(prepared.request.modelId);
@@ -234,7 +244,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         inFlight += 1;
         void complete(exchange, asking)
           .catch((error: unknown) => refuse(exchange, asking, error))
-          .finally(() => (inFlight -= 1));
+          .finally(() => {
+            inFlight -= 1;
+            telemetry.over(asking.requestId);
+          });
         return;
       }
       if (kind === 'models') {

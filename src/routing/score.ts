@@ -1,3 +1,4 @@
+import type { FirstReason, LeftOutRoute, RankedRoute, Ranking } from '../core/plan.ts';
 import type { Candidate } from './eligible.ts';
 import type { RouteStatus, RoutingView, StatusAsk } from './health/route-status.ts';
 import { pull } from './affinity.ts';
@@ -9,6 +10,8 @@ export interface OrderOptions {
   readonly turn: number;
   /** Name of the conversation (`AffinityOf`). Undefined: no route is its own. */
   readonly affinity?: string | undefined;
+  /** Is told of the result, with the reasons. */
+  readonly ranked?: ((ranking: Ranking) => void) | undefined;
 }
 
 interface Entry {
@@ -29,32 +32,75 @@ const leastRoom = 0.25;
  * trying them is better than failing.
  */
 export function order(candidates: readonly Candidate[], options: OrderOptions): readonly Candidate[] {
-  const { view, ask, turn } = options;
-  const entries = entriesOf(candidates, options);
+  const { view, ask, turn, ranked } = options;
+  const { entries, leftOut } = entriesOf(candidates, options);
   entries.sort(byRank);
   const [best] = entries;
-  if (best === undefined) return [];
+  if (best === undefined) {
+    ranked?.({ first: undefined, routes: [], leftOut: leftOut() });
+    return [];
+  }
   const group = entries.filter(
     (entry) => entry.candidate.honoured === best.candidate.honoured && isLast(entry) === isLast(best),
   );
-  const first = probeIn(group) ?? ownIn(group, options) ?? pick(group, turn) ?? best;
+  const probe = probeIn(group);
+  const own = probe === undefined ? ownIn(group, options) : undefined;
+  const first = probe ?? own ?? pick(group, turn) ?? best;
   if (first.status.state === 'structure-probe') view.probeStructure(first.candidate.route, ask.capabilities);
-  return [first, ...entries.filter((entry) => entry !== first)].map(({ candidate }) => candidate);
+  const ordered = [first, ...entries.filter((entry) => entry !== first)];
+  if (ranked !== undefined) {
+    const why: FirstReason = first === probe ? 'probe' : first === own ? 'affinity' : 'chance';
+    const routes = ordered.flatMap(rankedRoute);
+    ranked({ first: entries.length === 1 ? 'only' : why, routes, leftOut: leftOut() });
+  }
+  return ordered.map(({ candidate }) => candidate);
 }
 
-function entriesOf(candidates: readonly Candidate[], { view, ask }: OrderOptions): Entry[] {
-  const statuses = candidates
-    .map((candidate) => ({ candidate, weight: candidate.route.weight, status: view.status(candidate.route, ask) }))
-    .filter(({ status }) => status.state !== 'unavailable');
+function rankedRoute({ candidate, status, score }: Entry): readonly RankedRoute[] {
+  const { state, success, validity, inFlight, capacity, firstOutput } = status;
+  if (state === 'unavailable') return [];
+  const routeId = candidate.route.id;
+  return [
+    { routeId, state, chance: score.chance, success, validity, inFlight, capacity, firstOutputMs: firstOutput?.ms },
+  ];
+}
+
+interface Entries {
+  readonly entries: Entry[];
+  /** The candidates that are none of the entries. */
+  readonly leftOut: () => readonly LeftOutRoute[];
+}
+
+function entriesOf(candidates: readonly Candidate[], { view, ask }: OrderOptions): Entries {
+  const all = candidates.map((candidate) => ({
+    candidate,
+    weight: candidate.route.weight,
+    status: view.status(candidate.route, ask),
+  }));
+  const statuses = all.filter(({ status }) => status.state !== 'unavailable');
   const valid = statuses.filter(({ status }) => status.state !== 'invalid-structure');
   // Where all routes are known for defects, an answer that may be valid is better than none: one caller's schema that no answer
   // can meet must not take a model from the other callers.
   const able = valid.length > 0 ? valid : statuses;
   const scored = scores(able);
-  return able.flatMap(({ candidate, status }, index) => {
+  const entries = able.flatMap(({ candidate, status }, index) => {
     const score = scored[index];
     return score === undefined ? [] : [{ candidate, status, score }];
   });
+  return {
+    entries,
+    leftOut: () =>
+      able.length === all.length
+        ? []
+        : all
+            .filter((one) => !able.includes(one))
+            .map(({ candidate, status }) => ({ routeId: candidate.route.id, why: whyLeftOut(status), lacks: [] })),
+  };
+}
+
+function whyLeftOut({ state, inFlight, capacity }: RouteStatus): LeftOutRoute['why'] {
+  if (state === 'invalid-structure') return 'invalid-structure';
+  return capacity !== undefined && inFlight >= capacity ? 'full' : 'ejected';
 }
 
 const isLast = ({ status }: Entry): boolean => status.state === 'last-resort';

@@ -96,9 +96,10 @@ export function runDispatch({ asked, backends = ['a', 'b', 'c'], ...given }: Dis
       signal: controller.signal,
       deliver: (events) => delivered.push(...events),
       observer: {
-        attempting: (route, reason, step) => {
+        attempting: ({ route }, reason, step) => {
           reasons.push(`${route.backend.name} ${reason}`);
           steps.push(step);
+          return undefined;
         },
         failed: (route, { kind }) => faults.push(`${route.backend.name} ${kind}`),
       },

@@ -17,7 +17,7 @@ import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import { createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
-import { createProcessLoad } from '../../process/load.ts';
+import { createProcessLoad, type LoopUse } from '../../process/load.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
@@ -35,6 +35,7 @@ import { startPrepareWorker } from '../../process/prepare-in-worker.ts';
 import {
   admitStepMs,
   createShedWatch,
+  filledShare,
   memoryShareToShed,
   nextAdmitRatio,
   overloadLimits,
@@ -56,6 +57,7 @@ import { createHealth } from '../../routing/health/health.ts';
 import { createSystemPlacement } from '../../routing/system-placement.ts';
 import { openCatalog } from './catalog.ts';
 import { createAnswerLengths } from '../../metering/expected-output.ts';
+import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from './follow-endpoints.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
@@ -85,6 +87,9 @@ export interface RunningService {
     readonly open: number;
     /** Whether it refuses half of the new requests, or more: others should be asked first. */
     readonly isOverloaded: boolean;
+    readonly loop: LoopUse;
+    /** As `filledShare`. */
+    readonly filled: number;
   };
   /** Finishes what is open, and stops everything. */
   readonly close: () => Promise<void>;
@@ -200,6 +205,7 @@ export async function startService(
   const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers?.(network) });
   const tellOthers = link && shareBlocks({ link, tolerated, windowMs, blockMs, block: gate.block });
 
+  const stories = createStories({ clock: systemClock, process: randomUUID() });
   const phase = { isReady: false };
   const metrics = createMetrics({
     sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
@@ -255,7 +261,7 @@ export async function startService(
     placement: createSystemPlacement(),
     structures,
     ...(search === undefined ? {} : { search }),
-    telemetry: createTelemetry(log, { metrics, measured }),
+    telemetry: createTelemetry(log, { metrics, measured, stories }),
     clock: systemClock,
     random: Math.random,
     newId: newRequestId,
@@ -312,7 +318,11 @@ export async function startService(
     await fileCheck?.close();
     await store.close();
   };
-  return { look: () => ({ open: extproc.open(), isOverloaded: refusedShare() >= 0.5 }), close };
+  const look: RunningService['look'] = () => ({
+    ...{ open: extproc.open(), isOverloaded: refusedShare() >= 0.5 },
+    ...{ loop: load.takeLoopUse(), filled: filledShare(pipeline.inFlight(), guard) },
+  });
+  return { look, close };
 }
 
 /** Checks the database file beside the service. A damaged file is logged for operators and does not stop the service. */

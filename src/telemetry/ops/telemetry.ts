@@ -1,24 +1,44 @@
 import type { Logger } from 'pino';
 import type { Failure } from '../../core/failure.ts';
-import type { Telemetry } from '../../core/telemetry.ts';
+import type { Fault } from '../../core/event.ts';
+import type { AttemptWatch, Telemetry } from '../../core/telemetry.ts';
 import type { Metrics } from './metrics.ts';
 import type { CatalogProblem } from '../../core/catalog.ts';
 
 /** Refusals that are due to load and no error: a flood of them must not become a flood of log lines. */
 const usual: ReadonlySet<Failure['code']> = new Set(['no_capacity', 'overloaded']);
 
-/** Tells operators about requests, in metrics and in the log, and hands outcomes to `measured`, which measures the models. */
-export function createTelemetry(
-  log: Logger,
-  { metrics, measured }: { readonly metrics: Metrics; readonly measured: Pick<Telemetry, 'outcome' | 'unavailable'> },
-): Telemetry {
+export interface TelemetryParts {
+  readonly metrics: Metrics;
+  /** Measures the models. */
+  readonly measured: Pick<Telemetry, 'outcome' | 'unavailable'>;
+  /** Remembers the story of each request. */
+  readonly stories: Pick<Telemetry, 'began' | 'progress' | 'outcome' | 'refusal' | 'attempt' | 'searched' | 'over'>;
+}
+
+/** Tells operators about requests: in metrics, in the log, in what is measured of models, and in the stories of requests. */
+export function createTelemetry(log: Logger, { metrics, measured, stories }: TelemetryParts): Telemetry {
   /** How often each route's engine has reported impossible token counts. */
   const implausible = new Map<string, number>();
+
+  function attemptFailed(requestId: string, routeId: string, fault: Fault): void {
+    metrics.fault(routeId, fault);
+    const { kind, detail, status, engineError } = fault;
+    // A request that our validation should have refused, and a problem of the operator's account, need a person.
+    const level =
+      engineError === 'bad-request' || engineError === 'account' || engineError === 'not-found' ? 'error' : 'warn';
+    log[level]({ requestId, routeId, fault: kind, detail, status, engineError }, 'attempt failed');
+  }
+
   return {
+    began: stories.began,
+    progress: stories.progress,
+    over: stories.over,
     unavailable: measured.unavailable,
     outcome: (outcome) => {
       metrics.outcome(outcome);
       measured.outcome(outcome);
+      stories.outcome(outcome);
       const {
         requestId,
         correlationId,
@@ -39,15 +59,26 @@ export function createTelemetry(
     },
     refusal: (requestId, failure) => {
       metrics.refusal(failure);
+      stories.refusal(requestId, failure);
       if (failure.row.blame !== 'service') return;
       // Only the name of an unknown error's class: its text may hold what a caller wrote.
       const cause = failure.cause instanceof Error ? failure.cause.name : undefined;
       const level = usual.has(failure.code) ? 'debug' : 'error';
       log[level]({ requestId, code: failure.code, cause }, 'request failed');
     },
-    attempt: (requestId, routeId, { reason, step }) => {
+    attempt: (requestId, start): AttemptWatch => {
+      const { routeId, reason, step } = start;
       metrics.attempt(routeId, { reason, step });
       if (reason !== 'first') log.debug({ requestId, routeId, reason, step }, 'another attempt');
+      const { output, movedTo, ended } = stories.attempt(requestId, start);
+      return {
+        output,
+        movedTo,
+        ended: (end, tokens) => {
+          ended(end, tokens);
+          if (end.kind === 'failed') attemptFailed(requestId, routeId, end.fault);
+        },
+      };
     },
     implausibleUsage: (requestId, routeId) => {
       metrics.implausibleUsage(routeId);
@@ -58,18 +89,12 @@ export function createTelemetry(
         log.warn({ requestId, routeId, times }, 'the engine counts tokens that cannot be');
       }
     },
-    searched: (requestId, { provider, result, durationMs, detail }) => {
+    searched: (requestId, search) => {
+      const { provider, result, durationMs, detail } = search;
+      stories.searched(requestId, search);
       metrics.searched(provider, result, durationMs);
       const level = result === 'unavailable' ? 'warn' : 'debug';
       log[level]({ requestId, provider, result, durationMs, detail }, 'web search');
-    },
-    fault: (requestId, routeId, fault) => {
-      metrics.fault(routeId, fault);
-      const { kind, detail, status, engineError } = fault;
-      // A request that our validation should have refused, and a problem of the operator's account, need a person.
-      const level =
-        engineError === 'bad-request' || engineError === 'account' || engineError === 'not-found' ? 'error' : 'warn';
-      log[level]({ requestId, routeId, fault: kind, detail, status, engineError }, 'attempt failed');
     },
   };
 }

@@ -1,0 +1,14 @@
+import type { Telemetry } from '../../src/core/telemetry.ts';
+
+/** Is told of everything and remembers nothing. */
+export const silentTelemetry: Telemetry = {
+  began: () => undefined,
+  progress: () => undefined,
+  over: () => undefined,
+  outcome: () => undefined,
+  refusal: () => undefined,
+  unavailable: () => undefined,
+  attempt: () => ({ output: () => undefined, movedTo: () => undefined, ended: () => undefined }),
+  implausibleUsage: () => undefined,
+  searched: () => undefined,
+};
