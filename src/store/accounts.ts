@@ -14,6 +14,7 @@ import {
 import { exportRequests } from './export-requests.ts';
 import { keptSince } from './kept-since.ts';
 import { listRequests } from './list-requests.ts';
+import { readSharedSecret } from './shared-secret.ts';
 import { usageReport } from './usage-report.ts';
 import type { AcceptedLoss } from './sqlite/lost-commits.ts';
 import { verifyLedger } from './verify-ledger.ts';
@@ -70,6 +71,8 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
       const names = new Map((await listWorkspaces(queries)).map(({ id, name }) => [id, name]));
       return (id: string) => names.get(id) ?? id;
     },
+    /** As `readSharedSecret`. Never to be shown. */
+    sharedSecret: readSharedSecret.bind(undefined, queries),
     verifyLedger: verifyLedger.bind(undefined, queries),
     /** What is damaged in the file; undefined where a server keeps the data. */
     findDamage: () => file?.findDamage(),
