@@ -6,7 +6,7 @@ import type { ServiceAnswer } from '../../portal/services.ts';
 import { systemClock } from '../../process/clock.ts';
 import { readOpsAddresses } from '../../process/ops-addresses.ts';
 import type { Accounts } from '../../store/accounts.ts';
-import { packId, startOf } from '../../store/packed-id.ts';
+import { portalSettingsSchema } from '../../settings.ts';
 import { storyFromLedger } from '../../telemetry/tell-story.ts';
 import { accountsCommand } from './accounts-command.ts';
 import { storyText } from './story-text.ts';
@@ -38,16 +38,11 @@ export function explainCommand(program: Command): void {
 
 /** The ops ports to ask: those that the operator names, else those that left word in the data folder. */
 function originsOf(data: string | undefined): readonly string[] {
-  const named = (process.env['WEIR_SERVICES'] ?? '')
-    .split(',')
-    .flatMap((text) => (text.trim() === '' ? [] : [text.trim()]));
-  for (const origin of named) {
-    if (!URL.canParse(origin) || new URL(origin).protocol !== 'http:')
-      throw new Error(
-        `WEIR_SERVICES: "${origin}": expected http://HOST:PORT of an ops port, several with commas between them.`,
-      );
-  }
-  return named.length > 0 ? named : readOpsAddresses(data ?? process.env['WEIR_DATA'] ?? '.weir');
+  const given = process.env['WEIR_SERVICES'] ?? '';
+  if (given === '') return readOpsAddresses(data ?? process.env['WEIR_DATA'] ?? '.weir');
+  const named = portalSettingsSchema.shape.WEIR_SERVICES.safeParse(given);
+  if (!named.success) throw new Error(`WEIR_SERVICES: ${named.error.issues[0]?.message ?? 'not understood'}`);
+  return named.data.map(({ origin }) => origin);
 }
 
 interface Found {
@@ -64,21 +59,14 @@ async function fromServices(accounts: Accounts, origins: readonly string[], requ
   return services.find(request);
 }
 
-/** Requests of one millisecond, and the newest ones among which an `x-request-id` is looked for: the ledger has no index of those. */
-const mostOfMoment = 10_000;
+/** The newest requests, among which an `x-request-id` is looked for: the ledger has no index of those. */
 const mostNewest = 10_000;
 
 async function fromLedger(accounts: Accounts, request: string): Promise<Outcome | undefined> {
-  for (const surface of ['chat', 'messages'] as const) {
-    const { id, isOwn } = packId(request, { surface, startedAt: 0 });
-    if (!isOwn) continue;
-    const since = startOf(id);
-    const rows = await accounts.listRequests({ since, until: since + 1 }, mostOfMoment);
-    const row = rows.find(({ requestId }) => requestId === request);
-    if (row !== undefined) return row;
-  }
+  const found = await accounts.findRequest(request);
+  if (found !== undefined) return found;
   const newest = await accounts.listRequests({}, mostNewest);
-  return newest.find(({ requestId, correlationId }) => requestId === request || correlationId === request);
+  return newest.find(({ correlationId }) => correlationId === request);
 }
 
 function silentOnes(services: readonly ServiceAnswer[]): readonly string[] {

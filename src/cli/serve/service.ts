@@ -21,6 +21,7 @@ import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
+import { watchThreads } from '../../process/threads.ts';
 import { createTurnEnd, createTurnShare } from '../../process/turns.ts';
 import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { createHostFollower, systemLookUp } from '../../resolver/follow-hosts.ts';
@@ -62,6 +63,7 @@ import { createEndpointTable } from './follow-endpoints.ts';
 import { tellCatalog } from './live-catalog.ts';
 import { checkFile, loadTokenizers, shareLimits } from './logged-parts.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
+import { figuresOf } from './service-figures.ts';
 import { sealFiles } from './seal-files.ts';
 import type { Settings } from '../../settings.ts';
 
@@ -101,6 +103,7 @@ export async function startService(
   settings: Settings,
   { output, stopped, fatal, announce }: Surroundings,
 ): Promise<RunningService> {
+  const threads = watchThreads();
   const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, output);
   const paths = runFolder(settings.WEIR_RUN);
   const url = settings.WEIR_DATABASE_URL;
@@ -111,6 +114,7 @@ export async function startService(
     retentionDays: settings.WEIR_LEDGER_RETENTION_DAYS,
     tryLock,
     onStatus: createStoreLog(log),
+    onCommit: (commit) => metrics.committed(commit),
     onForeignFile: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
   });
   void store.lost.then(fatal);
@@ -168,6 +172,7 @@ export async function startService(
     hasRoute: ({ routes }) => routes.some(health.isServing),
   });
   const answerLengths = createAnswerLengths();
+  let servedAt = systemClock.now();
   const catalog = await openCatalog(settings, {
     log,
     clock: systemClock,
@@ -183,6 +188,7 @@ export async function startService(
     onServed: (snapshot) => {
       health.retain(routesOf(snapshot));
       measured.retain(snapshot.models);
+      servedAt = systemClock.now();
       answerLengths.retain(snapshot.models);
       loadTokenizers(tokenizers, { snapshot, log });
     },
@@ -201,28 +207,17 @@ export async function startService(
   const stories = createStories({ clock: systemClock, process: instance });
   const live = { look: catalog.look, statusOf: measured.statusOf, health, endpoints };
   const phase = { isReady: false };
-  const metrics = createMetrics({
-    sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
-    blockedAddresses: gate.blocked,
-    store: () => ({ ...store.status(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
-    catalogAgeMs: catalog.ageMs,
-    isLeading: catalog.ageMs && catalog.isLeading,
-    inFlight: () => pipeline.inFlight(),
-    streams: () => extproc.open(),
-    load: load.current,
-    uploads: { arriving: () => uploads.arriving(), bytes: () => uploads.bytes() },
-    edgeAdmitRatio: shedder.admitRatio,
-    droppedLogRecords: output.dropped,
-    endpoints: catalog.endpoints,
-    modelStatuses: () =>
-      [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.statusOf(model)]),
-  });
-  const uploads = createUploads({
-    clock: systemClock,
-    limits: uploadLimits(memoryBytes),
-    refused: metrics.uploadRefused,
-  });
-  const guard = { ...load, limits: overloadLimits(memoryBytes), shed: metrics.shed };
+  const metrics = createMetrics(
+    figuresOf({
+      ...{ settings, store, fileCheck, catalog, health, measured, link },
+      ...{ gate, load, shedder, discovery, threads, output },
+      servedAt: () => servedAt,
+      // Those that are made below.
+      underWay: () => ({ requests: pipeline.inFlight(), streams: extproc.open(), uploads }),
+    }),
+  );
+  const uploads = createUploads({ clock: systemClock, limits: uploadLimits(memoryBytes) });
+  const guard = { ...load, limits: overloadLimits(memoryBytes) };
   const readInTurn = createTurnShare({ budgetMs: bodiesPerTurnMs });
   const pipeline: Pipeline = createPipeline({
     store,
@@ -322,6 +317,7 @@ export async function startService(
     await link?.close();
     await fileCheck?.close();
     await store.close();
+    threads.close();
   };
   const look: RunningService['look'] = () => ({
     ...{ open: extproc.open(), isOverloaded: refusedShare() >= 0.5 },
