@@ -253,6 +253,22 @@ export function createServices(options: ServicesOptions): Services {
   };
 }
 
+const rememberedMs = 1_000;
+
+/** The same catalog for a second: many pages ask for it, and one question serves all of them. */
+export function rememberCatalog(
+  services: Pick<Services, 'catalog'>,
+  clock: Pick<Clock, 'elapsed'>,
+): Services['catalog'] {
+  let last: { readonly at: number; readonly answers: Promise<Answers<LiveCatalog>> } | undefined;
+  return () => {
+    if (last === undefined || clock.elapsed() - last.at >= rememberedMs) {
+      last = { at: clock.elapsed(), answers: services.catalog() };
+    }
+    return last.answers;
+  };
+}
+
 const byNewest = (a: Story, b: Story): number =>
   a.started_at < b.started_at ? 1 : a.started_at > b.started_at ? -1 : 0;
 
