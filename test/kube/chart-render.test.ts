@@ -34,6 +34,18 @@ const matrix: Readonly<Record<string, object>> = {
   'no volumes and no stores': { persistence: { enabled: false } },
   'autoscaling by CPU': { autoscaling: { enabled: true }, ...stores },
   'autoscaling by requests': { autoscaling: { enabled: true, targetCpuPercent: 0, targetInFlight: 200 }, ...stores },
+  'autoscaling by KEDA': {
+    autoscaling: {
+      ...{ enabled: true },
+      keda: {
+        enabled: true,
+        prometheusUrl: 'http://prometheus:9090',
+        targetInFlight: 200,
+        targetTokensPerSecond: 4000,
+      },
+    },
+    ...stores,
+  },
   'a certificate': { edge: { tls: { secretName: 'edge-tls' } }, service: { type: 'LoadBalancer' } },
   'cert-manager': {
     edge: { tls: { certManager: { enabled: true, dnsNames: ['ai.example.com'], issuerRef: { name: 'letsencrypt' } } } },
@@ -118,6 +130,9 @@ const matrix: Readonly<Record<string, object>> = {
       opsFrom: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } }],
     },
     rbac: { secretNames: ['vllm-key'] },
+  },
+  'alerts, and dashboards for a sidecar': {
+    metrics: { rules: { enabled: true, labels: { release: 'prometheus' } }, dashboards: { enabled: true } },
   },
   'the demo': { demo: { enabled: true } },
   'part of another chart': { global: { imageRegistry: 'ignored' } },

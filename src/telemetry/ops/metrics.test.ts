@@ -258,7 +258,7 @@ describe('gauges', () => {
       containing(
         ...['weir_ledger_database{state="here"} 1', 'weir_ledger_database{state="away"} 0'],
         ...['weir_journal_bytes 0', 'weir_journal_limit_bytes 1000', 'weir_journal_has_room 1'],
-        ...['weir_ledger_waiting_rows 7', 'weir_ledger_damaged 0', 'weir_ledger_retention_days 30'],
+        ...['weir_ledger_waiting_rows 7', 'weir_ledger_damaged 0', 'weir_ledger_retention_seconds 2592000'],
         ...['weir_ledger_upkeep_done_timestamp_seconds 9', 'weir_ledger_upkeep_failures_total 1'],
         ...['weir_ledger_rows_total{into="database"} 12'],
         'weir_ledger_commit_duration_seconds_bucket{le="0.0025",into="database"} 1',

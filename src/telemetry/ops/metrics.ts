@@ -2,6 +2,7 @@ import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client
 import { z } from 'zod';
 import type { Outcome } from '../../core/account.ts';
 import type { Fault } from '../../core/event.ts';
+import type { RefusingLimit } from '../../core/failure.ts';
 import type { AttemptReason, AttemptStep, RequestEnd, SearchRecord } from '../../core/telemetry.ts';
 import { type MetricFamily, renderInSlices } from './exposition.ts';
 import { addGauges, type ServiceFigures } from './gauges.ts';
@@ -47,6 +48,12 @@ const addedBuckets = [
 const commitBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const searchBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25];
 
+const limits: readonly RefusingLimit[] = [
+  ...(['rate', 'concurrency', 'balance', 'budget', 'address-blocked', 'ledger'] as const),
+  ...(['upload-workspace', 'upload-address', 'upload-total', 'upload-time'] as const),
+  ...(['queue', 'event-loop', 'memory', 'open-requests'] as const),
+];
+
 /** Gauges that are named like counters, which `promtool check metrics` refuses. What they count is in `process_open_fds`. */
 const misnamed = /^nodejs_active_/;
 
@@ -74,6 +81,8 @@ export function createMetrics(figures: ServiceFigures): Metrics {
     labelNames: ['limit'] as const,
     registers,
   });
+  // A counter that is there before it counts lets Prometheus see its first step.
+  for (const limit of limits) limitRefusals.inc({ limit }, 0);
   const commits = new Histogram({
     name: 'weir_ledger_commit_duration_seconds',
     help: 'Time in which rows became durable together, in the database or, while that is away, in the journal.',

@@ -90,6 +90,9 @@ export function createModelMetrics(model: string): ModelMetrics {
     ...(['model', 'backend'] as const),
   );
 
+  // A counter that is there before it counts lets Prometheus see its first step.
+  if (model !== '') hedgesWon.inc({ model }, 0);
+
   const named = { gen_ai_operation_name: 'chat', gen_ai_provider_name: 'weir', gen_ai_request_model: model };
   return {
     registry,

@@ -43,9 +43,9 @@ export function addStoreGauges(registry: Registry, figures: () => StoreFigures):
   );
   gauge('weir_ledger_waiting_rows', 'Rows on their way to the disk.', () => figures().waitingRows);
   gauge(
-    'weir_ledger_retention_days',
-    'Days for which single requests are kept; 0: for good.',
-    () => figures().retentionDays,
+    'weir_ledger_retention_seconds',
+    'Time for which single requests are kept; 0: for good.',
+    () => figures().retentionDays * 86_400,
   );
   gauge(
     'weir_ledger_upkeep_done_timestamp_seconds',

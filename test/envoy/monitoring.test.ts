@@ -1,0 +1,261 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { alerts, recordings, ruleGroups } from '../../scripts/monitoring/alerts.ts';
+import { dashboards } from '../../scripts/monitoring/dashboards.ts';
+import { createMetrics } from '../../src/telemetry/ops/metrics.ts';
+import { type FakeEngine, startFakeEngine } from '../fake-engine/fake-engine.ts';
+import { findOrInstall } from '../support/debian-package.ts';
+import { freePort } from '../support/free-port.ts';
+import { idleFigures } from '../support/idle-figures.ts';
+import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+import { ruleCases } from './support/rule-cases.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'weir-prometheus-'));
+/** What engines do with the next requests: `shaky` is asked first, and has a second route behind it; `alone` has none. */
+const mood = { shaky: 'well', alone: 'well' } as Record<'shaky' | 'alone', 'well' | 'ill' | 'cut'>;
+const engines: FakeEngine[] = [];
+let weir: Weir;
+let synthetic: Server;
+let prometheus: ChildProcess;
+let api: string;
+
+const events = (parts: readonly object[]): string => parts.map((part) => `data: ${JSON.stringify(part)}\n\n`).join('');
+const delta = (content: string): object => ({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
+const usage = {
+  ...{ prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 },
+  prompt_tokens_details: { cached_tokens: 4 },
+  completion_tokens_details: { reasoning_tokens: 1 },
+};
+
+function startMoody(moodOf: () => 'well' | 'ill' | 'cut'): Promise<FakeEngine> {
+  return startFakeEngine(({ response }) => {
+    const now = moodOf();
+    if (now === 'ill') {
+      response.writeHead(503, { 'content-type': 'application/json' }).end('{"error":{"message":"ill"}}');
+      return;
+    }
+    response.setHeader('content-type', 'text/event-stream');
+    response.write(events([delta('one')]));
+    if (now === 'cut') {
+      setImmediate(() => response.destroy());
+      return;
+    }
+    response.write(events([delta(' two'), delta(' three')]));
+    response.write(events([{ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }, { choices: [], usage }]));
+    response.end('data: [DONE]\n\n');
+  });
+}
+
+let asked = 0;
+/** No prompt comes twice: one that fails again and again would be at fault itself. */
+const ask = async (model: string, key = weir.key): Promise<number> => {
+  asked += 1;
+  const body = { model, stream: true, messages: [{ role: 'user', content: `Hello ${asked}` }] };
+  const answer = await weir.chat(body, { authorization: `Bearer ${key}` });
+  await answer.text();
+  return answer.status;
+};
+
+beforeAll(async () => {
+  const prometheusPath = await findOrInstall({ program: 'prometheus', package: 'prometheus' });
+  const shaky = await startMoody(() => mood.shaky);
+  const steady = await startMoody(() => 'well');
+  const alone = await startMoody(() => mood.alone);
+  engines.push(shaky, steady, alone);
+  const envoyPort = await freePort();
+  weir = await startWeir({
+    manifests: {
+      'catalog.yaml': [
+        ...[backendManifest('shaky', shaky), backendManifest('steady', steady), backendManifest('alone', alone)],
+        ...[modelManifest('test/pair', ['shaky', 'steady']), modelManifest('test/alone', ['alone'])],
+      ].join(''),
+    },
+    env: { WEIR_ENVOY_OPS_PORT: String(envoyPort) },
+    unlimited: true,
+  });
+  synthetic = createServer((_, response) => void elsewhere.render().then((text) => response.end(text))).listen(0);
+  await once(synthetic, 'listening');
+  const target = (namespace: string, port: number | string): object => ({
+    ...{ targets: [`127.0.0.1:${port}`], labels: { namespace } },
+  });
+  // What takes minutes by design must show within seconds here; `promtool test rules` below has the real times.
+  const rules = JSON.parse(JSON.stringify(ruleGroups()).replaceAll(/"for":"\w+"/g, '"for":"0s"')) as object;
+  writeFileSync(join(folder, 'rules.yaml'), stringify(rules));
+  writeFileSync(
+    join(folder, 'prometheus.yml'),
+    stringify({
+      global: { scrape_interval: '1s', evaluation_interval: '1s' },
+      rule_files: ['rules.yaml'],
+      scrape_configs: [
+        { job_name: 'weir', static_configs: [target('real', new URL(weir.opsUrl).port), target('real', envoyPort)] },
+        {
+          job_name: 'elsewhere',
+          static_configs: [target('elsewhere', (synthetic.address() as AddressInfo).port)],
+        },
+      ],
+    }),
+  );
+  const port = await freePort();
+  api = `http://127.0.0.1:${port}/api/v1`;
+  prometheus = spawn(prometheusPath, [
+    `--config.file=${join(folder, 'prometheus.yml')}`,
+    `--storage.tsdb.path=${join(folder, 'data')}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+    '--log.level=error',
+  ]);
+});
+
+afterAll(async () => {
+  const ended = once(prometheus, 'exit');
+  prometheus.kill('SIGTERM');
+  await ended;
+  synthetic.closeAllConnections();
+  await new Promise((resolve) => synthetic.close(resolve));
+  await weir.close();
+  await Promise.all(engines.map((engine) => engine.close()));
+  rmSync(folder, { recursive: true });
+});
+
+/** The metrics of a replica that has what this machine does not: a cluster, shared limits, hedges, an engine that counts wrong. */
+const elsewhere = createMetrics(
+  idleFigures({ catalog: () => ({ models: new Map([['test/pair', undefined]]), servedAt: 0, routes: [] }) }),
+);
+elsewhere.attempt('test/pair@shaky', { reason: 'hedge', step: 'route' });
+elsewhere.implausibleUsage('test/pair@shaky');
+
+interface Sample {
+  readonly metric: Readonly<Record<string, string>>;
+}
+
+async function query(expr: string): Promise<readonly Sample[]> {
+  const dispatched = await fetch(`${api}/query`, { method: 'POST', body: new URLSearchParams({ query: expr }) });
+  const answer = (await dispatched.json()) as {
+    readonly status: string;
+    readonly error?: string;
+    readonly data?: { readonly result: readonly Sample[] };
+  };
+  if (answer.data === undefined) throw new Error(`${expr}: ${answer.error}`);
+  return answer.data.result;
+}
+
+const firing = async (alertname: string): Promise<number> =>
+  (await query(`ALERTS{alertname="${alertname}", alertstate="firing"}`)).length;
+
+test('a real Prometheus scrapes a real run: every query of every panel and rule has data, alerts fire and stop', async () => {
+  await expect.poll(() => query('up').catch(() => []), { timeout: 30_000 }).toHaveLength(3);
+  // Everything that can happen to a request here.
+  const everything = async (): Promise<void> => {
+    mood.shaky = 'well';
+    expect(await ask('test/pair')).toBe(200);
+    expect(await ask('test/alone')).toBe(200);
+    mood.shaky = 'ill';
+    expect(await ask('test/pair')).toBe(200);
+    mood.shaky = 'cut';
+    await ask('test/pair');
+    expect(await ask('test/unknown')).toBe(400);
+    expect(await ask('test/pair', 'sk-weir-nobody')).toBe(401);
+  };
+  await everything();
+
+  mood.alone = 'ill';
+  await expect
+    .poll(async () => (await ask('test/alone'), await firing('WeirNoRoute')), { timeout: 30_000, interval: 200 })
+    .toBe(1);
+  expect(await firing('WeirBackendWithoutEndpoint')).toBe(1);
+  await expect
+    .poll(async () => (await ask('test/alone'), await firing('WeirErrorBudgetBurnFast')), { timeout: 20_000 })
+    .toBeGreaterThan(0);
+  mood.alone = 'well';
+  await expect
+    .poll(async () => (await ask('test/alone'), await firing('WeirNoRoute')), { timeout: 60_000, interval: 500 })
+    .toBe(0);
+  await expect.poll(() => firing('WeirBackendWithoutEndpoint'), { timeout: 10_000 }).toBe(0);
+
+  // Last, because nothing is served to a blocked address.
+  await blockAddress();
+  await expect.poll(() => query('rate(weir_limit_refusals_total{namespace="real"}[2m])')).not.toEqual([]);
+
+  const inNamespace = (expr: string, namespace: string): string =>
+    expr
+      .replaceAll('$namespace', namespace)
+      .replaceAll('$__rate_interval', '2m')
+      .replaceAll('$__range', '2m')
+      .replaceAll(/\$(model|backend)/g, '.*');
+  const withoutData: string[] = [];
+  for (const { uid, rows } of dashboards) {
+    for (const panel of rows.flatMap(({ panels }) => panels)) {
+      for (const { expr, legend, needs } of panel.queries) {
+        const found = await query(inNamespace(expr, needs === undefined ? 'real' : 'elsewhere'));
+        if (found.length === 0) withoutData.push(`${uid}: ${panel.title}: ${legend}`);
+      }
+    }
+  }
+  for (const { record, expr } of recordings) {
+    if ((await query(expr)).length === 0 || (await query(record)).length === 0) withoutData.push(record);
+  }
+  for (const { name, expr } of alerts) {
+    // Without its comparisons an alert is a figure, which must be there for the alert ever to fire.
+    for (const side of expr.split(/ (?:and|or) /)) {
+      const figure = side.replace(/ (?:[<>]|==) [\d.]+$/, '');
+      if (!figure.startsWith('absent') && (await query(figure)).length === 0) withoutData.push(`${name}: ${figure}`);
+    }
+  }
+  expect(withoutData).toEqual([]);
+});
+
+/** Failed keys until the address is blocked: a limit refuses. */
+async function blockAddress(): Promise<void> {
+  for (let count = 0; count < 40; count += 1) await ask('test/pair', `sk-weir-nobody-${count}`);
+  await expect.poll(() => weir.metric('weir_limit_refusals_total', { limit: 'address-blocked' })).toBeGreaterThan(0);
+}
+
+/** Runs promtool; rejects with what it says when it finds a fault. */
+async function promtool(args: readonly string[], input = ''): Promise<string> {
+  const path = await findOrInstall({ program: 'promtool', package: 'prometheus' });
+  return new Promise((resolve, reject) => {
+    const child = execFile(path, args, { cwd: folder }, (error, stdout, stderr) =>
+      error === null ? resolve(stdout) : reject(new Error(`${stdout}${stderr}`)),
+    );
+    child.stdin?.end(input);
+  });
+}
+
+test('promtool finds no fault in the metrics of a real run, nor in those of a replica that has everything', async () => {
+  await promtool(['check', 'metrics'], await (await fetch(weir.opsUrl)).text());
+  await promtool(['check', 'metrics'], await elsewhere.render());
+  await expect(promtool(['check', 'metrics'], '# TYPE weir_x counter\nweir_x 1\n')).rejects.toThrow('weir_x');
+});
+
+test('each alert fires under its fault, after its time, and stops after it', async () => {
+  expect(Object.keys(ruleCases)).toEqual(alerts.map(({ name }) => name));
+  writeFileSync(join(folder, 'real-rules.yaml'), stringify(ruleGroups()));
+  await promtool(['check', 'rules', 'real-rules.yaml']);
+  const tests = Object.entries(ruleCases).map(([name, { series, fires, quiet }]) => {
+    const expr = `count(ALERTS{alertname="${name}", alertstate="firing"})`;
+    return {
+      interval: '1m',
+      input_series: Object.entries(series).map(([of, values]) => ({ series: of, values })),
+      promql_expr_test: [
+        { expr, eval_time: `${fires}m`, exp_samples: [{ labels: '{}', value: 1 }] },
+        ...quiet.map((minute) => ({ expr, eval_time: `${minute}m`, exp_samples: [] })),
+      ],
+    };
+  });
+  const file = (all: readonly object[]): void =>
+    writeFileSync(
+      join(folder, 'cases.yaml'),
+      stringify({ rule_files: ['real-rules.yaml'], evaluation_interval: '1m', tests: all }),
+    );
+  file(tests);
+  await promtool(['test', 'rules', 'cases.yaml']);
+  // The proof fails where an alert does not stop.
+  file(tests.slice(2, 3).map((one) => ({ ...one, input_series: [] })));
+  await expect(promtool(['test', 'rules', 'cases.yaml'])).rejects.toThrow('FAILED');
+});
