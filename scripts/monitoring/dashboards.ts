@@ -392,6 +392,17 @@ const envoy: Dashboard = {
           unit: 'short',
           queries: [{ expr: `sum(${of('envoy_http_downstream_cx_active', edge)})`, legend: 'open' }],
         }),
+        lines(
+          'Connections closed',
+          'At once, beyond what one address may have; and idle ones without a known caller.',
+          {
+            unit: 'short',
+            queries: [
+              { expr: `sum(${rate(of('weir_connections_refused'))})`, legend: 'refused' },
+              { expr: `sum(${rate(of('weir_connections_closed_idle'))})`, legend: 'idle' },
+            ],
+          },
+        ),
         stat('Days until a certificate expires', 'The first one of all that Envoy uses.', {
           unit: 'short',
           queries: [{ expr: `min(${of('envoy_server_days_until_first_cert_expiring')})`, legend: 'days' }],

@@ -11,6 +11,8 @@ const names = new Set([
     type === 'histogram' ? [name, `${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
   ),
   ...recordings.map(({ record }) => record),
+  // Envoy's, of the module that counts connections.
+  ...['weir_connections_refused', 'weir_connections_closed_idle'],
 ]);
 const labels = new Set(described.flatMap((metric) => metric.labels));
 const queries = dashboards.flatMap(({ uid, rows }) =>
@@ -19,7 +21,6 @@ const queries = dashboards.flatMap(({ uid, rows }) =>
   ),
 );
 const metricsIn = (text: string): readonly string[] =>
-  // A name that stands behind `wasmcustom_` is Envoy's.
   [...text.matchAll(/(?<![\w:])(?:weir|gen_ai_(?:server|client))[_:][\w:]+/g)].map(([name]) => name);
 
 it.each([
