@@ -1,8 +1,8 @@
 // `npm run soak`: every kind of request and of fault, for as long as you like, and whether anything grows by it.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { findingsOf, isSteady, reportOf } from './soak-report.ts';
-import { runSoak } from './soak-run.ts';
+import { cycleReportOf, findingsOf, isSteady, reportOf } from './soak-report.ts';
+import { runSoak, type SoakCycle } from './soak-run.ts';
 
 const usage = `npm run soak -- [options]
 
@@ -17,7 +17,7 @@ the first quarter of the time, or the books do not balance.
   --json FILE     writes every reading and every finding
   --help
 
-Ctrl-C ends it after the cycle that is under way, and prints what there is.`;
+Ctrl-C ends it and prints what there is.`;
 
 const { values } = parseArgs({
   options: {
@@ -35,15 +35,8 @@ function positive(name: 'minutes' | 'seed' | 'requests'): number {
   return value;
 }
 
-if (values.help) console.log(usage);
-else {
-  const interrupted = new AbortController();
-  process.once('SIGINT', () => interrupted.abort());
-  const cycles = await runSoak({
-    ...{ minutes: positive('minutes'), seed: positive('seed'), requests: positive('requests'), probes: 250 },
-    report: (line) => console.error(line),
-    signal: interrupted.signal,
-  });
+/** What was found so far; sets the exit code. */
+function tell(cycles: readonly SoakCycle[]): void {
   const findings = findingsOf(cycles);
   console.log(reportOf(cycles, findings));
   if (values.json !== undefined) {
@@ -51,4 +44,21 @@ else {
     writeFileSync(values.json, `${JSON.stringify({ cycles, findings }, plain, 2)}\n`);
   }
   if (!isSteady(cycles, findings)) process.exitCode = 1;
+}
+
+if (values.help) console.log(usage);
+else {
+  const [minutes, seed, requests] = [positive('minutes'), positive('seed'), positive('requests')];
+  // A terminal tells the engines and the databases as well: the cycle that is under way fails, and everything is ended.
+  process.on('SIGINT', () => undefined);
+  const cycles: SoakCycle[] = [];
+  try {
+    for await (const cycle of runSoak({ seed, requests, probes: 250 })) {
+      cycles.push(cycle);
+      console.error(cycleReportOf(cycle));
+      if (cycle.at >= minutes) break;
+    }
+  } finally {
+    tell(cycles);
+  }
 }

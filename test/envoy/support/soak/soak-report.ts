@@ -53,6 +53,19 @@ function amount(value: number, unit: string): string {
   return `${value.toFixed(digits)}${unit === '' ? '' : ` ${unit}`}`;
 }
 
+/** A line about one cycle, and one about each of the first faults in its books. */
+export function cycleReportOf({ at, stormSeconds, books, readings }: SoakCycle): string {
+  const { asked, rows, wrong } = books;
+  const probed = readings.find(({ figure }) => figure === 'probe p50')?.value ?? Number.NaN;
+  const count = Object.values(asked).reduce((total, each) => total + each, 0);
+  return [
+    `minute ${at.toFixed(1)}: ${count} requests in ${stormSeconds.toFixed(0)} s, ${rows} rows, ` +
+      `${wrong.length === 0 ? 'the books balance' : `${wrong.length} faults in the books`}, probe ${probed.toFixed(1)} ms`,
+    ...wrong.slice(0, 20).map((fault) => `  ${fault}`),
+  ].join('\n');
+}
+
+/** The table of all findings, and what the books say. */
 export function reportOf(cycles: readonly SoakCycle[], findings: readonly Finding[]): string {
   const table = alignTable([
     ['', 'first fifth', 'last fifth', 'change', 'trend', 'of 99 % between', ''],

@@ -15,15 +15,10 @@ import { soakKinds, soakModels } from './soak-kinds.ts';
 import { searchPicoUsd, services, type SoakWorld, startSoakWorld, until } from './soak-world.ts';
 
 export interface SoakPlan {
-  /** Cycles are begun until this time has passed: at least one. */
-  readonly minutes: number;
   readonly seed: number;
   /** Of the storm in each cycle. */
   readonly requests: number;
   readonly probes: number;
-  readonly report: (line: string) => void;
-  /** Ends it after the cycle that is under way. */
-  readonly signal: AbortSignal;
 }
 
 /** A storm with its disasters, and then a rest in which everything is read. */
@@ -39,7 +34,7 @@ export interface SoakCycle {
 
 /** The books of one cycle: 10⁻¹² USD. */
 export interface Books {
-  /** Requests of the storm, by kind, besides those that were turned away for now. */
+  /** Requests of the storm by kind, those that were turned away for now among them. */
   readonly asked: Readonly<Record<string, number>>;
   readonly rows: number;
   /** What callers were told, and what the rows of these answers cost. */
@@ -51,16 +46,17 @@ export interface Books {
 
 const lanes = 24;
 
-/** Runs storms and rests by turns. Rejects when the gateway does not come to rest, loses a process, or fails a probe. */
-export async function runSoak(plan: SoakPlan): Promise<readonly SoakCycle[]> {
+/**
+ * Storms and rests by turns, for as long as somebody asks for the next cycle. Throws when the gateway does not come to rest, loses a
+ * process, or does not answer a probe.
+ */
+export async function* runSoak(plan: SoakPlan): AsyncGenerator<SoakCycle, never> {
   const world = await startSoakWorld();
   try {
     const chance = chanceFrom(plan.seed);
     const begunMs = performance.now();
-    const cycles: SoakCycle[] = [];
     let spent = 0n;
-    do {
-      const number = cycles.length;
+    for (let number = 0; ; number += 1) {
       const pids = world.gateway.processes();
       const since = new Date().toISOString();
       const storm = await stormOf(world, plan, { number, chance });
@@ -74,11 +70,9 @@ export async function runSoak(plan: SoakPlan): Promise<readonly SoakCycle[]> {
         machineUrl: `http://127.0.0.1:${world.engines[0].port}/health`,
       });
       await untilAtRest(world);
-      cycles.push({
+      yield {
         at: (performance.now() - begunMs) / 60_000,
-        stormSeconds: storm.seconds,
-        replaced: storm.replaced,
-        books: { ...books, wrong },
+        ...{ stormSeconds: storm.seconds, replaced: storm.replaced, books: { ...books, wrong } },
         readings: [
           ...(await readProcesses(world)),
           { of: 'gateway', figure: 'probe p50', value: p50Ms },
@@ -86,14 +80,8 @@ export async function runSoak(plan: SoakPlan): Promise<readonly SoakCycle[]> {
           { of: 'gateway', figure: 'p50 in the storm', value: medianOfWholeAnswers(storm.records) },
           { of: 'machine', figure: 'without the gateway', value: machineP50Ms },
         ],
-      });
-      plan.report(
-        `cycle ${number + 1}, minute ${(cycles.at(-1)?.at ?? 0).toFixed(1)}: ${storm.records.length} requests in ` +
-          `${storm.seconds.toFixed(0)} s, probe ${p50Ms.toFixed(1)} ms, books ${wrong.length === 0 ? 'balance' : 'WRONG'}`,
-      );
-      for (const line of wrong.slice(0, 20)) plan.report(`  ${line}`);
-    } while (!plan.signal.aborted && performance.now() - begunMs < plan.minutes * 60_000);
-    return cycles;
+      };
+    }
   } finally {
     await world.close();
   }

@@ -17,6 +17,7 @@ import { stormCatalog } from '../money-storm/storm-catalog.ts';
 import { startSearchServer } from '../search-server.ts';
 import { type SpawnedEngine, spawnDemoEngine } from '../spawn-demo-engine.ts';
 import { type Attackers, startAttackers } from './attackers.ts';
+import { readsMetrics } from './service-metrics.ts';
 import { soakModels } from './soak-kinds.ts';
 
 /** An engine whose process can be killed and started again where it was. */
@@ -157,9 +158,7 @@ export async function startSoakWorld(): Promise<SoakWorld> {
       },
     });
     closers.push(removeStarts);
-    const opsUrls = [...gateway.stdout().matchAll(/^ops: +(\S+)$/gm)].map(([, url = '']) => url);
-    const metrics = (): Promise<readonly string[]> =>
-      Promise.all(opsUrls.map(async (url) => (await fetch(url)).text()));
+    const metrics = readsMetrics(gateway, services);
     const allHave: SoakWorld['allHave'] = async (name, value, labels) =>
       (await metrics().catch(() => [''])).every((text) => text !== '' && metricIn(text, name, labels) === value);
 
