@@ -18,6 +18,10 @@ export async function startAttackers(): Promise<Attackers> {
   const thread = startThread<AttackCommand>(new URL('../hostile-traffic/attacks-worker.ts', import.meta.url));
   const enginePort = (await thread.answer()) as number;
   let aimed: Target | undefined;
+  const stop = (): Promise<AttackTally> => {
+    thread.tell({ kind: 'halt' });
+    return thread.answer() as Promise<AttackTally>;
+  };
   return {
     enginePort,
     aim: (target) => {
@@ -27,10 +31,11 @@ export async function startAttackers(): Promise<Attackers> {
       if (aimed === undefined) throw new Error('the attackers were not told whom to attack');
       thread.tell({ kind: 'attack', target: aimed, names });
     },
-    stop: () => {
-      thread.tell({ kind: 'halt' });
-      return thread.answer() as Promise<AttackTally>;
+    stop,
+    close: async () => {
+      // A soak that fails leaves them at work, and a thread with open connections does not end.
+      await stop();
+      await thread.stop();
     },
-    close: thread.stop,
   };
 }

@@ -53,9 +53,6 @@ export async function disasters(
     await until(`${name} is back`, async () => ![undefined, pid].includes(gateway.processes()[name]));
     await until('all services serve', async () => (await world.metrics()).length === services);
   };
-  const databaseIs = (state: 'here' | 'away'): Promise<void> =>
-    until(`the database is ${state}`, () => world.allHave('weir_store_database', 1, { state }));
-
   await progress.until(part(1));
   for (const number of victimsOf(cycle)) await killService(number);
 
@@ -63,10 +60,9 @@ export async function disasters(
   // As a crash ends it, as an operator does, and as a network does that loses everything.
   const outage = (['kill', 'stop', 'freeze'] as const)[cycle % 3] ?? 'kill';
   await postgres[outage]();
-  if (outage !== 'freeze') await databaseIs('away');
   await progress.until(part(2) + meanwhile);
   await (outage === 'freeze' ? postgres.thaw() : postgres.start());
-  await databaseIs('here');
+  await until('the database is here', () => world.allHave('weir_store_database', 1, { state: 'here' }));
   await accounts.correct();
 
   await progress.until(part(4));
