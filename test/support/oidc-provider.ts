@@ -39,7 +39,6 @@ export async function startOidcProvider(people: People, portalUrl: URL): Promise
     } else answer(request, response);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // oxlint-disable-next-line typescript/consistent-type-assertions -- a server on a port has such an address
   const { port } = server.address() as AddressInfo;
   onTestFinished(
     () =>
@@ -113,7 +112,7 @@ export function createJar() {
     take: (lines: readonly string[]): void => {
       for (const line of lines) {
         const [pair = ''] = line.split(';');
-        const [name = '', value = ''] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)];
+        const [name, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)];
         const isOver = value === '' || /expires=thu, 01 jan 1970|max-age=0/i.test(line);
         if (isOver) kept.delete(name);
         else kept.set(name, value);
