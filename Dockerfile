@@ -2,7 +2,7 @@
 #
 #   docker build -t weir:0.1.0 .
 #
-# Nothing is compiled: Node runs the sources as they are. Pin the base by digest where builds must be repeatable; this
+# The service is not compiled: Node runs the sources as they are. The pages of the portal are built in a stage of their own. Pin the base by digest where builds must be repeatable; this
 # prints the digest of the tag below:
 #
 #   docker buildx imagetools inspect node:26.10.0-trixie-slim --format '{{.Manifest.Digest}}'
@@ -19,6 +19,14 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --ignore-scripts \
   && find node_modules -type f \( -name '*.d.ts' -o -name '*.d.cts' -o -name '*.d.mts' -o -name '*.map' \) -delete
 
+FROM ${NODE_IMAGE} AS pages
+WORKDIR /app
+COPY tsconfig.json ./
+COPY portal/package.json portal/package-lock.json portal/.npmrc ./portal/
+RUN npm ci --prefix portal --omit=dev --ignore-scripts
+COPY portal ./portal
+RUN npm run build --prefix portal
+
 FROM ${NODE_IMAGE}
 # Tools of a build would only help an intruder. bin/weir.mjs stays out, too: it installs packages before it starts.
 RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /opt/yarn* \
@@ -28,6 +36,7 @@ COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json LICENSE ./
 COPY src ./src
 COPY protos ./protos
+COPY --from=pages /app/portal/dist ./portal/dist
 # `demo.enabled` of the chart runs it from this image.
 COPY examples/demo-engine ./examples/demo-engine
 # Everything above belongs to root and is never written. These two are: what must outlive the process, and what must not.

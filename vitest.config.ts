@@ -14,8 +14,27 @@ const withProcesses = {
 
 // The store's own tests and those of an export, which the unit suite runs on SQLite and the suite `stores` once more on PostgreSQL.
 const onBothDatabases = [
-  ...['audit', 'books', 'durability', 'export-requests', 'keys', 'migrations', 'open-store', 'settle-batch'],
-  ...['reservations', 'shared-secret', 'usage-report', 'verify-ledger', 'workspaces', 'outage', 'upkeep'],
+  ...[
+    'audit',
+    'books',
+    'durability',
+    'export-requests',
+    'find-credentials',
+    'keys',
+    'migrations',
+    'open-store',
+    'settle-batch',
+  ],
+  ...[
+    'reservations',
+    'shared-secret',
+    'usage-report',
+    'verify-ledger',
+    'workspaces',
+    'outage',
+    'upkeep',
+    'upkeep-sequences',
+  ],
 ].map((name) => `src/store/${name}.test.ts`);
 onBothDatabases.push('src/cli/commands/ledger-export.test.ts');
 

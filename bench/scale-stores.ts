@@ -3,7 +3,8 @@ import { databaseLocation } from '../src/cli/commands/database-location.ts';
 import { systemClock } from '../src/process/clock.ts';
 import { tryLock } from '../src/process/lock.ts';
 import { createValkeyLimits } from '../src/rate-limits/valkey.ts';
-import { createKey, findCredentials } from '../src/store/keys.ts';
+import { findCredentials } from '../src/store/find-credentials.ts';
+import { createKey } from '../src/store/keys.ts';
 import { hashKey } from '../src/store/key-text.ts';
 import { openDatabase } from '../src/store/open-database.ts';
 import { openStore } from '../src/store/open-store.ts';
@@ -94,7 +95,7 @@ export async function settlements(
 export async function admissions(url: string, options: Measured & { readonly lanes: number }): Promise<StoreCapacity> {
   const up = Promise.withResolvers<void>();
   const limits = createValkeyLimits({
-    ...{ url, clock: systemClock, newId: randomUUID, patienceMs: 30_000 },
+    ...{ address: { kind: 'server', url } as const, clock: systemClock, newId: randomUUID, patienceMs: 30_000 },
     onUp: up.resolve,
     onDown: () => undefined,
   });

@@ -30,18 +30,34 @@ export async function ensureInstalled({ dev = false, say = (line) => console.err
   if (majorOf(process.version) < OLDEST_MAJOR) {
     throw new Error(`Node ${OLDEST_MAJOR} or newer is needed to start; this is ${process.version}.`);
   }
-  if (!isInstalled(dev)) {
-    const release = await takeLock(say);
-    try {
-      if (!isInstalled(dev)) await install(dev, say);
-    } finally {
-      release();
-    }
-    if (!isInstalled(dev)) {
-      throw new Error('npm ended well, yet node_modules does not hold what package-lock.json lists.');
-    }
-  }
+  await ensurePackages(root, { dev, say });
   return pinnedNode();
+}
+
+/**
+ * Installs what the package-lock.json of a folder lists, when it is missing or older. One process installs, the others wait.
+ *
+ * @param {string} folder
+ * @param {{ dev: boolean, say: (line: string) => void }} options
+ */
+export async function ensurePackages(folder, { dev, say }) {
+  if (isInstalled(folder, dev)) return;
+  await alone('install.lock', say, async () => {
+    if (!isInstalled(folder, dev)) await install(folder, dev, say);
+  });
+  if (!isInstalled(folder, dev)) {
+    throw new Error('npm ended well, yet node_modules does not hold what package-lock.json lists.');
+  }
+}
+
+/** Does some work while no other process does the same. The lock is a file in `.weir` of this name. */
+export async function alone(name, say, work) {
+  const release = await takeLock(name, say);
+  try {
+    await work();
+  } finally {
+    release();
+  }
 }
 
 /**
@@ -49,14 +65,14 @@ export async function ensureInstalled({ dev = false, say = (line) => console.err
  * hidden lock file shows that an installation came to its end; npm also rewrites it at times when it installs nothing,
  * so each package's own version decides. Takes about 10 ms.
  */
-function isInstalled(dev) {
-  const wanted = readLock(join(root, 'package-lock.json'));
+function isInstalled(folder, dev) {
+  const wanted = readLock(join(folder, 'package-lock.json'));
   if (wanted === undefined) return true; // A published package or an image: whoever made it installed it.
-  if (readLock(join(root, 'node_modules', '.package-lock.json')) === undefined) return false;
+  if (readLock(join(folder, 'node_modules', '.package-lock.json')) === undefined) return false;
   for (const [path, entry] of Object.entries(wanted)) {
     if (path === '' || entry.optional || entry.devOptional || entry.peer) continue;
     if (entry.dev && !dev) continue;
-    const found = readJson(join(root, path, 'package.json'));
+    const found = readJson(join(folder, path, 'package.json'));
     if (found === undefined || (entry.version !== undefined && found.version !== entry.version)) return false;
   }
   return true;
@@ -84,34 +100,34 @@ function pinnedNode() {
   );
 }
 
-async function install(dev, say) {
-  say(`Installing dependencies into ${join(root, 'node_modules')} (once, about a minute) …`);
+async function install(folder, dev, say) {
+  say(`Installing dependencies into ${join(folder, 'node_modules')} (once, about a minute) …`);
   const started = Date.now();
   const scope = [dev ? '--include=dev' : '--omit=dev', '--include=optional'];
   // `ci` starts by deleting what is there, and a running Weir may be using it. `install` only adds; it also minds less
   // when a lock file lacks a package that some other platform would need.
   const ways = [['ci'], ['install', '--no-save']];
-  if (existsSync(join(root, 'node_modules'))) ways.reverse();
+  if (existsSync(join(folder, 'node_modules'))) ways.reverse();
   let done = false;
-  for (const way of ways) done ||= (await npm(...way, ...scope)) && isInstalled(dev);
+  for (const way of ways) done ||= (await npm(folder, ...way, ...scope)) && isInstalled(folder, dev);
   if (!done) {
     throw new Error(
-      `npm could not install the dependencies in ${root}; what it said is above. ` +
+      `npm could not install the dependencies in ${folder}; what it said is above. ` +
         'Without a network, copy node_modules from a machine with the same platform.',
     );
   }
   // With `ignore-scripts` in a user's settings the package `node` comes without its binary, which a script of it fetches.
-  if (!existsSync(pinned)) await npm('rebuild', 'node', '--ignore-scripts=false');
+  if (folder === root && !existsSync(pinned)) await npm(root, 'rebuild', 'node', '--ignore-scripts=false');
   say(`Dependencies installed in ${Math.round((Date.now() - started) / 1000)} s.`);
 }
 
-/** Runs npm; resolves to whether it ended well. */
-function npm(...args) {
+/** Runs npm in a folder; resolves to whether it ended well. */
+function npm(folder, ...args) {
   // npm tells its children where it is; asked directly (`node bin/weir.mjs`), the one on PATH serves.
   const script = process.env.npm_execpath ?? '';
   const [command, first] = /\.[cm]?js$/.test(script) ? [process.execPath, [script]] : ['npm', []];
   const child = spawn(command, [...first, ...args, '--no-audit', '--no-fund', '--loglevel=error'], {
-    cwd: root,
+    cwd: folder,
     stdio: ['ignore', 2, 2],
   });
   return new Promise((resolve) => {
@@ -120,9 +136,9 @@ function npm(...args) {
   });
 }
 
-/** Waits until this process alone may install; the returned function lets the next one in. */
-async function takeLock(say) {
-  const lock = join(root, '.weir', 'install.lock');
+/** Waits until this process alone may do the work of this lock; the returned function lets the next one in. */
+async function takeLock(name, say) {
+  const lock = join(root, '.weir', name);
   mkdirSync(dirname(lock), { recursive: true });
   for (let told = false; ;) {
     try {
@@ -135,7 +151,7 @@ async function takeLock(say) {
       rmSync(lock, { force: true });
       continue;
     }
-    if (!told) say(`Another process is installing dependencies (${lock}); waiting for it …`);
+    if (!told) say(`Another process is installing or building (${lock}); waiting for it …`);
     told = true;
     await new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS));
   }

@@ -3,9 +3,11 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { ensureInstalled, root } from './install.mjs';
+import { ensurePages } from './pages.mjs';
 
 try {
   const node = await ensureInstalled({ dev: true });
+  await ensurePages(node, { dev: true });
   const runner = join(root, 'test', 'runner', 'main.ts');
   const child = spawn(node, [runner, ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' });
   // The runner ends its own steps and reports; leaving before it would cut its last line.

@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, symlinkSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { ensureInstalled, root } from './install.mjs';
+import { ensurePages } from './pages.mjs';
 
 const PARENT_POLL_MS = 500;
 const main = join(root, 'src', 'main.ts');
@@ -69,6 +70,8 @@ function fail(message) {
 try {
   const node = await ensureInstalled();
   linkCommand();
+  const [name, ...rest] = process.argv.slice(2);
+  if (name === 'portal' || (name === 'start' && !rest.includes('--no-portal'))) await ensurePages(node);
   const env = { ...compileCache(), ...process.env };
   const args = [main, ...process.argv.slice(2)];
   become(node, args, env);

@@ -1,4 +1,4 @@
-import type { RequestTarget } from './capability.ts';
+import type { Feature, RequestTarget } from './capability.ts';
 import type { Model, Route } from './catalog.ts';
 
 /** A route, with what becomes of the request on it. */
@@ -15,4 +15,45 @@ export interface Plan {
   readonly leftOut?: number;
   /** Name of how its prompt begins, for `UpstreamCall.affinity`; absent when that is too short to matter. */
   readonly affinity?: string | undefined;
+}
+
+/** How the routes of a model were ranked for a request, and why: what is told of a plan. */
+export interface Ranking {
+  /** Why the first route is the first; undefined: none was left. */
+  readonly first: FirstReason | undefined;
+  /** In the order in which they are tried. */
+  readonly routes: readonly RankedRoute[];
+  readonly leftOut: readonly LeftOutRoute[];
+}
+
+/**
+ * `only`: nothing else was left. `probe`: to find out whether it is well again. `affinity`: it is the route of this conversation.
+ * `chance`: by its score.
+ */
+export type FirstReason = 'only' | 'probe' | 'affinity' | 'chance';
+
+/** A route as it was when it was ranked. */
+export interface RankedRoute {
+  readonly routeId: string;
+  readonly state: 'available' | 'probe' | 'invalid-structure' | 'structure-probe' | 'last-resort';
+  /** Its chance to be tried first, relative to the others. */
+  readonly chance: number;
+  readonly success: number;
+  readonly validity: number;
+  readonly inFlight: number;
+  readonly capacity: number | undefined;
+  /** How long its first output takes, milliseconds; undefined: unknown. */
+  readonly firstOutputMs: number | undefined;
+}
+
+/** A route that was not planned. */
+export interface LeftOutRoute {
+  readonly routeId: string;
+  /**
+   * `cannot-serve`: it lacks what the request needs. `full`: all its slots are taken. `ejected`: requests to it failed.
+   * `invalid-structure`: its answers have been missing the structure asked for.
+   */
+  readonly why: 'cannot-serve' | 'full' | 'ejected' | 'invalid-structure';
+  /** What it cannot serve. */
+  readonly lacks: readonly Feature[];
 }

@@ -99,9 +99,10 @@ export interface PromptShape {
   readonly hasLaterSystem: boolean;
   /** Those of the images that the caller himself shows, not one of his tools. */
   readonly callerImages: number;
-  /** Digests of how it begins, shortest first (`beginningsOf`): requests that share one are better served by the same engine. */
-  readonly prefixes: readonly number[];
-  /** Digest that all turns of its conversation have (`beginningsOf`): they are better served by the same endpoint. */
+  /**
+   * Digest that all turns of its conversation have (`conversationDigest`): they are better served by the same endpoint. Undefined
+   * where it is too short to matter.
+   */
   readonly conversation: number | undefined;
   /** Digest of the whole of it. See `promptDigest`. */
   readonly digest: number;

@@ -50,6 +50,7 @@ function begin(options: { readonly refuses?: true } = {}) {
     { planned, choices: 1, continuation: undefined, record, protocol, upstream, clock, idleMs },
     {
       calling: () => undefined,
+      movedTo: () => undefined,
       events: (more) => events.push(...more),
       over: (end) => ends.push(end),
       crashed: (error) => {

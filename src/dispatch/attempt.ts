@@ -25,6 +25,8 @@ export interface AttemptOptions {
 export interface AttemptListener {
   /** The request has been written, and the call goes out next. */
   readonly calling: () => void;
+  /** Another endpoint answers than was chosen, by its name. */
+  readonly movedTo: (endpoint: string) => void;
   /** What is new in the answer, in order; never empty. */
   readonly events: (events: readonly AnswerEvent[]) => void;
   readonly over: (end: 'complete' | Fault) => void;
@@ -42,6 +44,8 @@ export interface Attempt extends UpstreamStream {
   readonly isCalled: () => boolean;
   /** Whether the engine has begun to answer with a success. */
   readonly hasHead: () => boolean;
+  /** Output tokens, as far as the engine has counted them. */
+  readonly tokens: () => number | undefined;
 }
 
 /** Most bytes of an error's body that are read. */
@@ -76,10 +80,15 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
     listener.calling();
     lastPayload = clock.elapsed();
     watchSilence(idleMs);
-    const called = upstream.call(request, { movedTo: record.movedTo, head, data, ended, failed });
+    const called = upstream.call(request, { movedTo, head, data, ended, failed });
     stream = called;
     if (isOver) called.abort();
     else if (isPaused) called.pause();
+  }
+
+  function movedTo(endpoint: string): void {
+    record.movedTo(endpoint);
+    listener.movedTo(endpoint);
   }
 
   /** One timer per attempt, moved when it fires and not with every chunk. */
@@ -198,6 +207,7 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
     },
     isCalled: () => stream !== undefined,
     hasHead: () => reader !== undefined,
+    tokens: () => tokens,
     reached: () => stream?.reached() ?? Promise.resolve(false),
     pause: () => {
       isPaused = true;

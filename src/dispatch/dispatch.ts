@@ -1,9 +1,9 @@
 import type { StructureValidator } from '../core/structure.ts';
 import type { Route } from '../core/catalog.ts';
 import type { AnswerEvent, Fault } from '../core/event.ts';
-import type { Health } from '../core/health.ts';
+import type { AttemptPlace, Health } from '../core/health.ts';
 import type { Plan, PlannedRoute } from '../core/plan.ts';
-import type { AttemptReason, AttemptStep } from '../core/telemetry.ts';
+import type { AttemptReason, AttemptStep, AttemptWatch } from '../core/telemetry.ts';
 import { lookForEvidence } from './attempt.ts';
 import { continueChoice } from './continuation/continuation.ts';
 import { choiceSizes, type Delivered, keepDelivered } from './continuation/delivered.ts';
@@ -52,7 +52,9 @@ export interface AskedOfModel {
 
 /** Is told of every attempt. */
 export interface DispatchObserver {
-  readonly attempting: (route: Route, reason: AttemptReason, step: AttemptStep) => void;
+  readonly attempting: (at: AttemptPlace, reason: AttemptReason, step: AttemptStep) => AttemptWatch | undefined;
+  /** The answer, or the rest of it, is that of this attempt. */
+  readonly won: (route: Route, reason: AttemptReason) => void;
   readonly failed: (route: Route, fault: Fault) => void;
 }
 
@@ -142,11 +144,12 @@ export function dispatch(options: DispatchOptions, services: DispatchServices): 
       },
       services,
       {
-        attempting: ({ route }, reason, step) => {
+        attempting: (at, reason, step) => {
           attempts += 1;
-          askedRoutes.add(route);
-          observer.attempting(route, reason, step);
+          askedRoutes.add(at.route);
+          return observer.attempting(at, reason, step);
         },
+        won: ({ route }, reason) => observer.won(route, reason),
         failed: ({ route }, fault) => observer.failed(route, fault),
         mayRetry: retries.mayRetry,
         validate: asked.stream ? undefined : validator?.validateWhole,

@@ -1,10 +1,10 @@
 import type { Clock } from '../core/clock.ts';
 import { type AnswerEvent, type Fault, isOutput } from '../core/event.ts';
 import type { Endpoint } from '../core/endpoint.ts';
-import type { AttemptRecord, Health, OtherEndpoints } from '../core/health.ts';
+import type { AttemptEnd, AttemptPlace, AttemptRecord, Health, OtherEndpoints } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
-import type { AttemptReason, AttemptStep } from '../core/telemetry.ts';
+import type { AttemptReason, AttemptStep, AttemptWatch } from '../core/telemetry.ts';
 import type { Upstream } from '../core/upstream.ts';
 import { type Attempt, type LeftAttempt, startAttempt } from './attempt.ts';
 import type { ChoiceContinuation } from './continuation/continuation.ts';
@@ -46,7 +46,9 @@ export interface RaceOptions {
 
 /** Receives the progress of a race, and has a say in it. */
 export interface RaceListener {
-  readonly attempting: (planned: PlannedRoute, reason: AttemptReason, step: AttemptStep) => void;
+  readonly attempting: (at: AttemptPlace, reason: AttemptReason, step: AttemptStep) => AttemptWatch | undefined;
+  /** The race has a winner, which was made for this reason. */
+  readonly won: (planned: PlannedRoute, reason: AttemptReason) => void;
   readonly failed: (planned: PlannedRoute, fault: Fault) => void;
   /** Whether another attempt may follow this fault. */
   readonly mayRetry: (fault: Fault) => boolean;
@@ -90,6 +92,8 @@ interface Runner extends Winner {
   readonly why: AttemptReason;
   readonly begunAt: number;
   attempt: Attempt | undefined;
+  /** Is told how the attempt goes. Undefined until the call goes out. */
+  watch: AttemptWatch | undefined;
   /** Output that is not delivered yet. */
   held: AnswerEvent[];
 }
@@ -140,9 +144,10 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
         return;
       case 'commit': {
         hedging.stop();
-        const runner = runners.get(action.attempt);
-        winning = runner;
-        if (runner !== undefined) deliverHeld(runner);
+        winning = runners.get(action.attempt);
+        if (winning === undefined) return;
+        listener.won(winning.planned, winning.why);
+        deliverHeld(winning);
         return;
       }
       case 'broken':
@@ -163,6 +168,7 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
     const runner = runners.get(number);
     if (runner === undefined) return;
     runner.attempt?.abandon(why);
+    tell(runner, { kind: why });
     tried.abandoned(runner.planned, runner.endpoint);
     runners.delete(number);
   }
@@ -178,12 +184,16 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
       const { endpoint } = record;
       tried.began(planned, endpoint);
       const begunAt = clock.elapsed();
-      const runner: Runner = { number, planned, endpoint, continuation, why, begunAt, attempt: undefined, held: [] };
+      const runner: Runner = {
+        ...{ number, planned, endpoint, continuation, why, begunAt },
+        ...{ attempt: undefined, watch: undefined, held: [] },
+      };
       runners.set(number, runner);
       const attempt = startAttempt(
         { planned, choices, continuation, record, protocol, upstream, clock, idleMs },
         {
           calling: () => calling(runner),
+          movedTo: (name) => runner.watch?.movedTo(name),
           events: (output) => takeOutput(runner, output),
           over: (result) => (result === 'complete' ? complete(runner) : fail(runner, result)),
           crashed: crash,
@@ -220,21 +230,24 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
     });
   }
 
-  function calling({ planned, endpoint, why }: Runner): void {
+  function tell({ watch, attempt }: Runner, end: AttemptEnd): void {
+    watch?.ended(end, attempt?.tokens());
+  }
+
+  function calling(runner: Runner): void {
+    const { planned, endpoint, why } = runner;
     const beginning = continueOn === undefined ? 'first' : 'resume';
     const step = previous === undefined ? 'first' : previous === planned ? 'endpoint' : 'route';
-    listener.attempting(planned, asked.size === 0 ? beginning : why, step);
+    const at = { route: planned.route, endpoint };
+    runner.watch = listener.attempting(at, asked.size === 0 ? beginning : why, step);
     previous = planned;
     asked.add(planned);
     if (!options.hedging) return;
-    hedging.watch(
-      { route: planned.route, endpoint },
-      {
-        others: placesLeft(),
-        isRoom: () => race.running.length < 2,
-        start: () => take({ kind: 'hedge' }),
-      },
-    );
+    hedging.watch(at, {
+      others: placesLeft(),
+      isRoom: () => race.running.length < 2,
+      start: () => take({ kind: 'hedge' }),
+    });
   }
 
   function takeOutput(runner: Runner, output: readonly AnswerEvent[]): void {
@@ -243,9 +256,11 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
       listener.deliver(output, runner);
       return;
     }
+    const isFirst = stream ? output.some(isOutput) : runner.held.length === 0;
+    if (isFirst) runner.watch?.output();
     runner.held.push(...output);
     // An answer that does not stream is checked before anything of it is delivered.
-    if (stream && output.some(isOutput)) take({ kind: 'output', attempt: number });
+    if (stream && isFirst) take({ kind: 'output', attempt: number });
   }
 
   function deliverHeld(runner: Runner): void {
@@ -255,8 +270,10 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
   }
 
   /** The attempt is no good: another one is to be made. */
-  function fail({ number, planned }: Runner, fault: Fault): void {
+  function fail(runner: Runner, fault: Fault): void {
+    const { number, planned } = runner;
     runners.delete(number);
+    tell(runner, { kind: 'failed', fault });
     faults.push(fault);
     tried.failed(planned, fault);
     listener.failed(planned, fault);
@@ -268,6 +285,7 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
   function complete(runner: Runner): void {
     const { number, planned, held } = runner;
     const accept = (): void => {
+      tell(runner, { kind: 'complete' });
       if (race.winner !== number) take({ kind: 'output', attempt: number });
       if (race.winner === number) end({ kind: 'complete', planned });
     };
@@ -298,7 +316,10 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
     if (isOver) return;
     isOver = true;
     hedging.stop();
-    for (const { attempt } of runners.values()) attempt?.abandon('aborted');
+    for (const runner of runners.values()) {
+      runner.attempt?.abandon('aborted');
+      tell(runner, { kind: 'aborted' });
+    }
     runners.clear();
   }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { credentialOf } from '../../test/support/credential-of.ts';
+import { silentTelemetry } from '../../test/support/silent-telemetry.ts';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { createFakeStore } from '../../test/support/fake-store.ts';
 import { modelOf, routeOf, targetOf } from '../../test/support/route-of.ts';
@@ -29,13 +30,8 @@ function begin(options: BeginOptions = {}) {
   const settlement = createSettlement({
     ...{ store, clock, requestId: 'chatcmpl-1', surface: 'chat', credential: credentialOf() },
     telemetry: {
+      ...silentTelemetry,
       outcome: (outcome) => told.push(outcome),
-      refusal: () => undefined,
-      attempt: () => undefined,
-      unavailable: () => undefined,
-      fault: () => undefined,
-      searched: () => undefined,
-      implausibleUsage: () => undefined,
     },
     head: { method: 'POST', path: '/v1/chat/completions', header: (name) => options.headers?.[name] },
     prepared: prepareHere(new TextEncoder().encode(JSON.stringify(body)), { surface: 'chat', countPrompt: uncounted }),
@@ -57,7 +53,7 @@ describe('settlement', () => {
     const bill = await settlement.settle('completed', { attempts: 2, route });
     const usage = { promptTokens: 12, completionTokens: 7, cachedTokens: 4 };
     const cost = 8n * 150_000n + 4n * 30_000n + 7n * 600_000n;
-    expect(bill).toEqual({ usage, cost });
+    expect(bill).toMatchObject({ usage, cost });
     const row = {
       ...{ requestId: 'chatcmpl-1', correlationId: 'abc-1', workspaceId: 'ws-1', keyId: 'key-1', modelId: 'demo/tiny' },
       ...{

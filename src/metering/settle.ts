@@ -3,8 +3,8 @@ import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Surface } from '../core/dialect.ts';
 import type { RefusedFor, RelayedEvent } from '../core/event.ts';
-import type { RequestHead } from '../core/exchange.ts';
-import { type Bill, costOf, type Money } from '../core/money.ts';
+import { correlationIdOf, type RequestHead } from '../core/exchange.ts';
+import { costOf, type Money } from '../core/money.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prompt.ts';
 import type { Telemetry } from '../core/telemetry.ts';
@@ -46,8 +46,8 @@ export interface Settlement {
   readonly expectedCost: () => Money;
   /** Counts what is delivered. */
   readonly take: (events: readonly RelayedEvent[]) => void;
-  /** Records the request and returns its bill. Resolves when the record is durable. To be called once, on every exit. */
-  readonly settle: (kind: OutcomeKind, end: SettledEnd) => Promise<Bill>;
+  /** Records the request and returns its outcome, the bill included. Resolves when the record is durable. To be called once, on every exit. */
+  readonly settle: (kind: OutcomeKind, end: SettledEnd) => Promise<Outcome>;
 }
 
 /** The end of a request as dispatch reports it, as far as it is recorded. */
@@ -64,12 +64,6 @@ interface SettledEnd {
 function endingOf(kind: OutcomeKind, { attempts, heard = true }: SettledEnd): Ending {
   if (attempts === 0) return 'not-dispatched';
   return kind === 'cancelled' && !heard ? 'unheard' : kind;
-}
-
-/** The caller's correlation id. Being a stranger's text, it is kept only when short and plain. */
-function correlationId(head: RequestHead): string {
-  const text = head.header('x-request-id') ?? '';
-  return /^[\w.:-]{1,64}$/.test(text) ? text : '';
 }
 
 /** Least time between two calls of `accrue`, milliseconds: the sum takes more time than a chunk. */
@@ -116,7 +110,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
       const output = watch.timing(usage);
       const outcome: Outcome = {
         ...{ requestId, surface, kind, usage, countedBy, cost, attempts, startedAt },
-        correlationId: correlationId(head),
+        correlationId: correlationIdOf(head),
         workspaceId: credential.workspace.id,
         keyId: credential.key.id,
         modelId: plan.model.id,
@@ -132,7 +126,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
       const length = lengthOf(prepared.request, outcome);
       if (length !== undefined) answerLengths?.learn(plan.model.id, length);
       await store.settle(outcome);
-      return { usage, cost };
+      return outcome;
     },
   };
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Credential, Outcome } from '../core/account.ts';
 import type { Failure } from '../core/failure.ts';
 import type { PreparedRequest } from '../core/prompt.ts';
+import type { RequestEnd } from '../core/telemetry.ts';
 import { createAddressGate } from '../admission/address-gate.ts';
 import { overloadLimits } from '../admission/overload.ts';
 import { createUploads, uploadLimits, type UploadLimits } from '../admission/uploads.ts';
@@ -21,6 +22,7 @@ import { createFakeExchange, type FakeExchange, type FakeExchangeOptions } from 
 import { createFakeStore } from '../../test/support/fake-store.ts';
 import { createFakeUpstream, type FakeCall } from '../../test/support/fake-upstream.ts';
 import { modelOf, routeOf, snapshotOf } from '../../test/support/route-of.ts';
+import { silentTelemetry } from '../../test/support/silent-telemetry.ts';
 import { steadyHealth } from '../../test/support/steady-health.ts';
 import { noTokenizers, uncounted } from '../../test/support/uncounted.ts';
 
@@ -53,7 +55,7 @@ const cost = 2_520_000n;
 
 const idleLoad = {
   current: () => ({ eventLoopDelayMs: 0, memoryShare: 0, medianWaitMs: 0, queuedForMs: 0 }),
-  ...{ arrived: () => undefined, shed: () => undefined, limits: overloadLimits(1024 ** 3) },
+  ...{ arrived: () => undefined, limits: overloadLimits(1024 ** 3) },
 };
 
 interface BeginOptions {
@@ -77,13 +79,12 @@ function begin(options: BeginOptions = {}) {
   const uploads = createUploads({
     clock,
     limits: options.uploadLimits ?? uploadLimits(1024 ** 3),
-    refused: (bound) => bounds.push(bound),
   });
   const upstream = createFakeUpstream(options);
   const refusals: Failure[] = [];
+  const ends: RequestEnd[] = [];
   const told: Outcome[] = [];
   const faults: string[] = [];
-  const bounds: string[] = [];
   let released = 0;
   let ids = 0;
   const snapshots = createSnapshots(
@@ -112,7 +113,7 @@ function begin(options: BeginOptions = {}) {
       keepAliveMs,
       load: idleLoad,
       health: { ...steadyHealth({ isAnswering: () => options.isAnswering ?? false }), ...neverSeen },
-      affinity: createAffinity({ secret: () => 'x' }),
+      affinityOf: createAffinity(() => 'x'),
       answerLengths: createAnswerLengths(),
       hedges: createHedgeBudget(),
       structureRetries: createStructureRetries({ clock }),
@@ -128,13 +129,19 @@ function begin(options: BeginOptions = {}) {
     prepare:
       options.prepare ?? ((body, surface) => countRelease(prepareHere(body, { surface, countPrompt: uncounted }))),
     telemetry: {
+      ...silentTelemetry,
       outcome: (outcome) => told.push(outcome),
-      refusal: (_, failure) => refusals.push(failure),
-      attempt: () => undefined,
-      unavailable: () => undefined,
-      searched: () => undefined,
+      ended: (end) => {
+        ends.push(end);
+        if (end.failure !== undefined) refusals.push(end.failure);
+      },
       implausibleUsage: (_, route) => faults.push(`${route} implausible usage`),
-      fault: (_, route, { kind }) => faults.push(`${route} ${kind}`),
+      attempt: (requestId, start) => ({
+        ...silentTelemetry.attempt(requestId, start),
+        ended: (end) => {
+          if (end.kind === 'failed') faults.push(`${start.routeId} ${end.fault.kind}`);
+        },
+      }),
     },
   });
   const send = (given: FakeExchangeOptions = {}): FakeExchange => {
@@ -147,12 +154,12 @@ function begin(options: BeginOptions = {}) {
     clock,
     upstream,
     refusals,
+    ends,
     told,
     faults,
     pipeline,
     snapshots,
     uploads,
-    bounds,
     released: () => released,
     send,
   };
@@ -930,7 +937,11 @@ describe('limits (docs/reference/api.md §8)', () => {
     ]);
     expect(bodyOf(refused)).toEqual({ error: { type: 'service_error', message: expect.any(String) as string } });
     // One body waits to be read, the other one to arrive.
-    expect([run.uploads.bytes(), run.uploads.arriving(), run.bounds]).toEqual([128 * 1024, 1, ['workspace']]);
+    expect([run.uploads.bytes(), run.uploads.arriving(), run.refusals[0]?.limit]).toEqual([
+      128 * 1024,
+      1,
+      'upload-workspace',
+    ]);
     prepared.reject(new Error('no JSON'));
     await waiting[0]?.answered;
     expect(run.uploads.bytes()).toBe(64 * 1024);

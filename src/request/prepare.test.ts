@@ -21,7 +21,6 @@ describe('preparing a request', () => {
         images: 0,
         callerImages: 0,
         hasLaterSystem: false,
-        prefixes: [],
         conversation: undefined,
       },
       request: { modelId: 'demo/tiny' },

@@ -2,7 +2,7 @@ import type { RequestTarget } from '../core/capability.ts';
 import type { Model } from '../core/catalog.ts';
 import { estimatePromptText } from '../core/count-tokens.ts';
 import type { Surface } from '../core/dialect.ts';
-import { beginningsOf, promptDigest } from '../core/digests.ts';
+import { conversationDigest, promptDigest } from '../core/digests.ts';
 import { Failure } from '../core/failure.ts';
 import type { ImageHosts } from '../core/image-hosts.ts';
 import type { PreparedRequest, Prompt, PromptCounting, PromptShape, Tokenizers } from '../core/prompt.ts';
@@ -96,7 +96,7 @@ function shapeOf(request: Request, size: Size): PromptShape {
   }
   const hasLaterSystem = messages.some(({ role }, at) => role === 'system' && at > 0);
   const counts = { messages: messages.length, tools: tools.length, toolCalls, images, callerImages };
-  const digests = { ...beginningsOf(request), digest: promptDigest(request) };
+  const digests = { conversation: conversationDigest(request), digest: promptDigest(request) };
   return { ...size, ...counts, ...digests, hasLaterSystem, textTokens: estimatePromptText(request) };
 }
 

@@ -1,56 +1,57 @@
 import { describe, expect, it } from 'vitest';
-import { createAffinity } from './affinity.ts';
+import { createAffinity, pull } from './affinity.ts';
 import { keyedDigest } from './keyed-digest.ts';
-import { routeKey } from './route-key.ts';
-import { routeOf } from '../../test/support/route-of.ts';
 
-const [a, b] = [routeOf('a'), routeOf('b')];
-
-describe('prefix affinity', () => {
-  it('knows who served the longest beginning', () => {
-    const affinity = createAffinity({ secret: () => 's' });
-    affinity.served([1, 2, 3], a);
-    affinity.served([1, 5], b);
-    expect(affinity.servedBy([1, 2, 3, 4])).toBe(routeKey(a));
-    expect(affinity.servedBy([1, 5, 6, 7])).toBe(routeKey(b));
-    // Another conversation with the same system prompt goes where the last one went.
-    expect(affinity.servedBy([1, 9])).toBe(routeKey(b));
-    expect(affinity.servedBy([8, 9])).toBeUndefined();
-    expect(affinity.servedBy([])).toBeUndefined();
+describe('the name of a conversation', () => {
+  it('is made of its digest and the secret', () => {
+    const affinityOf = createAffinity(() => 's');
+    const name = affinityOf(1);
+    expect(name).toMatch(/^[0-9a-f]{16}$/);
+    expect(affinityOf(2)).not.toBe(name);
+    expect(createAffinity(() => 's')(1)).toBe(name);
+    expect(createAffinity(() => 't')(1)).not.toBe(name);
+    expect(affinityOf(undefined)).toBeUndefined();
   });
 
-  it('forgets what was not asked for longest', () => {
-    const affinity = createAffinity({ secret: () => 's', most: 2 });
-    affinity.served([1], a);
-    affinity.served([2], a);
-    affinity.servedBy([1]);
-    affinity.served([3], a);
-    expect([1, 2, 3].map((prefix) => affinity.servedBy([prefix]))).toEqual([routeKey(a), undefined, routeKey(a)]);
-  });
-
-  it('remembers nothing of prompts too short to matter', () => {
-    const affinity = createAffinity({ secret: () => 's' });
-    affinity.served([], a);
-    expect([affinity.servedBy([]), affinity.digest(undefined)]).toEqual([undefined, undefined]);
-  });
-
-  it('names a conversation by its digest and the secret', () => {
-    const affinity = createAffinity({ secret: () => 's' });
-    const digest = affinity.digest(1);
-    expect(digest).toMatch(/^[0-9a-f]{16}$/);
-    expect(affinity.digest(2)).not.toBe(digest);
-    expect(createAffinity({ secret: () => 's' }).digest(1)).toBe(digest);
-    expect(createAffinity({ secret: () => 't' }).digest(1)).not.toBe(digest);
-  });
-
-  it('takes the secret of all replicas as soon as it is known', () => {
+  it('is that of all replicas as soon as their secret is known', () => {
     let secret = 'its own';
-    const affinity = createAffinity({ secret: () => secret });
-    affinity.served([1], a);
+    const affinityOf = createAffinity(() => secret);
     secret = 'of all';
-    expect(affinity.digest(1)).toBe(createAffinity({ secret: () => 'of all' }).digest(1));
-    // What served a beginning is no question of the secret.
-    expect(affinity.servedBy([1])).toBe(routeKey(a));
+    expect(affinityOf(1)).toBe(createAffinity(() => 'of all')(1));
+  });
+});
+
+describe('the pull on conversations', () => {
+  const conversations = Array.from({ length: 10_000 }, (_, index) => `conversation ${index}`);
+  const ownerOf = (conversation: string, weights: Readonly<Record<string, number>>): string => {
+    const pulls = Object.entries(weights).map(([name, weight]) => [name, pull(conversation, name, weight)] as const);
+    return pulls.reduce((a, b) => (b[1] > a[1] ? b : a))[0];
+  };
+  const owners = (weights: Readonly<Record<string, number>>): readonly string[] =>
+    conversations.map((conversation) => ownerOf(conversation, weights));
+  const share = (all: readonly string[], name: string): number =>
+    all.filter((owner) => owner === name).length / all.length;
+
+  it('shares them out by weight', () => {
+    const all = owners({ a: 1, b: 2, c: 5 });
+    expect(share(all, 'a')).toBeCloseTo(1 / 8, 1);
+    expect(share(all, 'b')).toBeCloseTo(2 / 8, 1);
+    expect(share(all, 'c')).toBeCloseTo(5 / 8, 1);
+  });
+
+  it.each([
+    ['one goes', { a: 1, b: 2 }],
+    ['one comes', { a: 1, b: 2, c: 5, d: 3 }],
+    ['one gets less', { a: 1, b: 2, c: 2.5 }],
+  ])('moves nobody but those of the changed one when %s', (_, changed) => {
+    const before = owners({ a: 1, b: 2, c: 5 });
+    const moved = owners(changed).flatMap((now, index) => (now === before[index] ? [] : [[before[index], now]]));
+    expect(moved.length).toBeGreaterThan(0);
+    expect(moved.every((pair) => pair.includes('c') || pair.includes('d'))).toBe(true);
+  });
+
+  it('is none without weight', () => {
+    expect(conversations.some((conversation) => pull(conversation, 'a', 0) > 0)).toBe(false);
   });
 });
 

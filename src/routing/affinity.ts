@@ -1,66 +1,30 @@
-import type { Route } from '../core/catalog.ts';
+import { hash } from 'node:crypto';
 import { keyedDigest } from './keyed-digest.ts';
-import { routeKey } from './route-key.ts';
 
 /**
- * Remembers which route served the beginning of a prompt last: its engine has that beginning in its prefix cache. `prefixes` are
- * those of `PromptShape`, shortest first.
+ * Names a conversation (`PromptShape.conversation`), so that its turns are kept on one route and one endpoint, whose engine has
+ * their beginning in its prefix cache. Processes with the same secret give the same name, which tells nothing about the prompt to
+ * those who do not have it. Undefined for a prompt that is too short to matter.
  */
-export interface PrefixAffinity {
-  /** Key of the route that served the longest known beginning of a prompt; undefined when none is known. */
-  readonly servedBy: (prefixes: readonly number[]) => string | undefined;
-  /**
-   * A name for a conversation, of `PromptShape.conversation`, by which its turns are kept on one endpoint. Processes with the same
-   * secret give the same name, which tells nothing about the prompt to those who do not have it.
-   */
-  readonly digest: (conversation: number | undefined) => string | undefined;
-  /** Call it when an answer is complete. */
-  readonly served: (prefixes: readonly number[], route: Route) => void;
+export type AffinityOf = (conversation: number | undefined) => string | undefined;
+
+/**
+ * Returns a function that names conversations. `secret`: an unguessable text, asked for each time, because a service that starts
+ * without its database has the one of all replicas only later.
+ */
+export function createAffinity(secret: () => string): AffinityOf {
+  return (conversation) => (conversation === undefined ? undefined : keyedDigest(secret(), conversation));
 }
 
-export interface AffinityOptions {
-  /** An unguessable text, asked for each time: a service that starts without its database has the one of all replicas only later. */
-  readonly secret: () => string;
-  /** Most beginnings that are remembered. The beginning that was not asked for longest is forgotten first. */
-  readonly most?: number;
-}
+/** Hexadecimal digits of a hash that make a whole number which is exact in JavaScript. */
+const digits = 12;
 
-const usualMost = 20_000;
-
-export function createAffinity({ secret, most = usualMost }: AffinityOptions): PrefixAffinity {
-  const routes = new Map<number, string>();
-
-  function remember(prefix: number, route: string): void {
-    routes.delete(prefix);
-    routes.set(prefix, route);
-    if (routes.size <= most) return;
-    for (const oldest of routes.keys()) {
-      routes.delete(oldest);
-      return;
-    }
-  }
-
-  return {
-    servedBy: (prefixes) => {
-      for (let index = prefixes.length - 1; index >= 0; index -= 1) {
-        const prefix = prefixes[index];
-        const route = prefix === undefined ? undefined : routes.get(prefix);
-        if (prefix === undefined || route === undefined) continue;
-        remember(prefix, route);
-        return route;
-      }
-      return undefined;
-    },
-    digest: (conversation) => (conversation === undefined ? undefined : keyedDigest(secret(), conversation)),
-    served: (prefixes, route) => {
-      const [shortest] = prefixes;
-      const longest = prefixes.at(-1);
-      if (shortest === undefined || longest === undefined) return;
-      const name = routeKey(route);
-      // The next turn of this conversation begins with the longest, other conversations with the shortest alone: the prefixes
-      // between them would never be looked up.
-      remember(shortest, name);
-      if (longest !== shortest) remember(longest, name);
-    },
-  };
+/**
+ * How strongly a conversation is drawn to something with this name and weight: the greatest pull wins (weighted rendezvous hashing:
+ * Schindelhauer and Schomaker, Weighted Distributed Hash Tables, 2005). Each wins a share of the conversations that is
+ * proportional to its weight, in every replica the same ones, and what comes, goes or changes its weight moves only its own share.
+ */
+export function pull(affinity: string, name: string, weight: number): number {
+  const drawn = Number.parseInt(hash('sha256', `${affinity} ${name}`).slice(0, digits), 16);
+  return -weight / Math.log((drawn + 0.5) / 16 ** digits);
 }

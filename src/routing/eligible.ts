@@ -85,6 +85,21 @@ export function eligibleRoutes(
   return able;
 }
 
+/** What keeps a route from serving a request: the parts that it cannot do, else those that it refuses together. */
+export function lackOf(
+  asked: Asked,
+  route: Route,
+  { model, capabilities }: { readonly model: Model; readonly capabilities: Capabilities },
+): readonly Feature[] {
+  const needs = needsOf(asked);
+  const unmet = needs.filter(({ met }) => !met(capabilities)).map(({ feature }) => feature);
+  const control = capabilities.reasoning;
+  const reasoning = settleReasoning(asked.reasoning, { model, control, maxOutputTokens: asked.maxOutputTokens });
+  const lacks: readonly Feature[] = reasoning === 'impossible' ? [...unmet, 'reasoning'] : unmet;
+  if (lacks.length > 0) return lacks;
+  return conflictOf({ route, capabilities, reasoning }, new Set(needs.map(({ feature }) => feature))) ?? [];
+}
+
 /** Tools that must not be called are sent all the same where the engine can be told so: the prompt keeps its beginning, and its prefix cache. */
 function withholdsTools({ toolChoice, stream }: Asked, { tools, toolChoice: can }: Capabilities): boolean {
   return toolChoice === 'none' && !(tools[stream ? 'stream' : 'json'] && can.includes('none'));

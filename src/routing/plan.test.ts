@@ -97,15 +97,22 @@ describe('a plan', () => {
     ]);
   });
 
-  it('prefers the route that served the prompt’s beginning, and names the conversation', () => {
-    const affinity = createAffinity({ secret: () => 's' });
+  it('keeps a conversation on one route, whoever’s turn it is, and names it', () => {
+    const affinityOf = createAffinity(() => 's');
     const prepared = asking('demo/tiny');
-    const shaped = { ...prepared, shape: { ...prepared.shape, prefixes: [1, 2], conversation: 2 } };
-    const options = { ...on(modelOf([heavy, light])), affinity };
-    expect(makePlan(shaped, options).routes[0].route).toBe(heavy);
-    affinity.served([1, 2], light);
-    expect(makePlan(shaped, options)).toMatchObject({ affinity: affinity.digest(2), routes: [{ route: light }, {}] });
-    expect(makePlan(prepared, options).affinity).toBeUndefined();
+    const first = (conversation: number | undefined, turn: number) => {
+      const shaped = { ...prepared, shape: { ...prepared.shape, conversation } };
+      const { routes, affinity } = makePlan(shaped, { ...on(modelOf([heavy, light]), turn), affinityOf });
+      expect(affinity).toBe(affinityOf(conversation));
+      return routes[0].route;
+    };
+    const firsts = Array.from({ length: 100 }, (_, conversation) => {
+      const route = first(conversation, 0);
+      expect(first(conversation, 0.999)).toBe(route);
+      return route;
+    });
+    expect(new Set(firsts)).toEqual(new Set([heavy, light]));
+    expect(first(undefined, 0)).not.toBe(first(undefined, 0.999));
   });
 
   it('takes images where the model does', () => {

@@ -2,11 +2,11 @@ import type { Capabilities, SystemMessages } from '../core/capability.ts';
 import type { Model, Route, Snapshot } from '../core/catalog.ts';
 import { Failure } from '../core/failure.ts';
 import type { StructuralCapability } from '../core/health.ts';
-import type { Plan } from '../core/plan.ts';
+import type { Plan, Ranking } from '../core/plan.ts';
 import { allowsModel, type ModelPatterns } from '../core/model-patterns.ts';
 import { mostTokens, type PreparedRequest, type PromptCounting, type Tokenizers } from '../core/prompt.ts';
-import type { PrefixAffinity } from './affinity.ts';
-import { type Asked, eligibleRoutes } from './eligible.ts';
+import type { AffinityOf } from './affinity.ts';
+import { type Asked, eligibleRoutes, lackOf } from './eligible.ts';
 import { neverSeen, type RoutingView } from './health/route-status.ts';
 import { order } from './score.ts';
 import type { SystemPlacement } from './system-placement.ts';
@@ -20,12 +20,14 @@ export interface PlanOptions {
   readonly turn: number;
   /** Absent: nothing is known of any route. */
   readonly health?: RoutingView;
-  /** Absent: no route is preferred for what it has served before. */
-  readonly affinity?: Pick<PrefixAffinity, 'digest' | 'servedBy'>;
+  /** Absent: no conversation has a route of its own. */
+  readonly affinityOf?: AffinityOf;
   /** What is known of a model's tokenizer, by its path. Absent: nothing is. */
   readonly boundsOf?: Tokenizers['boundsOf'];
   /** Absent: no engine has shown anything. */
   readonly placement?: Pick<SystemPlacement, 'of'>;
+  /** Is told how the routes were ranked, also where none is left. */
+  readonly ranked?: (ranking: Ranking) => void;
 }
 
 /**
@@ -34,7 +36,7 @@ export interface PlanOptions {
  * routes that could serve the request are full or ejected, throws `no_capacity` at once: nothing waits.
  */
 export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan {
-  const { capabilitiesOf, turn, health: view = neverSeen, affinity, boundsOf, placement } = options;
+  const { capabilitiesOf, turn, health: view = neverSeen, affinityOf, boundsOf, placement } = options;
   const { request, shape } = prepared;
   const model = findModel(request.modelId, options);
   if (!model.inputModalities.includes('image') && shape.callerImages > 0) {
@@ -45,11 +47,25 @@ export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan 
     placement?.of(route) ?? route.capabilities.systemMessages ?? template?.systemMessages;
   const candidates = eligibleRoutes(request, model, capabilitiesOf, placementOf);
   const ask = { stream: request.stream, capabilities: structureNeeded(request) };
-  const [first, ...others] = order(candidates, { view, ask, turn, affine: affinity?.servedBy(shape.prefixes) });
+  const ranked = options.ranked && ((ranking: Ranking) => options.ranked?.(withUnable(ranking)));
+  const affinity = affinityOf?.(shape.conversation);
+  const [first, ...others] = order(candidates, { view, ask, turn, affinity, ranked });
   if (first === undefined) throw new Failure('no_capacity', `No capacity for ${model.id} right now.`);
-  const digest = affinity?.digest(shape.conversation);
   const leftOut = candidates.length - others.length - 1;
-  return { model, routes: [first, ...others], leftOut, affinity: digest };
+  return { model, routes: [first, ...others], leftOut, affinity };
+
+  /** Adds the routes that cannot serve the request, whatever their health. */
+  function withUnable(ranking: Ranking): Ranking {
+    if (candidates.length === model.routes.length) return ranking;
+    const able = new Set(candidates.map(({ route }) => route));
+    const unable = model.routes.filter((route) => !able.has(route));
+    const lacks = unable.map((route) => ({
+      routeId: route.id,
+      why: 'cannot-serve' as const,
+      lacks: lackOf(request, route, { model, capabilities: capabilitiesOf(route) }),
+    }));
+    return { ...ranking, leftOut: [...ranking.leftOut, ...lacks] };
+  }
 }
 
 /** Finds the model that a request names. Throws `model_not_found`, also for a model that the caller's key may not call. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Candidate } from './eligible.ts';
 import { neverSeen, type RouteStatus, type RoutingView } from './health/route-status.ts';
-import { routeKey } from './route-key.ts';
+import { pull } from './affinity.ts';
 import { order } from './score.ts';
 import { routeOf, targetOf } from '../../test/support/route-of.ts';
 
@@ -14,8 +14,8 @@ interface State extends Partial<RouteStatus> {
 interface Row {
   /** Of three routes a, b and c. */
   readonly routes: readonly State[];
-  /** Which of them served the beginning of the prompt. */
-  readonly affine?: string;
+  /** Which of them draws the conversation the most, weights aside. */
+  readonly own?: string;
 }
 
 const ask = { stream: true, capabilities: ['json_schema'] } as const;
@@ -23,19 +23,34 @@ const unknown = neverSeen.status(routeOf('a'), ask);
 const measured = (ms: number, weight = 8) => ({ ms, weight, isBound: false });
 const sized = (inFlight: number, capacity: number): State => ({ inFlight, capacity });
 
-function orderOf({ routes, affine }: Row, turn: number) {
+const named = (name: string): string => routeOf(name).id;
+
+/**
+ * A conversation that is drawn to the route of this name so much more than to the other two that no weight here bears on it, and
+ * to the first of those more than to the second.
+ */
+function conversationOf(name: string): string {
+  const others = ['a', 'b', 'c'].filter((other) => other !== name);
+  for (let index = 0; ; index += 1) {
+    const affinity = `conversation ${index}`;
+    const [first = 0, second = 0] = others.map((other) => pull(affinity, named(other), 1));
+    if (first > second && pull(affinity, named(name), 1) > 1000 * first) return affinity;
+  }
+}
+
+function orderOf({ routes, own }: Row, turn: number) {
   const probed: string[] = [];
-  const named = routes.map((state, index) => ({ state, name: 'abc'[index] ?? '' }));
-  const statuses = new Map(named.map(({ name, state }) => [name, { ...unknown, ...state }]));
+  const rows = routes.map((state, index) => ({ state, name: 'abc'[index] ?? '' }));
+  const statuses = new Map(rows.map(({ name, state }) => [name, { ...unknown, ...state }]));
   const view: RoutingView = {
     status: ({ backend }) => statuses.get(backend.name) ?? unknown,
     probeStructure: ({ backend }) => probed.push(backend.name),
   };
-  const candidates = named.map(({ name, state: { weight = 100, honoured = 0 } }): Candidate => ({
+  const candidates = rows.map(({ name, state: { weight = 100, honoured = 0 } }): Candidate => ({
     ...{ route: routeOf(name, { weight }), target: targetOf(name), honoured },
   }));
-  const affineKey = affine === undefined ? undefined : routeKey(routeOf(affine));
-  const names = order(candidates, { view, ask, turn, affine: affineKey }).map(({ route }) => route.backend.name);
+  const affinity = own === undefined ? undefined : conversationOf(own);
+  const names = order(candidates, { view, ask, turn, affinity }).map(({ route }) => route.backend.name);
   return { names: names.join(' '), probed };
 }
 
@@ -102,22 +117,18 @@ describe('the order of routes', () => {
       { routes: [{ state: 'invalid-structure' }, { state: 'unavailable' }] },
       'a',
     ],
-    ['the route that served the beginning', { routes: [{}, {}, {}], affine: 'c' }, 'c a b'],
-    ['… not behind a probe', { routes: [{ state: 'probe' }, {}, {}], affine: 'c' }, 'a b c'],
-    ['… not when it is out', { routes: [{}, {}, { state: 'unavailable' }], affine: 'c' }, 'a b'],
-    ['… not when it honours less', { routes: [{ honoured: 1 }, {}], affine: 'b' }, 'a b'],
-    ['… not when it is being probed for', { routes: [{}, { state: 'probe', weight: 0 }], affine: 'b' }, 'a b'],
-    ['… while its free share is a quarter', { routes: [sized(0, 16), sized(6, 8)], affine: 'b' }, 'b a'],
-    ['… not when others are much freer', { routes: [sized(0, 16), sized(7, 8)], affine: 'b' }, 'a b'],
-    ['… while it fails little', { routes: [{}, { success: 0.8 }], affine: 'b' }, 'b a'],
-    ['… not when it fails much', { routes: [{}, { success: 0.6 }], affine: 'b' }, 'a b'],
-    [
-      '… not when it is ten times slower',
-      { routes: [{ firstOutput: fast }, { firstOutput: slow }], affine: 'b' },
-      'a b',
-    ],
-    ['… not when it is only the fallback', { routes: [{ weight: 1000 }, { weight: 1 }], affine: 'b' }, 'a b'],
-    ['… not when it has left the catalog', { routes: [{}, {}], affine: 'z' }, 'a b'],
+    ['the conversation’s own', { routes: [{}, {}, {}], own: 'c' }, 'c a b'],
+    ['… not behind a probe', { routes: [{ state: 'probe' }, {}, {}], own: 'c' }, 'a b c'],
+    ['… not when it is out', { routes: [{}, {}, { state: 'unavailable' }], own: 'c' }, 'a b'],
+    ['… not when it honours less', { routes: [{ honoured: 1 }, {}], own: 'b' }, 'a b'],
+    ['… not when it is being probed for', { routes: [{}, { state: 'probe', weight: 0 }], own: 'b' }, 'a b'],
+    ['… while its free share is a quarter', { routes: [sized(0, 16), sized(6, 8)], own: 'b' }, 'b a'],
+    ['… not when others are much freer', { routes: [sized(0, 16), sized(7, 8)], own: 'b' }, 'a b'],
+    ['… while it fails little', { routes: [{}, { success: 0.8 }], own: 'b' }, 'b a'],
+    ['… not when it fails much', { routes: [{}, { success: 0.6 }], own: 'b' }, 'a b'],
+    ['… not when it is ten times slower', { routes: [{ firstOutput: fast }, { firstOutput: slow }], own: 'b' }, 'a b'],
+    ['… not when it is only the fallback', { routes: [{ weight: 1000 }, { weight: 1 }], own: 'b' }, 'a b'],
+    ['… else the next', { routes: [{ state: 'unavailable' }, {}, { weight: 101 }], own: 'a' }, 'b c'],
   ])('%s', (_, row, expected) => {
     expect(orderOf(row, 0).names).toBe(expected);
   });

@@ -1,14 +1,17 @@
+import type { FirstReason, LeftOutRoute, RankedRoute, Ranking } from '../core/plan.ts';
 import type { Candidate } from './eligible.ts';
 import type { RouteStatus, RoutingView, StatusAsk } from './health/route-status.ts';
-import { routeKey } from './route-key.ts';
+import { pull } from './affinity.ts';
 
 export interface OrderOptions {
   readonly view: RoutingView;
   readonly ask: StatusAsk;
   /** A random number, 0 ≤ turn < 1: it picks the first route by its chance. */
   readonly turn: number;
-  /** Key of the route that served a request with the same beginning. */
-  readonly affine?: string | undefined;
+  /** Name of the conversation (`AffinityOf`). Undefined: no route is its own. */
+  readonly affinity?: string | undefined;
+  /** Is told of the result, with the reasons. */
+  readonly ranked?: ((ranking: Ranking) => void) | undefined;
 }
 
 interface Entry {
@@ -17,44 +20,87 @@ interface Entry {
   readonly score: Score;
 }
 
-/** A route keeps the prompts that began on it while it is worth a tenth of the best route … */
+/** A route keeps its conversations while it is worth a tenth of the best route … */
 const leastWorth = 0.1;
 /** … and its free share is a quarter of the freest route's. */
 const leastRoom = 0.25;
 
 /**
  * Orders the candidates that can be asked now as they are to be tried; none when all are unavailable. The routes that honour most
- * of the optional parameters come first. Of these, a route that may be well again is probed; else the route that served the
- * prompt's beginning is preferred; else chance decides by score. The others follow by score. Routes that fail at once come last:
+ * of the optional parameters come first. Of these, a route that may be well again is probed; else a conversation goes to its own
+ * route; else chance decides by score. The others follow by score. Routes that fail at once come last:
  * trying them is better than failing.
  */
 export function order(candidates: readonly Candidate[], options: OrderOptions): readonly Candidate[] {
-  const { view, ask, turn } = options;
-  const entries = entriesOf(candidates, options);
+  const { view, ask, turn, ranked } = options;
+  const { entries, leftOut } = entriesOf(candidates, options);
   entries.sort(byRank);
   const [best] = entries;
-  if (best === undefined) return [];
+  if (best === undefined) {
+    ranked?.({ first: undefined, routes: [], leftOut: leftOut() });
+    return [];
+  }
   const group = entries.filter(
     (entry) => entry.candidate.honoured === best.candidate.honoured && isLast(entry) === isLast(best),
   );
-  const first = probeIn(group) ?? affineIn(group, options) ?? pick(group, turn) ?? best;
+  const probe = probeIn(group);
+  const own = probe === undefined ? ownIn(group, options) : undefined;
+  const first = probe ?? own ?? pick(group, turn) ?? best;
   if (first.status.state === 'structure-probe') view.probeStructure(first.candidate.route, ask.capabilities);
-  return [first, ...entries.filter((entry) => entry !== first)].map(({ candidate }) => candidate);
+  const ordered = [first, ...entries.filter((entry) => entry !== first)];
+  if (ranked !== undefined) {
+    const why: FirstReason = first === probe ? 'probe' : first === own ? 'affinity' : 'chance';
+    const routes = ordered.flatMap(rankedRoute);
+    ranked({ first: entries.length === 1 ? 'only' : why, routes, leftOut: leftOut() });
+  }
+  return ordered.map(({ candidate }) => candidate);
 }
 
-function entriesOf(candidates: readonly Candidate[], { view, ask }: OrderOptions): Entry[] {
-  const statuses = candidates
-    .map((candidate) => ({ candidate, weight: candidate.route.weight, status: view.status(candidate.route, ask) }))
-    .filter(({ status }) => status.state !== 'unavailable');
+function rankedRoute({ candidate, status, score }: Entry): readonly RankedRoute[] {
+  const { state, success, validity, inFlight, capacity, firstOutput } = status;
+  if (state === 'unavailable') return [];
+  const routeId = candidate.route.id;
+  return [
+    { routeId, state, chance: score.chance, success, validity, inFlight, capacity, firstOutputMs: firstOutput?.ms },
+  ];
+}
+
+interface Entries {
+  readonly entries: Entry[];
+  /** The candidates that are none of the entries. */
+  readonly leftOut: () => readonly LeftOutRoute[];
+}
+
+function entriesOf(candidates: readonly Candidate[], { view, ask }: OrderOptions): Entries {
+  const all = candidates.map((candidate) => ({
+    candidate,
+    weight: candidate.route.weight,
+    status: view.status(candidate.route, ask),
+  }));
+  const statuses = all.filter(({ status }) => status.state !== 'unavailable');
   const valid = statuses.filter(({ status }) => status.state !== 'invalid-structure');
   // Where all routes are known for defects, an answer that may be valid is better than none: one caller's schema that no answer
   // can meet must not take a model from the other callers.
   const able = valid.length > 0 ? valid : statuses;
   const scored = scores(able);
-  return able.flatMap(({ candidate, status }, index) => {
+  const entries = able.flatMap(({ candidate, status }, index) => {
     const score = scored[index];
     return score === undefined ? [] : [{ candidate, status, score }];
   });
+  return {
+    entries,
+    leftOut: () =>
+      able.length === all.length
+        ? []
+        : all
+            .filter((one) => !able.includes(one))
+            .map(({ candidate, status }) => ({ routeId: candidate.route.id, why: whyLeftOut(status), lacks: [] })),
+  };
+}
+
+function whyLeftOut({ state, inFlight, capacity }: RouteStatus): LeftOutRoute['why'] {
+  if (state === 'invalid-structure') return 'invalid-structure';
+  return capacity !== undefined && inFlight >= capacity ? 'full' : 'ejected';
 }
 
 const isLast = ({ status }: Entry): boolean => status.state === 'last-resort';
@@ -75,18 +121,27 @@ function byRank(a: Entry, b: Entry): number {
 const probeIn = (group: readonly Entry[]): Entry | undefined =>
   group.find((entry) => isProbe(entry) && entry.candidate.route.weight > 0);
 
-function affineIn(group: readonly Entry[], { affine }: OrderOptions): Entry | undefined {
-  if (affine === undefined) return undefined;
-  const entry = group.find(({ candidate }) => routeKey(candidate.route) === affine);
-  if (entry === undefined || entry.status.state !== 'available') return undefined;
+/** The route that all turns of a conversation go to: a slow one, or one that is filling up, leaves them to the next. */
+function ownIn(group: readonly Entry[], { affinity }: OrderOptions): Entry | undefined {
+  if (affinity === undefined) return undefined;
   let worth = 0;
   let freeShare = 0;
   for (const { score } of group) {
     worth = Math.max(worth, score.worth);
     freeShare = Math.max(freeShare, score.freeShare);
   }
-  const { score } = entry;
-  return score.worth >= worth * leastWorth && score.freeShare >= freeShare * leastRoom ? entry : undefined;
+  let own: Entry | undefined;
+  let strongest = 0;
+  for (const entry of group) {
+    const { candidate, status, score } = entry;
+    if (status.state !== 'available') continue;
+    if (score.worth < worth * leastWorth || score.freeShare < freeShare * leastRoom) continue;
+    const strength = pull(affinity, candidate.route.id, score.steady);
+    if (strength <= strongest) continue;
+    strongest = strength;
+    own = entry;
+  }
+  return own;
 }
 
 /** The route whose turn it is, by its chance. A probe takes no turn while another route is available. */
@@ -111,6 +166,11 @@ export interface Score {
   readonly freeShare: number;
   /** Its chance to be tried first, relative to the others. */
   readonly chance: number;
+  /**
+   * Its share of the conversations, relative to the others: weight × slots × speed to the nearest power of four. It does not
+   * follow each attempt, because whoever moves leaves its prompts behind, and replicas are to agree.
+   */
+  readonly steady: number;
 }
 
 /** The capacity of a backend that names none, where no other names one either. */
@@ -174,9 +234,12 @@ export function scores(candidates: readonly Scorable[]): readonly Score[] {
     const { success, validity, capacity, inFlight } = status;
     const squared = success * success;
     const valid = validity * validity;
-    const worth = weight * squared * squared * squared * valid * valid * speed(status, { best, tokens });
+    const pace = speed(status, { best, tokens });
+    const worth = weight * squared * squared * squared * valid * valid * pace;
     const freeShare = capacity === undefined ? neutral / (neutral + inFlight) : Math.max(0, 1 - inFlight / capacity);
-    const free = freeShare * (capacity ?? neutral);
-    return { worth, free, freeShare, chance: worth * free };
+    const slots = capacity ?? neutral;
+    const free = freeShare * slots;
+    const steady = weight * slots * 4 ** Math.round(Math.log2(pace) / 2);
+    return { worth, free, freeShare, chance: worth * free, steady };
   });
 }

@@ -94,19 +94,12 @@ describe('a route', () => {
   });
 });
 
-describe('sessions with a common beginning', () => {
-  /** Of the turns after the first, the share that went where the session's turn before went. */
+describe('conversations', () => {
+  /** Of the turns after the first, the share that went where the turn before went. */
   function staying(sessions: number, perSecond: number): number {
-    const turnsOf = new Map<number, number>();
     const simulation = createSimulation({
       ...{ engines: equals.map((engine) => ({ ...engine, slots: 8 })), seed: 6, stream: true, perSecond },
-      // All share a system prompt; each session is a conversation that grows.
-      prefixesOf: (request) => {
-        const session = request % sessions;
-        const turns = (turnsOf.get(session) ?? 0) + 1;
-        turnsOf.set(session, turns);
-        return [1, ...Array.from({ length: turns }, (_, turn) => (session + 1) * 1000 + turn)];
-      },
+      conversationOf: (request) => request % sessions,
     });
     const requests = simulation.run(3000);
     const served = requests.filter(({ first }) => first !== undefined);
@@ -116,14 +109,16 @@ describe('sessions with a common beginning', () => {
   }
 
   it('stay on their route where there is room', () => {
-    expect(staying(60, 15)).toBeGreaterThan(0.95);
+    // Chance gives one route more of sixty conversations than another, and where it has many at once it lends some.
+    expect(staying(60, 15)).toBeGreaterThan(0.92);
+    expect(staying(60, 5)).toBeGreaterThan(0.99);
   });
 
   /** One prompt for all. */
   const popular = (perSecond: number) =>
     createSimulation({
       ...{ engines: equals.map((engine) => ({ ...engine, slots: 8 })), seed: 7, stream: true, perSecond },
-      prefixesOf: () => [1],
+      conversationOf: () => 1,
     });
 
   it('spill over before their route is full', () => {

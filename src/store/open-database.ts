@@ -123,6 +123,11 @@ export type WorkspaceCost = readonly [workspaceId: string, cost: Money];
  * processes that settle at the same time may wait for each other, but never in a circle.
  */
 export interface LedgerWrites {
+  /**
+   * Whether the database refuses a request of a time whose requests were dropped, as PostgreSQL does, which has no partition for it.
+   * Where it does not, `settleBatch` looks each time.
+   */
+  readonly refuseDropped: boolean;
   /** Writes the requests whose id is new and returns those that were written. No id may be twice among them. */
   readonly insertRequests: (
     connection: DatabaseConnection,

@@ -28,7 +28,10 @@ export interface Spending {
 /** A database as far as settling needs it. */
 export type SettlingDatabase = Pick<OpenDatabase, 'queries' | 'writes' | 'prepare'>;
 
-/** Requests that started within this time cannot have been dropped: a day is the least that they are kept. */
+/**
+ * Requests that started within this time cannot have been dropped, since a day is the least that they are kept; unless a clock was
+ * ahead, and was set back.
+ */
 const surelyKeptMs = 20 * 3_600_000;
 
 /**
@@ -45,7 +48,7 @@ export async function settleBatch(database: SettlingDatabase, rows: readonly Led
     .transaction()
     .setIsolationLevel('read committed')
     .execute(async (transaction) => {
-      if (oldest < Date.now() - surelyKeptMs) {
+      if (!writes.refuseDropped || oldest < Date.now() - surelyKeptMs) {
         const kept = await keptSince(transaction);
         if (oldest < kept) throw droppedBefore(kept);
       }

@@ -1,7 +1,7 @@
 import type { Outcome } from '../core/account.ts';
 import { messageOf } from '../core/failure.ts';
 import { CannotOpen, type DatabaseLocation, type OpenDatabase } from './open-database.ts';
-import { findCredentials } from './keys.ts';
+import { findCredentials } from './find-credentials.ts';
 import type { Journal, JournalSegment } from './journal/journal.ts';
 import { ledgerRow, type LedgerRow } from './ledger-row.ts';
 import { settleOrExplain, spendingOf } from './settle-batch.ts';
@@ -183,6 +183,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
         // While the database is away, that is told already.
         report: (message) => status.database === 'here' && tell('here', message),
         wake: () => void work(),
+        rested: (result) => reply({ kind: 'upkeep', result }),
       });
       tell('here');
       reply({ kind: 'changed' });

@@ -6,9 +6,9 @@ import { runWeir } from '../support/run-weir.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
 import { modelManifest, startWeir, type Weir } from '../support/weir.ts';
 
-// Three gateways, each with a service and an Envoy of its own, on one PostgreSQL and one Valkey, before four endpoints of one
-// Backend. Each endpoint remembers the prompts that it has seen, as an engine's prefix cache does, and says how much of the next
-// one it knew. Conversations go on turn by turn, each turn through any of the gateways.
+// Three gateways, each with a service and an Envoy of its own, on one PostgreSQL and one Valkey, before four endpoints: of one
+// Backend, or of four. Each endpoint remembers the prompts that it has seen, as an engine's prefix cache does, and says how much of
+// the next one it knew. Conversations go on turn by turn, each turn through any of the gateways.
 
 const [replicaCount, engineCount, conversationCount, turnCount] = [3, 4, 30, 8];
 
@@ -44,23 +44,33 @@ async function weir(...args: readonly string[]): Promise<unknown> {
   return JSON.parse(stdout);
 }
 
-function manifests(): string {
+/** How the endpoints are in the catalog: those of one Backend, or each the only one of a Backend of its own. */
+type Arrangement = 'endpoints' | 'routes';
+
+function manifests(arrangement: Arrangement): string {
   const endpoints = engines.map(({ port }) => `{host: 127.0.0.1, port: ${port}}`);
-  const backend = [
-    'apiVersion: weir.dev/v1alpha1',
-    'kind: Backend',
-    'metadata: {name: backend-of-test}',
-    `spec: {engine: vllm, path: /v1, endpoints: [${endpoints.join(', ')}]}`,
-    '---',
-    '',
-  ];
-  return backend.join('\n') + modelManifest('test/model', ['backend-of-test'], '  hedging: {mode: Disabled}');
+  const backends = arrangement === 'endpoints' ? [endpoints.join(', ')] : endpoints;
+  const objects = backends.map((addresses, index) =>
+    [
+      'apiVersion: weir.dev/v1alpha1',
+      'kind: Backend',
+      `metadata: {name: backend-${index}}`,
+      `spec: {engine: vllm, path: /v1, endpoints: [${addresses}]}`,
+      '---',
+      '',
+    ].join('\n'),
+  );
+  const names = backends.map((_, index) => `backend-${index}`);
+  return objects.join('') + modelManifest('test/model', names, '  hedging: {mode: Disabled}', 1);
 }
 
 /** Starts the gateways one after the other; `between` runs after each of them. */
-async function startGateways(between: () => Promise<unknown> = () => Promise.resolve()): Promise<void> {
+async function startGateways(
+  arrangement: Arrangement,
+  between: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<void> {
   for (let started = 0; started < replicaCount; started += 1) {
-    gateways.push(await startWeir({ engines, manifests: { 'catalog.yaml': manifests() }, env }));
+    gateways.push(await startWeir({ engines, manifests: { 'catalog.yaml': manifests(arrangement) }, env }));
     await between();
   }
 }
@@ -157,11 +167,12 @@ async function compare(options: TalkOptions): Promise<{ readonly one: number; re
     `cached: ${percent(one.cachedShare)} of all prompt tokens with one replica, ${percent(all.cachedShare)} with ${replicaCount}; ` +
       `conversations at each endpoint: ${one.conversationsAt.join(', ')}, and ${all.conversationsAt.join(', ')}`,
   );
+  for (const { conversationsAt } of [one, all]) expect(Math.min(...conversationsAt)).toBeGreaterThan(0);
   return { one: one.cachedShare, all: all.cachedShare };
 }
 
 describe('three replicas with the key of all', () => {
-  beforeAll(() => startGateways());
+  beforeAll(() => startGateways('endpoints'));
   afterAll(closeGateways);
 
   it.each<TalkOptions>([
@@ -180,8 +191,22 @@ describe('three replicas with the key of all', () => {
   });
 });
 
+describe('three replicas before four routes', () => {
+  beforeAll(() => startGateways('routes'));
+  afterAll(closeGateways);
+
+  it.each<TalkOptions>([
+    { system: 'own', concurrency: 4 },
+    { system: 'shared', concurrency: 12 },
+  ])('find as much of their prompts in the caches as one does: %j', async (options) => {
+    const { one, all } = await compare(options);
+    // A route that one replica finds slow for a moment lends its conversations there alone.
+    expect(Math.abs(all - one)).toBeLessThan(0.1 * one);
+  });
+});
+
 describe('three replicas with a key of their own each', () => {
-  beforeAll(() => startGateways(() => server.query('delete from secrets', database)));
+  beforeAll(() => startGateways('endpoints', () => server.query('delete from secrets', database)));
   afterAll(closeGateways);
 
   it('find less', async () => {

@@ -29,8 +29,8 @@ export interface SimulationOptions {
   readonly stream?: boolean;
   readonly hedging?: boolean;
   readonly perSecond: number;
-  /** Beginnings of a request's prompt, by its number. */
-  readonly prefixesOf?: (request: number) => readonly number[];
+  /** Digest of the conversation that a request is a turn of, by its number. */
+  readonly conversationOf?: (request: number) => number | undefined;
 }
 
 /** What became of one request. */
@@ -60,11 +60,11 @@ const meanTokens = 50;
 
 /** Requests at random moments over engines of which each has its own condition, through the real plan and health. */
 export function createSimulation(options: SimulationOptions) {
-  const { engines, stream = false, perSecond, prefixesOf = () => [] } = options;
+  const { engines, stream = false, perSecond, conversationOf = () => undefined } = options;
   const chance = chanceFrom(options.seed);
   const clock = createFakeClock();
   const health = createHealth({ clock, random: chance.next, endpoints: endpointsOf() });
-  const affinity = createAffinity({ secret: () => 'simulated' });
+  const affinityOf = createAffinity(() => 'simulated');
   const conditions = new Map<string, Condition>();
   const byName = new Map(engines.map((engine) => [engine.name, engine]));
   const routes = engines.map(({ name, slots, weight = 100 }): Route => {
@@ -79,7 +79,7 @@ export function createSimulation(options: SimulationOptions) {
   function prepared(number: number): PreparedRequest {
     return {
       request: { modelId: model.id, tools: [], sampling: {}, stream, includeUsage: false, inert: [] },
-      shape: promptShape({ prefixes: prefixesOf(number), digest: number }),
+      shape: promptShape({ conversation: conversationOf(number), digest: number }),
       bodyFor: () => '',
       countPrompt: () => Promise.resolve({ kind: 'unknown', reason: 'tokenizer' }),
       release: () => undefined,
@@ -92,7 +92,7 @@ export function createSimulation(options: SimulationOptions) {
     const asked = prepared(number);
     let left: readonly Route[];
     try {
-      const plan = makePlan(asked, { snapshot, capabilitiesOf, turn: chance.next(), health, affinity });
+      const plan = makePlan(asked, { snapshot, capabilitiesOf, turn: chance.next(), health, affinityOf });
       left = plan.routes.map(({ route }) => route);
     } catch {
       request.failed = true;
@@ -161,7 +161,6 @@ export function createSimulation(options: SimulationOptions) {
         const tokens = 1 + Math.round(exponential(meanTokens));
         clock.after(stream ? (factor * (engine?.restMs ?? 0) * (tokens - 1)) / meanTokens : 0, () => {
           record.ended({ kind: 'complete', tokens });
-          affinity.served(asked.shape.prefixes, route);
           Object.assign(request, { servedBy: name, endedAt: clock.elapsed() });
         });
       });

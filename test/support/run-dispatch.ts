@@ -69,6 +69,7 @@ export function runDispatch({ asked, backends = ['a', 'b', 'c'], ...given }: Dis
   const continuations: (Continuation | undefined)[] = [];
   const reasons: string[] = [];
   const steps: string[] = [];
+  const wins: string[] = [];
   const faults: string[] = [];
   const controller = new AbortController();
   const request: EngineProtocol['request'] = ({ route }: PlannedRoute, endpoint, continuation) => {
@@ -96,10 +97,12 @@ export function runDispatch({ asked, backends = ['a', 'b', 'c'], ...given }: Dis
       signal: controller.signal,
       deliver: (events) => delivered.push(...events),
       observer: {
-        attempting: (route, reason, step) => {
+        attempting: ({ route }, reason, step) => {
           reasons.push(`${route.backend.name} ${reason}`);
           steps.push(step);
+          return undefined;
         },
+        won: (route, reason) => wins.push(`${route.backend.name} ${reason}`),
         failed: (route, { kind }) => faults.push(`${route.backend.name} ${kind}`),
       },
     },

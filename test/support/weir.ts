@@ -101,9 +101,9 @@ export function endpointsManifest(name: string, engines: readonly { readonly por
 }
 
 /** A Model manifest over backends, the first one heaviest. */
-export function modelManifest(id: string, backends: readonly string[], extra = ''): string {
+export function modelManifest(id: string, backends: readonly string[], extra = '', firstWeight = 1000): string {
   const routes = backends.map(
-    (backend, index) => `{backend: ${backend}, upstreamModel: demo-chat, weight: ${index === 0 ? 1000 : 1}}`,
+    (backend, index) => `{backend: ${backend}, upstreamModel: demo-chat, weight: ${index === 0 ? firstWeight : 1}}`,
   );
   return [
     'apiVersion: weir.dev/v1alpha1',
@@ -170,7 +170,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     ([name]) => !name.startsWith('WEIR_') && name !== 'NODE_OPTIONS',
   );
   const flags = options.flags ?? ['--manifests', manifests];
-  const child = spawn(process.execPath, [main, 'start', '--port', '0', '--data', data, ...flags], {
+  const child = spawn(process.execPath, [main, 'start', '--port', '0', '--no-portal', '--data', data, ...flags], {
     env: {
       ...Object.fromEntries(inherited),
       ...compileCache,

@@ -7,9 +7,11 @@ import { byOperator } from '../commands/accounts-command.ts';
 import { startChild } from '../../process/child.ts';
 import type { Launched } from '../../process/supervise.ts';
 import { type DatabaseLocation, openDatabase } from '../../store/open-database.ts';
-import { createKey, findCredentials } from '../../store/keys.ts';
+import { findCredentials } from '../../store/find-credentials.ts';
+import { createKey } from '../../store/keys.ts';
 import { hashKey } from '../../store/key-text.ts';
-import { createWorkspace, creditWorkspace, listWorkspaces } from '../../store/workspaces.ts';
+import { creditWorkspace } from '../../store/credits.ts';
+import { createWorkspace, listWorkspaces } from '../../store/workspaces.ts';
 import { type Money, parseUsd } from '../../core/money.ts';
 
 const program = fileURLToPath(new URL('../../../examples/demo-engine/main.ts', import.meta.url));

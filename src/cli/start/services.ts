@@ -1,4 +1,5 @@
 import type { RunFolder } from '../../envoy/config/run-folder.ts';
+import type { CancelTimer } from '../../core/clock.ts';
 import { renderServices, type ServiceState } from '../../envoy/config/service-cluster.ts';
 import type { EnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { createLoadShedder, shedAtEnvoy } from '../../envoy/runtime/load-shedder.ts';
@@ -7,12 +8,13 @@ import { pause, systemClock } from '../../process/clock.ts';
 import type { Supervised } from '../../process/supervise.ts';
 import type { CatalogPlace } from './catalog-place.ts';
 import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
-import { type LaunchedService, launchService, type ServicePlace, type ServicePorts } from './launch-service.ts';
+import { createNeededServices, type ServiceUse, withSpares } from './needed-services.ts';
+import { type LaunchedService, launchService, type ServicePlace } from './launch-service.ts';
 
 /** The services of a gateway that serves: one, or several behind one Envoy. */
 export interface Services {
   /** In the order of their numbers. */
-  readonly ports: () => readonly ServicePorts[];
+  readonly opsPorts: () => readonly number[];
   /**
    * Replaces them one by one: each gets no new request, finishes what it has, ends, and is started again before it is the next
    * one's turn. Ends early, and says so, when a service does not come up again. Not for a single service.
@@ -27,10 +29,16 @@ export interface ServicesOptions {
   readonly admin: EnvoyAdmin;
 }
 
-/** The ports that the first service takes; those of the others follow. A port that another program has is replaced by a free one. */
-const firstPorts: ServicePorts = { ops: 9090, admin: 9091 };
+/**
+ * The ops port of the first service. Those of the others follow, and leave out 9091, the portal's. A port that another program has is
+ * replaced by a free one.
+ */
+const firstOpsPort = 9090;
+const portStep = 2;
 
 const stepMs = 100;
+/** As often as each service is asked (`src/process/supervise.ts`). */
+const lookMs = 1_000;
 
 /** Starts the services on a catalog. Resolves when all of them serve, or when the operator wants the gateway to end. */
 export async function startServices(context: StartContext, options: ServicesOptions, own: Own): Promise<Services> {
@@ -46,6 +54,7 @@ export async function startServices(context: StartContext, options: ServicesOpti
         if (state === 'away') percents.delete(number);
         else percents.set(number, percents.get(number) ?? 0);
       },
+      onUse: (use) => several?.uses.set(number, use),
       onShed: (percent) => percents.set(number, percent),
     });
   });
@@ -58,15 +67,17 @@ export async function startServices(context: StartContext, options: ServicesOpti
       stepMs,
       next: () => (percents.size === 0 ? 1 : 1 - Math.min(...percents.values()) / 100),
     });
+  const cancelLooks = several && repeat(lookMs, several.look);
   own({
     stop: async (graceMs) => {
+      cancelLooks?.();
       await shedder?.close();
       await Promise.all(services.map(({ supervised }) => supervised.stop(graceMs)));
     },
   });
   await Promise.all(services.map(({ supervised }) => waitUntilUp(supervised, context.stop)));
   return {
-    ports: () => services.map(({ ports }) => ports()),
+    opsPorts: () => services.map(({ opsPort }) => opsPort()),
     replaceAll: async () => {
       if (several === undefined) return;
       for (const [index, service] of services.entries()) {
@@ -90,15 +101,40 @@ export async function startServices(context: StartContext, options: ServicesOpti
   };
 
   function openPlaces({ count: of }: ServicesOptions) {
-    const first = Array.from({ length: of }, (): ServiceState => 'away');
+    const states = Array.from({ length: of }, (): ServiceState => 'away');
     const render = (content: Parameters<typeof renderServices>[1]): object => renderServices(files, content);
-    return openServicesFile({ files, admin, clock: systemClock, render, first });
+    const file = openServicesFile({ files, admin, clock: systemClock, render, first: [...states] });
+    const uses = new Map<number, ServiceUse>();
+    const needed = createNeededServices(of);
+    let serving = of;
+    return {
+      confirmed: file.confirmed,
+      uses,
+      set: (number: number, state: ServiceState) => {
+        states[number - 1] = state;
+        file.set(withSpares(states, serving));
+      },
+      look: () => {
+        serving = needed([...uses].flatMap(([number, use]) => (states[number - 1] === 'serving' ? [use] : [])));
+        file.set(withSpares(states, serving));
+      },
+    };
   }
+}
+
+/** Runs `step` every so often until the returned function is called. */
+function repeat(everyMs: number, step: () => void): CancelTimer {
+  let cancel = systemClock.after(everyMs, next);
+  function next(): void {
+    cancel = systemClock.after(everyMs, next);
+    step();
+  }
+  return () => cancel();
 }
 
 interface StartedService {
   readonly supervised: Supervised;
-  readonly ports: () => ServicePorts;
+  readonly opsPort: () => number;
   readonly state: () => ServiceState;
   /** Resolves to undefined when the next run serves, else to the reason why it does not. */
   readonly replace: (confirmed: () => Promise<boolean>) => Promise<string | undefined>;
@@ -108,6 +144,8 @@ interface ServiceRole {
   readonly place: ServicePlace | undefined;
   /** Has every state of the service, also the one that it had. */
   readonly tell: (state: ServiceState) => void;
+  /** Has how busy the service was, each time it is asked. */
+  readonly onUse: (use: ServiceUse) => void;
   readonly onShed: (percent: number) => void;
 }
 
@@ -122,10 +160,10 @@ const replaceGraceMs = 10_000;
 function startService(
   context: StartContext,
   { catalog }: ServicesOptions,
-  { place, tell, onShed }: ServiceRole,
+  { place, tell, onUse, onShed }: ServiceRole,
 ): StartedService {
   const number = place?.number ?? 1;
-  let ports: ServicePorts = { ops: firstPorts.ops + 2 * (number - 1), admin: firstPorts.admin + 2 * (number - 1) };
+  let opsPort = firstOpsPort + portStep * (number - 1);
   let phase: 'down' | 'up' | 'draining' = 'down';
   let isStrained = false;
   let current: LaunchedService | undefined;
@@ -144,13 +182,13 @@ function startService(
       data: context.data,
       run: context.folders.run,
       catalog,
-      // A restarted service keeps the ports that were printed.
-      ports,
+      // A restarted service keeps the port that was printed.
+      opsPort,
       place,
       logPath,
       report: (line) => context.report(place === undefined ? line : `Service ${number}: ${line}`),
-      onPorts: (bound) => {
-        ports = bound;
+      onOpsPort: (bound) => {
+        opsPort = bound;
       },
       onShed,
     });
@@ -173,6 +211,7 @@ function startService(
     const result = await Promise.race([look(), child.ended.then(() => undefined)]);
     cancel();
     if (result === undefined) return false;
+    if (result.use !== undefined) onUse(result.use);
     // What a service tells when it wakes up was measured before it slept: the next answer counts.
     const strained = isLate || result.isOverloaded;
     if (phase === 'up' && strained !== isStrained) enter('up', strained);
@@ -201,7 +240,7 @@ function startService(
   const supervised = supervisePart(context, names, launch);
   return {
     supervised,
-    ports: () => ports,
+    opsPort: () => opsPort,
     state,
     replace: async (confirmed) => {
       // One that is away or has just come back has nothing to finish.

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { pull } from '../affinity.ts';
 import { type Score, scores } from '../score.ts';
 import type { EndpointHealth, EndpointStatus } from './endpoint-health.ts';
 
@@ -63,13 +63,13 @@ function prefixOwner(
   const most = Math.max(fewAttempts, Math.ceil((mostOfEvenShare * (inFlight + 1)) / candidates.length));
   const bestWorth = scored.reduce((best, { worth }) => Math.max(best, worth), 0);
   let owner: Candidate | undefined;
-  let highest = '';
+  let strongest = 0;
   for (const [index, candidate] of candidates.entries()) {
     const worth = scored[index]?.worth ?? 0;
     if (candidate.status.inFlight >= most || worth < bestWorth * leastWorth) continue;
-    const rank = hash('sha256', `${affinity} ${candidate.health.endpoint.name}`);
-    if (rank <= highest) continue;
-    highest = rank;
+    const strength = pull(affinity, candidate.health.endpoint.name, 1);
+    if (strength <= strongest) continue;
+    strongest = strength;
     owner = candidate;
   }
   return owner;

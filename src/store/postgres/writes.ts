@@ -63,6 +63,7 @@ const sumColumns: ReadonlySet<string> = new Set(usageSumColumns);
 
 /** A statement is a network round trip to PostgreSQL: each takes the whole batch as arrays, one per column. */
 export const postgresWrites: LedgerWrites = {
+  refuseDropped: true,
   insertRequests: async (connection, entries) => {
     const columns = requestColumnNames.map((name) => entries.map(({ stored }) => stored[name]));
     const { rows } = await connection.executeQuery<{ id: string }>(CompiledQuery.raw(insert, columns));

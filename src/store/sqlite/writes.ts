@@ -26,6 +26,7 @@ const additions = { usage_hours: addUsage('usage_hours'), usage_days: addUsage('
 
 /** A statement costs no more than a function call in SQLite: one prepared statement, run row by row, is the fastest form. */
 export const sqliteWrites: LedgerWrites = {
+  refuseDropped: false,
   insertRequests: async (connection, entries) => {
     const written: LedgerEntry[] = [];
     for (const entry of entries) {

@@ -7,6 +7,7 @@ import { startWeir, type Weir } from '../../../support/weir.ts';
 import type { StormAccounts } from './storm-accounts.ts';
 import { checkBooks } from './check-books.ts';
 import { stormCatalog, stormPrices } from './storm-catalog.ts';
+import { openStormExports } from './storm-exports.ts';
 import { stormRequests } from './storm-kinds.ts';
 import { reportStorm, type StormTally, tallyStorm } from './storm-report.ts';
 import { runStorm, type StormProgress } from './storm-run.ts';
@@ -32,6 +33,9 @@ export interface StormWorld {
 }
 
 const lanes = 48;
+/** Exports of the ledger that are begun while a storm goes on. */
+const exportsBeside = 6;
+
 /** Starts so many gateways, each with these variables. */
 export async function startStormWorld(count: number, env: Readonly<Record<string, string>> = {}): Promise<StormWorld> {
   const engines = [await spawnDemoEngine({}, 'alpha'), await spawnDemoEngine({}, 'beta')] as const;
@@ -48,7 +52,7 @@ export async function startStormWorld(count: number, env: Readonly<Record<string
   const kills: { readonly replica: number; readonly atMs: number }[] = [];
   const databases = (state: string): Promise<readonly number[]> =>
     // A service that is being started again has no metrics.
-    Promise.all(gateways.map((weir) => weir.metric('weir_store_database', { state }).catch(() => 0)));
+    Promise.all(gateways.map((weir) => weir.metric('weir_ledger_database', { state }).catch(() => 0)));
 
   const world: StormWorld = {
     gateways,
@@ -65,10 +69,25 @@ export async function startStormWorld(count: number, env: Readonly<Record<string
       const chance = chanceFrom(seed);
       const requests = stormRequests(amount, chance);
       const begunMs = performance.now();
-      const records = await runStorm({ requests, callers, keys: accounts.keys, lanes, chance, disasters });
+      const exports = openStormExports(accounts.database);
+      let exported = 0;
+      const exporting = async ({ until }: StormProgress): Promise<void> => {
+        for (let part = 1; part <= exportsBeside; part += 1) {
+          await until((amount * part) / (exportsBeside + 1));
+          if (await exports.take()) exported += 1;
+        }
+      };
+      const records = await runStorm({
+        ...{ requests, callers, keys: accounts.keys, lanes, chance },
+        disasters: async (progress) => void (await Promise.all([disasters(progress), exporting(progress)])),
+      });
       const tookMs = performance.now() - begunMs;
       await world.untilDatabase('here');
       for (const weir of gateways) await weir.settled();
+      // The others may have met the database away.
+      expect(exported).toBeGreaterThan(1);
+      expect(await exports.take()).toBe(true);
+      exports.close();
       // Retention has run in services that were killed in the middle of it.
       await expect.poll(accounts.oldRequests, { timeout: 120_000, interval: 1_000 }).toBe(0);
       const dispatched = new Set((await Promise.all(engines.map((engine) => engine.notes()))).flat());

@@ -1,0 +1,85 @@
+import type { ErrorAnswer } from '../../../src/portal/api/values.ts';
+
+/** A page of a list. */
+export interface Page<Item> {
+  readonly data: readonly Item[];
+  readonly next_cursor: string | null;
+}
+
+/** What the portal answered in place of what was asked for; status 0 when it could not be reached. */
+export class ApiError extends Error {
+  readonly status: number;
+  /** The field at fault, `budget.limit`, where there is one. */
+  readonly field: string | undefined;
+
+  constructor(status: number, message: string, field?: string) {
+    super(message);
+    this.name = 'ApiError';
+    this.status = status;
+    this.field = field;
+  }
+}
+
+/** Where the admin API is. */
+export const apiRoot = '/api/v1';
+
+let csrfToken: string | null = null;
+
+/** Sets what proves that a change comes from these pages. It is told with the session and kept in memory only. */
+export function keepCsrfToken(token: string | null): void {
+  csrfToken = token;
+}
+
+export interface Call {
+  readonly method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  readonly body?: unknown;
+  readonly signal?: AbortSignal | undefined;
+  /** `application/json` unless something else is named. */
+  readonly accept?: string;
+}
+
+/** Sends a request and returns its answer, whatever its content. Throws an `ApiError` with the message of the portal. */
+export async function send(
+  path: string,
+  { method = 'GET', body, signal, accept = 'application/json' }: Call = {},
+): Promise<Response> {
+  const headers = new Headers({ accept });
+  if (body !== undefined) headers.set('content-type', 'application/json');
+  if (method !== 'GET' && csrfToken !== null) headers.set('x-csrf-token', csrfToken);
+  const response = await fetch(`${apiRoot}${path}`, {
+    method,
+    headers,
+    body: body === undefined ? null : JSON.stringify(body),
+    signal: signal ?? null,
+    credentials: 'same-origin',
+  }).catch((error: unknown) => {
+    if (signal?.aborted === true) throw error;
+    throw new ApiError(0, 'The portal cannot be reached. Is it still running?');
+  });
+  if (!response.ok) throw await errorOf(response);
+  return response;
+}
+
+/** Sends a request and returns the JSON of its answer, whose shape the schemas of src/portal/api tell. */
+export async function call<Answer>(path: string, options: Call = {}): Promise<Answer> {
+  const response = await send(path, options);
+  const text = await response.text();
+  return JSON.parse(text === '' ? 'null' : text) as Answer;
+}
+
+async function errorOf(response: Response): Promise<ApiError> {
+  const text = await response.text();
+  try {
+    const { error } = JSON.parse(text) as ErrorAnswer;
+    return new ApiError(response.status, error.message, error.field);
+  } catch {
+    return new ApiError(response.status, `The portal answered ${response.status} ${response.statusText}`.trimEnd());
+  }
+}
+
+/** A path with its query; what is undefined or empty is left out. */
+export function withQuery(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
+  const entries = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
+  const search = new URLSearchParams(entries.map(([name, value]) => [name, String(value)])).toString();
+  return search === '' ? path : `${path}?${search}`;
+}

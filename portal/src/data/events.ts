@@ -1,0 +1,62 @@
+import { useEffect, useRef } from 'react';
+import type { PortalEvent, PortalEventName } from '../../../src/portal/api/events.ts';
+import { apiRoot } from './api.ts';
+
+/** What a page wants to hear of. */
+export type EventHandlers = {
+  readonly [Name in PortalEventName]?: (data: Extract<PortalEvent, { readonly name: Name }>['data']) => void;
+};
+
+const names: readonly PortalEventName[] = ['request', 'balance', 'health', 'missed', 'ended'];
+const listeners = new Set<{ readonly current: EventHandlers }>();
+let stream: EventSource | undefined;
+/** Whether a stream was open before, so that something may have been missed since. */
+let wasOpen = false;
+
+function tell<Name extends PortalEventName>(name: Name, data: Parameters<NonNullable<EventHandlers[Name]>>[0]): void {
+  for (const { current } of listeners) {
+    // The compiler loses the connection between a name and its data in a lookup by a type parameter.
+    const handler = current[name] as ((data: unknown) => void) | undefined;
+    handler?.(data);
+  }
+}
+
+/**
+ * One stream for all of a tab's readers, and none in a tab that nobody sees: a browser opens six connections to an address, and a
+ * seventh tab would wait for ever.
+ */
+function openOrClose(): void {
+  const wanted = listeners.size > 0 && document.visibilityState === 'visible';
+  if (!wanted) {
+    stream?.close();
+    stream = undefined;
+    return;
+  }
+  if (stream !== undefined) return;
+  stream = new EventSource(`${apiRoot}/events`);
+  stream.addEventListener('open', () => {
+    if (wasOpen) tell('missed', { events: 1 });
+    wasOpen = true;
+  });
+  for (const name of names) {
+    stream.addEventListener(name, (event: MessageEvent<string>) => tell(name, JSON.parse(event.data)));
+  }
+}
+
+document.addEventListener('visibilitychange', openOrClose);
+
+/** Listens to what happens while the component is there. Handlers may change from one rendering to the next. */
+export function useEvents(handlers: EventHandlers): void {
+  const latest = useRef(handlers);
+  useEffect(() => {
+    latest.current = handlers;
+  });
+  useEffect(() => {
+    listeners.add(latest);
+    openOrClose();
+    return () => {
+      listeners.delete(latest);
+      openOrClose();
+    };
+  }, []);
+}

@@ -1,0 +1,36 @@
+import { useQuery } from '@tanstack/react-query';
+import type { Workspace } from '../../../src/portal/api/workspaces.ts';
+import { call, type Page } from './api.ts';
+import { useSession } from './session.ts';
+import { useAddress } from './address.ts';
+
+/** What the portal answers at most in one page. */
+const mostPerPage = 500;
+
+export interface WorkspaceChoice {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** All workspaces with their balances, by name. */
+export function useWorkspacesQuery(enabled = true) {
+  return useQuery({
+    queryKey: ['workspaces'],
+    queryFn: () => call<Page<Workspace>>(`/workspaces?limit=${mostPerPage}`),
+    enabled,
+  });
+}
+
+/** The workspaces that somebody may choose from; undefined while they are being asked for. */
+export function useWorkspaceChoices(): readonly WorkspaceChoice[] | undefined {
+  const session = useSession();
+  const all = useWorkspacesQuery(session.role === 'admin');
+  return session.role === 'admin' ? all.data?.data : session.workspaces;
+}
+
+/** The workspace that the address names, else the first one. Undefined while they are being asked for, and where there is none. */
+export function useChosenWorkspace(): WorkspaceChoice | undefined {
+  const choices = useWorkspaceChoices();
+  const [{ workspace }] = useAddress();
+  return choices?.find(({ id, name }) => id === workspace || name === workspace) ?? choices?.[0];
+}

@@ -1,0 +1,97 @@
+// Numbers, money and moments in the language and the time zone of the reader.
+
+const money = new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD' });
+const smallMoney = new Intl.NumberFormat(undefined, {
+  ...{ style: 'currency', currency: 'USD' },
+  ...{ minimumSignificantDigits: 2, maximumSignificantDigits: 3 },
+});
+const preciseMoney = new Intl.NumberFormat(undefined, {
+  ...{ style: 'currency', currency: 'USD' },
+  ...{ minimumFractionDigits: 2, maximumFractionDigits: 12 },
+});
+const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
+const oneDecimal = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
+const share = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 });
+const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const precise = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+const shortDay = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const hour = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+
+/** What stands where nothing is known. */
+export const unknown = '–';
+
+/** An amount in USD: two decimals, and for less than a cent as many as it takes. */
+export function formatMoney(usd: string | number): string {
+  const amount = Number(usd);
+  return amount !== 0 && Math.abs(amount) < 0.01 ? smallMoney.format(amount) : money.format(amount);
+}
+
+/** An amount with all its decimals. */
+export function formatExactMoney(usd: string): string {
+  return preciseMoney.format(Number(usd));
+}
+
+/** The price of a million tokens, from that of one. */
+export function formatPricePerMillion(usdPerToken: string): string {
+  return formatMoney(Number((Number(usdPerToken) * 1e6).toPrecision(12)));
+}
+
+export function formatCount(count: number): string {
+  return whole.format(count);
+}
+
+/** `1.2M`, for axes and figures that are read at a glance. */
+export function formatCompact(count: number): string {
+  return Math.abs(count) < 10_000 ? whole.format(count) : compact.format(count);
+}
+
+export function formatDecimal(value: number): string {
+  return oneDecimal.format(value);
+}
+
+export function formatShare(value: number): string {
+  return share.format(value);
+}
+
+/** `350 ms`, `2.4 s`, `3 min`. */
+export function formatMs(ms: number): string {
+  if (ms < 1_000) return `${whole.format(ms)} ms`;
+  if (ms < 120_000) return `${oneDecimal.format(ms / 1_000)} s`;
+  return `${whole.format(ms / 60_000)} min`;
+}
+
+export function formatMoment(iso: string): string {
+  return moment.format(new Date(iso));
+}
+
+export function formatPreciseMoment(iso: string): string {
+  return precise.format(new Date(iso));
+}
+
+export function formatDay(iso: string): string {
+  return day.format(new Date(iso));
+}
+
+/** A UTC day, as rollups have it: `2026-07-01`. */
+export function formatUtcDay(text: string): string {
+  return shortDay.format(new Date(`${text}T00:00:00Z`));
+}
+
+export function formatHour(iso: string): string {
+  return hour.format(new Date(iso));
+}
+
+const steps = [
+  ...([['day', 86_400_000] as const, ['hour', 3_600_000] as const, ['minute', 60_000] as const] as const),
+] as const;
+
+/** `3 hours ago`; a date beyond 30 days. */
+export function formatAgo(iso: string, now = Date.now()): string {
+  const passed = new Date(iso).getTime() - now;
+  if (Math.abs(passed) > 30 * 86_400_000) return formatDay(iso);
+  const step = steps.find(([, ms]) => Math.abs(passed) >= ms);
+  return step === undefined ? relative.format(0, 'minute') : relative.format(Math.trunc(passed / step[1]), step[0]);
+}

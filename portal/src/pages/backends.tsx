@@ -1,0 +1,92 @@
+import { useQuery } from '@tanstack/react-query';
+import type { Backend, BackendList } from '../../../src/portal/api/catalog.ts';
+import { call } from '../data/api.ts';
+import { formatCount, unknown } from '../format/format.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Page } from '../parts/page.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { ServiceProblems } from './service-problems.tsx';
+
+const liveMs = 10_000;
+
+const columns: readonly Column<Backend>[] = [
+  { title: 'Backend', names: true, cell: ({ name }) => name },
+  { title: 'Engine', cell: ({ engine }) => engine ?? unknown },
+  { title: 'Conditions', cell: ({ conditions }) => <Conditions of={conditions} /> },
+  { title: 'Endpoints', cell: (backend) => <Endpoints of={backend} /> },
+  {
+    title: 'In flight',
+    end: true,
+    cell: ({ in_flight: now, capacity }) =>
+      capacity === null ? formatCount(now) : `${formatCount(now)} of ${formatCount(capacity)}`,
+  },
+  { title: 'Service', cell: ({ service }) => <code>{service}</code> },
+];
+
+/** How many of the endpoints get requests, and why the others do not. */
+function Endpoints({ of: { endpoints, failing } }: { readonly of: Backend }) {
+  if (endpoints === null) return <span className="muted">Unknown to the edge</span>;
+  return (
+    <span className="cell-name">
+      <span className="nowrap">
+        {formatCount(endpoints.healthy)} of {formatCount(endpoints.total)} well
+      </span>
+      {failing.map(({ endpoint, why }) => (
+        <span key={endpoint} className="small muted">
+          {endpoint}: {why}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function Conditions({ of }: { readonly of: Backend['conditions'] }) {
+  return (
+    <ul className="stack-tight">
+      {of.map(({ type, status, reason, message }) => (
+        <li key={type}>
+          <Badge tone={status === 'True' ? 'good' : status === 'False' ? 'bad' : 'none'}>{type}</Badge>
+          {status !== 'True' && (
+            <span className="small muted">
+              {' '}
+              {reason}: {message}
+            </span>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The engines behind the models, as each service sees them. */
+export function BackendsPage() {
+  const backends = useQuery({
+    queryKey: ['backends'],
+    queryFn: () => call<BackendList>('/backends'),
+    refetchInterval: liveMs,
+  });
+  return (
+    <Page title="Backends" about="The engines behind the models, as each service sees them.">
+      <Loaded query={backends}>
+        {({ data, services }) => (
+          <>
+            <ServiceProblems services={services} />
+            {data.length === 0 ? (
+              <Empty title="No backends">
+                <p>None is configured, or no service tells of them.</p>
+              </Empty>
+            ) : (
+              <Table
+                label="Backends"
+                columns={columns}
+                rows={data}
+                rowKey={({ name, service }) => `${name} ${service}`}
+              />
+            )}
+          </>
+        )}
+      </Loaded>
+    </Page>
+  );
+}

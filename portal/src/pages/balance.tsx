@@ -1,0 +1,164 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useMemo, useState } from 'react';
+import type { Credit, NewCredit, Workspace } from '../../../src/portal/api/workspaces.ts';
+import { ApiError, call } from '../data/api.ts';
+import { useEvents } from '../data/events.ts';
+import { useList } from '../data/load-more.ts';
+import { useSession } from '../data/session.ts';
+import { dayMs, useMinute, useUsage } from '../data/usage.ts';
+import { useChosenWorkspace, useWorkspaceChoices, type WorkspaceChoice } from '../data/workspaces.ts';
+import { formatExactMoney, formatMoment, formatMoney, unknown } from '../format/format.ts';
+import { Button } from '../parts/button.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { TextField, textOf } from '../parts/fields.tsx';
+import { More } from '../parts/more.tsx';
+import { Card, Figure, Page } from '../parts/page.tsx';
+import { Empty, Loaded, Problem } from '../parts/states.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { WorkspaceSelect } from '../parts/workspace-select.tsx';
+
+/** What a workspace has left, and what was put into it. */
+export function BalancePage() {
+  const session = useSession();
+  const choices = useWorkspaceChoices();
+  const workspace = useChosenWorkspace();
+  const [isAdding, setAdding] = useState(false);
+  const add = (
+    <Button kind="primary" icon="plus" isDisabled={workspace === undefined} onPress={() => setAdding(true)}>
+      Add credit
+    </Button>
+  );
+  return (
+    <Page title="Balance" about="What is left to be spent." actions={session.role === 'admin' ? add : undefined}>
+      <div className="filters">
+        <WorkspaceSelect />
+      </div>
+      {choices?.length === 0 && (
+        <Empty title="No workspace yet">
+          <p>A balance belongs to a workspace.</p>
+        </Empty>
+      )}
+      {workspace !== undefined && <Left key={workspace.id} of={workspace} />}
+      {workspace !== undefined && <Credits key={`credits ${workspace.id}`} of={workspace} />}
+      {workspace !== undefined && isAdding && <AddCredit of={workspace} onClose={() => setAdding(false)} />}
+    </Page>
+  );
+}
+
+const recentDays = 30;
+
+/** The balance, and how long it lasts when the next days are like the last. */
+function Left({ of }: { readonly of: WorkspaceChoice }) {
+  const workspace = useQuery({
+    queryKey: ['workspace', of.id],
+    queryFn: () => call<Workspace>(`/workspaces/${of.id}`),
+  });
+  useEvents({ balance: ({ workspace_id: id }) => (id === of.id ? void workspace.refetch() : undefined) });
+  const now = useMinute();
+  const from = new Date(Math.floor(now / dayMs - recentDays + 1) * dayMs).toISOString();
+  const filter = useMemo(
+    () => ({ ...{ from, to: undefined, workspace: of.id }, key: undefined, model: undefined }),
+    [from, of.id],
+  );
+  const recent = useUsage(filter);
+  const spent = Number(recent.data?.data[0]?.cost ?? 0);
+  return (
+    <Loaded query={workspace} lines={3}>
+      {({ balance, name }) => (
+        <div className="figures">
+          <Figure
+            label={`Balance of ${name}`}
+            value={formatMoney(balance)}
+            note={`exactly ${formatExactMoney(balance)}`}
+          />
+          <Figure
+            label={`Spent in ${recentDays} days`}
+            value={recent.data === undefined ? unknown : formatMoney(spent)}
+          />
+          <Figure
+            label="Lasts about"
+            value={spent === 0 ? unknown : daysLeft(Number(balance), spent)}
+            note={`if spending goes on as in the last ${recentDays} days`}
+          />
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+const longestDays = 3_650;
+const inDays = new Intl.NumberFormat(undefined, {
+  style: 'unit',
+  unit: 'day',
+  unitDisplay: 'long',
+  maximumFractionDigits: 0,
+});
+
+function daysLeft(balance: number, spent: number): string {
+  const days = Math.max(0, (balance / spent) * recentDays);
+  return days > longestDays ? 'over 10 years' : inDays.format(Math.floor(days));
+}
+
+function Credits({ of }: { readonly of: WorkspaceChoice }) {
+  const credits = useList<Credit>({ queryKey: ['credits', of.id], path: `/workspaces/${of.id}/credits` });
+  const columns: readonly Column<Credit>[] = [
+    { title: 'When', names: true, cell: ({ created_at: at }) => <span className="nowrap">{formatMoment(at)}</span> },
+    { title: 'Amount', end: true, cell: ({ amount }) => formatExactMoney(amount) },
+    { title: 'Kind', cell: ({ amount }) => (amount.startsWith('-') ? 'Correction' : 'Credit') },
+    { title: 'Note', cell: ({ note }) => note ?? unknown },
+  ];
+  return (
+    <Card title="Credits">
+      <Loaded query={credits}>
+        {(list) =>
+          list.length === 0 ? (
+            <p className="muted">Nothing was put in yet.</p>
+          ) : (
+            <Table label="Credits" columns={columns} rows={list} rowKey={({ id }) => id} />
+          )
+        }
+      </Loaded>
+      <More list={credits} />
+    </Card>
+  );
+}
+
+function AddCredit({ of, onClose }: { readonly of: WorkspaceChoice; readonly onClose: () => void }) {
+  const client = useQueryClient();
+  const add = useMutation({
+    mutationFn: (body: NewCredit) => call(`/workspaces/${of.id}/credits`, { method: 'POST', body }),
+    onSuccess: async () => {
+      onClose();
+      for (const name of ['credits', 'workspace', 'workspaces']) await client.invalidateQueries({ queryKey: [name] });
+    },
+  });
+  const submit = (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    add.mutate({ amount: textOf(form, 'amount'), note: textOf(form, 'note') || undefined });
+  };
+  const field = add.error instanceof ApiError ? add.error.field : undefined;
+  return (
+    <Dialog title={`Add credit to ${of.name}`} isOpen onClose={onClose}>
+      <form className="stack" onSubmit={submit}>
+        <TextField
+          label="Amount (USD)"
+          name="amount"
+          inputMode="decimal"
+          required
+          autoFocus
+          error={field === 'amount' ? add.error?.message : undefined}
+          hint="Below zero it is a correction, which needs a note."
+        />
+        <TextField label="Note" name="note" maxLength={500} error={field === 'note' ? add.error?.message : undefined} />
+        {add.error !== null && field === undefined && <Problem error={add.error} />}
+        <div className="actions">
+          <Button onPress={onClose}>Cancel</Button>
+          <Button type="submit" kind="primary" isDisabled={add.isPending}>
+            Add
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

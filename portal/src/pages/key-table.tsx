@@ -1,0 +1,101 @@
+import type { Key } from '../../../src/portal/api/keys.ts';
+import { formatAgo, formatDay, formatMoney, formatPreciseMoment, unknown } from '../format/format.ts';
+import { Badge, Bar } from '../parts/badge.tsx';
+import { Button } from '../parts/button.tsx';
+import type { Tone } from '../parts/states.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+
+/** What may be done to a key of the table. */
+export type KeyAction = 'edit' | 'suspend' | 'resume' | 'revoke';
+
+const periods = { day: 'a day', week: 'a week', month: 'a month', total: 'in all' } as const;
+
+/** The state of a key as people see it: one that has expired is as good as none. */
+function stateOf({ status, expires_at }: Key): { readonly word: string; readonly tone: Tone } {
+  if (status === 'revoked') return { word: 'Revoked', tone: 'none' };
+  if (expires_at !== null && new Date(expires_at).getTime() < Date.now()) return { word: 'Expired', tone: 'warn' };
+  return status === 'active' ? { word: 'Active', tone: 'good' } : { word: 'Suspended', tone: 'warn' };
+}
+
+/** How much of its budget a key has spent. */
+export function BudgetBar({ of }: { readonly of: Pick<Key, 'budget' | 'spent'> }) {
+  if (of.budget === null) return <span className="muted nowrap">{formatMoney(of.spent)}, no budget</span>;
+  const limit = Number(of.budget.limit);
+  return (
+    <Bar
+      share={limit === 0 ? 1 : Number(of.spent) / limit}
+      label={`${formatMoney(of.spent)} of ${formatMoney(of.budget.limit)} ${periods[of.budget.period]}`}
+    />
+  );
+}
+
+interface KeyTableProps {
+  readonly keys: readonly Key[];
+  readonly onChoose: (action: KeyAction, of: Key) => void;
+}
+
+export function KeyTable({ keys, onChoose }: KeyTableProps) {
+  const columns: readonly Column<Key>[] = [
+    {
+      title: 'Name',
+      names: true,
+      cell: ({ name, id, models }) => (
+        <span className="cell-name">
+          {name ?? <span className="muted">{id}</span>}
+          {models !== null && <span className="small muted">{models.join(', ')}</span>}
+        </span>
+      ),
+    },
+    { title: 'Prefix', cell: ({ prefix }) => (prefix === null ? unknown : <code className="nowrap">{prefix}…</code>) },
+    {
+      title: 'Status',
+      cell: (key) => {
+        const { word, tone } = stateOf(key);
+        return <Badge tone={tone}>{word}</Badge>;
+      },
+    },
+    { title: 'Budget', cell: (key) => <BudgetBar of={key} /> },
+    {
+      title: 'Last used',
+      cell: ({ last_used_at: at }) =>
+        at === null ? (
+          <span className="muted">Never</span>
+        ) : (
+          <time className="nowrap" dateTime={at} title={formatPreciseMoment(at)}>
+            {formatAgo(at)}
+          </time>
+        ),
+    },
+    {
+      title: 'Expires',
+      cell: ({ expires_at: at }) => <span className="nowrap">{at === null ? 'Never' : formatDay(at)}</span>,
+    },
+    { title: 'Actions', bare: true, cell: (key) => <Actions of={key} onChoose={onChoose} /> },
+  ];
+  return <Table label="Keys" columns={columns} rows={keys} rowKey={({ id }) => id} />;
+}
+
+function Actions({ of, onChoose }: { readonly of: Key; readonly onChoose: KeyTableProps['onChoose'] }) {
+  if (of.status === 'revoked') return null;
+  const name = of.name ?? of.id;
+  const actions: readonly (readonly [KeyAction, string])[] = [
+    ['edit', 'Edit'],
+    of.status === 'active' ? ['suspend', 'Suspend'] : ['resume', 'Resume'],
+    ['revoke', 'Revoke'],
+  ];
+  return (
+    <div className="row-actions">
+      {actions.map(([action, word]) => (
+        <Button
+          key={action}
+          kind="quiet"
+          size="small"
+          aria-label={`${word} ${name}`}
+          onPress={() => onChoose(action, of)}
+        >
+          {word}
+        </Button>
+      ))}
+    </div>
+  );
+}

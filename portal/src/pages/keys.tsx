@@ -1,0 +1,157 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { CreatedKey, Key, KeyChange, NewKey } from '../../../src/portal/api/keys.ts';
+import { call } from '../data/api.ts';
+import { useList } from '../data/load-more.ts';
+import { useChosenWorkspace, useWorkspaceChoices } from '../data/workspaces.ts';
+import { Button } from '../parts/button.tsx';
+import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { More } from '../parts/more.tsx';
+import { Page } from '../parts/page.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
+import { WorkspaceSelect } from '../parts/workspace-select.tsx';
+import { KeyForm } from './key-form.tsx';
+import { KeySecret } from './key-secret.tsx';
+import { KeyTable } from './key-table.tsx';
+
+/** What is open over the page. */
+type Open =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'create' }
+  | { readonly kind: 'edit' | 'suspend' | 'resume' | 'revoke'; readonly of: Key };
+
+const nothing: Open = { kind: 'nothing' };
+
+/** The keys of a workspace: make, change, suspend and revoke them. */
+export function KeysPage() {
+  const choices = useWorkspaceChoices();
+  const workspace = useChosenWorkspace();
+  const client = useQueryClient();
+  const [open, setOpen] = useState<Open>(nothing);
+  const [created, setCreated] = useState<CreatedKey>();
+  const path = `/workspaces/${workspace?.id ?? ''}/keys`;
+  const keys = useList<Key>({ queryKey: ['keys', workspace?.id], path, enabled: workspace !== undefined });
+  const refresh = (): Promise<void> => client.invalidateQueries({ queryKey: ['keys'] });
+  const create = useMutation({
+    mutationFn: (given: NewKey) => call<CreatedKey>(path, { method: 'POST', body: given }),
+    onSuccess: (key) => {
+      setOpen(nothing);
+      setCreated(key);
+      return refresh();
+    },
+  });
+  const change = async (id: string, given: KeyChange): Promise<void> => {
+    await call<Key>(`/keys/${id}`, { method: 'PATCH', body: given });
+    await refresh();
+  };
+  const revoke = async (id: string): Promise<void> => {
+    await call<Key>(`/keys/${id}/revoke`, { method: 'POST' });
+    await refresh();
+  };
+  const openCreate = (): void => {
+    create.reset();
+    setOpen({ kind: 'create' });
+  };
+  const button = (
+    <Button kind="primary" icon="plus" isDisabled={workspace === undefined} onPress={openCreate}>
+      Create key
+    </Button>
+  );
+  return (
+    <Page title="Keys" about="What applications sign their calls with." actions={button}>
+      <div className="filters">
+        <WorkspaceSelect />
+      </div>
+      {created !== undefined && <KeySecret created={created} onDone={() => setCreated(undefined)} />}
+      {choices?.length === 0 ? (
+        <Empty title="No workspace yet">
+          <p>Keys belong to a workspace, which pays for their requests. Create one first.</p>
+        </Empty>
+      ) : (
+        <Loaded query={keys}>
+          {(list) =>
+            list.length === 0 ? (
+              <Empty title="No keys yet">
+                <p>Create one and give it to your application.</p>
+              </Empty>
+            ) : (
+              <KeyTable keys={list} onChoose={(kind, of) => setOpen({ kind, of })} />
+            )
+          }
+        </Loaded>
+      )}
+      <More list={keys} />
+      <Dialog title="Create key" isOpen={open.kind === 'create'} onClose={() => setOpen(nothing)}>
+        <KeyForm
+          action="Create"
+          state={create}
+          onCancel={() => setOpen(nothing)}
+          onSubmit={(given) => create.mutate(given)}
+        />
+      </Dialog>
+      {open.kind === 'edit' && <EditKey of={open.of} onClose={() => setOpen(nothing)} onChange={change} />}
+      {open.kind !== 'nothing' && open.kind !== 'create' && open.kind !== 'edit' && (
+        <AskFirst
+          kind={open.kind}
+          of={open.of}
+          onClose={() => setOpen(nothing)}
+          onConfirm={() =>
+            open.kind === 'revoke'
+              ? revoke(open.of.id)
+              : change(open.of.id, { status: open.kind === 'suspend' ? 'suspended' : 'active' })
+          }
+        />
+      )}
+    </Page>
+  );
+}
+
+interface EditKeyProps {
+  readonly of: Key;
+  readonly onClose: () => void;
+  readonly onChange: (id: string, given: KeyChange) => Promise<void>;
+}
+
+function EditKey({ of, onClose, onChange }: EditKeyProps) {
+  const edit = useMutation({
+    mutationFn: ({ name, ...given }: NewKey) => onChange(of.id, { ...given, name: name ?? null }),
+    onSuccess: onClose,
+  });
+  return (
+    <Dialog title="Edit key" isOpen onClose={onClose}>
+      <KeyForm action="Save" of={of} state={edit} onCancel={onClose} onSubmit={(given) => edit.mutate(given)} />
+    </Dialog>
+  );
+}
+
+const questions = {
+  suspend: {
+    title: 'Suspend this key?',
+    action: 'Suspend',
+    text: 'Its calls are refused from now on, until you resume it.',
+  },
+  resume: { title: 'Resume this key?', action: 'Resume', text: 'Its calls are served again.' },
+  revoke: {
+    title: 'Revoke this key?',
+    action: 'Revoke',
+    text: 'Its calls are refused from now on. This cannot be undone.',
+  },
+} as const;
+
+interface AskFirstProps {
+  readonly kind: keyof typeof questions;
+  readonly of: Key;
+  readonly onClose: () => void;
+  readonly onConfirm: () => Promise<void>;
+}
+
+function AskFirst({ kind, of, onClose, onConfirm }: AskFirstProps) {
+  const { title, action, text } = questions[kind];
+  return (
+    <Confirm title={title} action={action} danger={kind === 'revoke'} isOpen onClose={onClose} onConfirm={onConfirm}>
+      <p>
+        <strong>{of.name ?? of.prefix ?? of.id}</strong>: {text}
+      </p>
+    </Confirm>
+  );
+}

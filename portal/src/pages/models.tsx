@@ -1,0 +1,176 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Model, ModelList, ModelRoute } from '../../../src/portal/api/catalog.ts';
+import { call } from '../data/api.ts';
+import { formatCount, formatDecimal, formatMs, formatPricePerMillion, formatShare, unknown } from '../format/format.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Copy } from '../parts/copy.tsx';
+import { TextField } from '../parts/fields.tsx';
+import { type Fact, Facts, Page } from '../parts/page.tsx';
+import { Empty, Loaded, Notice, type Tone } from '../parts/states.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { CallExamples } from './call-examples.tsx';
+import { ServiceProblems } from './service-problems.tsx';
+
+/** How often what is live is asked for anew. */
+const liveMs = 10_000;
+
+export function useModels() {
+  return useQuery({ queryKey: ['models'], queryFn: () => call<ModelList>('/models'), refetchInterval: liveMs });
+}
+
+/** The catalog: prices, limits, how fast each model answers now, and how to call it. */
+export function ModelsPage() {
+  const models = useModels();
+  const [wanted, setWanted] = useState('');
+  return (
+    <Page title="Models" about="What can be called, at which price, and how it does right now.">
+      <div className="filters">
+        <TextField label="Find" type="search" value={wanted} onChange={(event) => setWanted(event.target.value)} />
+      </div>
+      <Loaded query={models}>
+        {({ data, services }) => {
+          const found = data.filter(({ id }) => id.includes(wanted.trim().toLowerCase()));
+          return (
+            <>
+              <ServiceProblems services={services} />
+              {found.length === 0 ? (
+                <Empty title={data.length === 0 ? 'No models' : 'No model of this name'}>
+                  {data.length === 0 && <p>The catalog is empty, or no service tells what is in it.</p>}
+                </Empty>
+              ) : (
+                <div className="model-list">
+                  {found.map((model) => (
+                    <ModelCard key={model.id} model={model} />
+                  ))}
+                </div>
+              )}
+            </>
+          );
+        }}
+      </Loaded>
+    </Page>
+  );
+}
+
+const states: Readonly<Record<Model['state'], { readonly word: string; readonly tone: Tone }>> = {
+  available: { word: 'Available', tone: 'good' },
+  degraded: { word: 'Degraded', tone: 'warn' },
+  unavailable: { word: 'Unavailable', tone: 'bad' },
+};
+
+const modalityNames = { text: 'Text', image: 'Images' } as const;
+
+function ModelCard({ model }: { readonly model: Model }) {
+  const { word, tone } = states[model.state];
+  return (
+    <article className="card" aria-label={model.id}>
+      <div className="model-head">
+        <h2>{model.id}</h2>
+        <Copy text={model.id} label={model.id} size="small" />
+        <span className="end chips">
+          {!model.listed && <Badge tone="none">Not listed</Badge>}
+          <Badge tone={tone}>{word}</Badge>
+        </span>
+      </div>
+      {model.reason !== null && (
+        <div className="models-state">
+          <Notice tone={tone}>
+            <p>{model.reason}</p>
+          </Notice>
+        </div>
+      )}
+      <Facts
+        facts={[
+          ...prices(model),
+          {
+            name: 'Context',
+            value: model.context_length === null ? unknown : `${formatCount(model.context_length)} tokens`,
+          },
+          { name: 'Takes', value: model.input_modalities.map((modality) => modalityNames[modality]).join(', ') },
+          { name: 'Reasoning', value: reasoningOf(model) },
+          { name: 'Time to first token', value: orUnknown(model.first_token_ms_p50, formatMs) },
+          { name: 'Output tokens a second', value: orUnknown(model.tokens_per_second_p50, formatDecimal) },
+          { name: 'Availability', value: orUnknown(model.availability, formatShare) },
+        ]}
+      />
+      {model.routes !== null && model.routes.length > 0 && (
+        <details style={{ marginTop: 16 }}>
+          <summary>Routes of {model.id}</summary>
+          <RouteTable id={model.id} routes={model.routes} />
+        </details>
+      )}
+      <details style={{ marginTop: 12 }}>
+        <summary>How to call {model.id}</summary>
+        <CallExamples model={model.id} />
+      </details>
+    </article>
+  );
+}
+
+const orUnknown = (value: number | null, format: (value: number) => string): string =>
+  value === null ? unknown : format(value);
+
+/** USD per million tokens; a model that nothing serves has no prices. */
+function prices({ pricing }: Model): readonly Fact[] {
+  if (pricing === null) return [];
+  return [
+    { name: 'Prompt, per million tokens', value: formatPricePerMillion(pricing.prompt) },
+    { name: 'from the cache', value: formatPricePerMillion(pricing.input_cache_read) },
+    { name: 'Output, per million tokens', value: formatPricePerMillion(pricing.completion) },
+  ];
+}
+
+function reasoningOf({ reasoning }: Model): string {
+  if (reasoning === null) return unknown;
+  const { mode, efforts } = reasoning;
+  if (mode === 'None') return 'No';
+  const levels = efforts.length === 0 ? '' : `: ${efforts.join(', ')}`;
+  return mode === 'Always' ? `Always${levels}` : `On request${levels}`;
+}
+
+/** What a state of a route means. */
+const routeStates: Readonly<Record<ModelRoute['state'], string>> = {
+  available: 'Available',
+  full: 'Full: all its slots are taken',
+  ejected: 'Ejected: its requests failed',
+  probe: 'Being probed: its requests failed before',
+  'invalid-structure': 'Not asked for structured answers: they were invalid',
+  'structure-probe': 'Being probed for structured answers',
+  'last-resort': 'Last resort: its requests failed, and there is no other',
+};
+
+const routeColumns: readonly Column<ModelRoute>[] = [
+  { title: 'Backend', names: true, cell: ({ backend }) => backend },
+  {
+    title: 'State',
+    cell: ({ state, ejected }) => (
+      <>
+        {routeStates[state]}
+        {ejected.length > 0 && <span className="small muted"> Without requests: {ejected.join(', ')}</span>}
+      </>
+    ),
+  },
+  { title: 'Success', end: true, cell: ({ success }) => formatShare(success) },
+  { title: 'First output', end: true, cell: ({ first_output_ms: ms }) => orUnknown(ms, formatMs) },
+  { title: 'p95', end: true, cell: ({ first_output_p95_ms: ms }) => orUnknown(ms, formatMs) },
+  {
+    title: 'In flight',
+    end: true,
+    cell: ({ in_flight: now, capacity }) =>
+      capacity === null ? formatCount(now) : `${formatCount(now)} of ${formatCount(capacity)}`,
+  },
+  { title: 'Endpoints', end: true, cell: ({ endpoints }) => formatCount(endpoints) },
+  { title: 'Service', cell: ({ service }) => <code>{service}</code> },
+];
+
+function RouteTable({ id, routes }: { readonly id: string; readonly routes: readonly ModelRoute[] }) {
+  return (
+    <Table
+      label={`Routes of ${id}`}
+      columns={routeColumns}
+      rows={routes}
+      rowKey={({ route, service }) => `${route} ${service}`}
+    />
+  );
+}

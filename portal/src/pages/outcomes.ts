@@ -1,0 +1,12 @@
+import type { Request } from '../../../src/portal/api/requests.ts';
+import type { Tone } from '../parts/states.tsx';
+
+/** How a request ended, in a word. */
+export const outcomes: Readonly<Record<Request['outcome'], { readonly word: string; readonly tone: Tone }>> = {
+  completed: { word: 'Completed', tone: 'good' },
+  cancelled: { word: 'Cancelled', tone: 'none' },
+  interrupted: { word: 'Interrupted', tone: 'bad' },
+  incomplete: { word: 'Incomplete', tone: 'warn' },
+  failed: { word: 'Failed', tone: 'bad' },
+  'service-lost': { word: 'Service lost', tone: 'bad' },
+};

@@ -1,0 +1,137 @@
+import { useQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import { Link } from 'wouter';
+import type { Key } from '../../../src/portal/api/keys.ts';
+import { call } from '../data/api.ts';
+import { useEvents } from '../data/events.ts';
+import { useSession } from '../data/session.ts';
+import { hourMs, periodsOf, type UsageFilter, useMinute, useUsage } from '../data/usage.ts';
+import { formatCount, formatMoment, formatMoney, formatMs, formatShare, unknown } from '../format/format.ts';
+import { Card, Facts, Figure, Page } from '../parts/page.tsx';
+import { Loaded, Notice } from '../parts/states.tsx';
+import { useHealth } from '../shell/live-data.ts';
+import { BudgetBar } from './key-table.tsx';
+import { RecentCost } from './recent-cost.tsx';
+
+/** The hour in which the reader's day or month began. */
+function beginningOf(what: 'day' | 'month', moment: number): string {
+  const now = new Date(moment);
+  const start = new Date(now.getFullYear(), now.getMonth(), what === 'day' ? now.getDate() : 1);
+  return new Date(Math.floor(start.getTime() / hourMs) * hourMs).toISOString();
+}
+
+const since = (from: string): UsageFilter => ({
+  ...{ from, to: undefined },
+  workspace: undefined,
+  key: undefined,
+  model: undefined,
+});
+
+/** How things stand: what was spent, how it goes, and what is wrong right now. */
+export function OverviewPage() {
+  const session = useSession();
+  const now = useMinute();
+  const day = beginningOf('day', now);
+  const month = beginningOf('month', now);
+  const last = periodsOf('24h', now)[0] ?? day;
+  const filters = useMemo(() => ({ day: since(day), month: since(month), last: since(last) }), [day, month, last]);
+  const today = useUsage(filters.day);
+  const thisMonth = useUsage(filters.month);
+  // A request that has just ended counts at once.
+  useEvents({
+    request: () => {
+      void today.refetch({ cancelRefetch: false });
+      void thisMonth.refetch({ cancelRefetch: false });
+    },
+  });
+  return (
+    <Page title="Overview" about={session.role === 'key' ? 'What this key has used.' : 'How things stand right now.'}>
+      {session.role !== 'key' && <Wrong />}
+      {session.key_id !== null && <OwnKey id={session.key_id} />}
+      <Loaded query={today} lines={3}>
+        {({ data: [line] }) => (
+          <div className="figures">
+            <Figure label="Spend today" value={formatMoney(line?.cost ?? 0)} />
+            <Figure
+              label="Spend this month"
+              value={formatMoney(thisMonth.data?.data[0]?.cost ?? 0)}
+              note={<Link href="/usage?range=30d">See the usage</Link>}
+            />
+            <Figure label="Requests today" value={formatCount(line?.requests ?? 0)} />
+            <Figure
+              label="Errors today"
+              value={formatCount(line?.errors ?? 0)}
+              note={
+                line === undefined || line.requests === 0
+                  ? undefined
+                  : `${formatShare(line.errors / line.requests)} of all`
+              }
+            />
+            <Figure
+              label="Time to first token"
+              value={
+                line === undefined || line.first_token_p50_ms === null ? unknown : formatMs(line.first_token_p50_ms)
+              }
+              note={
+                line === undefined || line.first_token_p95_ms === null
+                  ? 'median of today'
+                  : `median of today; p95 ${formatMs(line.first_token_p95_ms)}`
+              }
+            />
+          </div>
+        )}
+      </Loaded>
+      <RecentCost filter={filters.last} />
+    </Page>
+  );
+}
+
+/** What the services tell of models, backends and themselves. */
+function Wrong() {
+  const health = useHealth();
+  if (health === undefined) return null;
+  if (health.problems.length === 0) {
+    return (
+      <Notice tone="good">
+        <p>All services, backends and models are well.</p>
+      </Notice>
+    );
+  }
+  return (
+    <Notice tone="warn">
+      <h2>What is wrong right now</h2>
+      <ul>
+        {health.problems.map(({ kind, name, message }) => (
+          <li key={`${kind} ${name}`}>
+            <strong>
+              {kind} {name}
+            </strong>
+            : {message}
+          </li>
+        ))}
+      </ul>
+    </Notice>
+  );
+}
+
+/** Limits and budget of the key that has signed in. */
+function OwnKey({ id }: { readonly id: string }) {
+  const key = useQuery({ queryKey: ['keys', id], queryFn: () => call<Key>(`/keys/${id}`) });
+  return (
+    <Loaded query={key} lines={3}>
+      {(own) => (
+        <Card title={own.name ?? own.prefix ?? own.id}>
+          <Facts
+            facts={[
+              { name: 'Budget', value: <BudgetBar of={own} /> },
+              { name: 'Rate', value: `${formatCount(own.rate)} requests a second, ${formatCount(own.burst)} at once` },
+              { name: 'Models', value: own.models === null ? 'All' : own.models.join(', ') },
+              { name: 'Expires', value: own.expires_at === null ? 'Never' : formatMoment(own.expires_at) },
+              { name: 'Status', value: own.status },
+            ]}
+          />
+        </Card>
+      )}
+    </Loaded>
+  );
+}

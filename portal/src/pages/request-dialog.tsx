@@ -1,0 +1,156 @@
+import { useQuery } from '@tanstack/react-query';
+import type { Story as FullStory } from '../../../src/core/story.ts';
+import type { Request, RequestDetail } from '../../../src/portal/api/requests.ts';
+import { call } from '../data/api.ts';
+import { formatCount, formatExactMoney, formatMs, formatPreciseMoment, unknown } from '../format/format.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Button } from '../parts/button.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { Facts } from '../parts/page.tsx';
+import { Loaded } from '../parts/states.tsx';
+import { outcomes } from './outcomes.ts';
+
+/** How one request was served, and what it cost. */
+export function RequestDialog({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
+  const detail = useQuery({
+    queryKey: ['request', id],
+    queryFn: () => call<Detail>(`/requests/${encodeURIComponent(id)}`),
+  });
+  return (
+    <Dialog title="Request" isOpen isWide onClose={onClose}>
+      <p className="small muted" style={{ overflowWrap: 'anywhere' }}>
+        <code>{id}</code>
+      </p>
+      <Loaded query={detail} lines={5}>
+        {({ request, story }) => (
+          <>
+            {story === null || !story.attempts ? (
+              <p className="muted">How it was served is known for the last thousand requests of each service only.</p>
+            ) : (
+              <TimeLine story={story} attempts={story.attempts} />
+            )}
+            {request === null ? (
+              <p>It has no bill: it was refused, or it is still under way.</p>
+            ) : (
+              <Bill of={request} />
+            )}
+          </>
+        )}
+      </Loaded>
+      <div className="actions">
+        <Button onPress={onClose}>Close</Button>
+      </div>
+    </Dialog>
+  );
+}
+
+/** The answer, with the story that the services tell. */
+interface Detail extends Omit<RequestDetail, 'story'> {
+  readonly story: Story | null;
+}
+
+type FullAttempt = NonNullable<FullStory['attempts']>[number];
+type Attempt = Omit<FullAttempt, OfOperators> & { readonly [Name in OfOperators]?: FullAttempt[Name] | null };
+/** What members are not told. */
+type OfOperators = 'route' | 'backend' | 'endpoint';
+
+/** A story as far as it is told to the one who asks, and as far as it was remembered. */
+type Story = Partial<Omit<FullStory, 'attempts'>> & { readonly attempts?: readonly Attempt[] | null };
+
+const reasons: Readonly<Record<Attempt['reason'], string>> = {
+  first: 'First attempt',
+  failover: 'Failover',
+  hedge: 'Hedge',
+  resume: 'Continuation',
+};
+
+const ends: Readonly<Record<NonNullable<Attempt['end']>, string>> = {
+  complete: 'completed',
+  failed: 'failed',
+  beaten: 'another attempt was faster',
+  aborted: 'aborted',
+};
+
+interface TimeLineProps {
+  readonly story: Story;
+  readonly attempts: readonly Attempt[];
+}
+
+/** The attempts of a request over its time; each line says in words what its bar shows. */
+function TimeLine({ story, attempts }: TimeLineProps) {
+  const times = attempts.flatMap(({ began_ms, first_output_ms, ended_ms }) => [began_ms, first_output_ms, ended_ms]);
+  const wholeMs = Math.max(1, story.duration_ms ?? 0, ...times.map((time) => time ?? 0));
+  const at = (ms: number): string => `${(ms / wholeMs) * 100}%`;
+  return (
+    <section className="stack" aria-label="Attempts">
+      {attempts.length === 0 && <p>It was never sent to a route.</p>}
+      <ol className="timeline">
+        {attempts.map((attempt, index) => (
+          // Attempts of a story are only added to, so that the index is as good as an id.
+          <li key={index} className="timeline-row">
+            <div>
+              <strong>{reasons[attempt.reason]}</strong>
+              <div className="small muted">{[attempt.route, attempt.endpoint].filter(Boolean).join(', ')}</div>
+            </div>
+            <div className="timeline-track" aria-hidden>
+              <div
+                className="timeline-span"
+                data-tone={attempt.end === 'failed' ? 'bad' : attempt.end === 'complete' ? undefined : 'muted'}
+                style={{ left: at(attempt.began_ms), width: at((attempt.ended_ms ?? wholeMs) - attempt.began_ms) }}
+              />
+              {attempt.first_output_ms !== null && (
+                <div className="timeline-mark" style={{ left: at(attempt.first_output_ms) }} />
+              )}
+            </div>
+            <p className="timeline-note">{inWords(attempt)}</p>
+          </li>
+        ))}
+      </ol>
+      <Summary of={story} />
+    </section>
+  );
+}
+
+function Summary({ of: { first_output_ms: firstMs, duration_ms: wholeMs, plan, failure } }: { readonly of: Story }) {
+  const sentences = [
+    typeof firstMs === 'number' ? `First output to the caller after ${formatMs(firstMs)}.` : '',
+    typeof wholeMs === 'number' ? `It took ${formatMs(wholeMs)} in all.` : '',
+    plan?.routes?.length ? `Planned: ${plan.routes.map(({ route }) => route).join(', ')}.` : '',
+    failure ? `The caller was told ${failure.status} ${failure.code}.` : '',
+  ];
+  return <p className="small muted">{sentences.filter(Boolean).join(' ')}</p>;
+}
+
+function inWords({ began_ms, first_output_ms, ended_ms, end, fault }: Attempt): string {
+  const output = first_output_ms === null ? 'no output' : `first output at ${formatMs(first_output_ms)}`;
+  const why = fault === null ? '' : ` (${[fault.kind, fault.status].filter((part) => part !== null).join(' ')})`;
+  const ending = end === null ? 'under way' : `${ends[end]}${why}`;
+  const when = ended_ms === null ? '' : ` at ${formatMs(ended_ms)}`;
+  return `Asked at ${formatMs(began_ms)}, ${output}, ${ending}${when}.`;
+}
+
+function Bill({ of }: { readonly of: Request }) {
+  const { word, tone } = outcomes[of.outcome];
+  const count = (value: number | null): string => (value === null ? unknown : formatCount(value));
+  return (
+    <Facts
+      facts={[
+        { name: 'Outcome', value: <Badge tone={tone}>{word}</Badge> },
+        { name: 'Cost', value: formatExactMoney(of.cost) },
+        { name: 'Model', value: of.model },
+        ...(of.route === null ? [] : [{ name: 'Delivered by', value: of.route }]),
+        { name: 'Started', value: formatPreciseMoment(of.started_at) },
+        { name: 'Prompt tokens', value: count(of.prompt_tokens) },
+        { name: 'of them cached', value: count(of.cached_tokens) },
+        { name: 'Output tokens', value: count(of.completion_tokens) },
+        { name: 'of them reasoning', value: count(of.reasoning_tokens) },
+        { name: 'Counted by', value: of.counted_by },
+        { name: 'Web searches', value: count(of.web_searches) },
+        { name: 'Surface', value: `${of.surface}, ${of.stream ? 'streamed' : 'whole'}` },
+        { name: 'Workspace', value: of.workspace },
+        { name: 'Key', value: of.key },
+        { name: 'Correlation id', value: of.correlation_id },
+      ]}
+    />
+  );
+}

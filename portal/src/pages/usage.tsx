@@ -1,0 +1,171 @@
+import { useMemo, useState } from 'react';
+import type { UsageLine } from '../../../src/portal/api/usage.ts';
+import { send } from '../data/api.ts';
+import { useAddress } from '../data/address.ts';
+import { useSession } from '../data/session.ts';
+import {
+  type Grouping,
+  periodsOf,
+  type Range,
+  ranges,
+  type UsageFilter,
+  useMinute,
+  usagePath,
+  useUsage,
+} from '../data/usage.ts';
+import { formatCount, formatMoney, formatMs, unknown } from '../format/format.ts';
+import { Button } from '../parts/button.tsx';
+import { Card, Page } from '../parts/page.tsx';
+import { Segments } from '../parts/segments.tsx';
+import { Empty, Loaded, Problem } from '../parts/states.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { WorkspaceSelect } from '../parts/workspace-select.tsx';
+import { groupName, UsageCharts } from './usage-charts.tsx';
+
+const rangeNames: Readonly<Record<Range, string>> = {
+  '24h': '24 hours',
+  '7d': '7 days',
+  '30d': '30 days',
+  '90d': '90 days',
+};
+/** What was used and what it cost, over time and in sum. The address holds what is selected. */
+export function UsagePage() {
+  const session = useSession();
+  const now = useMinute();
+  const [{ range: givenRange, by: givenBy, workspace, key, model }, change] = useAddress();
+  const range = ranges.find((one) => one === givenRange) ?? '7d';
+  const by: Grouping = givenBy === 'key' ? 'key' : 'model';
+  const period = range === '24h' ? 'hour' : 'day';
+  const first = periodsOf(range, now)[0] ?? '';
+  const filter = useMemo(
+    (): UsageFilter => ({ from: first, to: undefined, workspace, key, model }),
+    [first, workspace, key, model],
+  );
+  const periods = useMemo(() => periodsOf(range, now), [range, now]);
+  const totals = useUsage(filter, [period]);
+  const groups = useUsage(filter, [by]);
+  const sorted = useMemo(() => sortedByCost(groups.data?.data ?? []), [groups.data]);
+  return (
+    <Page
+      title="Usage"
+      about="What was used and what it cost."
+      actions={<Download filter={filter} by={[period, by]} />}
+    >
+      <div className="filters">
+        <Segments
+          label="Time"
+          value={range}
+          onChange={(value) => change({ range: value })}
+          options={ranges.map((value) => ({ value, label: rangeNames[value] }))}
+        />
+        <Segments
+          label="Stacked by"
+          value={by}
+          onChange={(value) => change({ by: value })}
+          options={[
+            { value: 'model', label: 'By model' },
+            { value: 'key', label: 'By key' },
+          ]}
+        />
+        {session.role !== 'key' && <WorkspaceSelect all />}
+        <Narrowed keyId={key} model={model} onClear={() => change({ key: undefined, model: undefined })} />
+      </div>
+      <Loaded query={totals} lines={12}>
+        {({ data: lines }) => (
+          <Loaded query={groups} lines={12}>
+            {() =>
+              sorted.length === 0 ? (
+                <Empty title="Nothing was used in this time">
+                  <p>Requests show up here as soon as they have ended.</p>
+                </Empty>
+              ) : (
+                <>
+                  <UsageCharts
+                    filter={filter}
+                    period={period}
+                    periods={periods}
+                    totals={lines}
+                    by={by}
+                    groups={sorted}
+                  />
+                  <Card title={by === 'key' ? 'Keys' : 'Models'}>
+                    <GroupTable by={by} lines={sorted} />
+                  </Card>
+                </>
+              )
+            }
+          </Loaded>
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function sortedByCost(lines: readonly UsageLine[]): readonly UsageLine[] {
+  return lines.toSorted((one, other) => Number(other.cost) - Number(one.cost) || other.requests - one.requests);
+}
+
+interface NarrowedProps {
+  readonly keyId: string | undefined;
+  readonly model: string | undefined;
+  readonly onClear: () => void;
+}
+
+/** What else the address has narrowed the report to. */
+function Narrowed({ keyId, model, onClear }: NarrowedProps) {
+  if (keyId === undefined && model === undefined) return null;
+  return (
+    <Button kind="quiet" icon="close" onPress={onClear}>
+      Only {[keyId, model].filter((part) => part !== undefined).join(', ')}
+    </Button>
+  );
+}
+
+function GroupTable({ by, lines }: { readonly by: Grouping; readonly lines: readonly UsageLine[] }) {
+  const columns: readonly Column<UsageLine>[] = [
+    { title: by === 'key' ? 'Key' : 'Model', names: true, cell: (line) => groupName(line, by) },
+    { title: 'Cost', end: true, cell: ({ cost }) => formatMoney(cost) },
+    { title: 'Requests', end: true, cell: ({ requests }) => formatCount(requests) },
+    { title: 'Errors', end: true, cell: ({ errors }) => formatCount(errors) },
+    { title: 'Prompt tokens', end: true, cell: ({ prompt_tokens: tokens }) => formatCount(tokens) },
+    { title: 'of them cached', end: true, cell: ({ cached_tokens: tokens }) => formatCount(tokens) },
+    { title: 'Output tokens', end: true, cell: ({ completion_tokens: tokens }) => formatCount(tokens) },
+    {
+      title: 'First token p50',
+      end: true,
+      cell: ({ first_token_p50_ms: ms }) => (ms === null ? unknown : formatMs(ms)),
+    },
+    { title: 'p95', end: true, cell: ({ first_token_p95_ms: ms }) => (ms === null ? unknown : formatMs(ms)) },
+  ];
+  const rowKey = (line: UsageLine): string => line.key ?? line.model ?? '';
+  return (
+    <Table label={by === 'key' ? 'Usage by key' : 'Usage by model'} columns={columns} rows={lines} rowKey={rowKey} />
+  );
+}
+
+/** Gives the browser the report as a file. Its address is that of the page with `Accept: text/csv`. */
+function Download({ filter, by }: { readonly filter: UsageFilter; readonly by: readonly string[] }) {
+  const [error, setError] = useState<Error>();
+  const download = async (): Promise<void> => {
+    setError(undefined);
+    try {
+      const answer = await send(usagePath(filter, by), { accept: 'text/csv' });
+      const address = URL.createObjectURL(await answer.blob());
+      const link = document.createElement('a');
+      link.href = address;
+      link.download = `usage-${filter.from.slice(0, 10)}.csv`;
+      link.click();
+      URL.revokeObjectURL(address);
+    } catch (problem) {
+      setError(problem instanceof Error ? problem : new Error(String(problem)));
+    }
+  };
+  return (
+    <>
+      {error !== undefined && <Problem error={error} />}
+      <Button icon="download" onPress={() => void download()}>
+        Download CSV
+      </Button>
+    </>
+  );
+}

@@ -1,0 +1,254 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { Link } from 'wouter';
+import type { NewWorkspace, Workspace, WorkspaceChange } from '../../../src/portal/api/workspaces.ts';
+import { ApiError, call, withQuery } from '../data/api.ts';
+import { useWorkspacesQuery } from '../data/workspaces.ts';
+import { formatCount, formatMoney } from '../format/format.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Button } from '../parts/button.tsx';
+import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { TextField, textOf } from '../parts/fields.tsx';
+import { Page } from '../parts/page.tsx';
+import { Empty, Loaded, Problem } from '../parts/states.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+
+type Open =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'create' }
+  | { readonly kind: 'limit' | 'suspend' | 'resume'; readonly of: Workspace };
+
+const nothing: Open = { kind: 'nothing' };
+
+/** All workspaces, for admins: make them, change their limit, suspend them. */
+export function WorkspacesPage() {
+  const workspaces = useWorkspacesQuery();
+  const client = useQueryClient();
+  const [open, setOpen] = useState<Open>(nothing);
+  const close = (): void => setOpen(nothing);
+  const send = async (path: string, method: 'POST' | 'PATCH', body: NewWorkspace | WorkspaceChange): Promise<void> => {
+    await call(path, { method, body });
+    await client.invalidateQueries({ queryKey: ['workspaces'] });
+  };
+  const create = (
+    <Button kind="primary" icon="plus" onPress={() => setOpen({ kind: 'create' })}>
+      Create workspace
+    </Button>
+  );
+  return (
+    <Page title="Workspaces" about="Who pays: a balance, its keys and a limit of requests under way." actions={create}>
+      <Loaded query={workspaces}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty title="No workspaces yet">
+              <p>Create one, give it credit, and make a key for it.</p>
+            </Empty>
+          ) : (
+            <Table
+              label="Workspaces"
+              columns={columnsOf((kind, of) => setOpen({ kind, of }))}
+              rows={data}
+              rowKey={({ id }) => id}
+            />
+          )
+        }
+      </Loaded>
+      {open.kind === 'create' && (
+        <CreateWorkspace onClose={close} onSubmit={(given) => send('/workspaces', 'POST', given)} />
+      )}
+      {open.kind === 'limit' && (
+        <ChangeLimit
+          of={open.of}
+          onClose={close}
+          onSubmit={(given) => send(`/workspaces/${open.of.id}`, 'PATCH', given)}
+        />
+      )}
+      {(open.kind === 'suspend' || open.kind === 'resume') && (
+        <Confirm
+          title={open.kind === 'suspend' ? 'Suspend this workspace?' : 'Resume this workspace?'}
+          action={open.kind === 'suspend' ? 'Suspend' : 'Resume'}
+          danger={open.kind === 'suspend'}
+          isOpen
+          onClose={close}
+          onConfirm={() =>
+            send(`/workspaces/${open.of.id}`, 'PATCH', { status: open.kind === 'suspend' ? 'suspended' : 'active' })
+          }
+        >
+          <p>
+            <strong>{open.of.name}</strong>:{' '}
+            {open.kind === 'suspend'
+              ? 'all its keys are refused from now on, until you resume it.'
+              : 'its keys are served again.'}
+          </p>
+        </Confirm>
+      )}
+    </Page>
+  );
+}
+
+type OpenOne = (kind: 'limit' | 'suspend' | 'resume', of: Workspace) => void;
+
+function columnsOf(open: OpenOne): readonly Column<Workspace>[] {
+  return [
+    {
+      title: 'Name',
+      names: true,
+      cell: ({ name, id }) => (
+        <span className="cell-name">
+          {name}
+          <code className="small muted">{id}</code>
+        </span>
+      ),
+    },
+    {
+      title: 'Status',
+      cell: ({ status }) =>
+        status === 'active' ? <Badge tone="good">Active</Badge> : <Badge tone="warn">Suspended</Badge>,
+    },
+    {
+      title: 'Balance',
+      end: true,
+      cell: ({ name, balance }) => (
+        <Link href={withQuery('/balance', { workspace: name })}>{formatMoney(balance)}</Link>
+      ),
+    },
+    { title: 'Requests at once', end: true, cell: ({ max_in_flight: most }) => formatCount(most) },
+    {
+      title: 'Pages',
+      bare: true,
+      cell: ({ name }) => (
+        <span className="nowrap">
+          <Link href={withQuery('/keys', { workspace: name })} aria-label={`Keys of ${name}`}>
+            Keys
+          </Link>{' '}
+          ·{' '}
+          <Link href={withQuery('/usage', { workspace: name })} aria-label={`Usage of ${name}`}>
+            Usage
+          </Link>
+        </span>
+      ),
+    },
+    {
+      title: 'Actions',
+      bare: true,
+      cell: (workspace) => {
+        const toggle = workspace.status === 'active' ? 'suspend' : 'resume';
+        const word = toggle === 'suspend' ? 'Suspend' : 'Resume';
+        return (
+          <div className="row-actions">
+            <Button
+              kind="quiet"
+              size="small"
+              aria-label={`Change the limit of ${workspace.name}`}
+              onPress={() => open('limit', workspace)}
+            >
+              Limit
+            </Button>
+            <Button
+              kind="quiet"
+              size="small"
+              aria-label={`${word} ${workspace.name}`}
+              onPress={() => open(toggle, workspace)}
+            >
+              {word}
+            </Button>
+          </div>
+        );
+      },
+    },
+  ];
+}
+
+interface FormProps<Given> {
+  readonly onClose: () => void;
+  readonly onSubmit: (given: Given) => Promise<void>;
+}
+
+function CreateWorkspace({ onClose, onSubmit }: FormProps<NewWorkspace>) {
+  const create = useMutation({ mutationFn: onSubmit, onSuccess: onClose });
+  const submit = (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    create.mutate({
+      name: textOf(form, 'name'),
+      credit: textOf(form, 'credit') || undefined,
+      max_in_flight: Number(textOf(form, 'max_in_flight')),
+    });
+  };
+  const errorOf = fieldErrors(create.error);
+  return (
+    <Dialog title="Create workspace" isOpen onClose={onClose}>
+      <form className="stack" onSubmit={submit}>
+        <TextField
+          label="Name"
+          name="name"
+          required
+          autoFocus
+          maxLength={64}
+          error={errorOf('name')}
+          hint="Letters, digits, dots, hyphens and underscores."
+        />
+        <div className="form-grid">
+          <TextField label="First credit (USD)" name="credit" inputMode="decimal" error={errorOf('credit')} />
+          <TextField
+            label="Requests at once"
+            name="max_in_flight"
+            inputMode="numeric"
+            defaultValue="256"
+            error={errorOf('max_in_flight')}
+          />
+        </div>
+        <FormEnd action="Create" state={create} onClose={onClose} />
+      </form>
+    </Dialog>
+  );
+}
+
+function ChangeLimit({ of, onClose, onSubmit }: FormProps<WorkspaceChange> & { readonly of: Workspace }) {
+  const change = useMutation({ mutationFn: onSubmit, onSuccess: onClose });
+  const submit = (event: FormEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    change.mutate({ max_in_flight: Number(new FormData(event.currentTarget).get('max_in_flight')) });
+  };
+  return (
+    <Dialog title={`Limit of ${of.name}`} isOpen onClose={onClose}>
+      <form className="stack" onSubmit={submit}>
+        <TextField
+          label="Requests at once"
+          name="max_in_flight"
+          inputMode="numeric"
+          autoFocus
+          defaultValue={String(of.max_in_flight)}
+          error={fieldErrors(change.error)('max_in_flight')}
+        />
+        <FormEnd action="Save" state={change} onClose={onClose} />
+      </form>
+    </Dialog>
+  );
+}
+
+/** The message for a field, when an answer names it. */
+function fieldErrors(error: Error | null): (field: string) => string | undefined {
+  return (field) => (error instanceof ApiError && error.field === field ? error.message : undefined);
+}
+
+interface FormEndProps {
+  readonly action: string;
+  readonly state: { readonly error: Error | null; readonly isPending: boolean };
+  readonly onClose: () => void;
+}
+
+function FormEnd({ action, state: { error, isPending }, onClose }: FormEndProps) {
+  const isFields = error instanceof ApiError && error.field !== undefined;
+  return (
+    <>
+      {error !== null && !isFields && <Problem error={error} />}
+      <div className="actions">
+        <Button onPress={onClose}>Cancel</Button>
+        <Button type="submit" kind="primary" isDisabled={isPending}>
+          {action}
+        </Button>
+      </div>
+    </>
+  );
+}

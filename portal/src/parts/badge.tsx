@@ -1,0 +1,25 @@
+import type { ReactNode } from 'react';
+import type { Tone } from './states.tsx';
+
+/** A state in a word; its colour only repeats it. */
+export function Badge({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {
+  return (
+    <span className="badge" data-tone={tone}>
+      {children}
+    </span>
+  );
+}
+
+/** A share of something as a bar, with the words that say the same. */
+export function Bar({ share, label }: { readonly share: number; readonly label: string }) {
+  const shown = Math.min(1, Math.max(0, share));
+  const tone = share >= 1 ? 'bad' : share >= 0.8 ? 'warn' : undefined;
+  return (
+    <div className="bar">
+      <div className="bar-track" aria-hidden>
+        <div className="bar-fill" data-tone={tone} style={{ width: `${shown * 100}%` }} />
+      </div>
+      <span className="small muted nowrap number">{label}</span>
+    </div>
+  );
+}

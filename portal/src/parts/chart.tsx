@@ -1,0 +1,120 @@
+import {
+  BarController,
+  BarElement,
+  CategoryScale,
+  Chart,
+  type ChartDataset,
+  LinearScale,
+  LineController,
+  LineElement,
+  PointElement,
+  Tooltip,
+} from 'chart.js';
+import { useEffect, useRef } from 'react';
+import { useShownTheme } from '../shell/theme.ts';
+
+Chart.register(
+  BarController,
+  BarElement,
+  LineController,
+  LineElement,
+  PointElement,
+  CategoryScale,
+  LinearScale,
+  Tooltip,
+);
+
+/** Colours of series, in the order of tokens.css. */
+const colours = 8;
+
+export interface Series {
+  readonly name: string;
+  /** One value for each label; null: nothing is known. */
+  readonly values: readonly (number | null)[];
+}
+
+interface ChartProps {
+  readonly kind: 'stacked' | 'lines';
+  readonly labels: readonly string[];
+  readonly series: readonly Series[];
+  readonly format: (value: number) => string;
+}
+
+/** Colour of a token as it is now: a canvas does not know the tokens. */
+function colourOf(token: string): string {
+  const probe = document.createElement('span');
+  probe.style.color = `var(${token})`;
+  document.body.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+function datasetOf(
+  { name, values }: Series,
+  index: number,
+  kind: ChartProps['kind'],
+): ChartDataset<'bar' | 'line', (number | null)[]> {
+  const colour = colourOf(`--series-${(index % colours) + 1}`);
+  const data = [...values];
+  return kind === 'stacked'
+    ? { type: 'bar', label: name, data, backgroundColor: colour, maxBarThickness: 34, stack: 'all' }
+    : {
+        ...({ type: 'line', label: name, data, borderColor: colour, backgroundColor: colour } as const),
+        ...{ borderWidth: 2, pointRadius: data.length === 1 ? 3 : 0, pointHitRadius: 12, spanGaps: true, tension: 0.2 },
+      };
+}
+
+/** A picture of what the table beside it says: those who cannot see it have the table. */
+export function TimeChart({ kind, labels, series, format }: ChartProps) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const theme = useShownTheme();
+  useEffect(() => {
+    if (canvas.current === null) return;
+    const [text, line] = [colourOf('--muted'), colourOf('--border')];
+    const font = { family: getComputedStyle(document.body).fontFamily, size: 11 };
+    const chart = new Chart<'bar' | 'line', (number | null)[], string>(canvas.current, {
+      type: kind === 'stacked' ? 'bar' : 'line',
+      data: { labels: [...labels], datasets: series.map((one, index) => datasetOf(one, index, kind)) },
+      options: {
+        ...{ animation: false, responsive: true, maintainAspectRatio: false },
+        interaction: { mode: 'index', intersect: false },
+        scales: {
+          x: {
+            stacked: kind === 'stacked',
+            grid: { display: false },
+            border: { color: line },
+            ticks: { color: text, font, maxRotation: 0, autoSkipPadding: 16 },
+          },
+          y: {
+            ...{ stacked: kind === 'stacked', beginAtZero: true, border: { display: false }, grid: { color: line } },
+            ticks: { color: text, font, maxTicksLimit: 6, callback: (value) => format(Number(value)) },
+          },
+        },
+        plugins: {
+          tooltip: {
+            ...{ bodyFont: { ...font, size: 12 }, titleFont: { ...font, size: 12 }, boxPadding: 4 },
+            filter: ({ parsed }) => parsed.y !== 0,
+            callbacks: { label: ({ dataset, parsed }) => ` ${dataset.label ?? ''}: ${format(parsed.y ?? 0)}` },
+          },
+        },
+      },
+    });
+    return () => chart.destroy();
+  }, [kind, labels, series, format, theme]);
+  return (
+    <>
+      <div className="chart" aria-hidden>
+        <canvas ref={canvas} />
+      </div>
+      <ul className="legend" aria-hidden>
+        {series.map(({ name }, index) => (
+          <li key={index}>
+            <span className="swatch" style={{ background: `var(--series-${(index % colours) + 1})` }} />
+            {name}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

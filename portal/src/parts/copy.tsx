@@ -1,0 +1,53 @@
+import { useEffect, useState } from 'react';
+import { Button } from './button.tsx';
+
+const shownMs = 2_000;
+
+interface CopyProps {
+  readonly text: string;
+  /** What is copied, for those who do not see where the button stands. */
+  readonly label?: string;
+  readonly size?: 'small';
+}
+
+/** Puts a text on the clipboard and says so. */
+export function Copy({ text, label, size }: CopyProps) {
+  const [state, setState] = useState<'ready' | 'copied' | 'refused'>('ready');
+  useEffect(() => {
+    if (state === 'ready') return;
+    const timer = setTimeout(() => setState('ready'), shownMs);
+    return () => clearTimeout(timer);
+  }, [state]);
+  const word = { ready: 'Copy', copied: 'Copied', refused: 'Not copied' }[state];
+  return (
+    <>
+      <Button
+        {...(size === undefined ? {} : { size })}
+        icon={state === 'copied' ? 'check' : 'copy'}
+        aria-label={label === undefined ? word : `${word} ${label}`}
+        onPress={() => void copy(text).then((done) => setState(done ? 'copied' : 'refused'))}
+      >
+        {word}
+      </Button>
+      <span className="visually-hidden" role="status">
+        {state === 'ready' ? '' : word}
+      </span>
+    </>
+  );
+}
+
+/** The clipboard's own interface is there on HTTPS and on the loopback only; the old command serves elsewhere. */
+async function copy(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = document.createElement('textarea');
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand('copy');
+    area.remove();
+    return done;
+  }
+}

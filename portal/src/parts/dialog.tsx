@@ -1,0 +1,70 @@
+import { type ReactNode, useState } from 'react';
+import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components';
+import { Button } from './button.tsx';
+import { Problem } from './states.tsx';
+
+interface DialogProps {
+  readonly title: string;
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  readonly role?: 'dialog' | 'alertdialog';
+  readonly isWide?: boolean;
+  readonly children: ReactNode;
+}
+
+/** A window over the page. The keyboard stays inside, Escape closes it, and the focus returns to where it was. */
+export function Dialog({ title, isOpen, onClose, role = 'dialog', isWide = false, children }: DialogProps) {
+  return (
+    <ModalOverlay className="overlay" isOpen={isOpen} onOpenChange={(open) => open || onClose()}>
+      <Modal className="modal" data-wide={isWide ? '' : undefined}>
+        <AriaDialog role={role}>
+          <Heading slot="title">{title}</Heading>
+          {children}
+        </AriaDialog>
+      </Modal>
+    </ModalOverlay>
+  );
+}
+
+interface ConfirmProps {
+  readonly title: string;
+  readonly action: string;
+  readonly danger?: boolean;
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  /** Its error is shown, and the window stays. */
+  readonly onConfirm: () => Promise<unknown>;
+  readonly children: ReactNode;
+}
+
+/** Asks before something is done. */
+export function Confirm({ title, action, danger = false, isOpen, onClose, onConfirm, children }: ConfirmProps) {
+  const [state, setState] = useState<'asked' | 'under-way' | Error>('asked');
+  const close = (): void => {
+    setState('asked');
+    onClose();
+  };
+  const confirm = async (): Promise<void> => {
+    setState('under-way');
+    try {
+      await onConfirm();
+      close();
+    } catch (error) {
+      setState(error instanceof Error ? error : new Error(String(error)));
+    }
+  };
+  return (
+    <Dialog title={title} isOpen={isOpen} onClose={close} role="alertdialog">
+      {children}
+      {state instanceof Error && <Problem error={state} />}
+      <div className="actions">
+        <Button onPress={close} autoFocus>
+          Cancel
+        </Button>
+        <Button kind={danger ? 'danger' : 'primary'} isDisabled={state === 'under-way'} onPress={() => void confirm()}>
+          {action}
+        </Button>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,93 @@
+import { type ComponentProps, type ReactNode, useId } from 'react';
+
+interface FieldProps {
+  readonly label: string;
+  readonly hint?: ReactNode;
+  readonly error?: string | undefined;
+}
+
+interface Described extends FieldProps {
+  readonly children: (described: {
+    readonly id: string;
+    readonly 'aria-describedby': string | undefined;
+    readonly 'aria-invalid': true | undefined;
+  }) => ReactNode;
+}
+
+function Field({ label, hint, error, children }: Described) {
+  const id = useId();
+  const described = [hint === undefined ? '' : `${id}-hint`, error === undefined ? '' : `${id}-error`];
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      {children({
+        id,
+        'aria-describedby': described.filter(Boolean).join(' ') || undefined,
+        'aria-invalid': error === undefined ? undefined : true,
+      })}
+      {hint !== undefined && (
+        <span className="hint" id={`${id}-hint`}>
+          {hint}
+        </span>
+      )}
+      {error !== undefined && (
+        <span className="field-error" id={`${id}-error`}>
+          {error}
+        </span>
+      )}
+    </div>
+  );
+}
+
+interface TextFieldProps extends FieldProps, ComponentProps<'input'> {}
+
+export function TextField({ label, hint, error, ...rest }: TextFieldProps) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(described) => <input className="input" autoComplete="off" spellCheck={false} {...rest} {...described} />}
+    </Field>
+  );
+}
+
+interface TextAreaProps extends FieldProps, ComponentProps<'textarea'> {}
+
+export function TextArea({ label, hint, error, ...rest }: TextAreaProps) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(described) => <textarea className="input" {...rest} {...described} />}
+    </Field>
+  );
+}
+
+export interface Option {
+  readonly value: string;
+  readonly label: string;
+}
+
+interface SelectProps extends FieldProps, Omit<ComponentProps<'select'>, 'onChange'> {
+  readonly options: readonly Option[];
+  readonly onChange?: (value: string) => void;
+}
+
+/** The browser's own list: it is the best there is on a phone, and every screen reader knows it. */
+export function Select({ label, hint, error, options, onChange, ...rest }: SelectProps) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(described) => (
+        <select className="input" {...rest} {...described} onChange={(event) => onChange?.(event.target.value)}>
+          {options.map(({ value, label: text }) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+/** What stands in a text field of a form, without the space around it. */
+export function textOf(form: FormData, name: string): string {
+  const value = form.get(name);
+  return typeof value === 'string' ? value.trim() : '';
+}

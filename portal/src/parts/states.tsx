@@ -1,0 +1,73 @@
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { ApiError } from '../data/api.ts';
+import { Button } from './button.tsx';
+
+/** Lines in the place of what is being asked for, so that nothing jumps when it comes. */
+export function Waiting({ lines = 6, label = 'Loading' }: { readonly lines?: number; readonly label?: string }) {
+  return (
+    <div className="waiting" role="status" aria-label={label}>
+      {Array.from({ length: lines }, (_, line) => (
+        <span key={line} />
+      ))}
+    </div>
+  );
+}
+
+export type Tone = 'good' | 'warn' | 'bad' | 'none';
+
+export function Notice({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {
+  return (
+    <div className="notice" data-tone={tone} role={tone === 'bad' ? 'alert' : undefined}>
+      <div>{children}</div>
+    </div>
+  );
+}
+
+/** What stands where a list has nothing to show, with what to do about it. */
+export function Empty(props: { readonly title: string; readonly children?: ReactNode }) {
+  return (
+    <div className="empty">
+      <h2>{props.title}</h2>
+      {props.children}
+    </div>
+  );
+}
+
+/** Why something could not be shown, and a way to try again. */
+export function Problem({ error, retry }: { readonly error: Error; readonly retry?: () => void }) {
+  const refused = error instanceof ApiError && error.status === 403;
+  return (
+    <Notice tone="bad">
+      <p>
+        <strong>{refused ? 'You may not see this.' : 'This could not be loaded.'}</strong> {error.message}
+      </p>
+      {retry !== undefined && !refused && (
+        <p style={{ marginTop: 8 }}>
+          <Button size="small" onPress={retry}>
+            Try again
+          </Button>
+        </p>
+      )}
+    </Notice>
+  );
+}
+
+interface LoadedProps<Data> {
+  readonly query: UseQueryResult<Data>;
+  readonly lines?: number;
+  readonly children: (data: Data) => ReactNode;
+}
+
+/** The data of a query, or how it stands with it. What was shown before stays while newer data is on its way. */
+export function Loaded<Data>({ query, lines = 6, children }: LoadedProps<Data>): ReactNode {
+  if (query.data !== undefined) {
+    return (
+      <>
+        {query.isError && <Problem error={query.error} retry={() => void query.refetch()} />}
+        {children(query.data)}
+      </>
+    );
+  }
+  return query.isError ? <Problem error={query.error} retry={() => void query.refetch()} /> : <Waiting lines={lines} />;
+}

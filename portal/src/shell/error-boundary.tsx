@@ -1,0 +1,27 @@
+import { Component, type ReactNode } from 'react';
+import { Problem } from '../parts/states.tsx';
+
+interface Props {
+  readonly children: ReactNode;
+}
+
+interface State {
+  readonly error: Error | undefined;
+}
+
+/** Shows what broke in place of an empty window. A page that could not be fetched, after an upgrade say, is there after a reload. */
+export class ErrorBoundary extends Component<Props, State> {
+  override state: State = { error: undefined };
+
+  static getDerivedStateFromError(error: unknown): State {
+    return { error: error instanceof Error ? error : new Error(String(error)) };
+  }
+
+  override render(): ReactNode {
+    return this.state.error === undefined ? (
+      this.props.children
+    ) : (
+      <Problem error={this.state.error} retry={() => location.reload()} />
+    );
+  }
+}

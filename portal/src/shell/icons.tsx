@@ -1,0 +1,34 @@
+import type { ReactNode } from 'react';
+
+const paths = {
+  overview: 'M3 12 12 4l9 8M5.5 10v10h13V10M10 20v-5.5h4V20',
+  keys: 'M14.5 9.5a4.5 4.5 0 1 0-4 4.47l1.5-1.5h2v-2h2l.6-.6M16 8l5 5v3h-3l-4-4M8.5 8.5h.01',
+  usage: 'M4 20V4M4 20h16M8 16v-4M12.5 16V7M17 16v-6',
+  balance: 'M3.5 7.5h17v11h-17zM3.5 7.5l11-4v4M16 13h.01',
+  models: 'M12 3l8 4.5v9L12 21l-8-4.5v-9zM4 7.5l8 4.5 8-4.5M12 12v9',
+  requests: 'M4 6h16M4 12h16M4 18h10',
+  playground: 'M4 5h16v11H9l-5 4z',
+  audit: 'M7 3h7l4 4v14H7zM14 3v4h4M10 12h5M10 16h5',
+  workspaces: 'M4 21V9l6-4v16M10 21V3l10 5v13M3 21h18M14 11h2M14 15h2',
+  backends: 'M4 4h16v6H4zM4 14h16v6H4zM8 7h.01M8 17h.01',
+  menu: 'M4 7h16M4 12h16M4 17h16',
+  close: 'M6 6l12 12M18 6 6 18',
+  copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
+  check: 'M5 12.5l4.5 4.5L19 7.5',
+  plus: 'M12 5v14M5 12h14',
+  download: 'M12 4v11M7 11l5 5 5-5M5 20h14',
+  leave: 'M10 4H5v16h5M14 8l4 4-4 4M18 12H9',
+  stop: 'M7 7h10v10H7z',
+  send: 'M5 12h13M13 6l6 6-6 6',
+} as const;
+
+export type IconName = keyof typeof paths;
+
+/** A picture beside words: it says nothing on its own. */
+export function Icon({ name }: { readonly name: IconName }): ReactNode {
+  return (
+    <svg viewBox="0 0 24 24" fill="none" stroke="currentColor" strokeWidth="1.8" strokeLinecap="round" aria-hidden>
+      <path d={paths[name]} strokeLinejoin="round" />
+    </svg>
+  );
+}

@@ -1,0 +1,125 @@
+import { useIsFetching } from '@tanstack/react-query';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { useSession, useSignOut } from '../data/session.ts';
+import { Button } from '../parts/button.tsx';
+import { Segments } from '../parts/segments.tsx';
+import icon from './icon.svg';
+import { Icon } from './icons.tsx';
+import { groups } from './navigation.ts';
+import { setTheme, useTheme } from './theme.ts';
+
+const roleNames = { admin: 'Administrator', member: 'Member', key: 'API key' } as const;
+
+/** The menu beside the page; on a phone above it, behind a button. */
+export function Layout({ children }: { readonly children: ReactNode }) {
+  const [location] = useLocation();
+  const [isOpen, setOpen] = useState(false);
+  const main = useRef<HTMLElement>(null);
+  const shown = useRef(location);
+  // A screen reader goes on in the new page, and the keyboard with it.
+  useEffect(() => {
+    if (shown.current === location) return;
+    shown.current = location;
+    setOpen(false);
+    scrollTo(0, 0);
+    main.current?.focus();
+  }, [location]);
+  return (
+    <div className="shell">
+      <a className="skip" href="#main" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
+        Skip to the page
+      </a>
+      <header className="top">
+        <Brand />
+        <Button
+          kind="quiet"
+          icon={isOpen ? 'close' : 'menu'}
+          aria-label="Menu"
+          aria-expanded={isOpen}
+          aria-controls="menu"
+          onPress={() => setOpen(!isOpen)}
+        />
+      </header>
+      <Side isOpen={isOpen} />
+      <main id="main" ref={main} tabIndex={-1}>
+        <Progress />
+        {children}
+      </main>
+    </div>
+  );
+}
+
+function Brand() {
+  return (
+    <Link href="/" className="brand">
+      <img src={icon} alt="" width={26} height={26} />
+      Weir
+    </Link>
+  );
+}
+
+function Side({ isOpen }: { readonly isOpen: boolean }) {
+  const session = useSession();
+  const [location] = useLocation();
+  const signOut = useSignOut();
+  const theme = useTheme();
+  return (
+    <div className="side" id="menu" data-open={isOpen ? '' : undefined}>
+      <Brand />
+      <nav className="menu" aria-label="Pages">
+        {groups
+          .map((group) => group.filter(({ roles }) => roles.includes(session.role)))
+          .filter((group) => group.length > 0)
+          .map((group) => (
+            <ul key={group[0]?.path}>
+              {group.map(({ path, title, icon: picture }) => (
+                <li key={path}>
+                  <Link href={path} aria-current={location === path ? 'page' : undefined}>
+                    <Icon name={picture} />
+                    {title}
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          ))}
+      </nav>
+      <div className="side-end">
+        <Segments
+          label="Colours"
+          value={theme}
+          onChange={setTheme}
+          options={[
+            { value: 'system', label: 'System' },
+            { value: 'light', label: 'Light' },
+            { value: 'dark', label: 'Dark' },
+          ]}
+        />
+        <div className="who">
+          <div>
+            <div className="who-name">{session.name}</div>
+            <div className="small muted">{roleNames[session.role]}</div>
+          </div>
+          <Button kind="quiet" icon="leave" aria-label="Sign out" onPress={() => void signOut()} />
+        </div>
+      </div>
+    </div>
+  );
+}
+
+const slowMs = 300;
+
+/** A sign over answers that take their time, and over those only. */
+function Progress() {
+  const isFetching = useIsFetching() > 0;
+  const [isSlow, setSlow] = useState(false);
+  useEffect(() => {
+    if (!isFetching) return;
+    const timer = setTimeout(() => setSlow(true), slowMs);
+    return () => {
+      clearTimeout(timer);
+      setSlow(false);
+    };
+  }, [isFetching]);
+  return isSlow ? <div className="progress" role="progressbar" aria-label="Loading" /> : null;
+}

@@ -1,0 +1,72 @@
+import { type FormEvent, useEffect, useState } from 'react';
+import type { Session } from '../../../src/portal/api/session.ts';
+import { type FailedSignIn, signIn, useSignInWays } from '../data/session.ts';
+import { Button } from '../parts/button.tsx';
+import { TextField, textOf } from '../parts/fields.tsx';
+import { Notice } from '../parts/states.tsx';
+import icon from './icon.svg';
+
+/** How the text of an API key begins; everything else is taken for the admin token. */
+const keyPrefix = 'sk-';
+
+interface SignInProps {
+  /** Why the token in the address, or the identity provider, signed nobody in. */
+  readonly failed: FailedSignIn | undefined;
+  readonly onSignedIn: (session: Session) => void;
+}
+
+export function SignInPage({ failed, onSignedIn }: SignInProps) {
+  const ways = useSignInWays();
+  const [state, setState] = useState<'ready' | 'under-way' | Error>(failed?.with === 'token' ? failed.error : 'ready');
+  useEffect(() => {
+    document.title = 'Sign in · Weir';
+  }, []);
+  const submit = async (event: FormEvent<HTMLFormElement>): Promise<void> => {
+    event.preventDefault();
+    const given = textOf(new FormData(event.currentTarget), 'credential');
+    setState('under-way');
+    try {
+      onSignedIn(await signIn(given.startsWith(keyPrefix) ? { key: given } : { token: given }));
+    } catch (error) {
+      setState(error instanceof Error ? error : new Error(String(error)));
+    }
+  };
+  const oidc = ways.data?.oidc ?? null;
+  return (
+    <div className="sign-in">
+      <main className="stack">
+        <span className="brand" style={{ padding: 0 }}>
+          <img src={icon} alt="" width={26} height={26} />
+          Weir
+        </span>
+        <section className="card stack">
+          <h1>Sign in</h1>
+          {failed?.with === 'provider' && <Notice tone="bad">{failed.error.message}</Notice>}
+          {oidc !== null && (
+            <a className="button" data-kind="primary" href={oidc.url}>
+              Sign in with {oidc.name}
+            </a>
+          )}
+          <form className="stack" onSubmit={(event) => void submit(event)}>
+            <TextField
+              label="Admin token or API key"
+              name="credential"
+              type="password"
+              autoComplete="current-password"
+              required
+              error={state instanceof Error ? state.message : undefined}
+              hint="The admin token opens everything. An API key shows its own usage, its limits and what is left of its budget."
+            />
+            <Button type="submit" kind={oidc === null ? 'primary' : 'quiet'} isDisabled={state === 'under-way'}>
+              Sign in
+            </Button>
+          </form>
+        </section>
+        <p className="small muted">
+          <code>npm start</code> prints an address that signs in. The token is in the file <code>admin-token</code> of
+          the data folder.
+        </p>
+      </main>
+    </div>
+  );
+}

@@ -1,0 +1,114 @@
+/**
+ * The catalog as one service lives with it: which models its list has and why, and how routes, backends and endpoints are. Told on the
+ * ops port to the portal. Names, counts, states and times; never a credential.
+ */
+import * as z from 'zod';
+import { endpointFaults } from './replica.ts';
+
+const count = z.number().int().min(0);
+const ms = z.number().min(0);
+const share = z.number().min(0).max(1);
+
+/** As in the status of a custom resource: a folder's objects have the same conditions. */
+const conditionSchema = z
+  .object({
+    type: z.string(),
+    status: z.enum(['True', 'False', 'Unknown']),
+    reason: z.string(),
+    message: z.string(),
+  })
+  .meta({ id: 'LiveCondition' });
+
+const endpointCountsSchema = z
+  .object({
+    total: count,
+    healthy: count.meta({ description: 'those that get requests' }),
+    ejected: count.meta({ description: 'those that get none because earlier ones failed' }),
+    unhealthy: count.meta({ description: 'those that fail the health check' }),
+  })
+  .meta({ id: 'EndpointCounts' });
+
+/** Most endpoints of one backend that are named; the others are counted. */
+export const mostNamedEndpoints = 20;
+
+const backendSchema = z
+  .object({
+    name: z.string(),
+    engine: z.string().nullable().meta({ description: 'null: nothing of the object serves' }),
+    conditions: z.array(conditionSchema).meta({ description: 'Accepted, Programmed, Healthy' }),
+    in_flight: count,
+    capacity: count.nullable().meta({ description: 'attempts at a time; null: no limit' }),
+    endpoints: endpointCountsSchema.nullable().meta({ description: 'null: Envoy does not have the backend' }),
+    failing: z
+      .array(z.object({ endpoint: z.string(), why: z.enum(endpointFaults) }))
+      .meta({ description: `up to ${mostNamedEndpoints} endpoints that get no requests` }),
+  })
+  .meta({ id: 'LiveBackend' });
+
+const routeSchema = z
+  .object({
+    route: z.string(),
+    backend: z.string(),
+    engine: z.string(),
+    upstream_model: z.string(),
+    weight: count,
+    state: z
+      .enum(['available', 'full', 'ejected', 'probe', 'invalid-structure', 'structure-probe', 'last-resort'])
+      .meta({ description: 'whether a stream without tools would be sent there now' }),
+    success: share.meta({ description: 'share of its attempts that succeeded lately' }),
+    first_output_ms: ms.nullable().meta({ description: 'of streams, lately' }),
+    first_output_p95_ms: ms.nullable(),
+    token_ms: ms.nullable().meta({ description: 'time per token of a stream' }),
+    in_flight: count.meta({ description: 'attempts under way on its backend, by all routes' }),
+    capacity: count.nullable(),
+    endpoints: count.meta({ description: 'those that may take requests, as the service knows them' }),
+    ejected: z
+      .array(z.string())
+      .meta({ description: 'endpoints that get no requests of this route: earlier ones failed' }),
+  })
+  .meta({ id: 'LiveRoute' });
+
+const modelSchema = z
+  .object({
+    id: z.string(),
+    listed: z.boolean(),
+    conditions: z.array(conditionSchema).meta({
+      description: 'Accepted, Servable, Priced, Listed, Retiring: the first that is not as it should be says why',
+    }),
+    owned_by: z.string().nullable(),
+    context_length: count.nullable(),
+    input_modalities: z.array(z.enum(['text', 'image'])),
+    reasoning: z.object({ mode: z.enum(['None', 'Optional', 'Always']), efforts: z.array(z.string()) }).nullable(),
+    pricing: z
+      .object({ prompt: z.string(), completion: z.string(), input_cache_read: z.string() })
+      .nullable()
+      .meta({ description: 'USD per token, exact decimals; null: nothing of the object serves' }),
+    availability: share
+      .nullable()
+      .meta({ description: 'share of its requests that were served; null: too few to tell' }),
+    min_availability: share.nullable().meta({ description: 'its service level' }),
+    tokens_per_second_p50: z.number().min(0).nullable(),
+    first_token_ms_p50: ms.nullable(),
+    routes: z.array(routeSchema),
+  })
+  .meta({ id: 'LiveModel' });
+
+/** The answer to `GET /internal/catalog`. */
+export const liveCatalogSchema = z
+  .object({
+    /** As in `storyPageSchema`. */
+    process: z.string(),
+    taken_at: z.iso.datetime(),
+    ready: z.boolean(),
+    models: z.array(modelSchema),
+    backends: z.array(backendSchema),
+    problems: z
+      .array(z.object({ where: z.string(), field: z.string(), message: z.string() }))
+      .meta({ description: 'what is wrong with objects of the catalog, for their authors' }),
+  })
+  .meta({ id: 'LiveCatalog' });
+
+export type LiveCatalog = Readonly<z.infer<typeof liveCatalogSchema>>;
+export type LiveModel = LiveCatalog['models'][number];
+export type LiveBackend = LiveCatalog['backends'][number];
+export type LiveRoute = LiveModel['routes'][number];

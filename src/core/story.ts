@@ -1,0 +1,228 @@
+/**
+ * What is told of one request to the people who run the gateway: the portal and `weir explain` show it. Names, counts, codes and times;
+ * never content, the text of a key, or what an engine or a caller wrote. These schemas are what services say on their ops port, and
+ * what is read there, so each form is described once. Times that end in `_ms` are milliseconds since the request began, unless they
+ * are durations.
+ */
+import * as z from 'zod';
+import type { OutcomeKind } from './account.ts';
+import type { EngineError, FaultKind, RefusedFor } from './event.ts';
+import { failures } from './failure.ts';
+import type { AttemptReason, AttemptStep, SearchRecord } from './telemetry.ts';
+
+const count = z.number().int().min(0);
+const ms = z.number().min(0);
+
+const namesOf = <Name extends string>(table: Readonly<Record<Name, unknown>>) =>
+  // oxlint-disable-next-line typescript/consistent-type-assertions -- Object.keys forgets the key type
+  z.enum(Object.keys(table) as Name[]);
+
+/** An enumeration: the compiler checks that it has every name of the type that the service works with. */
+const oneOf = <Name extends string>(names: Readonly<Record<Name, true>>) => namesOf(names);
+
+const outcomeKind = oneOf<OutcomeKind | 'refused'>({
+  completed: true,
+  cancelled: true,
+  interrupted: true,
+  incomplete: true,
+  failed: true,
+  'service-lost': true,
+  refused: true,
+});
+
+const engineErrors = {
+  'context-length': true,
+  'rate-limit': true,
+  overloaded: true,
+  account: true,
+  'not-found': true,
+  'bad-request': true,
+  'content-policy': true,
+  other: true,
+} as const;
+
+const faultSchema = z
+  .object({
+    kind: oneOf<FaultKind>({
+      connect: true,
+      status: true,
+      'content-type': true,
+      malformed: true,
+      structure: true,
+      disjoint: true,
+      'engine-error': true,
+      truncated: true,
+      reset: true,
+      stalled: true,
+      'too-large': true,
+    }),
+    status: z.number().int().nullable().meta({ description: 'HTTP status of the engine, where there was one' }),
+    engine_error: oneOf<EngineError>(engineErrors)
+      .nullable()
+      .meta({ description: 'what the engine’s own error says, in the gateway’s words' }),
+    about: z.string().nullable().meta({ description: 'the part of the request that the engine’s error names' }),
+  })
+  .meta({ id: 'AttemptFault', description: 'why an attempt was no good' });
+
+const attemptSchema = z
+  .object({
+    route: z.string(),
+    backend: z.string(),
+    endpoint: z.string().meta({ description: 'address:port' }),
+    reason: oneOf<AttemptReason>({ first: true, failover: true, hedge: true, resume: true }),
+    step: oneOf<AttemptStep>({ first: true, endpoint: true, route: true }).meta({
+      description: 'seen from the attempt before: on another endpoint of the same backend, or on another route',
+    }),
+    began_ms: ms,
+    first_output_ms: ms.nullable(),
+    ended_ms: ms.nullable(),
+    end: z
+      .enum(['complete', 'failed', 'beaten', 'aborted'])
+      .nullable()
+      .meta({ description: 'null while the attempt runs; beaten: one that began later was faster' }),
+    fault: faultSchema.nullable(),
+    output_tokens: count.nullable().meta({ description: 'as far as the engine has counted them' }),
+  })
+  .meta({ id: 'Attempt', description: 'one call to one endpoint' });
+
+/** Why a route of the model is not in the plan. */
+const leftOutReasons = ['cannot-serve', 'full', 'ejected', 'invalid-structure'] as const;
+
+const plannedRouteSchema = z
+  .object({
+    route: z.string(),
+    state: z.enum(['available', 'probe', 'invalid-structure', 'structure-probe', 'last-resort']),
+    chance: z.number().min(0).max(1).meta({ description: 'its share of the chances to be tried first, by its score' }),
+    success: z.number().min(0).max(1).meta({ description: 'share of its attempts that succeeded lately' }),
+    validity: z.number().min(0).max(1).meta({ description: 'share of its answers that had the structure asked for' }),
+    in_flight: count.meta({ description: 'attempts under way on its backend' }),
+    capacity: count.nullable(),
+    expected_first_output_ms: ms.nullable(),
+  })
+  .meta({ id: 'PlannedRoute', description: 'a route that could serve the request, as it was when it was planned' });
+
+const leftOutSchema = z
+  .object({
+    route: z.string(),
+    why: z.enum(leftOutReasons).meta({
+      description:
+        'cannot-serve: it lacks what the request needs; full: all its slots are taken; ejected: its requests failed; invalid-structure: its answers have been missing the structure',
+    }),
+    lacks: z.array(z.string()).meta({ description: 'the parts of the request that it cannot serve' }),
+  })
+  .meta({ id: 'LeftOutRoute', description: 'a route of the model that was not in the plan' });
+
+/** Why the first route of a plan is the first. */
+const firstRouteReasons = ['only', 'probe', 'affinity', 'chance'] as const;
+
+const planSchema = z
+  .object({
+    first: z.enum(firstRouteReasons).nullable().meta({
+      description:
+        'why the first route is the first: the only one; to find out whether it is well again; it is the route of this conversation; by its chance. null: no route was left',
+    }),
+    routes: z.array(plannedRouteSchema).meta({ description: 'in the order in which they are tried' }),
+    left_out: z.array(leftOutSchema),
+  })
+  .meta({ id: 'RequestPlan' });
+
+const searchSchema = z
+  .object({
+    provider: z.string(),
+    result: oneOf<SearchRecord['result']>({
+      found: true,
+      invalid_tool_input: true,
+      unavailable: true,
+      max_uses_exceeded: true,
+      too_many_requests: true,
+      query_too_long: true,
+      request_too_large: true,
+    }),
+    began_ms: ms,
+    duration_ms: ms,
+  })
+  .meta({ id: 'RequestSearch', description: 'one search of the web' });
+
+const billSchema = z
+  .object({
+    prompt_tokens: count,
+    completion_tokens: count,
+    cached_tokens: count.nullable(),
+    reasoning_tokens: count.nullable(),
+    web_searches: count.nullable(),
+    counted_by: z.enum(['engine', 'tokenizer', 'estimate']),
+    cost: z.string().meta({ description: 'USD, as an exact decimal' }),
+  })
+  .meta({ id: 'RequestBill' });
+
+const waitsSchema = z
+  .object({
+    admission: ms.nullable().meta({ description: 'until key, limits and balance were checked' }),
+    body: ms.nullable().meta({ description: 'until the body had arrived and was read' }),
+    plan: ms.nullable().meta({ description: 'until the routes were chosen, the prompt counted and its cost reserved' }),
+    record: ms.nullable().meta({ description: 'until the bill was durable, at the end' }),
+  })
+  .meta({ id: 'RequestWaits', description: 'durations in milliseconds; null: the request did not come so far' });
+
+const failureSchema = z
+  .object({
+    code: namesOf(failures),
+    status: z.number().int(),
+    about: z.array(z.string()).meta({ description: 'the parts of the request that it is about' }),
+  })
+  .meta({ id: 'RequestFailure', description: 'what the caller was told' });
+
+export const storySchema = z
+  .object({
+    id: z.string(),
+    correlation_id: z.string().nullable().meta({ description: 'the x-request-id of the answer' }),
+    source: z.enum(['service', 'ledger']).meta({
+      description: 'ledger: the services have forgotten the request, and plan, attempts and waits are not known',
+    }),
+    workspace: z.string().nullable().meta({ description: 'id of the workspace; null: no key was accepted' }),
+    key: z.string().nullable().meta({ description: 'id of the key' }),
+    model: z.string().nullable().meta({ description: 'null: the request named none of the catalog' }),
+    surface: z.enum(['chat', 'messages']),
+    stream: z.boolean().nullable(),
+    started_at: z.iso.datetime(),
+    first_output_ms: ms.nullable().meta({ description: 'until the first output was handed to the caller' }),
+    duration_ms: ms.nullable().meta({ description: 'null while the request runs' }),
+    outcome: outcomeKind.nullable().meta({ description: 'null while the request runs' }),
+    failure: failureSchema.nullable(),
+    refused_for: oneOf<RefusedFor>({ ...engineErrors, structure: true, 'repeated-failure': true, disputed: true })
+      .nullable()
+      .meta({ description: 'why no route answered, where they tell' }),
+    route: z.string().nullable().meta({ description: 'the route that delivered last' }),
+    attempt_count: count,
+    hedge_count: count.nullable(),
+    failover_count: count.nullable(),
+    resume_count: count.nullable(),
+    waits: waitsSchema.nullable(),
+    plan: planSchema.nullable(),
+    attempts: z.array(attemptSchema).nullable(),
+    searches: z.array(searchSchema).nullable(),
+    bill: billSchema.nullable().meta({ description: 'null: nothing was dispatched' }),
+  })
+  .meta({ id: 'RequestStory' });
+
+export type Story = Readonly<z.infer<typeof storySchema>>;
+
+/** A request with its number: each that ends gets the next one, from 1 on, as long as the process lives. */
+export const numberedStorySchema = storySchema.extend({ seq: count });
+export type NumberedStory = Readonly<z.infer<typeof numberedStorySchema>>;
+
+/** The answer to `GET /internal/requests?after=SEQ&limit=N`: requests that ended, oldest first. */
+export const storyPageSchema = z.object({
+  /** Another one after a restart: the numbers begin anew then. */
+  process: z.string(),
+  /** What to ask for next. */
+  next_after: count,
+  /** Whether requests with higher numbers were there already. */
+  has_more: z.boolean(),
+  /** Requests after the number asked for that have been forgotten. */
+  missed: count,
+  requests: z.array(z.unknown()),
+});
+export type StoryPage = Readonly<Omit<z.infer<typeof storyPageSchema>, 'requests'>> & {
+  readonly requests: readonly NumberedStory[];
+};

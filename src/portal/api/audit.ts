@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { givenMoment, moment, pageOf, pageQuery } from './values.ts';
+
+/** `GET /audit`. */
+export const auditQuery = pageQuery.extend({
+  workspace: z.string().optional().meta({ description: 'Only changes of this workspace and its keys, by id or name.' }),
+  from: givenMoment.optional().meta({ description: 'Only changes from this moment on.' }),
+  to: givenMoment.optional().meta({ description: 'Only changes before this moment.' }),
+});
+
+const fields = z.record(z.string(), z.unknown());
+
+/** As `weir audit --json` prints it. */
+export const auditEntry = z
+  .object({
+    id: z.int().meta({ description: 'Rises from entry to entry.' }),
+    at: moment,
+    actor: z.object({
+      kind: z.enum(['command-line', 'admin-token', 'portal-user']),
+      name: z.string().meta({ description: 'Of the user or of the token.' }),
+    }),
+    action: z.string().meta({ example: 'key.create' }),
+    object: z.string().meta({ description: 'Id of what was changed.' }),
+    workspace: z.string().nullable().meta({ description: 'Name of the workspace that it belongs to.' }),
+    before: fields.nullable().meta({ description: 'The object before; null when the change made it.' }),
+    after: fields,
+  })
+  .meta({ id: 'AuditEntry', description: 'One change of an account.' });
+export type AuditEntry = z.infer<typeof auditEntry>;
+
+export const auditPage = pageOf(auditEntry, { id: 'AuditPage', of: 'changes, newest first' });

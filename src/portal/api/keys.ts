@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { readModelPatterns } from '../../core/model-patterns.ts';
+import { givenMoment, givenUsd, keyId, moment, pageOf, positiveCount, usd, workspaceId } from './values.ts';
+
+const period = z
+  .enum(['day', 'week', 'month', 'total'])
+  .meta({ description: 'When the budget starts anew, in UTC: each day, Monday, first of the month, or never.' });
+const keyName = z.string().max(100).meta({ description: 'What it is for, one line.', example: 'CI of the web team' });
+const rate = positiveCount.meta({ description: 'Sustained requests per second.', example: 100 });
+const burst = positiveCount.meta({ description: 'Requests at once above the rate.', example: 200 });
+
+/** Patterns as `core/model-patterns.ts` reads them. */
+const patterns = z
+  .array(z.string().max(128))
+  .min(1)
+  .max(100)
+  .superRefine((given, context) => {
+    const read = readModelPatterns(given.join(','));
+    if ('problem' in read) context.addIssue({ code: 'custom', message: read.problem });
+  })
+  .meta({ description: 'Models such as `org/model`, or `org/*` for all of an organisation.', example: ['qwen/*'] });
+
+/** As `weir key … --json` prints it, and more. */
+export const key = z
+  .object({
+    id: keyId,
+    workspace: z.string().meta({ description: 'Name of the workspace that pays.', example: 'acme' }),
+    workspace_id: workspaceId,
+    name: keyName.nullable(),
+    prefix: z
+      .string()
+      .nullable()
+      .meta({ description: 'How its text begins; null for keys of older versions.', example: 'sk-weir-3vKq' }),
+    status: z.enum(['active', 'suspended', 'revoked']),
+    budget: z.object({ limit: usd, period }).nullable().meta({ description: 'Most that may be spent in a period.' }),
+    spent: usd.meta({ description: 'What was spent in the current period of the budget; in all without a budget.' }),
+    rate,
+    burst,
+    expires_at: moment.nullable(),
+    models: z.array(z.string()).nullable().meta({ description: 'What it may call; null: every model.' }),
+    created_at: moment,
+    last_used_at: moment.nullable().meta({ description: 'When the last request that was settled had started.' }),
+  })
+  .meta({ id: 'Key', description: 'A credential of a workspace, without its text, which is not stored.' });
+export type Key = z.infer<typeof key>;
+
+export const keyPage = pageOf(key, { id: 'KeyPage', of: 'keys, newest first' });
+
+const givenBudget = z.strictObject({ limit: givenUsd, period });
+
+/** `POST /workspaces/{id}/keys`. */
+export const newKey = z
+  .strictObject({
+    name: keyName.optional(),
+    budget: givenBudget.nullish(),
+    rate: rate.default(100),
+    burst: burst.default(200),
+    expires_at: givenMoment.nullish(),
+    models: patterns.nullish(),
+  })
+  .meta({ id: 'NewKey', description: 'A key to be made.' });
+export type NewKey = z.input<typeof newKey>;
+
+/** The answer to `POST /workspaces/{id}/keys`, and the only one that has the text of a key. */
+export const createdKey = key
+  .extend({
+    key: z.string().meta({ description: 'The text of the key. It is shown this once.', example: 'sk-weir-…' }),
+  })
+  .meta({ id: 'CreatedKey', description: 'A key that was just made, with its text.' });
+export type CreatedKey = z.infer<typeof createdKey>;
+
+/** `PATCH /keys/{id}`: what is absent stays as it is, null takes it away. */
+export const keyChange = z
+  .strictObject({
+    name: keyName.nullable().optional(),
+    status: z.enum(['active', 'suspended']).optional(),
+    budget: givenBudget.nullable().optional(),
+    rate: rate.optional(),
+    burst: burst.optional(),
+    expires_at: givenMoment.nullable().optional(),
+    models: patterns.nullable().optional(),
+  })
+  .refine((change) => Object.keys(change).length > 0, 'expected at least one field to change')
+  .meta({ id: 'KeyChange', description: 'What is to change of a key.' });
+export type KeyChange = z.input<typeof keyChange>;

@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import { givenMoment, keyId, modelId, moment, usd } from './values.ts';
+
+export const usageDimensions = ['hour', 'day', 'model', 'key', 'workspace', 'surface'] as const;
+const dimension = z.enum(usageDimensions);
+export type UsageDimension = z.infer<typeof dimension>;
+
+const mostLines = 10_000;
+
+/** `GET /usage`: what is summed, and by what. */
+export const usageQuery = z.object({
+  from: givenMoment.optional().meta({ description: 'From this UTC hour on; without it, from the first request.' }),
+  to: givenMoment.optional().meta({ description: 'Before this UTC hour; without it, until now.' }),
+  by: z
+    .string()
+    .default('')
+    .transform((text) => text.split(',').filter((part) => part !== ''))
+    .pipe(z.array(dimension).refine((names) => new Set(names).size === names.length, 'expected each dimension once'))
+    .meta({
+      description: `Any of ${usageDimensions.join(', ')}, with commas; without it, one line.`,
+      example: 'day,model',
+    }),
+  workspace: z.string().optional().meta({ description: 'Only this workspace, by id or name.' }),
+  key: keyId.optional().meta({ description: 'Only this key.' }),
+  model: modelId.optional().meta({ description: 'Only this model.' }),
+  cursor: z.string().max(20).optional().meta({ description: '`next_cursor` of the page before. CSV has all lines.' }),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(mostLines)
+    .default(1_000)
+    .meta({ description: `Most lines of the page, 1 to ${mostLines}.` }),
+});
+
+const count = z.int().min(0);
+
+/** One line. Dimensions that were not asked for are null. */
+export const usageLine = z
+  .object({
+    hour: z.string().nullable().meta({ description: 'UTC hour.', example: '2026-07-01T13:00Z' }),
+    day: z.string().nullable().meta({ description: 'UTC day.', example: '2026-07-01' }),
+    model: modelId.nullable(),
+    key: keyId.nullable(),
+    key_name: z.string().nullable().meta({ description: 'Name of the key, where it has one.' }),
+    workspace: z.string().nullable().meta({ description: 'Name of the workspace.' }),
+    surface: z.enum(['chat', 'messages']).nullable(),
+    requests: count,
+    errors: count.meta({ description: 'Requests that broke off or failed by no fault of their caller.' }),
+    prompt_tokens: count,
+    completion_tokens: count,
+    cached_tokens: count,
+    reasoning_tokens: count,
+    web_searches: count,
+    cost: usd,
+    first_token_p50_ms: z
+      .number()
+      .nullable()
+      .meta({ description: 'Median time to the first token, ms, interpolated in a histogram; null when none came.' }),
+    first_token_p95_ms: z
+      .number()
+      .nullable()
+      .meta({ description: 'The same for 95 of 100; 30000 stands for longer, too.' }),
+  })
+  .meta({ id: 'UsageLine', description: 'What the requests of one group add up to.' });
+export type UsageLine = z.infer<typeof usageLine>;
+
+/** The answer to `GET /usage`. */
+export const usageReport = z
+  .object({
+    from: moment.nullable(),
+    to: moment.nullable(),
+    data: z.array(usageLine),
+    next_cursor: z.string().nullable(),
+  })
+  .meta({ id: 'UsageReport', description: 'What was used and what it cost.' });
+export type UsageReport = z.infer<typeof usageReport>;

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { parseUsd } from '../../core/money.ts';
+
+/** A moment as answers have it. */
+export const moment = z.iso.datetime().meta({ description: 'ISO 8601, in UTC.', example: '2026-07-01T12:00:00.000Z' });
+
+const dayOrMoment = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
+
+/** A moment as callers give it: a UTC day means its first moment, as with the options of the commands. */
+export const givenMoment = z
+  .string()
+  .refine(
+    (text) => dayOrMoment.test(text) && !Number.isNaN(Date.parse(text)),
+    'expected a UTC day such as 2026-07-01 or a moment such as 2026-07-01T12:00:00Z',
+  )
+  .meta({ description: 'A UTC day or a moment with its offset, ISO 8601.', example: '2026-07-01' });
+
+/** An amount as answers have it. */
+export const usd = z
+  .string()
+  .regex(/^-?\d+(\.\d{1,12})?$/)
+  .meta({ description: 'USD, an exact decimal.', example: '12.5' });
+
+/** An amount above or equal to 0, as callers give it. */
+export const givenUsd = z
+  .string()
+  .refine(
+    (text) => (parseUsd(text) ?? -1n) >= 0n,
+    'expected an amount in USD such as "25" or "0.0005", with at most 12 decimals',
+  )
+  .meta({ description: 'USD, a decimal of at most 12 decimals.', example: '25' });
+
+/** The same, or less than nothing for a correction. */
+export const givenCredit = z
+  .string()
+  .refine(
+    (text) => parseUsd(text) !== undefined,
+    'expected an amount in USD such as "25" or "-3", with at most 12 decimals',
+  )
+  .meta({ description: 'USD, a decimal of at most 12 decimals; below zero for a correction.', example: '25' });
+
+/** What a column of counts can sensibly hold. */
+const mostCount = 1_000_000_000;
+
+export const positiveCount = z.int().min(1).max(mostCount);
+
+export const workspaceId = z.string().meta({ description: 'Id of a workspace.', example: 'ws_9f86d081884c7d659a2f' });
+export const keyId = z.string().meta({ description: 'Id of a key.', example: 'key_2c26b46b68ffc68ff99b' });
+export const modelId = z.string().meta({ description: 'Id of a model.', example: 'qwen/qwen3-8b' });
+
+/** Most that a page of a list holds. */
+const mostPerPage = 500;
+
+/** The part of a list that is asked for. */
+export const pageQuery = z.object({
+  cursor: z
+    .string()
+    .max(200)
+    .optional()
+    .meta({ description: '`next_cursor` of the page before; without it, the list begins.' }),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(mostPerPage)
+    .default(50)
+    .meta({ description: `Most entries of the page, 1 to ${mostPerPage}.`, example: 50 }),
+});
+
+/** A page of a list. */
+export function pageOf<Item extends z.ZodType>(item: Item, what: { readonly id: string; readonly of: string }) {
+  return z
+    .object({
+      data: z.array(item),
+      next_cursor: z
+        .string()
+        .nullable()
+        .meta({ description: '`cursor` of the next page; null when this is the last one.' }),
+    })
+    .meta({ id: what.id, description: `A page of ${what.of}.` });
+}
+
+/** What is answered in place of what was asked for: the envelope of the service (docs/reference/api.md §2.5). */
+export const errorAnswer = z
+  .object({
+    error: z.object({
+      message: z.string().meta({ example: 'budget.limit: expected an amount in USD such as "25".' }),
+      type: z.enum(['invalid_request_error', 'service_error']),
+      field: z
+        .string()
+        .optional()
+        .meta({ description: 'The field at fault, where there is one.', example: 'budget.limit' }),
+    }),
+  })
+  .meta({ id: 'Error', description: 'Why something was not done.' });
+export type ErrorAnswer = z.infer<typeof errorAnswer>;

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { givenCredit, givenUsd, moment, pageOf, positiveCount, usd, workspaceId } from './values.ts';
+
+const name = z
+  .string()
+  .meta({ description: 'Unique: letters, digits, ".", "_" and "-", at most 64.', example: 'acme' });
+const status = z.enum(['active', 'suspended']).meta({ description: 'A suspended workspace gets 403.' });
+const maxInFlight = positiveCount.meta({ description: 'Requests it may have under way at once.', example: 256 });
+
+/** As `weir workspace … --json` prints it. */
+export const workspace = z
+  .object({
+    id: workspaceId,
+    name,
+    status,
+    balance: usd.meta({ description: 'What is left, USD; below zero when the last answers cost more than there was.' }),
+    max_in_flight: maxInFlight,
+  })
+  .meta({ id: 'Workspace', description: 'Who pays: a balance and a limit of requests under way.' });
+export type Workspace = z.infer<typeof workspace>;
+
+export const workspacePage = pageOf(workspace, { id: 'WorkspacePage', of: 'workspaces, by name' });
+
+/** `POST /workspaces`. */
+export const newWorkspace = z
+  .strictObject({
+    name,
+    credit: givenUsd.default('0').meta({ description: 'Its first credit, USD.' }),
+    max_in_flight: maxInFlight.default(256),
+  })
+  .meta({ id: 'NewWorkspace', description: 'A workspace to be made.' });
+export type NewWorkspace = z.input<typeof newWorkspace>;
+
+/** `PATCH /workspaces/{id}`: what is absent stays as it is. */
+export const workspaceChange = z
+  .strictObject({ status: status.optional(), max_in_flight: maxInFlight.optional() })
+  .refine((change) => Object.keys(change).length > 0, 'expected status, max_in_flight, or both')
+  .meta({ id: 'WorkspaceChange', description: 'What is to change of a workspace.' });
+export type WorkspaceChange = z.input<typeof workspaceChange>;
+
+/** One line of what was put into a workspace. */
+export const credit = z
+  .object({
+    id: z.string().meta({ example: 'credit_6b86b273ff34fce19d6b' }),
+    amount: usd.meta({ description: 'USD; below zero for a correction.' }),
+    note: z.string().nullable(),
+    created_at: moment,
+  })
+  .meta({ id: 'Credit', description: 'Money put into a workspace, or taken back by a correction.' });
+export type Credit = z.infer<typeof credit>;
+
+export const creditPage = pageOf(credit, { id: 'CreditPage', of: 'credits, newest first' });
+
+/** `POST /workspaces/{id}/credits`. */
+export const newCredit = z
+  .strictObject({
+    amount: givenCredit,
+    note: z.string().max(500).optional().meta({ description: 'What it is for; a correction needs one.' }),
+  })
+  .meta({ id: 'NewCredit', description: 'A credit or a correction.' });
+export type NewCredit = z.input<typeof newCredit>;
+
+/** The answer to `POST /workspaces/{id}/credits`. */
+export const credited = z
+  .object({ credit, workspace })
+  .meta({ id: 'Credited', description: 'The credit, and the workspace with its new balance.' });
+export type Credited = z.infer<typeof credited>;

@@ -1,0 +1,55 @@
+import type { Outcome } from '../core/account.ts';
+import type { Surface } from '../core/dialect.ts';
+import type { Fault } from '../core/event.ts';
+import type { Failure } from '../core/failure.ts';
+import type { AttemptEnd } from '../core/health.ts';
+import type { Ranking } from '../core/plan.ts';
+import type { AttemptStart, SearchRecord } from '../core/telemetry.ts';
+
+/** Most attempts, searches and routes that are remembered of one request. */
+export const mostEntries = 24;
+
+/** What is remembered of a request. Names, counts and moments alone: nothing here keeps a body or a snapshot alive. */
+export interface RequestRecord {
+  readonly requestId: string;
+  readonly surface: Surface;
+  readonly correlationId: string;
+  /** Wall clock and monotonic, milliseconds. */
+  readonly startedAt: number;
+  readonly begun: number;
+  /** 0 until the request is over. */
+  seq: number;
+  workspaceId: string | undefined;
+  keyId: string | undefined;
+  modelId: string | undefined;
+  stream: boolean | undefined;
+  /** Monotonic moments; undefined: the request has not come so far. */
+  admittedAt: number | undefined;
+  readAt: number | undefined;
+  dispatchedAt: number | undefined;
+  settledAt: number | undefined;
+  overAt: number | undefined;
+  ranking: Ranking | undefined;
+  /** The first `mostEntries` of them. */
+  readonly attempts: AttemptNote[];
+  attemptCount: number;
+  readonly searches: SearchNote[];
+  outcome: Outcome | undefined;
+  failure: Pick<Failure, 'code' | 'row' | 'about'> | undefined;
+}
+
+/** An attempt, with monotonic moments. */
+export interface AttemptNote extends AttemptStart {
+  endpoint: string;
+  readonly beganAt: number;
+  outputAt: number | undefined;
+  endedAt: number | undefined;
+  end: AttemptEnd['kind'] | undefined;
+  /** Only what is classified: no text of an engine's. */
+  fault: Pick<Fault, 'kind' | 'status' | 'engineError' | 'about'> | undefined;
+  tokens: number | undefined;
+}
+
+export interface SearchNote extends Pick<SearchRecord, 'provider' | 'result' | 'durationMs'> {
+  readonly endedAt: number;
+}

@@ -1,0 +1,185 @@
+import { describe, expect, it } from 'vitest';
+import { createFakeClock } from '../../test/support/fake-clock.ts';
+import { sampleOutcome } from '../../test/support/sample-outcome.ts';
+import { sampleEnd } from '../../test/support/sample-end.ts';
+import { Failure } from '../core/failure.ts';
+import type { Ranking } from '../core/plan.ts';
+import { storySchema } from '../core/story.ts';
+import type { AttemptStart } from '../core/telemetry.ts';
+import { createStories } from './stories.ts';
+
+const first: AttemptStart = { routeId: 'm@a', backend: 'a', endpoint: '10.0.0.1:80', reason: 'first', step: 'first' };
+const hedge: AttemptStart = { routeId: 'm@b', backend: 'b', endpoint: '10.0.0.2:80', reason: 'hedge', step: 'route' };
+const ranked = {
+  state: 'available',
+  success: 1,
+  validity: 1,
+  inFlight: 2,
+  capacity: 64,
+  firstOutputMs: 80.04,
+} as const;
+const ranking: Ranking = {
+  first: 'chance',
+  routes: [
+    { ...ranked, routeId: 'm@a', chance: 3 },
+    { ...ranked, routeId: 'm@b', chance: 1, capacity: undefined, firstOutputMs: undefined },
+  ],
+  leftOut: [{ routeId: 'm@c', why: 'cannot-serve', lacks: ['tools'] }],
+};
+
+function begin() {
+  const clock = createFakeClock();
+  const stories = createStories({ clock, process: 'p1' });
+  const began = (requestId: string, correlationId = ''): void =>
+    stories.began(requestId, { surface: 'chat', correlationId, startedAt: clock.now() });
+  const complete = (requestId: string, correlationId = ''): void => {
+    began(requestId, correlationId);
+    stories.outcome(sampleOutcome({ requestId }));
+    stories.over(requestId);
+  };
+  const refuse = (requestId: string): void => {
+    began(requestId);
+    stories.ended(sampleEnd({ requestId, failure: new Failure('rate_limited', 'CANARY') }));
+    stories.over(requestId);
+  };
+  return { clock, stories, began, complete, refuse };
+}
+
+describe('the story of a request', () => {
+  it('tells the plan, the attempts with their times, the searches, the waits and the bill', () => {
+    const { clock, stories, began } = begin();
+    began('r1', 'corr-1');
+    stories.progress('r1', { kind: 'authenticated', workspaceId: 'ws_1', keyId: 'key_1' });
+    clock.advance(2);
+    stories.progress('r1', { kind: 'admitted' });
+    clock.advance(3);
+    stories.progress('r1', { kind: 'read', modelId: 'test/m', stream: true });
+    stories.progress('r1', { kind: 'ranked', ranking });
+    clock.advance(5);
+    stories.progress('r1', { kind: 'dispatched' });
+    const loser = stories.attempt('r1', first);
+    clock.advance(1000);
+    const winner = stories.attempt('r1', hedge);
+    winner.movedTo('10.0.0.3:80');
+    clock.advance(100);
+    winner.output();
+    clock.advance(7);
+    winner.output();
+    loser.ended({ kind: 'beaten' }, undefined);
+    clock.advance(500);
+    stories.searched('r1', { provider: 'brave', result: 'found', durationMs: 400 });
+    winner.ended({ kind: 'complete' }, 12);
+    winner.ended({ kind: 'aborted' }, 99);
+    stories.outcome(sampleOutcome({ requestId: 'r1', routeId: 'm@b', durationMs: 1617 }));
+    clock.advance(4);
+    stories.over('r1');
+    const story = stories.find('corr-1');
+    expect(storySchema.parse(story)).toEqual(story);
+    expect(story).toMatchObject({
+      ...{ id: 'r1', workspace: 'ws_1', key: 'key_1', model: 'test/m', outcome: 'completed', route: 'm@b' },
+      ...{ attempt_count: 2, hedge_count: 1, failover_count: 0, resume_count: 0, failure: null },
+      waits: { admission: 2, body: 3, plan: 5, record: 4 },
+      plan: {
+        first: 'chance',
+        routes: [
+          { route: 'm@a', chance: 0.75, capacity: 64, expected_first_output_ms: 80 },
+          { route: 'm@b', chance: 0.25, capacity: null, expected_first_output_ms: null },
+        ],
+        left_out: [{ route: 'm@c', why: 'cannot-serve', lacks: ['tools'] }],
+      },
+      attempts: [
+        { route: 'm@a', reason: 'first', began_ms: 10, first_output_ms: null, ended_ms: 1117, end: 'beaten' },
+        {
+          ...{ route: 'm@b', endpoint: '10.0.0.3:80', reason: 'hedge', step: 'route', began_ms: 1010 },
+          ...{ first_output_ms: 1110, ended_ms: 1617, end: 'complete', fault: null, output_tokens: 12 },
+        },
+      ],
+      searches: [{ provider: 'brave', result: 'found', began_ms: 1217, duration_ms: 400 }],
+      bill: { prompt_tokens: 120, counted_by: 'engine' },
+    });
+  });
+
+  it('has of faults and refusals only what is classified', () => {
+    const { stories, began } = begin();
+    began('r1');
+    const attempt = stories.attempt('r1', first);
+    const fault = {
+      kind: 'status',
+      status: 400,
+      engineError: 'bad-request',
+      about: 'tools',
+      detail: 'CANARY',
+    } as const;
+    attempt.ended({ kind: 'failed', fault }, undefined);
+    stories.ended(
+      sampleEnd({
+        requestId: 'r1',
+        failure: new Failure('attempts_failed', 'CANARY', { cause: new Error('CANARY'), about: ['tools'] }),
+      }),
+    );
+    stories.over('r1');
+    const story = stories.find('r1');
+    expect(story).toMatchObject({
+      outcome: 'refused',
+      failure: { code: 'attempts_failed', status: 502, about: ['tools'] },
+      attempts: [
+        { end: 'failed', fault: { kind: 'status', status: 400, engine_error: 'bad-request', about: 'tools' } },
+      ],
+    });
+    expect(JSON.stringify(story)).not.toContain('CANARY');
+  });
+
+  it('is told of a request under way, and forgotten of one whose caller left before anything happened', () => {
+    const { stories, began } = begin();
+    began('r1', 'corr-1');
+    expect(stories.find('r1')).toMatchObject({ outcome: null, duration_ms: null });
+    expect(stories.find('corr-1')).toMatchObject({ id: 'r1' });
+    stories.over('r1');
+    expect(stories.find('r1')).toBeUndefined();
+    expect(stories.after(0, 10)).toMatchObject({ requests: [], next_after: 0 });
+  });
+
+  it('has a bounded number of attempts, and counts the others', () => {
+    const { stories, began } = begin();
+    began('r1');
+    for (let made = 0; made < 100; made += 1) stories.attempt('r1', first).ended({ kind: 'aborted' }, undefined);
+    expect(stories.find('r1')).toMatchObject({ attempt_count: 100 });
+    expect(stories.find('r1')?.attempts).toHaveLength(24);
+  });
+});
+
+describe('the stories of a service', () => {
+  it('are numbered in the order in which requests end, and read in pages', () => {
+    const { stories, complete, refuse } = begin();
+    complete('r1');
+    refuse('r2');
+    complete('r3');
+    const page = stories.after(0, 2);
+    expect(page).toMatchObject({ process: 'p1', next_after: 2, has_more: true, missed: 0 });
+    expect(page.requests.map(({ id, seq }) => [id, seq])).toEqual([
+      ['r1', 1],
+      ['r2', 2],
+    ]);
+    expect(stories.after(2, 2)).toMatchObject({ next_after: 3, has_more: false, requests: [{ id: 'r3', seq: 3 }] });
+    expect(stories.after(3, 2)).toMatchObject({ next_after: 3, requests: [], missed: 0 });
+    // A reader that knows the process before asks for what this one has not come to yet.
+    expect(stories.after(99, 2)).toMatchObject({ next_after: 3, requests: [], missed: 0 });
+  });
+
+  it('are the last thousand that were dispatched, however many are refused meanwhile', () => {
+    const { stories, complete, refuse } = begin();
+    for (let at = 1; at <= 1001; at += 1) complete(`r${at}`);
+    for (let at = 1; at <= 5000; at += 1) refuse(`refused${at}`);
+    expect(stories.find('r1')).toBeUndefined();
+    expect(stories.find('r2')).toMatchObject({ id: 'r2' });
+    const { requests, missed } = stories.after(0, 10_000);
+    expect([requests.length, missed]).toEqual([1250, 6001 - 1250]);
+  });
+
+  it('find the newest of several requests with one correlation id', () => {
+    const { stories, complete } = begin();
+    complete('r1', 'same');
+    complete('r2', 'same');
+    expect(stories.find('same')?.id).toBe('r2');
+  });
+});

@@ -1,0 +1,174 @@
+import type { Clock } from '../core/clock.ts';
+import type { Ranking } from '../core/plan.ts';
+import type { NumberedStory, Story, StoryPage } from '../core/story.ts';
+import type { AttemptWatch, Telemetry } from '../core/telemetry.ts';
+import { type AttemptNote, mostEntries, type RequestRecord } from './request-record.ts';
+import { storyOf } from './tell-story.ts';
+
+type Told = 'began' | 'progress' | 'outcome' | 'ended' | 'attempt' | 'searched' | 'over';
+
+/** The stories of the requests of this process: of those under way, and of the last ones that have ended. */
+export interface Stories extends Pick<Telemetry, Told> {
+  /** Requests that ended after the one with this number, oldest first. */
+  readonly after: (seq: number, limit: number) => StoryPage;
+  /** The newest request with this id, or with this correlation id. */
+  readonly find: (id: string) => Story | undefined;
+}
+
+/** Requests that were dispatched or cost something to look at, and those that were refused before: neither crowds out the other. */
+const mostDispatched = 1000;
+const mostRefused = 250;
+const unwatched: AttemptWatch = { output: () => undefined, movedTo: () => undefined, ended: () => undefined };
+
+/** `process`: a name that no other process has, so that a reader notices a restart. */
+export function createStories({
+  clock,
+  process,
+}: {
+  readonly clock: Pick<Clock, 'elapsed'>;
+  readonly process: string;
+}): Stories {
+  const running = new Map<string, RequestRecord>();
+  const dispatched = createRing(mostDispatched);
+  const refused = createRing(mostRefused);
+  let lastSeq = 0;
+
+  return {
+    began: (requestId, { surface, correlationId, startedAt }) => {
+      running.set(requestId, {
+        ...{ requestId, surface, correlationId, startedAt, begun: clock.elapsed(), seq: 0 },
+        ...{ workspaceId: undefined, keyId: undefined, modelId: undefined, stream: undefined },
+        ...{ admittedAt: undefined, readAt: undefined, dispatchedAt: undefined, settledAt: undefined },
+        ...{ overAt: undefined, ranking: undefined, attempts: [], attemptCount: 0, searches: [] },
+        ...{ outcome: undefined, failure: undefined },
+      });
+    },
+    progress: (requestId, progress) => {
+      const record = running.get(requestId);
+      if (record === undefined) return;
+      switch (progress.kind) {
+        case 'authenticated':
+          record.workspaceId = progress.workspaceId;
+          record.keyId = progress.keyId;
+          return;
+        case 'admitted':
+          record.admittedAt = clock.elapsed();
+          return;
+        case 'read':
+          record.readAt = clock.elapsed();
+          record.modelId = progress.modelId;
+          record.stream = progress.stream;
+          return;
+        case 'ranked':
+          record.ranking = cut(progress.ranking);
+          return;
+        case 'dispatched':
+          record.dispatchedAt = clock.elapsed();
+          return;
+      }
+    },
+    attempt: (requestId, start) => {
+      const record = running.get(requestId);
+      if (record === undefined) return unwatched;
+      record.attemptCount += 1;
+      if (record.attempts.length >= mostEntries) return unwatched;
+      const note: AttemptNote = {
+        ...start,
+        beganAt: clock.elapsed(),
+        ...{ outputAt: undefined, endedAt: undefined, end: undefined, fault: undefined, tokens: undefined },
+      };
+      record.attempts.push(note);
+      return watchOf(note);
+    },
+    searched: (requestId, { provider, result, durationMs }) => {
+      const searches = running.get(requestId)?.searches;
+      if (searches === undefined || searches.length >= mostEntries) return;
+      searches.push({ provider, result, durationMs, endedAt: clock.elapsed() });
+    },
+    outcome: (outcome) => {
+      const record = running.get(outcome.requestId);
+      if (record === undefined) return;
+      record.outcome = outcome;
+      record.settledAt = clock.elapsed();
+    },
+    ended: ({ requestId, failure }) => {
+      const record = running.get(requestId);
+      if (record === undefined || failure === undefined) return;
+      const { code, row, about } = failure;
+      record.failure = { code, row, about };
+    },
+    over: (requestId) => {
+      const record = running.get(requestId);
+      if (record === undefined) return;
+      running.delete(requestId);
+      // Its caller left before it was complete: nothing happened.
+      if (record.outcome === undefined && record.failure === undefined) return;
+      record.overAt = clock.elapsed();
+      record.seq = lastSeq += 1;
+      (record.outcome === undefined ? refused : dispatched).add(record);
+    },
+    after: (seq, limit) => {
+      const later = [...dispatched.after(seq), ...refused.after(seq)].sort((a, b) => a.seq - b.seq);
+      const chosen = later.slice(0, limit);
+      const requests = chosen.map((record): NumberedStory => ({ ...storyOf(record), seq: record.seq }));
+      return {
+        process,
+        // A number that is not there yet is of another life of the service: its reader begins anew.
+        next_after: chosen.at(-1)?.seq ?? Math.min(seq, lastSeq),
+        has_more: later.length > chosen.length,
+        missed: Math.max(0, lastSeq - seq - later.length),
+        requests,
+      };
+    },
+    find: (id) => {
+      const record =
+        running.get(id) ??
+        [...dispatched.after(0), ...refused.after(0)]
+          .sort((a, b) => b.seq - a.seq)
+          .find(({ requestId, correlationId }) => requestId === id || correlationId === id) ??
+        [...running.values()].findLast(({ correlationId }) => correlationId === id);
+      return record && storyOf(record);
+    },
+  };
+
+  function watchOf(note: AttemptNote): AttemptWatch {
+    return {
+      output: () => {
+        note.outputAt ??= clock.elapsed();
+      },
+      movedTo: (endpoint) => {
+        note.endpoint = endpoint;
+      },
+      ended: (end, tokens) => {
+        if (note.endedAt !== undefined) return;
+        note.endedAt = clock.elapsed();
+        note.end = end.kind;
+        note.tokens = tokens;
+        if (end.kind !== 'failed') return;
+        const { kind, status, engineError, about } = end.fault;
+        note.fault = { kind, status, ...(engineError && { engineError }), about };
+      },
+    };
+  }
+}
+
+/** A model may have any number of routes. */
+function cut(ranking: Ranking): Ranking {
+  const { first, routes, leftOut } = ranking;
+  if (routes.length <= mostEntries && leftOut.length <= mostEntries) return ranking;
+  return { first, routes: routes.slice(0, mostEntries), leftOut: leftOut.slice(0, mostEntries) };
+}
+
+/** The last records that were added, in the order in which they were. */
+function createRing(size: number) {
+  const places: RequestRecord[] = [];
+  let next = 0;
+  return {
+    add: (record: RequestRecord): void => {
+      places[next] = record;
+      next = (next + 1) % size;
+    },
+    /** Those with a higher number, in no order. */
+    after: (seq: number): readonly RequestRecord[] => places.filter((record) => record.seq > seq),
+  };
+}

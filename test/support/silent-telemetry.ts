@@ -1,0 +1,15 @@
+import type { Telemetry } from '../../src/core/telemetry.ts';
+
+/** Is told of everything and remembers nothing. */
+export const silentTelemetry: Telemetry = {
+  began: () => undefined,
+  progress: () => undefined,
+  over: () => undefined,
+  outcome: () => undefined,
+  ended: () => undefined,
+  won: () => undefined,
+  unavailable: () => undefined,
+  attempt: () => ({ output: () => undefined, movedTo: () => undefined, ended: () => undefined }),
+  implausibleUsage: () => undefined,
+  searched: () => undefined,
+};
