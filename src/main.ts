@@ -24,6 +24,11 @@ const groups: readonly Group[] = [
     load: { kind: 'program', run: async () => (await import('./cli/serve/serve.ts')).run },
   },
   {
+    name: 'portal',
+    summary: 'serve the portal and its admin API',
+    load: { kind: 'program', run: async () => (await import('./cli/portal/portal.ts')).run },
+  },
+  {
     name: 'workspace',
     summary: 'make workspaces, fill and suspend them',
     load: { kind: 'commands', register: async () => (await import('./cli/commands/workspace.ts')).workspaceCommand },
@@ -47,6 +52,11 @@ const groups: readonly Group[] = [
     name: 'audit',
     summary: 'who changed which account, when, and how',
     load: { kind: 'commands', register: async () => (await import('./cli/commands/audit.ts')).auditCommand },
+  },
+  {
+    name: 'explain',
+    summary: 'tell the story of one request: plan, attempts, faults, times, bill',
+    load: { kind: 'commands', register: async () => (await import('./cli/commands/explain.ts')).explainCommand },
   },
   {
     name: 'backup',

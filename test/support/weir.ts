@@ -170,7 +170,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     ([name]) => !name.startsWith('WEIR_') && name !== 'NODE_OPTIONS',
   );
   const flags = options.flags ?? ['--manifests', manifests];
-  const child = spawn(process.execPath, [main, 'start', '--port', '0', '--data', data, ...flags], {
+  const child = spawn(process.execPath, [main, 'start', '--port', '0', '--no-portal', '--data', data, ...flags], {
     env: {
       ...Object.fromEntries(inherited),
       ...compileCache,
@@ -298,7 +298,8 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
   }
 }
 
-async function askAdmin(socketPath: string, path: string): Promise<string> {
+/** What Envoy's admin interface answers on its socket. */
+export async function askAdmin(socketPath: string, path: string): Promise<string> {
   const asked = request({ socketPath, path, agent: false }).end();
   const [response] = (await once(asked, 'response')) as [IncomingMessage];
   return text(response);

@@ -1,7 +1,7 @@
 /** The service: the only place that constructs. Starts in the order of what needs what, stops in the reverse. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { type Logger, pino } from 'pino';
+import { pino } from 'pino';
 import { createEgress } from '../../egress/egress.ts';
 import { createEnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { createClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
@@ -10,22 +10,20 @@ import { createDownstreamBuffers } from '../../envoy/runtime/downstream-buffers.
 import { createLoadShedder } from '../../envoy/runtime/load-shedder.ts';
 import { createUpstreamRequests } from '../../envoy/runtime/upstream-requests.ts';
 import { listenExtProc } from '../../extproc/server.ts';
-import { createMemoryLimits } from '../../rate-limits/memory.ts';
-import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
-import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.ts';
 import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import { createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createProcessLoad, type LoopUse } from '../../process/load.ts';
+import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
+import { watchThreads } from '../../process/threads.ts';
 import { createTurnEnd, createTurnShare } from '../../process/turns.ts';
 import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { createHostFollower, systemLookUp } from '../../resolver/follow-hosts.ts';
 import { openStore } from '../../store/open-store.ts';
-import { type FileCheck, startFileCheck } from '../../store/sqlite/file-check.ts';
 import { startStructureChecker } from '../../structured-output/checker/start-structure-checker.ts';
 import { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
 import { openSeal } from '../../web-search/seal/seal.ts';
@@ -42,7 +40,6 @@ import {
   shedShare,
 } from '../../admission/overload.ts';
 import { createUploads, uploadLimits } from '../../admission/uploads.ts';
-import { blockMs, createAddressGate, tolerated, windowMs } from '../../admission/address-gate.ts';
 import type { Route, Snapshot } from '../../core/catalog.ts';
 import { renderClusters } from '../../envoy/config/clusters.ts';
 import { renderEndpoints } from '../../envoy/config/endpoints.ts';
@@ -60,7 +57,10 @@ import { createAnswerLengths } from '../../metering/expected-output.ts';
 import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from './follow-endpoints.ts';
+import { tellCatalog } from './live-catalog.ts';
+import { checkFile, loadTokenizers, openGates } from './logged-parts.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
+import { figuresOf } from './service-figures.ts';
 import { sealFiles } from './seal-files.ts';
 import type { Settings } from '../../settings.ts';
 
@@ -100,6 +100,7 @@ export async function startService(
   settings: Settings,
   { output, stopped, fatal, announce }: Surroundings,
 ): Promise<RunningService> {
+  const threads = watchThreads();
   const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, output);
   const paths = runFolder(settings.WEIR_RUN);
   const url = settings.WEIR_DATABASE_URL;
@@ -110,6 +111,7 @@ export async function startService(
     retentionDays: settings.WEIR_LEDGER_RETENTION_DAYS,
     tryLock,
     onStatus: createStoreLog(log),
+    onCommit: (commit) => metrics.committed(commit),
     onForeignFile: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
   });
   void store.lost.then(fatal);
@@ -167,15 +169,7 @@ export async function startService(
     hasRoute: ({ routes }) => routes.some(health.isServing),
   });
   const answerLengths = createAnswerLengths();
-  const loadTokenizers = ({ models }: Snapshot): void => {
-    for (const { id, tokenizer } of models.values()) {
-      if (tokenizer === undefined) continue;
-      void tokenizers.load(tokenizer.path).then((load) => {
-        if (load.kind === 'broken') log.warn({ model: id, ...load.problem }, 'tokenizer problem');
-      });
-    }
-  };
-
+  let servedAt = systemClock.now();
   const catalog = await openCatalog(settings, {
     log,
     clock: systemClock,
@@ -191,49 +185,35 @@ export async function startService(
     onServed: (snapshot) => {
       health.retain(routesOf(snapshot));
       measured.retain(snapshot.models);
+      servedAt = systemClock.now();
       answerLengths.retain(snapshot.models);
-      loadTokenizers(snapshot);
+      loadTokenizers(tokenizers, { snapshot, log });
     },
   });
 
-  const valkeyUrl = settings.WEIR_VALKEY_URL;
-  const shared =
-    valkeyUrl === undefined ? undefined : shareLimits(valkeyUrl, { expectedReplicas: settings.WEIR_REPLICAS, log });
-  const link = shared?.link;
-  const limits = shared ?? createMemoryLimits(systemClock);
+  const { limits, addresses, sharing } = openGates(settings, log);
   store.tellReserved(limits.reserved);
-  const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers?.(network) });
-  const tellOthers = link && shareBlocks({ link, tolerated, windowMs, blockMs, block: gate.block });
 
-  const stories = createStories({ clock: systemClock, process: randomUUID() });
+  const instance = randomUUID();
+  const stories = createStories({ clock: systemClock, process: instance });
+  const live = { look: catalog.look, statusOf: measured.statusOf, health, endpoints };
   const phase = { isReady: false };
-  const metrics = createMetrics({
-    sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
-    blockedAddresses: gate.blocked,
-    store: () => ({ ...store.status(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
-    catalogAgeMs: catalog.ageMs,
-    isLeading: catalog.ageMs && catalog.isLeading,
-    inFlight: () => pipeline.inFlight(),
-    streams: () => extproc.open(),
-    load: load.current,
-    uploads: { arriving: () => uploads.arriving(), bytes: () => uploads.bytes() },
-    edgeAdmitRatio: shedder.admitRatio,
-    droppedLogRecords: output.dropped,
-    endpoints: catalog.endpoints,
-    modelStatuses: () =>
-      [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.statusOf(model)]),
-  });
-  const uploads = createUploads({
-    clock: systemClock,
-    limits: uploadLimits(memoryBytes),
-    refused: metrics.uploadRefused,
-  });
-  const guard = { ...load, limits: overloadLimits(memoryBytes), shed: metrics.shed };
+  const metrics = createMetrics(
+    figuresOf({
+      ...{ settings, store, fileCheck, catalog, health, measured, link: sharing },
+      ...{ gate: addresses, load, shedder, discovery, threads, output },
+      servedAt: () => servedAt,
+      // Those that are made below.
+      underWay: () => ({ requests: pipeline.inFlight(), streams: extproc.open(), uploads }),
+    }),
+  );
+  const uploads = createUploads({ clock: systemClock, limits: uploadLimits(memoryBytes) });
+  const guard = { ...load, limits: overloadLimits(memoryBytes) };
   const readInTurn = createTurnShare({ budgetMs: bodiesPerTurnMs });
   const pipeline: Pipeline = createPipeline({
     store,
     uploads,
-    gate,
+    gate: addresses,
     limits,
     looksLikeKey,
     hashKey,
@@ -282,16 +262,26 @@ export async function startService(
     port: settings.WEIR_OPS_PORT,
     metrics: metrics.render,
     metricsType: metrics.contentType,
+    internal: {
+      secret: store.secret,
+      stories,
+      catalog: () => tellCatalog({ process: instance, now: systemClock.now, isReady: () => phase.isReady, ...live }),
+    },
     unready: () => {
       if (!phase.isReady) return 'starting, or about to end';
       return shedWatch.isSheddingAll() ? 'overloaded, all requests are turned away' : undefined;
     },
   });
+  let takeBackAddress = (): void => undefined;
   const first = await Promise.race([catalog.ready.then(() => 'ready' as const), stopped]);
   if (first === 'ready') {
     // An earlier process that was restarted may have told Envoy that it was about to end.
     await envoyAdmin.withdrawEnd().catch(() => undefined);
     phase.isReady = true;
+    takeBackAddress = leaveOpsAddress(settings.WEIR_DATA, {
+      name: `service-${settings.WEIR_SERVICE_NUMBER ?? 1}`,
+      origin: `http://127.0.0.1:${ops.port}`,
+    });
     announce({ type: 'ready', opsPort: ops.port });
     log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
   }
@@ -309,41 +299,20 @@ export async function startService(
     load.close();
     buffers.close();
     envoyAdmin.close();
+    takeBackAddress();
     await ops.close();
     await egress.close();
     await worker.close();
     await tokenizers.close();
     await structures.close();
-    await link?.close();
+    await sharing?.close();
     await fileCheck?.close();
     await store.close();
+    threads.close();
   };
   const look: RunningService['look'] = () => ({
     ...{ open: extproc.open(), isOverloaded: refusedShare() >= 0.5 },
     ...{ loop: load.takeLoopUse(), filled: filledShare(pipeline.inFlight(), guard) },
   });
   return { look, close };
-}
-
-/** Checks the database file beside the service. A damaged file is logged for operators and does not stop the service. */
-function checkFile(file: string, log: Logger): FileCheck {
-  return startFileCheck(file, {
-    onDamage: (findings) =>
-      log.error({ file, findings }, 'the database file is damaged: restore a backup (docs/accounts.md)'),
-    onUnchecked: (error) => log.warn({ file, error }, 'the database file could not be checked'),
-  });
-}
-
-function shareLimits(
-  url: string,
-  { expectedReplicas, log }: { readonly expectedReplicas: number; readonly log: Logger },
-): ValkeyLimits {
-  return createValkeyLimits({
-    url,
-    clock: systemClock,
-    newId: randomUUID,
-    expectedReplicas,
-    onUp: () => log.info('limits are shared by all replicas'),
-    onDown: () => log.warn('Valkey is away: each replica keeps to its share of the limits'),
-  });
 }

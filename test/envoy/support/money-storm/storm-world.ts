@@ -1,12 +1,14 @@
 import { expect } from 'vitest';
 import { type Caller, http1Caller } from '../caller.ts';
 import { chanceFrom } from '../../../support/chance.ts';
-import { picoUsd, type Prices } from '../cost.ts';
-import { type SpawnedEngine, spawnDemoEngine } from '../spawn-demo-engine.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../../../support/weir.ts';
+import { picoUsd } from '../cost.ts';
+import { spawnDemoEngine } from '../spawn-demo-engine.ts';
+import { startWeir, type Weir } from '../../../support/weir.ts';
 import type { StormAccounts } from './storm-accounts.ts';
 import { checkBooks } from './check-books.ts';
-import { stormModels, stormRequests } from './storm-kinds.ts';
+import { stormCatalog, stormPrices } from './storm-catalog.ts';
+import { openStormExports } from './storm-exports.ts';
+import { stormRequests } from './storm-kinds.ts';
 import { reportStorm, type StormTally, tallyStorm } from './storm-report.ts';
 import { runStorm, type StormProgress } from './storm-run.ts';
 
@@ -31,30 +33,17 @@ export interface StormWorld {
 }
 
 const lanes = 48;
-/** As the manifests have them. */
-const prices: Prices = { prompt: 150_000n, cached: 30_000n, completion: 600_000n };
-
-function manifests(engines: readonly SpawnedEngine[]): Readonly<Record<string, string>> {
-  const kinds = { counting: 'vllm', late: 'llamacpp' } as const;
-  const backends = Object.entries(kinds).flatMap(([name, kind]) =>
-    engines.map((engine, index) => backendManifest(`backend-of-test-${name}-${index}`, engine, kind)),
-  );
-  const { slow, ...others } = stormModels;
-  const models = [...Object.values(others), ...slow].map((id) => {
-    const name = id === stormModels.late ? 'late' : 'counting';
-    return modelManifest(id, [`backend-of-test-${name}-0`, `backend-of-test-${name}-1`]);
-  });
-  return { 'catalog.yaml': [...backends, ...models].join('') };
-}
+/** Exports of the ledger that are begun while a storm goes on. */
+const exportsBeside = 6;
 
 /** Starts so many gateways, each with these variables. */
 export async function startStormWorld(count: number, env: Readonly<Record<string, string>> = {}): Promise<StormWorld> {
-  const engines = [await spawnDemoEngine({}, 'alpha'), await spawnDemoEngine({}, 'beta')];
+  const engines = [await spawnDemoEngine({}, 'alpha'), await spawnDemoEngine({}, 'beta')] as const;
   const gateways: Weir[] = [];
   for (let replica = 0; replica < count; replica += 1) {
     gateways.push(
       await startWeir({
-        manifests: manifests(engines),
+        manifests: { 'catalog.yaml': stormCatalog(engines) },
         env: { WEIR_TRUSTED_HOPS: '1', WEIR_KEEP_ALIVE_SECONDS: '1', WEIR_LEDGER_RETENTION_DAYS: '1', ...env },
       }),
     );
@@ -63,7 +52,7 @@ export async function startStormWorld(count: number, env: Readonly<Record<string
   const kills: { readonly replica: number; readonly atMs: number }[] = [];
   const databases = (state: string): Promise<readonly number[]> =>
     // A service that is being started again has no metrics.
-    Promise.all(gateways.map((weir) => weir.metric('weir_store_database', { state }).catch(() => 0)));
+    Promise.all(gateways.map((weir) => weir.metric('weir_ledger_database', { state }).catch(() => 0)));
 
   const world: StormWorld = {
     gateways,
@@ -80,10 +69,25 @@ export async function startStormWorld(count: number, env: Readonly<Record<string
       const chance = chanceFrom(seed);
       const requests = stormRequests(amount, chance);
       const begunMs = performance.now();
-      const records = await runStorm({ requests, callers, keys: accounts.keys, lanes, chance, disasters });
+      const exports = openStormExports(accounts.database);
+      let exported = 0;
+      const exporting = async ({ until }: StormProgress): Promise<void> => {
+        for (let part = 1; part <= exportsBeside; part += 1) {
+          await until((amount * part) / (exportsBeside + 1));
+          if (await exports.take()) exported += 1;
+        }
+      };
+      const records = await runStorm({
+        ...{ requests, callers, keys: accounts.keys, lanes, chance },
+        disasters: async (progress) => void (await Promise.all([disasters(progress), exporting(progress)])),
+      });
       const tookMs = performance.now() - begunMs;
       await world.untilDatabase('here');
       for (const weir of gateways) await weir.settled();
+      // The others may have met the database away.
+      expect(exported).toBeGreaterThan(1);
+      expect(await exports.take()).toBe(true);
+      exports.close();
       // Retention has run in services that were killed in the middle of it.
       await expect.poll(accounts.oldRequests, { timeout: 120_000, interval: 1_000 }).toBe(0);
       const dispatched = new Set((await Promise.all(engines.map((engine) => engine.notes()))).flat());
@@ -91,7 +95,7 @@ export async function startStormWorld(count: number, env: Readonly<Record<string
       const tallies = tallyStorm(records, rows);
       console.log(reportStorm({ name, tallies, rows, kills: kills.length, outages, drop, difference, tookMs }));
       const keyExpiresMs = accounts.keyExpiresAt - performance.timeOrigin;
-      const wrong = checkBooks({ records, rows, dispatched, kills, prices, keyExpiresMs });
+      const wrong = checkBooks({ records, rows, dispatched, kills, prices: stormPrices, keyExpiresMs });
       expect(wrong.slice(0, 20), `${wrong.length} in all`).toEqual([]);
       expect(rows.reduce((sum, row) => sum + picoUsd(row['cost']), 0n)).toBe(drop);
       expect(difference).toBe(0n);

@@ -1,0 +1,94 @@
+import type { LiveCatalog } from '../core/live-catalog.ts';
+import type * as api from './api/catalog.ts';
+import type { PortalEvent } from './api/events.ts';
+import type { Answers, ServiceAnswer } from './services.ts';
+
+type LiveModel = LiveCatalog['models'][number];
+type LiveBackend = LiveCatalog['backends'][number];
+type LiveCondition = LiveBackend['conditions'][number];
+
+/** Conditions that say something is wrong when they are true; all others when they are not. */
+const badWhenTrue = new Set(['Retiring']);
+
+type Problem = Extract<PortalEvent, { readonly name: 'health' }>['data']['problems'][number];
+
+/** The catalog as all services together see it: a model by each service that has it. */
+export function modelsOf({ data }: Answers<LiveCatalog>): api.Model[] {
+  const seen = new Map<string, { readonly service: string; readonly model: LiveModel }[]>();
+  for (const { service, said } of data) {
+    for (const model of said.models) seen.set(model.id, [...(seen.get(model.id) ?? []), { service, model }]);
+  }
+  return [...seen.values()].map(modelOf).toSorted((one, other) => (one.id < other.id ? -1 : 1));
+}
+
+function modelOf(views: readonly { readonly service: string; readonly model: LiveModel }[]): api.Model {
+  const models = views.map(({ model }) => model);
+  // Services differ in what they measure and, for a moment, in what they serve: the one that knows most tells what the model is.
+  const [first] = models.toSorted((one, other) => Number(other.pricing !== null) - Number(one.pricing !== null));
+  if (first === undefined) throw new RangeError('a model that no service has');
+  const routes = views.flatMap(({ service, model }) => model.routes.map((route) => ({ service, ...route })));
+  const listed = models.some((model) => model.listed);
+  const isWhole = models.every((model) => model.listed) && routes.every(({ state }) => state === 'available');
+  const wrong = models.flatMap((model) => model.conditions).find(isWrong);
+  const { conditions, routes: _, listed: __, ...facts } = first;
+  return {
+    ...facts,
+    listed,
+    state: !listed ? 'unavailable' : isWhole ? 'available' : 'degraded',
+    reason: listed && isWhole ? null : (wrong?.message ?? routeReason(routes)),
+    availability: meanOf(models.map((model) => model.availability)),
+    tokens_per_second_p50: meanOf(models.map((model) => model.tokens_per_second_p50)),
+    first_token_ms_p50: meanOf(models.map((model) => model.first_token_ms_p50)),
+    conditions,
+    routes,
+  };
+}
+
+function routeReason(routes: readonly { readonly route: string; readonly state: string }[]): string | null {
+  const away = routes.filter(({ state }) => state !== 'available');
+  return away.length === 0 ? null : away.map(({ route, state }) => `${route} is ${state}`).join('; ');
+}
+
+/** What a member sees: what callers see, and neither routes nor what names a backend. */
+export function forMembers(model: api.Model): api.Model {
+  const reasons = {
+    available: null,
+    degraded: 'Some of its capacity is away.',
+    unavailable: 'It has no capacity now.',
+  };
+  return { ...model, conditions: [], routes: null, reason: reasons[model.state] };
+}
+
+export function backendsOf({ data }: Answers<LiveCatalog>): api.Backend[] {
+  return data.flatMap(({ service, said }) => said.backends.map((backend) => ({ service, ...backend })));
+}
+
+export function servicesOf(services: readonly ServiceAnswer[]): api.ModelList['services'] {
+  return services.map((one) => ({ ...one }));
+}
+
+/** What is wrong now, most important first. */
+export function problemsOf(answers: Answers<LiveCatalog>): Problem[] {
+  const services = answers.services.flatMap(({ service, problem }): Problem[] =>
+    problem === null ? [] : [{ kind: 'service', name: service, message: `The service does not answer: ${problem}.` }],
+  );
+  const models = modelsOf(answers).flatMap(({ id, state, reason }): Problem[] =>
+    state === 'available' ? [] : [{ kind: 'model', name: id, message: reason ?? `It is ${state}.` }],
+  );
+  const backends = answers.data.flatMap(({ said }) => said.backends.flatMap(problemOf));
+  return [...services, ...models, ...new Map(backends.map((problem) => [problem.name, problem])).values()];
+}
+
+function problemOf({ name, conditions }: LiveBackend): Problem[] {
+  const wrong = conditions.find(isWrong);
+  return wrong === undefined ? [] : [{ kind: 'backend', name, message: wrong.message || wrong.reason }];
+}
+
+function isWrong({ type, status }: LiveCondition): boolean {
+  return badWhenTrue.has(type) ? status === 'True' : status === 'False';
+}
+
+function meanOf(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length;
+}
