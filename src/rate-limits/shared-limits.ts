@@ -106,7 +106,7 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
       const reply = link.run(
         reportScript,
         [link.key(`${kind}:${id}`)],
-        [link.name(), String(more), String(reserved), left],
+        [link.name(), String(more), String(reserved), left, isAnew],
       );
       reply.catch(link.drop);
       sent.push(reply);
