@@ -74,8 +74,8 @@ export function OverviewPage() {
               }
               note={
                 line === undefined || line.first_token_p95_ms === null
-                  ? 'median of today'
-                  : `median of today; p95 ${formatMs(line.first_token_p95_ms)}`
+                  ? 'median'
+                  : `median; p95 ${formatMs(line.first_token_p95_ms)}`
               }
             />
           </div>
