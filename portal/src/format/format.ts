@@ -15,6 +15,9 @@ const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumF
 const share = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 });
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 const precise = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const recent = new Intl.DateTimeFormat(undefined, {
+  ...{ day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit', second: '2-digit' },
+});
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 const shortDay = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const hour = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
@@ -69,6 +72,11 @@ export function formatMoment(iso: string): string {
 
 export function formatPreciseMoment(iso: string): string {
   return precise.format(new Date(iso));
+}
+
+/** Without the year, for lists whose entries are of late. */
+export function formatRecent(iso: string): string {
+  return recent.format(new Date(iso));
 }
 
 export function formatDay(iso: string): string {
