@@ -24,6 +24,11 @@ const groups: readonly Group[] = [
     load: { kind: 'program', run: async () => (await import('./cli/serve/serve.ts')).run },
   },
   {
+    name: 'portal',
+    summary: 'serve the portal and its admin API',
+    load: { kind: 'program', run: async () => (await import('./cli/portal/portal.ts')).run },
+  },
+  {
     name: 'workspace',
     summary: 'make workspaces, fill and suspend them',
     load: { kind: 'commands', register: async () => (await import('./cli/commands/workspace.ts')).workspaceCommand },

@@ -100,7 +100,6 @@ export const settingsSchema = z.object({
     .default('127.0.0.1')
     .describe('Address that the ops port is on; 0.0.0.0 lets probes and scrapers of other hosts reach it.'),
   WEIR_OPS_PORT: port.default(9090).describe('Port of /metrics, /livez and /readyz; 0 takes a free one.'),
-  WEIR_ADMIN_PORT: port.default(9091).describe('Port of the admin API on the loopback; 0 takes a free one.'),
   WEIR_ABUSE_CONTACT: z.string().min(3).default('abuse@example.com').describe('Address named to suspended callers.'),
   WEIR_IDLE_SECONDS: wholeNumber(1, 86_400)
     .default(120)
@@ -163,13 +162,72 @@ export const settingsSchema = z.object({
 
 export type Settings = z.infer<typeof settingsSchema>;
 
-/** Reads the settings. Throws an Error that names every bad one; empty means unset. */
-export function readSettings(environment: Readonly<Record<string, string | undefined>>): Settings {
+const serviceUrls = z.string().transform((text, context): readonly URL[] => {
+  const urls = text.split(',').map((part) => URL.parse(part.trim()));
+  const isOrigin = (url: URL | null): url is URL =>
+    url !== null && ['http:', 'https:'].includes(url.protocol) && url.href === `${url.origin}/`;
+  if (urls.every(isOrigin)) return urls;
+  context.addIssue({ code: 'custom', message: 'expected addresses such as http://127.0.0.1:9090, with commas' });
+  return z.NEVER;
+});
+
+const { WEIR_DATA, WEIR_DATABASE_URL, WEIR_LOG_LEVEL } = settingsSchema.shape;
+
+/** Every setting of `weir portal`, as those of `weir serve`. */
+export const portalSettingsSchema = z.object({
+  WEIR_DATA,
+  WEIR_DATABASE_URL,
+  WEIR_ADMIN_HOST: z
+    .union([z.ipv4(), z.ipv6()], 'expected an IP address, such as 0.0.0.0')
+    .default('127.0.0.1')
+    .describe('Address of the portal and its admin API; beyond the loopback put a proxy with TLS in front of it.'),
+  WEIR_ADMIN_PORT: port
+    .default(9091)
+    .describe('Port of the portal and its admin API; 0, or a port that another program has, takes a free one.'),
+  WEIR_ADMIN_TOKEN_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'File of the admin token, 32 characters or more; default: admin-token in the data folder, which is made.',
+    ),
+  WEIR_ADMIN_TRUSTED_HOPS: wholeNumber(0, 100)
+    .default(0)
+    .describe('Proxies in front of the portal that are believed about the address of callers and about TLS.'),
+  WEIR_SERVICES: serviceUrls
+    .default([new URL('http://127.0.0.1:9090')])
+    .describe(
+      'Ops ports of the services, with commas: they tell what is live. A host name with several addresses means all of them; default: http://127.0.0.1:9090.',
+    ),
+  WEIR_PUBLIC_URL: z
+    .url({ protocol: /^https?$/, error: 'expected an address such as https://models.example.com/v1' })
+    .optional()
+    .describe('Where clients call the models, with /v1: for the playground and the examples; default: no playground.'),
+  WEIR_LOG_LEVEL,
+});
+
+export type PortalSettings = z.infer<typeof portalSettingsSchema>;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads the settings of `weir serve`. Throws an Error that names every bad one; empty means unset. */
+export function readSettings(environment: Environment): Settings {
+  return read(settingsSchema, environment);
+}
+
+/** The same for `weir portal`. */
+export function readPortalSettings(environment: Environment): PortalSettings {
+  return read(portalSettingsSchema, environment);
+}
+
+/** A variable of the other program is not unknown: both may be set for all programs of a machine. */
+function read<Schema extends z.ZodObject>(schema: Schema, environment: Environment): z.output<Schema> {
   const given = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
   );
-  const unknown = Object.keys(given).filter((name) => name.startsWith('WEIR_') && !(name in settingsSchema.shape));
-  const parsed = settingsSchema.safeParse(given);
+  const known = { ...settingsSchema.shape, ...portalSettingsSchema.shape };
+  const unknown = Object.keys(given).filter((name) => name.startsWith('WEIR_') && !(name in known));
+  const parsed = schema.safeParse(given);
   const problems = [
     ...unknown.map((name) => `${name}: there is no such setting`),
     ...(parsed.error?.issues ?? []).map((issue) => `${fieldPath(issue.path)}: ${issue.message}`),

@@ -1,19 +1,35 @@
 import { type DatabaseLocation, openDatabase, type OpenOptions } from './open-database.ts';
 import { basename } from 'node:path';
-import { type Authorship, listAudit, recordChange } from './audit.ts';
-import { createKey, findKey, listKeys, setKeyBudget, setKeyLimits, setKeyStatus, updateKey } from './keys.ts';
+import { type Authorship, Refusal } from '../core/administration.ts';
+import { listAudit, recordChange } from './audit.ts';
+import { addCredit, creditWorkspace, pageOfCredits } from './credits.ts';
+import { findCredentials, spentBy } from './find-credentials.ts';
 import {
+  changeKey,
+  createKey,
+  findKey,
+  keyNames,
+  listKeys,
+  pageOfKeys,
+  setKeyBudget,
+  setKeyLimits,
+  setKeyStatus,
+  updateKey,
+} from './keys.ts';
+import { createSession, endSession, findSession } from './sessions.ts';
+import { readSharedSecret } from './shared-secret.ts';
+import {
+  changeWorkspace,
   createWorkspace,
-  creditWorkspace,
   findWorkspace,
   listWorkspaces,
-  Refusal,
+  pageOfWorkspaces,
   setWorkspaceLimits,
   setWorkspaceStatus,
 } from './workspaces.ts';
 import { exportRequests } from './export-requests.ts';
 import { keptSince } from './kept-since.ts';
-import { listRequests } from './list-requests.ts';
+import { findRequest, listRequests, pageOfRequests } from './list-requests.ts';
 import { usageReport } from './usage-report.ts';
 import type { AcceptedLoss } from './sqlite/lost-commits.ts';
 import { verifyLedger } from './verify-ledger.ts';
@@ -50,12 +66,21 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
     createWorkspace: changing(createWorkspace),
     listWorkspaces: listWorkspaces.bind(undefined, queries),
     findWorkspace: findWorkspace.bind(undefined, queries),
+    pageOfWorkspaces: pageOfWorkspaces.bind(undefined, queries),
+    changeWorkspace: changing(changeWorkspace),
     creditWorkspace: changing(creditWorkspace),
+    addCredit: changing(addCredit),
+    pageOfCredits: pageOfCredits.bind(undefined, queries),
     setWorkspaceStatus: changing(setWorkspaceStatus),
     setWorkspaceLimits: changing(setWorkspaceLimits),
     createKey: changing(createKey),
     listKeys: listKeys.bind(undefined, queries),
+    pageOfKeys: pageOfKeys.bind(undefined, queries),
+    keyNames: keyNames.bind(undefined, queries),
     findKey: findKey.bind(undefined, queries),
+    changeKey: changing(changeKey),
+    spentBy: spentBy.bind(undefined, queries),
+    findCredentials: findCredentials.bind(undefined, queries),
     setKeyStatus: changing(setKeyStatus),
     setKeyBudget: changing(setKeyBudget),
     setKeyLimits: changing(setKeyLimits),
@@ -63,6 +88,13 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
     listAudit: listAudit.bind(undefined, queries),
     usageReport: usageReport.bind(undefined, queries),
     listRequests: listRequests.bind(undefined, queries),
+    pageOfRequests: pageOfRequests.bind(undefined, queries),
+    findRequest: findRequest.bind(undefined, queries),
+    createSession: createSession.bind(undefined, queries),
+    findSession: findSession.bind(undefined, queries),
+    endSession: endSession.bind(undefined, queries),
+    /** As `readSharedSecret`. Never to be shown. */
+    sharedSecret: readSharedSecret.bind(undefined, queries),
     exportRequests: exportRequests.bind(undefined, queries),
     keptSince: keptSince.bind(undefined, queries),
     /** What workspaces are called, by their ids. */

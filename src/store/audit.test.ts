@@ -1,10 +1,12 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { databaseKind, sampleAuthor, sampleDatabase, sampleNow } from '../../test/support/sample-database.ts';
-import { type AuditEntry, type Authorship, listAudit } from './audit.ts';
+import type { AuditEntry, Authorship } from '../core/administration.ts';
+import { listAudit } from './audit.ts';
 import { hashKey } from './key-text.ts';
 import { createKey, setKeyBudget, setKeyLimits, setKeyStatus, updateKey } from './keys.ts';
-import { createWorkspace, creditWorkspace, setWorkspaceLimits, setWorkspaceStatus } from './workspaces.ts';
+import { creditWorkspace } from './credits.ts';
+import { createWorkspace, setWorkspaceLimits, setWorkspaceStatus } from './workspaces.ts';
 
 const budget = { limit: 5_000_000_000_000n, period: 'month' } as const;
 const all = Number.MAX_SAFE_INTEGER;

@@ -1,51 +1,6 @@
 import type { Kysely, Transaction } from 'kysely';
+import type { AuditedChange, AuditedObject, AuditEntry, AuditFilter, Authorship } from '../core/administration.ts';
 import type { Schema } from './schema.ts';
-
-/** Who changes an account. */
-export interface Actor {
-  /** `command-line`: a user of the operating system. */
-  readonly kind: 'command-line' | 'admin-token' | 'portal-user';
-  /** Of the user or of the token; never the token itself. */
-  readonly name: string;
-}
-
-/** Who makes a change, and when: milliseconds since the Unix epoch. Every function that changes an account takes one. */
-export interface Authorship {
-  readonly actor: Actor;
-  readonly now: number;
-}
-
-export type AuditAction =
-  | `workspace.${'create' | 'credit' | 'suspend' | 'resume' | 'limits'}`
-  | `key.${'create' | 'suspend' | 'resume' | 'revoke' | 'budget' | 'limits' | 'update'}`
-  | 'ledger.accept-loss';
-
-/** What is shown of an object in the trail. Never a secret: neither a key's text nor its hash. */
-export type AuditedObject = Readonly<Record<string, unknown>>;
-
-interface AuditedChange {
-  readonly action: AuditAction;
-  readonly objectId: string;
-  readonly workspaceId: string | undefined;
-  /** Undefined: the change made the object. */
-  readonly before: AuditedObject | undefined;
-  readonly after: AuditedObject;
-}
-
-export interface AuditEntry extends AuditedChange {
-  /** Rises from entry to entry. */
-  readonly id: number;
-  readonly at: number;
-  readonly actor: Actor;
-  readonly workspaceName: string | undefined;
-}
-
-export interface AuditFilter {
-  readonly workspaceId?: string | undefined;
-  /** From this moment on, and before that one. */
-  readonly since?: number | undefined;
-  readonly until?: number | undefined;
-}
 
 /**
  * Writes a change into the audit trail, in the transaction that makes it: one is never kept without the other. A change that
@@ -76,7 +31,7 @@ export async function recordChange(
 /** The newest changes first, at most `limit` of them. */
 export async function listAudit(
   queries: Kysely<Schema>,
-  { workspaceId, since, until }: AuditFilter,
+  { workspaceId, since, until, before }: AuditFilter,
   limit: number,
 ): Promise<readonly AuditEntry[]> {
   let query = queries
@@ -87,6 +42,7 @@ export async function listAudit(
     .orderBy('audit.id', 'desc')
     .limit(limit);
   if (workspaceId !== undefined) query = query.where('audit.workspace_id', '=', workspaceId);
+  if (before !== undefined) query = query.where('audit.id', '<', BigInt(before));
   if (since !== undefined) query = query.where('audit.at', '>=', BigInt(since));
   if (until !== undefined) query = query.where('audit.at', '<', BigInt(until));
   return (await query.execute()).map((row) => ({

@@ -5,7 +5,9 @@ import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { parseUsd } from '../core/money.ts';
 import { listAudit } from './audit.ts';
 import { verifyLedger } from './verify-ledger.ts';
-import { creditWorkspace, findWorkspace, Refusal } from './workspaces.ts';
+import { Refusal } from '../core/administration.ts';
+import { creditWorkspace } from './credits.ts';
+import { findWorkspace } from './workspaces.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 

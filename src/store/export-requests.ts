@@ -1,12 +1,12 @@
 import { type Kysely, sql } from 'kysely';
 import type { Outcome } from '../core/account.ts';
 import { keptSince } from './kept-since.ts';
-import { type LedgerFilter, oldRowsOfFilter, usageOfFilter } from './ledger-filter.ts';
+import { oldRowsOfFilter, usageOfFilter } from './ledger-filter.ts';
+import { type LedgerFilter, Refusal } from '../core/administration.ts';
 import { type LedgerRow, outcomeOf } from './ledger-row.ts';
 import { type Range, rangeOf, readOldRange, readRange } from './read-requests.ts';
 import type { Schema } from './schema.ts';
 import { periodMs } from './usage-rollup.ts';
-import { Refusal } from './workspaces.ts';
 
 const hourMs = periodMs.usage_hours;
 const usualPageRows = 10_000;

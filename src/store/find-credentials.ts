@@ -35,7 +35,7 @@ export async function findCredentials(
         .execute();
       const workspaces = new Map(owners.map((owner) => [owner.id, workspaceOf(owner)]));
       const budgeted = keys.filter((key) => key.budget_period !== null).map(({ id }) => id);
-      const spent = budgeted.length === 0 ? new Map<string, bigint>() : await spentBy(transaction, budgeted, now);
+      const spent = await spentBy(transaction, budgeted, now);
       return new Map(
         keys.flatMap((row) => {
           const workspace = workspaces.get(row.workspace_id);
@@ -46,12 +46,16 @@ export async function findCredentials(
     });
 }
 
-/** What was spent with keys in the periods of their budgets, those of the moment `now`. Keys that have spent nothing are missing. */
-async function spentBy(
+/**
+ * What was spent with keys in the current period of their budgets, and in all with those without one. A key that was never used is
+ * missing.
+ */
+export async function spentBy(
   queries: Kysely<Schema>,
   keyIds: readonly string[],
   now: number,
 ): Promise<ReadonlyMap<string, Money>> {
+  if (keyIds.length === 0) return new Map();
   const start = (period: BudgetPeriod) => sql.lit(periodStart(period, now));
   const rows = await queries
     .selectFrom('spending')

@@ -50,6 +50,13 @@ function base62(value: bigint, width: number): string {
   return text;
 }
 
+const keptLength = prefix.length + 4;
+
+/** What is kept of a key's text, so that people can tell which one they have: 24 of its 256 random bits. */
+export function keptPrefix(text: string): string {
+  return text.slice(0, keptLength);
+}
+
 /** Makes a key. The text is shown to its owner once; only the hash is ever stored. */
 export function newKey(): { readonly text: string; readonly hash: string } {
   const text = keyText(randomBytes(keyBytes));

@@ -1,39 +1,23 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { Key, KeyStatus, Workspace } from '../core/account.ts';
-import type { ModelPatterns } from '../core/model-patterns.ts';
-import { type AuditAction, type Authorship, recordChange } from './audit.ts';
-import { findWorkspace, newId, oneLine, Refusal } from './workspaces.ts';
-import { newKey } from './key-text.ts';
-import { shownKey } from './shown-key.ts';
+import {
+  type AuditAction,
+  type Authorship,
+  type Budget,
+  type KeyChange,
+  type KeyDetails,
+  type KeyRecord,
+  type NewKey,
+  type Page,
+  type PageRequest,
+  Refusal,
+} from '../core/administration.ts';
+import { shownKeySettings } from '../core/shown.ts';
+import { recordChange } from './audit.ts';
+import { keptPrefix, newKey } from './key-text.ts';
+import { afterCursor, cursorOf } from './page-cursor.ts';
 import type { Schema } from './schema.ts';
-
-type Budget = NonNullable<Key['budget']>;
-
-/** A key as an operator sees it, without its text, which is not stored. */
-export interface KeyRecord extends Key {
-  readonly workspaceName: string;
-  /** What it is for, in an operator's words. */
-  readonly name: string | undefined;
-  readonly createdAt: number;
-  /** When the last request that was settled with the key had started; undefined when there was none. */
-  readonly lastUsedAt: number | undefined;
-}
-
-/** What a key may be, and how long. */
-export interface KeyDetails {
-  readonly name?: string | undefined;
-  /** Milliseconds since the Unix epoch. */
-  readonly expiresAt?: number | undefined;
-  readonly models?: ModelPatterns | undefined;
-}
-
-export interface NewKey extends KeyDetails {
-  /** Name or id of the workspace that pays. */
-  readonly workspace: string;
-  readonly budget?: Budget | undefined;
-  readonly rate: number;
-  readonly burst: number;
-}
+import { findWorkspace, newId, oneLine } from './workspaces.ts';
 
 /**
  * Makes a key. Its text is only in the result and stored nowhere. Throws a `Refusal` when there is no such workspace, for a name of
@@ -51,6 +35,7 @@ export async function createKey(
     const row = {
       id: newId('key'),
       hash,
+      prefix: keptPrefix(text),
       workspace_id: workspace.id,
       status: 'active',
       ...budgetColumns(wanted.budget),
@@ -73,10 +58,44 @@ export async function listKeys(queries: Kysely<Schema>, workspace?: Workspace): 
   return (await query.execute()).map(recordOf);
 }
 
+/** The keys of one workspace, newest first. */
+export async function pageOfKeys(
+  queries: Kysely<Schema>,
+  workspaceId: string,
+  { limit, cursor }: PageRequest,
+): Promise<Page<KeyRecord>> {
+  const rows = await records(queries)
+    .where('keys.workspace_id', '=', workspaceId)
+    .where(afterCursor('keys', cursor))
+    .orderBy('keys.created_at', 'desc')
+    .orderBy('keys.id', 'desc')
+    .limit(limit + 1)
+    .execute();
+  const items = rows.slice(0, limit).map(recordOf);
+  return { items, next: rows.length > limit ? cursorOf(items.at(-1)) : undefined };
+}
+
+/** How many values one statement takes, at most. */
+const idsAtOnce = 1_000;
+
+/** Names of keys by their ids; keys without a name are missing. */
+export async function keyNames(queries: Kysely<Schema>, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>();
+  for (let at = 0; at < ids.length; at += idsAtOnce) {
+    const some = ids.slice(at, at + idsAtOnce);
+    const rows = await queries.selectFrom('keys').select(['id', 'name']).where('id', 'in', some).execute();
+    for (const { id, name } of rows) if (name !== null) names.set(id, name);
+  }
+  return names;
+}
+
 /** Finds a key by its id. Throws a `Refusal` when there is none. */
 export async function findKey(queries: Kysely<Schema>, id: string): Promise<KeyRecord> {
   const row = await records(queries).where('keys.id', '=', id).executeTakeFirst();
-  if (!row) throw new Refusal(`There is no key with the id "${id}". \`weir key list\` shows them all.`);
+  if (!row) {
+    const hint = '`weir key list` shows them all.';
+    throw new Refusal(`There is no key with the id "${id}".`, { kind: 'not-found', hint });
+  }
   return recordOf(row);
 }
 
@@ -90,12 +109,21 @@ function records(queries: Kysely<Schema>) {
       row
         .selectFrom('spending')
         .whereRef('spending.key_id', '=', 'keys.id')
-        .select((days) => days.fn.max('spending.last_used_at').as('last'))
+        // The last day has the last moment: one row of the index is read, however long the key has been in use.
+        .orderBy('spending.day', 'desc')
+        .limit(1)
+        .select('spending.last_used_at')
         .as('last_used_at'),
     );
 }
 
 const statusActions = { active: 'key.resume', suspended: 'key.suspend', revoked: 'key.revoke' } as const;
+
+/** A change of a key, and the columns that it writes, given the key before it. */
+interface ChangeStep {
+  readonly action: AuditAction;
+  readonly columnsFor: (before: KeyRecord) => Partial<Schema['keys']>;
+}
 
 /** Suspends, activates or revokes a key. Throws a `Refusal` for a revoked key, which stays revoked, unless it is revoked again. */
 export async function setKeyStatus(
@@ -104,16 +132,23 @@ export async function setKeyStatus(
   status: KeyStatus,
   by: Authorship,
 ): Promise<KeyRecord> {
-  return change(queries, id, {
-    by,
+  return change(queries, id, { steps: [statusStep(status)], by });
+}
+
+function statusStep(status: KeyStatus): ChangeStep {
+  return {
     action: statusActions[status],
-    columnsFor: (before) => {
-      if (before.status === 'revoked' && status !== 'revoked') {
-        throw new Refusal(`The key "${id}" was revoked, and that is final. \`weir key create\` makes a new one.`);
+    columnsFor: ({ id, status: before }) => {
+      if (before === 'revoked' && status !== 'revoked') {
+        throw new Refusal(`The key "${id}" was revoked, and that is final.`, {
+          kind: 'conflict',
+          hint: '`weir key create` makes a new one.',
+          field: 'status',
+        });
       }
       return { status };
     },
-  });
+  };
 }
 
 /** Sets the budget of a key, or takes it away. */
@@ -123,21 +158,33 @@ export async function setKeyBudget(
   budget: Budget | undefined,
   by: Authorship,
 ): Promise<KeyRecord> {
-  return change(queries, id, { action: 'key.budget', columnsFor: () => budgetColumns(budget), by });
+  return change(queries, id, { steps: [budgetStep(budget)], by });
 }
+
+function budgetStep(budget: Budget | undefined): ChangeStep {
+  return { action: 'key.budget', columnsFor: () => budgetColumns(budget) };
+}
+
+type KeyLimits = Pick<KeyChange, 'rate' | 'burst'>;
 
 /** Changes the rate or the burst of a key, or both; its token bucket has the new size from then on. */
 export async function setKeyLimits(
   queries: Kysely<Schema>,
   id: string,
-  limits: { readonly rate?: number | undefined; readonly burst?: number | undefined },
+  limits: KeyLimits,
   by: Authorship,
 ): Promise<KeyRecord> {
-  const columnsFor = (before: KeyRecord) => {
-    const { rate = before.rate, burst = before.burst } = limits;
-    return { rate: BigInt(rate), burst: BigInt(burst) };
+  return change(queries, id, { steps: [limitsStep(limits)], by });
+}
+
+function limitsStep(limits: KeyLimits): ChangeStep {
+  return {
+    action: 'key.limits',
+    columnsFor: (before) => {
+      const { rate = before.rate, burst = before.burst } = limits;
+      return { rate: BigInt(rate), burst: BigInt(burst) };
+    },
   };
-  return change(queries, id, { action: 'key.limits', columnsFor, by });
 }
 
 /**
@@ -150,36 +197,57 @@ export async function updateKey(
   details: KeyDetails,
   by: Authorship,
 ): Promise<KeyRecord> {
-  const columnsFor = (before: KeyRecord) => {
-    const columns = detailColumns({ ...before, expiresAt: undefined, ...details }, by);
-    // An expiry that is not to be changed may have passed.
-    return 'expiresAt' in details ? columns : { ...columns, expires_at: columnOf(before.expiresAt) };
-  };
-  return change(queries, id, { action: 'key.update', columnsFor, by });
+  return change(queries, id, { steps: [detailsStep(details, by)], by });
 }
 
-/** Changes a key and records that. Nobody else changes it between what `columnsFor` is told and what is written. */
+function detailsStep(details: KeyDetails, by: Authorship): ChangeStep {
+  return {
+    action: 'key.update',
+    columnsFor: (before) => {
+      const columns = detailColumns({ ...before, expiresAt: undefined, ...details }, by);
+      // An expiry that is not to be changed may have passed.
+      return 'expiresAt' in details ? columns : { ...columns, expires_at: columnOf(before.expiresAt) };
+    },
+  };
+}
+
+/** Changes what is given of a key, in one transaction: all of it or nothing. Throws a `Refusal` as the changes one by one do. */
+export async function changeKey(
+  queries: Kysely<Schema>,
+  id: string,
+  wanted: KeyChange,
+  by: Authorship,
+): Promise<KeyRecord> {
+  const { status, budget, rate, burst, ...details } = wanted;
+  const steps = [
+    ...(status === undefined ? [] : [statusStep(status)]),
+    ...('budget' in wanted ? [budgetStep(budget)] : []),
+    ...(rate === undefined && burst === undefined ? [] : [limitsStep({ rate, burst })]),
+    ...(Object.keys(details).length === 0 ? [] : [detailsStep(details, by)]),
+  ];
+  return change(queries, id, { steps, by });
+}
+
+/** Changes a key and records that. Nobody else changes it between what a step is told and what is written. */
 async function change(
   queries: Kysely<Schema>,
   id: string,
-  wanted: {
-    readonly action: AuditAction;
-    readonly columnsFor: (before: KeyRecord) => Partial<Schema['keys']>;
-    readonly by: Authorship;
-  },
+  { steps, by }: { readonly steps: readonly ChangeStep[]; readonly by: Authorship },
 ): Promise<KeyRecord> {
-  const { action, columnsFor, by } = wanted;
   return queries.transaction().execute(async (transaction) => {
     await transaction
       .updateTable('keys')
       .set((columns) => ({ status: columns.ref('status') }))
       .where('id', '=', id)
       .execute();
-    const before = await findKey(transaction, id);
-    await transaction.updateTable('keys').set(columnsFor(before)).where('id', '=', id).execute();
-    const after = await findKey(transaction, id);
-    await record(transaction, { action, before, after }, by);
-    return after;
+    let key = await findKey(transaction, id);
+    for (const { action, columnsFor } of steps) {
+      await transaction.updateTable('keys').set(columnsFor(key)).where('id', '=', id).execute();
+      const after = await findKey(transaction, id);
+      await record(transaction, { action, before: key, after }, by);
+      key = after;
+    }
+    return key;
   });
 }
 
@@ -190,7 +258,13 @@ async function record(
 ): Promise<void> {
   const { action, before, after } = changed;
   const { id: objectId, workspaceId } = after;
-  const entry = { action, objectId, workspaceId, before: before && shownKey(before), after: shownKey(after) };
+  const entry = {
+    action,
+    objectId,
+    workspaceId,
+    before: before && shownKeySettings(before),
+    after: shownKeySettings(after),
+  };
   await recordChange(transaction, entry, by);
 }
 
@@ -217,6 +291,7 @@ function recordOf(
     ...keyOf(row),
     workspaceName,
     name: row.name ?? undefined,
+    prefix: row.prefix ?? undefined,
     createdAt: Number(row.created_at),
     lastUsedAt: lastUsedAt === null ? undefined : Number(lastUsedAt),
   };
@@ -233,10 +308,12 @@ function detailColumns(
   { now }: Authorship,
 ): Pick<Schema['keys'], 'name' | 'expires_at' | 'models'> {
   if (expiresAt !== undefined && expiresAt <= now) {
-    throw new Refusal(`A key cannot expire at ${new Date(expiresAt).toISOString()}: that moment has passed.`);
+    throw new Refusal(`A key cannot expire at ${new Date(expiresAt).toISOString()}: that moment has passed.`, {
+      field: 'expires_at',
+    });
   }
   return {
-    name: oneLine(name, { what: 'The name of a key', most: longestName }) ?? null,
+    name: oneLine(name, { what: 'The name of a key', most: longestName, field: 'name' }) ?? null,
     expires_at: columnOf(expiresAt),
     models: models?.join(',') ?? null,
   };

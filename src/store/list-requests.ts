@@ -1,32 +1,38 @@
 import { type Kysely, sql } from 'kysely';
 import type { Outcome } from '../core/account.ts';
 import { keptSince } from './kept-since.ts';
-import { type LedgerFilter, usageOfFilter } from './ledger-filter.ts';
+import type { LedgerFilter, Page, PageRequest } from '../core/administration.ts';
+import { usageOfFilter } from './ledger-filter.ts';
 import { type LedgerRow, outcomeOf } from './ledger-row.ts';
-import { rangeOf, readOldRange, readRange } from './read-requests.ts';
+import { badCursor } from './page-cursor.ts';
+import { type PackedId, packId, startOf } from './packed-id.ts';
+import { type RangeQuery, rangeOf, readOldRange, readRange } from './read-requests.ts';
 import type { Schema } from './schema.ts';
 import { periodMs } from './usage-rollup.ts';
 
 const hourMs = periodMs.usage_hours;
 
 /**
- * Lists requests that are kept, newest first. Those of one key, workspace or model are looked for in the hours of which the rollups
+ * Lists requests that are kept, newest first; after those of an earlier page, where its last one is given. Those of one key, workspace or model are looked for in the hours of which the rollups
  * say that they have some: `requests` has no index but its ids, which are in the order of time.
  */
 export async function listRequests(
   queries: Kysely<Schema>,
   filter: LedgerFilter,
   limit: number,
+  after?: PackedId,
 ): Promise<readonly Outcome[]> {
-  const { workspaceId, keyId, modelId } = filter;
-  const isOfSome = workspaceId !== undefined || keyId !== undefined || modelId !== undefined;
-  const range = { filter, ...rangeOf(filter), first: 'newest', limit } as const;
+  const { workspaceId, keyId, modelId, outcome } = filter;
+  const isOfSome = [workspaceId, keyId, modelId, outcome].some((wanted) => wanted !== undefined);
+  const asked = rangeOf(filter);
+  const before = after === undefined ? asked.to : Math.min(asked.to, startOf(after) + 1);
+  const range = { filter, from: asked.from, to: before, first: 'newest', limit, after } as const;
   const rows = await queries
     .transaction()
     .setAccessMode('read only')
     .setIsolationLevel('repeatable read')
     .execute(async (transaction) => {
-      const kept = isOfSome ? await listByHours(transaction, filter, limit) : await readRange(transaction, range);
+      const kept = isOfSome ? await listByHours(transaction, range) : await readRange(transaction, range);
       return [...kept, ...(await readOldRange(transaction, range))];
     });
   return rows
@@ -35,25 +41,51 @@ export async function listRequests(
     .map(outcomeOf);
 }
 
-async function listByHours(
+/** The same, page by page. */
+export async function pageOfRequests(
   queries: Kysely<Schema>,
   filter: LedgerFilter,
-  limit: number,
+  { limit, cursor }: PageRequest,
+): Promise<Page<Outcome>> {
+  if (cursor !== undefined && !/^[0-9a-f]{32}$/.test(cursor)) throw badCursor();
+  const found = await listRequests(queries, filter, limit + 1, cursor);
+  const items = found.slice(0, limit);
+  const last = items.at(-1);
+  return { items, next: found.length > limit && last !== undefined ? packId(last.requestId, last).id : undefined };
+}
+
+/** Finds a request that is kept by its id, if the id is one of ours: it tells the row. */
+export async function findRequest(queries: Kysely<Schema>, requestId: string): Promise<Outcome | undefined> {
+  for (const surface of ['chat', 'messages'] as const) {
+    const { id, isOwn } = packId(requestId, { surface, startedAt: 0 });
+    if (!isOwn) continue;
+    const at = startOf(id);
+    const range = { filter: {}, from: at, to: at + 1, first: 'newest', limit: undefined } as const;
+    const rows = await readRange(queries, { ...range, after: undefined, only: id });
+    const row = rows.find(({ request_id: found }) => found === requestId);
+    if (row !== undefined) return outcomeOf(row);
+  }
+  return undefined;
+}
+
+async function listByHours(
+  queries: Kysely<Schema>,
+  asked: RangeQuery & { readonly limit: number },
 ): Promise<readonly LedgerRow[]> {
-  const asked = rangeOf(filter);
+  const { filter, limit } = asked;
   // Of the hours before, there are rollups alone.
   const [from, to] = [Math.max(asked.from, await keptSince(queries)), asked.to];
   const hours = await sql<{ period: number | bigint; requests: bigint }>`
     select period, cast(sum(requests) as bigint) as requests from usage_hours
     where period >= ${Math.floor(from / hourMs)} and period <= ${Math.min(2 ** 31 - 1, Math.floor(to / hourMs))}
       and ${usageOfFilter(filter)}
-    group by period order by period desc limit ${limit}
+    group by period order by period desc limit ${limit + 1}
   `.execute(queries);
   const rows: LedgerRow[] = [];
   for (const hour of hours.rows) {
     const start = Number(hour.period) * hourMs;
-    const range = { from: Math.max(from, start), to: Math.min(to, start + hourMs) };
-    rows.push(...(await readRange(queries, { filter, ...range, first: 'newest', limit: limit - rows.length })));
+    const range = { ...asked, from: Math.max(from, start), to: Math.min(to, start + hourMs) };
+    rows.push(...(await readRange(queries, { ...range, limit: limit - rows.length })));
     if (rows.length >= limit) break;
   }
   return rows;

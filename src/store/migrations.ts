@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
 import { createCompactLedger } from './ledger-tables.ts';
+import { addPortal } from './portal-tables.ts';
 import type { Schema } from './schema.ts';
 import { isSqlite } from './sql-dialect.ts';
 
@@ -74,6 +75,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0005-audit-trail': { up: addAuditTrail },
   '0006-reservations': { up: addReservations },
   '0007-compact-ledger': { up: (database) => createCompactLedger(database, amountBound) },
+  '0008-portal': { up: addPortal },
 };
 
 /** Adds a table of what replicas share and nobody else may know. */

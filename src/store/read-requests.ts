@@ -1,10 +1,12 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { type LedgerFilter, oldRowsOfFilter } from './ledger-filter.ts';
+import type { LedgerFilter } from '../core/administration.ts';
+import { oldRowsOfFilter } from './ledger-filter.ts';
 import { type LedgerRow, oldLedgerColumns } from './ledger-row.ts';
-import { firstIdAt } from './packed-id.ts';
+import { firstIdAt, type PackedId, packId } from './packed-id.ts';
 import type { Schema } from './schema.ts';
 import { idDigits, idValue } from './sql-dialect.ts';
-import { requestColumnNames, type RequestNames, rowOf, type StoredRequest } from './stored-request.ts';
+import { requestColumnNames, type RequestNames, rowOf, type StoredRequest, traitsSql } from './stored-request.ts';
+import { kindCodes } from './usage-rollup.ts';
 
 /** From the first moment on, before the second one; milliseconds since the Unix epoch. */
 export interface Range {
@@ -25,6 +27,10 @@ export interface RangeQuery extends Range {
   readonly first: 'newest' | 'oldest';
   /** At most so many rows; undefined: all. */
   readonly limit: number | undefined;
+  /** Only rows whose id is less: with `newest`, those that follow the row of this id. */
+  readonly after?: PackedId | undefined;
+  /** Only the row of this id. */
+  readonly only?: PackedId | undefined;
 }
 
 const directions = { newest: sql`desc`, oldest: sql`asc` } as const;
@@ -34,10 +40,10 @@ type ReadRequest = StoredRequest & RequestNames;
 /** Reads the rows of a range in the order of their ids, which is that of time. */
 export async function readRange(
   queries: Kysely<Schema>,
-  { filter, from, to, first, limit }: RangeQuery,
+  { filter, from, to, first, limit, after, only }: RangeQuery,
 ): Promise<readonly LedgerRow[]> {
   if (from >= to) return [];
-  const { workspaceId, keyId, modelId } = filter;
+  const { workspaceId, keyId, modelId, outcome } = filter;
   const conditions: RawBuilder<unknown>[] = [
     sql`requests.id >= ${idValue(queries, firstIdAt(from))} and requests.id < ${idValue(queries, firstIdAt(to))}`,
   ];
@@ -48,6 +54,9 @@ export async function readRange(
     conditions.push(sql`route in (select ledger_routes.number from ledger_routes
       join ledger_models on ledger_models.number = ledger_routes.model where ledger_models.name = ${modelId})`);
   }
+  if (outcome !== undefined) conditions.push(sql`${sql.raw(traitsSql.outcome)} = ${kindCodes.codeOf(outcome)}`);
+  if (after !== undefined) conditions.push(sql`requests.id < ${idValue(queries, after)}`);
+  if (only !== undefined) conditions.push(sql`requests.id = ${idValue(queries, only)}`);
   const digits = new Set<string>(['id', 'correlation']);
   const columns = requestColumnNames.map((name) =>
     digits.has(name) ? sql`${idDigits(queries, `requests.${name}`)} as ${sql.ref(name)}` : sql.ref(`requests.${name}`),
@@ -70,14 +79,18 @@ export async function readRange(
 /** The same of rows of the version before that have not moved yet. */
 export async function readOldRange(
   queries: Kysely<Schema>,
-  { filter, from, to, first, limit }: RangeQuery,
+  { filter, from, to, first, limit, after }: RangeQuery,
 ): Promise<readonly LedgerRow[]> {
   const { rows } = await sql<Omit<LedgerRow, 'routes'>>`
     select ${sql.join(oldLedgerColumns.map((field) => sql.ref(field)))} from ledger
     where ${oldRowsOfFilter({ ...filter, since: from, until: to })}
     order by started_at ${directions[first]}, request_id ${upTo(limit)}
   `.execute(queries);
-  return rows.map((row) => ({ ...row, routes: null }));
+  return rows.filter((row) => after === undefined || packOf(row) < after).map((row) => ({ ...row, routes: null }));
+}
+
+function packOf({ request_id: id, surface, started_at: startedAt }: Omit<LedgerRow, 'routes'>): PackedId {
+  return packId(id, { surface, startedAt: Number(startedAt) }).id;
 }
 
 function upTo(limit: number | undefined): RawBuilder<unknown> {

@@ -3,7 +3,8 @@ import { sampleAuthor, sampleDatabase, sampleNow } from '../../test/support/samp
 import { storeAt } from '../../test/support/sample-store.ts';
 import { createReservationReport } from './reservation-report.ts';
 import { reservedFor, writeReservations } from './reservations.ts';
-import { createWorkspace, creditWorkspace } from './workspaces.ts';
+import { creditWorkspace } from './credits.ts';
+import { createWorkspace } from './workspaces.ts';
 
 // A thread of its own, on a machine that may be busy with other tests.
 vi.setConfig({ testTimeout: 60_000 });

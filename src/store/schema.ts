@@ -1,7 +1,7 @@
 import type { AccountStatus, BudgetPeriod, KeyStatus } from '../core/account.ts';
 import type { Money } from '../core/money.ts';
 import { type AliasedRawBuilder, type ColumnType, type Generated, sql } from 'kysely';
-import type { Actor, AuditAction } from './audit.ts';
+import type { Actor, AuditAction, Session } from '../core/administration.ts';
 import type { LedgerRow } from './ledger-row.ts';
 import type { StoredRequest } from './stored-request.ts';
 import type { usageSumColumns } from './usage-rollup.ts';
@@ -18,6 +18,7 @@ export interface Schema {
   readonly spending: SpendingTable;
   readonly secrets: SecretTable;
   readonly audit: AuditTable;
+  readonly sessions: SessionTable;
   readonly reservations: ReservationTable;
   readonly requests: RequestTable;
   readonly usage_hours: UsageRow;
@@ -57,6 +58,8 @@ interface KeyTable {
   readonly expires_at: bigint | null;
   /** The patterns of `core/model-patterns.ts` with a comma between them; null when the key may call every model. */
   readonly models: string | null;
+  /** The first characters of the key's text; null for keys of versions that did not keep them. */
+  readonly prefix: string | null;
 }
 
 /** Money put into a workspace, or taken back by a correction: what its balance is checked against, with the ledger. */
@@ -67,6 +70,22 @@ interface CreditTable {
   readonly created_at: bigint;
   /** Never null for a correction. */
   readonly note: string | null;
+  /** Unique in a workspace; null where none was given. */
+  readonly idempotency_key: string | null;
+}
+
+/** Who is signed in to the portal: see `Session`. Ids of workspaces have a comma between them. */
+interface SessionTable {
+  readonly hash: string;
+  readonly role: Session['role'];
+  readonly name: string;
+  readonly workspaces: string;
+  readonly key_id: string | null;
+  readonly credential: string | null;
+  readonly csrf_token: string;
+  readonly log_out_hint: string | null;
+  readonly created_at: bigint;
+  readonly expires_at: bigint;
 }
 
 /** What one replica last told of its requests under way. */

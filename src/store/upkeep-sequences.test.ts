@@ -7,7 +7,7 @@ import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import type { Outcome } from '../core/account.ts';
 import { keptSince } from './kept-since.ts';
 import { verifyLedger } from './verify-ledger.ts';
-import { creditWorkspace } from './workspaces.ts';
+import { creditWorkspace } from './credits.ts';
 
 const day = 86_400_000;
 

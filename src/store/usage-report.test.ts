@@ -3,7 +3,7 @@ import { databaseKind, sampleDatabase, sampleNow, sampleAuthor } from '../../tes
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { maxBalance } from '../core/money.ts';
 import { createKey } from './keys.ts';
-import type { LedgerFilter } from './ledger-filter.ts';
+import type { LedgerFilter } from '../core/administration.ts';
 import { listRequests } from './list-requests.ts';
 import { usageReport } from './usage-report.ts';
 import { createWorkspace } from './workspaces.ts';
@@ -128,8 +128,8 @@ describe('usageReport', () => {
 
   it('refuses a time that is not made of whole hours, which the list of requests takes', async () => {
     const { queries } = await twoByTwoByTwo();
-    await expect(usageReport(queries, { since: sampleNow + 2 }, [])).rejects.toThrow('--since must be the beginning');
-    await expect(usageReport(queries, { until: sampleNow + 2 }, [])).rejects.toThrow('--until must be the beginning');
+    await expect(usageReport(queries, { since: sampleNow + 2 }, [])).rejects.toThrow('Change --since');
+    await expect(usageReport(queries, { until: sampleNow + 2 }, [])).rejects.toThrow('Change --until');
     const listed = async (filter: LedgerFilter) =>
       (await listRequests(queries, filter, 100)).map(({ requestId }) => requestId);
     expect(await listed({ since: sampleNow + 2 })).toEqual(['r7', 'r6', 'r5', 'r4', 'r3', 'r2']);

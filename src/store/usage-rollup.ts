@@ -59,6 +59,25 @@ export function histogramColumns(histogram: Histogram): readonly string[] {
   return [...histogramBounds[histogram].map((bound) => `${histogram}_le_${bound}`), `${histogram}_more`];
 }
 
+/**
+ * A quantile of a histogram, milliseconds, interpolated within its bucket; the last bound for what is above it. Undefined when nothing
+ * was counted. `counts` are in the order of the bounds.
+ */
+export function quantileOf(histogram: Histogram, counts: readonly number[], quantile: number): number | undefined {
+  const bounds: readonly number[] = histogramBounds[histogram];
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return undefined;
+  let left = total * quantile;
+  for (const [index, count] of counts.entries()) {
+    if (count > 0 && left <= count) {
+      const [from, to] = [bounds[index - 1] ?? 0, bounds[index] ?? bounds.at(-1) ?? 0];
+      return Math.round(from + (to - from) * (left / count));
+    }
+    left -= count;
+  }
+  return bounds.at(-1);
+}
+
 /** The buckets of both histograms: 32-bit columns. */
 export const histogramMeasures: readonly string[] = [
   ...histogramColumns('first_token'),

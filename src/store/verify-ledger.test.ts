@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { sampleDatabase, sampleNow, sampleAuthor } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { verifyLedger } from './verify-ledger.ts';
-import { createWorkspace, creditWorkspace } from './workspaces.ts';
+import { creditWorkspace } from './credits.ts';
+import { createWorkspace } from './workspaces.ts';
 
 const day = 86_400_000;
 

@@ -4,9 +4,9 @@ import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { maxBalance, type Money, parseUsd } from '../core/money.ts';
 import { writeReservations } from './reservations.ts';
 import { verifyLedger } from './verify-ledger.ts';
+import { creditWorkspace } from './credits.ts';
 import {
   createWorkspace,
-  creditWorkspace,
   findWorkspace,
   listWorkspaces,
   setWorkspaceLimits,

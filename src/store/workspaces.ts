@@ -1,19 +1,23 @@
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import type { AccountStatus, Workspace } from '../core/account.ts';
+import {
+  type AuditAction,
+  type AuditedObject,
+  type Authorship,
+  type CreditRecord,
+  type NewCredit,
+  type NewWorkspace,
+  type Page,
+  type PageRequest,
+  Refusal,
+} from '../core/administration.ts';
 import { formatUsd, maxBalance, type Money } from '../core/money.ts';
-import { type AuditAction, type AuditedObject, type Authorship, recordChange } from './audit.ts';
-import { reservedFor } from './reservations.ts';
+import { recordChange } from './audit.ts';
 import type { Schema } from './schema.ts';
 import { randomBytes } from 'node:crypto';
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const idPattern = /^ws_[0-9a-f]{20}$/;
-
-export interface NewWorkspace {
-  readonly name: string;
-  readonly credit: Money;
-  readonly maxInFlight: number;
-}
 
 /** Makes a workspace with its first credit. Throws a `Refusal` for a malformed or existing name, and for a credit past the cap. */
 export async function createWorkspace(
@@ -25,6 +29,7 @@ export async function createWorkspace(
   if (!namePattern.test(name) || idPattern.test(name)) {
     throw new Refusal(
       `"${name}" cannot be the name of a workspace: it takes 1 to 64 letters, digits, ".", "_" and "-", beginning with a letter or a digit.`,
+      { field: 'name' },
     );
   }
   if (credit > maxBalance) throw pastCap(name, credit);
@@ -42,12 +47,14 @@ export async function createWorkspace(
       .values(row)
       .onConflict((conflict) => conflict.column('name').doNothing())
       .executeTakeFirst();
-    if (inserted !== 1n) throw new Refusal(`There is already a workspace named "${name}".`);
+    if (inserted !== 1n) {
+      throw new Refusal(`There is already a workspace named "${name}".`, { kind: 'conflict', field: 'name' });
+    }
     if (credit > 0n) {
       await insertCredit(transaction, { workspaceId: row.id, amount: credit, note: undefined, now: by.now });
     }
     const made = workspaceOf(row);
-    await record(transaction, { action: 'workspace.create', before: undefined, after: made }, by);
+    await recordWorkspace(transaction, { action: 'workspace.create', before: undefined, after: made }, by);
     return made;
   });
 }
@@ -55,6 +62,25 @@ export async function createWorkspace(
 export async function listWorkspaces(queries: Kysely<Schema>): Promise<readonly Workspace[]> {
   const rows = await queries.selectFrom('workspaces').selectAll().orderBy('name').execute();
   return rows.map(workspaceOf);
+}
+
+/** Workspaces by their names, page by page; of those given, where `ids` are given. */
+export async function pageOfWorkspaces(
+  queries: Kysely<Schema>,
+  { limit, cursor }: PageRequest,
+  ids?: readonly string[],
+): Promise<Page<Workspace>> {
+  if (ids?.length === 0) return { items: [], next: undefined };
+  let query = queries
+    .selectFrom('workspaces')
+    .selectAll()
+    .orderBy('name')
+    .limit(limit + 1);
+  if (cursor !== undefined) query = query.where('name', '>', cursor);
+  if (ids !== undefined) query = query.where('id', 'in', ids);
+  const rows = await query.execute();
+  const items = rows.slice(0, limit).map(workspaceOf);
+  return { items, next: rows.length > limit ? items.at(-1)?.name : undefined };
 }
 
 /** Finds a workspace by its name or its id. Throws a `Refusal` when there is none. */
@@ -69,7 +95,7 @@ export async function findWorkspace(queries: Kysely<Schema>, nameOrId: string): 
  * The same for a workspace that is about to be changed: until the transaction ends nobody else changes it, so that the audit trail
  * tells what it was right before.
  */
-async function lockWorkspace(transaction: Transaction<Schema>, nameOrId: string): Promise<Workspace> {
+export async function lockWorkspace(transaction: Transaction<Schema>, nameOrId: string): Promise<Workspace> {
   const row = await transaction
     .updateTable('workspaces')
     .set((columns) => ({ status: columns.ref('status') }))
@@ -86,56 +112,8 @@ function nameColumn(nameOrId: string): 'id' | 'name' {
 
 function noWorkspace(nameOrId: string): Refusal {
   const named = nameColumn(nameOrId) === 'id' ? 'with the id' : 'named';
-  return new Refusal(`There is no workspace ${named} "${nameOrId}". \`weir workspace list\` shows them all.`);
-}
-
-export interface Credit {
-  /** Below zero for a correction. */
-  readonly amount: Money;
-  /** What it is for. A correction needs one. */
-  readonly note: string | undefined;
-}
-
-/**
- * Adds a credit to a balance and records it, or takes a correction from it. Throws a `Refusal` for an amount of zero, a credit that
- * would pass the cap, and a correction without a note or beyond what the books allow: the balance less what is reserved for requests
- * under way, as the services told it within the last second. A request that comes at the same moment may still overspend.
- */
-export async function creditWorkspace(
-  queries: Kysely<Schema>,
-  nameOrId: string,
-  credit: Credit,
-  by: Authorship,
-): Promise<Workspace> {
-  const { amount } = credit;
-  const note = noteOf(credit);
-  if (amount > maxBalance) throw pastCap(nameOrId, amount);
-  return queries.transaction().execute(async (transaction) => {
-    const workspace = await lockWorkspace(transaction, nameOrId);
-    const balance = workspace.balance + amount;
-    if (balance > maxBalance) throw pastCap(workspace.name, balance);
-    if (amount < 0n) {
-      const reserved = await reservedFor(transaction, workspace.id, by.now);
-      if (balance < reserved) throw beyondBooks(workspace, { amount, reserved });
-    }
-    const after = { ...workspace, balance };
-    await transaction.updateTable('workspaces').set({ balance }).where('id', '=', workspace.id).execute();
-    await insertCredit(transaction, { workspaceId: workspace.id, amount, note, now: by.now });
-    const about = { credit: formatUsd(amount), note: note ?? null };
-    await record(transaction, { action: 'workspace.credit', before: workspace, after, about }, by);
-    return after;
-  });
-}
-
-const longestNote = 500;
-
-function noteOf({ amount, note = '' }: Credit): string | undefined {
-  if (amount === 0n) throw new Refusal('A credit must be more than 0 USD, or less than 0 for a correction.');
-  const text = oneLine(note, { what: 'A note', most: longestNote });
-  if (amount < 0n && text === undefined) {
-    throw new Refusal('A correction takes money from a workspace: say why with a note (--note TEXT).');
-  }
-  return text;
+  const hint = '`weir workspace list` shows them all.';
+  return new Refusal(`There is no workspace ${named} "${nameOrId}".`, { kind: 'not-found', hint });
 }
 
 /** Suspends a workspace or ends its suspension. Repeating it changes nothing. */
@@ -145,8 +123,7 @@ export async function setWorkspaceStatus(
   status: AccountStatus,
   by: Authorship,
 ): Promise<Workspace> {
-  const action = status === 'active' ? 'workspace.resume' : 'workspace.suspend';
-  return change(queries, nameOrId, { action, columns: { status }, by });
+  return changeWorkspace(queries, nameOrId, { status }, by);
 }
 
 /** Changes how many requests of a workspace may be under way at once. Requests that are under way go on. */
@@ -156,34 +133,56 @@ export async function setWorkspaceLimits(
   { maxInFlight }: Pick<Workspace, 'maxInFlight'>,
   by: Authorship,
 ): Promise<Workspace> {
-  return change(queries, nameOrId, { action: 'workspace.limits', columns: { max_in_flight: BigInt(maxInFlight) }, by });
+  return changeWorkspace(queries, nameOrId, { maxInFlight }, by);
 }
 
-async function change(
+/** Changes what is given of a workspace, in one transaction: all of it or nothing. */
+export async function changeWorkspace(
   queries: Kysely<Schema>,
   nameOrId: string,
-  wanted: {
-    readonly action: AuditAction;
-    readonly columns: Partial<Pick<Schema['workspaces'], 'status' | 'max_in_flight'>>;
-    readonly by: Authorship;
-  },
+  { status, maxInFlight }: { readonly status?: AccountStatus | undefined; readonly maxInFlight?: number | undefined },
+  by: Authorship,
 ): Promise<Workspace> {
-  const { action, columns, by } = wanted;
   return queries.transaction().execute(async (transaction) => {
-    const before = await lockWorkspace(transaction, nameOrId);
-    const row = await transaction
-      .updateTable('workspaces')
-      .set(columns)
-      .where('id', '=', before.id)
-      .returningAll()
-      .executeTakeFirstOrThrow();
-    const after = workspaceOf(row);
-    await record(transaction, { action, before, after }, by);
-    return after;
+    let workspace = await lockWorkspace(transaction, nameOrId);
+    if (status !== undefined) workspace = await changeLocked(transaction, workspace, { ...statusChange(status), by });
+    if (maxInFlight !== undefined) {
+      workspace = await changeLocked(transaction, workspace, { ...limitsChange(maxInFlight), by });
+    }
+    return workspace;
   });
 }
 
-async function record(
+interface WorkspaceChange {
+  readonly action: AuditAction;
+  readonly columns: Partial<Pick<Schema['workspaces'], 'status' | 'max_in_flight'>>;
+}
+
+function statusChange(status: AccountStatus): WorkspaceChange {
+  return { action: status === 'active' ? 'workspace.resume' : 'workspace.suspend', columns: { status } };
+}
+
+function limitsChange(maxInFlight: number): WorkspaceChange {
+  return { action: 'workspace.limits', columns: { max_in_flight: BigInt(maxInFlight) } };
+}
+
+async function changeLocked(
+  transaction: Transaction<Schema>,
+  before: Workspace,
+  { action, columns, by }: WorkspaceChange & { readonly by: Authorship },
+): Promise<Workspace> {
+  const row = await transaction
+    .updateTable('workspaces')
+    .set(columns)
+    .where('id', '=', before.id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  const after = workspaceOf(row);
+  await recordWorkspace(transaction, { action, before, after }, by);
+  return after;
+}
+
+export async function recordWorkspace(
   transaction: Transaction<Schema>,
   changed: {
     readonly action: AuditAction;
@@ -214,41 +213,30 @@ export function workspaceOf(row: Selectable<Schema['workspaces']>): Workspace {
   return { id, name, status, balance, maxInFlight: Number(row.max_in_flight) };
 }
 
-async function insertCredit(
+/** Adds a row to the credits. */
+export async function insertCredit(
   transaction: Transaction<Schema>,
-  credit: Credit & { readonly workspaceId: string; readonly now: number },
-): Promise<void> {
+  { amount, note, idempotencyKey, ...where }: NewCredit & { readonly workspaceId: string; readonly now: number },
+): Promise<CreditRecord> {
+  const made = { id: newId('credit'), amount, note, createdAt: where.now };
   await transaction
     .insertInto('credits')
     .values({
-      id: newId('credit'),
-      workspace_id: credit.workspaceId,
-      amount: credit.amount,
-      created_at: BigInt(credit.now),
-      note: credit.note ?? null,
+      id: made.id,
+      workspace_id: where.workspaceId,
+      amount,
+      created_at: BigInt(where.now),
+      note: note ?? null,
+      idempotency_key: idempotencyKey ?? null,
     })
     .execute();
+  return made;
 }
 
-/** `$2.5`, `-$2.5`. */
-function dollars(amount: Money): string {
-  return amount < 0n ? `-$${formatUsd(-amount)}` : `$${formatUsd(amount)}`;
-}
-
-function pastCap(name: string, balance: Money): Refusal {
+export function pastCap(name: string, balance: Money): Refusal {
   return new Refusal(
     `The balance of "${name}" would be $${formatUsd(balance)}; a workspace holds at most $${formatUsd(maxBalance)}.`,
-  );
-}
-
-function beyondBooks(
-  { name, balance }: Workspace,
-  { amount, reserved }: { readonly amount: Money; readonly reserved: Money },
-): Refusal {
-  const held =
-    reserved > 0n ? `, and $${formatUsd(reserved)} is reserved for requests under way. Wait until they have ended` : '';
-  return new Refusal(
-    `A correction of ${dollars(amount)} is more than the books allow: the balance of "${name}" is ${dollars(balance)}${held}.`,
+    { field: 'amount' },
   );
 }
 
@@ -258,21 +246,13 @@ const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069]/u;
 /** A text that an operator gives an object, without blanks around it; undefined when nothing is left. Throws a `Refusal`. */
 export function oneLine(
   text: string,
-  { what, most }: { readonly what: string; readonly most: number },
+  { what, most, field }: { readonly what: string; readonly most: number; readonly field: string },
 ): string | undefined {
   const trimmed = text.trim();
   if (trimmed.length > most || unprintable.test(trimmed)) {
-    throw new Refusal(`${what} must be one line of at most ${most} characters.`);
+    throw new Refusal(`${what} must be one line of at most ${most} characters.`, { field });
   }
   return trimmed === '' ? undefined : trimmed;
-}
-
-/** An operator's command that cannot be done as asked. The message is a sentence for the operator. */
-export class Refusal extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'Refusal';
-  }
 }
 
 /** A new id such as `ws_9f86d081884c7d659a2f`: the prefix says what it names, 80 random bits make it unique. */

@@ -11,6 +11,7 @@ const tables = [
   ...['usage_hours', 'usage_days', 'requests', 'ledger_routes', 'ledger_models', 'ledger_keys', 'ledger_state'],
   ...[
     'audit',
+    'sessions',
     'reservations',
     'secrets',
     'spending',

@@ -43,6 +43,8 @@ export interface StartTestOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** `npm start -- …` instead of `node bin/weir.mjs start …`. */
   readonly throughNpm?: boolean;
+  /** Whether the portal runs, too: most tests are about the gateway. Default: it does not. */
+  readonly portal?: boolean;
 }
 
 const folders: string[] = [];
@@ -52,7 +54,8 @@ const running = new Set<ChildProcess>();
 export function runStart(args: readonly string[], options: StartTestOptions = {}): StartRun {
   const data = options.data ?? newDataFolder();
   const port = args.some((argument) => argument.startsWith('--port')) ? [] : ['--port', '0'];
-  const all = [...args, ...port, '--data', data];
+  const portal = options.portal === true ? [] : ['--no-portal'];
+  const all = [...args, ...port, ...portal, '--data', data];
   const inherited = Object.entries(process.env).filter(
     ([name]) => !name.startsWith('WEIR_') && name !== 'NODE_OPTIONS',
   );

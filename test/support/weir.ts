@@ -170,7 +170,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
     ([name]) => !name.startsWith('WEIR_') && name !== 'NODE_OPTIONS',
   );
   const flags = options.flags ?? ['--manifests', manifests];
-  const child = spawn(process.execPath, [main, 'start', '--port', '0', '--data', data, ...flags], {
+  const child = spawn(process.execPath, [main, 'start', '--port', '0', '--no-portal', '--data', data, ...flags], {
     env: {
       ...Object.fromEntries(inherited),
       ...compileCache,

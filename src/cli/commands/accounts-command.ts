@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { Accounts } from '../../store/accounts.ts';
-import type { Authorship } from '../../store/audit.ts';
+import type { Authorship } from '../../core/administration.ts';
 import type { DatabaseLocation } from '../../store/open-database.ts';
 import { databaseLocation } from './database-location.ts';
 

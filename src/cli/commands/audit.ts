@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import type { AuditEntry } from '../../store/audit.ts';
+import type { AuditEntry } from '../../core/administration.ts';
+import { shownAuditEntry } from '../../core/shown.ts';
 import { accountsCommand } from './accounts-command.ts';
 import { countOption, momentOption } from './option-values.ts';
 import { textTable } from './tables.ts';
@@ -26,23 +27,9 @@ export function auditCommand(program: Command): void {
       // A workspace that does not exist is refused: an empty list would hide a mistyped name.
       const workspaceId = workspace === undefined ? undefined : (await accounts.findWorkspace(workspace)).id;
       const entries = await accounts.listAudit({ workspaceId, since, until }, limit);
-      return { json: entries.map(jsonOf), text: tableOf(entries) };
+      return { json: entries.map(shownAuditEntry), text: tableOf(entries) };
     },
   );
-}
-
-/** The form that scripts rely on. */
-function jsonOf({ id, at, actor, action, objectId, workspaceName, before, after }: AuditEntry) {
-  return {
-    id,
-    at: new Date(at).toISOString(),
-    actor,
-    action,
-    object: objectId,
-    workspace: workspaceName ?? null,
-    before: before ?? null,
-    after,
-  };
 }
 
 const actors = { 'command-line': 'user', 'admin-token': 'token', 'portal-user': 'portal' } as const;

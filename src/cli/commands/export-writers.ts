@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { fileWriter, ParquetWriter } from 'hyparquet-writer';
-import { type NamedRequest, plainValue, type RequestField, requestFields } from './request-fields.ts';
+import { type NamedRequest, plainValue, type RequestField, requestFields } from '../../core/request-fields.ts';
 import { csvLines } from './tables.ts';
 
 /** A column as the library has it. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { KeyDetails, KeyRecord } from '../../store/keys.ts';
-import { shownKey } from '../../store/shown-key.ts';
+import type { KeyDetails, KeyRecord } from '../../core/administration.ts';
+import { shownKey } from '../../core/shown.ts';
 import type { BudgetPeriod, Key, KeyStatus } from '../../core/account.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
 import { formatUsd, type Money } from '../../core/money.ts';
@@ -53,7 +53,7 @@ export function keyCommand(program: Command): void {
     const budget = budgetOf(create, options);
     const wanted = { workspace, budget, rate, burst, name, expiresAt, models };
     const { key, text } = await accounts.createKey(wanted, byOperator());
-    const { id, ...rest } = jsonOf(key);
+    const { id, ...rest } = shownKey(key);
     return { json: { id, key: text, ...rest }, text: shownOnce(key, text) };
   });
 
@@ -67,7 +67,7 @@ export function keyCommand(program: Command): void {
       const keys = await accounts.listKeys(
         workspace === undefined ? undefined : await accounts.findWorkspace(workspace),
       );
-      return { json: keys.map(jsonOf), text: tableOf(keys) };
+      return { json: keys.map(shownKey), text: tableOf(keys) };
     },
   );
 
@@ -157,19 +157,7 @@ function budgetOf(command: Command, { budget, period }: BudgetOptions): Key['bud
 }
 
 function answer(key: KeyRecord) {
-  return { json: jsonOf(key), text: tableOf([key]) };
-}
-
-/** The form that scripts rely on. */
-function jsonOf(key: KeyRecord) {
-  const { id, workspaceName, createdAt, lastUsedAt } = key;
-  return {
-    id,
-    workspace: workspaceName,
-    ...shownKey(key),
-    created_at: new Date(createdAt).toISOString(),
-    last_used_at: lastUsedAt === undefined ? null : new Date(lastUsedAt).toISOString(),
-  };
+  return { json: shownKey(key), text: tableOf([key]) };
 }
 
 function tableOf(keys: readonly KeyRecord[]): string {

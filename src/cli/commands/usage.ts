@@ -1,15 +1,15 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Accounts } from '../../store/accounts.ts';
-import type { LedgerFilter } from '../../store/ledger-filter.ts';
-import type { UsageDimension, UsageLine } from '../../store/usage-report.ts';
+import type { LedgerFilter, UsageDimension, UsageLine } from '../../core/administration.ts';
+import { shownUsage } from '../../core/shown.ts';
 import type { Outcome } from '../../core/account.ts';
 import { formatUsd } from '../../core/money.ts';
 import { accountsCommand, type Answer } from './accounts-command.ts';
-import { plainValue, requestFields } from './request-fields.ts';
+import { plainValue, requestFields } from '../../core/request-fields.ts';
 import { csvTable, textTable } from './tables.ts';
 import { countOption, momentOption } from './option-values.ts';
 
-const dimensions = ['workspace', 'key', 'model', 'day', 'hour'] as const satisfies readonly UsageDimension[];
+const dimensions = ['workspace', 'key', 'model', 'surface', 'day', 'hour'] as const satisfies readonly UsageDimension[];
 const usualDimensions: readonly UsageDimension[] = ['workspace', 'key', 'model', 'day'];
 
 interface UsageOptions {
@@ -71,18 +71,7 @@ async function filterOf(accounts: Accounts, options: UsageOptions): Promise<Ledg
 }
 
 function reportAnswer(lines: readonly UsageLine[], by: readonly UsageDimension[]): Answer {
-  const rows = lines.map(
-    ({ requests, promptTokens, completionTokens, cachedTokens, reasoningTokens, webSearches, cost, ...group }) => ({
-      ...group,
-      requests,
-      prompt_tokens: promptTokens,
-      completion_tokens: completionTokens,
-      cached_tokens: cachedTokens,
-      reasoning_tokens: reasoningTokens,
-      web_searches: webSearches,
-      cost: formatUsd(cost),
-    }),
-  );
+  const rows = lines.map(shownUsage);
   const counts = [
     'requests',
     'prompt_tokens',

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { AccountStatus, Workspace } from '../../core/account.ts';
 import { formatUsd, type Money } from '../../core/money.ts';
+import { shownWorkspace } from '../../core/shown.ts';
 import { accountsCommand, type Answer, byOperator } from './accounts-command.ts';
 import { countOption, creditOption, usdOption } from './option-values.ts';
 import { textTable } from './tables.ts';
@@ -23,7 +24,7 @@ export function workspaceCommand(program: Command): void {
 
   accountsCommand(group.command('list').description('list all workspaces'), 'refuse', async (accounts) => {
     const workspaces = await accounts.listWorkspaces();
-    return { json: workspaces.map(jsonOf), text: tableOf(workspaces) };
+    return { json: workspaces.map(shownWorkspace), text: tableOf(workspaces) };
   });
 
   accountsCommand<{ readonly note?: string }>(
@@ -64,12 +65,7 @@ export function workspaceCommand(program: Command): void {
 }
 
 function answer(workspace: Workspace): Answer {
-  return { json: jsonOf(workspace), text: tableOf([workspace]) };
-}
-
-/** The form that scripts rely on. */
-function jsonOf({ id, name, status, balance }: Workspace) {
-  return { id, name, status, balance: formatUsd(balance) };
+  return { json: shownWorkspace(workspace), text: tableOf([workspace]) };
 }
 
 function tableOf(workspaces: readonly Workspace[]): string {

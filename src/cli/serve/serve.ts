@@ -59,7 +59,7 @@ function announce(message: Readonly<Record<string, unknown>>): void {
 
 const help = (): string =>
   [
-    'Usage: weir serve [--data DIR] [--run DIR] [--manifests DIR] [--ops-port N] [--admin-port N]',
+    'Usage: weir serve [--data DIR] [--run DIR] [--manifests DIR] [--ops-port N]',
     '',
     'Runs the service that Envoy hands its requests to. Each setting is an environment variable; a flag wins over it.',
     '',
@@ -76,7 +76,6 @@ export function settingsFrom(argv: readonly string[]): Settings | undefined {
       run: { type: 'string' },
       manifests: { type: 'string' },
       'ops-port': { type: 'string' },
-      'admin-port': { type: 'string' },
       help: { type: 'boolean' },
     },
   });
@@ -89,7 +88,6 @@ export function settingsFrom(argv: readonly string[]): Settings | undefined {
     WEIR_RUN: values.run,
     WEIR_MANIFESTS: values.manifests,
     WEIR_OPS_PORT: values['ops-port'],
-    WEIR_ADMIN_PORT: values['admin-port'],
   };
   const flags = Object.entries(given).filter(([, value]) => value !== undefined);
   return readSettings({ ...process.env, ...Object.fromEntries(flags) });

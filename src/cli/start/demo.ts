@@ -10,7 +10,8 @@ import { type DatabaseLocation, openDatabase } from '../../store/open-database.t
 import { findCredentials } from '../../store/find-credentials.ts';
 import { createKey } from '../../store/keys.ts';
 import { hashKey } from '../../store/key-text.ts';
-import { createWorkspace, creditWorkspace, listWorkspaces } from '../../store/workspaces.ts';
+import { creditWorkspace } from '../../store/credits.ts';
+import { createWorkspace, listWorkspaces } from '../../store/workspaces.ts';
 import { type Money, parseUsd } from '../../core/money.ts';
 
 const program = fileURLToPath(new URL('../../../examples/demo-engine/main.ts', import.meta.url));

@@ -11,6 +11,8 @@ export interface Greeting {
   readonly baseUrl: string;
   /** Of each service. */
   readonly opsUrls: readonly string[];
+  /** The address that signs in; undefined without a portal. */
+  readonly portal: string | undefined;
   /** The command that replaces the services one by one; undefined for a single one. */
   readonly replace: string | undefined;
   readonly key: string | undefined;
@@ -25,7 +27,7 @@ const shownModels = 8;
 
 /** The lines for the operator, the last one `ready <base url>`: nothing else begins with that word. */
 export function greetingLines(greeting: Greeting): readonly string[] {
-  const { baseUrl, opsUrls, replace, key, models, dataFlag, catalog } = greeting;
+  const { baseUrl, opsUrls, portal, replace, key, models, dataFlag, catalog } = greeting;
   const [first] = models;
   const more = models.length > shownModels ? `, … (${models.length} in all)` : '';
   return [
@@ -33,6 +35,7 @@ export function greetingLines(greeting: Greeting): readonly string[] {
     `base URL:  ${baseUrl}`,
     ...(key === undefined ? [] : [`key:       ${key}`]),
     `models:    ${first === undefined ? 'none yet' : models.slice(0, shownModels).join(', ') + more}`,
+    ...(portal === undefined ? [] : [`portal:    ${portal}`]),
     ...opsUrls.map((url) => `ops:       ${url}`),
     catalog.kind === 'folder' ? `manifests: ${catalog.folder}` : `namespace: ${catalog.namespace}`,
     `logs:      ${greeting.logs}`,

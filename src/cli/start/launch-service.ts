@@ -10,7 +10,7 @@ import type { Launched } from '../../process/supervise.ts';
 /** Messages of the service to the program that started it, over their channel. */
 const serviceMessage = z.discriminatedUnion('type', [
   /** The service serves: ext_proc listens and Envoy has confirmed the first clusters. */
-  z.object({ type: z.literal('ready'), opsPort: z.int(), adminPort: z.int().optional() }),
+  z.object({ type: z.literal('ready'), opsPort: z.int() }),
   /** The service is about to end, for a reason the operator must read. */
   z.object({ type: z.literal('fatal'), message: z.string() }),
   /** The answer to `ping`; without figures while the service starts. */
@@ -59,11 +59,6 @@ const notForTheService = {
   WEIR_UPSTREAM_KEY: undefined,
 } as const;
 
-export interface ServicePorts {
-  readonly ops: number;
-  readonly admin: number;
-}
-
 /** Which one of how many services behind one Envoy. */
 export interface ServicePlace {
   /** From 1 on. */
@@ -90,12 +85,12 @@ export interface ServiceLaunch {
   readonly run: string;
   readonly catalog: CatalogPlace;
   readonly logPath: string;
-  /** Wanted ports; the service chooses others when another program has them. */
-  readonly ports: ServicePorts;
+  /** Wanted; the service chooses another one when another program has it. */
+  readonly opsPort: number;
   /** Undefined: the service has its Envoy for itself. */
   readonly place: ServicePlace | undefined;
   readonly report: (line: string) => void;
-  readonly onPorts: (ports: ServicePorts) => void;
+  readonly onOpsPort: (port: number) => void;
   /** Has the percentage of new requests that one of several services would have Envoy refuse. */
   readonly onShed: (percent: number) => void;
 }
@@ -127,7 +122,7 @@ function heapFlags(place: ServicePlace | undefined): readonly string[] {
 
 /** Starts `weir serve`. `isUp` resolves when it says that it serves. */
 export function launchService(launch: ServiceLaunch): LaunchedService {
-  const { data, run, catalog, ports, place } = launch;
+  const { data, run, catalog, opsPort, place } = launch;
   const { promise: isUp, resolve } = Promise.withResolvers<void>();
   let asking: ((look: ServiceLook) => void)[] = [];
   const child = startChild({
@@ -140,8 +135,7 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
       `--data=${data}`,
       `--run=${run}`,
       ...(catalog.kind === 'folder' ? [`--manifests=${catalog.folder}`] : []),
-      `--ops-port=${ports.ops}`,
-      `--admin-port=${ports.admin}`,
+      `--ops-port=${opsPort}`,
     ],
     env: { ...notForTheService, ...catalogSettings(launch), ...placeSettings(place) },
     logPath: launch.logPath,
@@ -149,7 +143,7 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
       const message = serviceMessage.safeParse(raw).data;
       switch (message?.type) {
         case 'ready':
-          launch.onPorts({ ops: message.opsPort, admin: message.adminPort ?? ports.admin });
+          launch.onOpsPort(message.opsPort);
           resolve();
           return;
         case 'fatal':

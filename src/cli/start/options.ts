@@ -36,6 +36,8 @@ export interface StartOptions {
   readonly silenceMs: number;
   /** Services behind the one Envoy. */
   readonly replicas: number;
+  /** Whether the portal runs, too. */
+  readonly portal: boolean;
 }
 
 const mostReplicas = 64;
@@ -43,7 +45,7 @@ const usualWatchdogSeconds = 15;
 
 export const startHelp = `Usage: weir start [options]     (npm start -- [options])
 
-Starts the gateway on this machine: Envoy, the service and, unless told otherwise, a demo engine.
+Starts the gateway on this machine: Envoy, the service and, unless told otherwise, the portal and a demo engine.
 
   --manifests DIR         serve the Backends and Models of this folder, and follow its changes
   --kubernetes            serve the Backends and Models of the cluster that KUBECONFIG names, and follow its changes
@@ -56,12 +58,14 @@ Starts the gateway on this machine: Envoy, the service and, unless told otherwis
   --replicas N            services behind the one Envoy, for a machine of many cores; from 2 on with WEIR_DATABASE_URL
                           (PostgreSQL) and WEIR_VALKEY_URL (default 1)
   --no-demo               no demo engine, demo workspace or demo key
+  --no-portal             no portal
   --help                  this text
 
 Settings from the environment: ENVOY_PATH (the Envoy to use), WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE (PEM;
 callers then use https), WEIR_EDGE_HOST (address for callers, default 127.0.0.1; 0.0.0.0 lets other machines call),
 WEIR_TRUSTED_HOPS (proxies in front), WEIR_WATCHDOG_SECONDS (a service or an Envoy that has not answered for so long is
-ended and started again; default 15, 0: never), and those of \`weir serve --help\`.
+ended and started again; default 15, 0: never), and those of \`weir serve --help\`
+and \`weir portal --help\`.
 
 SIGUSR2 replaces the services of --replicas one by one; no request is lost.`;
 
@@ -74,6 +78,7 @@ const flags = {
   data: { type: 'string', default: '.weir' },
   replicas: { type: 'string', default: '1' },
   'no-demo': { type: 'boolean', default: false },
+  'no-portal': { type: 'boolean', default: false },
   kubernetes: { type: 'boolean', default: false },
   namespace: { type: 'string' },
   help: { type: 'boolean', short: 'h', default: false },
@@ -101,6 +106,7 @@ export function readStartOptions(
     database: url === '' ? { kind: 'sqlite', file: join(data, 'weir.db') } : readDatabase(url),
     dataFlag: isDefault || url !== '' ? '' : ` --data '${data}'`,
     demo: !values['no-demo'],
+    portal: !values['no-portal'],
     source: readSource(values, { env, typedIn }),
     replicas: readReplicas(values.replicas, env),
     silenceMs: readWatchdogSeconds(env['WEIR_WATCHDOG_SECONDS'] ?? '') * 1000,

@@ -7,12 +7,12 @@ import { pause, systemClock } from '../../process/clock.ts';
 import type { Supervised } from '../../process/supervise.ts';
 import type { CatalogPlace } from './catalog-place.ts';
 import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
-import { type LaunchedService, launchService, type ServicePlace, type ServicePorts } from './launch-service.ts';
+import { type LaunchedService, launchService, type ServicePlace } from './launch-service.ts';
 
 /** The services of a gateway that serves: one, or several behind one Envoy. */
 export interface Services {
   /** In the order of their numbers. */
-  readonly ports: () => readonly ServicePorts[];
+  readonly opsPorts: () => readonly number[];
   /**
    * Replaces them one by one: each gets no new request, finishes what it has, ends, and is started again before it is the next
    * one's turn. Ends early, and says so, when a service does not come up again. Not for a single service.
@@ -27,8 +27,12 @@ export interface ServicesOptions {
   readonly admin: EnvoyAdmin;
 }
 
-/** The ports that the first service takes; those of the others follow. A port that another program has is replaced by a free one. */
-const firstPorts: ServicePorts = { ops: 9090, admin: 9091 };
+/**
+ * The ops port of the first service. Those of the others follow, and leave out 9091, the portal's. A port that another program has is
+ * replaced by a free one.
+ */
+const firstOpsPort = 9090;
+const portStep = 2;
 
 const stepMs = 100;
 
@@ -66,7 +70,7 @@ export async function startServices(context: StartContext, options: ServicesOpti
   });
   await Promise.all(services.map(({ supervised }) => waitUntilUp(supervised, context.stop)));
   return {
-    ports: () => services.map(({ ports }) => ports()),
+    opsPorts: () => services.map(({ opsPort }) => opsPort()),
     replaceAll: async () => {
       if (several === undefined) return;
       for (const [index, service] of services.entries()) {
@@ -98,7 +102,7 @@ export async function startServices(context: StartContext, options: ServicesOpti
 
 interface StartedService {
   readonly supervised: Supervised;
-  readonly ports: () => ServicePorts;
+  readonly opsPort: () => number;
   readonly state: () => ServiceState;
   /** Resolves to undefined when the next run serves, else to the reason why it does not. */
   readonly replace: (confirmed: () => Promise<boolean>) => Promise<string | undefined>;
@@ -125,7 +129,7 @@ function startService(
   { place, tell, onShed }: ServiceRole,
 ): StartedService {
   const number = place?.number ?? 1;
-  let ports: ServicePorts = { ops: firstPorts.ops + 2 * (number - 1), admin: firstPorts.admin + 2 * (number - 1) };
+  let opsPort = firstOpsPort + portStep * (number - 1);
   let phase: 'down' | 'up' | 'draining' = 'down';
   let isStrained = false;
   let current: LaunchedService | undefined;
@@ -144,13 +148,13 @@ function startService(
       data: context.data,
       run: context.folders.run,
       catalog,
-      // A restarted service keeps the ports that were printed.
-      ports,
+      // A restarted service keeps the port that was printed.
+      opsPort,
       place,
       logPath,
       report: (line) => context.report(place === undefined ? line : `Service ${number}: ${line}`),
-      onPorts: (bound) => {
-        ports = bound;
+      onOpsPort: (bound) => {
+        opsPort = bound;
       },
       onShed,
     });
@@ -201,7 +205,7 @@ function startService(
   const supervised = supervisePart(context, names, launch);
   return {
     supervised,
-    ports: () => ports,
+    opsPort: () => opsPort,
     state,
     replace: async (confirmed) => {
       // One that is away or has just come back has nothing to finish.

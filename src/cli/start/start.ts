@@ -15,11 +15,13 @@ import { type StartContext, startDemoEngine, startEnvoy } from './gateway.ts';
 import { greetingLines, listedModels } from './greeting.ts';
 import { readStartOptions, startHelp, type StartOptions } from './options.ts';
 import { takeFolders } from './own-folders.ts';
+import { startPortal } from './portal.ts';
 import { StartRefusal } from './refusal.ts';
 import { type Services, startServices } from './services.ts';
 
 const envoyGraceMs = 5_000;
 const serviceGraceMs = 10_000;
+const portalGraceMs = 5_000;
 const hurriedGraceMs = 2_000;
 
 /** Progress and trouble go to standard error, so that standard output holds only what the operator wants to keep. */
@@ -101,12 +103,19 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   const models = await listedModels(baseUrl, { expectSome, signal: stop });
   if (stop.aborted) return;
   if (expectSome && models.length === 0) report('No model is listed yet: no backend answers. See the logs.');
-  const opsUrls = services.ports().map(({ ops }) => `http://127.0.0.1:${ops}/metrics`);
+  const ops = services.opsPorts().map((opsPort) => `http://127.0.0.1:${opsPort}`);
+  const opsUrls = ops.map((url) => `${url}/metrics`);
+  const portal = options.portal
+    ? await startPortal(context, { services: ops, baseUrl }, (started) =>
+        stack.defer(() => started.stop(hurry(portalGraceMs))),
+      )
+    : undefined;
+  if (stop.aborted) return;
   const { dataFlag } = options;
   const replace = replicas === 1 ? undefined : `kill -USR2 ${process.pid}`;
   stack.defer(replaceOnSignal(services, replicas));
   console.log(
-    greetingLines({ baseUrl, opsUrls, replace, key, models, catalog, logs: folders.logs, dataFlag }).join('\n'),
+    greetingLines({ baseUrl, opsUrls, portal, replace, key, models, catalog, logs: folders.logs, dataFlag }).join('\n'),
   );
 
   await untilAborted(stop);

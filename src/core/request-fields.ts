@@ -1,5 +1,5 @@
-import type { Outcome } from '../../core/account.ts';
-import { formatUsd, type Money } from '../../core/money.ts';
+import type { Outcome } from './account.ts';
+import { formatUsd, type Money } from './money.ts';
 
 /** A request of the ledger with the name of its workspace. */
 export interface NamedRequest {

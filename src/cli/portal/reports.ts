@@ -1,0 +1,71 @@
+import type { LedgerFilter, Page, PageRequest, UsageDimension, UsageLine } from '../../core/administration.ts';
+import { Refusal } from '../../core/administration.ts';
+import type { Outcome } from '../../core/account.ts';
+import { startThread } from '../../process/worker-thread.ts';
+import type { DatabaseLocation } from '../../store/open-database.ts';
+
+/** What is asked of the thread that reads reports. */
+export type ReportAsk =
+  | { readonly kind: 'usage'; readonly filter: LedgerFilter; readonly dimensions: readonly UsageDimension[] }
+  | { readonly kind: 'requests'; readonly filter: LedgerFilter; readonly page: PageRequest }
+  | { readonly kind: 'request'; readonly id: string };
+
+export type ReportReply =
+  | { readonly kind: 'usage'; readonly lines: readonly UsageLine[] }
+  | { readonly kind: 'requests'; readonly page: Page<Outcome> }
+  | { readonly kind: 'request'; readonly outcome: Outcome | undefined }
+  /** A `Refusal`, whose class a message between threads does not keep. */
+  | { readonly kind: 'refused'; readonly sentence: string; readonly field: string | undefined }
+  | { readonly kind: 'failed'; readonly message: string };
+
+export interface ReportWorkerData {
+  readonly location: DatabaseLocation;
+}
+
+/** A report over many years takes seconds. Whatever takes longer is given up: the thread is ended, and the next report gets another. */
+const silenceMs = 60_000;
+const idleMs = 120_000;
+
+/**
+ * Reads reports in a thread of its own: SQLite would hold the event loop of the portal for as long as a report takes, and with it the
+ * heartbeats of all event streams.
+ */
+export function openReports(location: DatabaseLocation) {
+  const workerData: ReportWorkerData = { location };
+  const thread = startThread<ReportAsk, ReportReply>({
+    script: new URL('../../report-worker.ts', import.meta.url),
+    name: 'weir-reports',
+    workerData,
+    silenceMs,
+    idleMs,
+  });
+
+  async function ask<Kind extends ReportAsk['kind']>(
+    question: Extract<ReportAsk, { readonly kind: Kind }>,
+    kind: Kind,
+  ): Promise<Extract<ReportReply, { readonly kind: Kind }>> {
+    const reply = await thread.ask(question);
+    if (reply.kind === 'refused') {
+      throw new Refusal(reply.sentence, reply.field === undefined ? {} : { field: reply.field });
+    }
+    if (reply.kind === 'failed') throw new Error(reply.message);
+    if (isOf(reply, kind)) return reply;
+    throw new Error(`the thread of reports answered ${reply.kind} to ${kind}`);
+  }
+
+  return {
+    usageReport: async (filter: LedgerFilter, dimensions: readonly UsageDimension[]) =>
+      (await ask({ kind: 'usage', filter, dimensions }, 'usage')).lines,
+    pageOfRequests: async (filter: LedgerFilter, page: PageRequest) =>
+      (await ask({ kind: 'requests', filter, page }, 'requests')).page,
+    findRequest: async (id: string) => (await ask({ kind: 'request', id }, 'request')).outcome,
+    close: thread.close,
+  };
+}
+
+function isOf<Kind extends ReportReply['kind']>(
+  reply: ReportReply,
+  kind: Kind,
+): reply is Extract<ReportReply, { readonly kind: Kind }> {
+  return reply.kind === kind;
+}

@@ -1,0 +1,102 @@
+import { mkdirSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { createEventFeed } from '../../portal/event-feed.ts';
+import { createEventHub } from '../../portal/event-hub.ts';
+import { createFailedSignIns } from '../../portal/failed-sign-ins.ts';
+import { readAdminToken } from '../../portal/secrets.ts';
+import { createServer } from '../../portal/server.ts';
+import { createServices } from '../../portal/services.ts';
+import type { PortalStore } from '../../portal/store-port.ts';
+import { systemClock } from '../../process/clock.ts';
+import type { LogStream } from '../../process/log-stream.ts';
+import type { PortalSettings } from '../../settings.ts';
+import { openAccounts } from '../../store/accounts.ts';
+import { hashKey, looksLikeKey } from '../../store/key-text.ts';
+import { databaseLocation } from '../commands/database-location.ts';
+import { openReports } from './reports.ts';
+
+import manifest from '../../../package.json' with { type: 'json' };
+
+export interface RunningPortal {
+  readonly port: number;
+  readonly close: () => Promise<void>;
+}
+
+const builtPages = fileURLToPath(new URL('../../../portal/dist', import.meta.url));
+
+/** Starts the portal: opens the accounts, and listens. Rejects with a sentence when one of both cannot be done. */
+export async function startPortal(settings: PortalSettings, output: LogStream): Promise<RunningPortal> {
+  const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, output);
+  const { WEIR_DATA: data, WEIR_DATABASE_URL: url, WEIR_ADMIN_HOST: host } = settings;
+  const location = databaseLocation(url === undefined ? { data } : { url });
+  mkdirSync(data, { recursive: true, mode: 0o700 });
+  const given = settings.WEIR_ADMIN_TOKEN_FILE;
+  const adminToken =
+    given === undefined ? readAdminToken(join(data, 'admin-token'), 'make') : readAdminToken(given, 'refuse');
+  await using stack = new AsyncDisposableStack();
+  const accounts = await openAccounts(location, { missing: 'create', user: 'operator' });
+  stack.defer(accounts.close);
+  const reports = openReports(location);
+  stack.defer(reports.close);
+  const store: PortalStore = {
+    ...accounts,
+    ...reports,
+    findCredential: async (text, now) => {
+      if (!looksLikeKey(text)) return undefined;
+      const hash = hashKey(text);
+      return (await accounts.findCredentials([hash], now)).get(hash);
+    },
+  };
+  const services = createServices({
+    urls: settings.WEIR_SERVICES,
+    sharedSecret: await accounts.sharedSecret(),
+    clock: systemClock,
+  });
+  stack.defer(services.close);
+  const events = createEventHub(systemClock);
+  stack.defer(events.close);
+  const parts = {
+    ...{ store, services, events, adminToken, log, clock: systemClock, oidc: undefined },
+    failedSignIns: createFailedSignIns(systemClock.elapsed),
+    gatewayUrl: settings.WEIR_PUBLIC_URL?.replace(/\/$/, ''),
+  };
+  const feed = createEventFeed(parts);
+  stack.defer(feed.close);
+  const server = await createServer(
+    { ...parts, feed },
+    { trustedHops: settings.WEIR_ADMIN_TRUSTED_HOPS, pages: builtPages, version: manifest.version },
+  );
+  stack.defer(() => server.close());
+  const port = await listen(server, { host, port: settings.WEIR_ADMIN_PORT });
+  if (!isLoopback(host)) {
+    log.warn(
+      { host },
+      'the portal listens beyond this machine and speaks no TLS itself: put a proxy with TLS in front of it (docs/portal.md)',
+    );
+  }
+  log.info({ port }, 'the portal serves');
+  const open = stack.move();
+  return { port, close: () => open.disposeAsync() };
+}
+
+/** A port that another program has is replaced by a free one, which is told. */
+async function listen(
+  server: Awaited<ReturnType<typeof createServer>>,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<number> {
+  try {
+    await server.listen({ host, port, exclusive: true });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
+    await server.listen({ host, port: 0, exclusive: true });
+  }
+  const address = server.server.address();
+  return typeof address === 'object' && address !== null ? address.port : port;
+}
+
+function isLoopback(host: string): boolean {
+  return isIP(host) === 6 ? host === '::1' : host.startsWith('127.');
+}

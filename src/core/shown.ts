@@ -1,0 +1,82 @@
+import type { Workspace } from './account.ts';
+import type { AuditEntry, CreditRecord, KeyRecord, UsageLine } from './administration.ts';
+import { formatUsd } from './money.ts';
+
+// The forms of objects that scripts rely on: commands print them with `--json`, the admin API answers with them.
+
+export function shownWorkspace({ id, name, status, balance, maxInFlight }: Workspace) {
+  return { id, name, status, balance: formatUsd(balance), max_in_flight: maxInFlight };
+}
+
+export function shownCredit({ id, amount, note, createdAt }: CreditRecord) {
+  return { id, amount: formatUsd(amount), note: note ?? null, created_at: isoOf(createdAt) };
+}
+
+/** The settings of a key, as the audit trail has them, too. */
+export function shownKeySettings({
+  name,
+  status,
+  budget,
+  rate,
+  burst,
+  expiresAt,
+  models,
+}: Omit<KeyRecord, 'workspaceName'>) {
+  return {
+    name: name ?? null,
+    status,
+    budget: budget ? { limit: formatUsd(budget.limit), period: budget.period } : null,
+    rate,
+    burst,
+    expires_at: isoOrNull(expiresAt),
+    models: models === undefined ? null : [...models],
+  };
+}
+
+export function shownKey(key: KeyRecord) {
+  return {
+    id: key.id,
+    workspace: key.workspaceName,
+    workspace_id: key.workspaceId,
+    prefix: key.prefix ?? null,
+    ...shownKeySettings(key),
+    created_at: isoOf(key.createdAt),
+    last_used_at: isoOrNull(key.lastUsedAt),
+  };
+}
+
+export function shownAuditEntry({ id, at, actor, action, objectId, workspaceName, before, after }: AuditEntry) {
+  return {
+    id,
+    at: isoOf(at),
+    actor,
+    action,
+    object: objectId,
+    workspace: workspaceName ?? null,
+    before: before ?? null,
+    after,
+  };
+}
+
+/** The dimensions that were not asked for are undefined, so that JSON leaves them out. */
+export function shownUsage(line: UsageLine) {
+  const { workspace, key, model, surface, day, hour } = line;
+  return {
+    ...{ workspace, key, model, surface, day, hour },
+    requests: line.requests,
+    prompt_tokens: line.promptTokens,
+    completion_tokens: line.completionTokens,
+    cached_tokens: line.cachedTokens,
+    reasoning_tokens: line.reasoningTokens,
+    web_searches: line.webSearches,
+    cost: formatUsd(line.cost),
+  };
+}
+
+function isoOf(moment: number): string {
+  return new Date(moment).toISOString();
+}
+
+function isoOrNull(moment: number | undefined): string | null {
+  return moment === undefined ? null : isoOf(moment);
+}

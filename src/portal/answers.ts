@@ -1,0 +1,22 @@
+import { errorAnswer } from './api/values.ts';
+
+/** What every route may answer besides what it was asked for. */
+export const errors = {
+  400: errorAnswer,
+  401: errorAnswer,
+  403: errorAnswer,
+  404: errorAnswer,
+  409: errorAnswer,
+  429: errorAnswer,
+  500: errorAnswer,
+  502: errorAnswer,
+  503: errorAnswer,
+} as const;
+
+/** A part of a list as the API has it. */
+export function pageAnswer<Item, Shown>(
+  { items, next }: { readonly items: readonly Item[]; readonly next: string | undefined },
+  show: (item: Item) => Shown,
+): { data: Shown[]; next_cursor: string | null } {
+  return { data: items.map(show), next_cursor: next ?? null };
+}

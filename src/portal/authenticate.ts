@@ -1,0 +1,130 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { accessTo, admits } from './access.ts';
+import { adminTokenName, type Caller, callerOfSession, callerWithToken } from './callers.ts';
+import type { Portal } from './portal.ts';
+import { PortalError } from './portal-error.ts';
+import { digestOf, isSame, newToken } from './secrets.ts';
+import type { Session } from '../core/administration.ts';
+
+/** How long somebody stays signed in. */
+const sessionMs = 12 * 3_600_000;
+const csrfHeader = 'x-csrf-token';
+
+const callers = new WeakMap<FastifyRequest, Caller>();
+
+/** Who makes the request. Throws when the route lets everyone in. */
+export function callerOf(request: FastifyRequest): Caller {
+  const caller = callers.get(request);
+  if (caller === undefined)
+    throw new PortalError(401, 'Sign in, or send the admin token: Authorization: Bearer TOKEN.');
+  return caller;
+}
+
+/** Runs before each route of the API: finds out who asks, and whether they may. */
+export async function authenticate(portal: Portal, request: FastifyRequest): Promise<void> {
+  const route = `${request.method} ${request.routeOptions.url ?? ''}`;
+  const access = accessTo(route);
+  if (access === undefined) throw new PortalError(404, 'There is no such path. /api/openapi.json lists them all.');
+  if (access === 'everyone') return;
+  const caller = await identify(portal, request);
+  if (!admits(access, caller.role)) {
+    throw new PortalError(403, access === 'admins' ? 'Only an admin may do this.' : 'An API key may not do this.');
+  }
+  if (caller.session !== undefined) checkCsrf(request, caller.session);
+  callers.set(request, caller);
+}
+
+async function identify(portal: Portal, request: FastifyRequest): Promise<Caller> {
+  const [, token] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
+  if (token !== undefined) {
+    // The right token is looked for first: failures of others behind the same address never keep it out.
+    if (isSame(token, portal.adminToken)) return callerWithToken;
+    throw failedSignIn(portal, request, 'This is not the admin token. An API key signs in with POST /api/v1/session.');
+  }
+  const session = await sessionOf(portal, request);
+  if (session !== undefined) return callerOfSession(session);
+  throw new PortalError(401, 'Sign in, or send the admin token: Authorization: Bearer TOKEN.');
+}
+
+/** Counts a failure, and refuses more plainly when there were many. */
+export function failedSignIn(portal: Portal, request: FastifyRequest, message: string): PortalError {
+  const blockedFor = portal.failedSignIns.blockedFor(request.ip);
+  portal.failedSignIns.failed(request.ip);
+  if (blockedFor === undefined) return new PortalError(401, message);
+  portal.log.warn({ address: request.ip }, 'too many sign-ins have failed from this address');
+  return new PortalError(429, 'Too many sign-ins have failed from this address.', { retryAfterSeconds: blockedFor });
+}
+
+/** Changes that a browser sends with its cookie must prove that a page of the portal asked for them. */
+function checkCsrf(request: FastifyRequest, session: Session): void {
+  if (['GET', 'HEAD'].includes(request.method)) return;
+  const given = request.headers[csrfHeader];
+  if (typeof given === 'string' && isSame(given, session.csrfToken)) return;
+  throw new PortalError(403, `The header ${csrfHeader} must have the csrf_token of GET /api/v1/session.`);
+}
+
+/** The session of the request's cookie, as the database has it now; undefined when it has none that is good. */
+async function sessionOf(portal: Portal, request: FastifyRequest): Promise<Session | undefined> {
+  const secret = request.cookies[cookieName(request)];
+  if (secret === undefined || secret.length > 100) return undefined;
+  return currentSession(portal, digestOf(secret));
+}
+
+/** The same by the digest of its secret. */
+export async function currentSession(
+  portal: Pick<Portal, 'store' | 'clock' | 'adminToken'>,
+  hash: string,
+): Promise<Session | undefined> {
+  const session = await portal.store.findSession(hash, portal.clock.now());
+  if (session === undefined) return undefined;
+  // Whoever signed in with a token that was replaced since has to sign in anew.
+  const isOfToken = session.role === 'admin' && session.name === adminTokenName;
+  return isOfToken && session.credential !== digestOf(portal.adminToken) ? undefined : session;
+}
+
+/** Begins a session and gives the browser its cookie. */
+export async function beginSession(
+  portal: Portal,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  who: Pick<Session, 'role' | 'name' | 'workspaces' | 'keyId' | 'credential' | 'logOutHint'>,
+): Promise<Session> {
+  const secret = newToken();
+  const createdAt = portal.clock.now();
+  const session: Session = {
+    ...who,
+    hash: digestOf(secret),
+    csrfToken: newToken(),
+    createdAt,
+    expiresAt: createdAt + sessionMs,
+  };
+  await portal.store.createSession(session);
+  reply.setCookie(cookieName(request), secret, {
+    path: '/',
+    httpOnly: true,
+    sameSite: 'strict',
+    secure: isOverTls(request),
+    maxAge: sessionMs / 1000,
+  });
+  return session;
+}
+
+export async function leaveSession(
+  portal: Portal,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  session: Session,
+): Promise<void> {
+  await portal.store.endSession(session.hash);
+  portal.events.endSession(session.hash);
+  const options = { path: '/', httpOnly: true, sameSite: 'strict', secure: isOverTls(request) } as const;
+  reply.clearCookie(cookieName(request), options);
+}
+
+/** The scheme of the connection, or what a trusted proxy says of its own. */
+function isOverTls({ protocol }: FastifyRequest): boolean {
+  return protocol === 'https';
+}
+
+/** Browsers take a cookie of this prefix from a secure page of this very host alone. */
+function cookieName(request: FastifyRequest): string {
+  return isOverTls(request) ? '__Host-weir_session' : 'weir_session';
+}

@@ -1,0 +1,115 @@
+import type { CancelTimer } from '../core/clock.ts';
+import { messageOf } from '../core/failure.ts';
+import { formatUsd } from '../core/money.ts';
+import type { NumberedStory } from '../core/story.ts';
+import * as requests from './api/requests.ts';
+import { currentSession } from './authenticate.ts';
+import { problemsOf } from './catalog-view.ts';
+import type { ToldEvent } from './event-hub.ts';
+import type { Portal } from './portal.ts';
+
+/** What readers are told when their stream begins. */
+export interface EventFeed {
+  readonly first: () => Promise<readonly ToldEvent[]>;
+  readonly close: () => void;
+}
+
+const everyMs = 1_000;
+
+/**
+ * Looks once a second, while somebody reads: which requests have ended, which balances have changed, what is wrong, and whose session
+ * is over. One look serves all readers.
+ */
+export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
+  const { store, services, events, clock, log } = portal;
+  let cancel: CancelTimer = () => undefined;
+  let isClosed = false;
+  const balances = new Map<string, string>();
+  let problems = '';
+
+  async function look(): Promise<void> {
+    for (const hash of events.sessions()) {
+      if ((await currentSession(portal, hash)) === undefined) events.endSession(hash);
+    }
+    const [balanceEvents, names] = await readBalances();
+    for (const told of balanceEvents) {
+      if (told.event.name === 'balance' && balances.get(told.event.data.workspace_id) !== told.event.data.balance) {
+        balances.set(told.event.data.workspace_id, told.event.data.balance);
+        events.tell(told);
+      }
+    }
+    for (const story of await services.news()) {
+      const told = requestEvent(story, names);
+      if (told !== undefined) events.tell(told);
+    }
+    const health = await readHealth();
+    const text = health.event.name === 'health' ? JSON.stringify(health.event.data.problems) : '';
+    if (text !== problems) events.tell(health);
+    problems = text;
+  }
+
+  async function readBalances(): Promise<readonly [readonly ToldEvent[], ReadonlyMap<string, string>]> {
+    const workspaces = await store.listWorkspaces();
+    const told = workspaces.map(({ id, name, balance }): ToldEvent => {
+      const data = { workspace_id: id, workspace: name, balance: formatUsd(balance) };
+      return { event: { name: 'balance', data }, about: { workspaceId: id } };
+    });
+    return [told, new Map(workspaces.map(({ id, name }) => [id, name]))];
+  }
+
+  async function readHealth(): Promise<ToldEvent> {
+    const data = { at: new Date(clock.now()).toISOString(), problems: problemsOf(await services.catalogs()) };
+    return { event: { name: 'health', data }, about: { workspaceId: undefined } };
+  }
+
+  function next(): void {
+    if (isClosed) return;
+    cancel = clock.after(everyMs, () => {
+      const looked = events.readers() === 0 ? Promise.resolve() : look();
+      void looked
+        .catch((error: unknown) => log.warn({ error: messageOf(error) }, 'the events of the portal could not be read'))
+        .finally(next);
+    });
+  }
+  next();
+
+  return {
+    first: async () => [...(await readBalances())[0], await readHealth()],
+    close: () => {
+      isClosed = true;
+      cancel();
+    },
+  };
+}
+
+/** The request as the ledger has it; undefined where nothing was settled. */
+function requestEvent(story: NumberedStory, names: ReadonlyMap<string, string>): ToldEvent | undefined {
+  const { bill, workspace } = story;
+  if (bill === null || workspace === null) return undefined;
+  const routes = new Set(story.attempts?.map(({ route }) => route));
+  const read = requests.request.safeParse({
+    id: story.id,
+    correlation_id: story.correlation_id ?? '',
+    workspace: names.get(workspace) ?? workspace,
+    key: story.key,
+    model: story.model,
+    route: story.route,
+    surface: story.surface,
+    stream: story.stream ?? false,
+    outcome: story.outcome,
+    prompt_tokens: bill.prompt_tokens,
+    completion_tokens: bill.completion_tokens,
+    cached_tokens: bill.cached_tokens,
+    reasoning_tokens: bill.reasoning_tokens,
+    estimated: bill.counted_by === 'estimate',
+    counted_by: bill.counted_by,
+    web_searches: bill.web_searches,
+    cost: bill.cost,
+    attempts: story.attempt_count,
+    routes: routes.size === 0 ? null : routes.size,
+    started_at: story.started_at,
+    first_token_ms: story.first_output_ms === null ? null : Math.round(story.first_output_ms),
+    duration_ms: Math.round(story.duration_ms ?? 0),
+  });
+  return read.data && { event: { name: 'request', data: read.data }, about: { workspaceId: workspace } };
+}

@@ -1,0 +1,115 @@
+import { Readable } from 'node:stream';
+import type { CancelTimer, Clock } from '../core/clock.ts';
+import type { PortalEvent } from './api/events.ts';
+
+/** Somebody who looks at a page. */
+export interface Reader {
+  /** Ends with it; undefined: a Bearer token. */
+  readonly sessionHash: string | undefined;
+  /** What of an event the reader may see; undefined: nothing. */
+  readonly allow: (event: PortalEvent, about: EventSubject) => PortalEvent | undefined;
+}
+
+/** Whom an event is about: undefined where it is about no workspace. */
+export interface EventSubject {
+  readonly workspaceId: string | undefined;
+}
+
+export interface ToldEvent {
+  readonly event: PortalEvent;
+  readonly about: EventSubject;
+}
+
+export interface EventHub {
+  /** A stream of server-sent events for a reader. It ends with the session, or when the reader goes. */
+  readonly open: (reader: Reader, first: readonly ToldEvent[]) => Readable;
+  readonly tell: (told: ToldEvent) => void;
+  /** Ends the streams of a session. */
+  readonly endSession: (hash: string) => void;
+  /** The sessions of those who look now. */
+  readonly sessions: () => ReadonlySet<string>;
+  readonly readers: () => number;
+  readonly close: () => void;
+}
+
+/** Most that waits for one reader, bytes; further events are left out, and the reader is told how many. */
+const mostWaiting = 64 * 1024;
+const heartbeatMs = 15_000;
+
+interface OpenReader extends Reader {
+  readonly stream: Readable;
+  missed: number;
+}
+
+export function createEventHub(clock: Clock): EventHub {
+  const open = new Set<OpenReader>();
+  let cancel: CancelTimer = () => undefined;
+
+  function beat(): void {
+    cancel = clock.after(heartbeatMs, () => {
+      // To a reader that is behind already, silence says no less.
+      for (const { stream } of open) if (stream.readableLength === 0) stream.push(': here\n\n');
+      beat();
+    });
+  }
+  beat();
+
+  function send(reader: OpenReader, { event, about }: ToldEvent): void {
+    const allowed = reader.allow(event, about);
+    if (allowed === undefined) return;
+    if (reader.stream.readableLength >= mostWaiting) {
+      reader.missed += 1;
+      return;
+    }
+    if (reader.missed > 0) {
+      reader.stream.push(textOf({ name: 'missed', data: { events: reader.missed } }));
+      reader.missed = 0;
+    }
+    reader.stream.push(textOf(allowed));
+  }
+
+  function end(reader: OpenReader, reason: string): void {
+    open.delete(reader);
+    reader.stream.push(textOf({ name: 'ended', data: { reason } }));
+    reader.stream.push(null);
+  }
+
+  return {
+    open: (reader, first) => {
+      const stream = new Readable({
+        // A reader that has caught up is told what it missed, also while nothing new happens.
+        read: () => {
+          if (opened.missed === 0 || stream.readableLength > 0) return;
+          const events = opened.missed;
+          opened.missed = 0;
+          stream.push(textOf({ name: 'missed', data: { events } }));
+        },
+      });
+      const opened: OpenReader = { ...reader, stream, missed: 0 };
+      stream.on('close', () => open.delete(opened));
+      stream.on('error', () => open.delete(opened));
+      open.add(opened);
+      // Proxies and browsers then see that the stream has begun.
+      stream.push('retry: 2000\n\n');
+      for (const told of first) send(opened, told);
+      return stream;
+    },
+    tell: (told) => {
+      for (const reader of open) send(reader, told);
+    },
+    endSession: (hash) => {
+      for (const reader of open) if (reader.sessionHash === hash) end(reader, 'The session has ended.');
+    },
+    sessions: () => new Set([...open].flatMap(({ sessionHash }) => sessionHash ?? [])),
+    readers: () => open.size,
+    close: () => {
+      cancel();
+      for (const reader of open) end(reader, 'The portal is ending.');
+    },
+  };
+}
+
+/** JSON has no line break, so each event is one line of data. */
+function textOf({ name, data }: PortalEvent): string {
+  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+}

@@ -1,0 +1,46 @@
+import ipaddr from 'ipaddr.js';
+
+const windowMs = 10 * 60_000;
+const tolerated = 30;
+/** Most addresses that are remembered: with more, the one that failed longest ago is forgotten. */
+const remembered = 10_000;
+
+/** Counts failed sign-ins per address, a /64 of IPv6 being one. Successes are never counted. */
+export interface FailedSignIns {
+  /** Seconds until a sign-in that fails is looked at again; undefined while they are. */
+  readonly blockedFor: (address: string) => number | undefined;
+  readonly failed: (address: string) => void;
+}
+
+export function createFailedSignIns(now: () => number): FailedSignIns {
+  const failures = new Map<string, { readonly since: number; readonly count: number }>();
+
+  function current(name: string): { readonly since: number; readonly count: number } | undefined {
+    const entry = failures.get(name);
+    return entry !== undefined && now() - entry.since < windowMs ? entry : undefined;
+  }
+
+  return {
+    blockedFor: (address) => {
+      const entry = current(nameOf(address));
+      if (entry === undefined || entry.count < tolerated) return undefined;
+      return Math.max(1, Math.ceil((entry.since + windowMs - now()) / 1000));
+    },
+    failed: (address) => {
+      const name = nameOf(address);
+      const { since, count } = current(name) ?? { since: now(), count: 0 };
+      failures.delete(name);
+      failures.set(name, { since, count: count + 1 });
+      const [oldest] = failures.keys();
+      if (failures.size > remembered && oldest !== undefined) failures.delete(oldest);
+    },
+  };
+}
+
+function nameOf(address: string): string {
+  if (!ipaddr.isValid(address)) return address;
+  const read = ipaddr.process(address);
+  return read.kind() === 'ipv6'
+    ? `${read.toNormalizedString().split(':').slice(0, 4).join(':')}::/64`
+    : read.toString();
+}

@@ -1,0 +1,46 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import fastifyStatic from '@fastify/static';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { answerError, PortalError } from './portal-error.ts';
+
+/** Where the build puts files that are named after their content. */
+const assets = '/assets/';
+
+const notBuilt = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Weir</title></head>
+<body><h1>The pages are not built</h1>
+<p>The admin API works: <a href="/api/openapi.json">/api/openapi.json</a>. To build the pages, run <code>npm start</code>, or
+<code>npm ci</code> and <code>npm run build</code> in the folder <code>portal</code>, and start the portal again.</p></body></html>
+`;
+
+/** Serves the built pages. Every address that names no file is one of a page, and gets the application. */
+export async function servePages(server: FastifyInstance, folder: string): Promise<void> {
+  const isBuilt = existsSync(join(folder, 'index.html'));
+  if (isBuilt) {
+    await server.register(fastifyStatic, {
+      root: folder,
+      // `.br` and `.gz` that the build made.
+      preCompressed: true,
+      cacheControl: false,
+      setHeaders: (reply, path) => {
+        const isNamedByContent = path.includes(assets);
+        reply.header('cache-control', isNamedByContent ? 'public, max-age=31536000, immutable' : 'no-cache');
+      },
+    });
+  }
+  server.setNotFoundHandler((request, reply) => {
+    const { pathname } = new URL(request.url, 'http://portal');
+    const isPage = ['GET', 'HEAD'].includes(request.method) && !/^\/(api|assets)(\/|$)/.test(pathname);
+    if (!isPage)
+      return answerError(
+        reply,
+        new PortalError(404, 'There is no such path. /api/openapi.json lists those of the API.'),
+      );
+    return isBuilt ? sendApplication(reply) : reply.code(503).type('text/html; charset=utf-8').send(notBuilt);
+  });
+}
+
+function sendApplication(reply: FastifyReply): FastifyReply {
+  return reply.header('cache-control', 'no-cache').sendFile('index.html');
+}

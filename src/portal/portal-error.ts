@@ -1,0 +1,70 @@
+import type { FastifyReply } from 'fastify';
+import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
+import { Refusal } from '../core/administration.ts';
+import { messageOf } from '../core/failure.ts';
+import type { ErrorAnswer } from './api/values.ts';
+
+type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 413 | 415 | 429 | 500 | 502 | 503;
+
+/** Something that is not done, with its status. The message is for the caller. */
+export class PortalError extends Error {
+  readonly status: ErrorStatus;
+  readonly field: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    status: ErrorStatus,
+    message: string,
+    options: { readonly field?: string; readonly retryAfterSeconds?: number; readonly cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.name = 'PortalError';
+    this.status = status;
+    this.field = options.field;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+}
+
+const refusalStatus = { invalid: 400, 'not-found': 404, conflict: 409 } as const satisfies Record<
+  Refusal['kind'],
+  ErrorStatus
+>;
+
+const frameworkStatuses: readonly ErrorStatus[] = [400, 404, 413, 415];
+
+/** Turns anything thrown into an error with a status. What is not ours is 500, and its message is for the log alone. */
+export function asPortalError(error: unknown): PortalError {
+  if (error instanceof PortalError) return error;
+  if (error instanceof Refusal) {
+    const { kind, sentence, field } = error;
+    return new PortalError(refusalStatus[kind], sentence, field === undefined ? {} : { field });
+  }
+  if (hasZodFastifySchemaValidationErrors(error)) {
+    const [first] = error.validation;
+    const field = (first?.instancePath ?? '').replace(/^\//, '').replaceAll('/', '.');
+    const message = first?.message ?? 'not as expected';
+    return field === '' ? new PortalError(400, message) : new PortalError(400, `${field}: ${message}`, { field });
+  }
+  const status = statusOf(error);
+  if (status !== undefined) return new PortalError(status, messageOf(error), { cause: error });
+  return new PortalError(500, 'The portal could not do this. Its log says why.', { cause: error });
+}
+
+/** Of an error of the framework about the request: malformed JSON, a body that is too large. */
+function statusOf(error: unknown): ErrorStatus | undefined {
+  if (!(error instanceof Error && 'statusCode' in error)) return undefined;
+  return frameworkStatuses.find((status) => status === error.statusCode);
+}
+
+/** Answers with the envelope of the service (docs/reference/api.md §2.5). */
+export async function answerError(reply: FastifyReply, { status, message, field, retryAfterSeconds }: PortalError) {
+  const type = [400, 404, 409, 413, 415].includes(status) ? 'invalid_request_error' : 'service_error';
+  const body: ErrorAnswer = { error: { message, type, field } };
+  if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
+  // Beside every schema: an error has one form.
+  return reply
+    .code(status)
+    .type('application/json; charset=utf-8')
+    .serializer((value) => JSON.stringify(value))
+    .send(body);
+}

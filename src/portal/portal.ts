@@ -1,0 +1,28 @@
+import type { Clock } from '../core/clock.ts';
+import type { FailedSignIns } from './failed-sign-ins.ts';
+import type { OidcSignIn } from './oidc.ts';
+import type { PortalStore } from './store-port.ts';
+import type { Services } from './services.ts';
+import type { EventFeed } from './event-feed.ts';
+import type { EventHub } from './event-hub.ts';
+
+/** Where trouble is told: never a secret. */
+export interface PortalLog {
+  readonly warn: (facts: object, message: string) => void;
+  readonly error: (facts: object, message: string) => void;
+}
+
+/** What the routes of the portal work with. */
+export interface Portal {
+  readonly store: PortalStore;
+  readonly services: Services;
+  readonly events: EventHub;
+  readonly feed: EventFeed;
+  readonly failedSignIns: FailedSignIns;
+  readonly adminToken: string;
+  /** Where clients call the models, with `/v1`; undefined: nobody said. */
+  readonly gatewayUrl: string | undefined;
+  readonly oidc: OidcSignIn | undefined;
+  readonly clock: Clock;
+  readonly log: PortalLog;
+}

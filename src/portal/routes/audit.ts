@@ -1,0 +1,46 @@
+import type { AuditFilter } from '../../core/administration.ts';
+import { shownAuditEntry } from '../../core/shown.ts';
+import { errors } from '../answers.ts';
+import * as api from '../api/audit.ts';
+import { callerOf } from '../authenticate.ts';
+import type { Portal } from '../portal.ts';
+import { PortalError } from '../portal-error.ts';
+import type { App } from '../server.ts';
+import { workspaceAsked } from '../visible.ts';
+
+/** Who changed which account, when and how. */
+export function auditRoutes(app: App, { store }: Portal): void {
+  app.get(
+    '/api/v1/audit',
+    {
+      schema: {
+        tags: ['audit'],
+        summary: 'Changes of accounts, newest first',
+        querystring: api.auditQuery,
+        response: { 200: api.auditPage, ...errors },
+      },
+    },
+    async (request) => {
+      const { workspace, from, to, limit, cursor } = request.query;
+      const filter: AuditFilter = {
+        workspaceId: await workspaceAsked(store, callerOf(request), workspace),
+        since: from === undefined ? undefined : Date.parse(from),
+        until: to === undefined ? undefined : Date.parse(to),
+        before: beforeOf(cursor),
+      };
+      const found = await store.listAudit(filter, limit + 1);
+      const entries = found.slice(0, limit);
+      const last = entries.at(-1);
+      return {
+        data: entries.map((entry) => ({ ...shownAuditEntry(entry), actor: { ...entry.actor } })),
+        next_cursor: found.length > limit && last !== undefined ? String(last.id) : null,
+      };
+    },
+  );
+}
+
+function beforeOf(cursor: string | undefined): number | undefined {
+  if (cursor === undefined) return undefined;
+  if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
+  throw new PortalError(400, 'cursor: expected the next_cursor of the page before.', { field: 'cursor' });
+}

@@ -1,0 +1,39 @@
+import { errors } from '../answers.ts';
+import * as api from '../api/catalog.ts';
+import { callerOf } from '../authenticate.ts';
+import { backendsOf, forMembers, modelsOf, servicesOf } from '../catalog-view.ts';
+import type { Portal } from '../portal.ts';
+import type { App } from '../server.ts';
+
+/** The catalog as clients see it, and why. */
+export function catalogRoutes(app: App, { services }: Portal): void {
+  app.get(
+    '/api/v1/models',
+    {
+      schema: {
+        tags: ['catalog'],
+        summary: 'The models, and why one is not listed',
+        response: { 200: api.modelList, ...errors },
+      },
+    },
+    async (request) => {
+      const replies = await services.catalogs();
+      const models = modelsOf(replies);
+      const isAdmin = callerOf(request).role === 'admin';
+      return {
+        services: isAdmin ? servicesOf(replies) : [],
+        data: isAdmin ? models : models.map(forMembers),
+        next_cursor: null,
+      };
+    },
+  );
+
+  app.get(
+    '/api/v1/backends',
+    { schema: { tags: ['catalog'], summary: 'The backends', response: { 200: api.backendList, ...errors } } },
+    async () => {
+      const replies = await services.catalogs();
+      return { services: servicesOf(replies), data: backendsOf(replies), next_cursor: null };
+    },
+  );
+}

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { parseUsd } from '../../core/money.ts';
+import { shownCredit, shownWorkspace } from '../../core/shown.ts';
+import { errors, pageAnswer } from '../answers.ts';
+import { pageQuery } from '../api/values.ts';
+import * as api from '../api/workspaces.ts';
+import { callerOf } from '../authenticate.ts';
+import { authorship } from '../callers.ts';
+import type { Portal } from '../portal.ts';
+import type { App } from '../server.ts';
+import { visibleWorkspace } from '../visible.ts';
+
+const tags = ['credits'];
+const params = z.object({ id: z.string().meta({ description: 'Id or name of the workspace.' }) });
+const headers = z.object({
+  'idempotency-key': z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .meta({ description: 'Any text, new for each credit: a request that is sent again with it adds nothing.' }),
+});
+
+/** Money put into workspaces, and corrections. */
+export function creditRoutes(app: App, portal: Portal): void {
+  const { store, clock } = portal;
+
+  app.get(
+    '/api/v1/workspaces/:id/credits',
+    {
+      schema: {
+        tags,
+        summary: 'Credits and corrections, newest first',
+        params,
+        querystring: pageQuery,
+        response: { 200: api.creditPage, ...errors },
+      },
+    },
+    async (request) => {
+      const { id } = await visibleWorkspace(store, callerOf(request), request.params.id);
+      const { limit, cursor } = request.query;
+      return pageAnswer(await store.pageOfCredits(id, { limit, cursor }), shownCredit);
+    },
+  );
+
+  app.post(
+    '/api/v1/workspaces/:id/credits',
+    {
+      schema: {
+        tags,
+        summary: 'Add a credit, or correct the balance',
+        params,
+        headers,
+        body: api.newCredit,
+        response: { 201: api.credited, ...errors },
+      },
+    },
+    async (request, reply) => {
+      const { amount, note } = request.body;
+      const wanted = { amount: parseUsd(amount) ?? 0n, note, idempotencyKey: request.headers['idempotency-key'] };
+      const by = authorship(callerOf(request), clock.now());
+      const { workspace, credit } = await store.addCredit(request.params.id, wanted, by);
+      return reply.code(201).send({ credit: shownCredit(credit), workspace: shownWorkspace(workspace) });
+    },
+  );
+}

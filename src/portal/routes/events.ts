@@ -1,0 +1,64 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import { errors } from '../answers.ts';
+import { type PortalEvent, portalEvents } from '../api/events.ts';
+import { callerOf } from '../authenticate.ts';
+import { type Caller, maySee } from '../callers.ts';
+import type { EventSubject } from '../event-hub.ts';
+import type { Portal } from '../portal.ts';
+import { PortalError } from '../portal-error.ts';
+
+/** Most pages that may look at once: each holds a connection. */
+const mostReaders = 1_000;
+
+const described = z.string().meta({
+  description: `Server-sent events, for as long as the session lasts: ${Object.keys(portalEvents).join(', ')}. Their data is JSON.`,
+});
+
+/** What changes while somebody looks. */
+export function eventRoutes(app: FastifyInstance, portal: Portal): void {
+  app.get(
+    '/api/v1/events',
+    {
+      schema: {
+        tags: ['events'],
+        summary: 'New requests, balances and health as they happen',
+        response: {
+          200: { description: 'Events.', content: { 'text/event-stream': { schema: described } } },
+          ...errors,
+        },
+      },
+    },
+    async (request, reply) => {
+      const caller = callerOf(request);
+      if (portal.events.readers() >= mostReaders) {
+        throw new PortalError(503, 'Too many pages are open. Close some, or try again.', { retryAfterSeconds: 10 });
+      }
+      const allow = (event: PortalEvent, about: EventSubject): PortalEvent | undefined => allowed(event, about, caller);
+      const reader = { sessionHash: caller.session?.hash, allow };
+      return reply
+        .type('text/event-stream; charset=utf-8')
+        .header('x-accel-buffering', 'no')
+        .send(portal.events.open(reader, await portal.feed.first()));
+    },
+  );
+}
+
+/** What a caller may see of an event: all, or what is about their workspaces and names no route, service or backend. */
+function allowed(event: PortalEvent, { workspaceId }: EventSubject, caller: Caller): PortalEvent | undefined {
+  if (caller.role === 'admin') return event;
+  if (workspaceId !== undefined && !maySee(caller, workspaceId)) return undefined;
+  switch (event.name) {
+    case 'request':
+      return { name: 'request', data: { ...event.data, route: null } };
+    case 'health': {
+      const models = event.data.problems.filter(({ kind }) => kind === 'model');
+      const problems = models.map((problem) => ({ ...problem, message: 'It is not served as it should be.' }));
+      return { name: 'health', data: { ...event.data, problems } };
+    }
+    case 'balance':
+    case 'missed':
+    case 'ended':
+      return event;
+  }
+}

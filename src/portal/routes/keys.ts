@@ -1,0 +1,139 @@
+import { z } from 'zod';
+import type { Budget, KeyChange, KeyRecord } from '../../core/administration.ts';
+import { type ModelPatterns, readModelPatterns } from '../../core/model-patterns.ts';
+import { formatUsd, parseUsd } from '../../core/money.ts';
+import { shownKey } from '../../core/shown.ts';
+import { errors } from '../answers.ts';
+import * as api from '../api/keys.ts';
+import { pageQuery } from '../api/values.ts';
+import { callerOf } from '../authenticate.ts';
+import { authorship } from '../callers.ts';
+import type { Portal } from '../portal.ts';
+import type { App } from '../server.ts';
+import { visibleKey, visibleWorkspace } from '../visible.ts';
+
+const tags = ['keys'];
+const ofWorkspace = z.object({ id: z.string().meta({ description: 'Id or name of the workspace.' }) });
+const params = z.object({ id: z.string().meta({ description: 'Id of the key.' }) });
+
+/** The credentials of workspaces. */
+export function keyRoutes(app: App, portal: Portal): void {
+  const { store, clock } = portal;
+
+  async function shown(keys: readonly KeyRecord[]): Promise<api.Key[]> {
+    const spent = await store.spentBy(
+      keys.map(({ id }) => id),
+      clock.now(),
+    );
+    return keys.map((key) => ({ ...shownKey(key), spent: formatUsd(spent.get(key.id) ?? 0n) }));
+  }
+
+  async function shownOne(key: KeyRecord): Promise<api.Key> {
+    const spent = await store.spentBy([key.id], clock.now());
+    return { ...shownKey(key), spent: formatUsd(spent.get(key.id) ?? 0n) };
+  }
+
+  app.get(
+    '/api/v1/workspaces/:id/keys',
+    {
+      schema: {
+        tags,
+        summary: 'Keys of a workspace, newest first',
+        params: ofWorkspace,
+        querystring: pageQuery,
+        response: { 200: api.keyPage, ...errors },
+      },
+    },
+    async (request) => {
+      const { id } = await visibleWorkspace(store, callerOf(request), request.params.id);
+      const { limit, cursor } = request.query;
+      const { items, next } = await store.pageOfKeys(id, { limit, cursor });
+      return { data: await shown(items), next_cursor: next ?? null };
+    },
+  );
+
+  app.post(
+    '/api/v1/workspaces/:id/keys',
+    {
+      schema: {
+        tags,
+        summary: 'Make a key: the answer has its text, this once',
+        params: ofWorkspace,
+        body: api.newKey,
+        response: { 201: api.createdKey, ...errors },
+      },
+    },
+    async (request, reply) => {
+      const caller = callerOf(request);
+      const { id: workspace } = await visibleWorkspace(store, caller, request.params.id);
+      const { name, budget, rate, burst, expires_at: expires, models } = request.body;
+      const { key, text } = await store.createKey(
+        {
+          workspace,
+          name,
+          rate,
+          burst,
+          budget: budgetOf(budget),
+          expiresAt: momentOf(expires),
+          models: patternsOf(models),
+        },
+        authorship(caller, clock.now()),
+      );
+      return reply.code(201).send({ ...(await shownOne(key)), key: text });
+    },
+  );
+
+  app.get(
+    '/api/v1/keys/:id',
+    { schema: { tags, summary: 'One key', params, response: { 200: api.key, ...errors } } },
+    async (request) => shownOne(await visibleKey(store, callerOf(request), request.params.id)),
+  );
+
+  app.patch(
+    '/api/v1/keys/:id',
+    { schema: { tags, summary: 'Change a key', params, body: api.keyChange, response: { 200: api.key, ...errors } } },
+    async (request) => {
+      const caller = callerOf(request);
+      const { id } = await visibleKey(store, caller, request.params.id);
+      return shownOne(await store.changeKey(id, changeOf(request.body), authorship(caller, clock.now())));
+    },
+  );
+
+  app.post(
+    '/api/v1/keys/:id/revoke',
+    { schema: { tags, summary: 'End a key for good', params, response: { 200: api.key, ...errors } } },
+    async (request) => {
+      const caller = callerOf(request);
+      const { id } = await visibleKey(store, caller, request.params.id);
+      const revoked = await store.setKeyStatus(id, 'revoked', authorship(caller, clock.now()));
+      return shownOne(revoked);
+    },
+  );
+}
+
+/** What is absent stays as it is; null takes it away. */
+function changeOf(body: z.output<typeof api.keyChange>): KeyChange {
+  const { status, rate, burst, name, budget, expires_at: expires, models } = body;
+  return {
+    ...{ status, rate, burst },
+    ...(name !== undefined && { name: name ?? undefined }),
+    ...(budget !== undefined && { budget: budgetOf(budget) }),
+    ...(expires !== undefined && { expiresAt: momentOf(expires) }),
+    ...(models !== undefined && { models: patternsOf(models) }),
+  };
+}
+
+function budgetOf(given: { readonly limit: string; readonly period: Budget['period'] } | null | undefined) {
+  return given ? { limit: parseUsd(given.limit) ?? 0n, period: given.period } : undefined;
+}
+
+function momentOf(given: string | null | undefined): number | undefined {
+  return given ? Date.parse(given) : undefined;
+}
+
+/** In their usual form; the schema has refused what is none. */
+function patternsOf(given: readonly string[] | null | undefined): ModelPatterns | undefined {
+  if (!given) return undefined;
+  const read = readModelPatterns(given.join(','));
+  return 'patterns' in read ? read.patterns : undefined;
+}

@@ -1,0 +1,123 @@
+import type { FastifyInstance } from 'fastify';
+import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
+import { Agent, request as call } from 'undici';
+import { z } from 'zod';
+import { messageOf } from '../../core/failure.ts';
+import { parseUsd } from '../../core/money.ts';
+import { errors } from '../answers.ts';
+import * as api from '../api/playground.ts';
+import { callerOf } from '../authenticate.ts';
+import { authorship, type Caller } from '../callers.ts';
+import type { Portal } from '../portal.ts';
+import { PortalError } from '../portal-error.ts';
+import { visibleWorkspace } from '../visible.ts';
+
+/** What a playground's key may spend, and how long it is good: enough to try things, little to lose. */
+const budgetUsd = '1';
+const keyMs = 3_600_000;
+/** A key that is about to expire is not used for another answer. */
+const spareMs = 60_000;
+const keyLimits = { rate: 5, burst: 10 } as const;
+const bodyBytes = 16 * 1024 * 1024;
+const mostKeys = 1_000;
+
+interface PlaygroundKey {
+  readonly text: string;
+  readonly until: number;
+}
+
+/** Trying models in the browser, through the gateway like everybody else. Nothing is kept. */
+export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): Promise<void> {
+  const { store, clock } = portal;
+  const keys = new Map<string, PlaygroundKey>();
+  // A gateway on this machine may have a certificate for its public name alone.
+  const agent = new Agent({
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { rejectUnauthorized: !isLoopback(portal.gatewayUrl) },
+  });
+  api_.addHook('onClose', () => agent.destroy());
+
+  /** The key of somebody's playground: made when there is none that is good. */
+  async function keyFor(caller: Caller, workspace: string): Promise<string> {
+    const now = clock.now();
+    const owner = `${caller.session?.hash ?? caller.name} ${workspace}`;
+    const known = keys.get(owner);
+    if (known !== undefined && known.until - spareMs > now) return known.text;
+    const until = now + keyMs;
+    const { text } = await store.createKey(
+      {
+        workspace,
+        name: `playground of ${caller.name}`.slice(0, 100),
+        budget: { limit: parseUsd(budgetUsd) ?? 0n, period: 'total' },
+        expiresAt: until,
+        ...keyLimits,
+      },
+      authorship(caller, now),
+    );
+    keys.set(owner, { text, until });
+    for (const [name, { until: end }] of keys) if (end <= now || keys.size > mostKeys) keys.delete(name);
+    return text;
+  }
+
+  await api_.register(async (scope) => {
+    // The gateway reads the body itself: it gets the very bytes.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: bodyBytes }, (_, body, done) =>
+      done(null, body),
+    );
+    scope.setSerializerCompiler(serializerCompiler);
+    scope.setValidatorCompiler((route) =>
+      route.httpPart === 'body'
+        ? () => true
+        : validatorCompiler({ ...route, schema: z.instanceof(z.ZodType).parse(route.schema) }),
+    );
+    scope.post<{ readonly Querystring: z.output<typeof api.playgroundQuery> }>(
+      '/api/v1/playground/chat',
+      {
+        schema: {
+          tags: ['playground'],
+          summary: 'A chat completion, paid by a workspace through a key of an hour',
+          querystring: api.playgroundQuery,
+          body: api.playgroundBody,
+          response: {
+            200: {
+              description: 'The answer of the gateway, untouched.',
+              content: { 'text/event-stream': { schema: z.string() }, 'application/json': { schema: z.unknown() } },
+            },
+            ...errors,
+          },
+        },
+      },
+      async (request, reply) => {
+        const caller = callerOf(request);
+        if (portal.gatewayUrl === undefined) {
+          throw new PortalError(503, 'The playground is off: WEIR_PUBLIC_URL does not say where the gateway is.');
+        }
+        const { id } = await visibleWorkspace(store, caller, request.query.workspace);
+        const gone = new AbortController();
+        reply.raw.on('close', () => gone.abort());
+        const answer = await call(`${portal.gatewayUrl}/chat/completions`, {
+          method: 'POST',
+          dispatcher: agent,
+          headers: { authorization: `Bearer ${await keyFor(caller, id)}`, 'content-type': 'application/json' },
+          body: z.instanceof(Buffer).parse(request.body),
+          signal: gone.signal,
+        }).catch((error: unknown) => {
+          throw new PortalError(502, `The gateway does not answer: ${messageOf(error)}.`, { cause: error });
+        });
+        const { 'content-type': type, 'retry-after': retryAfter } = answer.headers;
+        if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter));
+        return reply
+          .code(answer.statusCode)
+          .type(typeof type === 'string' ? type : 'application/json')
+          .send(answer.body);
+      },
+    );
+  });
+}
+
+function isLoopback(url: string | undefined): boolean {
+  const host = url === undefined ? '' : (URL.parse(url)?.hostname ?? '');
+  return host === 'localhost' || host === '[::1]' || host.startsWith('127.');
+}

@@ -1,0 +1,104 @@
+import { z } from 'zod';
+import type { Outcome } from '../../core/account.ts';
+import { plainValue, requestFields } from '../../core/request-fields.ts';
+import type { Story } from '../../core/story.ts';
+import { errors } from '../answers.ts';
+import * as api from '../api/requests.ts';
+import { callerOf } from '../authenticate.ts';
+import { type Caller, maySee } from '../callers.ts';
+import type { Portal } from '../portal.ts';
+import { PortalError } from '../portal-error.ts';
+import type { App } from '../server.ts';
+import { visibleKey, workspaceAsked } from '../visible.ts';
+
+const tags = ['requests'];
+const params = z.object({ id: z.string().max(200).meta({ description: 'Id of the request, or its correlation id.' }) });
+
+/** Single requests: rows of the ledger, and how the last ones went. Never content. */
+export function requestRoutes(app: App, portal: Portal): void {
+  const { store, services } = portal;
+
+  app.get(
+    '/api/v1/requests',
+    {
+      schema: {
+        tags,
+        summary: 'Settled requests, newest first',
+        querystring: api.requestsQuery,
+        response: { 200: api.requestPage, ...errors },
+      },
+    },
+    async (request) => {
+      const caller = callerOf(request);
+      const { workspace, key, model, outcome, from, to, limit, cursor } = request.query;
+      const keyId = key === undefined ? undefined : (await visibleKey(store, caller, key)).id;
+      const isOfKey = keyId !== undefined && workspace === undefined;
+      const filter = {
+        workspaceId: isOfKey ? undefined : await workspaceAsked(store, caller, workspace),
+        keyId,
+        modelId: model?.toLowerCase(),
+        outcome,
+        since: from === undefined ? undefined : Date.parse(from),
+        until: to === undefined ? undefined : Date.parse(to),
+      };
+      const { items, next } = await store.pageOfRequests(filter, { limit, cursor });
+      const names = await namesOf(items.map(({ workspaceId }) => workspaceId));
+      return {
+        data: items.map((outcomeOf) => shownRequest(outcomeOf, names(outcomeOf.workspaceId), caller)),
+        next_cursor: next ?? null,
+      };
+    },
+  );
+
+  app.get(
+    '/api/v1/requests/:id',
+    { schema: { tags, summary: 'One request and its story', params, response: { 200: api.requestDetail, ...errors } } },
+    async (request) => {
+      const caller = callerOf(request);
+      const { id } = request.params;
+      const story = await services.storyOf(id);
+      const settled = await store.findRequest(story?.id ?? id);
+      const owner = settled?.workspaceId ?? story?.workspace;
+      const isVisible = caller.role === 'admin' || (owner !== undefined && owner !== null && maySee(caller, owner));
+      if ((settled === undefined && story === undefined) || !isVisible) {
+        throw new PortalError(404, `No request with the id "${id}" is kept.`);
+      }
+      const names = await namesOf(settled === undefined ? [] : [settled.workspaceId]);
+      return {
+        request: settled === undefined ? null : shownRequest(settled, names(settled.workspaceId), caller),
+        story: story === undefined ? null : shownStory(story, caller),
+      };
+    },
+  );
+
+  /** Names of workspaces, each read once. */
+  async function namesOf(ids: readonly string[]): Promise<(id: string) => string> {
+    const names = new Map<string, string>();
+    for (const id of new Set(ids)) names.set(id, (await store.findWorkspace(id)).name);
+    return (id) => names.get(id) ?? id;
+  }
+}
+
+/** The form of `weir usage --requests --json`. Which route delivered is the operators' matter. */
+function shownRequest(outcome: Outcome, workspace: string, caller: Pick<Caller, 'role'>): api.Request {
+  const fields = requestFields.map((field) => [field.name, plainValue(field, { outcome, workspace })]);
+  const shown = api.request.parse(Object.fromEntries(fields));
+  return caller.role === 'admin' ? shown : { ...shown, route: null };
+}
+
+/** A member learns how their request went, and no name of a route, a backend or an endpoint: they are numbered. */
+function shownStory(story: Story, { role }: Pick<Caller, 'role'>): Record<string, unknown> {
+  if (role === 'admin') return { ...story };
+  const numbers = new Map<string, string>();
+  const nameOf = (route: string): string => {
+    const known = numbers.get(route) ?? `route ${numbers.size + 1}`;
+    numbers.set(route, known);
+    return known;
+  };
+  const attempts = story.attempts?.map(({ route, backend: _, endpoint: __, fault, ...attempt }) => ({
+    ...attempt,
+    route: nameOf(route),
+    fault: fault === null ? null : { kind: fault.kind },
+  }));
+  return { ...story, route: null, plan: null, attempts: attempts ?? null };
+}

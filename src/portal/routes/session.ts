@@ -1,0 +1,92 @@
+import { z } from 'zod';
+import type { Session } from '../../core/administration.ts';
+import { errors } from '../answers.ts';
+import * as api from '../api/session.ts';
+import { beginSession, callerOf, failedSignIn, leaveSession } from '../authenticate.ts';
+import { adminTokenName, type Caller } from '../callers.ts';
+import type { Portal } from '../portal.ts';
+import { digestOf, isSame } from '../secrets.ts';
+import type { App } from '../server.ts';
+
+/** Signing in, who is signed in, and signing out. */
+export function sessionRoutes(app: App, portal: Portal): void {
+  app.get(
+    '/api/v1/sign-in',
+    {
+      schema: {
+        tags: ['session'],
+        summary: 'The ways to sign in',
+        security: [],
+        response: { 200: api.signInWays, ...errors },
+      },
+    },
+    () => ({ token: true as const, key: true as const, oidc: portal.oidc ?? null }),
+  );
+
+  app.post(
+    '/api/v1/session',
+    {
+      schema: {
+        tags: ['session'],
+        summary: 'Sign in: the answer sets the cookie of the session',
+        security: [],
+        body: api.signIn,
+        response: { 201: api.session, ...errors },
+      },
+    },
+    async (request, reply) => {
+      const who = await recognize(request.body);
+      if (who === undefined) throw failedSignIn(portal, request, 'This is neither the admin token nor a good API key.');
+      const session = await beginSession(portal, { request, reply }, who);
+      return reply.code(201).send(await shown(portal, { ...session, session }));
+    },
+  );
+
+  app.get(
+    '/api/v1/session',
+    { schema: { tags: ['session'], summary: 'Who is signed in', response: { 200: api.session, ...errors } } },
+    (request) => shown(portal, callerOf(request)),
+  );
+
+  app.delete(
+    '/api/v1/session',
+    { schema: { tags: ['session'], summary: 'Sign out', response: { 204: z.void(), ...errors } } },
+    async (request, reply) => {
+      const { session } = callerOf(request);
+      if (session !== undefined) await leaveSession(portal, { request, reply }, session);
+      return reply.code(204).send();
+    },
+  );
+
+  /** Who signs in; undefined when nobody does with this. */
+  async function recognize(
+    given: api.SignIn,
+  ): Promise<Pick<Session, 'role' | 'name' | 'workspaces' | 'keyId' | 'credential' | 'logOutHint'> | undefined> {
+    const nobody = { workspaces: [], keyId: undefined, credential: undefined, logOutHint: undefined };
+    if ('token' in given) {
+      if (!isSame(given.token, portal.adminToken)) return undefined;
+      return { ...nobody, role: 'admin', name: adminTokenName, credential: digestOf(portal.adminToken) };
+    }
+    const now = portal.clock.now();
+    const { key, workspace } = (await portal.store.findCredential(given.key, now)) ?? {};
+    if (key === undefined || workspace === undefined) return undefined;
+    if (key.status !== 'active' || (key.expiresAt ?? Infinity) <= now) return undefined;
+    return { ...nobody, role: 'key', name: key.id, workspaces: [workspace.id], keyId: key.id };
+  }
+}
+
+async function shown(
+  { store, gatewayUrl }: Portal,
+  { role, name, workspaces, keyId, session }: Pick<Caller, 'role' | 'name' | 'workspaces' | 'keyId' | 'session'>,
+): Promise<api.Session> {
+  const found = await Promise.all(workspaces.map((id) => store.findWorkspace(id)));
+  return {
+    role,
+    name,
+    workspaces: found.map((workspace) => ({ id: workspace.id, name: workspace.name })),
+    key_id: keyId ?? null,
+    csrf_token: session?.csrfToken ?? null,
+    expires_at: session === undefined ? null : new Date(session.expiresAt).toISOString(),
+    gateway_url: gatewayUrl ?? null,
+  };
+}

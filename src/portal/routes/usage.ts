@@ -1,0 +1,129 @@
+import { stringify } from 'csv-stringify/sync';
+import { z } from 'zod';
+import type { LedgerFilter, UsageLine } from '../../core/administration.ts';
+import { formatUsd } from '../../core/money.ts';
+import { shownUsage } from '../../core/shown.ts';
+import { errors } from '../answers.ts';
+import * as api from '../api/usage.ts';
+import { callerOf } from '../authenticate.ts';
+import type { Caller } from '../callers.ts';
+import type { Portal } from '../portal.ts';
+import { PortalError } from '../portal-error.ts';
+import type { App } from '../server.ts';
+import { visibleKey, workspaceAsked } from '../visible.ts';
+
+/** What was used and what it cost, from the rollups. */
+export function usageRoutes(app: App, portal: Portal): void {
+  const { store } = portal;
+
+  app.get(
+    '/api/v1/usage',
+    {
+      schema: {
+        tags: ['usage'],
+        summary: 'Sums of what was used; CSV with `Accept: text/csv`',
+        querystring: api.usageQuery,
+        response: {
+          200: {
+            description: 'What was used.',
+            content: {
+              'application/json': { schema: api.usageReport },
+              'text/csv': { schema: z.string().meta({ description: 'All lines, with the fields of JSON.' }) },
+            },
+          },
+          ...errors,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { by, from, to, limit, cursor } = request.query;
+      const filter = await filterOf(callerOf(request), request.query);
+      const lines = await store.usageReport(filter, by, 'performance');
+      const names = by.includes('key') ? await namesOf(lines) : new Map<string, string>();
+      const shown = lines.map((line) => shownLine(line, names));
+      if (prefersCsv(request.headers.accept)) {
+        return reply
+          .header('content-disposition', 'attachment; filename="usage.csv"')
+          .type('text/csv; charset=utf-8')
+          .send(csvOf(shown, by));
+      }
+      const start = startOf(cursor);
+      const end = start + limit;
+      return reply.type('application/json; charset=utf-8').send({
+        from: from === undefined ? null : new Date(from).toISOString(),
+        to: to === undefined ? null : new Date(to).toISOString(),
+        data: shown.slice(start, end),
+        next_cursor: shown.length > end ? String(end) : null,
+      });
+    },
+  );
+
+  async function filterOf(
+    caller: Caller,
+    { from, to, workspace, key, model }: z.output<typeof api.usageQuery>,
+  ): Promise<LedgerFilter> {
+    const common = {
+      modelId: model?.toLowerCase(),
+      since: from === undefined ? undefined : Date.parse(from),
+      until: to === undefined ? undefined : Date.parse(to),
+    };
+    if (caller.role === 'key') {
+      if (key !== undefined) await visibleKey(store, caller, key);
+      if (workspace !== undefined)
+        throw new PortalError(403, 'An API key sees its own usage alone.', { field: 'workspace' });
+      return { ...common, keyId: caller.keyId };
+    }
+    const keyId = key === undefined ? undefined : (await visibleKey(store, caller, key)).id;
+    // A key that may be seen names its workspace.
+    if (keyId !== undefined && workspace === undefined) return { ...common, keyId };
+    return { ...common, keyId, workspaceId: await workspaceAsked(store, caller, workspace) };
+  }
+
+  async function namesOf(lines: readonly UsageLine[]): Promise<ReadonlyMap<string, string>> {
+    const ids = new Set(lines.flatMap(({ key }) => (key === undefined ? [] : [key])));
+    return store.keyNames([...ids]);
+  }
+}
+
+function startOf(cursor: string | undefined): number {
+  if (cursor === undefined) return 0;
+  if (/^\d{1,9}$/.test(cursor)) return Number(cursor);
+  throw new PortalError(400, 'cursor: expected the next_cursor of the page before.', { field: 'cursor' });
+}
+
+function shownLine(line: UsageLine, names: ReadonlyMap<string, string>): api.UsageLine {
+  const { workspace, key, model, surface, day, hour, ...sums } = shownUsage(line);
+  return {
+    hour: hour ?? null,
+    day: day ?? null,
+    model: model ?? null,
+    key: key ?? null,
+    key_name: (key === undefined ? undefined : names.get(key)) ?? null,
+    workspace: workspace ?? null,
+    surface: surface ?? null,
+    ...sums,
+    cost: formatUsd(line.cost),
+    errors: line.performance?.errors ?? 0,
+    first_token_p50_ms: line.performance?.firstTokenP50Ms ?? null,
+    first_token_p95_ms: line.performance?.firstTokenP95Ms ?? null,
+  };
+}
+
+function prefersCsv(accept: string | undefined): boolean {
+  return accept !== undefined && /(^|,)\s*text\/csv\b/.test(accept) && !/application\/json/.test(accept);
+}
+
+/** Text that a spreadsheet would read as a formula gets an apostrophe: names are chosen by people. */
+function csvOf(lines: readonly api.UsageLine[], by: readonly api.UsageDimension[]): string {
+  const dimensions = by.flatMap((name) => (name === 'key' ? (['key', 'key_name'] as const) : [name]));
+  const columns = [...dimensions, ...counts];
+  return stringify(
+    lines.map((line) => columns.map((column) => line[column])),
+    { header: true, columns: [...columns], escape_formulas: true },
+  );
+}
+
+const counts = [
+  ...(['requests', 'errors', 'prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens'] as const),
+  ...(['web_searches', 'cost', 'first_token_p50_ms', 'first_token_p95_ms'] as const),
+] as const;

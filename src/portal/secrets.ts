@@ -1,0 +1,66 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { chmodSync, linkSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import { messageOf } from '../core/failure.ts';
+
+/** A token of 256 random bits. */
+export function newToken(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+export function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** Compares in a time that does not depend on where two texts differ. */
+export function isSame(one: string, other: string): boolean {
+  // Digests have one length, so that the length is not told either.
+  return timingSafeEqual(Buffer.from(digestOf(one)), Buffer.from(digestOf(other)));
+}
+
+/** A token that can be guessed would make the limit of failed sign-ins the only protection. */
+const shortestToken = 32;
+
+/**
+ * Reads the admin token of a file, and makes the file, readable by its owner alone, where it is missing and `missing` says so. Throws
+ * an Error that names the file, and never the token.
+ */
+export function readAdminToken(path: string, missing: 'make' | 'refuse'): string {
+  const token = (missing === 'make' ? makeOnce(path) : undefined) ?? readToken(path);
+  if (token.length < shortestToken || !/^[\x21-\x7e]+$/.test(token)) {
+    throw new Error(
+      `${path}: expected an admin token of at least ${shortestToken} visible characters without spaces, as \`openssl rand -base64 32\` makes them`,
+    );
+  }
+  return token;
+}
+
+function readToken(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch (cause) {
+    throw new Error(`The admin token cannot be read: ${messageOf(cause)}`, { cause });
+  }
+}
+
+/** Of several processes that make the file at the same moment, the first one's token counts. */
+function makeOnce(path: string): string | undefined {
+  const token = newToken();
+  const draft = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    writeFileSync(draft, `${token}\n`, { flag: 'wx', mode: 0o600 });
+    try {
+      // The name appears with its content, and never replaces another file.
+      linkSync(draft, path);
+      return token;
+    } finally {
+      unlinkSync(draft);
+    }
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) {
+      throw new Error(`The admin token cannot be made: ${messageOf(error)}`, { cause: error });
+    }
+    // Others may have been let in by hand or by a restored backup.
+    if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600);
+    return undefined;
+  }
+}

@@ -1,0 +1,133 @@
+import fastifyCookie from '@fastify/cookie';
+import fastifyHelmet from '@fastify/helmet';
+import fastifySwagger from '@fastify/swagger';
+import fastify, { type FastifyInstance } from 'fastify';
+import {
+  jsonSchemaTransform,
+  jsonSchemaTransformObject,
+  serializerCompiler,
+  validatorCompiler,
+  type ZodTypeProvider,
+} from 'fastify-type-provider-zod';
+import { accessTo } from './access.ts';
+import { authenticate } from './authenticate.ts';
+import { servePages } from './pages.ts';
+import type { Portal } from './portal.ts';
+import { answerError, asPortalError } from './portal-error.ts';
+import { auditRoutes } from './routes/audit.ts';
+import { catalogRoutes } from './routes/catalog.ts';
+import { creditRoutes } from './routes/credits.ts';
+import { eventRoutes } from './routes/events.ts';
+import { keyRoutes } from './routes/keys.ts';
+import { playgroundRoutes } from './routes/playground.ts';
+import { requestRoutes } from './routes/requests.ts';
+import { sessionRoutes } from './routes/session.ts';
+import { usageRoutes } from './routes/usage.ts';
+import { workspaceRoutes } from './routes/workspaces.ts';
+
+/** The server with zod as the language of its schemas. */
+export type App = ReturnType<typeof typed>;
+
+const typed = (app: FastifyInstance) => app.withTypeProvider<ZodTypeProvider>();
+
+export interface ServerOptions {
+  /** Proxies in front of the portal that are believed about the caller's address and scheme. */
+  readonly trustedHops: number;
+  /** Folder of the built pages. */
+  readonly pages: string;
+  readonly version: string;
+}
+
+const bodyBytes = 1024 * 1024;
+
+/** Builds the portal's server: the admin API under `/api`, the pages elsewhere. Nothing listens yet. */
+export async function createServer(portal: Portal, options: ServerOptions): Promise<FastifyInstance> {
+  const server = fastify({
+    trustProxy: (_address, hop) => hop < options.trustedHops,
+    bodyLimit: bodyBytes,
+    // An event stream would keep the server from closing.
+    forceCloseConnections: true,
+    routerOptions: { ignoreTrailingSlash: true },
+  });
+  server.setValidatorCompiler(validatorCompiler);
+  server.setSerializerCompiler(serializerCompiler);
+  // A form of another site may send text without asking first, JSON it may not.
+  server.removeContentTypeParser('text/plain');
+  server.setErrorHandler((error, request, reply) => {
+    const told = asPortalError(error);
+    if (told.status >= 500) {
+      portal.log.error({ err: told.cause ?? error, route: request.routeOptions.url }, 'a request of the portal failed');
+    }
+    return answerError(reply, told);
+  });
+  await server.register(fastifyHelmet, helmetOptions);
+  await server.register(fastifyCookie);
+  await server.register(fastifySwagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Weir admin API',
+        version: options.version,
+        description: 'Accounts, usage and models: docs/portal.md.',
+      },
+      components: {
+        securitySchemes: {
+          adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token.' },
+          session: { type: 'apiKey', in: 'cookie', name: 'weir_session', description: 'POST /api/v1/session sets it.' },
+        },
+      },
+      security: [{ adminToken: [] }, { session: [] }],
+    },
+    transform: jsonSchemaTransform,
+    transformObject: jsonSchemaTransformObject,
+  });
+  await server.register(async (api) => {
+    api.addHook('onRoute', ({ method, url, schema }) => {
+      for (const name of [method].flat()) {
+        if (accessTo(`${name} ${url}`) === undefined) throw new Error(`${name} ${url} is not in the table of access`);
+      }
+      if (schema?.response === undefined && schema?.hide !== true) throw new Error(`${url} does not say its answers`);
+    });
+    api.addHook('onRequest', async (request, reply) => {
+      reply.header('cache-control', 'no-store');
+      await authenticate(portal, request);
+    });
+    const app = typed(api);
+    app.get('/api/openapi.json', { schema: { hide: true } }, () => server.swagger());
+    for (const routes of [
+      ...[sessionRoutes, workspaceRoutes, creditRoutes, keyRoutes, usageRoutes],
+      ...[requestRoutes, catalogRoutes, auditRoutes],
+    ]) {
+      routes(app, portal);
+    }
+    eventRoutes(api, portal);
+    await playgroundRoutes(api, portal);
+  });
+  await servePages(server, options.pages);
+  server.get('/livez', { schema: { hide: true } }, () => 'ok\n');
+  await server.ready();
+  return server;
+}
+
+/** No script but our own files, no code from text, no frame, and nothing from other hosts. */
+const helmetOptions = {
+  contentSecurityPolicy: {
+    useDefaults: false,
+    directives: {
+      'default-src': ["'none'"],
+      'script-src': ["'self'"],
+      'style-src': ["'self'"],
+      'img-src': ["'self'", 'data:'],
+      'font-src': ["'self'"],
+      'connect-src': ["'self'"],
+      'worker-src': ["'self'"],
+      'manifest-src': ["'self'"],
+      'form-action': ["'self'"],
+      'frame-ancestors': ["'none'"],
+      'base-uri': ["'none'"],
+      'require-trusted-types-for': ["'script'"],
+    },
+  },
+  frameguard: { action: 'deny' as const },
+  referrerPolicy: { policy: 'no-referrer' as const },
+};

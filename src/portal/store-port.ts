@@ -1,0 +1,64 @@
+import type { AccountStatus, Credential, KeyStatus, Outcome, Workspace } from '../core/account.ts';
+import type {
+  AuditEntry,
+  AuditFilter,
+  Authorship,
+  CreditRecord,
+  KeyChange,
+  KeyRecord,
+  LedgerFilter,
+  NewCredit,
+  NewKey,
+  NewWorkspace,
+  Page,
+  PageRequest,
+  Session,
+  UsageDimension,
+  UsageLine,
+} from '../core/administration.ts';
+import type { Money } from '../core/money.ts';
+
+/**
+ * What the portal needs of the accounts and the ledger. Each call rejects with a `Refusal` when it cannot be done as asked, and as the
+ * database does. Every change tells the audit trail of its author. `src/store/accounts.ts` has these functions.
+ */
+export interface PortalStore {
+  readonly pageOfWorkspaces: (page: PageRequest, ids?: readonly string[]) => Promise<Page<Workspace>>;
+  readonly findWorkspace: (nameOrId: string) => Promise<Workspace>;
+  readonly listWorkspaces: () => Promise<readonly Workspace[]>;
+  readonly createWorkspace: (wanted: NewWorkspace, by: Authorship) => Promise<Workspace>;
+  readonly changeWorkspace: (
+    id: string,
+    change: { readonly status?: AccountStatus | undefined; readonly maxInFlight?: number | undefined },
+    by: Authorship,
+  ) => Promise<Workspace>;
+  readonly addCredit: (
+    workspace: string,
+    credit: NewCredit,
+    by: Authorship,
+  ) => Promise<{ readonly workspace: Workspace; readonly credit: CreditRecord }>;
+  readonly pageOfCredits: (workspaceId: string, page: PageRequest) => Promise<Page<CreditRecord>>;
+  readonly pageOfKeys: (workspaceId: string, page: PageRequest) => Promise<Page<KeyRecord>>;
+  readonly findKey: (id: string) => Promise<KeyRecord>;
+  readonly createKey: (wanted: NewKey, by: Authorship) => Promise<{ readonly key: KeyRecord; readonly text: string }>;
+  readonly changeKey: (id: string, change: KeyChange, by: Authorship) => Promise<KeyRecord>;
+  readonly setKeyStatus: (id: string, status: KeyStatus, by: Authorship) => Promise<KeyRecord>;
+  /** What was spent with keys in the current period of their budgets; keys that were never used are missing. */
+  readonly spentBy: (keyIds: readonly string[], now: number) => Promise<ReadonlyMap<string, Money>>;
+  /** Names of keys by their ids; keys without a name are missing. */
+  readonly keyNames: (ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+  /** The credential of a key by its text; undefined when there is no such key. */
+  readonly findCredential: (keyText: string, now: number) => Promise<Credential | undefined>;
+  readonly listAudit: (filter: AuditFilter, limit: number) => Promise<readonly AuditEntry[]>;
+  readonly createSession: (session: Session) => Promise<void>;
+  readonly findSession: (hash: string, now: number) => Promise<Session | undefined>;
+  readonly endSession: (hash: string) => Promise<void>;
+  /** May take seconds over a long time; never holds the event loop of the portal. */
+  readonly usageReport: (
+    filter: LedgerFilter,
+    dimensions: readonly UsageDimension[],
+    measures: 'performance',
+  ) => Promise<readonly UsageLine[]>;
+  readonly pageOfRequests: (filter: LedgerFilter, page: PageRequest) => Promise<Page<Outcome>>;
+  readonly findRequest: (id: string) => Promise<Outcome | undefined>;
+}

@@ -1,0 +1,49 @@
+import type { Workspace } from '../core/account.ts';
+import type { KeyRecord } from '../core/administration.ts';
+import { type Caller, maySee } from './callers.ts';
+import { PortalError } from './portal-error.ts';
+import type { PortalStore } from './store-port.ts';
+
+// What belongs to others is not there for a member or a key: 404 with the words for what does not exist.
+
+export async function visibleWorkspace(store: PortalStore, caller: Caller, nameOrId: string): Promise<Workspace> {
+  const found = await orNone(store.findWorkspace(nameOrId));
+  if (found === undefined || !maySee(caller, found.id)) {
+    throw new PortalError(404, `There is no workspace "${nameOrId}".`, { field: 'workspace' });
+  }
+  return found;
+}
+
+export async function visibleKey(store: PortalStore, caller: Caller, id: string): Promise<KeyRecord> {
+  const found = await orNone(store.findKey(id));
+  const isOwn = caller.role !== 'key' || caller.keyId === id;
+  if (found === undefined || !isOwn || !maySee(caller, found.workspaceId)) {
+    throw new PortalError(404, `There is no key with the id "${id}".`, { field: 'key' });
+  }
+  return found;
+}
+
+async function orNone<Found>(looking: Promise<Found>): Promise<Found | undefined> {
+  try {
+    return await looking;
+  } catch (error) {
+    if (error instanceof Error && 'kind' in error && error.kind === 'not-found') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * The workspace that a list is asked of: the one named, if the caller may see it. Without a name an admin gets all (undefined) and a
+ * member the one they have; of several, one is to be named.
+ */
+export async function workspaceAsked(
+  store: PortalStore,
+  caller: Caller,
+  nameOrId: string | undefined,
+): Promise<string | undefined> {
+  if (nameOrId !== undefined) return (await visibleWorkspace(store, caller, nameOrId)).id;
+  if (caller.role === 'admin') return undefined;
+  const [only, other] = caller.workspaces;
+  if (only !== undefined && other === undefined) return only;
+  throw new PortalError(400, 'workspace: expected one of your workspaces.', { field: 'workspace' });
+}

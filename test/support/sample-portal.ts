@@ -1,0 +1,97 @@
+import { join } from 'node:path';
+import type { FastifyInstance, InjectOptions } from 'fastify';
+import { onTestFinished } from 'vitest';
+import type { LiveCatalog } from '../../src/core/live-catalog.ts';
+import type { Story } from '../../src/core/story.ts';
+import { createEventFeed } from '../../src/portal/event-feed.ts';
+import { createEventHub } from '../../src/portal/event-hub.ts';
+import { createFailedSignIns } from '../../src/portal/failed-sign-ins.ts';
+import { createServer } from '../../src/portal/server.ts';
+import type { ServiceReply, Services } from '../../src/portal/services.ts';
+import { openAccounts } from '../../src/store/accounts.ts';
+import { hashKey } from '../../src/store/key-text.ts';
+import { createFakeClock } from './fake-clock.ts';
+import { sampleDatabase, sampleNow, temporaryFolder } from './sample-database.ts';
+
+export const adminToken = 'the-admin-token-of-the-tests-0123456789';
+
+/** What the services of a test say. */
+export interface SaidByServices {
+  readonly catalogs?: readonly ServiceReply<LiveCatalog>[];
+  readonly stories?: readonly Story[];
+}
+
+/** Who is signed in in a browser. */
+export interface Browser {
+  readonly cookie: string;
+  readonly csrf: string;
+}
+
+/** A portal on a new database with the workspace "acme", its key, and the workspace "other" with one. Closed when the test is over. */
+export async function samplePortal(
+  said: SaidByServices = {},
+  options: { readonly pages?: string; readonly hops?: number } = {},
+) {
+  const sample = await sampleDatabase();
+  const accounts = await openAccounts(sample.location, { missing: 'refuse', user: 'operator' });
+  onTestFinished(() => accounts.close());
+  const by = { actor: { kind: 'command-line', name: 'tester' }, now: sampleNow } as const;
+  const otherWorkspace = await accounts.createWorkspace({ name: 'other', credit: 5n, maxInFlight: 1 }, by);
+  const otherKey = (await accounts.createKey({ workspace: 'other', rate: 1, burst: 1 }, by)).key;
+  const clock = createFakeClock(sampleNow);
+  const services: Services = {
+    catalogs: async () => said.catalogs ?? [],
+    storyOf: async (id) => said.stories?.find((story) => story.id === id || story.correlation_id === id),
+    news: async () => [],
+    close: async () => undefined,
+  };
+  const logged: object[] = [];
+  const log = {
+    warn: (facts: object, message: string) => void logged.push({ ...facts, message }),
+    error: (facts: object, message: string) => void logged.push({ ...facts, message }),
+  };
+  const events = createEventHub(clock);
+  onTestFinished(() => events.close());
+  const parts = {
+    store: {
+      ...accounts,
+      findCredential: async (text: string, at: number) =>
+        (await accounts.findCredentials([hashKey(text)], at)).get(hashKey(text)),
+    },
+    ...{ services, events, adminToken, log, oidc: undefined },
+    gatewayUrl: 'http://127.0.0.1:1/v1',
+    failedSignIns: createFailedSignIns(clock.elapsed),
+    clock,
+  };
+  const feed = createEventFeed(parts);
+  onTestFinished(() => feed.close());
+  const pages = options.pages ?? join(temporaryFolder(), 'nothing');
+  const portal = { ...parts, feed };
+  const server = await createServer(portal, { trustedHops: options.hops ?? 0, pages, version: '0.0.0' });
+  onTestFinished(() => server.close());
+  return { ...sample, accounts, portal, server, clock, logged, otherWorkspace, otherKey };
+}
+
+export const withToken = { authorization: `Bearer ${adminToken}` } as const;
+
+/** Calls the API with a Bearer token; answers status and body. */
+export async function call(server: FastifyInstance, options: InjectOptions) {
+  const reply = await server.inject({ ...options, headers: { ...withToken, ...options.headers } });
+  const body: unknown = reply.body === '' ? undefined : reply.json();
+  return { status: reply.statusCode, body, headers: reply.headers };
+}
+
+/** Signs in as a browser does. */
+export async function signIn(
+  server: FastifyInstance,
+  given: { readonly token: string } | { readonly key: string },
+): Promise<Browser> {
+  const reply = await server.inject({ method: 'POST', url: '/api/v1/session', payload: given });
+  const [cookie] = reply.cookies;
+  if (cookie === undefined) throw new Error(`not signed in: ${reply.body}`);
+  return { cookie: `${cookie.name}=${cookie.value}`, csrf: reply.json<{ csrf_token: string }>().csrf_token };
+}
+
+export function asBrowser({ cookie, csrf }: Browser): Record<string, string> {
+  return { cookie, 'x-csrf-token': csrf };
+}
