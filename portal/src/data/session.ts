@@ -47,7 +47,7 @@ export function useSignOut(): () => Promise<void> {
   return async () => {
     await call('/session', { method: 'DELETE' });
     keepCsrfToken(null);
-    client.clear();
     client.setQueryData(sessionKey, null);
+    client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] });
   };
 }

@@ -21,7 +21,7 @@ declare module 'vitest' {
 }
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const started = await start([], { env: { WEIR_ADMIN_PORT: '0', WEIR_OPS_PORT: '0' } });
+  const started = await start([], { portal: true, env: { WEIR_ADMIN_PORT: '0', WEIR_OPS_PORT: '0' } });
   const printed = /^portal: +(\S+)$/m.exec(started.stdout())?.[1];
   if (printed === undefined) throw new Error(`weir start printed no address of the portal:\n${started.stdout()}`);
   const { origin, hash } = new URL(printed);
