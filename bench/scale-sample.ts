@@ -3,23 +3,22 @@ import type { LoadPool } from './load-pool.ts';
 import { cpuMs, processTree, type ProcessInfo } from './process-usage.ts';
 import { runCounted } from './sample.ts';
 import type { Scenario } from './scenarios.ts';
-import type { Demand } from './scale-simulation.ts';
+import { byPart, type Part, parts } from './scale-simulation.ts';
 import { processesOf, type Target } from './target.ts';
+
+/** Processor time by part, ms. */
+export type PartTimes = Readonly<Record<Part, number>>;
 
 /** What a load on one gateway gave: requests a second, and the processor time of one request by part. */
 export interface ScaleSample {
-  readonly replicas: number;
   readonly requestsPerSecond: number;
-  readonly demand: Demand;
+  readonly cost: PartTimes;
   /** Cores that all parts had together. */
   readonly cores: number;
   readonly failures: Readonly<Record<string, number>>;
 }
 
-/** Processor time so far of each part, ms. */
-type PartTimes = Demand;
-
-interface Parts {
+interface Programs {
   readonly bench: readonly number[];
   readonly envoy: readonly number[];
   readonly services: readonly number[];
@@ -28,7 +27,7 @@ interface Parts {
 }
 
 /** Everything that this process has started, and the gateway under load. */
-async function partsOf(target: Target): Promise<Parts> {
+async function partsOf(target: Target): Promise<Programs> {
   const [tree, { service, envoy }] = await Promise.all([processTree(process.pid), processesOf(target)]);
   const pidsOf = (pattern: RegExp): readonly number[] =>
     tree.filter(({ command }: ProcessInfo) => pattern.test(command)).map(({ pid }) => pid);
@@ -41,17 +40,18 @@ async function partsOf(target: Target): Promise<Parts> {
   };
 }
 
-async function timesOf(parts: Parts): Promise<PartTimes> {
+/** Processor time so far of each part. */
+async function timesOf(programs: Programs): Promise<PartTimes> {
   const of = async (pids: readonly number[]): Promise<number> => (await cpuMs(pids)) ?? 0;
   const [bench, envoy, services, loops, postgres, valkey] = await Promise.all([
-    of(parts.bench),
-    of(parts.envoy),
-    of(parts.services),
-    loopMs(parts.services),
-    of(parts.postgres),
-    of(parts.valkey),
+    of(programs.bench),
+    of(programs.envoy),
+    of(programs.services),
+    loopMs(programs.services),
+    of(programs.postgres),
+    of(programs.valkey),
   ]);
-  return { bench, envoy, serviceLoop: loops, serviceThreads: services - loops, postgres, valkey };
+  return { bench, envoy, service: loops, threads: services - loops, postgres, valkey };
 }
 
 /** Processor time of the threads that run event loops: the first thread of each process. */
@@ -70,36 +70,41 @@ async function loopMs(pids: readonly number[]): Promise<number> {
 /** Runs a load and reads every part's processor time over the counted window. */
 export async function takeScaleSample(
   target: Target,
-  { pool, scenario, replicas }: { readonly pool: LoadPool; readonly scenario: Scenario; readonly replicas: number },
+  { pool, scenario }: { readonly pool: LoadPool; readonly scenario: Scenario },
 ): Promise<ScaleSample> {
-  const parts = await partsOf(target);
-  const { result, start, end } = await runCounted({ pool, target, scenario }, () => timesOf(parts));
+  const programs = await partsOf(target);
+  const { result, start, end } = await runCounted({ pool, target, scenario }, () => timesOf(programs));
   // Answers that were under way at the window's edges count by their bytes.
   const answers = result.answers === 0 ? 1 : result.bodyBytes / (result.answerBytes / result.answers);
-  const each = (part: keyof Demand): number => (end[part] - start[part]) / answers;
-  const demand: Demand = {
-    bench: each('bench'),
-    envoy: each('envoy'),
-    serviceLoop: each('serviceLoop'),
-    serviceThreads: each('serviceThreads'),
-    postgres: each('postgres'),
-    valkey: each('valkey'),
-  };
+  const cost = byPart((part) => (end[part] - start[part]) / answers);
   return {
-    replicas,
     requestsPerSecond: answers / result.seconds,
-    demand,
-    cores: (totalOf(demand) * answers) / (result.seconds * 1_000),
+    cost,
+    cores: (totalOf(cost) * answers) / (result.seconds * 1_000),
     failures: result.failures,
   };
 }
 
 /** Processor time of one request in all parts, ms. */
-export function totalOf(demand: Demand): number {
-  return Object.values(demand).reduce((sum: number, ms: number) => sum + ms, 0);
+export function totalOf(cost: PartTimes): number {
+  return parts.reduce((sum, part) => sum + cost[part], 0);
 }
 
 /** The same without the load and the engine, which are no part of the gateway. */
-export function gatewayOf(demand: Demand): number {
-  return totalOf(demand) - demand.bench;
+export function gatewayOf(cost: PartTimes): number {
+  return totalOf(cost) - cost.bench;
+}
+
+/** The middle one of several samples, figure by figure. */
+export function middle(samples: readonly ScaleSample[]): Omit<ScaleSample, 'failures'> {
+  const of = (read: (sample: ScaleSample) => number): number => median(samples.map(read));
+  return {
+    requestsPerSecond: of((sample) => sample.requestsPerSecond),
+    cores: of((sample) => sample.cores),
+    cost: byPart((part) => of((sample) => sample.cost[part])),
+  };
+}
+
+export function median(numbers: readonly number[]): number {
+  return numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;
 }

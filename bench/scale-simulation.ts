@@ -1,18 +1,26 @@
-/** Processor time of one request, ms, by the part that spends it. What the simulation assumes, and all of it is measured. */
-export interface Demand {
-  readonly bench: number;
-  readonly envoy: number;
-  /** On the event loop of the service that has the request. */
-  readonly serviceLoop: number;
-  /** On the other threads of that service. */
-  readonly serviceThreads: number;
-  readonly postgres: number;
-  readonly valkey: number;
+import { createEventQueue } from './event-queue.ts';
+
+/** The programs that work on a request. `service` is the event loop, `threads` the other threads of that process. */
+export const parts = ['bench', 'envoy', 'service', 'threads', 'postgres', 'valkey'] as const;
+export type Part = (typeof parts)[number];
+
+export function byPart<Value>(of: (part: Part) => Value): Readonly<Record<Part, Value>> {
+  return {
+    ...{ bench: of('bench'), envoy: of('envoy'), service: of('service'), threads: of('threads') },
+    ...{ postgres: of('postgres'), valkey: of('valkey') },
+  };
 }
 
+/** Processor time of a part, ms: a turn takes `turn`, and `request` more for each request whose every step at this part is in it. */
+export interface PartCost {
+  readonly turn: number;
+  readonly request: number;
+}
+export type Costs = Readonly<Record<Part, PartCost>>;
+
 export interface Farm {
-  readonly demand: Demand;
-  /** Services, over which requests go to the one with the fewest. */
+  readonly costs: Costs;
+  /** Services that get requests: each the one that has the fewest. */
   readonly services: number;
   /** Callers who each have one request open, always. */
   readonly callers: number;
@@ -24,180 +32,215 @@ export interface Farm {
 
 export interface Forecast {
   readonly requestsPerSecond: number;
-  /** Share of the time in which a part is at work, from 0 to 1, for one of its servers. */
+  /** Processor time of a request, ms. */
+  readonly cost: Readonly<Record<Part, number>>;
+  /** Turns for a request. What many requests share counts for each by its part. */
+  readonly turns: Readonly<Record<Part, number>>;
+  /** Share of the time in which a thread of this part is at work, from 0 to 1. */
   readonly busy: Readonly<Record<Part, number>>;
+  /** The same, and in which it waits for a core. */
+  readonly wanted: Readonly<Record<Part, number>>;
 }
 
-type Part = 'bench' | 'envoy' | 'service' | 'threads' | 'postgres' | 'valkey';
-
-/** Programs that do one thing at a time are one server. PostgreSQL has a process per connection, and the bench several threads. */
-const manyServers = 64;
-
-interface Station {
+/** A thread that does one thing at a time: in each turn all that has come until the turn begins. */
+interface Thread {
   readonly part: Part;
-  readonly servers: number;
-  busy: number;
-  readonly waiting: Visit[];
+  waiting: Step[];
+  state: 'idle' | 'ready' | 'running';
+  readyAt: number;
+  turns: number;
   busyMs: number;
+  wantedMs: number;
 }
 
-/** One piece of work of one request. */
-interface Visit {
-  readonly station: Station;
+/** What one request, or one commit, has a thread do. */
+interface Step {
   readonly ms: number;
   readonly done: () => void;
 }
 
+interface Service {
+  readonly loop: Thread;
+  readonly store: Thread;
+  readonly connection: Thread;
+  open: number;
+  /** Requests whose rows wait for the next commit, as what follows their commit. */
+  rows: (() => void)[];
+  commit: 'none' | 'due' | 'under way';
+  committedAt: number;
+}
+
+/** Least time between two commits of a service, as `src/store/open-store.ts` has it. */
+const commitEveryMs = 2;
+/** Until then the callers, who all begin at once, are one crowd. */
+const settlingShare = 0.2;
+
 /**
- * Simulates callers who never pause. A request is a row of visits: the caller, Envoy, the limits in Valkey, the service, Envoy
- * again on its way to the engine and back, the service again, the ledger row in PostgreSQL, Envoy, the caller. Each visit needs
- * its program and, where cores are shared, one of them; who came first is served first. There is no chance in it.
+ * Simulates callers who never pause. A request goes from the caller to Envoy, its service, the limits in Valkey, the service, Envoy,
+ * the engine, Envoy, the service, waits for a commit of its ledger row, and goes back through the service and Envoy. Each of
+ * these is a thread that does in a turn what has come until it begins, for a part that a turn costs and a part for each
+ * request; where cores are shared, it waits for one first, in the order in which threads become ready. There is no chance in it.
  */
-export function simulate({ demand, services, callers, cores, envoyThreads, seconds }: Farm): Forecast {
-  const station = (part: Part, servers: number): Station => ({ part, servers, busy: 0, waiting: [], busyMs: 0 });
-  const bench = station('bench', manyServers);
-  const envoy = station('envoy', envoyThreads);
-  const postgres = station('postgres', manyServers);
-  const valkey = station('valkey', 1);
-  const loops = Array.from({ length: services }, () => station('service', 1));
-  const threads = Array.from({ length: services }, () => station('threads', 1));
-  const all = [bench, envoy, postgres, valkey, ...loops, ...threads];
-  const open = loops.map(() => 0);
+export function simulate({ costs, services, callers, cores, envoyThreads, seconds }: Farm): Forecast {
+  const all: Thread[] = [];
+  const thread = (part: Part): Thread => {
+    const made: Thread = { part, waiting: [], state: 'idle', readyAt: 0, turns: 0, busyMs: 0, wantedMs: 0 };
+    all.push(made);
+    return made;
+  };
+  // The bench is a process of callers and one of the engine.
+  const [caller, engine] = [thread('bench'), thread('bench')];
+  const valkey = thread('valkey');
+  const workers = Array.from({ length: envoyThreads }, () => thread('envoy'));
+  const farm = Array.from({ length: services }, (): Service => ({
+    ...{ loop: thread('service'), store: thread('threads'), connection: thread('postgres') },
+    ...{ open: 0, rows: [], commit: 'none', committedAt: -Infinity },
+  }));
   const events = createEventQueue();
-  const ready: Visit[] = [];
+  const ready: Thread[] = [];
+  let firstReady = 0;
   // A machine that others use, too, has a part of a core left: all cores are then that much slower.
   const whole = cores === undefined ? Infinity : Math.ceil(cores);
   const slowness = cores === undefined ? 1 : whole / cores;
-  const untilMs = seconds * 1_000;
+  const fromMs = seconds * 1_000 * settlingShare;
+  const untilMs = fromMs + seconds * 1_000;
   let now = 0;
   let running = 0;
   let answered = 0;
 
-  const arrive = (visit: Visit): void => {
-    if (visit.station.busy >= visit.station.servers) visit.station.waiting.push(visit);
-    else {
-      visit.station.busy += 1;
-      ready.push(visit);
-    }
+  const give = (to: Thread, step: Step): void => {
+    to.waiting.push(step);
+    if (to.state === 'idle') becomeReady(to);
+  };
+  const becomeReady = (one: Thread): void => {
+    one.state = 'ready';
+    one.readyAt = now;
+    ready.push(one);
   };
   const dispatch = (): void => {
     while (running < whole) {
-      const visit = ready.shift();
-      if (visit === undefined) return;
-      running += 1;
-      const tookMs = visit.ms * slowness;
-      visit.station.busyMs += tookMs;
-      events.add(now + tookMs, () => {
-        running -= 1;
-        visit.station.busy -= 1;
-        const next = visit.station.waiting.shift();
-        if (next !== undefined) arrive(next);
-        visit.done();
-      });
+      const next = ready[firstReady];
+      if (next === undefined) return;
+      firstReady += 1;
+      if (firstReady > 1_000) firstReady -= ready.splice(0, firstReady).length;
+      begin(next);
     }
   };
-  const request = (): void => {
-    const fewest = open.reduce((least, count, at) => (count < (open[least] ?? 0) ? at : least), 0);
-    const [loop, others] = [loops[fewest], threads[fewest]];
-    if (loop === undefined || others === undefined) return;
-    open[fewest] = (open[fewest] ?? 0) + 1;
-    const visits: readonly (readonly [Station, number])[] = [
-      [bench, demand.bench / 3],
-      [envoy, demand.envoy / 3],
-      [loop, demand.serviceLoop / 3],
-      [valkey, demand.valkey],
-      [loop, demand.serviceLoop / 3],
-      [envoy, demand.envoy / 3],
-      [bench, demand.bench / 3],
-      [loop, demand.serviceLoop / 3],
-      [others, demand.serviceThreads],
-      [postgres, demand.postgres],
-      [envoy, demand.envoy / 3],
-      [bench, demand.bench / 3],
+  const begin = (one: Thread): void => {
+    const steps = one.waiting;
+    one.waiting = [];
+    one.state = 'running';
+    running += 1;
+    const { readyAt } = one;
+    const beganAt = now;
+    let until = now + slowness * costs[one.part].turn;
+    for (const [index, { ms, done }] of steps.entries()) {
+      until += slowness * ms;
+      // What one step leads to goes on while the turn does the next ones.
+      if (index < steps.length - 1) events.add(until, done);
+      else events.add(until, () => end(one, { beganAt, readyAt, done }));
+    }
+  };
+  const end = (
+    one: Thread,
+    turn: { readonly beganAt: number; readonly readyAt: number; readonly done: () => void },
+  ) => {
+    running -= 1;
+    if (turn.beganAt >= fromMs) {
+      one.turns += 1;
+      one.busyMs += now - turn.beganAt;
+      one.wantedMs += now - turn.readyAt;
+    }
+    one.state = 'idle';
+    if (one.waiting.length > 0) becomeReady(one);
+    turn.done();
+  };
+
+  const commitLater = (service: Service): void => {
+    if (service.commit !== 'none' || service.rows.length === 0) return;
+    service.commit = 'due';
+    events.add(Math.max(now, service.committedAt + commitEveryMs), () => commit(service));
+  };
+  const commit = (service: Service): void => {
+    const { rows, store, connection } = service;
+    service.rows = [];
+    service.commit = 'under way';
+    service.committedAt = now;
+    const acknowledge = (): void => {
+      service.commit = 'none';
+      for (const row of rows) row();
+      commitLater(service);
+    };
+    // The store's turn is one for asking and being answered.
+    give(store, {
+      ms: rows.length * costs.threads.request,
+      done: () => give(connection, { ms: rows.length * costs.postgres.request, done: acknowledge }),
+    });
+  };
+
+  const request = (worker: Thread): void => {
+    let service: Service | undefined;
+    for (const one of farm) if (service === undefined || one.open < service.open) service = one;
+    if (service === undefined) return;
+    const its = service;
+    its.open += 1;
+    const envoyMs = costs.envoy.request / 4;
+    const loopMs = costs.service.request / 4;
+    const route: readonly (readonly [Thread, number])[] = [
+      [worker, envoyMs],
+      [its.loop, loopMs],
+      [valkey, costs.valkey.request],
+      [its.loop, loopMs],
+      [worker, envoyMs],
+      [engine, costs.bench.request / 2],
+      [worker, envoyMs],
+      [its.loop, loopMs],
     ];
+    const finish = (): void => {
+      give(its.loop, {
+        ms: loopMs,
+        done: () => {
+          its.open -= 1;
+          give(worker, {
+            ms: envoyMs,
+            done: () => {
+              if (now >= fromMs) answered += 1;
+              give(caller, { ms: costs.bench.request / 2, done: () => request(worker) });
+            },
+          });
+        },
+      });
+    };
     const go = (at: number): void => {
-      const visit = visits[at];
-      if (visit !== undefined) {
-        arrive({ station: visit[0], ms: visit[1], done: () => go(at + 1) });
-        return;
-      }
-      open[fewest] = (open[fewest] ?? 0) - 1;
-      answered += 1;
-      request();
+      const next = route[at];
+      if (next === undefined) {
+        its.rows.push(finish);
+        commitLater(its);
+      } else give(next[0], { ms: next[1], done: () => go(at + 1) });
     };
     go(0);
   };
 
-  for (let caller = 0; caller < callers; caller += 1) request();
+  for (let number = 0; number < callers; number += 1) {
+    const worker = workers[number % workers.length];
+    if (worker !== undefined) request(worker);
+  }
   for (dispatch(); now < untilMs; dispatch()) {
     const next = events.next();
     if (next === undefined) break;
     now = next.at;
     next.run();
   }
-  const busyOf = (part: Part): number => {
-    const same = all.filter((one) => one.part === part);
-    return same.reduce((sum, one) => sum + one.busyMs / (now * Math.min(one.servers, callers)), 0) / same.length;
-  };
+  const tookMs = now - fromMs;
+  const ofParts = (read: (same: readonly Thread[]) => number): Readonly<Record<Part, number>> =>
+    byPart((part) => read(all.filter((one) => one.part === part)));
+  const sum = (same: readonly Thread[], read: (one: Thread) => number): number =>
+    same.reduce((total, one) => total + read(one), 0);
   return {
-    requestsPerSecond: (answered * 1_000) / now,
-    busy: {
-      bench: busyOf('bench'),
-      envoy: busyOf('envoy'),
-      service: busyOf('service'),
-      threads: busyOf('threads'),
-      postgres: busyOf('postgres'),
-      valkey: busyOf('valkey'),
-    },
-  };
-}
-
-interface Event {
-  readonly at: number;
-  readonly run: () => void;
-}
-
-/** A binary heap by time; of two events at one time the earlier one comes first. */
-function createEventQueue(): {
-  readonly add: (at: number, run: () => void) => void;
-  readonly next: () => Event | undefined;
-} {
-  const heap: (Event & { readonly order: number })[] = [];
-  let order = 0;
-  const isBefore = (a: number, b: number): boolean => {
-    const [one, two] = [heap[a], heap[b]];
-    if (one === undefined || two === undefined) return false;
-    return one.at < two.at || (one.at === two.at && one.order < two.order);
-  };
-  const swap = (a: number, b: number): void => {
-    const [one, two] = [heap[a], heap[b]];
-    if (one === undefined || two === undefined) return;
-    heap[a] = two;
-    heap[b] = one;
-  };
-  return {
-    add: (at, run) => {
-      order += 1;
-      heap.push({ at, run, order });
-      for (let child = heap.length - 1; child > 0;) {
-        const parent = (child - 1) >> 1;
-        if (!isBefore(child, parent)) return;
-        swap(child, parent);
-        child = parent;
-      }
-    },
-    next: () => {
-      const [first] = heap;
-      const last = heap.pop();
-      if (first === undefined || last === undefined || heap.length === 0) return first;
-      heap[0] = last;
-      for (let parent = 0; ;) {
-        const [left, right] = [2 * parent + 1, 2 * parent + 2];
-        const child = isBefore(right, left) ? right : left;
-        if (!isBefore(child, parent)) return first;
-        swap(child, parent);
-        parent = child;
-      }
-    },
+    requestsPerSecond: (answered * 1_000) / tookMs,
+    cost: ofParts((same) => sum(same, ({ busyMs }) => busyMs) / slowness / answered),
+    turns: ofParts((same) => sum(same, ({ turns }) => turns) / answered),
+    busy: ofParts((same) => sum(same, ({ busyMs }) => busyMs) / tookMs / same.length),
+    wanted: ofParts((same) => sum(same, ({ wantedMs }) => wantedMs) / tookMs / same.length),
   };
 }

@@ -1,5 +1,5 @@
 // `npm run scale`: what each part of a farm does at most, what a request costs with 1, 2 and 3 services behind one Envoy, and
-// what the simulation makes of that.
+// what the simulation says of that from the costs of one.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,12 +10,14 @@ import { startPostgres } from '../test/support/postgres.ts';
 import { startValkey } from '../test/support/valkey.ts';
 import { chatRequest } from './chat-request.ts';
 import { startEngines } from './engine-processes.ts';
+import type { Arrival } from './load.ts';
 import { type LoadPool, openLoadPool } from './load-pool.ts';
 import { measureMemory } from './memory.ts';
 import { cpuMs, processTree } from './process-usage.ts';
-import { gatewayOf, type ScaleSample, takeScaleSample, totalOf } from './scale-sample.ts';
-import { type Demand, simulate } from './scale-simulation.ts';
+import { costsOf } from './part-costs.ts';
+import { middle, type ScaleSample, takeScaleSample, totalOf } from './scale-sample.ts';
 import { admissions, settlements } from './scale-stores.ts';
+import { costTable, type Group, growthTable, requestTable, type Spread } from './scale-tables.ts';
 import { quickPlan, type Scenario, shapes } from './scenarios.ts';
 import { alignTable } from './table.ts';
 import { processesOf, type Target } from './target.ts';
@@ -32,9 +34,23 @@ const { values } = parseArgs({
 });
 const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
-const counts = [1, 2, 3] as const;
+/** Services, and whether all of them get requests or only as many as there are cores for. */
+const groups: readonly Group[] = [
+  { services: 1, spread: 'all' },
+  { services: 2, spread: 'needed' },
+  { services: 3, spread: 'needed' },
+  { services: 2, spread: 'all' },
+  { services: 3, spread: 'all' },
+];
+/** Without a watchdog nobody asks the services how busy they are, and Envoy is told of all. */
+const environmentOf = (spread: Spread): Readonly<Record<string, string>> =>
+  spread === 'all' ? { WEIR_WATCHDOG_SECONDS: '0' } : {};
 /** Who never pause; with fewer, each of several services would have too few requests to commit their rows together. */
 const callers = 64;
+/** Loads of one service, from which the costs of a turn and of a request in it are told apart. */
+const lighterLoads = [8, 16, 32] as const;
+/** The supervisor takes two looks, a second apart, to find that cores are short. */
+const leadSeconds = 3;
 const steadyPerSecond = 120;
 const heldStreams = 500;
 const idleSeconds = 5;
@@ -46,7 +62,7 @@ const report = (line: string): void => console.error(line);
 const print = (text: string): void => console.log(`${text}\n`);
 
 interface Gateway {
-  readonly replicas: number;
+  readonly group: Group;
   readonly target: Target;
 }
 
@@ -59,19 +75,19 @@ async function startGateways(folder: string): Promise<readonly Gateway[]> {
   const manifests = join(folder, 'manifests');
   await writeManifests(manifests, engines.port, shapes);
   const gateways: Gateway[] = [];
-  for (const replicas of counts) {
+  for (const [index, group] of groups.entries()) {
     const valkey = await startValkey();
     closers.push(valkey.close);
-    const stores = { WEIR_DATABASE_URL: await postgres.database(`replicas_${replicas}`), WEIR_VALKEY_URL: valkey.url };
-    report(`starting ${replicas} service(s)`);
+    const stores = { WEIR_DATABASE_URL: await postgres.database(`gateway_${index}`), WEIR_VALKEY_URL: valkey.url };
+    report(`starting ${group.services} service(s)`);
     const weir = await startWeir({
-      ...{ root: join(import.meta.dirname, '..'), envoy, manifests, data: join(folder, `data-${replicas}`) },
-      replicas: { count: replicas, stores },
+      ...{ root: join(import.meta.dirname, '..'), envoy, manifests, data: join(folder, `data-${index}`) },
+      ...{ replicas: { count: group.services, stores }, env: environmentOf(group.spread) },
     });
     closers.push(weir.stop);
     const path = weir.baseUrl.pathname.replace(/\/$/, '');
     gateways.push({
-      replicas,
+      group,
       target: {
         name: 'weir',
         address: { host: weir.baseUrl.hostname, port: Number(weir.baseUrl.port) },
@@ -84,120 +100,33 @@ async function startGateways(folder: string): Promise<readonly Gateway[]> {
   return gateways;
 }
 
-const median = (numbers: readonly number[]): number => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;
-
-/** The middle one of several samples, figure by figure. */
-function middle(samples: readonly ScaleSample[]): Omit<ScaleSample, 'failures'> {
-  const of = (read: (sample: ScaleSample) => number): number => median(samples.map(read));
-  const demand = (part: keyof Demand): number => of((sample) => sample.demand[part]);
-  return {
-    replicas: samples[0]?.replicas ?? 0,
-    requestsPerSecond: of((sample) => sample.requestsPerSecond),
-    cores: of((sample) => sample.cores),
-    demand: {
-      bench: demand('bench'),
-      envoy: demand('envoy'),
-      serviceLoop: demand('serviceLoop'),
-      serviceThreads: demand('serviceThreads'),
-      postgres: demand('postgres'),
-      valkey: demand('valkey'),
-    },
-  };
+/** What one gateway is asked for, several times. */
+interface Run {
+  readonly gateway: Gateway;
+  readonly scenario: Scenario;
+  readonly samples: ScaleSample[];
 }
 
-type ScenarioFor = (replicas: number) => Scenario;
-
 /** Every load on each gateway in turn, round by round, so that a slow minute of the machine hits all of them. */
-async function sampleRounds(
-  gateways: readonly Gateway[],
-  scenarioFor: ScenarioFor,
-  pool: LoadPool,
-): Promise<readonly ScaleSample[]> {
-  const samples: ScaleSample[] = [];
-  const take = async ({ replicas, target }: Gateway): Promise<ScaleSample> => {
-    const scenario = { ...scenarioFor(replicas), seconds };
-    const sample = await takeScaleSample(target, { pool, scenario, replicas });
+async function takeRounds(runs: readonly Run[], pool: LoadPool): Promise<void> {
+  const take = async ({ gateway, scenario }: Run): Promise<ScaleSample> => {
+    const sample = await takeScaleSample(gateway.target, { pool, scenario });
     for (const [reason, count] of Object.entries(sample.failures)) {
-      throw new Error(`${count} answers were wrong or missing with ${replicas} service(s): ${reason}`);
+      throw new Error(`${count} answers were wrong or missing with ${gateway.group.services} service(s): ${reason}`);
     }
     return sample;
   };
-  report(`${scenarioFor(1).title}: warm-up`);
-  for (const gateway of gateways) {
-    for (let answers = 0; answers < warmUpRequests * gateway.replicas;) {
-      answers += (await take(gateway)).requestsPerSecond * seconds;
+  report('warm-up');
+  const heaviest = new Map(runs.map((run) => [run.gateway, run]));
+  for (const run of heaviest.values()) {
+    for (let answers = 0; answers < warmUpRequests * run.gateway.group.services;) {
+      answers += (await take(run)).requestsPerSecond * (seconds + leadSeconds);
     }
   }
   for (let round = 1; round <= rounds; round += 1) {
-    report(`${scenarioFor(1).title}: round ${round} of ${rounds}`);
-    for (const gateway of round % 2 === 0 ? gateways : gateways.toReversed()) samples.push(await take(gateway));
+    report(`round ${round} of ${rounds}`);
+    for (const run of round % 2 === 0 ? runs : runs.toReversed()) run.samples.push(await take(run));
   }
-  return samples;
-}
-
-function requestTable(samples: readonly ScaleSample[]): string {
-  const byCount = counts.map((count) => samples.filter(({ replicas }) => replicas === count));
-  const [alone = []] = byCount;
-  const basis = middle(alone);
-  const cost = (ms: number): string => `${(ms * 1_000).toFixed(0)} µs`;
-  return alignTable([
-    [
-      'services',
-      'requests/s',
-      'of one',
-      'simulated',
-      'off by',
-      'cost',
-      'of one',
-      'envoy',
-      'loop',
-      'threads',
-      'postgres',
-      'valkey',
-    ],
-    ...byCount.map((own) => {
-      const { replicas, requestsPerSecond, demand, cores } = middle(own);
-      // The same round's figures, so that a slow minute counts for both.
-      const ratioOf = (read: (sample: ScaleSample) => number): string =>
-        median(own.map((sample, at) => read(sample) / read(alone[at] ?? sample))).toFixed(2);
-      // Of the others only the cores that the machine had left are taken: what a request costs is that of one service.
-      const forecast = simulate({
-        ...{ demand: basis.demand, services: replicas, callers, cores, seconds: 10 },
-        envoyThreads: Math.max(1, Math.floor(availableParallelism() / 2)),
-      }).requestsPerSecond;
-      return [
-        String(replicas),
-        requestsPerSecond.toFixed(0),
-        ratioOf((sample) => sample.requestsPerSecond),
-        forecast.toFixed(0),
-        `${((forecast / requestsPerSecond - 1) * 100).toFixed(1)} %`,
-        cost(gatewayOf(demand)),
-        ratioOf((sample) => gatewayOf(sample.demand)),
-        ...[demand.envoy, demand.serviceLoop, demand.serviceThreads, demand.postgres, demand.valkey].map(cost),
-      ];
-    }),
-  ]);
-}
-
-/** What happens as services are added, each part with cores of its own. */
-function growthTable(demand: Demand): string {
-  return alignTable([
-    ['services', 'requests/s', 'a service', 'busy: service', 'envoy', 'valkey', 'postgres cores'],
-    ...[1, 3, 10, 30, 100, 300, 1_000].map((services) => {
-      const { requestsPerSecond, busy } = simulate({
-        ...{ demand: { ...demand, bench: 0 }, services, callers: services * callers, cores: undefined },
-        ...{ envoyThreads: services, seconds: Math.max(0.2, 20 / services) },
-      });
-      const share = (part: number): string => `${(part * 100).toFixed(0)} %`;
-      return [
-        String(services),
-        requestsPerSecond.toFixed(0),
-        (requestsPerSecond / services).toFixed(0),
-        ...[share(busy.service), share(busy.envoy), share(busy.valkey)],
-        ((requestsPerSecond * demand.postgres) / 1_000).toFixed(1),
-      ];
-    }),
-  ]);
 }
 
 /** Processor time that the services of a gateway take in a second without a request, ms. */
@@ -256,31 +185,45 @@ async function scale(): Promise<void> {
   if (first === undefined) return;
   report('idle gateways');
   const idle: string[] = [];
-  for (const gateway of gateways) idle.push(`${gateway.replicas}: ${(await idleMs(gateway)).toFixed(0)} ms`);
+  for (const gateway of gateways.slice(0, 3))
+    idle.push(`${gateway.group.services}: ${(await idleMs(gateway)).toFixed(0)} ms`);
   print(`processor time of idle services, in all, a second, by their number: ${idle.join(', ')}`);
   report('memory of open streams');
   const memory = await measureMemory(first.target, heldStreams);
   const pool = openLoadPool(1);
   closers.push(pool.close);
-  const all: Record<string, readonly ScaleSample[]> = {};
+  const all: Record<string, object> = {};
   for (const scenario of quickPlan.scenarios.filter(({ name }) => values.load.includes(name))) {
+    const [title = ''] = scenario.title.split(',');
+    report(title);
+    const runOf = (gateway: Gateway, arrival: Arrival): Run => ({
+      ...{ gateway, scenario: { ...scenario, arrival, leadSeconds, seconds }, samples: [] },
+    });
+    const lighter = lighterLoads.map((connections) => runOf(first, { kind: 'closed', connections }));
     // As much as each service can have: many requests share a turn of the event loop and a commit.
-    const busy: Scenario = { ...scenario, arrival: { kind: 'closed', connections: callers } };
-    all[scenario.name] = await sampleRounds(gateways, () => busy, pool);
-    print(`${scenario.title.split(',')[0]}, ${callers} connections\n${requestTable(all[scenario.name] ?? [])}`);
+    const busy = gateways.map((gateway) => runOf(gateway, { kind: 'closed', connections: callers }));
+    await takeRounds([...lighter, ...busy], pool);
     // The same for each service, however many there are: what sharing an Envoy and the servers costs.
-    const steady = await sampleRounds(
-      gateways,
-      (replicas) => ({ ...scenario, arrival: { kind: 'open', perSecond: steadyPerSecond * replicas } }),
-      pool,
+    const steady = gateways.map((gateway) =>
+      runOf(gateway, { kind: 'open', perSecond: steadyPerSecond * gateway.group.services }),
     );
-    all[`${scenario.name}-steady`] = steady;
-    print(`${scenario.title.split(',')[0]}, ${steadyPerSecond} a second for each service\n${requestTable(steady)}`);
-    const alone = middle((all[scenario.name] ?? []).filter(({ replicas }) => replicas === 1));
+    await takeRounds(steady, pool);
+    const alone = middle(busy[0]?.samples ?? []);
+    const envoyThreads = Math.max(1, Math.floor(availableParallelism() / 2));
+    const loads = [...lighterLoads, callers];
+    const light = [...lighter, ...busy.slice(0, 1)].map(({ samples }, index) => ({
+      ...{ callers: loads[index] ?? callers, ...middle(samples) },
+    }));
+    const costs = costsOf(light, envoyThreads);
+    const ofGroups = (runs: readonly Run[]) => runs.map(({ gateway, samples }) => ({ ...gateway.group, samples }));
+    print(`${title}, of one service by callers, and what the simulation makes of it\n${costTable(light, costs)}`);
+    print(`${title}, ${callers} callers\n${requestTable(ofGroups(busy), { costs, callers, envoyThreads })}`);
+    print(`${title}, ${steadyPerSecond} a second for each service\n${requestTable(ofGroups(steady))}`);
     print(
-      `of one service: ${totalOf(alone.demand).toFixed(2)} ms a request, the load's own included; ${alone.cores.toFixed(2)} cores at work`,
+      `of one service: ${totalOf(alone.cost).toFixed(2)} ms a request, the load's own included; ${alone.cores.toFixed(2)} cores at work`,
     );
-    print(`as services are added, each part on cores of its own (simulated)\n${growthTable(alone.demand)}`);
+    print(`as services are added, each part on cores of its own (simulated)\n${growthTable(costs, callers)}`);
+    all[scenario.name] = { light, costs, busy: ofGroups(busy), steady: ofGroups(steady) };
   }
   const kibibytes = (bytes: number | undefined): string =>
     bytes === undefined ? '–' : `${(bytes / 1024).toFixed(0)} KiB`;

@@ -165,7 +165,7 @@ export type Settings = z.infer<typeof settingsSchema>;
 const serviceUrls = z.string().transform((text, context): readonly URL[] => {
   const urls = text.split(',').map((part) => URL.parse(part.trim()));
   const isOrigin = (url: URL | null): url is URL =>
-    url !== null && ['http:', 'https:'].includes(url.protocol) && url.href === `${url.origin}/`;
+    url !== null && url.protocol === 'http:' && url.href === `${url.origin}/`;
   if (urls.every(isOrigin)) return urls;
   context.addIssue({ code: 'custom', message: 'expected addresses such as http://127.0.0.1:9090, with commas' });
   return z.NEVER;

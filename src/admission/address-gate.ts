@@ -25,6 +25,7 @@ export async function throughGate<Found>(
   if (waitMs > 0) {
     throw new Failure('rate_limited', 'Too many requests without a valid API key came from this address.', {
       retryAfterSeconds: Math.ceil(waitMs / 1000),
+      limit: 'address-blocked',
     });
   }
   try {

@@ -38,6 +38,7 @@ function refusal(by: LimitName, rate: RateStatus, funds: Funds): Failure {
         `Rate limit exceeded: this key may make ${rate.limit} requests a second. Wait and retry.`,
         {
           retryAfterSeconds: rate.nextSeconds,
+          limit: by,
           headers,
         },
       );
@@ -47,6 +48,7 @@ function refusal(by: LimitName, rate: RateStatus, funds: Funds): Failure {
         'Rate limit exceeded: this workspace has too many requests under way. Wait and retry.',
         {
           retryAfterSeconds: slotRetrySeconds,
+          limit: by,
           headers,
         },
       );
@@ -72,7 +74,7 @@ const shortages: Readonly<Record<Shortage, { readonly usedUp: string; readonly r
 /** The refusal says whether the money is spent, or whether some is left but reserved, so that waiting helps, too. */
 function refusalOfMoney(by: Shortage, funds: Funds): Failure {
   const isLeft = (funds[by] ?? 0n) > 0n;
-  return new Failure('insufficient_funds', isLeft ? shortages[by].reserved : shortages[by].usedUp);
+  return new Failure('insufficient_funds', isLeft ? shortages[by].reserved : shortages[by].usedUp, { limit: by });
 }
 
 function askOf(credential: Credential): LimitsAsk {

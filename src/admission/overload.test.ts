@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { Failure } from '../core/failure.ts';
 import type { Load, ShedReason } from '../core/load.ts';
 import {
   checkLoad,
   createShedWatch,
+  filledShare,
   nextAdmitRatio,
   admitStepMs,
   overloadLimits,
@@ -41,13 +43,9 @@ const headWith = (received: string | undefined) => ({
 /** The reason for which the request is turned away when chance says `random`. */
 function fate(given: Given, random = 0.5): ShedReason | 'admitted' {
   const all = { ...idle, ...given };
-  let reason: ShedReason | undefined;
-  const shed = (told: ShedReason): void => {
-    reason = told;
-  };
   try {
     const arrival = { head: headWith(String(now - all.waitedMs)), startedAt: now, openRequests: all.openRequests };
-    checkLoad(arrival, { limits, random: () => random, shed, current: () => all, arrived: () => undefined });
+    checkLoad(arrival, { limits, random: () => random, current: () => all, arrived: () => undefined });
   } catch (error) {
     expect(error).toMatchObject({
       code: 'overloaded',
@@ -55,9 +53,8 @@ function fate(given: Given, random = 0.5): ShedReason | 'admitted' {
       row: { status: 503 },
       retryAfterSeconds: undefined,
     });
-    return reason ?? 'admitted';
+    return error instanceof Failure ? (error.limit as ShedReason) : 'admitted';
   }
-  expect(reason).toBeUndefined();
   return 'admitted';
 }
 
@@ -109,6 +106,17 @@ describe('the share that is shed', () => {
   });
 });
 
+describe('the share that is filled', () => {
+  it.each([
+    [{ memoryShare: 0.4 }, 9, 0.5],
+    [{ memoryShare: 0.1 }, 45, 0.5],
+    [{ memoryShare: 0.9 }, 1, 1],
+    [{ memoryShare: 0.1 }, 100, 1],
+  ])('with %j and %d requests open is %d', (given, open, expected) => {
+    expect(filledShare(open, { limits, current: () => ({ ...idle, ...given }) })).toBeCloseTo(expected);
+  });
+});
+
 describe('the wait of a request', () => {
   it.each([
     ['is the time since Envoy had read its head', String(now - 7), 7],
@@ -120,7 +128,7 @@ describe('the wait of a request', () => {
   ])('%s', (_, header, expected) => {
     const told: number[] = [];
     const arrived = (waited: number) => told.push(waited);
-    const guard = { limits, random: () => 0.5, shed: () => undefined, current: () => idle, arrived };
+    const guard = { limits, random: () => 0.5, current: () => idle, arrived };
     checkLoad({ head: headWith(header), startedAt: now, openRequests: 1 }, guard);
     expect(told).toEqual([expected]);
   });

@@ -27,11 +27,9 @@ export interface Arrival {
   readonly openRequests: number;
 }
 
-/** How busy the service is, how busy it may be, and who is told of refusals. */
+/** How busy the service is, and how busy it may be. */
 export interface LoadGuard extends LoadMeter {
   readonly limits: OverloadLimits;
-  /** Called before a refusal. */
-  readonly shed: (reason: ShedReason) => void;
 }
 
 export interface CheckLoadOptions extends LoadGuard {
@@ -90,8 +88,7 @@ export function checkLoad({ head, startedAt, openRequests }: Arrival, options: C
   options.arrived(waited);
   const reason = shedReason({ waitedMs: waited, openRequests }, options);
   if (reason === undefined) return;
-  options.shed(reason);
-  throw new Failure('overloaded', 'The service is overloaded right now. It is safe to retry.');
+  throw new Failure('overloaded', 'The service is overloaded right now. It is safe to retry.', { limit: reason });
 }
 
 function shedReason(
@@ -126,6 +123,12 @@ export function shedShare(openRequests: number, { limits, current }: Pick<LoadGu
     shareShed(eventLoopDelayMs, limits.eventLoopDelayMs),
   ];
   return 1 - shares.reduce((pass, share) => pass * (1 - share), 1);
+}
+
+/** How much it holds of what it can hold before it refuses any request for that, from 0 to 1: memory, or open requests. */
+export function filledShare(openRequests: number, { limits, current }: Pick<LoadGuard, 'limits' | 'current'>): number {
+  const share = Math.max(current().memoryShare / limits.memoryShare.from, openRequests / limits.openRequests.from);
+  return Math.min(1, share);
 }
 
 /**

@@ -1,14 +1,7 @@
 import { networkOf } from './address-gate.ts';
 import { ByNumber } from '../core/by-number.ts';
 import type { Clock, CancelTimer } from '../core/clock.ts';
-import {
-  type Headers,
-  type RequestHead,
-  type Upload,
-  type UploadBound,
-  type UploadOwner,
-  uploadStepBytes,
-} from '../core/exchange.ts';
+import { type Headers, type RequestHead, type Upload, type UploadOwner, uploadStepBytes } from '../core/exchange.ts';
 import { Failure } from '../core/failure.ts';
 
 /** Largest request body, bytes: 32 MiB (docs/reference/api.md §4.1.3). */
@@ -55,8 +48,6 @@ export function uploadLimits(memoryLimitBytes: number): UploadLimits {
 export interface UploadsOptions {
   readonly clock: Clock;
   readonly limits: UploadLimits;
-  /** Called when a bound has ended an upload. */
-  readonly refused: (bound: UploadBound) => void;
 }
 
 export interface UploadLedger {
@@ -86,7 +77,7 @@ interface Arriving {
 }
 
 /** Accounts for the memory of all request bodies, from the first byte until each has been read. One timer checks them all. */
-export function createUploads({ clock, limits, refused }: UploadsOptions): UploadLedger {
+export function createUploads({ clock, limits }: UploadsOptions): UploadLedger {
   const byWorkspace = new Map<string, number>();
   const byAddress = new Map<string, number>();
   const waiting = new ByNumber<Arriving>();
@@ -107,13 +98,9 @@ export function createUploads({ clock, limits, refused }: UploadsOptions): Uploa
 
   function end(arriving: Arriving): void {
     waiting.delete(arriving.id);
-    refused('time');
-    arriving.expire(new Failure('invalid_request', 'The request body did not arrive in time.'));
-  }
-
-  function refuse(bound: UploadBound, failure: Failure): never {
-    refused(bound);
-    throw failure;
+    arriving.expire(
+      new Failure('invalid_request', 'The request body did not arrive in time.', { limit: 'upload-time' }),
+    );
   }
 
   return {
@@ -127,8 +114,8 @@ export function createUploads({ clock, limits, refused }: UploadsOptions): Uploa
       let arriving: Arriving | undefined;
       let isOpen = true;
 
-      const tooMany = (message: string): Failure =>
-        new Failure('rate_limited', message, { retryAfterSeconds: retrySeconds, headers });
+      const tooMany = (bound: 'workspace' | 'address', message: string): Failure =>
+        new Failure('rate_limited', message, { retryAfterSeconds: retrySeconds, headers, limit: `upload-${bound}` });
 
       function charge(bytes: number): void {
         total += bytes;
@@ -143,11 +130,13 @@ export function createUploads({ clock, limits, refused }: UploadsOptions): Uploa
         if (!isOpen || more <= 0) return;
         const share = steps > uploadStepBytes ? largeShare : 1;
         if ((byWorkspace.get(workspaceId) ?? 0) + more > limits.workspaceBytes * share)
-          refuse('workspace', tooMany('This workspace sends too many large request bodies at once. Wait and retry.'));
+          throw tooMany('workspace', 'This workspace sends too many large request bodies at once. Wait and retry.');
         if (network !== undefined && (byAddress.get(network) ?? 0) + more > limits.addressBytes * share)
-          refuse('address', tooMany('This address sends too many large request bodies at once. Wait and retry.'));
+          throw tooMany('address', 'This address sends too many large request bodies at once. Wait and retry.');
         if (total + more > limits.totalBytes * share)
-          refuse('total', new Failure('overloaded', 'The service has no room for this request body right now.'));
+          throw new Failure('overloaded', 'The service has no room for this request body right now.', {
+            limit: 'upload-total',
+          });
         charge(more);
       }
 

@@ -10,6 +10,12 @@ export interface RequestHead {
   readonly header: (name: string) => string | undefined;
 }
 
+/** The caller's or Envoy's `x-request-id`. Being a stranger's text, it is kept only when short and plain; else it is empty. */
+export function correlationIdOf(head: Pick<RequestHead, 'header'>): string {
+  const text = head.header('x-request-id') ?? '';
+  return /^[\w.:-]{1,64}$/.test(text) ? text : '';
+}
+
 export type Headers = readonly (readonly [name: string, value: string])[];
 
 /** One HTTP exchange with a caller, whatever carries it. */
@@ -75,10 +81,4 @@ export interface Delivery {
   readonly onRoom: (run: () => void) => void;
   /** The answer is over. `onRoom` does not run any more. */
   readonly release: () => void;
-}
-
-/** The caller's correlation id. Being a stranger's text, it is kept only when short and plain. */
-export function correlationIdOf(head: Pick<RequestHead, 'header'>): string {
-  const text = head.header('x-request-id') ?? '';
-  return /^[\w.:-]{1,64}$/.test(text) ? text : '';
 }

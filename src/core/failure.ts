@@ -1,5 +1,7 @@
 import type { Feature } from './capability.ts';
-import type { Headers } from './exchange.ts';
+import type { Headers, UploadBound } from './exchange.ts';
+import type { LimitName } from './limits.ts';
+import type { ShedReason } from './load.ts';
 
 /** Whose fault a failure is: it decides what is logged and what is held against a route. */
 export type Blame = 'caller' | 'service' | 'upstream';
@@ -50,6 +52,9 @@ export const failures = {
 
 export type FailureCode = keyof typeof failures;
 
+/** Which limit refused a request, for operators: one of its key or workspace, of its address, or of the service itself. */
+export type RefusingLimit = LimitName | 'address-blocked' | `upload-${UploadBound}` | ShedReason | 'ledger';
+
 /** A refusal or fault with a code from the table. The message is safe to show; the cause is for the log only. */
 export class Failure extends Error {
   readonly code: FailureCode;
@@ -59,6 +64,8 @@ export class Failure extends Error {
   readonly headers: Headers;
   /** Parts of the request that the failure is about, where the message does not name them: a dialect knows its callers' names. */
   readonly about: readonly Feature[];
+  /** The limit that refuses. Undefined: no limit does. */
+  readonly limit: RefusingLimit | undefined;
 
   constructor(
     code: FailureCode,
@@ -68,6 +75,7 @@ export class Failure extends Error {
       readonly retryAfterSeconds?: number;
       readonly headers?: Headers;
       readonly about?: readonly Feature[];
+      readonly limit?: RefusingLimit;
     } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -76,6 +84,7 @@ export class Failure extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.headers = options.headers ?? [];
     this.about = options.about ?? [];
+    this.limit = options.limit;
   }
 
   get row(): FailureRow {

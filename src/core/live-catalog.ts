@@ -29,7 +29,7 @@ const endpointCountsSchema = z
   .meta({ id: 'EndpointCounts' });
 
 /** Most endpoints of one backend that are named; the others are counted. */
-const mostNamedEndpoints = 20;
+export const mostNamedEndpoints = 20;
 
 const backendSchema = z
   .object({
@@ -109,3 +109,6 @@ export const liveCatalogSchema = z
   .meta({ id: 'LiveCatalog' });
 
 export type LiveCatalog = Readonly<z.infer<typeof liveCatalogSchema>>;
+export type LiveModel = LiveCatalog['models'][number];
+export type LiveBackend = LiveCatalog['backends'][number];
+export type LiveRoute = LiveModel['routes'][number];

@@ -78,6 +78,7 @@ function begin({ backends = ['a', 'b', 'c'], callFor = callTo, refuses, aborted 
       deliver: (events) => delivered.push([...events]),
       observer: {
         attempting: () => undefined,
+        won: () => undefined,
         failed: (route, fault) => faults.push([route.backend.name, fault.kind]),
       },
     },

@@ -53,6 +53,8 @@ export interface AskedOfModel {
 /** Is told of every attempt. */
 export interface DispatchObserver {
   readonly attempting: (at: AttemptPlace, reason: AttemptReason, step: AttemptStep) => AttemptWatch | undefined;
+  /** The answer, or the rest of it, is that of this attempt. */
+  readonly won: (route: Route, reason: AttemptReason) => void;
   readonly failed: (route: Route, fault: Fault) => void;
 }
 
@@ -147,6 +149,7 @@ export function dispatch(options: DispatchOptions, services: DispatchServices): 
           askedRoutes.add(at.route);
           return observer.attempting(at, reason, step);
         },
+        won: ({ route }, reason) => observer.won(route, reason),
         failed: ({ route }, fault) => observer.failed(route, fault),
         mayRetry: retries.mayRetry,
         validate: asked.stream ? undefined : validator?.validateWhole,

@@ -47,6 +47,8 @@ export interface RaceOptions {
 /** Receives the progress of a race, and has a say in it. */
 export interface RaceListener {
   readonly attempting: (at: AttemptPlace, reason: AttemptReason, step: AttemptStep) => AttemptWatch | undefined;
+  /** The race has a winner, which was made for this reason. */
+  readonly won: (planned: PlannedRoute, reason: AttemptReason) => void;
   readonly failed: (planned: PlannedRoute, fault: Fault) => void;
   /** Whether another attempt may follow this fault. */
   readonly mayRetry: (fault: Fault) => boolean;
@@ -142,9 +144,10 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
         return;
       case 'commit': {
         hedging.stop();
-        const runner = runners.get(action.attempt);
-        winning = runner;
-        if (runner !== undefined) deliverHeld(runner);
+        winning = runners.get(action.attempt);
+        if (winning === undefined) return;
+        listener.won(winning.planned, winning.why);
+        deliverHeld(winning);
         return;
       }
       case 'broken':

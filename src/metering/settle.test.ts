@@ -53,7 +53,7 @@ describe('settlement', () => {
     const bill = await settlement.settle('completed', { attempts: 2, route });
     const usage = { promptTokens: 12, completionTokens: 7, cachedTokens: 4 };
     const cost = 8n * 150_000n + 4n * 30_000n + 7n * 600_000n;
-    expect(bill).toEqual({ usage, cost });
+    expect(bill).toMatchObject({ usage, cost });
     const row = {
       ...{ requestId: 'chatcmpl-1', correlationId: 'abc-1', workspaceId: 'ws-1', keyId: 'key-1', modelId: 'demo/tiny' },
       ...{

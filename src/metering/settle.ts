@@ -4,7 +4,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Surface } from '../core/dialect.ts';
 import type { RefusedFor, RelayedEvent } from '../core/event.ts';
 import { correlationIdOf, type RequestHead } from '../core/exchange.ts';
-import { type Bill, costOf, type Money } from '../core/money.ts';
+import { costOf, type Money } from '../core/money.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prompt.ts';
 import type { Telemetry } from '../core/telemetry.ts';
@@ -46,8 +46,8 @@ export interface Settlement {
   readonly expectedCost: () => Money;
   /** Counts what is delivered. */
   readonly take: (events: readonly RelayedEvent[]) => void;
-  /** Records the request and returns its bill. Resolves when the record is durable. To be called once, on every exit. */
-  readonly settle: (kind: OutcomeKind, end: SettledEnd) => Promise<Bill>;
+  /** Records the request and returns its outcome, the bill included. Resolves when the record is durable. To be called once, on every exit. */
+  readonly settle: (kind: OutcomeKind, end: SettledEnd) => Promise<Outcome>;
 }
 
 /** The end of a request as dispatch reports it, as far as it is recorded. */
@@ -126,7 +126,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
       const length = lengthOf(prepared.request, outcome);
       if (length !== undefined) answerLengths?.learn(plan.model.id, length);
       await store.settle(outcome);
-      return { usage, cost };
+      return outcome;
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { LiveCatalog } from '../core/live-catalog.ts';
 import type * as api from './api/catalog.ts';
 import type { PortalEvent } from './api/events.ts';
-import type { ServiceReply } from './services.ts';
+import type { Answers, ServiceAnswer } from './services.ts';
 
 type LiveModel = LiveCatalog['models'][number];
 type LiveBackend = LiveCatalog['backends'][number];
@@ -13,14 +13,10 @@ const badWhenTrue = new Set(['Retiring']);
 type Problem = Extract<PortalEvent, { readonly name: 'health' }>['data']['problems'][number];
 
 /** The catalog as all services together see it: a model by each service that has it. */
-export function modelsOf(replies: readonly ServiceReply<LiveCatalog>[]): api.Model[] {
+export function modelsOf({ data }: Answers<LiveCatalog>): api.Model[] {
   const seen = new Map<string, { readonly service: string; readonly model: LiveModel }[]>();
-  for (const reply of replies) {
-    if (reply.kind === 'silent') continue;
-    for (const model of reply.answer.models) {
-      const others = seen.get(model.id) ?? [];
-      seen.set(model.id, [...others, { service: reply.service, model }]);
-    }
+  for (const { service, said } of data) {
+    for (const model of said.models) seen.set(model.id, [...(seen.get(model.id) ?? []), { service, model }]);
   }
   return [...seen.values()].map(modelOf).toSorted((one, other) => (one.id < other.id ? -1 : 1));
 }
@@ -63,31 +59,23 @@ export function forMembers(model: api.Model): api.Model {
   return { ...model, conditions: [], routes: null, reason: reasons[model.state] };
 }
 
-export function backendsOf(replies: readonly ServiceReply<LiveCatalog>[]): api.Backend[] {
-  return replies.flatMap((reply) =>
-    reply.kind === 'silent' ? [] : reply.answer.backends.map((backend) => ({ service: reply.service, ...backend })),
-  );
+export function backendsOf({ data }: Answers<LiveCatalog>): api.Backend[] {
+  return data.flatMap(({ service, said }) => said.backends.map((backend) => ({ service, ...backend })));
 }
 
-export function servicesOf(replies: readonly ServiceReply<unknown>[]): api.ModelList['services'] {
-  return replies.map((reply) => ({
-    service: reply.service,
-    answers: reply.kind === 'answer',
-    problem: reply.kind === 'answer' ? null : reply.problem,
-  }));
+export function servicesOf(services: readonly ServiceAnswer[]): api.ModelList['services'] {
+  return services.map((one) => ({ ...one }));
 }
 
 /** What is wrong now, most important first. */
-export function problemsOf(replies: readonly ServiceReply<LiveCatalog>[]): Problem[] {
-  const services = servicesOf(replies).flatMap(({ service, problem }): Problem[] =>
+export function problemsOf(answers: Answers<LiveCatalog>): Problem[] {
+  const services = answers.services.flatMap(({ service, problem }): Problem[] =>
     problem === null ? [] : [{ kind: 'service', name: service, message: `The service does not answer: ${problem}.` }],
   );
-  const models = modelsOf(replies).flatMap(({ id, state, reason }): Problem[] =>
+  const models = modelsOf(answers).flatMap(({ id, state, reason }): Problem[] =>
     state === 'available' ? [] : [{ kind: 'model', name: id, message: reason ?? `It is ${state}.` }],
   );
-  const backends = replies.flatMap((reply) =>
-    reply.kind === 'silent' ? [] : reply.answer.backends.flatMap(problemOf),
-  );
+  const backends = answers.data.flatMap(({ said }) => said.backends.flatMap(problemOf));
   return [...services, ...models, ...new Map(backends.map((problem) => [problem.name, problem])).values()];
 }
 

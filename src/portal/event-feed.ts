@@ -1,7 +1,7 @@
 import type { CancelTimer } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 import { formatUsd } from '../core/money.ts';
-import type { NumberedStory } from '../core/story.ts';
+import type { Story } from '../core/story.ts';
 import * as requests from './api/requests.ts';
 import { currentSession } from './authenticate.ts';
 import { problemsOf } from './catalog-view.ts';
@@ -15,32 +15,30 @@ export interface EventFeed {
 }
 
 const everyMs = 1_000;
+const nobody = { workspaceId: undefined } as const;
 
 /**
  * Looks once a second, while somebody reads: which requests have ended, which balances have changed, what is wrong, and whose session
  * is over. One look serves all readers.
  */
 export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
-  const { store, services, events, clock, log } = portal;
+  const { store, services, catalog, events, clock, log } = portal;
   let cancel: CancelTimer = () => undefined;
   let isClosed = false;
   const balances = new Map<string, string>();
   let problems = '';
+  let names: ReadonlyMap<string, string> = new Map();
+  let stopFollowing: (() => void) | undefined;
 
   async function look(): Promise<void> {
     for (const hash of events.sessions()) {
       if ((await currentSession(portal, hash)) === undefined) events.endSession(hash);
     }
-    const [balanceEvents, names] = await readBalances();
-    for (const told of balanceEvents) {
+    for (const told of await readBalances()) {
       if (told.event.name === 'balance' && balances.get(told.event.data.workspace_id) !== told.event.data.balance) {
         balances.set(told.event.data.workspace_id, told.event.data.balance);
         events.tell(told);
       }
-    }
-    for (const story of await services.news()) {
-      const told = requestEvent(story, names);
-      if (told !== undefined) events.tell(told);
     }
     const health = await readHealth();
     const text = health.event.name === 'health' ? JSON.stringify(health.event.data.problems) : '';
@@ -48,23 +46,42 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
     problems = text;
   }
 
-  async function readBalances(): Promise<readonly [readonly ToldEvent[], ReadonlyMap<string, string>]> {
+  async function readBalances(): Promise<readonly ToldEvent[]> {
     const workspaces = await store.listWorkspaces();
-    const told = workspaces.map(({ id, name, balance }): ToldEvent => {
+    names = new Map(workspaces.map(({ id, name }) => [id, name]));
+    return workspaces.map(({ id, name, balance }): ToldEvent => {
       const data = { workspace_id: id, workspace: name, balance: formatUsd(balance) };
       return { event: { name: 'balance', data }, about: { workspaceId: id } };
     });
-    return [told, new Map(workspaces.map(({ id, name }) => [id, name]))];
+  }
+
+  /** Follows the services while somebody reads. */
+  function followWhileRead(): void {
+    if (events.readers() === 0) {
+      stopFollowing?.();
+      stopFollowing = undefined;
+    } else {
+      stopFollowing ??= services.follow({
+        stories: (stories) => {
+          for (const story of stories) {
+            const told = requestEvent(story, names);
+            if (told !== undefined) events.tell(told);
+          }
+        },
+        missed: (requests) => events.tell({ event: { name: 'missed', data: { events: requests } }, about: nobody }),
+      });
+    }
   }
 
   async function readHealth(): Promise<ToldEvent> {
-    const data = { at: new Date(clock.now()).toISOString(), problems: problemsOf(await services.catalogs()) };
-    return { event: { name: 'health', data }, about: { workspaceId: undefined } };
+    const data = { at: new Date(clock.now()).toISOString(), problems: problemsOf(await catalog()) };
+    return { event: { name: 'health', data }, about: nobody };
   }
 
   function next(): void {
     if (isClosed) return;
     cancel = clock.after(everyMs, () => {
+      followWhileRead();
       const looked = events.readers() === 0 ? Promise.resolve() : look();
       void looked
         .catch((error: unknown) => log.warn({ error: messageOf(error) }, 'the events of the portal could not be read'))
@@ -74,16 +91,17 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   next();
 
   return {
-    first: async () => [...(await readBalances())[0], await readHealth()],
+    first: async () => [...(await readBalances()), await readHealth()],
     close: () => {
       isClosed = true;
       cancel();
+      stopFollowing?.();
     },
   };
 }
 
 /** The request as the ledger has it; undefined where nothing was settled. */
-function requestEvent(story: NumberedStory, names: ReadonlyMap<string, string>): ToldEvent | undefined {
+function requestEvent(story: Story, names: ReadonlyMap<string, string>): ToldEvent | undefined {
   const { bill, workspace } = story;
   if (bill === null || workspace === null) return undefined;
   const routes = new Set(story.attempts?.map(({ route }) => route));

@@ -1,8 +1,9 @@
 import type { Clock } from '../core/clock.ts';
+import type { LiveCatalog } from '../core/live-catalog.ts';
 import type { FailedSignIns } from './failed-sign-ins.ts';
 import type { OidcSignIn } from './oidc.ts';
 import type { PortalStore } from './store-port.ts';
-import type { Services } from './services.ts';
+import type { Answers, Services } from './services.ts';
 import type { EventFeed } from './event-feed.ts';
 import type { EventHub } from './event-hub.ts';
 
@@ -15,7 +16,9 @@ export interface PortalLog {
 /** What the routes of the portal work with. */
 export interface Portal {
   readonly store: PortalStore;
-  readonly services: Services;
+  readonly services: Pick<Services, 'find' | 'follow'>;
+  /** How each service sees the catalog, at most a second old. */
+  readonly catalog: () => Promise<Answers<LiveCatalog>>;
   readonly events: EventHub;
   readonly feed: EventFeed;
   readonly failedSignIns: FailedSignIns;

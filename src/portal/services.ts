@@ -1,186 +1,295 @@
-import { createHmac } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
-import { isIP } from 'node:net';
-import { Agent, request } from 'undici';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { Clock } from '../core/clock.ts';
+import { waitFor } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 import { type LiveCatalog, liveCatalogSchema } from '../core/live-catalog.ts';
-import { numberedStorySchema, type NumberedStory, type Story, storyPageSchema, storySchema } from '../core/story.ts';
-
-/** What one service said, or why it said nothing. */
-export type ServiceReply<Answer> =
-  | { readonly service: string; readonly kind: 'answer'; readonly answer: Answer }
-  | { readonly service: string; readonly kind: 'silent'; readonly problem: string };
-
-/** The services beside the portal: what is live is known to them alone. */
-export interface Services {
-  /** How each one sees the catalog, at most a second old. */
-  readonly catalogs: () => Promise<readonly ServiceReply<LiveCatalog>[]>;
-  /** The story of a request by its id or its correlation id; undefined when no service remembers it. */
-  readonly storyOf: (id: string) => Promise<Story | undefined>;
-  /** The requests that ended at each service since it was asked last, oldest first; at the first call those that are to come. */
-  readonly news: () => Promise<readonly NumberedStory[]>;
-  readonly close: () => Promise<void>;
-}
+import { type NumberedStory, numberedStorySchema, type Story, storyPageSchema, storySchema } from '../core/story.ts';
 
 export interface ServicesOptions {
-  /** The ops ports, such as `http://127.0.0.1:9090`. A host name with several addresses means all of them. */
-  readonly urls: readonly URL[];
-  /** What all processes with this database share. Never to be logged. */
-  readonly sharedSecret: string;
-  readonly clock: Clock;
+  /** Ops ports, `http://host:port`. A host name means each of its addresses. Read anew for each question. */
+  readonly origins: () => readonly string[];
+  /** `internalToken` of the database. */
+  readonly token: () => string | Promise<string>;
+  readonly clock: Pick<Clock, 'after'>;
+  /** Every address of a host name. Default: the system's resolver. */
+  readonly lookUp?: (host: string) => Promise<readonly string[]>;
+  /** How long one service may take to answer, milliseconds. Default: 3 s. */
+  readonly patienceMs?: number;
 }
 
-const patienceMs = 3_000;
-const catalogForMs = 1_000;
-const addressesForMs = 5_000;
-const newsAtOnce = 200;
+/** Whether a service answered. */
+export interface ServiceAnswer {
+  /** Its origin, with its address. */
+  readonly service: string;
+  readonly answers: boolean;
+  /** Why it did not. */
+  readonly problem: string | null;
+}
+
+/** What several services said, one by one. Never rejects: a service that does not answer is told of. */
+export interface Answers<Said> {
+  readonly services: readonly ServiceAnswer[];
+  readonly data: readonly { readonly service: string; readonly said: Said }[];
+}
+
+/** The services of a gateway, as the portal and `weir explain` ask them. */
+export interface Services {
+  readonly catalog: () => Promise<Answers<LiveCatalog>>;
+  /** The story of one request, by its id or its correlation id: the newest, where several have it. */
+  readonly find: (
+    id: string,
+  ) => Promise<{ readonly services: readonly ServiceAnswer[]; readonly story: Story | undefined }>;
+  /** The last requests of all services, newest first, refused ones included. */
+  readonly recent: (
+    limit: number,
+  ) => Promise<{ readonly services: readonly ServiceAnswer[]; readonly stories: readonly Story[] }>;
+  /** Tells of every request that ends from now on, with at most a second's delay, until the result is called. */
+  readonly follow: (listener: ServicesListener) => () => void;
+}
+
+export interface ServicesListener {
+  readonly stories: (stories: readonly Story[]) => void;
+  /** Called each time with who answers. */
+  readonly asked?: (services: readonly ServiceAnswer[]) => void;
+  /** Requests ended that nobody can tell of any more: there were too many at once. */
+  readonly missed?: (requests: number) => void;
+}
+
+/** What one service answers at most: a catalog of ten thousand endpoints has a megabyte. */
 const mostBytes = 32 * 1024 * 1024;
+/** A headless Service has an address for each pod. */
+const mostAddresses = 256;
+const usualPatienceMs = 3_000;
+const followEveryMs = 1_000;
+/** Stories in one answer, the most that a service gives. */
+const pageSize = 100;
+/** Pages that are read of one service in a row while it is followed: a flood must not keep the portal busy. */
+const mostPages = 15;
 
-/** What the services take for a proof that somebody knows the database. */
-function internalToken(sharedSecret: string): string {
-  return createHmac('sha256', sharedSecret).update('weir-internal').digest('base64url');
+/** How far one service has been read. */
+interface Cursor {
+  process: string;
+  after: number;
 }
 
-interface Place {
-  /** With the address instead of the host's name. */
-  readonly base: string;
-  readonly host: string;
-}
+export function createServices(options: ServicesOptions): Services {
+  const { clock, token, patienceMs = usualPatienceMs } = options;
+  const lookUp = options.lookUp ?? systemLookUp;
 
-export function createServices({ urls, sharedSecret, clock }: ServicesOptions): Services {
-  const agent = new Agent({ connections: 8, keepAliveTimeout: 10_000 });
-  const authorization = `Bearer ${internalToken(sharedSecret)}`;
-  const places = remembered(addressesForMs, findPlaces);
-  const catalogs = remembered(catalogForMs, () => askAll('/internal/catalog', liveCatalogSchema));
-  /** Where each service was read up to, by the name of its process. */
-  const readUpTo = new Map<string, { readonly process: string; readonly after: number }>();
-
-  /** The result of `work`, and the same one again for a time: many pages ask for it. */
-  function remembered<Result>(forMs: number, work: () => Promise<Result>): () => Promise<Result> {
-    let last: { readonly at: number; readonly result: Promise<Result> } | undefined;
-    return () => {
-      if (last === undefined || clock.elapsed() - last.at >= forMs) {
-        const result = work();
-        last = { at: clock.elapsed(), result };
-        result.catch(() => {
-          if (last?.result === result) last = undefined;
-        });
-      }
-      return last.result;
-    };
-  }
-
-  async function findPlaces(): Promise<readonly ServiceReply<Place>[]> {
+  /** The services as there are now, each by its address. */
+  async function addresses(): Promise<readonly (ServiceAnswer | { readonly service: string })[]> {
     const found = await Promise.all(
-      urls.map(async (url): Promise<readonly ServiceReply<Place>[]> => {
-        const name = url.hostname.replace(/^\[|\]$/g, '');
-        const host = url.host;
-        if (isIP(name) !== 0) return [{ service: url.origin, kind: 'answer', answer: { base: url.origin, host } }];
+      options.origins().map(async (origin) => {
+        const url = new URL(origin);
         try {
-          const addresses = await lookup(name, { all: true });
-          return addresses.map(({ address, family }) => {
-            const at = family === 6 ? `[${address}]` : address;
-            const base = `${url.protocol}//${at}${url.port === '' ? '' : `:${url.port}`}`;
-            return { service: base, kind: 'answer', answer: { base, host } };
-          });
+          const hosts = await inTime(() => lookUp(url.hostname.replace(/^\[|\]$/g, '')));
+          if (hosts.length === 0) throw new Error('its name has no address');
+          return hosts.map((host) => ({
+            service: `http://${host.includes(':') ? `[${host}]` : host}:${url.port || '80'}`,
+          }));
         } catch (error) {
-          return [{ service: url.origin, kind: 'silent', problem: messageOf(error) }];
+          return [{ service: origin, answers: false, problem: messageOf(error) }];
         }
       }),
     );
-    return found.flat();
+    const each = new Map(found.flat().map((one) => [one.service, one]));
+    return [...each.values()].slice(0, mostAddresses);
   }
 
-  async function ask<Schema extends z.ZodType>(
-    place: Place,
+  async function inTime<Result>(run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    const late = new AbortController();
+    const cancel = clock.after(patienceMs, () => late.abort(new Error(`no answer within ${patienceMs} ms`)));
+    const aborted = new Promise<never>((_, reject) => {
+      late.signal.addEventListener('abort', () => reject(late.signal.reason), { once: true });
+    });
+    try {
+      return await Promise.race([run(late.signal), aborted]);
+    } finally {
+      cancel();
+    }
+  }
+
+  /** What a service answers; undefined: it knows no such thing. Rejects when it does not answer, or with something else. */
+  async function get<Schema extends z.ZodType>(
+    service: string,
     path: string,
     schema: Schema,
   ): Promise<z.output<Schema> | undefined> {
-    const { statusCode, body } = await request(`${place.base}${path}`, {
-      dispatcher: agent,
-      headers: { authorization, host: place.host },
-      headersTimeout: patienceMs,
-      bodyTimeout: patienceMs,
-      signal: signalAfter(patienceMs * 2),
+    return inTime(async (signal) => {
+      const headers = { authorization: `Bearer ${await token()}` };
+      const response = await fetch(`${service}/internal/${path}`, { headers, signal, redirect: 'error' });
+      if (response.status === 404) {
+        await response.body?.cancel();
+        return undefined;
+      }
+      if (response.status === 401) {
+        await response.body?.cancel();
+        throw new Error('it refuses the token: it has another database');
+      }
+      if (response.status !== 200) {
+        await response.body?.cancel();
+        throw new Error(`it answers with ${response.status}`);
+      }
+      const read = schema.safeParse(JSON.parse(await textOf(response)));
+      if (read.success) return read.data;
+      const [issue] = read.error.issues;
+      throw new Error(`its answer is not understood (${issue?.path.join('.') ?? ''}): another version?`);
     });
-    if (statusCode === 404) {
-      await body.dump();
-      return undefined;
-    }
-    if (statusCode !== 200) {
-      await body.dump();
-      throw new Error(`it answered with status ${statusCode}`);
-    }
-    return schema.parse(await readJson(body));
   }
 
-  function signalAfter(ms: number): AbortSignal {
-    const controller = new AbortController();
-    clock.after(ms, () => controller.abort(new Error('it did not answer in time')));
-    return controller.signal;
-  }
-
-  async function askAll<Schema extends z.ZodType>(
-    path: string | ((place: Place) => string),
-    schema: Schema,
-  ): Promise<readonly ServiceReply<z.output<Schema>>[]> {
-    return Promise.all(
-      (await places()).map(async (found): Promise<ServiceReply<z.output<Schema>>> => {
-        if (found.kind === 'silent') return found;
-        const { service, answer: place } = found;
-        try {
-          const answer = await ask(place, typeof path === 'string' ? path : path(place), schema);
-          if (answer === undefined) return { service, kind: 'silent', problem: 'it does not know what it was asked' };
-          return { service, kind: 'answer', answer };
-        } catch (error) {
-          return { service, kind: 'silent', problem: problemOf(error) };
-        }
-      }),
+  async function ask<Said>(question: (service: string) => Promise<Said | undefined>): Promise<Answers<Said>> {
+    const all = await Promise.all(
+      (await addresses()).map(
+        async (one): Promise<{ readonly answer: ServiceAnswer; readonly said?: Said | undefined }> => {
+          if ('answers' in one) return { answer: one };
+          const { service } = one;
+          try {
+            const said = await question(service);
+            return { answer: { service, answers: true, problem: null }, said };
+          } catch (error) {
+            return { answer: { service, answers: false, problem: reasonOf(error) } };
+          }
+        },
+      ),
     );
+    return {
+      services: all.map(({ answer }) => answer),
+      data: all.flatMap(({ answer, said }) => (said === undefined ? [] : [{ service: answer.service, said }])),
+    };
+  }
+
+  async function page(service: string, after: number) {
+    const found = await get(service, `requests?after=${after}&limit=${pageSize}`, storyPageSchema);
+    if (found === undefined) throw new Error('it is of a version that tells no stories');
+    // What a newer version tells in other words is left out, and spoils nothing else.
+    const requests = found.requests.flatMap((one): readonly NumberedStory[] => {
+      const read = numberedStorySchema.safeParse(one);
+      return read.success ? [read.data] : [];
+    });
+    return { ...found, requests };
+  }
+
+  /** The requests after a number, as far as they fill `mostPages`, and how far they were read. */
+  async function pages(service: string, from: Cursor): Promise<{ stories: Story[]; missed: number; cursor: Cursor }> {
+    const stories: Story[] = [];
+    let cursor = from;
+    let missed = 0;
+    for (let read = 0; read < mostPages; read += 1) {
+      const found = await page(service, cursor.after);
+      if (found.process !== cursor.process) {
+        // Restarted: its numbers begin anew, and all that it knows is new.
+        cursor = { process: found.process, after: 0 };
+        continue;
+      }
+      for (const { seq: _, ...story } of found.requests) stories.push(story);
+      missed += found.missed;
+      cursor = { process: found.process, after: found.next_after };
+      if (!found.has_more) break;
+    }
+    return { stories, missed, cursor };
+  }
+
+  /** Where a service is now. */
+  async function latest(service: string): Promise<Cursor> {
+    const found = await page(service, Number.MAX_SAFE_INTEGER);
+    return { process: found.process, after: found.next_after };
   }
 
   return {
-    catalogs,
-    storyOf: async (id) => {
-      const replies = await askAll(`/internal/requests/${encodeURIComponent(id)}`, storySchema);
-      return replies.flatMap((reply) => (reply.kind === 'answer' ? [reply.answer] : []))[0];
-    },
-    news: async () => {
-      const after = (place: Place) => readUpTo.get(place.base)?.after;
-      const replies = await askAll(
-        (place) => `/internal/requests?after=${after(place) ?? 0}&limit=${newsAtOnce}`,
-        storyPageSchema,
+    catalog: () => ask((service) => get(service, 'catalog', liveCatalogSchema)),
+    find: async (id) => {
+      const { services, data } = await ask((service) =>
+        get(service, `requests/${encodeURIComponent(id)}`, storySchema),
       );
-      return replies.flatMap((reply) => {
-        if (reply.kind === 'silent') return [];
-        const { process, next_after: next, requests } = reply.answer;
-        const before = readUpTo.get(reply.service);
-        readUpTo.set(reply.service, { process, after: next });
-        // What ended before the portal looked for the first time is no news, and neither is what a restarted service numbers anew.
-        if (before === undefined || before.process !== process) return [];
-        return requests.flatMap((one) => numberedStorySchema.safeParse(one).data ?? []);
-      });
+      const [story] = data.map(({ said }) => said).sort(byNewest);
+      return { services, story };
     },
-    close: () => agent.destroy(),
+    recent: async (limit) => {
+      const { services, data } = await ask(async (service) => {
+        const { process, after } = await latest(service);
+        return pages(service, { process, after: Math.max(0, after - limit) });
+      });
+      const stories = data.flatMap(({ said }) => said.stories);
+      return { services, stories: stories.sort(byNewest).slice(0, limit) };
+    },
+    follow: (listener) => {
+      const ended = new AbortController();
+      const cursors = new Map<string, Cursor>();
+      /** Services that were there without an answer: how old what they know is cannot be told. */
+      const silent = new Set<string>();
+
+      async function look(isFirst: boolean): Promise<void> {
+        const { services, data } = await ask(async (service) => {
+          const known = cursors.get(service);
+          if (known !== undefined) return pages(service, known);
+          if (isFirst || silent.has(service)) return { stories: [], missed: 0, cursor: await latest(service) };
+          // Of a service that joins later everything is new.
+          return pages(service, { process: '', after: 0 });
+        });
+        if (ended.signal.aborted) return;
+        const there = new Set(services.map(({ service }) => service));
+        for (const service of cursors.keys()) if (!there.has(service)) cursors.delete(service);
+        silent.clear();
+        for (const { service, answers } of services) if (!answers && !cursors.has(service)) silent.add(service);
+        for (const { service, said } of data) cursors.set(service, said.cursor);
+        listener.asked?.(services);
+        const missed = data.reduce((sum, { said }) => sum + said.missed, 0);
+        if (missed > 0) listener.missed?.(missed);
+        const stories = data.flatMap(({ said }) => said.stories).sort((a, b) => byNewest(b, a));
+        if (stories.length > 0) listener.stories(stories);
+      }
+
+      async function run(): Promise<void> {
+        for (let isFirst = true; !ended.signal.aborted; isFirst = false) {
+          await look(isFirst);
+          await waitFor(followEveryMs, { clock, signal: ended.signal });
+        }
+      }
+
+      void run();
+      return () => ended.abort();
+    },
   };
 }
 
-async function readJson(body: AsyncIterable<Buffer>): Promise<unknown> {
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const part of body) {
-    bytes += part.length;
-    if (bytes > mostBytes) throw new Error('its answer is too large');
-    parts.push(part);
-  }
-  const value: unknown = JSON.parse(Buffer.concat(parts).toString('utf8'));
-  return value;
+const rememberedMs = 1_000;
+
+/** The same catalog for a second: many pages ask for it, and one question serves all of them. */
+export function rememberCatalog(
+  services: Pick<Services, 'catalog'>,
+  clock: Pick<Clock, 'elapsed'>,
+): Services['catalog'] {
+  let last: { readonly at: number; readonly answers: Promise<Answers<LiveCatalog>> } | undefined;
+  return () => {
+    if (last === undefined || clock.elapsed() - last.at >= rememberedMs) {
+      last = { at: clock.elapsed(), answers: services.catalog() };
+    }
+    return last.answers;
+  };
 }
 
-/** In words that name no address: a page shows them beside the service. */
-function problemOf(error: unknown): string {
-  if (error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED') return 'nothing listens there';
-  return messageOf(error);
+const byNewest = (a: Story, b: Story): number =>
+  a.started_at < b.started_at ? 1 : a.started_at > b.started_at ? -1 : 0;
+
+async function systemLookUp(host: string): Promise<readonly string[]> {
+  return (await lookup(host, { all: true })).map(({ address }) => address);
+}
+
+/** `fetch` says "fetch failed", and why in the cause. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && cause.message !== '' ? cause.message : messageOf(error);
+}
+
+async function textOf(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const piece of response.body ?? []) {
+    bytes += piece.length;
+    if (bytes > mostBytes) throw new Error(`its answer is larger than ${mostBytes} bytes`);
+    text += decoder.decode(piece, { stream: true });
+  }
+  return text + decoder.decode();
 }

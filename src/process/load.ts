@@ -3,7 +3,17 @@ import { runInNewContext } from 'node:vm';
 import type { Load, LoadMeter } from '../core/load.ts';
 
 export interface ProcessLoad extends LoadMeter {
+  /** What the event loop did since the last call. */
+  readonly takeLoopUse: () => LoopUse;
   readonly close: () => void;
+}
+
+/** What the event loop of this process did with a stretch of time, in shares of it from 0 to 1. */
+export interface LoopUse {
+  /** Processor time that the loop's thread had. */
+  readonly ran: number;
+  /** Time in which the loop had something to do. What it ran less than this, it waited for a processor. */
+  readonly wanted: number;
 }
 
 /** Parts of the machine that a test replaces. */
@@ -131,7 +141,43 @@ export function createProcessLoad(options: {
     arrived: (waitedMs) => {
       if (waits.length < mostWaits) waits.push(waitedMs);
     },
+    takeLoopUse: createLoopMeter(),
     close: stop,
+  };
+}
+
+/** Shorter stretches are too few steps of the system's accounting, and the last longer one counts. */
+const shortestStretchMs = 250;
+
+/** Returns what the event loop did since the last call. To be called by the thread of the loop. */
+export function createLoopMeter(
+  sources: {
+    readonly elapsed: () => number;
+    /** Processor time of this thread so far, milliseconds. */
+    readonly ranMs: () => number;
+    /** Time so far in which the loop did not wait for events, milliseconds. */
+    readonly activeMs: () => number;
+  } = {
+    elapsed: () => performance.now(),
+    ranMs: () => {
+      const { user, system } = process.threadCpuUsage();
+      return (user + system) / 1_000;
+    },
+    activeMs: () => performance.eventLoopUtilization().active,
+  },
+): () => LoopUse {
+  const read = () => ({ at: sources.elapsed(), ranMs: sources.ranMs(), activeMs: sources.activeMs() });
+  let last = read();
+  let use: LoopUse = { ran: 0, wanted: 0 };
+  return () => {
+    const now = read();
+    const tookMs = now.at - last.at;
+    if (tookMs < shortestStretchMs) return use;
+    const ran = Math.min(1, (now.ranMs - last.ranMs) / tookMs);
+    // What the loop does while it waits for events is the system's work for it, which no clock of the loop counts.
+    use = { ran, wanted: Math.min(1, Math.max(ran, (now.activeMs - last.activeMs) / tookMs)) };
+    last = now;
+    return use;
   };
 }
 

@@ -8,7 +8,7 @@ import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prompt.ts';
 import type { Request } from '../core/request.ts';
 import type { StructureChecker } from '../core/structure.ts';
-import type { Telemetry } from '../core/telemetry.ts';
+import type { AttemptReason, Telemetry } from '../core/telemetry.ts';
 import { type Dispatch, dispatch, type DispatchEnd } from '../dispatch/dispatch.ts';
 import type { DispatchServices } from '../dispatch/race.ts';
 import { createRetryPolicy, type StructureRetries } from '../dispatch/retries.ts';
@@ -40,6 +40,8 @@ export interface ModelCall {
   /** Undefined in the first call of an answer. */
   readonly round?: Round | undefined;
   readonly deliver: (events: readonly AnswerEvent[]) => void;
+  /** Called right before each call of an engine. */
+  readonly attempting: (reason: AttemptReason) => void;
 }
 
 /** A whole answer says nothing until it is complete: its silence proves less than a stream's, by this factor. */
@@ -126,9 +128,11 @@ function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>
       deliver,
       observer: {
         attempting: ({ route, endpoint }, reason, step) => {
+          call.attempting(reason);
           const at = { routeId: route.id, backend: route.backend.name, endpoint: endpoint.name };
           return telemetry.attempt(requestId, { ...at, reason, step });
         },
+        won: (route, reason) => telemetry.won(requestId, route.id, reason),
         failed: (route, fault) => {
           if (mayRefuseSystemMessages(fault, route, call)) refusing.add(route);
         },

@@ -58,7 +58,7 @@ function shedNow(): Failure {
     checkLoad(
       { head, startedAt: 0, openRequests: 1_000_000 },
       {
-        ...{ limits: overloadLimits(1024 ** 3), random: () => 0, shed: () => undefined },
+        ...{ limits: overloadLimits(1024 ** 3), random: () => 0 },
         ...{ current: () => idle, arrived: () => undefined },
       },
     );

@@ -100,6 +100,7 @@ async function simulate(options: {
           attempting: (_, reason) => {
             attempts[reason] += 1;
           },
+          won: () => undefined,
           failed: () => undefined,
         },
       },

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Credential, Outcome } from '../core/account.ts';
 import type { Failure } from '../core/failure.ts';
 import type { PreparedRequest } from '../core/prompt.ts';
+import type { RequestEnd } from '../core/telemetry.ts';
 import { createAddressGate } from '../admission/address-gate.ts';
 import { overloadLimits } from '../admission/overload.ts';
 import { createUploads, uploadLimits, type UploadLimits } from '../admission/uploads.ts';
@@ -54,7 +55,7 @@ const cost = 2_520_000n;
 
 const idleLoad = {
   current: () => ({ eventLoopDelayMs: 0, memoryShare: 0, medianWaitMs: 0, queuedForMs: 0 }),
-  ...{ arrived: () => undefined, shed: () => undefined, limits: overloadLimits(1024 ** 3) },
+  ...{ arrived: () => undefined, limits: overloadLimits(1024 ** 3) },
 };
 
 interface BeginOptions {
@@ -78,13 +79,12 @@ function begin(options: BeginOptions = {}) {
   const uploads = createUploads({
     clock,
     limits: options.uploadLimits ?? uploadLimits(1024 ** 3),
-    refused: (bound) => bounds.push(bound),
   });
   const upstream = createFakeUpstream(options);
   const refusals: Failure[] = [];
+  const ends: RequestEnd[] = [];
   const told: Outcome[] = [];
   const faults: string[] = [];
-  const bounds: string[] = [];
   let released = 0;
   let ids = 0;
   const snapshots = createSnapshots(
@@ -131,7 +131,10 @@ function begin(options: BeginOptions = {}) {
     telemetry: {
       ...silentTelemetry,
       outcome: (outcome) => told.push(outcome),
-      refusal: (_, failure) => refusals.push(failure),
+      ended: (end) => {
+        ends.push(end);
+        if (end.failure !== undefined) refusals.push(end.failure);
+      },
       implausibleUsage: (_, route) => faults.push(`${route} implausible usage`),
       attempt: (requestId, start) => ({
         ...silentTelemetry.attempt(requestId, start),
@@ -151,12 +154,12 @@ function begin(options: BeginOptions = {}) {
     clock,
     upstream,
     refusals,
+    ends,
     told,
     faults,
     pipeline,
     snapshots,
     uploads,
-    bounds,
     released: () => released,
     send,
   };
@@ -934,7 +937,11 @@ describe('limits (docs/reference/api.md §8)', () => {
     ]);
     expect(bodyOf(refused)).toEqual({ error: { type: 'service_error', message: expect.any(String) as string } });
     // One body waits to be read, the other one to arrive.
-    expect([run.uploads.bytes(), run.uploads.arriving(), run.bounds]).toEqual([128 * 1024, 1, ['workspace']]);
+    expect([run.uploads.bytes(), run.uploads.arriving(), run.refusals[0]?.limit]).toEqual([
+      128 * 1024,
+      1,
+      'upload-workspace',
+    ]);
     prepared.reject(new Error('no JSON'));
     await waiting[0]?.answered;
     expect(run.uploads.bytes()).toBe(64 * 1024);

@@ -12,6 +12,7 @@ import type { Limits } from '../core/limits.ts';
 import type { ModelPatterns } from '../core/model-patterns.ts';
 import type { Plan } from '../core/plan.ts';
 import { type PreparedRequest, promptCounting, type Tokenizers } from '../core/prompt.ts';
+import type { AttemptReason } from '../core/telemetry.ts';
 import { type AddressGate, throughGate } from '../admission/address-gate.ts';
 import { authenticate, type AuthenticateOptions, listedModels } from '../admission/authenticate.ts';
 import { admit, type Admitted } from '../admission/limits.ts';
@@ -31,6 +32,7 @@ import { operationOf, replyFixed, replyModels } from './operation.ts';
 import { countersFor } from './prepare.ts';
 import { keepAlive, type Relay, relayAnswer } from './relay.ts';
 import { replyFailure } from './reply.ts';
+import { createRequestTally, type RequestTally } from './request-tally.ts';
 import { runSearchLoop, checkSearch, takesRounds, type WebSearch } from './search-loop.ts';
 
 export interface PipelineOptions extends AuthenticateOptions, ModelServices {
@@ -63,10 +65,11 @@ export interface Pipeline {
   readonly inFlight: () => number;
 }
 
-/** The request's id, and the format of its caller. */
+/** The request's id, the format of its caller, and what is known of it. */
 interface Asking {
   readonly requestId: string;
   readonly dialect: Dialect;
+  readonly tally: RequestTally;
 }
 
 /** The caller of a request, when it came, and the slot that it holds. */
@@ -94,8 +97,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   async function complete(exchange: Exchange, asking: Asking): Promise<void> {
     const { head } = exchange;
     const { keyHeaders } = asking.dialect;
-    const { requestId } = asking;
-    const begin = { ...asking, startedAt: clock.now(), begun: clock.elapsed() };
+    const { requestId, tally } = asking;
+    const begin = { ...asking, startedAt: clock.now(), begun: tally.begun };
     const { surface } = asking.dialect;
     telemetry.began(requestId, { surface, correlationId: correlationIdOf(head), startedAt: begin.startedAt });
     checkLoad(
@@ -118,7 +121,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     const { head } = exchange;
     // Its bill could not be recorded.
     if (!store.canSettle())
-      throw new Failure('overloaded', 'The service cannot keep its accounts right now. Retry later.');
+      throw new Failure('overloaded', 'The service cannot keep its accounts right now. Retry later.', {
+        limit: 'ledger',
+      });
     checkDeclaredSize(head);
     const prepared = await readPrompt(exchange, caller);
     const { snapshot, release } = snapshots.hold();
@@ -128,6 +133,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       checkSearch(prepared.request, options.search);
       const plan = planFor(prepared, snapshot, caller);
       const { model, routes } = plan;
+      caller.tally.planned(model.id);
       const { target } = routes[0];
       const counting = promptCounting(model, { templateArguments: templateArguments(target), form: target.form });
       await checkContext(prepared, { model, tokenizers, counting });
@@ -149,17 +155,23 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   }
 
   /** Takes the body in and reads it. Its share of the memory for uploads is given back once it has been read. */
-  async function readPrompt(exchange: Exchange, { dialect, credential, admitted }: Caller): Promise<PreparedRequest> {
+  async function readPrompt(
+    exchange: Exchange,
+    { dialect, credential, admitted, tally }: Caller,
+  ): Promise<PreparedRequest> {
     const owner = { workspaceId: credential.workspace.id, address: exchange.head.address };
     const upload = options.uploads.open(owner, admitted.headers);
     try {
-      return await options.prepare(await exchange.body(maxBodyBytes, upload), dialect.surface);
+      const asked = clock.elapsed();
+      const body = await exchange.body(maxBodyBytes, upload);
+      tally.received(clock.elapsed() - asked);
+      return await options.prepare(body, dialect.surface);
     } finally {
       upload.close();
     }
   }
 
-  function planFor(prepared: PreparedRequest, snapshot: Snapshot, { requestId, credential }: Caller): Plan {
+  function planFor(prepared: PreparedRequest, snapshot: Snapshot, { requestId, credential, tally }: Caller): Plan {
     try {
       return makePlan(prepared, {
         snapshot,
@@ -173,14 +185,17 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         ranked: (ranking) => telemetry.progress(requestId, { kind: 'ranked', ranking }),
       });
     } catch (error) {
-      if (asFailure(error).code === 'no_capacity') telemetry.unavailable(prepared.request.modelId);
+      if (asFailure(error).code === 'no_capacity') {
+        tally.planned(prepared.request.modelId);
+        telemetry.unavailable(prepared.request.modelId);
+      }
       throw error;
     }
   }
 
   /** Dispatches a request, relays its answer, and settles the bill before the answer's last words. */
   async function serve(work: Work): Promise<void> {
-    const { exchange, dialect, admitted, prepared, plan, settlement } = work;
+    const { exchange, dialect, admitted, prepared, plan, settlement, tally } = work;
     const { request } = prepared;
     const relay = relayAnswer({ exchange, dialect, identity: identityOf(work), request, headers: admitted.headers });
     const silence = keepAlive({ clock, everyMs: options.keepAliveMs, speak: relay.keepAlive });
@@ -188,6 +203,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     let reason: Failure | undefined;
     try {
       const end = await start(work, relay, silence.sent).ended;
+      tally.answered(clock.elapsed());
       // Whether the caller left or the connection broke on our side decides what is billed.
       const wasLost = end.kind !== 'completed' && end.attempts > 0 && (await exchange.lost());
       wasBegun = exchange.started();
@@ -196,6 +212,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         if (!wasBegun) throw attemptsFailed(end, plan, request);
       }
       const bill = await settlement.settle(outcomeOf(end, work, { wasBegun, wasLost }), end);
+      tally.settled(bill);
       // Before the caller hears the last word: its next request must find the slot free.
       await admitted.release();
       if (end.kind === 'completed') relay.finish(bill);
@@ -209,7 +226,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   }
 
   function start(work: Work, relay: Relay, sent: () => void): Dispatch {
-    const { exchange, settlement } = work;
+    const { exchange, settlement, tally } = work;
     /** The way of each piece of the answer from `relay` of dispatch, or the search loop, to the caller. */
     const deliver = (events: readonly RelayedEvent[]): void => {
       sent();
@@ -219,7 +236,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       exchange.onDrain(running.resume);
     };
     const { search } = options;
-    const ask = { ...work, signal: exchange.signal, deliver };
+    const attempting = (reason: AttemptReason): void => tally.attempting(reason, clock.elapsed());
+    const ask = { ...work, signal: exchange.signal, deliver, attempting };
     const running =
       search !== undefined && takesRounds(work.prepared.request)
         ? runSearchLoop(ask, { ...options, search })
@@ -227,32 +245,41 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     return running;
   }
 
-  function refuse(exchange: Exchange, { requestId, dialect }: Asking, error: unknown): void {
-    // The caller left before the request was complete: there is nothing to answer and nothing to record.
-    if (exchange.signal.aborted && error === exchange.signal.reason) return;
-    const failure = asFailure(error);
-    telemetry.refusal(requestId, failure);
-    replyFailure(exchange, failure, dialect);
+  function refuse(exchange: Exchange, { dialect, tally }: Asking, error: unknown): void {
+    // The caller left before the request was complete: there is nothing to answer.
+    if (exchange.signal.aborted && error === exchange.signal.reason) tally.abandoned();
+    else {
+      const failure = asFailure(error);
+      tally.failed(failure);
+      replyFailure(exchange, failure, dialect);
+    }
+    telemetry.ended(tally.end(clock.elapsed()));
   }
 
   return {
     inFlight: () => inFlight,
     handle: (exchange) => {
-      const { kind, dialect } = operationOf(exchange.head);
-      const asking: Asking = { requestId: dialect.idPrefixes.request + newId(), dialect };
+      const { head } = exchange;
+      const { kind, dialect } = operationOf(head);
+      const requestId = dialect.idPrefixes.request + newId();
+      const tally = createRequestTally({ requestId, surface: dialect.surface, head }, clock.elapsed());
+      const asking: Asking = { requestId, dialect, tally };
       if (kind === 'answer') {
         inFlight += 1;
         void complete(exchange, asking)
-          .catch((error: unknown) => refuse(exchange, asking, error))
+          .then(
+            () => telemetry.ended(tally.end(clock.elapsed())),
+            (error: unknown) => refuse(exchange, asking, error),
+          )
           .finally(() => {
             inFlight -= 1;
-            telemetry.over(asking.requestId);
+            telemetry.over(requestId);
           });
         return;
       }
       if (kind === 'models') {
         const reply = (models: ModelPatterns | undefined): void => replyModels(exchange, options.modelList(models));
-        const models = listedModels(exchange.head, options);
+        const models = listedModels(head, options);
         if (models instanceof Promise)
           void models.then(reply).catch((error: unknown) => refuse(exchange, asking, error));
         else reply(models);

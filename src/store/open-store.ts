@@ -44,8 +44,25 @@ export interface StoreOptions {
   readonly retentionDays?: number;
   /** Called with every change: the database is away or back, the journal grows or shrinks, an error happened. */
   readonly onStatus?: (status: StoreStatus) => void;
+  /** Called when rows have become durable together. `durationMs`: from the hand-over to the store's thread to its answer. */
+  readonly onCommit?: (commit: {
+    readonly into: 'database' | 'journal';
+    readonly rows: number;
+    readonly durationMs: number;
+  }) => void;
   /** Called with each path in the journal's folder that Weir has not made; the path is left alone. */
   readonly onForeignFile?: (path: string) => void;
+}
+
+/** How the ledger is kept small. */
+export interface StoreUpkeep {
+  readonly journalLimitBytes: number;
+  readonly retentionDays: number;
+  readonly upkeep: {
+    /** When nothing was left to do, milliseconds since the Unix epoch; undefined: not yet. */
+    readonly doneAt: number | undefined;
+    readonly failures: number;
+  };
 }
 
 export interface OpenStore extends Store {
@@ -53,6 +70,8 @@ export interface OpenStore extends Store {
   readonly waiting: () => number;
   /** The current status, for gauges and readiness. */
   readonly status: () => StoreStatus;
+  /** What the journal may hold, for how long requests are kept, and how dropping them goes, for gauges. */
+  readonly upkeep: () => StoreUpkeep;
   /**
    * A secret that all processes with this database share, now and after a restart; the first of them made it. Until the database
    * has answered for the first time, one of this process alone, so ask again each time it is used. Never to be logged.
@@ -89,11 +108,14 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   let phase: 'open' | 'closing' = 'open';
   let status: StoreStatus = { database: 'behind', journalBytes: 0, hasRoom: true };
   let lastSent = 0;
+  let sentRows = 0;
+  let upkeep: StoreUpkeep['upkeep'] = { doneAt: undefined, failures: 0 };
   let telling: NodeJS.Timeout | undefined;
   let secret = newSecret();
   const queue = createSettleQueue({
     send: (outcomes) => {
       lastSent = performance.now();
+      sentRows = outcomes.length;
       post({ kind: 'settle', outcomes });
     },
     defer: (run) => {
@@ -122,11 +144,13 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
       case 'settled':
         for (const [workspaceId, balance] of reply.balances) cache.setBalance(workspaceId, balance);
         for (const spending of reply.spendings) cache.spend(spending, moment());
+        committed('database', reply.faults);
         queue.acknowledge(reply.faults);
         break;
       case 'journaled':
         for (const [workspaceId, cost] of reply.costs) cache.charge(workspaceId, cost);
         for (const spending of reply.spendings) cache.spend(spending, moment());
+        committed('journal', reply.faults);
         queue.acknowledge(reply.faults);
         break;
       case 'found':
@@ -148,6 +172,10 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
         status = reply.status;
         options.onStatus?.(status);
         break;
+      case 'upkeep':
+        upkeep =
+          reply.result === 'done' ? { ...upkeep, doneAt: Date.now() } : { ...upkeep, failures: upkeep.failures + 1 };
+        break;
     }
   });
   worker.on('error', (error) => stop(error instanceof Error ? error : new Error(String(error))));
@@ -158,6 +186,10 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
     journal.release();
     ended.resolve();
   });
+
+  function committed(into: 'database' | 'journal', faults: readonly unknown[]): void {
+    options.onCommit?.({ into, rows: sentRows - faults.length, durationMs: performance.now() - lastSent });
+  }
 
   function stop(reason: Error): void {
     const failure = unavailable(reason);
@@ -205,6 +237,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
     canSettle: () => phase === 'open' && status.hasRoom && queue.size() < maxWaitingRows / 2,
     waiting: queue.size,
     status: () => status,
+    upkeep: () => ({ journalLimitBytes: journalBytes, retentionDays, upkeep }),
     secret: () => secret,
     tellReserved: (reservedNow) => {
       const isDue = createReservationReport();

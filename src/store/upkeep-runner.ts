@@ -19,7 +19,11 @@ export interface UpkeepRunner {
  */
 export function startUpkeep(
   database: Pick<OpenDatabase, 'beginUpkeep'>,
-  options: UpkeepOptions & { readonly wake: () => void },
+  options: UpkeepOptions & {
+    readonly wake: () => void;
+    /** Called when nothing is left to do for now, and when a step failed. */
+    readonly rested: (result: 'done' | 'failed') => void;
+  },
 ): UpkeepRunner {
   let upkeep = database.beginUpkeep(options);
   let phase: 'paused' | 'due' | 'stopped' = 'paused';
@@ -39,8 +43,10 @@ export function startUpkeep(
     try {
       const { value } = await upkeep.steps.next();
       if (value === 'more') pauseMs = performance.now() - begun;
+      else options.rested('done');
     } catch (error) {
       if (isStopped()) return;
+      options.rested('failed');
       options.report(`the upkeep of the ledger failed, and goes on in a minute: ${messageOf(error)}`);
       const failed = upkeep;
       upkeep = database.beginUpkeep(options);

@@ -183,6 +183,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
         // While the database is away, that is told already.
         report: (message) => status.database === 'here' && tell('here', message),
         wake: () => void work(),
+        rested: (result) => reply({ kind: 'upkeep', result }),
       });
       tell('here');
       reply({ kind: 'changed' });

@@ -60,4 +60,6 @@ export type StoreReply =
   | { readonly kind: 'changed' }
   /** What was read before is still valid. */
   | { readonly kind: 'confirmed' }
-  | { readonly kind: 'status'; readonly status: StoreStatus };
+  | { readonly kind: 'status'; readonly status: StoreStatus }
+  /** A round of upkeep is over: nothing that is too old is left, or it failed. */
+  | { readonly kind: 'upkeep'; readonly result: 'done' | 'failed' };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
+import { sampleEnd } from '../../test/support/sample-end.ts';
 import { Failure } from '../core/failure.ts';
 import type { Ranking } from '../core/plan.ts';
 import { storySchema } from '../core/story.ts';
@@ -38,7 +39,7 @@ function begin() {
   };
   const refuse = (requestId: string): void => {
     began(requestId);
-    stories.refusal(requestId, new Failure('rate_limited', 'CANARY'));
+    stories.ended(sampleEnd({ requestId, failure: new Failure('rate_limited', 'CANARY') }));
     stories.over(requestId);
   };
   return { clock, stories, began, complete, refuse };
@@ -110,7 +111,12 @@ describe('the story of a request', () => {
       detail: 'CANARY',
     } as const;
     attempt.ended({ kind: 'failed', fault }, undefined);
-    stories.refusal('r1', new Failure('attempts_failed', 'CANARY', { cause: new Error('CANARY'), about: ['tools'] }));
+    stories.ended(
+      sampleEnd({
+        requestId: 'r1',
+        failure: new Failure('attempts_failed', 'CANARY', { cause: new Error('CANARY'), about: ['tools'] }),
+      }),
+    );
     stories.over('r1');
     const story = stories.find('r1');
     expect(story).toMatchObject({

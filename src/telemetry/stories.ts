@@ -5,7 +5,7 @@ import type { AttemptWatch, Telemetry } from '../core/telemetry.ts';
 import { type AttemptNote, mostEntries, type RequestRecord } from './request-record.ts';
 import { storyOf } from './tell-story.ts';
 
-type Told = 'began' | 'progress' | 'outcome' | 'refusal' | 'attempt' | 'searched' | 'over';
+type Told = 'began' | 'progress' | 'outcome' | 'ended' | 'attempt' | 'searched' | 'over';
 
 /** The stories of the requests of this process: of those under way, and of the last ones that have ended. */
 export interface Stories extends Pick<Telemetry, Told> {
@@ -91,9 +91,11 @@ export function createStories({
       record.outcome = outcome;
       record.settledAt = clock.elapsed();
     },
-    refusal: (requestId, { code, row, about }) => {
+    ended: ({ requestId, failure }) => {
       const record = running.get(requestId);
-      if (record !== undefined) record.failure = { code, row, about };
+      if (record === undefined || failure === undefined) return;
+      const { code, row, about } = failure;
+      record.failure = { code, row, about };
     },
     over: (requestId) => {
       const record = running.get(requestId);

@@ -181,7 +181,7 @@ describe.each([
 
   test('while it uploads is forgotten: no engine heard of it and nothing is billed', async () => {
     await weir.settled();
-    const refusals = await weir.metric('weir_refusals_total');
+    const refusals = await weir.metric('weir_requests_total', { outcome: 'refused' });
     const rows = await rowsOf(`${protocol}-upload`, async (headers) => {
       const body = JSON.stringify(ask({ words: 3 }));
       const request = caller.open(body.slice(0, -5), { headers, more: true });
@@ -192,6 +192,6 @@ describe.each([
     expect(rows).toEqual([]);
     expect(engine.requests()).toEqual([]);
     // Nobody failed.
-    expect(await weir.metric('weir_refusals_total')).toBe(refusals);
+    expect(await weir.metric('weir_requests_total', { outcome: 'refused' })).toBe(refusals);
   });
 });

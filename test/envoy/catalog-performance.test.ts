@@ -107,7 +107,7 @@ test('a model below its service level leaves the list while it answers, and is b
     for (let good = 0; good < 3; good += 1) expect(await ask('test/level')).toBe(200);
   }
   await expect.poll(() => isListed('test/level'), patience).toBe(false);
-  expect(await weir.metric('weir_model_availability{model="test/level"}')).toBe(0.75);
+  expect(await weir.metric('weir_model_availability_ratio{model="test/level"}')).toBe(0.75);
   expect(await ask('test/level')).toBe(200);
   await expect.poll(() => isListed('test/level'), patience).toBe(true);
 });

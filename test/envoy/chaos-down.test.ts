@@ -95,7 +95,7 @@ async function untilServed(name: ModelName): Promise<number> {
 
 const attemptsOn = async (name: ModelName): Promise<number> => {
   const each = ports[name].map((_, index) =>
-    weir.metric('weir_attempts_total', { route: `test/${name}@${name}-${index}` }),
+    weir.metric('weir_attempts_total', { model: `test/${name}`, backend: `${name}-${index}` }),
   );
   return (await Promise.all(each)).reduce((sum, count) => sum + count, 0);
 };

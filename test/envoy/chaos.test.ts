@@ -98,7 +98,7 @@ test.each(named)('a backend that $title', { retry: tries - 1 }, async ({ group }
   expect([healthy, ...runs].map(({ errors }) => errors)).toEqual([healthy, ...runs].map(() => []));
   for (const one of weirs) await expectNothingLeft(one, [...engines, ...bad.values()]);
   const attempts = await Promise.all(
-    names.map((name) => weir.metric('weir_attempts_total', { route: `test/${name}@${name}` })),
+    names.map((name) => weir.metric('weir_attempts_total', { model: `test/${name}`, backend: name })),
   );
   console.log(`two healthy backends: ${shown(healthy)}`);
   for (const [index, one] of runs.entries()) {

@@ -20,7 +20,7 @@ afterEach(async () => {
 const ask = { model: 'test/model', messages: [{ role: 'user', content: 'hello' }] };
 
 it('a service tells of a damaged file and of foreign files in its journal, and serves', async () => {
-  expect(await weir.metric('weir_store_damaged')).toBe(0);
+  expect(await weir.metric('weir_ledger_damaged')).toBe(0);
 
   // A page that nobody needs but the check: whether the others are needed is for the unit tests.
   const file = join(weir.data, 'weir.db');
@@ -35,7 +35,7 @@ it('a service tells of a damaged file and of foreign files in its journal, and s
   mkdirSync(join(weir.data, 'journal', 'old'));
   process.kill(weir.pid('service'), 'SIGKILL');
 
-  await expect.poll(() => weir.metric('weir_store_damaged').catch(() => 0), { timeout: 30_000 }).toBe(1);
+  await expect.poll(() => weir.metric('weir_ledger_damaged').catch(() => 0), { timeout: 30_000 }).toBe(1);
   expect(weir.log()).toMatch(/"level":50[^\n]*"findings":\["[^\n]*the database file is damaged/);
   for (const name of ['.DS_Store', 'old']) expect(weir.log()).toMatch(new RegExp(`${name}"[^\n]*it is ignored`));
   await expect.poll(async () => (await weir.chat(ask)).status, { timeout: 30_000 }).toBe(200);

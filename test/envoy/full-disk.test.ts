@@ -26,7 +26,7 @@ test('a disk that was full and has room again gets the log again, and in it how 
   // The last block of the log has room for some records.
   const droppedAfterMore = async (): Promise<number> => {
     expect((await chat(gateway, {})).status).toBe(200);
-    return metricIn(await (await fetch(gateway.opsUrl)).text(), 'weir_log_dropped_total');
+    return metricIn(await (await fetch(gateway.opsUrl)).text(), 'weir_log_dropped_records_total');
   };
   await expect.poll(droppedAfterMore, { timeout: 30_000 }).toBeGreaterThan(0);
   disk?.free();

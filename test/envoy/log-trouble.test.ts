@@ -35,7 +35,7 @@ async function expectServing(gateway: Started): Promise<void> {
 }
 
 const droppedBy = async (gateway: Started): Promise<number> =>
-  metricIn(await (await fetch(gateway.opsUrl)).text(), 'weir_log_dropped_total');
+  metricIn(await (await fetch(gateway.opsUrl)).text(), 'weir_log_dropped_records_total');
 
 async function expectEndByItself(gateway: Started): Promise<void> {
   const pids = gateway.processes();

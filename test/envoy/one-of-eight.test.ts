@@ -118,8 +118,7 @@ async function usedAgain(kind: Kind): Promise<number> {
 const attemptsOn = async (kind: Kind): Promise<number> => {
   const name = nameOf(kind);
   const unconnected = await weir.metric('weir_attempt_faults_total', {
-    route: `test/${name}@${name}`,
-    kind: 'connect',
+    ...{ model: `test/${name}`, backend: name, fault: 'connect' },
   });
   return (bad.get(kind)?.requests().length ?? 0) + unconnected;
 };

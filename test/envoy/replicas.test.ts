@@ -227,7 +227,7 @@ test('a change of an account is in force on every replica within one second', as
   ];
   for (const [status, code, command] of changes) {
     const refusals = (): Promise<readonly number[]> =>
-      Promise.all(replicas.all.map((replica) => replica.metric('weir_refusals_total', { code })));
+      Promise.all(replicas.all.map((replica) => replica.metric('weir_requests_total', { outcome: 'refused', code })));
     const before = await refusals();
     const asking = askOnAndOn(account);
     await weir(...command);

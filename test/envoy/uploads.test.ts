@@ -16,6 +16,9 @@ let open: Socket[] = [];
 let trickle: NodeJS.Timeout | undefined;
 let stopAsking: () => Promise<readonly number[]> = () => Promise.resolve([]);
 
+/** The limits by which the service sheds load. */
+const shedReasons = ['queue', 'event-loop', 'memory', 'open-requests'] as const;
+
 beforeAll(async () => {
   engine = await startDemoEngine({ name: 'alpha' });
   weir = await startWeir({
@@ -137,9 +140,9 @@ test(
     );
     const body = question(24 * slowUploadSeconds * 100);
     const slow = upload({ key: weir.key, address: '203.0.113.2', declared: body.length }, '');
-    await expect.poll(() => weir.metric('weir_uploads'), { timeout: 10_000 }).toBe(131);
+    await expect.poll(() => weir.metric('weir_uploads_in_flight'), { timeout: 10_000 }).toBe(131);
     // The bystander's own may be among them.
-    expect(await weir.metric('weir_upload_bytes')).toBeLessThanOrEqual(132 * 64 * 1024);
+    expect(await weir.metric('weir_upload_memory_bytes')).toBeLessThanOrEqual(132 * 64 * 1024);
     const grownMiB = (figuresOf(weir.pid('service')).residentBytes - residentBefore) / MiB;
     console.log(`130 uploads of one byte: ${grownMiB.toFixed(1)} MiB more resident`);
     expect(grownMiB).toBeLessThan(64);
@@ -161,12 +164,12 @@ test(
       expect(answer).toContain('"The request body did not arrive in time."');
       expect(answer).toContain('"invalid_request_error"');
     }
-    expect(await weir.metric('weir_upload_refusals_total', { bound: 'time' })).toBe(130);
-    await expect.poll(() => weir.metric('weir_uploads')).toBe(0);
+    expect(await weir.metric('weir_limit_refusals_total', { limit: 'upload-time' })).toBe(130);
+    await expect.poll(() => weir.metric('weir_uploads_in_flight')).toBe(0);
     const statuses = await stopAsking();
     expect(new Set(statuses)).toEqual(new Set([200]));
     expect(statuses.length).toBeGreaterThan(20);
-    expect(await weir.metric('weir_shed_total')).toBe(0);
+    for (const limit of shedReasons) expect(await weir.metric('weir_limit_refusals_total', { limit })).toBe(0);
     // Who closes before the answer has come has left.
     expect(await slow.answer).toMatch(/^HTTP\/1\.1 200 /);
     slow.socket.end();
@@ -176,7 +179,7 @@ test(
 test('one that declares more than 32 MiB is refused before it sends anything', async () => {
   const declared = 33_554_433;
   expect(await upload({ key: weir.key, address: '203.0.113.2', declared }, '{').answer).toMatch(/^HTTP\/1\.1 413 /);
-  expect(await weir.metric('weir_upload_bytes')).toBe(0);
+  expect(await weir.metric('weir_upload_memory_bytes')).toBe(0);
 });
 
 test(
@@ -187,8 +190,9 @@ test(
     const declared = 32 * MiB;
     const large = Buffer.alloc(24 * MiB, ' ');
     const one = { key: first, address: '203.0.113.1', declared };
-    const held = (): Promise<number> => weir.metric('weir_upload_bytes');
-    const refusals = (bound: string): Promise<number> => weir.metric('weir_upload_refusals_total', { bound });
+    const held = (): Promise<number> => weir.metric('weir_upload_memory_bytes');
+    const refusals = (bound: string): Promise<number> =>
+      weir.metric('weir_limit_refusals_total', { limit: `upload-${bound}` });
     keepAsking();
     // None of them is to end for want of bytes, however slow the machine is.
     trickle = setInterval(() => {
@@ -220,7 +224,7 @@ test(
     await expect.poll(held, { timeout: 5_000 }).toBeLessThanOrEqual(64 * 1024);
     const statuses = await stopAsking();
     expect(new Set(statuses)).toEqual(new Set([200]));
-    expect(await weir.metric('weir_shed_total')).toBe(0);
+    for (const limit of shedReasons) expect(await weir.metric('weir_limit_refusals_total', { limit })).toBe(0);
   },
 );
 

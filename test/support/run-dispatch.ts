@@ -69,6 +69,7 @@ export function runDispatch({ asked, backends = ['a', 'b', 'c'], ...given }: Dis
   const continuations: (Continuation | undefined)[] = [];
   const reasons: string[] = [];
   const steps: string[] = [];
+  const wins: string[] = [];
   const faults: string[] = [];
   const controller = new AbortController();
   const request: EngineProtocol['request'] = ({ route }: PlannedRoute, endpoint, continuation) => {
@@ -101,6 +102,7 @@ export function runDispatch({ asked, backends = ['a', 'b', 'c'], ...given }: Dis
           steps.push(step);
           return undefined;
         },
+        won: (route, reason) => wins.push(`${route.backend.name} ${reason}`),
         failed: (route, { kind }) => faults.push(`${route.backend.name} ${kind}`),
       },
     },

@@ -7,7 +7,7 @@ import { createEventFeed } from '../../src/portal/event-feed.ts';
 import { createEventHub } from '../../src/portal/event-hub.ts';
 import { createFailedSignIns } from '../../src/portal/failed-sign-ins.ts';
 import { createServer } from '../../src/portal/server.ts';
-import type { ServiceReply, Services } from '../../src/portal/services.ts';
+import type { Answers, Services, ServicesListener } from '../../src/portal/services.ts';
 import { openAccounts } from '../../src/store/accounts.ts';
 import { hashKey } from '../../src/store/key-text.ts';
 import { createFakeClock } from './fake-clock.ts';
@@ -17,7 +17,7 @@ export const adminToken = 'the-admin-token-of-the-tests-0123456789';
 
 /** What the services of a test say. */
 export interface SaidByServices {
-  readonly catalogs?: readonly ServiceReply<LiveCatalog>[];
+  readonly catalog?: Answers<LiveCatalog>;
   readonly stories?: readonly Story[];
 }
 
@@ -39,12 +39,18 @@ export async function samplePortal(
   const otherWorkspace = await accounts.createWorkspace({ name: 'other', credit: 5n, maxInFlight: 1 }, by);
   const otherKey = (await accounts.createKey({ workspace: 'other', rate: 1, burst: 1 }, by)).key;
   const clock = createFakeClock(sampleNow);
-  const services: Services = {
-    catalogs: async () => said.catalogs ?? [],
-    storyOf: async (id) => said.stories?.find((story) => story.id === id || story.correlation_id === id),
-    news: async () => [],
-    close: async () => undefined,
+  const followers = new Set<ServicesListener>();
+  const services: Pick<Services, 'find' | 'follow'> = {
+    find: async (id) => ({
+      services: [],
+      story: said.stories?.find((story) => story.id === id || story.correlation_id === id),
+    }),
+    follow: (listener) => {
+      followers.add(listener);
+      return () => void followers.delete(listener);
+    },
   };
+  const catalog = async (): Promise<Answers<LiveCatalog>> => said.catalog ?? { services: [], data: [] };
   const logged: object[] = [];
   const log = {
     warn: (facts: object, message: string) => void logged.push({ ...facts, message }),
@@ -58,7 +64,7 @@ export async function samplePortal(
       findCredential: async (text: string, at: number) =>
         (await accounts.findCredentials([hashKey(text)], at)).get(hashKey(text)),
     },
-    ...{ services, events, adminToken, log, oidc: undefined },
+    ...{ services, catalog, events, adminToken, log, oidc: undefined },
     gatewayUrl: 'http://127.0.0.1:1/v1',
     failedSignIns: createFailedSignIns(clock.elapsed),
     clock,
@@ -69,7 +75,7 @@ export async function samplePortal(
   const portal = { ...parts, feed };
   const server = await createServer(portal, { trustedHops: options.hops ?? 0, pages, version: '0.0.0' });
   onTestFinished(() => server.close());
-  return { ...sample, accounts, portal, server, clock, logged, otherWorkspace, otherKey };
+  return { ...sample, accounts, portal, server, clock, logged, followers, otherWorkspace, otherKey };
 }
 
 export const withToken = { authorization: `Bearer ${adminToken}` } as const;

@@ -3,12 +3,13 @@ import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
+import { internalToken } from '../../core/internal-token.ts';
 import { createEventFeed } from '../../portal/event-feed.ts';
 import { createEventHub } from '../../portal/event-hub.ts';
 import { createFailedSignIns } from '../../portal/failed-sign-ins.ts';
 import { readAdminToken } from '../../portal/secrets.ts';
 import { createServer } from '../../portal/server.ts';
-import { createServices } from '../../portal/services.ts';
+import { createServices, rememberCatalog } from '../../portal/services.ts';
 import type { PortalStore } from '../../portal/store-port.ts';
 import { systemClock } from '../../process/clock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
@@ -50,15 +51,13 @@ export async function startPortal(settings: PortalSettings, output: LogStream): 
       return (await accounts.findCredentials([hash], now)).get(hash);
     },
   };
-  const services = createServices({
-    urls: settings.WEIR_SERVICES,
-    sharedSecret: await accounts.sharedSecret(),
-    clock: systemClock,
-  });
-  stack.defer(services.close);
+  const token = internalToken(await accounts.sharedSecret());
+  const origins = settings.WEIR_SERVICES.map(({ origin }) => origin);
+  const services = createServices({ origins: () => origins, token: () => token, clock: systemClock });
   const events = createEventHub(systemClock);
   stack.defer(events.close);
   const parts = {
+    catalog: rememberCatalog(services, systemClock),
     ...{ store, services, events, adminToken, log, clock: systemClock, oidc: undefined },
     failedSignIns: createFailedSignIns(systemClock.elapsed),
     gatewayUrl: settings.WEIR_PUBLIC_URL?.replace(/\/$/, ''),

@@ -1,14 +1,14 @@
 /** The catalog that is served: its source, what follows the source, and the replica that tells the cluster about it. */
 import type { Logger } from 'pino';
-import type { Compilation } from '../../catalog/compile.ts';
+import { type Compilation, compile } from '../../catalog/compile.ts';
 import type { Snapshots } from '../../catalog/snapshots.ts';
-import type { Cluster, Model, Route, Snapshot } from '../../core/catalog.ts';
+import type { CatalogProblem, Cluster, KubeObject, Model, Route, Snapshot } from '../../core/catalog.ts';
 import { type Clock, waitFor } from '../../core/clock.ts';
 import type { FollowEndpoints, HostsSource, ServiceSource } from '../../core/endpoint.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
 import type { Money } from '../../core/money.ts';
-import type { ModelStatus } from '../../core/replica.ts';
-import type { ClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
+import type { ModelStatus, ReplicaView } from '../../core/replica.ts';
+import type { ClusterPublisher, EnvoyClusters } from '../../envoy/runtime/cluster-publisher.ts';
 import { createProblemLog } from '../../telemetry/ops/telemetry.ts';
 import type { Settings } from '../../settings.ts';
 import { type CountedEndpoints, type EndpointsAsked, endpointsViews } from './endpoints-view.ts';
@@ -16,6 +16,7 @@ import { type CatalogReading, followCatalog } from './follow-catalog.ts';
 import type { EndpointTable } from './follow-endpoints.ts';
 import { openManifestFolder } from './manifest-catalog.ts';
 import type { Replica, ReplicaParts } from './replica.ts';
+import { replicaName, replicaView } from './replica-view.ts';
 
 /** Where the catalog comes from: a folder or a Kubernetes namespace. */
 export interface CatalogSource {
@@ -32,8 +33,19 @@ export interface CatalogSource {
   readonly followService?: FollowEndpoints<ServiceSource>;
   /** Joins the replicas that write the status of the cluster's objects. Absent: a folder has no status. */
   readonly join?: (parts: ReplicaParts) => Replica;
+  /** The Models and Backends as they are declared now, those that were refused included. */
+  readonly objects: (compilation: Compilation) => readonly KubeObject[];
   /** Call after `Replica.close`. */
   readonly close: () => Promise<void>;
+}
+
+/** Everything that is known of the catalog at one moment. */
+export interface CatalogView {
+  readonly objects: readonly KubeObject[];
+  readonly compilation: Compilation;
+  readonly problems: readonly CatalogProblem[];
+  /** What this replica sees of it. */
+  readonly own: ReplicaView;
 }
 
 /** Envoy answers within milliseconds. Whoever collects metrics waits ten seconds at most, and wants the others. */
@@ -75,6 +87,8 @@ export interface ServedCatalog {
   readonly ageMs: CatalogSource['ageMs'];
   /** The endpoints of the Backends that Envoy has, by the Backend's name; none while Envoy does not answer within a second. */
   readonly endpoints: () => Promise<ReadonlyMap<string, CountedEndpoints>>;
+  /** Waits a second at most for Envoy. */
+  readonly look: () => Promise<CatalogView>;
   /** Whether this replica writes the status of the cluster's objects. */
   readonly isLeading: () => boolean;
   /** Lets another replica lead at once. */
@@ -87,6 +101,9 @@ export interface ServedCatalog {
 export async function openCatalog(settings: Settings, options: CatalogOptions): Promise<ServedCatalog> {
   const { log, clock, envoy, endpoints, extraClusters, isServing, ejected, statusOf, searchPrice, onServed } = options;
   const source = await openSource(settings, { ...options, onChange: (reading) => catalog.change(reading) });
+  let compilation: Compilation | undefined;
+  let problems: readonly CatalogProblem[] = [];
+  const tellProblems = createProblemLog(log);
   const asked: EndpointsAsked = { ejected, troubleOf: (cluster) => endpoints.found(cluster)?.trouble };
   const replica = source.join?.({
     ...asked,
@@ -109,9 +126,13 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
     listing: { clock, statusOf, searchPrice },
     followEndpoints: (clusters) => endpoints.follow([...clusters, ...extraClusters], findEndpoints),
     applyClusters: (clusters) => envoy.publish([...clusters, ...extraClusters]),
-    onProblems: createProblemLog(log),
-    onCompiled: (compilation) => {
-      source.compiled(compilation);
+    onProblems: (found) => {
+      problems = found;
+      tellProblems(found);
+    },
+    onCompiled: (compiled) => {
+      compilation = compiled;
+      source.compiled(compiled);
       replica?.changed();
     },
     onSwap: (snapshot) => {
@@ -122,17 +143,32 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
     onError: (error) => log.error({ error: String(error) }, 'Envoy does not have the catalog yet'),
   });
   onServed(catalog.snapshots.current());
+
+  /** What Envoy has; undefined while it does not answer within a second. */
+  async function lookAtEnvoy(): Promise<EnvoyClusters | undefined> {
+    const inTime = new AbortController();
+    const late = waitFor(patienceMs, { clock, signal: inTime.signal }).then(() => undefined);
+    const seen = await Promise.race([envoy.look(), late]);
+    inTime.abort();
+    return seen;
+  }
+
   return {
     snapshots: catalog.snapshots,
     modelList: catalog.modelList,
     ready: Promise.all([catalog.published, source.known]).then(() => catalog.idle()),
     ageMs: source.ageMs,
-    endpoints: async () => {
-      const inTime = new AbortController();
-      const late = waitFor(patienceMs, { clock, signal: inTime.signal }).then(() => undefined);
-      const seen = await Promise.race([envoy.look(), late]);
-      inTime.abort();
-      return endpointsViews(catalog.snapshots.current(), seen, asked);
+    endpoints: async () => endpointsViews(catalog.snapshots.current(), await lookAtEnvoy(), asked),
+    look: async () => {
+      const seen = await lookAtEnvoy();
+      const snapshot = catalog.snapshots.current();
+      const last = compilation ?? compile([]);
+      const isListed = (model: Model): boolean => statusOf(model).listed;
+      const own = replicaView(
+        { ...asked, name: replicaName(settings), isServing, isListed },
+        { envoy: seen, refused: envoy.refused(), snapshot },
+      );
+      return { objects: source.objects(last), compilation: last, problems, own };
     },
     isLeading: () => replica?.isLeading() === true,
     leave: async () => replica?.close(),

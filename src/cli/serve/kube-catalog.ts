@@ -1,6 +1,5 @@
 /** The catalog of a Kubernetes namespace: what its objects declare, as far as it is served, and the last of it on disk. */
 import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { type Compilation, compile, keepObjects } from '../../catalog/compile.ts';
@@ -16,6 +15,7 @@ import { followServices, type ServicesFollower } from '../../kubernetes/follow-s
 import { createKeptCatalog, createKeptEndpoints } from '../../kubernetes/kept-catalog.ts';
 import type { Settings } from '../../settings.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog.ts';
+import { replicaName } from './replica-view.ts';
 import type { CompiledObjects } from './controller.ts';
 import type { CatalogReading } from './follow-catalog.ts';
 import { joinReplicas } from './replica.ts';
@@ -42,7 +42,7 @@ export async function openKubernetes(settings: Settings, options: KubernetesOpti
   const { namespace, log, clock, environment } = options;
   const client = createKubeClient(findAccess(environment));
   const catalog = await openKubeCatalog(settings, { ...options, client });
-  const name = settings.WEIR_POD_NAME ?? hostname().toLowerCase();
+  const name = replicaName(settings);
   return {
     ...catalog,
     join: (parts) =>
@@ -154,6 +154,7 @@ async function openKubeCatalog(
     known: isFirstKept ? Promise.resolve() : firstRead.promise,
     ageMs,
     followService: services.follow,
+    objects: () => newest?.objects ?? [],
     compiled: (compilation) => {
       lastCompilation = compilation;
       // A compilation of the catalog on disk says nothing new of the cluster.

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Notice, isSameList, noticeOfManifest, stayingAt } from '../../catalog/notice.ts';
 import { checkObject } from '../../catalog/read-object.ts';
 import { isObject } from '../../core/json.ts';
-import type { Announcement, CatalogObject } from '../../core/catalog.ts';
+import type { Announcement, CatalogObject, KubeObject } from '../../core/catalog.ts';
 import type { CancelTimer, Clock } from '../../core/clock.ts';
 import { messageOf } from '../../core/failure.ts';
 import { createAnnouncementsFile } from '../../manifests/announcements-file.ts';
@@ -21,7 +21,7 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
     script: new URL('../../manifest-worker.ts', import.meta.url),
     startThread,
   });
-  const { first, close } = await openManifestCatalog({
+  const { first, announced, close } = await openManifestCatalog({
     clock,
     onChange,
     open: (changed) =>
@@ -42,6 +42,7 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
     previous: undefined,
     known: Promise.resolve(),
     compiled: () => undefined,
+    objects: ({ results }) => [...results.keys()].flatMap((object) => declaredObject(object, announced())),
     close: async () => {
       // The folder first: what the parser has of a reading that it breaks off must not be taken for the whole folder.
       await Promise.all([close(), parser.close()]);
@@ -54,7 +55,7 @@ export type Announcements = ReadonlyMap<string, Announcement>;
 
 export interface ManifestCatalogOptions {
   /** Begins to follow the folder. Resolves with the first reading; `onChange` has the later ones. */
-  readonly open: (onChange: (reading: CatalogReading) => void) => Promise<FollowedFolder>;
+  readonly open: (onChange: (reading: CatalogReading) => void) => Promise<Omit<FollowedFolder, 'announced'>>;
   /** Manifests have no status, so announcements are kept in a file of their own. */
   readonly announcements: {
     readonly load: () => Promise<Announcements>;
@@ -72,6 +73,7 @@ export interface ManifestCatalogOptions {
 /** A folder that is being followed, and what it held when it was opened. */
 export interface FollowedFolder {
   readonly first: CatalogReading;
+  readonly announced: () => Announcements;
   readonly close: () => Promise<void>;
 }
 
@@ -115,6 +117,7 @@ export async function openManifestCatalog(options: ManifestCatalogOptions): Prom
   const folder = await options.open((reading) => options.onChange(look(reading)));
   return {
     first: look(folder.first),
+    announced: () => announced,
     close: async () => {
       await folder.close();
       cancelTimer();
@@ -126,4 +129,27 @@ export async function openManifestCatalog(options: ManifestCatalogOptions): Prom
 function nameOf({ value }: CatalogObject): string {
   const metadata = isObject(value) && isObject(value['metadata']) ? value['metadata'] : {};
   return String(metadata['name']);
+}
+
+/** A Model or Backend of the folder as if a cluster had it: its conditions are made in the same way. */
+function declaredObject(object: CatalogObject, announced: Announcements): readonly KubeObject[] {
+  const { value, where } = object;
+  const kind = isObject(value) ? value['kind'] : undefined;
+  if (kind !== 'Model' && kind !== 'Backend') return [];
+  const name = nameOf(object);
+  const announcement = kind === 'Model' ? announced.get(name) : undefined;
+  const isoOf = (at: number | undefined): string | undefined =>
+    at === undefined ? undefined : new Date(at).toISOString();
+  const status = announcement && {
+    announcedAt: isoOf(announcement.announcedAt),
+    announcedFor: isoOf(announcement.announcedFor),
+  };
+  const unused = { uid: where, generation: 0, resourceVersion: '', finalizers: [] } as const;
+  return [{ ...unused, kind, name, annotations: annotationsOf(object), status, declared: object }];
+}
+
+function annotationsOf({ value }: CatalogObject): Readonly<Record<string, string>> {
+  const metadata = isObject(value) && isObject(value['metadata']) ? value['metadata'] : {};
+  const annotations = isObject(metadata['annotations']) ? Object.entries(metadata['annotations']) : [];
+  return Object.fromEntries(annotations.map(([name, text]) => [name, String(text)]));
 }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { ClusterPublisher, EnvoyClusters } from '../../envoy/runtime/cluster-publisher.ts';
+import type { ClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
 import { isRefusal, type KubeClient, sentenceOf } from '../../kubernetes/client.ts';
 import { startElector } from '../../kubernetes/elector.ts';
 import { createEvents } from '../../kubernetes/events.ts';
@@ -7,9 +7,10 @@ import { createObjectWriter } from '../../kubernetes/objects.ts';
 import { createReplicaLeases } from '../../kubernetes/replica-leases.ts';
 import type { CancelTimer, Clock } from '../../core/clock.ts';
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
-import { clusterMark, type ReplicaView, type Unreachable } from '../../core/replica.ts';
+import type { ReplicaView } from '../../core/replica.ts';
 import { type CompiledObjects, startController } from './controller.ts';
-import { type EndpointsAsked, endpointsViews } from './endpoints-view.ts';
+import type { EndpointsAsked } from './endpoints-view.ts';
+import { replicaView } from './replica-view.ts';
 
 /** What a replica reports of itself. */
 export interface ReplicaParts extends EndpointsAsked {
@@ -121,45 +122,6 @@ export function joinReplicas(options: ReplicaOptions): Replica {
     await events.close();
     await Promise.all([elector.close(), leases.close()]);
   }
-}
-
-interface Seen {
-  readonly snapshot: Snapshot;
-  /** Undefined: Envoy does not answer. */
-  readonly envoy: EnvoyClusters | undefined;
-  /** Names of clusters that Envoy refused, with its reason. */
-  readonly refused: ReadonlyMap<string, string>;
-}
-
-type Asked = Pick<ReplicaOptions, 'name' | 'isServing' | 'isListed' | 'ejected' | 'troubleOf'>;
-
-/** What this replica sees of the catalog: the clusters of its Envoy with their endpoints, its routes and its list of models. */
-function replicaView(asked: Asked, { snapshot, envoy, refused }: Seen): ReplicaView {
-  const active = new Set(envoy?.active);
-  const models = [...snapshot.models.values()];
-  const here = snapshot.clusters.filter((cluster) => active.has(cluster.name));
-  const unreachable = here.flatMap(({ backend }): readonly (readonly [string, Unreachable])[] => {
-    const { total, healthy } = envoy?.endpoints.get(backend) ?? { total: 1, healthy: 1 };
-    if (healthy > 0) return [];
-    return [[backend, total === 0 ? 'no-address' : 'unhealthy']];
-  });
-  return {
-    name: asked.name,
-    hasEnvoy: envoy !== undefined,
-    clusters: new Set(here.map((cluster) => clusterMark(cluster.name))),
-    refused: new Map(
-      snapshot.clusters.flatMap(({ name: cluster, backend }) => {
-        const reason = refused.get(cluster);
-        return reason === undefined || active.has(cluster) ? [] : [[backend, reason] as const];
-      }),
-    ),
-    unreachable: new Map(unreachable),
-    out: new Set(
-      models.flatMap((model) => model.routes.filter((route) => !asked.isServing(route)).map(({ id }) => id)),
-    ),
-    unlisted: new Set(models.filter((model) => !asked.isListed(model)).map(({ id }) => id)),
-    endpoints: endpointsViews(snapshot, envoy, asked),
-  };
 }
 
 /** Whether two views say the same. */

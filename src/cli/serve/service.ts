@@ -1,7 +1,7 @@
 /** The service: the only place that constructs. Starts in the order of what needs what, stops in the reverse. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { type Logger, pino } from 'pino';
+import { pino } from 'pino';
 import { createEgress } from '../../egress/egress.ts';
 import { createEnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { createClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
@@ -12,20 +12,19 @@ import { createUpstreamRequests } from '../../envoy/runtime/upstream-requests.ts
 import { listenExtProc } from '../../extproc/server.ts';
 import { createMemoryLimits } from '../../rate-limits/memory.ts';
 import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
-import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.ts';
 import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import { createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
-import { createProcessLoad } from '../../process/load.ts';
+import { createProcessLoad, type LoopUse } from '../../process/load.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
+import { watchThreads } from '../../process/threads.ts';
 import { createTurnEnd, createTurnShare } from '../../process/turns.ts';
 import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { createHostFollower, systemLookUp } from '../../resolver/follow-hosts.ts';
 import { openStore } from '../../store/open-store.ts';
-import { type FileCheck, startFileCheck } from '../../store/sqlite/file-check.ts';
 import { startStructureChecker } from '../../structured-output/checker/start-structure-checker.ts';
 import { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
 import { openSeal } from '../../web-search/seal/seal.ts';
@@ -35,6 +34,7 @@ import { startPrepareWorker } from '../../process/prepare-in-worker.ts';
 import {
   admitStepMs,
   createShedWatch,
+  filledShare,
   memoryShareToShed,
   nextAdmitRatio,
   overloadLimits,
@@ -59,7 +59,10 @@ import { createAnswerLengths } from '../../metering/expected-output.ts';
 import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from './follow-endpoints.ts';
+import { tellCatalog } from './live-catalog.ts';
+import { checkFile, loadTokenizers, shareLimits } from './logged-parts.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
+import { figuresOf } from './service-figures.ts';
 import { sealFiles } from './seal-files.ts';
 import type { Settings } from '../../settings.ts';
 
@@ -86,6 +89,9 @@ export interface RunningService {
     readonly open: number;
     /** Whether it refuses half of the new requests, or more: others should be asked first. */
     readonly isOverloaded: boolean;
+    readonly loop: LoopUse;
+    /** As `filledShare`. */
+    readonly filled: number;
   };
   /** Finishes what is open, and stops everything. */
   readonly close: () => Promise<void>;
@@ -96,6 +102,7 @@ export async function startService(
   settings: Settings,
   { output, stopped, fatal, announce }: Surroundings,
 ): Promise<RunningService> {
+  const threads = watchThreads();
   const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, output);
   const paths = runFolder(settings.WEIR_RUN);
   const url = settings.WEIR_DATABASE_URL;
@@ -106,6 +113,7 @@ export async function startService(
     retentionDays: settings.WEIR_LEDGER_RETENTION_DAYS,
     tryLock,
     onStatus: createStoreLog(log),
+    onCommit: (commit) => metrics.committed(commit),
     onForeignFile: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
   });
   void store.lost.then(fatal);
@@ -163,15 +171,7 @@ export async function startService(
     hasRoute: ({ routes }) => routes.some(health.isServing),
   });
   const answerLengths = createAnswerLengths();
-  const loadTokenizers = ({ models }: Snapshot): void => {
-    for (const { id, tokenizer } of models.values()) {
-      if (tokenizer === undefined) continue;
-      void tokenizers.load(tokenizer.path).then((load) => {
-        if (load.kind === 'broken') log.warn({ model: id, ...load.problem }, 'tokenizer problem');
-      });
-    }
-  };
-
+  let servedAt = systemClock.now();
   const catalog = await openCatalog(settings, {
     log,
     clock: systemClock,
@@ -187,8 +187,9 @@ export async function startService(
     onServed: (snapshot) => {
       health.retain(routesOf(snapshot));
       measured.retain(snapshot.models);
+      servedAt = systemClock.now();
       answerLengths.retain(snapshot.models);
-      loadTokenizers(snapshot);
+      loadTokenizers(tokenizers, { snapshot, log });
     },
   });
 
@@ -201,30 +202,21 @@ export async function startService(
   const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers?.(network) });
   const tellOthers = link && shareBlocks({ link, tolerated, windowMs, blockMs, block: gate.block });
 
-  const stories = createStories({ clock: systemClock, process: randomUUID() });
+  const instance = randomUUID();
+  const stories = createStories({ clock: systemClock, process: instance });
+  const live = { look: catalog.look, statusOf: measured.statusOf, health, endpoints };
   const phase = { isReady: false };
-  const metrics = createMetrics({
-    sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
-    blockedAddresses: gate.blocked,
-    store: () => ({ ...store.status(), waitingRows: store.waiting(), isDamaged: fileCheck?.isDamaged() }),
-    catalogAgeMs: catalog.ageMs,
-    isLeading: catalog.ageMs && catalog.isLeading,
-    inFlight: () => pipeline.inFlight(),
-    streams: () => extproc.open(),
-    load: load.current,
-    uploads: { arriving: () => uploads.arriving(), bytes: () => uploads.bytes() },
-    edgeAdmitRatio: shedder.admitRatio,
-    droppedLogRecords: output.dropped,
-    endpoints: catalog.endpoints,
-    modelStatuses: () =>
-      [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.statusOf(model)]),
-  });
-  const uploads = createUploads({
-    clock: systemClock,
-    limits: uploadLimits(memoryBytes),
-    refused: metrics.uploadRefused,
-  });
-  const guard = { ...load, limits: overloadLimits(memoryBytes), shed: metrics.shed };
+  const metrics = createMetrics(
+    figuresOf({
+      ...{ settings, store, fileCheck, catalog, health, measured, link },
+      ...{ gate, load, shedder, discovery, threads, output },
+      servedAt: () => servedAt,
+      // Those that are made below.
+      underWay: () => ({ requests: pipeline.inFlight(), streams: extproc.open(), uploads }),
+    }),
+  );
+  const uploads = createUploads({ clock: systemClock, limits: uploadLimits(memoryBytes) });
+  const guard = { ...load, limits: overloadLimits(memoryBytes) };
   const readInTurn = createTurnShare({ budgetMs: bodiesPerTurnMs });
   const pipeline: Pipeline = createPipeline({
     store,
@@ -278,6 +270,11 @@ export async function startService(
     port: settings.WEIR_OPS_PORT,
     metrics: metrics.render,
     metricsType: metrics.contentType,
+    internal: {
+      secret: store.secret,
+      stories,
+      catalog: () => tellCatalog({ process: instance, now: systemClock.now, isReady: () => phase.isReady, ...live }),
+    },
     unready: () => {
       if (!phase.isReady) return 'starting, or about to end';
       return shedWatch.isSheddingAll() ? 'overloaded, all requests are turned away' : undefined;
@@ -313,29 +310,11 @@ export async function startService(
     await link?.close();
     await fileCheck?.close();
     await store.close();
+    threads.close();
   };
-  return { look: () => ({ open: extproc.open(), isOverloaded: refusedShare() >= 0.5 }), close };
-}
-
-/** Checks the database file beside the service. A damaged file is logged for operators and does not stop the service. */
-function checkFile(file: string, log: Logger): FileCheck {
-  return startFileCheck(file, {
-    onDamage: (findings) =>
-      log.error({ file, findings }, 'the database file is damaged: restore a backup (docs/accounts.md)'),
-    onUnchecked: (error) => log.warn({ file, error }, 'the database file could not be checked'),
+  const look: RunningService['look'] = () => ({
+    ...{ open: extproc.open(), isOverloaded: refusedShare() >= 0.5 },
+    ...{ loop: load.takeLoopUse(), filled: filledShare(pipeline.inFlight(), guard) },
   });
-}
-
-function shareLimits(
-  url: string,
-  { expectedReplicas, log }: { readonly expectedReplicas: number; readonly log: Logger },
-): ValkeyLimits {
-  return createValkeyLimits({
-    url,
-    clock: systemClock,
-    newId: randomUUID,
-    expectedReplicas,
-    onUp: () => log.info('limits are shared by all replicas'),
-    onDown: () => log.warn('Valkey is away: each replica keeps to its share of the limits'),
-  });
+  return { look, close };
 }

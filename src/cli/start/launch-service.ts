@@ -5,6 +5,7 @@ import * as z from 'zod';
 import { startChild } from '../../process/child.ts';
 import { machineMemoryBytes } from '../../process/machine.ts';
 import type { CatalogPlace } from './catalog-place.ts';
+import type { ServiceUse } from './needed-services.ts';
 import type { Launched } from '../../process/supervise.ts';
 
 /** Messages of the service to the program that started it, over their channel. */
@@ -14,7 +15,13 @@ const serviceMessage = z.discriminatedUnion('type', [
   /** The service is about to end, for a reason the operator must read. */
   z.object({ type: z.literal('fatal'), message: z.string() }),
   /** The answer to `ping`; without figures while the service starts. */
-  z.object({ type: z.literal('alive'), open: z.int().optional(), isOverloaded: z.boolean().optional() }),
+  z.object({
+    type: z.literal('alive'),
+    open: z.int().optional(),
+    isOverloaded: z.boolean().optional(),
+    loop: z.object({ ran: z.number(), wanted: z.number() }).optional(),
+    filled: z.number().optional(),
+  }),
   /** One of several services would have Envoy refuse this percentage of new requests. */
   z.object({ type: z.literal('shed'), percent: z.number() }),
 ]);
@@ -72,6 +79,8 @@ export interface ServiceLook {
   readonly open: number | undefined;
   /** Whether it refuses half of the new requests, or more. */
   readonly isOverloaded: boolean;
+  /** How busy it is; undefined while the service starts. */
+  readonly use: ServiceUse | undefined;
 }
 
 export interface LaunchedService extends Launched {
@@ -152,8 +161,9 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
           void child.stop(lastWordsMs);
           return;
         case 'alive': {
-          const { open, isOverloaded = false } = message;
-          for (const answer of asking) answer({ open, isOverloaded });
+          const { open, isOverloaded = false, loop, filled } = message;
+          const use = loop === undefined || filled === undefined ? undefined : { ...loop, filled };
+          for (const answer of asking) answer({ open, isOverloaded, use });
           asking = [];
           return;
         }

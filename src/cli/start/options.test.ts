@@ -15,6 +15,7 @@ test('a folder of manifests takes the place of the demo engine, not of the demo 
     database: { kind: 'sqlite', file: '/d/weir.db' },
     dataFlag: " --data '/d'",
     demo: true,
+    portal: true,
     source: { kind: 'manifests', folder: '/m' },
     silenceMs: 15_000,
     replicas: 1,

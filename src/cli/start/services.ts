@@ -1,4 +1,5 @@
 import type { RunFolder } from '../../envoy/config/run-folder.ts';
+import type { CancelTimer } from '../../core/clock.ts';
 import { renderServices, type ServiceState } from '../../envoy/config/service-cluster.ts';
 import type { EnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { createLoadShedder, shedAtEnvoy } from '../../envoy/runtime/load-shedder.ts';
@@ -7,6 +8,7 @@ import { pause, systemClock } from '../../process/clock.ts';
 import type { Supervised } from '../../process/supervise.ts';
 import type { CatalogPlace } from './catalog-place.ts';
 import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
+import { createNeededServices, type ServiceUse, withSpares } from './needed-services.ts';
 import { type LaunchedService, launchService, type ServicePlace } from './launch-service.ts';
 
 /** The services of a gateway that serves: one, or several behind one Envoy. */
@@ -35,6 +37,8 @@ const firstOpsPort = 9090;
 const portStep = 2;
 
 const stepMs = 100;
+/** As often as each service is asked (`src/process/supervise.ts`). */
+const lookMs = 1_000;
 
 /** Starts the services on a catalog. Resolves when all of them serve, or when the operator wants the gateway to end. */
 export async function startServices(context: StartContext, options: ServicesOptions, own: Own): Promise<Services> {
@@ -50,6 +54,7 @@ export async function startServices(context: StartContext, options: ServicesOpti
         if (state === 'away') percents.delete(number);
         else percents.set(number, percents.get(number) ?? 0);
       },
+      onUse: (use) => several?.uses.set(number, use),
       onShed: (percent) => percents.set(number, percent),
     });
   });
@@ -62,8 +67,10 @@ export async function startServices(context: StartContext, options: ServicesOpti
       stepMs,
       next: () => (percents.size === 0 ? 1 : 1 - Math.min(...percents.values()) / 100),
     });
+  const cancelLooks = several && repeat(lookMs, several.look);
   own({
     stop: async (graceMs) => {
+      cancelLooks?.();
       await shedder?.close();
       await Promise.all(services.map(({ supervised }) => supervised.stop(graceMs)));
     },
@@ -94,10 +101,35 @@ export async function startServices(context: StartContext, options: ServicesOpti
   };
 
   function openPlaces({ count: of }: ServicesOptions) {
-    const first = Array.from({ length: of }, (): ServiceState => 'away');
+    const states = Array.from({ length: of }, (): ServiceState => 'away');
     const render = (content: Parameters<typeof renderServices>[1]): object => renderServices(files, content);
-    return openServicesFile({ files, admin, clock: systemClock, render, first });
+    const file = openServicesFile({ files, admin, clock: systemClock, render, first: [...states] });
+    const uses = new Map<number, ServiceUse>();
+    const needed = createNeededServices(of);
+    let serving = of;
+    return {
+      confirmed: file.confirmed,
+      uses,
+      set: (number: number, state: ServiceState) => {
+        states[number - 1] = state;
+        file.set(withSpares(states, serving));
+      },
+      look: () => {
+        serving = needed([...uses].flatMap(([number, use]) => (states[number - 1] === 'serving' ? [use] : [])));
+        file.set(withSpares(states, serving));
+      },
+    };
   }
+}
+
+/** Runs `step` every so often until the returned function is called. */
+function repeat(everyMs: number, step: () => void): CancelTimer {
+  let cancel = systemClock.after(everyMs, next);
+  function next(): void {
+    cancel = systemClock.after(everyMs, next);
+    step();
+  }
+  return () => cancel();
 }
 
 interface StartedService {
@@ -112,6 +144,8 @@ interface ServiceRole {
   readonly place: ServicePlace | undefined;
   /** Has every state of the service, also the one that it had. */
   readonly tell: (state: ServiceState) => void;
+  /** Has how busy the service was, each time it is asked. */
+  readonly onUse: (use: ServiceUse) => void;
   readonly onShed: (percent: number) => void;
 }
 
@@ -126,7 +160,7 @@ const replaceGraceMs = 10_000;
 function startService(
   context: StartContext,
   { catalog }: ServicesOptions,
-  { place, tell, onShed }: ServiceRole,
+  { place, tell, onUse, onShed }: ServiceRole,
 ): StartedService {
   const number = place?.number ?? 1;
   let opsPort = firstOpsPort + portStep * (number - 1);
@@ -177,6 +211,7 @@ function startService(
     const result = await Promise.race([look(), child.ended.then(() => undefined)]);
     cancel();
     if (result === undefined) return false;
+    if (result.use !== undefined) onUse(result.use);
     // What a service tells when it wakes up was measured before it slept: the next answer counts.
     const strained = isLate || result.isOverloaded;
     if (phase === 'up' && strained !== isStrained) enter('up', strained);

@@ -94,13 +94,14 @@ export function openingRetries(services: number | undefined): ConfigObject {
 }
 
 /**
- * What Envoy is to do with a service: `serving` gets requests; `strained` gets some only while none is serving; `away` gets
- * none, and those it has go on.
+ * What Envoy is to do with a service: `serving` gets requests; `spare` and `strained` get some only while none is serving, the one
+ * because it is not needed and the other because it has too many; `away` gets none, and those it has go on.
  */
-export type ServiceState = 'serving' | 'strained' | 'away';
+export type ServiceState = 'serving' | 'spare' | 'strained' | 'away';
 
 const health: Readonly<Record<ServiceState, string>> = {
   serving: 'HEALTHY',
+  spare: 'DEGRADED',
   strained: 'DEGRADED',
   away: 'UNHEALTHY',
 };

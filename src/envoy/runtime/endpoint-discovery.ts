@@ -7,6 +7,15 @@ import { load } from '@grpc/proto-loader';
 import { z } from 'zod';
 import type { Endpoint } from '../../core/endpoint.ts';
 
+/** How the talk with Envoy goes, for gauges. */
+export interface DiscoveryStatus {
+  /** Envoys that are connected. */
+  readonly streams: number;
+  /** How long the oldest message that Envoy has not answered is under way; 0: it has answered all. */
+  readonly unansweredMs: number;
+  readonly refusals: number;
+}
+
 /** Tells Envoy which endpoints its clusters have. */
 export interface EndpointDiscovery {
   /**
@@ -16,6 +25,7 @@ export interface EndpointDiscovery {
   readonly set: (cluster: string, endpoints: readonly Endpoint[]) => Promise<void>;
   /** Forgets a cluster that Envoy has no more. An Envoy that still has it keeps its endpoints. */
   readonly drop: (cluster: string) => void;
+  readonly status: () => DiscoveryStatus;
   /** Envoy keeps what it was told, and asks again when there is another service. */
   readonly close: () => Promise<void>;
 }
@@ -53,10 +63,15 @@ interface Resource {
  * https://www.envoyproxy.io/docs/envoy/v1.40.0/api-docs/xds_protocol#incremental-xds
  */
 export async function serveEndpoints(options: EndpointDiscoveryOptions): Promise<EndpointDiscovery> {
-  const { socketPath, render, onRefused } = options;
+  const { socketPath, render } = options;
   const known = new Map<string, Resource>();
   const subscribers = new Set<Subscriber>();
   let version = 0;
+  let refusals = 0;
+  const onRefused = (reason: string): void => {
+    refusals += 1;
+    options.onRefused(reason);
+  };
 
   const { [serviceName]: service } = await load(protoFile, { keepCase: true });
   if (service === undefined || 'format' in service) throw new Error(`${protoFile} does not define ${serviceName}`);
@@ -94,6 +109,11 @@ export async function serveEndpoints(options: EndpointDiscoveryOptions): Promise
       known.set(cluster, { version: String(version), name: cluster, resource });
       await Promise.all([...subscribers].map((subscriber) => subscriber.changed(cluster)));
     },
+    status: () => ({
+      streams: subscribers.size,
+      unansweredMs: Math.max(0, ...[...subscribers].map((subscriber) => subscriber.unansweredMs())),
+      refusals,
+    }),
     drop: (cluster) => {
       known.delete(cluster);
     },
@@ -112,6 +132,7 @@ interface Subscriber {
   readonly take: (message: z.output<typeof request>) => void;
   /** Resolves when Envoy has answered to the change, has no such cluster, or has left. */
   readonly changed: (cluster: string) => Promise<void>;
+  readonly unansweredMs: () => number;
   /** The stream has ended. */
   readonly leave: () => void;
 }
@@ -129,7 +150,7 @@ function createSubscriber(options: {
   const subscribed = new Set<string>();
   let unsent = new Set<string>();
   let sending = Promise.withResolvers<void>();
-  let unanswered: { readonly nonce: string; readonly answered: () => void } | undefined;
+  let unanswered: { readonly nonce: string; readonly sentAt: number; readonly answered: () => void } | undefined;
   let hasLeft = false;
   let nonce = 0;
 
@@ -140,7 +161,7 @@ function createSubscriber(options: {
     // What was dropped meanwhile is nobody's any more.
     if (resources.length === 0) return sending.resolve();
     nonce += 1;
-    unanswered = { nonce: String(nonce), answered: sending.resolve };
+    unanswered = { nonce: String(nonce), sentAt: performance.now(), answered: sending.resolve };
     sending = Promise.withResolvers();
     send({ type_url: typeUrl, nonce: String(nonce), resources });
   }
@@ -169,6 +190,7 @@ function createSubscriber(options: {
       flush();
       return sent;
     },
+    unansweredMs: () => (unanswered === undefined ? 0 : performance.now() - unanswered.sentAt),
     leave: () => {
       hasLeft = true;
       unanswered?.answered();

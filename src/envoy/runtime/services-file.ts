@@ -4,8 +4,8 @@ import type { EnvoyAdmin } from './admin.ts';
 
 /** The file from which Envoy learns which of several services take requests. */
 export interface ServicesFile<State> {
-  /** Changes one service's state, by its number from 1 on. Envoy has it a few milliseconds later. */
-  readonly set: (service: number, state: State) => void;
+  /** Changes the states, in the order of the services' numbers. Envoy has them a few milliseconds later. */
+  readonly set: (states: readonly State[]) => void;
   /** Resolves to whether Envoy has the latest states; false when it has not within two seconds, or is away. */
   readonly confirmed: () => Promise<boolean>;
 }
@@ -30,7 +30,7 @@ const versionText = 'cluster.weir-service.version_text';
  */
 export function openServicesFile<State>(options: ServicesFileOptions<State>): ServicesFile<State> {
   const { files, admin, clock, render } = options;
-  const states = [...options.first];
+  let states = options.first;
   let version = '';
   let count = 0;
 
@@ -46,9 +46,9 @@ export function openServicesFile<State>(options: ServicesFileOptions<State>): Se
   mkdirSync(files.servicesFolder, { recursive: true, mode: 0o700 });
   write();
   return {
-    set: (service, state) => {
-      if (states[service - 1] === state) return;
-      states[service - 1] = state;
+    set: (next) => {
+      if (next.every((state, index) => state === states[index])) return;
+      states = next;
       write();
     },
     confirmed: async () => {

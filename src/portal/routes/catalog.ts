@@ -6,7 +6,7 @@ import type { Portal } from '../portal.ts';
 import type { App } from '../server.ts';
 
 /** The catalog as clients see it, and why. */
-export function catalogRoutes(app: App, { services }: Portal): void {
+export function catalogRoutes(app: App, { catalog }: Portal): void {
   app.get(
     '/api/v1/models',
     {
@@ -17,11 +17,11 @@ export function catalogRoutes(app: App, { services }: Portal): void {
       },
     },
     async (request) => {
-      const replies = await services.catalogs();
-      const models = modelsOf(replies);
+      const answers = await catalog();
+      const models = modelsOf(answers);
       const isAdmin = callerOf(request).role === 'admin';
       return {
-        services: isAdmin ? servicesOf(replies) : [],
+        services: isAdmin ? servicesOf(answers.services) : [],
         data: isAdmin ? models : models.map(forMembers),
         next_cursor: null,
       };
@@ -32,8 +32,8 @@ export function catalogRoutes(app: App, { services }: Portal): void {
     '/api/v1/backends',
     { schema: { tags: ['catalog'], summary: 'The backends', response: { 200: api.backendList, ...errors } } },
     async () => {
-      const replies = await services.catalogs();
-      return { services: servicesOf(replies), data: backendsOf(replies), next_cursor: null };
+      const answers = await catalog();
+      return { services: servicesOf(answers.services), data: backendsOf(answers), next_cursor: null };
     },
   );
 }

@@ -56,7 +56,7 @@ export function requestRoutes(app: App, portal: Portal): void {
     async (request) => {
       const caller = callerOf(request);
       const { id } = request.params;
-      const story = await services.storyOf(id);
+      const { story } = await services.find(id);
       const settled = await store.findRequest(story?.id ?? id);
       const owner = settled?.workspaceId ?? story?.workspace;
       const isVisible = caller.role === 'admin' || (owner !== undefined && owner !== null && maySee(caller, owner));

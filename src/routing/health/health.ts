@@ -26,6 +26,8 @@ export interface LiveHealth extends Health, RoutingView {
   readonly isServing: (route: Route) => boolean;
   /** The endpoints of a route that get no requests because earlier ones failed, by name. */
   readonly ejected: (route: Route) => readonly string[];
+  /** Below how many milliseconds nineteen in twenty first outputs of streams came lately; undefined: none did. */
+  readonly firstOutputP95: (route: Route) => number | undefined;
 }
 
 const nowhere: ReadonlySet<string> = new Set();
@@ -111,6 +113,7 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
         .endpoints()
         .flatMap((health) => (health.isServing(now) ? [] : [health.endpoint.name]));
     },
+    firstOutputP95: (route) => healthOf(route).firstOutputs(true).quantile(0.95),
     retain: (routes) => {
       const kept = new Set<string>();
       const clusters = new Set<string>();

@@ -1,17 +1,8 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Load } from '../../core/load.ts';
 import type { ModelStatus } from '../../core/replica.ts';
-
-/** The store's state as its gauges show it (`StoreStatus` of the store). */
-export interface StoreFigures {
-  readonly database: 'here' | 'behind' | 'away';
-  readonly journalBytes: number;
-  readonly hasRoom: boolean;
-  /** Rows settled but not yet durable. */
-  readonly waitingRows: number;
-  /** Whether damage was found in the database file; undefined where a server keeps the data. */
-  readonly isDamaged: boolean | undefined;
-}
+import { addTotal, gaugesOf } from './declare.ts';
+import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
 
 /** The state of the limits that all replicas share. */
 interface SharingFigures {
@@ -30,50 +21,115 @@ export interface EndpointFigures {
   readonly ejected: number;
 }
 
-/** What is read of the running service whenever its metrics are asked for. */
+/** One thread of the process. */
+export interface ThreadFigures {
+  readonly thread: string;
+  /** Time in which its event loop did not wait, since its start. */
+  readonly busyMs: number;
+  /** Of V8, where the thread told in time. */
+  readonly memory: { readonly heapBytes: number; readonly externalBytes: number } | undefined;
+}
+
+/** The catalog as it is served. */
+interface CatalogFigures {
+  /** By their ids. */
+  readonly models: ReadonlyMap<string, unknown>;
+  /** When the snapshot that is served was taken, milliseconds since the Unix epoch. */
+  readonly servedAt: number;
+  /** Whether each route takes requests: neither ejected nor cooling off. */
+  readonly routes: Iterable<{ readonly model: string; readonly backend: string; readonly isServing: boolean }>;
+}
+
+/** What Envoy is told of endpoints over xDS. */
+export interface DiscoveryFigures {
+  /** Envoys that are connected. */
+  readonly streams: number;
+  /** How long the oldest message that Envoy has not answered is under way; 0: it has answered all. */
+  readonly unansweredMs: number;
+  readonly refusals: number;
+}
+
+/** What is read of the running service whenever its metrics are asked for. Undefined: this service has none of it. */
 export interface ServiceFigures {
+  readonly version: string;
   readonly inFlight: () => number;
   readonly streams: () => number;
-  readonly load?: () => Load;
+  readonly load: () => Load;
   /** How many request bodies are arriving, and the bytes of memory that all unread bodies hold. */
-  readonly uploads?: { readonly arriving: () => number; readonly bytes: () => number };
+  readonly uploads: { readonly arriving: () => number; readonly bytes: () => number };
   /** Share of new requests that Envoy lets through to the service. */
-  readonly edgeAdmitRatio?: () => number;
-  /** Absent: this process is the only one and shares its limits with nobody. */
-  readonly sharing?: (() => SharingFigures) | undefined;
-  readonly blockedAddresses?: () => number;
-  readonly droppedLogRecords?: () => number;
-  readonly store?: () => StoreFigures;
-  /** How far the catalog may be behind its source; undefined while there is no catalog. Absent: it is never behind. */
-  readonly catalogAgeMs?: (() => number | undefined) | undefined;
-  /** Whether this replica writes the status of the cluster's objects. Absent: there is no cluster. */
-  readonly isLeading?: (() => boolean) | undefined;
+  readonly edgeAdmitRatio: () => number;
+  /** Undefined: this process is the only one and shares its limits with nobody. */
+  readonly sharing: (() => SharingFigures) | undefined;
+  readonly blockedAddresses: () => number;
+  readonly droppedLogRecords: () => number;
+  readonly store: () => StoreFigures;
+  /** Room on the disk of the data folder, bytes; undefined where it cannot be told. */
+  readonly disk: () => Promise<{ readonly free: number; readonly size: number } | undefined>;
+  readonly catalog: () => CatalogFigures;
+  /** How far the catalog may be behind its source; undefined while there is no catalog. Undefined: it is never behind. */
+  readonly catalogAgeMs: (() => number | undefined) | undefined;
+  /** Whether this replica writes the status of the cluster's objects. Undefined: there is no cluster. */
+  readonly isLeading: (() => boolean) | undefined;
+  readonly discovery: () => DiscoveryFigures;
   /** How the endpoints of each backend are, by its name; backends that Envoy does not have are left out. */
-  readonly endpoints?: () => Promise<Iterable<readonly [string, EndpointFigures]>>;
+  readonly endpoints: () => Promise<Iterable<readonly [string, EndpointFigures]>>;
   /** The status of each model of the catalog, by its id. */
-  readonly modelStatuses?: () => Iterable<readonly [string, ModelStatus]>;
+  readonly modelStatuses: () => Iterable<readonly [string, ModelStatus]>;
+  readonly threads: () => Promise<readonly ThreadFigures[]>;
 }
 
 /** Adds all metrics that are read when they are asked for, in place of being counted as things happen. */
 export function addGauges(registry: Registry, figures: ServiceFigures): void {
-  const { load, uploads, edgeAdmitRatio, blockedAddresses, droppedLogRecords, catalogAgeMs, isLeading } = figures;
+  const { load, uploads, edgeAdmitRatio, blockedAddresses, droppedLogRecords, version } = figures;
   const gauge = gaugesOf(registry);
+  new Gauge({
+    name: 'weir_build_info',
+    help: 'Always 1; the version of the service is a label.',
+    registers: [registry],
+    labelNames: ['version'] as const,
+  }).set({ version }, 1);
   gauge('weir_requests_in_flight', 'Requests under way, settlement included.', figures.inFlight);
   gauge('weir_ext_proc_streams', 'Open ext_proc streams.', figures.streams);
-  gauge('weir_uploads', 'Request bodies that have not all arrived.', () => uploads?.arriving() ?? 0);
-  gauge('weir_upload_bytes', 'Memory charged to request bodies until they are read.', () => uploads?.bytes() ?? 0);
+  gauge('weir_uploads_in_flight', 'Request bodies that have not all arrived.', uploads.arriving);
+  gauge('weir_upload_memory_bytes', 'Memory charged to request bodies until they are read.', uploads.bytes);
   gauge(
     'weir_event_loop_delay_seconds',
-    'How long a ready thing waits for the event loop.',
-    () => (load?.().eventLoopDelayMs ?? 0) / 1000,
+    'How long a ready thing waits for the event loop of the thread that serves requests.',
+    () => load().eventLoopDelayMs / 1000,
   );
-  gauge('weir_edge_opening', 'Share of new requests that Envoy lets through.', () => edgeAdmitRatio?.() ?? 1);
-  gauge('weir_blocked_addresses', 'Addresses blocked for failed authentication.', () => blockedAddresses?.() ?? 0);
+  gauge('weir_edge_admitted_ratio', 'Share of new requests that Envoy lets through to the service.', edgeAdmitRatio);
+  gauge('weir_blocked_addresses', 'Networks blocked for failed authentication.', blockedAddresses);
   addTotal(registry, {
-    name: 'weir_log_dropped_total',
+    name: 'weir_log_dropped_records_total',
     help: 'Records of the log that were dropped because they could not be written.',
-    total: () => droppedLogRecords?.() ?? 0,
+    total: droppedLogRecords,
   });
+  if (figures.sharing !== undefined) addSharingGauges(registry, figures.sharing);
+  addStoreGauges(registry, figures.store);
+  addDiskGauges(registry, figures.disk);
+  addCatalogGauges(registry, figures);
+  addModelGauges(registry, figures.modelStatuses);
+  addEndpointGauge(registry, figures.endpoints);
+  addThreadGauges(registry, figures.threads);
+}
+
+function addCatalogGauges(
+  registry: Registry,
+  {
+    catalog,
+    catalogAgeMs,
+    isLeading,
+    discovery,
+  }: Pick<ServiceFigures, 'catalog' | 'catalogAgeMs' | 'isLeading' | 'discovery'>,
+): void {
+  const gauge = gaugesOf(registry);
+  gauge('weir_catalog_models', 'Models of the catalog that is served.', () => catalog().models.size);
+  gauge(
+    'weir_catalog_served_timestamp_seconds',
+    'When the catalog that is served was taken, seconds since the Unix epoch.',
+    () => catalog().servedAt / 1000,
+  );
   if (catalogAgeMs !== undefined) {
     gauge(
       'weir_catalog_age_seconds',
@@ -84,13 +140,30 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
   if (isLeading !== undefined) {
     gauge('weir_controller_leader', '1: this replica writes the status of objects.', () => Number(isLeading()));
   }
-  if (figures.sharing !== undefined) addSharingGauges(registry, figures.sharing);
-  if (figures.store !== undefined) addStoreGauges(registry, figures.store);
-  addModelGauges(registry, figures.modelStatuses ?? (() => []));
-  if (figures.endpoints !== undefined) addEndpointGauge(registry, figures.endpoints);
+  gauge('weir_xds_streams', 'Envoys that follow the endpoints of their clusters.', () => discovery().streams);
+  gauge(
+    'weir_xds_unanswered_seconds',
+    'How long Envoy has not answered the oldest message about endpoints; 0: it has answered all.',
+    () => discovery().unansweredMs / 1000,
+  );
+  addTotal(registry, {
+    name: 'weir_xds_refusals_total',
+    help: 'Messages about endpoints that Envoy refused.',
+    total: () => discovery().refusals,
+  });
+  new Gauge({
+    name: 'weir_route_serving',
+    help: '1: the route takes requests. 0: all its endpoints are ejected or cooling off.',
+    registers: [registry],
+    labelNames: ['model', 'backend'] as const,
+    collect() {
+      this.reset();
+      for (const { model, backend, isServing } of catalog().routes) this.set({ model, backend }, Number(isServing));
+    },
+  });
 }
 
-function addEndpointGauge(registry: Registry, read: NonNullable<ServiceFigures['endpoints']>): void {
+function addEndpointGauge(registry: Registry, read: ServiceFigures['endpoints']): void {
   new Gauge({
     name: 'weir_endpoints',
     help: 'Endpoints of each backend. healthy: they get requests. unhealthy: their health check fails. ejected: requests to them failed.',
@@ -122,30 +195,25 @@ function addSharingGauges(registry: Registry, figures: () => SharingFigures): vo
   });
 }
 
-const databaseStates = ['here', 'behind', 'away'] as const;
-
-/** Whether bills wait outside the database, and how many more can. */
-function addStoreGauges(registry: Registry, figures: () => StoreFigures): void {
-  const gauge = gaugesOf(registry);
+function addDiskGauges(registry: Registry, read: ServiceFigures['disk']): void {
+  const registers = [registry];
+  // Metrics are rendered in the order of their declarations: the first one reads for both.
   new Gauge({
-    name: 'weir_store_database',
-    help: '1 for how the database stands: here; away (rows go to the journal); behind (it is back, the journal comes first).',
-    registers: [registry],
-    labelNames: ['state'] as const,
-    collect() {
-      const { database } = figures();
-      for (const state of databaseStates) this.set({ state }, state === database ? 1 : 0);
+    name: 'weir_data_disk_size_bytes',
+    help: 'Size of the disk that has the data folder.',
+    registers,
+    async collect() {
+      const found = await read();
+      if (found === undefined) return;
+      this.set(found.size);
+      free.set(found.free);
     },
   });
-  gauge('weir_store_journal_bytes', 'Size of the rows that wait in the journal.', () => figures().journalBytes);
-  gauge('weir_store_journal_has_room', '0: the journal is nearly full, and new requests get 503.', () =>
-    Number(figures().hasRoom),
-  );
-  gauge('weir_store_waiting_rows', 'Rows on their way to the disk.', () => figures().waitingRows);
-  if (figures().isDamaged === undefined) return;
-  gauge('weir_store_damaged', '1: a check of the database file at the start found damage; restore a backup.', () =>
-    Number(figures().isDamaged === true),
-  );
+  const free = new Gauge({
+    name: 'weir_data_disk_free_bytes',
+    help: 'Room that is left on that disk for the service.',
+    registers,
+  });
 }
 
 function addModelGauges(registry: Registry, statuses: () => Iterable<readonly [string, ModelStatus]>): void {
@@ -161,7 +229,7 @@ function addModelGauges(registry: Registry, statuses: () => Iterable<readonly [s
     },
   });
   new Gauge({
-    name: 'weir_model_availability',
+    name: 'weir_model_availability_ratio',
     help: 'Share of requests served lately, once enough are seen.',
     registers: [registry],
     labelNames,
@@ -174,32 +242,30 @@ function addModelGauges(registry: Registry, statuses: () => Iterable<readonly [s
   });
 }
 
-/** Declares gauges without labels, each with a function that reads its value. */
-function gaugesOf(registry: Registry) {
-  return (name: string, help: string, read: () => number): void => {
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(read());
-      },
-    });
-  };
-}
-
-/** Declares a counter whose total is kept elsewhere. */
-function addTotal(
-  registry: Registry,
-  { name, help, total }: { readonly name: string; readonly help: string; readonly total: () => number },
-): void {
+function addThreadGauges(registry: Registry, read: ServiceFigures['threads']): void {
+  const registers = [registry];
+  // Rendered first, it reads for both.
   new Counter({
-    name,
-    help,
-    registers: [registry],
-    collect() {
+    name: 'weir_thread_busy_seconds_total',
+    help: 'Time in which the event loop of each thread did not wait; one that grows by a second a second is full.',
+    registers,
+    labelNames: ['thread'] as const,
+    async collect() {
+      const threads = await read();
       this.reset();
-      this.inc(total());
+      memoryBytes.reset();
+      for (const { thread, busyMs, memory } of threads) {
+        this.inc({ thread }, busyMs / 1000);
+        if (memory === undefined) continue;
+        memoryBytes.inc({ thread, kind: 'heap' }, memory.heapBytes);
+        memoryBytes.inc({ thread, kind: 'external' }, memory.externalBytes);
+      }
     },
+  });
+  const memoryBytes = new Gauge({
+    name: 'weir_thread_memory_bytes',
+    help: 'Memory of each thread: of its heap, and of buffers outside of it.',
+    registers,
+    labelNames: ['thread', 'kind'] as const,
   });
 }

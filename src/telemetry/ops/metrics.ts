@@ -1,29 +1,54 @@
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
+import { z } from 'zod';
 import type { Outcome } from '../../core/account.ts';
 import type { Fault } from '../../core/event.ts';
-import type { UploadBound } from '../../core/exchange.ts';
-import type { Failure } from '../../core/failure.ts';
-import type { ShedReason } from '../../core/load.ts';
-import type { AttemptReason, AttemptStep, SearchRecord } from '../../core/telemetry.ts';
+import type { AttemptReason, AttemptStep, RequestEnd, SearchRecord } from '../../core/telemetry.ts';
+import { type MetricFamily, renderInSlices } from './exposition.ts';
 import { addGauges, type ServiceFigures } from './gauges.ts';
+import { createModelMetrics, type ModelMetrics } from './model-metrics.ts';
 
 export interface Metrics {
+  readonly ended: (end: RequestEnd) => void;
   readonly outcome: (outcome: Outcome) => void;
-  readonly refusal: (failure: Failure) => void;
-  /** The service refused a request because it was too busy itself; call `refusal` as well. */
-  readonly shed: (reason: ShedReason) => void;
-  /** A bound ended an upload; call `refusal` as well. */
-  readonly uploadRefused: (bound: UploadBound) => void;
   readonly attempt: (routeId: string, why: { readonly reason: AttemptReason; readonly step: AttemptStep }) => void;
+  readonly won: (routeId: string, reason: AttemptReason) => void;
   readonly fault: (routeId: string, fault: Fault) => void;
   readonly implausibleUsage: (routeId: string) => void;
   readonly searched: (provider: string, result: SearchRecord['result'], durationMs: number) => void;
+  /** Rows became durable together. */
+  readonly committed: (commit: LedgerCommit) => void;
+  /** The metrics in Prometheus' text format. Never holds the event loop for more than a few milliseconds. */
   readonly render: () => Promise<string>;
   readonly contentType: string;
+  /** Every metric that there is, for the documentation. */
+  readonly describe: () => readonly MetricDescription[];
 }
 
-/** Seconds, from a cache hit to a long generation. */
-const buckets = [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000];
+export interface LedgerCommit {
+  readonly into: 'database' | 'journal';
+  readonly rows: number;
+  /** From the hand-over to the thread of the store to its answer. */
+  readonly durationMs: number;
+}
+
+export interface MetricDescription {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
+/** Seconds: each tenth of a millisecond up to two, where the service lives, and ever coarser up to a second. */
+const addedBuckets = [
+  ...Array.from({ length: 20 }, (_, index) => (index + 1) / 10_000),
+  ...[0.0025, 0.003, 0.004, 0.005, 0.0075, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1],
+];
+/** Seconds, from a commit on a fast disk to one that waits for a database far away. */
+const commitBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const searchBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25];
+
+/** Gauges that are named like counters, which `promtool check metrics` refuses. What they count is in `process_open_fds`. */
+const misnamed = /^nodejs_active_/;
 
 /**
  * The service's Prometheus metrics. Labels are names from the catalog and codes from our tables, never what a caller
@@ -33,68 +58,128 @@ export function createMetrics(figures: ServiceFigures): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  for (const { name } of described(registry)) if (misnamed.test(name)) registry.removeSingleMetric(name);
   addGauges(registry, figures);
-  const counter = <Label extends string>(name: string, help: string, ...labelNames: readonly Label[]) =>
-    new Counter({ name, help, registers, labelNames });
-  const seconds = <Label extends string>(name: string, help: string, ...labelNames: readonly Label[]) =>
-    new Histogram({ name, help, registers, buckets, labelNames });
 
-  const requests = counter(
-    'weir_requests_total',
-    'Dispatched requests by how they ended.',
-    ...(['model', 'outcome', 'stream'] as const),
-  );
-  const requestSeconds = seconds('weir_request_seconds', 'Time from request to end of answer.', 'model');
-  const firstTokenSeconds = seconds('weir_first_token_seconds', 'Time from request to first output.', 'model');
-  const tokens = counter('weir_tokens_total', 'Billed tokens.', 'model', 'direction');
+  const added = new Histogram({
+    name: 'weir_added_latency_seconds',
+    help: 'What the service adds to the time of a completed request, engines and the wait for the body left out. before: from its head to the first call of an engine. after: from the last word of the engine to the end of the answer, the settlement included.',
+    labelNames: ['surface', 'phase'] as const,
+    buckets: addedBuckets,
+    registers,
+  });
+  const limitRefusals = new Counter({
+    name: 'weir_limit_refusals_total',
+    help: 'Requests refused by a limit: of their key or workspace, of their address, or of the service itself.',
+    labelNames: ['limit'] as const,
+    registers,
+  });
+  const commits = new Histogram({
+    name: 'weir_ledger_commit_duration_seconds',
+    help: 'Time in which rows became durable together, in the database or, while that is away, in the journal.',
+    labelNames: ['into'] as const,
+    buckets: commitBuckets,
+    registers,
+  });
+  const rows = new Counter({
+    name: 'weir_ledger_rows_total',
+    help: 'Rows that became durable in the database or in the journal.',
+    labelNames: ['into'] as const,
+    registers,
+  });
+  const searches = new Counter({
+    name: 'weir_web_searches_total',
+    help: 'Searches of the web by what came of them.',
+    labelNames: ['provider', 'result'] as const,
+    registers,
+  });
+  const searchSeconds = new Histogram({
+    name: 'weir_web_search_duration_seconds',
+    help: 'Time a search of the web took.',
+    labelNames: ['provider'] as const,
+    buckets: searchBuckets,
+    registers,
+  });
 
-  const refusals = counter('weir_refusals_total', 'Requests answered with an error, by code.', 'code');
-  const sheds = counter('weir_shed_total', 'Requests turned away because the service itself was too busy.', 'reason');
-  const uploadRefusals = counter(
-    'weir_upload_refusals_total',
-    'Request bodies refused, by the bound they passed.',
-    'bound',
-  );
+  const models = new Map<string, ModelMetrics>();
+  function ofModel(id: string): ModelMetrics {
+    let found = models.get(id);
+    if (found === undefined) {
+      found = createModelMetrics(id);
+      models.set(id, found);
+    }
+    return found;
+  }
+  /** A route's id is `<model>@<backend>`. */
+  function atBackend(routeId: string): readonly [ModelMetrics, backend: string] {
+    const at = routeId.lastIndexOf('@');
+    return [ofModel(routeId.slice(0, at)), routeId.slice(at + 1)];
+  }
 
-  const attempts = counter(
-    'weir_attempts_total',
-    'Upstream attempts, by why they were made, and whether on another endpoint of the same backend or on another route.',
-    ...['route', 'reason', 'step'],
-  );
-  const faults = counter('weir_attempt_faults_total', 'Failed upstream attempts.', 'route', 'kind');
-  const implausible = counter(
-    'weir_implausible_usage_total',
-    'Answers whose engine counted tokens that cannot be, so that we counted.',
-    'route',
-  );
-
-  const searches = counter(
-    'weir_web_searches_total',
-    'Searches of the web by what came of them.',
-    'provider',
-    'result',
-  );
-  const searchSeconds = seconds('weir_web_search_seconds', 'Time a search of the web took.', 'provider');
+  /** All that a model may have, whether any was asked or not. */
+  const template = createModelMetrics('').registry;
+  function* families(): Generator<MetricFamily> {
+    // A model that has left the catalog is forgotten: names that come and go must not add up.
+    const listed = figures.catalog().models;
+    for (const id of models.keys()) if (id !== '' && !listed.has(id)) models.delete(id);
+    for (const { name } of registry.getMetricsAsArray()) yield { name, registries: [registry] };
+    const registries = [...models.values()].map((model) => model.registry);
+    for (const { name } of template.getMetricsAsArray()) {
+      yield { name, registries: registries.length === 0 ? [template] : registries };
+    }
+  }
+  let rendering: Promise<string> | undefined;
 
   return {
-    outcome: ({ modelId: model, kind, stream, usage, durationMs, firstTokenMs }) => {
-      requests.inc({ model, outcome: kind, stream: String(stream) });
-      tokens.inc({ model, direction: 'prompt' }, usage.promptTokens);
-      tokens.inc({ model, direction: 'completion' }, usage.completionTokens);
-      requestSeconds.observe({ model }, durationMs / 1000);
-      if (firstTokenMs !== undefined) firstTokenSeconds.observe({ model }, firstTokenMs / 1000);
+    ended: (end) => {
+      const { surface, modelId = '', failure } = end;
+      ofModel(modelId).ended(end);
+      if (failure?.limit !== undefined) limitRefusals.inc({ limit: failure.limit });
+      if (end.added === undefined) return;
+      added.observe({ surface, phase: 'before' }, end.added.beforeMs / 1000);
+      added.observe({ surface, phase: 'after' }, end.added.afterMs / 1000);
     },
-    refusal: ({ code }) => refusals.inc({ code }),
-    shed: (reason) => sheds.inc({ reason }),
-    uploadRefused: (bound) => uploadRefusals.inc({ bound }),
-    attempt: (route, { reason, step }) => attempts.inc({ route, reason, step }),
-    fault: (route, { kind }) => faults.inc({ route, kind }),
-    implausibleUsage: (route) => implausible.inc({ route }),
+    outcome: (outcome) => ofModel(outcome.modelId).outcome(outcome),
+    attempt: (routeId, why) => {
+      const [model, backend] = atBackend(routeId);
+      model.attempt(backend, why);
+    },
+    won: (routeId, reason) => atBackend(routeId)[0].won(reason),
+    fault: (routeId, fault) => {
+      const [model, backend] = atBackend(routeId);
+      model.fault(backend, fault);
+    },
+    implausibleUsage: (routeId) => {
+      const [model, backend] = atBackend(routeId);
+      model.implausibleUsage(backend);
+    },
     searched: (provider, result, durationMs) => {
       searches.inc({ provider, result });
       searchSeconds.observe({ provider }, durationMs / 1000);
     },
-    render: () => registry.metrics(),
+    committed: (commit) => {
+      const { into } = commit;
+      commits.observe({ into }, commit.durationMs / 1000);
+      rows.inc({ into }, commit.rows);
+    },
+    // Scrapers that come at once share one text.
+    render: () => (rendering ??= renderInSlices(families()).finally(() => (rendering = undefined))),
     contentType: registry.contentType,
+    describe: () => [...described(registry), ...described(template)],
   };
+}
+
+/** What prom-client keeps on each metric, and does not declare. */
+const declaration = z.object({ name: z.string(), help: z.string(), labelNames: z.array(z.string()).default([]) });
+
+function described(registry: Registry): readonly MetricDescription[] {
+  return registry.getMetricsAsArray().map((metric) => {
+    const { name, help, labelNames } = declaration.parse(metric);
+    return { name, help, type: typeOf(metric), labels: labelNames.filter((label) => label !== 'le') };
+  });
+}
+
+function typeOf(metric: unknown): string {
+  if (metric instanceof Histogram) return 'histogram';
+  return metric instanceof Counter ? 'counter' : 'gauge';
 }

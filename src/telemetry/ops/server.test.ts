@@ -1,11 +1,29 @@
 import { describe, expect, it } from 'vitest';
+import { internalToken } from '../../core/internal-token.ts';
+import { numberedStory, sampleStory } from '../../../test/support/sample-story.ts';
 import { startOps } from './server.ts';
+
+const secret = 'f'.repeat(64);
 
 const options = {
   port: 0,
   metrics: () => Promise.resolve('a 1\n'),
   metricsType: 'text/plain; version=0.0.4',
   unready: () => undefined,
+  internal: {
+    secret: () => secret,
+    stories: {
+      after: (after: number, limit: number) => ({
+        ...{ process: 'p1', next_after: after + limit, has_more: false, missed: 0 },
+        requests: [numberedStory(after + 1)],
+      }),
+      find: (id: string) => (id === 'a/b' ? sampleStory({ id }) : undefined),
+    },
+    catalog: async function* () {
+      yield '{"process":';
+      yield '"p1"}';
+    },
+  },
 };
 
 async function get(
@@ -40,6 +58,53 @@ describe('the ops server', () => {
     const ops = await startOps({ ...options, host: '127.0.0.2' });
     expect(await fetch(`http://127.0.0.2:${ops.port}/livez`)).toMatchObject({ status: 200 });
     await expect(fetch(`http://127.0.0.1:${ops.port}/livez`)).rejects.toThrow('fetch failed');
+    await ops.close();
+  });
+
+  it('tells of requests and the catalog those alone that have the token of the database', async () => {
+    const ops = await startOps(options);
+    const ask = async (path: string, authorization?: string, method = 'GET') => {
+      const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
+      const response = await fetch(`http://127.0.0.1:${ops.port}${path}`, { headers, method });
+      return { status: response.status, body: await response.json() };
+    };
+    const token = `Bearer ${internalToken(secret)}`;
+    const refused = [
+      undefined,
+      '',
+      'Bearer',
+      `Bearer ${secret}`,
+      `Bearer ${internalToken('x')}`,
+      `${token}x`,
+      'Basic eA==',
+    ];
+    for (const path of [
+      '/internal/requests',
+      '/internal/catalog',
+      '/internal/requests/a%2Fb',
+      '/internal/',
+      '/internal/x',
+    ]) {
+      for (const authorization of refused) {
+        expect(await ask(path, authorization)).toEqual({
+          status: 401,
+          body: { error: 'expected the token of this database' },
+        });
+      }
+    }
+    expect(await ask('/internal/requests?after=7&limit=2', token)).toMatchObject({
+      status: 200,
+      body: { next_after: 9, requests: [{ seq: 8 }] },
+    });
+    expect(await ask('/internal/requests', token)).toMatchObject({ body: { next_after: 100 } });
+    expect(await ask('/internal/requests/a%2Fb', token)).toMatchObject({ status: 200, body: { id: 'a/b' } });
+    expect(await ask('/internal/requests/other', token)).toMatchObject({ status: 404 });
+    expect(await ask('/internal/catalog', token)).toEqual({ status: 200, body: { process: 'p1' } });
+    for (const query of ['after=-1', 'after=x', 'limit=0', 'limit=101', 'after=']) {
+      expect(await ask(`/internal/requests?${query}`, token), query).toMatchObject({ status: 400 });
+    }
+    expect(await ask('/internal/requests', token, 'POST')).toMatchObject({ status: 405 });
+    expect(await ask('/internal/what', token)).toMatchObject({ status: 404 });
     await ops.close();
   });
 

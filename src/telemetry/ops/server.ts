@@ -1,4 +1,5 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
+import { answerInternal, type Internal } from './internal.ts';
 
 export interface OpsServer {
   readonly port: number;
@@ -14,6 +15,7 @@ export interface OpsOptions {
   readonly metricsType: string;
   /** Why requests cannot be served now; undefined when they can. */
   readonly unready: () => string | undefined;
+  readonly internal: Internal;
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {
@@ -30,7 +32,7 @@ function send(response: ServerResponse, status: number, text: string, type = 'te
   response.writeHead(status, { 'content-type': type }).end(text);
 }
 
-/** Serves /metrics, /livez and /readyz. Rejects when no port can be had there. */
+/** Serves /metrics, /livez, /readyz and, to those with the token of the database, /internal. Rejects when no port can be had there. */
 export async function startOps(options: OpsOptions): Promise<OpsServer> {
   const { host = '127.0.0.1' } = options;
   const server = createServer((request, response) => {
@@ -51,7 +53,7 @@ export async function startOps(options: OpsOptions): Promise<OpsServer> {
         );
         return;
       default:
-        send(response, 404, 'not found\n');
+        if (!answerInternal(request, response, options.internal)) send(response, 404, 'not found\n');
     }
   });
   try {

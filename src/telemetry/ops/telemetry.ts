@@ -1,25 +1,24 @@
 import type { Logger } from 'pino';
-import type { Failure } from '../../core/failure.ts';
 import type { Fault } from '../../core/event.ts';
-import type { AttemptWatch, Telemetry } from '../../core/telemetry.ts';
+import type { AttemptWatch, RequestEnd, Telemetry } from '../../core/telemetry.ts';
 import type { Metrics } from './metrics.ts';
 import type { CatalogProblem } from '../../core/catalog.ts';
-
-/** Refusals that are due to load and no error: a flood of them must not become a flood of log lines. */
-const usual: ReadonlySet<Failure['code']> = new Set(['no_capacity', 'overloaded']);
+import { formatUsd } from '../../core/money.ts';
+import { createRepeatLimit } from './repeat-limit.ts';
 
 export interface TelemetryParts {
   readonly metrics: Metrics;
   /** Measures the models. */
   readonly measured: Pick<Telemetry, 'outcome' | 'unavailable'>;
   /** Remembers the story of each request. */
-  readonly stories: Pick<Telemetry, 'began' | 'progress' | 'outcome' | 'refusal' | 'attempt' | 'searched' | 'over'>;
+  readonly stories: Pick<Telemetry, 'began' | 'progress' | 'outcome' | 'ended' | 'attempt' | 'searched' | 'over'>;
 }
 
 /** Tells operators about requests: in metrics, in the log, in what is measured of models, and in the stories of requests. */
 export function createTelemetry(log: Logger, { metrics, measured, stories }: TelemetryParts): Telemetry {
   /** How often each route's engine has reported impossible token counts. */
   const implausible = new Map<string, number>();
+  const repeats = createRepeatLimit({ now: () => performance.now() });
 
   function attemptFailed(requestId: string, routeId: string, fault: Fault): void {
     metrics.fault(routeId, fault);
@@ -27,7 +26,10 @@ export function createTelemetry(log: Logger, { metrics, measured, stories }: Tel
     // A request that our validation should have refused, and a problem of the operator's account, need a person.
     const level =
       engineError === 'bad-request' || engineError === 'account' || engineError === 'not-found' ? 'error' : 'warn';
-    log[level]({ requestId, routeId, fault: kind, detail, status, engineError }, 'attempt failed');
+    const { isTold, suppressed } = repeats.take(`${routeId} ${kind}`);
+    if (isTold) {
+      log[level]({ requestId, routeId, fault: kind, detail, status, engineError, suppressed }, 'attempt failed');
+    }
   }
 
   return {
@@ -39,33 +41,18 @@ export function createTelemetry(log: Logger, { metrics, measured, stories }: Tel
       metrics.outcome(outcome);
       measured.outcome(outcome);
       stories.outcome(outcome);
-      const {
-        requestId,
-        correlationId,
-        modelId,
-        routeId,
-        kind,
-        attempts,
-        routes,
-        durationMs,
-        firstTokenMs,
-        refusedFor,
-      } = outcome;
-      const level = kind === 'completed' || kind === 'cancelled' ? 'debug' : 'warn';
-      log[level](
-        { requestId, correlationId, modelId, routeId, kind, attempts, routes, durationMs, firstTokenMs, refusedFor },
-        'request ended',
-      );
     },
-    refusal: (requestId, failure) => {
-      metrics.refusal(failure);
-      stories.refusal(requestId, failure);
-      if (failure.row.blame !== 'service') return;
-      // Only the name of an unknown error's class: its text may hold what a caller wrote.
-      const cause = failure.cause instanceof Error ? failure.cause.name : undefined;
-      const level = usual.has(failure.code) ? 'debug' : 'error';
-      log[level]({ requestId, code: failure.code, cause }, 'request failed');
+    ended: (end) => {
+      metrics.ended(end);
+      stories.ended(end);
+      const level = levelOf(end);
+      if (!log.isLevelEnabled(level)) return;
+      const { kind, code } = end;
+      // A request that was served has its record in any case; a flood of refusals must not become a flood of lines.
+      const told = kind === 'refused' ? repeats.take(`refused ${code}`) : { isTold: true, suppressed: undefined };
+      if (told.isTold) log[level]({ ...recordOf(end), suppressed: told.suppressed }, 'request ended');
     },
+    won: (_, routeId, reason) => metrics.won(routeId, reason),
     attempt: (requestId, start): AttemptWatch => {
       const { routeId, reason, step } = start;
       metrics.attempt(routeId, { reason, step });
@@ -96,6 +83,53 @@ export function createTelemetry(log: Logger, { metrics, measured, stories }: Tel
       const level = result === 'unavailable' ? 'warn' : 'debug';
       log[level]({ requestId, provider, result, durationMs, detail }, 'web search');
     },
+  };
+}
+
+/** Refusals that are due to load and no error of the service. */
+const dueToLoad: ReadonlySet<RequestEnd['code']> = new Set(['no_capacity', 'overloaded']);
+
+function levelOf({ kind, code, failure }: RequestEnd): 'info' | 'warn' | 'error' {
+  if (failure?.row.blame === 'service' && !dueToLoad.has(code)) return 'error';
+  switch (kind) {
+    case 'completed':
+    case 'cancelled':
+    case 'refused':
+      return 'info';
+    case 'interrupted':
+    case 'incomplete':
+    case 'failed':
+    case 'service-lost':
+      return 'warn';
+  }
+}
+
+/** The one record of a request: ids, names, counts and times, never content. */
+function recordOf({
+  requestId,
+  correlationId,
+  surface,
+  modelId,
+  kind,
+  code,
+  failure,
+  durationMs,
+  outcome,
+}: RequestEnd) {
+  return {
+    ...{ requestId, correlationId, surface, modelId, kind, code },
+    limit: failure?.limit,
+    // Only the name of an unknown error's class: its text may hold what a caller wrote.
+    cause: failure?.cause instanceof Error ? failure.cause.name : undefined,
+    durationMs: Math.round(durationMs),
+    stream: outcome?.stream,
+    routeId: outcome?.routeId,
+    attempts: outcome?.attempts,
+    routes: outcome?.routes,
+    firstTokenMs: outcome?.firstTokenMs,
+    usage: outcome?.usage,
+    costUsd: outcome && formatUsd(outcome.cost),
+    refusedFor: outcome?.refusedFor,
   };
 }
 

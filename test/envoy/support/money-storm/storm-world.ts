@@ -63,7 +63,7 @@ export async function startStormWorld(count: number, env: Readonly<Record<string
   const kills: { readonly replica: number; readonly atMs: number }[] = [];
   const databases = (state: string): Promise<readonly number[]> =>
     // A service that is being started again has no metrics.
-    Promise.all(gateways.map((weir) => weir.metric('weir_store_database', { state }).catch(() => 0)));
+    Promise.all(gateways.map((weir) => weir.metric('weir_ledger_database', { state }).catch(() => 0)));
 
   const world: StormWorld = {
     gateways,

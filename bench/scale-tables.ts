@@ -1,0 +1,122 @@
+import { createNeededServices } from '../src/cli/start/needed-services.ts';
+import type { CostSample } from './part-costs.ts';
+import { gatewayOf, median, middle, type PartTimes, type ScaleSample } from './scale-sample.ts';
+import { type Costs, type Forecast, parts, simulate } from './scale-simulation.ts';
+import { alignTable } from './table.ts';
+
+/** Which services Envoy gives requests to: all, or as many as the supervisor finds that there are cores for. */
+export type Spread = 'all' | 'needed';
+
+export interface Group {
+  readonly services: number;
+  readonly spread: Spread;
+}
+
+interface Farming {
+  readonly costs: Costs;
+  readonly callers: number;
+  readonly envoyThreads: number;
+}
+
+const simulatedSeconds = 4;
+/** After so many looks the supervisor has found its number. */
+const looks = 10;
+const micros = (ms: number): string => `${(ms * 1_000).toFixed(0)} µs`;
+
+/** What the services do with these cores. The supervisor's own rule says how many of them get requests. */
+function forecastOf(
+  { services, spread }: Group,
+  { cores, ...farming }: Farming & { readonly cores: number },
+): Forecast & { readonly serving: number } {
+  const needed = createNeededServices(services);
+  let serving = services;
+  let forecast = simulate({ ...farming, cores, services: serving, seconds: simulatedSeconds });
+  for (let look = 0; look < looks && spread === 'needed'; look += 1) {
+    const use = { ran: forecast.busy.service * coreShare(cores), wanted: forecast.wanted.service, filled: 0 };
+    const next = needed(Array.from({ length: serving }, () => use));
+    if (next === serving) continue;
+    serving = next;
+    forecast = simulate({ ...farming, cores, services: serving, seconds: simulatedSeconds });
+  }
+  return { ...forecast, serving };
+}
+
+/** The simulation has whole cores that are slower; a thread that runs on one has so much of a core. */
+const coreShare = (cores: number): number => cores / Math.ceil(cores);
+
+/** What groups of services need for the same load, beside the first group; with costs, also what the simulation says. */
+export function requestTable(
+  groups: readonly (Group & { readonly samples: readonly ScaleSample[] })[],
+  farming?: Farming,
+): string {
+  const alone = groups[0]?.samples ?? [];
+  return alignTable([
+    [
+      ...['services', 'with requests', 'requests/s', 'of one'],
+      ...(farming === undefined ? [] : ['simulated', 'off by', 'simulated cost', 'off by']),
+      ...['cost', 'of one', 'envoy', 'loop', 'threads', 'postgres', 'valkey'],
+    ],
+    ...groups.map((group) => {
+      const { requestsPerSecond, cost, cores } = middle(group.samples);
+      // The same round's figures, so that a slow minute counts for both.
+      const ratioOf = (read: (sample: ScaleSample) => number): string =>
+        median(group.samples.map((sample, at) => read(sample) / read(alone[at] ?? sample))).toFixed(2);
+      return [
+        String(group.services),
+        group.spread,
+        requestsPerSecond.toFixed(0),
+        ratioOf((sample) => sample.requestsPerSecond),
+        // Of this run only the cores that the machine had left are taken: what a turn and a request cost is that of one service.
+        ...(farming === undefined
+          ? []
+          : simulated(forecastOf(group, { ...farming, cores }), { requestsPerSecond, cost })),
+        micros(gatewayOf(cost)),
+        ratioOf((sample) => gatewayOf(sample.cost)),
+        ...[cost.envoy, cost.service, cost.threads, cost.postgres, cost.valkey].map(micros),
+      ];
+    }),
+  ]);
+}
+
+function simulated(
+  forecast: Forecast,
+  measured: { readonly requestsPerSecond: number; readonly cost: PartTimes },
+): readonly string[] {
+  const off = (one: number, other: number): string => `${((one / other - 1) * 100).toFixed(1)} %`;
+  const cost = gatewayOf(forecast.cost);
+  return [
+    ...[forecast.requestsPerSecond.toFixed(0), off(forecast.requestsPerSecond, measured.requestsPerSecond)],
+    ...[micros(cost), off(cost, gatewayOf(measured.cost))],
+  ];
+}
+
+/** Of one service by its callers: what was measured, and what turns and requests must cost for that. */
+export function costTable(samples: readonly CostSample[], costs: Costs): string {
+  return alignTable([
+    ['callers', ...parts],
+    ...samples.map(({ callers, cost }) => [String(callers), ...parts.map((part) => micros(cost[part]))]),
+    ['a turn', ...parts.map((part) => micros(costs[part].turn))],
+    ['a request', ...parts.map((part) => micros(costs[part].request))],
+  ]);
+}
+
+/** What happens as services are added, each part with cores of its own. */
+export function growthTable(costs: Costs, callers: number): string {
+  return alignTable([
+    ['services', 'requests/s', 'a service', 'busy: service', 'envoy', 'valkey', 'postgres cores'],
+    ...[1, 3, 10, 30, 100, 300, 1_000].map((services) => {
+      const { requestsPerSecond, busy, cost } = simulate({
+        ...{ costs: { ...costs, bench: { turn: 0, request: 0 } }, services, callers: services * callers },
+        ...{ cores: undefined, envoyThreads: services, seconds: Math.max(0.2, 20 / services) },
+      });
+      const share = (part: number): string => `${(part * 100).toFixed(0)} %`;
+      return [
+        String(services),
+        requestsPerSecond.toFixed(0),
+        (requestsPerSecond / services).toFixed(0),
+        ...[share(busy.service), share(busy.envoy), share(busy.valkey)],
+        ((requestsPerSecond * cost.postgres) / 1_000).toFixed(1),
+      ];
+    }),
+  ]);
+}

@@ -1,0 +1,56 @@
+/** What this replica sees of its catalog: what a replica of a cluster tells the others, and what the conditions of objects are made of. */
+import { hostname } from 'node:os';
+import type { EnvoyClusters } from '../../envoy/runtime/cluster-publisher.ts';
+import type { Model, Route, Snapshot } from '../../core/catalog.ts';
+import { clusterMark, type ReplicaView, type Unreachable } from '../../core/replica.ts';
+import type { Settings } from '../../settings.ts';
+import { type EndpointsAsked, endpointsViews } from './endpoints-view.ts';
+
+interface Seen {
+  readonly snapshot: Snapshot;
+  /** Undefined: Envoy does not answer. */
+  readonly envoy: EnvoyClusters | undefined;
+  /** Names of clusters that Envoy refused, with its reason. */
+  readonly refused: ReadonlyMap<string, string>;
+}
+
+interface ViewAsked extends EndpointsAsked {
+  /** Name of this replica. */
+  readonly name: string;
+  readonly isServing: (route: Route) => boolean;
+  readonly isListed: (model: Model) => boolean;
+}
+
+/** What this replica sees of the catalog: the clusters of its Envoy with their endpoints, its routes and its list of models. */
+export function replicaView(asked: ViewAsked, { snapshot, envoy, refused }: Seen): ReplicaView {
+  const active = new Set(envoy?.active);
+  const models = [...snapshot.models.values()];
+  const here = snapshot.clusters.filter((cluster) => active.has(cluster.name));
+  const unreachable = here.flatMap(({ backend }): readonly (readonly [string, Unreachable])[] => {
+    const { total, healthy } = envoy?.endpoints.get(backend) ?? { total: 1, healthy: 1 };
+    if (healthy > 0) return [];
+    return [[backend, total === 0 ? 'no-address' : 'unhealthy']];
+  });
+  return {
+    name: asked.name,
+    hasEnvoy: envoy !== undefined,
+    clusters: new Set(here.map((cluster) => clusterMark(cluster.name))),
+    refused: new Map(
+      snapshot.clusters.flatMap(({ name: cluster, backend }) => {
+        const reason = refused.get(cluster);
+        return reason === undefined || active.has(cluster) ? [] : [[backend, reason] as const];
+      }),
+    ),
+    unreachable: new Map(unreachable),
+    out: new Set(
+      models.flatMap((model) => model.routes.filter((route) => !asked.isServing(route)).map(({ id }) => id)),
+    ),
+    unlisted: new Set(models.filter((model) => !asked.isListed(model)).map(({ id }) => id)),
+    endpoints: endpointsViews(snapshot, envoy, asked),
+  };
+}
+
+/** Name of this replica among those that follow the same catalog. */
+export function replicaName({ WEIR_POD_NAME }: Pick<Settings, 'WEIR_POD_NAME'>): string {
+  return WEIR_POD_NAME ?? hostname().toLowerCase();
+}

@@ -1,0 +1,92 @@
+import { statfs } from 'node:fs/promises';
+import type { Route, Snapshot } from '../../core/catalog.ts';
+import type { LoadShedder } from '../../envoy/runtime/load-shedder.ts';
+import type { EndpointDiscovery } from '../../envoy/runtime/endpoint-discovery.ts';
+import type { UploadLedger } from '../../admission/uploads.ts';
+import type { LogStream } from '../../process/log-stream.ts';
+import type { ProcessLoad } from '../../process/load.ts';
+import type { ThreadWatch } from '../../process/threads.ts';
+import type { ValkeyLimits } from '../../rate-limits/valkey.ts';
+import type { Settings } from '../../settings.ts';
+import type { OpenStore } from '../../store/open-store.ts';
+import type { FileCheck } from '../../store/sqlite/file-check.ts';
+import type { ModelPerformance } from '../../telemetry/model-performance.ts';
+import type { ServiceFigures } from '../../telemetry/ops/gauges.ts';
+import type { ServedCatalog } from './catalog.ts';
+import manifest from '../../../package.json' with { type: 'json' };
+
+/** The parts of a service that its metrics are read of. */
+interface MeasuredParts {
+  readonly settings: Settings;
+  readonly store: OpenStore;
+  /** Undefined: a server keeps the data. */
+  readonly fileCheck: FileCheck | undefined;
+  readonly catalog: ServedCatalog;
+  readonly health: { readonly isServing: (route: Route) => boolean };
+  readonly measured: Pick<ModelPerformance, 'statusOf'>;
+  /** Undefined: limits are shared with nobody. */
+  readonly link: ValkeyLimits['link'] | undefined;
+  readonly gate: { readonly blocked: () => number };
+  readonly load: Pick<ProcessLoad, 'current'>;
+  readonly shedder: Pick<LoadShedder, 'admitRatio'>;
+  readonly discovery: Pick<EndpointDiscovery, 'status'>;
+  readonly threads: Pick<ThreadWatch, 'read'>;
+  readonly output: Pick<LogStream, 'dropped'>;
+  /** When the snapshot that is served was taken, milliseconds since the Unix epoch. */
+  readonly servedAt: () => number;
+  readonly underWay: () => {
+    readonly requests: number;
+    readonly streams: number;
+    readonly uploads: Pick<UploadLedger, 'arriving' | 'bytes'>;
+  };
+}
+
+/** What the metrics of a service are read of, each time that they are asked for. */
+export function figuresOf(parts: MeasuredParts): ServiceFigures {
+  const { settings, store, fileCheck, catalog, health, measured, link, underWay } = parts;
+  return {
+    version: manifest.version,
+    sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
+    blockedAddresses: parts.gate.blocked,
+    store: () => ({
+      ...store.status(),
+      ...store.upkeep(),
+      waitingRows: store.waiting(),
+      isDamaged: fileCheck?.isDamaged(),
+    }),
+    disk: () => diskOf(settings.WEIR_DATA),
+    catalog: () => ({
+      ...catalogFigures(catalog.snapshots.current(), health.isServing),
+      servedAt: parts.servedAt(),
+    }),
+    catalogAgeMs: catalog.ageMs,
+    isLeading: catalog.ageMs && catalog.isLeading,
+    discovery: parts.discovery.status,
+    inFlight: () => underWay().requests,
+    streams: () => underWay().streams,
+    load: parts.load.current,
+    uploads: { arriving: () => underWay().uploads.arriving(), bytes: () => underWay().uploads.bytes() },
+    edgeAdmitRatio: parts.shedder.admitRatio,
+    droppedLogRecords: parts.output.dropped,
+    endpoints: catalog.endpoints,
+    modelStatuses: () =>
+      [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.statusOf(model)]),
+    threads: parts.threads.read,
+  };
+}
+
+/** The catalog as its gauges show it. */
+function catalogFigures({ models }: Snapshot, isServing: (route: Route) => boolean) {
+  const routes = [...models.values()].flatMap(({ id, routes: ofModel }) =>
+    ofModel.map((route) => ({ model: id, backend: route.backend.name, isServing: isServing(route) })),
+  );
+  return { models, routes };
+}
+
+/** The disk of a folder; undefined where its file system does not tell. */
+function diskOf(folder: string): Promise<{ readonly free: number; readonly size: number } | undefined> {
+  return statfs(folder).then(
+    ({ bavail, blocks, bsize }) => ({ free: bavail * bsize, size: blocks * bsize }),
+    () => undefined,
+  );
+}

@@ -1,0 +1,18 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+
+/** What the HMAC is made over: another use of the same secret has other words. */
+const use = 'weir-internal';
+
+/**
+ * The bearer token of `/internal/` on the ops ports, from the secret that all processes with one database share. Whoever can read the
+ * database has it, and nobody else, so nothing has to be configured. Never to be logged.
+ */
+export function internalToken(sharedSecret: string): string {
+  return createHmac('sha256', sharedSecret).update(use).digest('base64url');
+}
+
+/** Whether an `Authorization` header has the token. Takes the same time whatever is in it. */
+export function hasInternalToken(authorization: string | undefined, sharedSecret: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(authorization ?? ''), digest(`Bearer ${internalToken(sharedSecret)}`));
+}

@@ -1,0 +1,144 @@
+import { Counter, Histogram, Registry } from 'prom-client';
+import type { Outcome } from '../../core/account.ts';
+import type { Fault } from '../../core/event.ts';
+import { formatUsd } from '../../core/money.ts';
+import type { AttemptReason, AttemptStep, RequestEnd } from '../../core/telemetry.ts';
+
+/** What is counted of one model, in a registry of its own: it is forgotten as a whole, and rendered apart from other models. */
+export interface ModelMetrics {
+  readonly registry: Registry;
+  readonly ended: (end: RequestEnd) => void;
+  readonly outcome: (outcome: Outcome) => void;
+  readonly attempt: (backend: string, why: { readonly reason: AttemptReason; readonly step: AttemptStep }) => void;
+  readonly won: (reason: AttemptReason) => void;
+  readonly fault: (backend: string, fault: Fault) => void;
+  readonly implausibleUsage: (backend: string) => void;
+}
+
+/**
+ * Buckets of the conventions for generative AI, which stand in the way of comparing engines where they differ.
+ * https://github.com/open-telemetry/semantic-conventions-genai
+ */
+const durationBuckets = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+const firstTokenBuckets = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const perTokenBuckets = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
+const tokenBuckets = Array.from({ length: 14 }, (_, power) => 4 ** power);
+
+const conventional = ['gen_ai_operation_name', 'gen_ai_provider_name', 'gen_ai_request_model'] as const;
+
+/** The metrics of one model of the catalog; `model` is empty for requests that were refused before theirs was found. */
+export function createModelMetrics(model: string): ModelMetrics {
+  const registry = new Registry();
+  const counter = <Label extends string>(name: string, help: string, ...labelNames: readonly Label[]) =>
+    new Counter({ name, help, registers: [registry], labelNames });
+  const histogram = <Label extends string>(
+    name: string,
+    help: string,
+    { buckets, labelNames }: { readonly buckets: number[]; readonly labelNames: readonly Label[] },
+  ) => new Histogram({ name, help, registers: [registry], labelNames, buckets });
+  const tokens = (what: string, help: string) =>
+    counter(`gen_ai_client_inference_usage_${what}_tokens_total`, help, ...conventional);
+
+  const requests = counter(
+    'weir_requests_total',
+    'Requests that have ended, by the surface they came to, how they ended (refused: nothing was dispatched) and the error code of docs/errors.md; model and code are empty where there is none.',
+    ...(['surface', 'model', 'outcome', 'code'] as const),
+  );
+  const duration = histogram(
+    'gen_ai_server_request_duration_seconds',
+    'Time from request to end of answer, of dispatched requests. error_type: how one that did not complete has ended.',
+    { buckets: durationBuckets, labelNames: [...conventional, 'error_type'] },
+  );
+  const firstToken = histogram(
+    'gen_ai_server_time_to_first_token_seconds',
+    'Time from request to first output, of completed requests.',
+    { buckets: firstTokenBuckets, labelNames: conventional },
+  );
+  const perToken = histogram(
+    'gen_ai_server_time_per_output_token_seconds',
+    'Time of an output token after the first, on average over the answer, of completed requests.',
+    { buckets: perTokenBuckets, labelNames: conventional },
+  );
+  const usage = histogram('gen_ai_client_token_usage', 'Billed tokens of a request.', {
+    buckets: tokenBuckets,
+    labelNames: [...conventional, 'gen_ai_token_type'],
+  });
+  const input = tokens('input', 'Billed tokens of prompts, the cached ones included.');
+  const output = tokens('output', 'Billed tokens of answers, reasoning included.');
+  const cached = tokens('cache_read_input', 'Billed tokens of prompts that engines had in their caches.');
+  const reasoning = tokens('reasoning_output', 'Billed tokens of reasoning.');
+  const cost = counter('weir_cost_usd_total', 'What requests were billed, in USD.', 'model');
+  const failovers = counter(
+    'weir_failovers_total',
+    'Requests for which another attempt replaced a failed one, before any output or in the middle of the stream, by what came of it.',
+    ...(['model', 'phase', 'result'] as const),
+  );
+  const attempts = counter(
+    'weir_attempts_total',
+    'Calls of engines, by why they were made, and whether on another endpoint of the same backend or on another route.',
+    ...(['model', 'backend', 'reason', 'step'] as const),
+  );
+  const hedgesWon = counter(
+    'weir_hedges_won_total',
+    'Hedges that were first; those started are weir_attempts_total with the reason hedge.',
+    'model',
+  );
+  const faults = counter('weir_attempt_faults_total', 'Failed calls of engines.', 'model', 'backend', 'fault');
+  const implausible = counter(
+    'weir_implausible_usage_total',
+    'Answers whose engine counted tokens that cannot be, so that we counted.',
+    ...(['model', 'backend'] as const),
+  );
+
+  const named = { gen_ai_operation_name: 'chat', gen_ai_provider_name: 'weir', gen_ai_request_model: model };
+  return {
+    registry,
+    ended: ({ surface, kind, code = '', failovers: { beforeOutput, midStream } }) => {
+      requests.inc({ surface, model, outcome: kind, code });
+      if (beforeOutput > 0) failovers.inc({ model, phase: 'before_output', result: resultOf.beforeOutput[kind] });
+      // Where no other endpoint could go on, none was asked.
+      if (midStream > 0 || kind === 'interrupted') {
+        failovers.inc({ model, phase: 'mid_stream', result: resultOf.midStream[kind] });
+      }
+    },
+    outcome: (outcome) => {
+      const { kind, usage: billed, durationMs, firstTokenMs } = outcome;
+      const isComplete = kind === 'completed';
+      duration.observe(isComplete ? named : { ...named, error_type: kind }, durationMs / 1000);
+      if (isComplete && firstTokenMs !== undefined) {
+        firstToken.observe(named, firstTokenMs / 1000);
+        if (billed.completionTokens > 1) {
+          perToken.observe(named, (durationMs - firstTokenMs) / 1000 / (billed.completionTokens - 1));
+        }
+      }
+      usage.observe({ ...named, gen_ai_token_type: 'input' }, billed.promptTokens);
+      usage.observe({ ...named, gen_ai_token_type: 'output' }, billed.completionTokens);
+      input.inc(named, billed.promptTokens);
+      output.inc(named, billed.completionTokens);
+      if (billed.cachedTokens !== undefined) cached.inc(named, billed.cachedTokens);
+      if (billed.reasoningTokens !== undefined) reasoning.inc(named, billed.reasoningTokens);
+      cost.inc({ model }, Number(formatUsd(outcome.cost)));
+    },
+    attempt: (backend, { reason, step }) => attempts.inc({ model, backend, reason, step }),
+    won: (reason) => {
+      if (reason === 'hedge') hedgesWon.inc({ model });
+    },
+    fault: (backend, { kind }) => faults.inc({ model, backend, fault: kind }),
+    implausibleUsage: (backend) => implausible.inc({ model, backend }),
+  };
+}
+
+type FailoverResult = 'recovered' | 'failed' | 'left';
+
+/** What came of a failover. `left`: nobody waited for it any more. */
+const resultOf: Readonly<Record<'beforeOutput' | 'midStream', Readonly<Record<RequestEnd['kind'], FailoverResult>>>> = {
+  // An answer that broke off later had begun.
+  beforeOutput: {
+    ...{ completed: 'recovered', interrupted: 'recovered', cancelled: 'left', 'service-lost': 'left' },
+    ...{ incomplete: 'failed', failed: 'failed', refused: 'failed' },
+  },
+  midStream: {
+    ...{ completed: 'recovered', interrupted: 'failed', cancelled: 'left', 'service-lost': 'left' },
+    ...{ incomplete: 'failed', failed: 'failed', refused: 'failed' },
+  },
+};

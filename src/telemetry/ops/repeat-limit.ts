@@ -1,0 +1,44 @@
+/** Says of repeated records which of them are logged. */
+export interface RepeatLimit {
+  /** Counts one record of a kind. `suppressed`: how many of that kind were left out before this one; undefined: none. */
+  readonly take: (kind: string) => { readonly isTold: boolean; readonly suppressed: number | undefined };
+}
+
+interface Kind {
+  begun: number;
+  told: number;
+  suppressed: number;
+}
+
+const periodMs = 10_000;
+/** Records of one kind in a period. */
+const mostInPeriod = 20;
+/** Kinds are made of names and codes of ours; a bound is kept all the same. */
+const mostKinds = 10_000;
+
+/** At most 20 records of one kind are logged in ten seconds; the next one that is logged says how many were left out. */
+export function createRepeatLimit({ now }: { readonly now: () => number }): RepeatLimit {
+  const kinds = new Map<string, Kind>();
+  return {
+    take: (name) => {
+      const at = now();
+      const known = kinds.get(name);
+      const kind = known ?? { begun: at, told: 0, suppressed: 0 };
+      if (known === undefined) {
+        if (kinds.size >= mostKinds) kinds.clear();
+        kinds.set(name, kind);
+      } else if (at - kind.begun >= periodMs) {
+        kind.begun = at;
+        kind.told = 0;
+      }
+      if (kind.told >= mostInPeriod) {
+        kind.suppressed += 1;
+        return { isTold: false, suppressed: undefined };
+      }
+      kind.told += 1;
+      const suppressed = kind.suppressed === 0 ? undefined : kind.suppressed;
+      kind.suppressed = 0;
+      return { isTold: true, suppressed };
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import { Gauge, type Registry } from 'prom-client';
+import { addTotal, gaugesOf } from './declare.ts';
+
+/** The store's state as its gauges show it (`StoreStatus` of the store). */
+export interface StoreFigures {
+  readonly database: 'here' | 'behind' | 'away';
+  readonly journalBytes: number;
+  /** Most bytes that the journal may hold. */
+  readonly journalLimitBytes: number;
+  readonly hasRoom: boolean;
+  /** Rows settled but not yet durable. */
+  readonly waitingRows: number;
+  /** Whether damage was found in the database file; undefined where a server keeps the data. */
+  readonly isDamaged: boolean | undefined;
+  /** Single requests are kept for so many days; 0: for good. */
+  readonly retentionDays: number;
+  readonly upkeep: {
+    /** When upkeep last had nothing left to do, milliseconds since the Unix epoch; undefined: not yet. */
+    readonly doneAt: number | undefined;
+    readonly failures: number;
+  };
+}
+
+const databaseStates = ['here', 'behind', 'away'] as const;
+
+/** Adds what tells whether bills wait outside the database, how many more can, and whether old ones are dropped. */
+export function addStoreGauges(registry: Registry, figures: () => StoreFigures): void {
+  const gauge = gaugesOf(registry);
+  new Gauge({
+    name: 'weir_ledger_database',
+    help: '1 for how the database stands: here; away (rows go to the journal); behind (it is back, the journal comes first).',
+    registers: [registry],
+    labelNames: ['state'] as const,
+    collect() {
+      const { database } = figures();
+      for (const state of databaseStates) this.set({ state }, state === database ? 1 : 0);
+    },
+  });
+  gauge('weir_journal_bytes', 'Size of the rows that wait in the journal.', () => figures().journalBytes);
+  gauge('weir_journal_limit_bytes', 'Size up to which the journal may grow.', () => figures().journalLimitBytes);
+  gauge('weir_journal_has_room', '0: the journal is nearly full, and new requests get 503.', () =>
+    Number(figures().hasRoom),
+  );
+  gauge('weir_ledger_waiting_rows', 'Rows on their way to the disk.', () => figures().waitingRows);
+  gauge(
+    'weir_ledger_retention_days',
+    'Days for which single requests are kept; 0: for good.',
+    () => figures().retentionDays,
+  );
+  gauge(
+    'weir_ledger_upkeep_done_timestamp_seconds',
+    'When all that was too old had been dropped, seconds since the Unix epoch; 0: not since the start.',
+    () => (figures().upkeep.doneAt ?? 0) / 1000,
+  );
+  addTotal(registry, {
+    name: 'weir_ledger_upkeep_failures_total',
+    help: 'Times that the upkeep of the ledger failed; the log says why.',
+    total: () => figures().upkeep.failures,
+  });
+  if (figures().isDamaged === undefined) return;
+  gauge('weir_ledger_damaged', '1: a check of the database file at the start found damage; restore a backup.', () =>
+    Number(figures().isDamaged === true),
+  );
+}
