@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 
 test('a key is edited, suspended, resumed and revoked, and the last three ask first', async () => {
-  const { page, expectQuiet } = await openSignedIn(browser, '/keys');
+  const { page, expectQuiet } = await openSignedIn(browser, '/keys', { expected: [400] });
   await page.getByRole('button', { name: 'Create key' }).click();
   await page.getByLabel('Name').fill('Short-lived');
   await page.getByLabel('Budget (USD)').fill('12.5');
@@ -83,7 +83,7 @@ test('the playground streams an answer with its tokens and cost, stops on demand
   expect(await fact('Cost').innerText()).toContain('$');
   expect(await fact('Time to first token').innerText()).toMatch(/ms|s$/);
 
-  await page.getByLabel('Message').fill('{"words": 2000, "pace": 20}');
+  await page.getByLabel('Message').fill('{"words": 20000, "tokenMs": 20}');
   await page.getByLabel('Message').press('Control+Enter');
   await page.getByRole('button', { name: 'Stop' }).click();
   await page.getByText('Stopped.').waitFor();
