@@ -1,12 +1,12 @@
 // Numbers, money and moments in the language and the time zone of the reader.
 
-const money = new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD' });
+const money = new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' });
 const smallMoney = new Intl.NumberFormat(undefined, {
-  ...{ style: 'currency', currency: 'USD' },
+  ...{ style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' },
   ...{ minimumSignificantDigits: 2, maximumSignificantDigits: 3 },
 });
 const preciseMoney = new Intl.NumberFormat(undefined, {
-  ...{ style: 'currency', currency: 'USD' },
+  ...{ style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' },
   ...{ minimumFractionDigits: 2, maximumFractionDigits: 12 },
 });
 const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
