@@ -10,13 +10,12 @@ import { createDownstreamBuffers } from '../../envoy/runtime/downstream-buffers.
 import { createLoadShedder } from '../../envoy/runtime/load-shedder.ts';
 import { createUpstreamRequests } from '../../envoy/runtime/upstream-requests.ts';
 import { listenExtProc } from '../../extproc/server.ts';
-import { createMemoryLimits } from '../../rate-limits/memory.ts';
-import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
 import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import { createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createProcessLoad, type LoopUse } from '../../process/load.ts';
+import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
@@ -41,7 +40,6 @@ import {
   shedShare,
 } from '../../admission/overload.ts';
 import { createUploads, uploadLimits } from '../../admission/uploads.ts';
-import { blockMs, createAddressGate, tolerated, windowMs } from '../../admission/address-gate.ts';
 import type { Route, Snapshot } from '../../core/catalog.ts';
 import { renderClusters } from '../../envoy/config/clusters.ts';
 import { renderEndpoints } from '../../envoy/config/endpoints.ts';
@@ -60,7 +58,7 @@ import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from './follow-endpoints.ts';
 import { tellCatalog } from './live-catalog.ts';
-import { checkFile, loadTokenizers, shareLimits } from './logged-parts.ts';
+import { checkFile, loadTokenizers, openGates } from './logged-parts.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
 import { figuresOf } from './service-figures.ts';
 import { sealFiles } from './seal-files.ts';
@@ -193,14 +191,8 @@ export async function startService(
     },
   });
 
-  const valkeyUrl = settings.WEIR_VALKEY_URL;
-  const shared =
-    valkeyUrl === undefined ? undefined : shareLimits(valkeyUrl, { expectedReplicas: settings.WEIR_REPLICAS, log });
-  const link = shared?.link;
-  const limits = shared ?? createMemoryLimits(systemClock);
+  const { limits, addresses, sharing } = openGates(settings, log);
   store.tellReserved(limits.reserved);
-  const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers?.(network) });
-  const tellOthers = link && shareBlocks({ link, tolerated, windowMs, blockMs, block: gate.block });
 
   const instance = randomUUID();
   const stories = createStories({ clock: systemClock, process: instance });
@@ -208,8 +200,8 @@ export async function startService(
   const phase = { isReady: false };
   const metrics = createMetrics(
     figuresOf({
-      ...{ settings, store, fileCheck, catalog, health, measured, link },
-      ...{ gate, load, shedder, discovery, threads, output },
+      ...{ settings, store, fileCheck, catalog, health, measured, link: sharing },
+      ...{ gate: addresses, load, shedder, discovery, threads, output },
       servedAt: () => servedAt,
       // Those that are made below.
       underWay: () => ({ requests: pipeline.inFlight(), streams: extproc.open(), uploads }),
@@ -221,7 +213,7 @@ export async function startService(
   const pipeline: Pipeline = createPipeline({
     store,
     uploads,
-    gate,
+    gate: addresses,
     limits,
     looksLikeKey,
     hashKey,
@@ -280,11 +272,16 @@ export async function startService(
       return shedWatch.isSheddingAll() ? 'overloaded, all requests are turned away' : undefined;
     },
   });
+  let takeBackAddress = (): void => undefined;
   const first = await Promise.race([catalog.ready.then(() => 'ready' as const), stopped]);
   if (first === 'ready') {
     // An earlier process that was restarted may have told Envoy that it was about to end.
     await envoyAdmin.withdrawEnd().catch(() => undefined);
     phase.isReady = true;
+    takeBackAddress = leaveOpsAddress(settings.WEIR_DATA, {
+      name: `service-${settings.WEIR_SERVICE_NUMBER ?? 1}`,
+      origin: `http://127.0.0.1:${ops.port}`,
+    });
     announce({ type: 'ready', opsPort: ops.port });
     log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
   }
@@ -302,12 +299,13 @@ export async function startService(
     load.close();
     buffers.close();
     envoyAdmin.close();
+    takeBackAddress();
     await ops.close();
     await egress.close();
     await worker.close();
     await tokenizers.close();
     await structures.close();
-    await link?.close();
+    await sharing?.close();
     await fileCheck?.close();
     await store.close();
     threads.close();
