@@ -345,11 +345,11 @@ describe('the portal', () => {
     expect(kinds).toEqual(expect.arrayContaining(['Secret', 'Service', 'Deployment', 'NetworkPolicy']));
     expect(gateway.containers.map(({ name }) => name)).toEqual(['service']);
     const text = JSON.stringify(
-      objects.find(({ kind, metadata }) => kind === 'Deployment' && /-portal$/.test(metadata.name)),
+      objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith('-portal')),
     );
     expect(text).toContain('-pods:9090');
     expect(text).toContain('"automountServiceAccountToken":false');
-    const policy = objects.find(({ kind, metadata }) => kind === 'NetworkPolicy' && !/-portal$/.test(metadata.name));
+    const policy = objects.find(({ kind, metadata }) => kind === 'NetworkPolicy' && !metadata.name.endsWith('-portal'));
     expect(JSON.stringify(policy?.spec)).toContain('"app.kubernetes.io/component":"portal"');
   });
 
@@ -357,7 +357,7 @@ describe('the portal', () => {
     for (const values of [{}, stores]) {
       const { objects } = await portalOf({ ...values, ingress: { enabled: true, host: 'ai.example.com' } });
       const edge = objects.filter(
-        ({ kind, metadata }) => ['Service', 'Ingress'].includes(kind) && !/-portal$/.test(metadata.name),
+        ({ kind, metadata }) => ['Service', 'Ingress'].includes(kind) && !metadata.name.endsWith('-portal'),
       );
       expect(JSON.stringify(edge)).not.toMatch(/9091|"portal"/);
     }
