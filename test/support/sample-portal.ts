@@ -47,6 +47,7 @@ export async function samplePortal(
     }),
     follow: (listener) => {
       followers.add(listener);
+      listener.asked?.([]);
       return () => void followers.delete(listener);
     },
   };
