@@ -54,6 +54,11 @@ const groups: readonly Group[] = [
     load: { kind: 'commands', register: async () => (await import('./cli/commands/audit.ts')).auditCommand },
   },
   {
+    name: 'explain',
+    summary: 'tell the story of one request: plan, attempts, faults, times, bill',
+    load: { kind: 'commands', register: async () => (await import('./cli/commands/explain.ts')).explainCommand },
+  },
+  {
     name: 'backup',
     summary: 'copy the accounts and the ledger into a file',
     load: { kind: 'commands', register: async () => (await import('./cli/commands/ledger.ts')).backupCommand },

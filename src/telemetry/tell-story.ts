@@ -1,3 +1,4 @@
+import type { Outcome } from '../core/account.ts';
 import { formatUsd } from '../core/money.ts';
 import type { Ranking } from '../core/plan.ts';
 import type { Story } from '../core/story.ts';
@@ -36,7 +37,7 @@ export function storyOf(record: RequestRecord): Story {
       began_ms: rounded(endedAt - durationMs - begun),
       duration_ms: rounded(durationMs),
     })),
-    bill: billOf(record),
+    bill: outcome === undefined ? null : billOf(outcome),
   };
 }
 
@@ -103,9 +104,7 @@ function attemptOf(note: AttemptNote, begun: number): NonNullable<Story['attempt
   };
 }
 
-function billOf({ outcome }: RequestRecord): Story['bill'] {
-  if (outcome === undefined) return null;
-  const { usage, countedBy, cost } = outcome;
+function billOf({ usage, countedBy, cost }: Outcome): Story['bill'] {
   return {
     prompt_tokens: usage.promptTokens,
     completion_tokens: usage.completionTokens,
@@ -114,5 +113,30 @@ function billOf({ outcome }: RequestRecord): Story['bill'] {
     web_searches: usage.webSearches ?? null,
     counted_by: countedBy,
     cost: formatUsd(cost),
+  };
+}
+
+/** What the ledger knows of a request that the services have forgotten. */
+export function storyFromLedger(outcome: Outcome): Story {
+  return {
+    id: outcome.requestId,
+    correlation_id: outcome.correlationId === '' ? null : outcome.correlationId,
+    source: 'ledger',
+    workspace: outcome.workspaceId,
+    key: outcome.keyId,
+    model: outcome.modelId,
+    surface: outcome.surface,
+    stream: outcome.stream,
+    started_at: new Date(outcome.startedAt).toISOString(),
+    first_output_ms: outcome.firstTokenMs ?? null,
+    duration_ms: outcome.durationMs,
+    outcome: outcome.kind,
+    failure: null,
+    refused_for: outcome.refusedFor ?? null,
+    route: outcome.routeId ?? null,
+    attempt_count: outcome.attempts,
+    ...{ hedge_count: null, failover_count: null, resume_count: null },
+    ...{ waits: null, plan: null, attempts: null, searches: null },
+    bill: billOf(outcome),
   };
 }

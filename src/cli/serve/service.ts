@@ -17,6 +17,7 @@ import { startOps } from '../../telemetry/ops/server.ts';
 import { createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createProcessLoad, type LoopUse } from '../../process/load.ts';
+import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import type { LogStream } from '../../process/log-stream.ts';
@@ -280,11 +281,16 @@ export async function startService(
       return shedWatch.isSheddingAll() ? 'overloaded, all requests are turned away' : undefined;
     },
   });
+  let takeBackAddress = (): void => undefined;
   const first = await Promise.race([catalog.ready.then(() => 'ready' as const), stopped]);
   if (first === 'ready') {
     // An earlier process that was restarted may have told Envoy that it was about to end.
     await envoyAdmin.withdrawEnd().catch(() => undefined);
     phase.isReady = true;
+    takeBackAddress = leaveOpsAddress(settings.WEIR_DATA, {
+      name: `service-${settings.WEIR_SERVICE_NUMBER ?? 1}`,
+      origin: `http://127.0.0.1:${ops.port}`,
+    });
     announce({ type: 'ready', opsPort: ops.port });
     log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
   }
@@ -302,6 +308,7 @@ export async function startService(
     load.close();
     buffers.close();
     envoyAdmin.close();
+    takeBackAddress();
     await ops.close();
     await egress.close();
     await worker.close();

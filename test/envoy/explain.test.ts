@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import type { Story } from '../../src/core/story.ts';
+import { runWeir } from '../support/run-weir.ts';
+import { canary, startWeir, type Weir } from '../support/weir.ts';
+import { backendManifest, modelManifest } from '../support/weir.ts';
+import { type SearchServer, startSearchServer } from './support/search-server.ts';
+
+let alpha: DemoEngine;
+let beta: DemoEngine;
+let search: SearchServer;
+let weir: Weir;
+
+beforeAll(async () => {
+  alpha = await startDemoEngine({ name: 'alpha', behaviour: { reasoning: 'never' } });
+  beta = await startDemoEngine({ name: 'beta', behaviour: { reasoning: 'never' } });
+  search = await startSearchServer();
+  const heavy = (id: string): string =>
+    modelManifest(id, ['backend-a', 'backend-b']).replace('weight: 1000', 'weight: 1000000');
+  const manifests = [
+    ...[backendManifest('backend-a', alpha), backendManifest('backend-b', beta)],
+    ...['test/model', 'test/hedged', 'test/broken'].map(heavy),
+  ];
+  weir = await startWeir({
+    engines: [alpha, beta],
+    manifests: { 'catalog.yaml': manifests.join('') },
+    unlimited: true,
+    env: { WEIR_WEB_SEARCH: `searxng:${search.url}` },
+  });
+});
+beforeEach(() => {
+  for (const engine of [alpha, beta]) engine.reset();
+});
+// `close` looks for the canary, which is in every prompt here, in all files and in the metrics.
+afterAll(async () => {
+  await weir.close();
+  await search.close();
+  for (const engine of [alpha, beta]) await engine.close();
+});
+
+interface Told {
+  readonly story: Story;
+  readonly text: string;
+}
+
+/** What `weir explain` says of a request, in both forms. */
+async function explain(request: string, env: Readonly<Record<string, string>> = {}): Promise<Told> {
+  const [json, text] = await Promise.all(
+    [['--json'], []].map((flags) => runWeir(['explain', request, '--data', weir.data, ...flags], { env })),
+  );
+  expect([json?.stderr, text?.stderr, json?.code, text?.code]).toEqual(['', '', 0, 0]);
+  expect(`${json?.stdout}${text?.stdout}`).not.toContain(canary);
+  expect(`${json?.stdout}${text?.stdout}`).not.toContain(weir.key);
+  return { story: JSON.parse(json?.stdout ?? '') as Story, text: text?.stdout ?? '' };
+}
+
+const ask = (model: string, more: object = {}): object => ({
+  ...{ model: `test/${model}`, stream: true, ...more },
+  messages: [{ role: 'user', content: `${canary} Tell me. [[words=12]]` }],
+});
+
+/** Asks, reads the whole answer, and returns its `x-request-id` after the bill. */
+async function finish(body: object, id: string): Promise<string> {
+  const response = await weir.chat(body, { 'x-request-id': id });
+  await response.text();
+  await weir.settled();
+  return response.headers.get('x-request-id') ?? '';
+}
+
+test('a completed request: its plan, one attempt, its bill, by its own id and by that of its answer', async () => {
+  const id = await finish(ask('model'), 'explain-completed');
+  expect(id).toBe('explain-completed');
+  const { story, text } = await explain(id);
+  expect(story).toMatchObject({
+    ...{
+      source: 'service',
+      outcome: 'completed',
+      model: 'test/model',
+      route: 'test/model@backend-a',
+      attempt_count: 1,
+    },
+    plan: { first: 'chance', routes: [{ route: 'test/model@backend-a' }, { route: 'test/model@backend-b' }] },
+    attempts: [{ end: 'complete', fault: null, reason: 'first', endpoint: `127.0.0.1:${alpha.port}` }],
+    bill: { counted_by: 'engine' },
+  });
+  const [attempt] = story.attempts ?? [];
+  const times = [0, attempt?.began_ms, attempt?.first_output_ms, attempt?.ended_ms, story.duration_ms ?? 0].map(Number);
+  expect(times.slice(0, 4)).toEqual(times.slice(0, 4).toSorted((a, b) => a - b));
+  expect(text).toContain('was answered completely');
+  expect(text).toMatch(/^Bill: \d+ prompt tokens.* counted by the engine: 0\.\d+ USD, recorded within/m);
+  expect((await explain(story.id)).story).toEqual(story);
+  // Services that do not know of it any more: the ledger does.
+  const port = alpha.port;
+  const late = await explain(story.id, { WEIR_SERVICES: `http://127.0.0.1:${port}` });
+  expect(late.story).toMatchObject({ ...{ id: story.id, source: 'ledger', attempts: null }, bill: story.bill });
+  expect(late.text).toContain('The services have forgotten this request.');
+});
+
+test('a hedged request: the silent attempt was given up for a later one', async () => {
+  alpha.set({ fault: 'stall', at: 'before-headers' });
+  const { story, text } = await explain(await finish(ask('hedged'), 'explain-hedged'));
+  expect(story).toMatchObject({
+    ...{ outcome: 'completed', hedge_count: 1, failover_count: 0, route: 'test/hedged@backend-b' },
+    attempts: [
+      { end: 'beaten', first_output_ms: null, reason: 'first' },
+      { end: 'complete', reason: 'hedge', step: 'route' },
+    ],
+  });
+  expect(story.attempts?.[1]?.began_ms).toBeGreaterThan(900);
+  expect(text).toContain('hedge beside a silent attempt, on another route');
+});
+
+test('a resumed request: the attempt that broke off, and the one that went on', async () => {
+  alpha.set({ cutAfterEvents: 4 });
+  const { story, text } = await explain(await finish(ask('model'), 'explain-resumed'));
+  expect(story).toMatchObject({
+    ...{ outcome: 'completed', resume_count: 1, attempt_count: 2 },
+    attempts: [
+      { end: 'failed', fault: { kind: expect.stringMatching(/truncated|reset/) } },
+      { end: 'complete', reason: 'resume' },
+    ],
+  });
+  expect(text).toContain('goes on with the answer that broke off');
+});
+
+test('an interrupted request: no attempt could go on', async () => {
+  alpha.set({ cutAfterEvents: 4 });
+  beta.set({ status: 500 });
+  const { story, text } = await explain(await finish(ask('broken'), 'explain-interrupted'));
+  expect(story).toMatchObject({ outcome: 'interrupted', failure: null });
+  expect(story.attempts?.at(-1)).toMatchObject({ reason: 'resume', end: 'failed', fault: { status: 500 } });
+  expect(text).toContain('was interrupted after a part of the answer had been delivered');
+  expect(text).toMatch(/failed at .*: status \(HTTP 500/);
+});
+
+test('a cancelled request: what was delivered is billed', async () => {
+  const ended = new AbortController();
+  alpha.set({ tokenDelayMs: 100 });
+  const response = await weir.fetch(`${weir.baseUrl}/chat/completions`, {
+    ...{ method: 'POST', body: JSON.stringify(ask('model')), signal: ended.signal },
+    headers: {
+      authorization: `Bearer ${weir.key}`,
+      'content-type': 'application/json',
+      'x-request-id': 'explain-cancelled',
+    },
+  });
+  await response.body?.getReader().read();
+  ended.abort();
+  await weir.settled();
+  const { story, text } = await explain('explain-cancelled');
+  expect(story).toMatchObject({ outcome: 'cancelled', attempts: [{ end: 'aborted' }] });
+  expect(story.first_output_ms).not.toBeNull();
+  expect(text).toContain('was cancelled: its caller left');
+});
+
+test('a refused request: the code, the parts that it is about, and nothing of its text', async () => {
+  await finish({ ...ask('model'), model: `${canary}/none` }, 'explain-refused');
+  const { story, text } = await explain('explain-refused');
+  expect(story).toMatchObject({
+    ...{ outcome: 'refused', model: null, attempts: [], bill: null, plan: null },
+    failure: { code: 'model_not_found', status: 400 },
+  });
+  expect(story.key).toMatch(/^key_/);
+  expect(text).toContain('The caller was told model_not_found (HTTP 400)');
+  expect(text).toContain('Nothing was billed.');
+});
+
+test('a request that searched the web: each search with its result and time', async () => {
+  const script = [
+    { call: [{ name: 'web_search', arguments: { query: 'the answer' } }] },
+    { say: 'It is known. The answer is 41 [cite:1].' },
+  ];
+  const response = await weir.messages(
+    {
+      ...{ model: 'test/model', max_tokens: 500, tools: [{ type: 'web_search_20250305', name: 'web_search' }] },
+      messages: [{ role: 'user', content: `${canary} What? [[demo ${JSON.stringify({ script })}]]` }],
+    },
+    { 'x-request-id': 'explain-searched' },
+  );
+  expect(response.status).toBe(200);
+  await response.text();
+  await weir.settled();
+  const { story, text } = await explain('explain-searched');
+  expect(story).toMatchObject({
+    ...{ outcome: 'completed', surface: 'messages', attempt_count: 2 },
+    searches: [{ provider: 'searxng', result: 'found' }],
+    bill: { web_searches: 1 },
+  });
+  expect(text).toMatch(/^Web search at .* with searxng: results after .*\.$/m);
+});
+
+test('a request that nobody knows is refused, and says who was asked', async () => {
+  const { code, stderr } = await runWeir(['explain', 'nothing', '--data', weir.data]);
+  expect(code).toBe(1);
+  expect(stderr).toContain('There is no request nothing. None of the 1 services that answered remembers it.');
+});
+
+test('the live catalog tells the routes of every model, and the backends with their conditions', async () => {
+  const ops = new URL(weir.opsUrl).origin;
+  expect((await fetch(`${ops}/internal/catalog`)).status).toBe(401);
+  const { internalToken } = await import('../../src/core/internal-token.ts');
+  const { openAccounts } = await import('../../src/store/accounts.ts');
+  const { liveCatalogSchema } = await import('../../src/core/live-catalog.ts');
+  const accounts = await openAccounts(
+    { kind: 'sqlite', file: `${weir.data}/weir.db` },
+    { missing: 'refuse', user: 'operator' },
+  );
+  const token = internalToken(await accounts.sharedSecret());
+  await accounts.close();
+  const response = await fetch(`${ops}/internal/catalog`, { headers: { authorization: `Bearer ${token}` } });
+  const catalog = liveCatalogSchema.parse(await response.json());
+  expect(catalog.models.map(({ id, listed }) => [id, listed])).toContainEqual(['test/model', true]);
+  const [model] = catalog.models.filter(({ id }) => id === 'test/model');
+  expect(model?.routes.map(({ route, endpoints }) => [route, endpoints])).toEqual([
+    ['test/model@backend-a', 1],
+    ['test/model@backend-b', 1],
+  ]);
+  expect(model?.conditions.map(({ type }) => type)).toEqual(['Accepted', 'Servable', 'Priced', 'Listed', 'Retiring']);
+  expect(catalog.backends.map(({ name, conditions }) => [name, conditions.map(({ type }) => type)])).toEqual([
+    ['backend-a', ['Accepted', 'Programmed', 'Healthy']],
+    ['backend-b', ['Accepted', 'Programmed', 'Healthy']],
+  ]);
+  expect(JSON.stringify(catalog)).not.toContain(weir.key);
+});
