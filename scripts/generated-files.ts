@@ -6,6 +6,9 @@ import { chartSchema } from './chart-schema.ts';
 import { connectionsModule } from './connections-module.ts';
 import { customResourcesPage } from './custom-resources-page.ts';
 import { metricsPage } from './metrics-page.ts';
+import { ruleGroups } from './monitoring/alerts.ts';
+import { dashboards } from './monitoring/dashboards.ts';
+import { grafanaJson } from './monitoring/grafana.ts';
 import { parametersPage } from './parameters-page.ts';
 import { picture } from './pictures.ts';
 
@@ -26,6 +29,11 @@ export const generatedFiles: readonly GeneratedFile[] = [
   { path: 'docs/parameters.md', render: parametersPage },
   { path: 'docs/custom-resources.md', render: customResourcesPage },
   ...['request', 'pod'].map((name) => ({ path: `docs/pictures/${name}.svg`, render: () => picture(name) })),
+  { path: 'charts/weir/files/monitoring/rules.yaml', render: () => heading + yaml(ruleGroups()) },
+  ...dashboards.map((dashboard) => ({
+    path: `charts/weir/files/monitoring/${dashboard.uid}.json`,
+    render: () => grafanaJson(dashboard),
+  })),
   { path: 'charts/weir/values.schema.json', render: chartSchema },
   { path: 'charts/weir/README.md', render: chartReadme },
   {

@@ -66,7 +66,7 @@ describe('settings', () => {
     ...['redis://localhost', 'valkey://10.0.0.1:6380/2', 'rediss://user:secret@valkey.local:6379'],
     ...['valkeys://valkey', '/run/valkey.sock'],
   ])('take %s for Valkey', (url) => {
-    expect(readSettings({ WEIR_VALKEY_URL: url }).WEIR_VALKEY_URL).toBe(url);
+    expect(readSettings({ WEIR_VALKEY_URL: url }).WEIR_VALKEY_URL).toEqual({ kind: 'server', url });
   });
 
   it('do not repeat what may hold a password', () => {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { fieldPath } from './core/failure.ts';
 import { parseUsd } from './core/money.ts';
 import { imageHostForms, type ImageHosts, readImageHosts } from './core/image-hosts.ts';
+import { readValkeyAddress, type ValkeyAddress, valkeyAddressForms } from './core/valkey-address.ts';
 import { readSearchSetting, searchForms } from './core/web-search.ts';
 
 const wholeNumber = (least: number, most: number) =>
@@ -13,9 +14,11 @@ const port = wholeNumber(0, 65_535);
 const namespaceText = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const podText = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$/;
 
-function isValkeyAddress(text: string): boolean {
-  return text.startsWith('/') || (/^(redis|valkey)s?:\/\/[^/]/.test(text) && URL.canParse(text));
-}
+const valkeyAddress = z.string().transform((text, context): ValkeyAddress => {
+  const address = readValkeyAddress(text);
+  if (address === undefined) context.addIssue({ code: 'custom', message: valkeyAddressForms });
+  return address ?? z.NEVER;
+});
 
 const searchProvider = z.string().transform((text, context) => {
   const setting = readSearchSetting(text);
@@ -68,11 +71,11 @@ export const settingsSchema = z.object({
     .describe(
       'Days for which the ledger keeps single requests, at least; PostgreSQL drops whole months. What they add up to is kept for good. 0: all are kept.',
     ),
-  WEIR_VALKEY_URL: z
-    .string()
-    .refine(isValkeyAddress, 'expected redis://, rediss://, valkey://, valkeys:// or the path of a Unix socket')
+  WEIR_VALKEY_URL: valkeyAddress
     .optional()
-    .describe('Valkey or Redis in which replicas share rate, concurrency and blocked addresses; default: memory.'),
+    .describe(
+      'Valkey or Redis in which replicas share rate, concurrency and blocked addresses: one server, or several URLs of a cluster with commas between them; default: memory.',
+    ),
   WEIR_REPLICAS: wholeNumber(1, 10_000)
     .default(1)
     .describe(
@@ -128,6 +131,11 @@ export const settingsSchema = z.object({
     .default(15)
     .describe(
       'Time without a request, seconds, after which Envoy closes a connection of which no request was authenticated yet; 0: 620 s as for all others, as behind trusted proxies.',
+    ),
+  WEIR_ENVOY_OPS_PORT: port
+    .optional()
+    .describe(
+      'Port on 127.0.0.1 where Prometheus finds the metrics of the Envoy that `weir start` runs; default: none.',
     ),
   WEIR_TLS_CERTIFICATE_FILE: z.string().optional().describe('PEM file; the edge then speaks TLS only.'),
   WEIR_TLS_KEY_FILE: z.string().optional().describe('PEM file of its key.'),

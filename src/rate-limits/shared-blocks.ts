@@ -12,7 +12,6 @@ export interface SharedBlocksOptions {
 }
 
 const channel = 'weir:blocked';
-const blockedKey = 'weir:blocked-until';
 /** No more blocks are read than an address gate remembers. */
 const mostRead = 100_000;
 
@@ -28,6 +27,7 @@ export function shareBlocks({
   blockMs,
   block,
 }: SharedBlocksOptions): (network: string) => void {
+  const blockedKey = link.key('blocked-until');
   const take = (message: unknown): void => {
     const [, forMs, network] = /^(\d{1,9}) (\S+)$/.exec(String(message)) ?? [];
     if (network !== undefined) block(network, Number(forMs));
@@ -46,6 +46,6 @@ export function shareBlocks({
     if (!link.isUp()) return;
     // The address comes from a header: only text with the shape of an address becomes part of a Valkey key.
     if (!/^[\da-f.:/]{1,64}$/i.test(network)) return;
-    link.run(failureScript, [`weir:failed:${network}`, blockedKey], [network, ...args, channel]).catch(link.drop);
+    link.run(failureScript, [link.key(`failed:${network}`), blockedKey], [network, ...args, channel]).catch(link.drop);
   };
 }

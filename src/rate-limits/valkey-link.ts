@@ -1,10 +1,8 @@
-import { Valkey } from 'iovalkey';
 import type { Clock } from '../core/clock.ts';
-import { heartbeatScript, type Script, scripts } from './valkey-scripts.ts';
+import type { Subscription, ValkeyClient } from './valkey-client.ts';
+import { heartbeatScript, leaveScript, type Script } from './valkey-scripts.ts';
 
 export interface ValkeyLinkOptions {
-  /** `redis://`, `valkey://`, or with TLS `rediss://`, `valkeys://`; or the path of a Unix socket. */
-  readonly url: string;
   readonly clock: Clock;
   /** Makes a name of letters and digits that no other process has. */
   readonly newId: () => string;
@@ -19,9 +17,14 @@ export interface ValkeyLinkOptions {
 
 export type Reply = { readonly kind: 'reply'; readonly value: unknown } | { readonly kind: 'none' };
 
-/** A connection to Valkey that counts as down as soon as the server does not answer in time, and reconnects by itself. */
+/**
+ * What this process knows of the server that has some keys: of the one server, or of that one of a cluster which has the keys of a
+ * hash tag. The link counts as down as soon as the server does not answer in time, and comes back by itself.
+ */
 export interface ValkeyLink {
   readonly isUp: () => boolean;
+  /** The name of a key that this link's server has. */
+  readonly key: (name: string) => string;
   /** Name of this process at the server. A new one after every break of the connection. */
   readonly name: () => string;
   /** Replicas alive when the server last answered, this one included; the expected number until it has answered once. */
@@ -32,16 +35,14 @@ export interface ValkeyLink {
   readonly run: (script: Script, keys: readonly string[], args: readonly string[]) => Promise<unknown>;
   /** The server's reply, or `none` when it does not come in time. Never rejects. */
   readonly inTime: (reply: Promise<unknown>) => Promise<Reply>;
-  /** Reconnects under a new name. For use after an error, when it is not certain what the server knows of this process. */
+  /** Goes on under a new name. For use after an error, when it is not certain what the server knows of this process. */
   readonly drop: () => void;
   /**
    * Calls `take` with every message of a channel, and `listening` whenever messages may have been missed: as soon as both the
    * subscription and the connection are ready, at the start and after every break.
    */
-  readonly subscribe: (
-    channel: string,
-    calls: { readonly take: (message: string) => void; readonly listening: () => void },
-  ) => void;
+  readonly subscribe: (channel: string, subscription: Subscription) => void;
+  /** Takes this process out of the replicas. The client is left as it is. */
   readonly close: () => Promise<void>;
 }
 
@@ -50,42 +51,23 @@ const tolerated = 3;
 const heartbeatMs = 1_000;
 /** A replica without a heartbeat for so long counts as dead. */
 const leaseMs = 3_000;
-export const replicasKey = 'weir:replicas';
 
-export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
+/** `tag`: of the keys, where they are in a cluster; undefined where one server has all. */
+export function createValkeyLink(
+  client: ValkeyClient,
+  tag: string | undefined,
+  options: ValkeyLinkOptions,
+): ValkeyLink {
   const { clock, newId, patienceMs = 50 } = options;
-  const client = new Valkey(options.url, {
-    connectionName: 'weir',
-    // A command that cannot be sent now fails: a late answer is worse than none.
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    connectTimeout: 1_000,
-    disconnectTimeout: 100,
-    // Ends a connection on which commands wait for a server that hangs.
-    socketTimeout: 2_000,
-    keepAlive: 10_000,
-    retryStrategy: (times) => Math.min(50 * times, 1_000),
-  });
-  let subscriber: Valkey | undefined;
+  const key = (name: string): string => (tag === undefined ? `weir:${name}` : `weir:{${tag}}:${name}`);
+  const replicasKey = key('replicas');
   let name = newId();
   let replicas = options.expectedReplicas ?? 1;
   let misses = 0;
   let late = 0;
-  let isDropped = false;
   let state: 'down' | 'up' | 'closed' = 'down';
   let isToldDown = false;
   let cancelBeat = (): void => undefined;
-
-  async function run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
-    try {
-      return await client.evalsha(script.sha1, keys.length, ...keys, ...args);
-    } catch (error) {
-      // The server's scripts were flushed.
-      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-      return client.eval(script.text, keys.length, ...keys, ...args);
-    }
-  }
 
   function down(): void {
     misses = 0;
@@ -97,9 +79,7 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
 
   function drop(): void {
     down();
-    if (client.status !== 'ready' || isDropped || state === 'closed') return;
-    isDropped = true;
-    client.disconnect(true);
+    if (state !== 'closed') client.reconnect();
   }
 
   function inTime(reply: Promise<unknown>): Promise<Reply> {
@@ -138,7 +118,11 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
     const before = state === 'up' ? '' : name;
     if (state === 'down') name = newId();
     const called = name;
-    const reply = run(heartbeatScript, [replicasKey], [called, String(leaseMs), before]);
+    const reply = client.run(heartbeatScript, [replicasKey], [called, String(leaseMs), before]);
+    // One server of a cluster is gone: the connections to the others stay, so no event tells of it.
+    reply.catch(() => {
+      if (state === 'up') drop();
+    });
     const { kind, value } = { value: undefined, ...(await inTime(reply)) };
     if (kind === 'none' || !Array.isArray(value) || called !== name || state === 'closed') return;
     const [wasAlive, alive]: readonly unknown[] = value;
@@ -157,51 +141,28 @@ export function createValkeyLink(options: ValkeyLinkOptions): ValkeyLink {
 
   function beat(): void {
     cancelBeat = clock.after(heartbeatMs, beat);
-    if (client.status === 'ready') void heartbeat();
+    if (client.isReady()) void heartbeat();
   }
 
-  async function begin(): Promise<void> {
-    await Promise.all(scripts.map(({ text }) => client.script('LOAD', text)));
-    await heartbeat();
-  }
-
-  client.on('ready', () => {
-    isDropped = false;
-    begin().catch(drop);
-  });
-  client.on('close', down);
-  // `onDown` reports an outage once; the client's own errors come with every attempt to connect.
-  client.on('error', () => undefined);
+  client.listen({ ready: () => void heartbeat(), closed: down });
   beat();
 
   return {
     isUp: () => state === 'up',
+    key,
     name: () => name,
     replicas: () => replicas,
     late: () => late,
-    run,
+    run: client.run,
     inTime,
     drop,
-    subscribe: (channel, { take, listening }) => {
-      const subscription = client.duplicate({ connectionName: 'weir-subscriber' });
-      subscriber = subscription;
-      const isReady = (): boolean => client.status === 'ready' && subscription.status === 'ready';
-      const ready = (): void => {
-        if (isReady()) listening();
-      };
-      subscription.on('error', () => undefined);
-      subscription.on('message', (_: string, message: string) => take(message));
-      subscription.on('ready', () => void subscription.subscribe(channel).then(ready, () => undefined));
-      client.on('ready', ready);
-    },
+    subscribe: client.subscribe,
     close: async () => {
       cancelBeat();
       const wasUp = state === 'up';
       state = 'closed';
       // The lease would end by itself, but without it the other replicas get this one's share at once.
-      if (wasUp) await inTime(client.zrem(replicasKey, name));
-      client.disconnect();
-      subscriber?.disconnect();
+      if (wasUp) await inTime(client.run(leaveScript, [replicasKey], [name]));
     },
   };
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** A Lua script, which Valkey runs atomically. */
+/** A Lua script, which Valkey runs atomically. All of its keys have one hash tag, so that a cluster has them in one place. */
 export interface Script {
   readonly text: string;
   /** Name under which the server remembers it. */
@@ -154,6 +154,11 @@ return {until_then > now and 1 or 0, redis.call('ZCARD', KEYS[1])}
 `);
 
 /**
+ * Takes a replica away that ends. KEYS: replicas. ARGV: replica.
+ */
+export const leaveScript = script("return redis.call('ZREM', KEYS[1], ARGV[1])");
+
+/**
  * Counts a failed authentication of a network, and blocks the network on all replicas when there were too many.
  *
  * KEYS: the network's failures, the blocked networks by when each block ends.
@@ -188,5 +193,5 @@ return messages
 `);
 
 export const scripts: readonly Script[] = [
-  ...[admitScript, reserveScript, reportScript, heartbeatScript, failureScript, blockedScript],
+  ...[admitScript, reserveScript, reportScript, heartbeatScript, leaveScript, failureScript, blockedScript],
 ];

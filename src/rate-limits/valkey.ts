@@ -1,252 +1,105 @@
-import type { AdmitResult, FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot } from '../core/limits.ts';
-import type { Money } from '../core/money.ts';
-import { rateStatus } from '../core/token-bucket.ts';
-import { createMemoryLimits, createTallies, type LocalSlot, type Tallies, type TallyChange } from './memory.ts';
-import { createValkeyLink, replicasKey, type ValkeyLink, type ValkeyLinkOptions } from './valkey-link.ts';
-import { admitScript, reserveScript, reportScript } from './valkey-scripts.ts';
+import { hash } from 'node:crypto';
+import type { Clock } from '../core/clock.ts';
+import type { Limits } from '../core/limits.ts';
+import type { ValkeyAddress } from '../core/valkey-address.ts';
+import type { Tallies } from './memory.ts';
+import { createSharedLimits, type SharedLimits } from './shared-limits.ts';
+import { openValkeyClient } from './valkey-client.ts';
+import { createValkeyLink, type ValkeyLink, type ValkeyLinkOptions } from './valkey-link.ts';
 
+/** Limits that hold for the sum of all replicas, on one Valkey or on a cluster. */
 export interface ValkeyLimits extends Limits {
-  readonly link: ValkeyLink;
+  /** How the servers stand: up where all answer. */
+  readonly link: Pick<ValkeyLink, 'isUp' | 'replicas' | 'late' | 'close'>;
+  /** For what is the same for all workspaces. */
+  readonly common: ValkeyLink;
   /** What is reserved for this replica's own requests, by workspace. */
   readonly reserved: Tallies['reserved'];
 }
 
-export interface ValkeyLimitsOptions extends Omit<ValkeyLinkOptions, 'onUp'> {
+export interface ValkeyLimitsOptions extends Omit<ValkeyLinkOptions, 'onUp' | 'onDown'> {
+  readonly address: ValkeyAddress;
+  readonly clock: Clock;
+  /** Called when all servers can be asked, and when one cannot any more while all could. */
   readonly onUp: () => void;
+  readonly onDown: () => void;
   /** For tests: the time, in place of the server's. */
   readonly timeMs?: () => number;
 }
 
-/** Reservations that grow are reported this often; requests that end are reported at once. */
-const reportEveryMs = 100;
-
-const refusals: ReadonlySet<unknown> = new Set<LimitName>(['rate', 'concurrency', 'balance', 'budget']);
-const isRefusal = (result: unknown): result is LimitName => refusals.has(result);
-
-const isShortage = (result: unknown): result is Shortage => result === 'balance' || result === 'budget';
-
-/** Whether as many requests like this one as the workspace may have under way would leave something of the funds. */
-function isPlenty({ maxInFlight }: LimitsAsk, { cost, funds }: Omit<Reservation, 'local'>): boolean {
-  const most = cost * BigInt(maxInFlight);
-  return most < funds.balance && (funds.budget === undefined || most < funds.budget);
-}
-
-/** A replica's share of the funds, for replicas that do not know one another's reservations. A share of more than 0 is never 0. */
-function shareOf({ balance, budget }: Funds, replicas: number): Funds {
-  const divided = (funds: Money): Money => (funds <= 0n ? funds : (funds - 1n) / BigInt(replicas) + 1n);
-  return { balance: divided(balance), budget: budget === undefined ? undefined : divided(budget) };
-}
-
-/** A request that is about to be dispatched. */
-interface Reservation {
-  readonly local: LocalSlot;
-  readonly cost: Money;
-  readonly funds: Funds;
-}
-
-/** A report that the server has not had yet, of one workspace or key. `left`: what is left to spend, or empty. */
-interface Report {
-  readonly left: string;
-}
-
 /**
- * Limits that hold for the sum of all replicas. While the server is away, each replica keeps to its share: the limit divided
- * by the replicas that were last seen.
+ * Hash tags of a cluster, of which a workspace has one: as many as a SHA-1 has first digits. Their slots lie in the middle of
+ * sixteenths of all slots, so that servers with as many slots have as many tags, give or take one. Fixed: replicas that had others
+ * would not count together.
  */
-export function createValkeyLimits(options: ValkeyLimitsOptions): ValkeyLimits {
-  const { clock, timeMs } = options;
-  const tallies = createTallies(changed);
-  const here = createMemoryLimits(clock, tallies);
-  /** Requests under way that the server counts, by workspace. */
-  const counted = new Map<string, number>();
-  /** Which workspaces and keys have to be reported to the server. */
-  const workspaces = new Map<string, Report>();
-  const keys = new Map<string, Report>();
-  let nextReport: 'none' | 'later' | 'soon' = 'none';
-  const link = createValkeyLink({
-    ...options,
-    onUp: () => {
-      reportAll();
-      options.onUp();
-    },
-  });
+export const clusterTags = [
+  ...['u0', 'qp', 'dj', 'wz', 'd2', 'pv', 'uh', 'iy'],
+  ...['ly', 'h9', 'uv', 'q6', '9s', 'qn', 'dt', 'ha'],
+] as const;
 
-  function changed(ask: LimitsAsk, change: TallyChange, left: FindFunds | undefined): void {
-    // While the server is away nothing is reported; everything is when it comes back.
-    if (!link.isUp()) return;
-    const found = left?.();
-    const { balance, budget } = found === undefined || found instanceof Promise ? {} : found;
-    owe(workspaces, ask.workspaceId, balance);
-    if (ask.funds.budget !== undefined) owe(keys, ask.keyId, budget);
-    scheduleReport(change);
-  }
-
-  function owe(reports: Map<string, Report>, id: string, left: bigint | undefined): void {
-    reports.set(id, { left: left === undefined ? (reports.get(id)?.left ?? '') : String(left) });
-  }
-
-  /** Requests that end in the same turn of the event loop are reported together. */
-  function scheduleReport(change: TallyChange): void {
-    if (change === 'released' && nextReport !== 'soon') {
-      nextReport = 'soon';
-      setImmediate(reportNow);
-    } else if (nextReport === 'none') {
-      nextReport = 'later';
-      clock.after(reportEveryMs, reportNow);
-    }
-  }
-
-  /** Resolves when the server has all reports. Rejects when it may not have them. */
-  function report(): Promise<unknown> {
-    nextReport = 'none';
-    if (!link.isUp()) return Promise.resolve();
-    const sent: Promise<unknown>[] = [];
-    const send = (kind: 'ws' | 'key', id: string, more: number, reserved: bigint, left: string): void => {
-      const reply = link.run(reportScript, [`weir:${kind}:${id}`], [link.name(), String(more), String(reserved), left]);
-      reply.catch(link.drop);
-      sent.push(reply);
-    };
-    for (const [id, { left }] of workspaces) {
-      const { inFlight, reserved } = tallies.ofWorkspace(id);
-      send('ws', id, inFlight - (counted.get(id) ?? 0), reserved, left);
-      if (inFlight === 0) counted.delete(id);
-      else counted.set(id, inFlight);
-    }
-    for (const [id, { left }] of keys) send('key', id, 0, tallies.ofKey(id).reserved, left);
-    workspaces.clear();
-    keys.clear();
-    return Promise.all(sent);
-  }
-
-  function reportNow(): void {
-    report().catch(link.drop);
-  }
-
-  function admitHere(ask: LimitsAsk): AdmitResult {
-    const replicas = link.replicas();
-    const share = (limit: number): number => Math.max(1, Math.floor(limit / replicas));
-    const result = here.admit({
-      ...ask,
-      rate: ask.rate / replicas,
-      burst: share(ask.burst),
-      maxInFlight: share(ask.maxInFlight),
-      funds: shareOf(ask.funds, replicas),
-    });
-    const rate = { ...result.rate, limit: ask.rate };
-    return result.kind === 'refused' ? { ...result, rate } : { ...result, rate, slot: sharedSlot(ask, result.slot) };
-  }
-
-  async function admitShared(ask: LimitsAsk): Promise<AdmitResult> {
-    const { keyId, workspaceId, rate, burst, maxInFlight, funds } = ask;
-    // The server has to hear which requests have ended before it counts.
-    if (workspaces.has(workspaceId)) reportNow();
-    const name = link.name();
-    const reply = link.run(
-      admitScript,
-      [`weir:rate:${keyId}`, `weir:ws:${workspaceId}`, `weir:key:${keyId}`, replicasKey],
-      [
-        ...[name, rate, burst, maxInFlight, funds.balance, funds.budget ?? ''].map(String),
-        timeMs === undefined ? '' : String(timeMs()),
-      ],
-    );
-    const answer = await link.inTime(reply);
-    const { result, fullInMs } = read(answer.kind === 'reply' ? answer.value : undefined);
-    const status = rateStatus(fullInMs, ask);
-    if (isRefusal(result)) return { kind: 'refused', by: result, rate: status };
-    if (result === 'admitted') {
-      const local = tallies.open(ask);
-      count(ask, name);
-      return { kind: 'admitted', rate: status, slot: sharedSlot(ask, local) };
-    }
-    reply.then((late) => {
-      if (read(late).result === 'admitted') count(ask, name);
-    }, link.drop);
-    const alone = admitHere(ask);
-    if (alone.kind === 'admitted') changed(ask, 'released', undefined);
-    return alone;
-  }
-
-  /** A slot whose reservations are checked over all replicas only where the funds left may be too little for all of them. */
-  function sharedSlot(ask: LimitsAsk, local: LocalSlot): Slot {
-    let reserved: Money = 0n;
-    let isOpen = true;
-    /** A refused request has reserved nothing, so its slot is given back without waiting. */
-    const keep = (cost: Money, short: Shortage | undefined): Shortage | undefined => {
-      if (short === undefined) reserved = cost;
-      return short;
-    };
-    const releaseAndReport = async (left: Funds | undefined): Promise<void> => {
-      local.release(() => left);
-      if (link.isUp()) await link.inTime(report());
-    };
-    return {
-      reserve: (cost, funds) => {
-        if (!link.isUp()) return keep(cost, reserveAlone({ local, cost, funds }));
-        if (isPlenty(ask, { cost, funds })) return keep(cost, local.reserve(cost, funds));
-        return reserveShared(ask, { local, cost, funds }).then((short) => keep(cost, short));
-      },
-      adjust: (cost) => {
-        reserved = cost;
-        local.adjust(cost);
-      },
-      release: (find) => {
-        if (!isOpen) return undefined;
-        isOpen = false;
-        const left = find?.();
-        // With plenty left, replicas that read the accounts again within a second need not hear of it sooner.
-        if (!link.isUp() || isPlenty(ask, { cost: reserved, funds: ask.funds })) {
-          return local.release(() => (left instanceof Promise ? undefined : left));
-        }
-        // The caller's next request may reach another replica, which must not refuse it for this request's reservation.
-        return left instanceof Promise ? left.then(releaseAndReport) : releaseAndReport(left);
-      },
-    };
-  }
-
-  function reserveAlone({ local, cost, funds }: Reservation): Shortage | undefined {
-    return local.reserve(cost, shareOf(funds, link.replicas()));
-  }
-
-  async function reserveShared(ask: LimitsAsk, { local, cost, funds }: Reservation): Promise<Shortage | undefined> {
-    const { keyId, workspaceId } = ask;
-    const others = [tallies.ofWorkspace(workspaceId).reserved, tallies.ofKey(keyId).reserved];
-    // Reserved here before the server is asked, so that every later report includes this cost.
-    const short = local.reserve(cost, funds);
-    if (short !== undefined) return short;
-    const reply = link.run(
-      reserveScript,
-      [`weir:ws:${workspaceId}`, `weir:key:${keyId}`, replicasKey],
-      [link.name(), funds.balance, funds.budget ?? '', ...others, cost].map(String),
-    );
-    const answer = await link.inTime(reply);
-    const result = answer.kind === 'reply' ? answer.value : undefined;
-    if (result === 'reserved') return undefined;
-    local.adjust(0n);
-    if (isShortage(result)) return result;
-    reply.catch(link.drop);
-    return reserveAlone({ local, cost, funds });
-  }
-
-  /** Records that the server counts one more request. If it counted under an old name, or too late, the true number is reported. */
-  function count(ask: LimitsAsk, name: string): void {
-    const { workspaceId: id } = ask;
-    if (name === link.name()) counted.set(id, (counted.get(id) ?? 0) + 1);
-    if (counted.get(id) !== tallies.ofWorkspace(id).inFlight) changed(ask, 'released', undefined);
-  }
-
-  /** Reports everything, to a server that knows nothing of this process. */
-  function reportAll(): void {
-    counted.clear();
-    for (const id of tallies.workspaces()) owe(workspaces, id, undefined);
-    for (const id of tallies.keys()) owe(keys, id, undefined);
-    reportNow();
-  }
-
-  const admit: Limits['admit'] = (ask) => (link.isUp() ? admitShared(ask) : admitHere(ask));
-  return { admit, link, reserved: tallies.reserved };
+/** Number of the hash tag of a workspace. */
+export function tagNumber(workspaceId: string): number {
+  return Number.parseInt(hash('sha1', workspaceId).slice(0, 1), 16);
 }
 
-function read(reply: unknown): { readonly result: unknown; readonly fullInMs: number } {
-  const [result, fullInMs]: readonly unknown[] = Array.isArray(reply) ? reply : [];
-  return { result, fullInMs: Number(fullInMs ?? 0) };
+/** The limits of one hash tag, or of all workspaces where one server has all. */
+interface Part {
+  readonly link: ValkeyLink;
+  readonly limits: SharedLimits;
+}
+
+/** Connects, and goes on doing so: while a server is away, each replica keeps to its share of the limits of its workspaces. */
+export function createValkeyLimits({ address, timeMs, onUp, onDown, ...options }: ValkeyLimitsOptions): ValkeyLimits {
+  const client = openValkeyClient(address);
+  const parts = (address.kind === 'server' ? [undefined] : clusterTags).map(makePart);
+  const [first] = parts;
+  if (first === undefined) throw new Error('there is no part');
+  let told: 'nothing' | 'up' | 'down' = 'nothing';
+
+  function makePart(tag: string | undefined): Part {
+    const link = createValkeyLink(client, tag, {
+      ...options,
+      onUp: () => {
+        limits.tellAll();
+        if (told !== 'up' && isUp()) {
+          told = 'up';
+          onUp();
+        }
+      },
+      onDown: () => {
+        if (told === 'down') return;
+        told = 'down';
+        onDown();
+      },
+    });
+    const limits = createSharedLimits(link, { clock: options.clock, replicas, timeMs });
+    return { link, limits };
+  }
+
+  function isUp(): boolean {
+    return parts.every(({ link }) => link.isUp());
+  }
+
+  /** As those know it that answer: what the others said last may be long ago. */
+  function replicas(): number {
+    const known = parts.filter(({ link }) => link.isUp());
+    return Math.max(...(known.length > 0 ? known : parts).map(({ link }) => link.replicas()));
+  }
+
+  const partOf = (workspaceId: string): Part =>
+    (parts.length === 1 ? undefined : parts[tagNumber(workspaceId)]) ?? first;
+  return {
+    admit: (ask) => partOf(ask.workspaceId).limits.admit(ask),
+    reserved: () => new Map(parts.flatMap(({ limits }) => [...limits.reserved()])),
+    common: first.link,
+    link: {
+      isUp,
+      replicas,
+      late: () => parts.reduce((sum, { link }) => sum + link.late(), 0),
+      close: async () => {
+        await Promise.all(parts.map(({ link }) => link.close()));
+        client.close();
+      },
+    },
+  };
 }

@@ -29,7 +29,7 @@ async function startGate(): Promise<OpenAddressGate> {
   replicas.push(replica);
   let tellOthers = (_: string): void => undefined;
   const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers(network) });
-  tellOthers = shareBlocks({ link: replica.limits.link, tolerated, windowMs, blockMs, block: gate.block });
+  tellOthers = shareBlocks({ link: replica.limits.common, tolerated, windowMs, blockMs, block: gate.block });
   await replica.up();
   return gate;
 }

@@ -1,10 +1,16 @@
 /** Parts of the service that log what becomes of them. */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
+import { blockMs, createAddressGate, type OpenAddressGate, tolerated, windowMs } from '../../admission/address-gate.ts';
 import type { Snapshot } from '../../core/catalog.ts';
+import type { Limits } from '../../core/limits.ts';
+import type { ValkeyAddress } from '../../core/valkey-address.ts';
 import { systemClock } from '../../process/clock.ts';
+import { createMemoryLimits, type MemoryLimits } from '../../rate-limits/memory.ts';
+import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
 import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.ts';
 import { type FileCheck, startFileCheck } from '../../store/sqlite/file-check.ts';
+import type { Settings } from '../../settings.ts';
 import type { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
 
 /** Checks the database file beside the service. A damaged file is logged for operators and does not stop the service. */
@@ -16,20 +22,37 @@ export function checkFile(file: string, log: Logger): FileCheck {
   });
 }
 
-/** Limits that all replicas share through Valkey. */
-export function shareLimits(
-  url: string,
-  { expectedReplicas, log }: { readonly expectedReplicas: number; readonly log: Logger },
-): ValkeyLimits {
-  return createValkeyLimits({
-    url,
-    clock: systemClock,
-    newId: randomUUID,
-    expectedReplicas,
-    onUp: () => log.info('limits are shared by all replicas'),
-    onDown: () => log.warn('Valkey is away: each replica keeps to its share of the limits'),
-  });
+/** What requests are held against before their bodies are read: the limits of keys and workspaces, and blocked addresses. */
+export interface Gates {
+  readonly limits: Limits & Pick<MemoryLimits, 'reserved'>;
+  readonly addresses: OpenAddressGate;
+  /** How the limits are shared with other replicas; undefined where they are in memory. */
+  readonly sharing: ValkeyLimits['link'] | undefined;
 }
+
+/** Limits in memory, or in Valkey where the settings name one. Never waits for it. */
+export function openGates(
+  { WEIR_VALKEY_URL: address, WEIR_REPLICAS: expectedReplicas }: Settings,
+  log: Pick<Logger, 'info' | 'warn'>,
+): Gates {
+  if (address === undefined) {
+    const addresses = createAddressGate({ clock: systemClock });
+    return { limits: createMemoryLimits(systemClock), addresses, sharing: undefined };
+  }
+  const limits = createValkeyLimits({
+    ...{ address, clock: systemClock, newId: randomUUID, expectedReplicas },
+    onUp: () => log.info('limits are shared by all replicas'),
+    onDown: () => log.warn(awayMessages[address.kind]),
+  });
+  const addresses = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers(network) });
+  const tellOthers = shareBlocks({ link: limits.common, tolerated, windowMs, blockMs, block: addresses.block });
+  return { limits, addresses, sharing: limits.link };
+}
+
+const awayMessages: Readonly<Record<ValkeyAddress['kind'], string>> = {
+  server: 'Valkey is away: each replica keeps to its share of the limits',
+  cluster: 'a server of the Valkey cluster is away: each replica keeps to its share of the limits of its workspaces',
+};
 
 /** Loads the tokenizers of a snapshot's models. Those that cannot be used are logged, and nothing waits for them. */
 export function loadTokenizers(

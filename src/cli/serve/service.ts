@@ -10,8 +10,6 @@ import { createDownstreamBuffers } from '../../envoy/runtime/downstream-buffers.
 import { createLoadShedder } from '../../envoy/runtime/load-shedder.ts';
 import { createUpstreamRequests } from '../../envoy/runtime/upstream-requests.ts';
 import { listenExtProc } from '../../extproc/server.ts';
-import { createMemoryLimits } from '../../rate-limits/memory.ts';
-import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
 import { createMetrics } from '../../telemetry/ops/metrics.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import { createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
@@ -42,7 +40,6 @@ import {
   shedShare,
 } from '../../admission/overload.ts';
 import { createUploads, uploadLimits } from '../../admission/uploads.ts';
-import { blockMs, createAddressGate, tolerated, windowMs } from '../../admission/address-gate.ts';
 import type { Route, Snapshot } from '../../core/catalog.ts';
 import { renderClusters } from '../../envoy/config/clusters.ts';
 import { renderEndpoints } from '../../envoy/config/endpoints.ts';
@@ -61,7 +58,7 @@ import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from './follow-endpoints.ts';
 import { tellCatalog } from './live-catalog.ts';
-import { checkFile, loadTokenizers, shareLimits } from './logged-parts.ts';
+import { checkFile, loadTokenizers, openGates } from './logged-parts.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
 import { figuresOf } from './service-figures.ts';
 import { sealFiles } from './seal-files.ts';
@@ -194,14 +191,8 @@ export async function startService(
     },
   });
 
-  const valkeyUrl = settings.WEIR_VALKEY_URL;
-  const shared =
-    valkeyUrl === undefined ? undefined : shareLimits(valkeyUrl, { expectedReplicas: settings.WEIR_REPLICAS, log });
-  const link = shared?.link;
-  const limits = shared ?? createMemoryLimits(systemClock);
+  const { limits, addresses, sharing } = openGates(settings, log);
   store.tellReserved(limits.reserved);
-  const gate = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers?.(network) });
-  const tellOthers = link && shareBlocks({ link, tolerated, windowMs, blockMs, block: gate.block });
 
   const instance = randomUUID();
   const stories = createStories({ clock: systemClock, process: instance });
@@ -209,8 +200,8 @@ export async function startService(
   const phase = { isReady: false };
   const metrics = createMetrics(
     figuresOf({
-      ...{ settings, store, fileCheck, catalog, health, measured, link },
-      ...{ gate, load, shedder, discovery, threads, output },
+      ...{ settings, store, fileCheck, catalog, health, measured, link: sharing },
+      ...{ gate: addresses, load, shedder, discovery, threads, output },
       servedAt: () => servedAt,
       // Those that are made below.
       underWay: () => ({ requests: pipeline.inFlight(), streams: extproc.open(), uploads }),
@@ -222,7 +213,7 @@ export async function startService(
   const pipeline: Pipeline = createPipeline({
     store,
     uploads,
-    gate,
+    gate: addresses,
     limits,
     looksLikeKey,
     hashKey,
@@ -314,7 +305,7 @@ export async function startService(
     await worker.close();
     await tokenizers.close();
     await structures.close();
-    await link?.close();
+    await sharing?.close();
     await fileCheck?.close();
     await store.close();
     threads.close();

@@ -41,13 +41,17 @@ export interface EnvoyFilesOptions {
 export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
   const { run, port, edge, services, opsPort, extProcPort, heapBytes = quarterOfMachine(), env } = options;
   const address = edge.host;
+  // The command names the port of a container, which others reach; the variable that of a machine.
+  const ownOpsPort = readCount(options.env, 'WEIR_ENVOY_OPS_PORT', 65_535);
+  const ops =
+    opsPort === undefined ? ownOpsPort && { address: '127.0.0.1', port: ownOpsPort } : { address, port: opsPort };
   const files = runFolder(run);
   const tls = readTls(env);
   const bootstrap = renderBootstrap({
     runFolder: run,
     services,
     edge: { address, port, tls },
-    ops: opsPort === undefined ? undefined : { address, port: opsPort },
+    ops: ops === 0 ? undefined : ops,
     extProc: extProcPort === undefined ? undefined : { address, port: extProcPort },
     trustedHops: edge.trustedHops,
     connections: edge.connections,

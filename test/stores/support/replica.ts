@@ -1,7 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { createValkeyLimits, type ValkeyLimits, type ValkeyLimitsOptions } from '../../../src/rate-limits/valkey.ts';
 import { systemClock } from '../../../src/process/clock.ts';
+import { readValkeyAddress, type ValkeyAddress, valkeyAddressForms } from '../../../src/core/valkey-address.ts';
 import type { LimitsAsk, Slot, AdmitResult } from '../../../src/core/limits.ts';
+
+/** The address in a text that is one. */
+function valkeyAt(text: string): ValkeyAddress {
+  const address = readValkeyAddress(text);
+  if (address === undefined) throw new Error(`${text}: ${valkeyAddressForms}`);
+  return address;
+}
 
 /** The limits of one replica of the service. */
 export interface Replica {
@@ -30,7 +38,7 @@ export function startReplica(
     for (const look of waiting) look();
   };
   const limits = createValkeyLimits({
-    ...{ url, clock: systemClock, newId: randomUUID, onUp: changed('up'), onDown: changed('down') },
+    ...{ address: valkeyAt(url), clock: systemClock, newId: randomUUID, onUp: changed('up'), onDown: changed('down') },
     ...options,
   });
   const until = async (isUp: boolean): Promise<void> => {

@@ -51,6 +51,8 @@ describe('the check of a storm', () => {
     expect(checked({ records: [cutOff], rows: [], kills: killed })).toEqual([]);
     expect(checked({ records: [left], rows: [rowOf({ outcome: 'cancelled' })] })).toEqual([]);
     expect(checked({ records: [leftAtOnce], rows: [rowOf({ ...free, outcome: 'cancelled' })] })).toEqual([]);
+    const cutZero = recordOf({ ...cutOff, request: { ...request, kind: 'counted as zero' } });
+    expect(checked({ records: [cutZero], rows: [rowOf(free)], kills: killed })).toEqual([]);
     expect(checked({ records: [recordOf({ status: 503, text: '' })], rows: [] })).toEqual([]);
   });
 

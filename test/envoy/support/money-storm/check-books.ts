@@ -138,6 +138,9 @@ function faultOfPart(
         return 'its caller left with output, and its prompt is free';
       return tokens >= part.pieces ? undefined : `its caller has ${part.pieces} pieces and pays for ${tokens} tokens`;
     case 'completed':
+      // The engine had counted, and Weir bills what it counts.
+      if (part.request.kind === 'counted as zero') return tokens === 0 ? undefined : 'its engine counted 0 tokens';
+      return tokens >= part.pieces ? undefined : `its caller has ${part.pieces} pieces and pays for ${tokens} tokens`;
     case 'interrupted':
       return tokens >= part.pieces ? undefined : `its caller has ${part.pieces} pieces and pays for ${tokens} tokens`;
     case 'service-lost':

@@ -6,10 +6,12 @@ import { sampleOutcome } from '../../../support/sample-outcome.ts';
 import { picoUsd } from '../cost.ts';
 import { runWeir } from '../../../support/run-weir.ts';
 import type { LedgerRow } from '../../../support/weir.ts';
+import type { StormDatabase } from './storm-exports.ts';
 import { type StormKey, stormModels } from './storm-kinds.ts';
 
 /** The accounts of a storm, seen through the commands that an operator has. */
 export interface StormAccounts {
+  readonly database: StormDatabase;
   readonly keys: Readonly<Record<StormKey, string>>;
   /** When the key `expiring` does, milliseconds since the Unix epoch. */
   readonly keyExpiresAt: number;
@@ -39,11 +41,8 @@ const credit = '1000';
 /** Long enough for a storm to be in full swing on a busy machine, and short enough to be over before the storm is. */
 const keyLastsMs = 20_000;
 
-/** Makes the workspaces and keys of a storm. `where`: what tells the commands of the database. */
-export async function openStormAccounts(where: {
-  readonly flags: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-}): Promise<StormAccounts> {
+/** Makes the workspaces and keys of a storm. */
+export async function openStormAccounts(where: StormDatabase): Promise<StormAccounts> {
   const weir = async (...args: readonly string[]): Promise<unknown> => {
     const { code, stdout, stderr } = await runWeir([...args, '--json', ...where.flags], { env: where.env });
     // `ledger verify` has an answer for books that are wrong, too.
@@ -73,6 +72,7 @@ export async function openStormAccounts(where: {
     return difference < 0n ? -difference : difference;
   };
   return {
+    database: where,
     keys: {
       ...{ rich: rich.key, narrow: narrow.key, suspended: suspended.key, broke: broke.key, none: '' },
       ...{ expiring: expiring.key, limited: limited.key },
@@ -112,7 +112,7 @@ const dayMs = 86_400_000;
 
 /** Settles requests of the last months, which a service with a retention of a day drops while the storm goes on. */
 async function settleLongAgo(
-  where: { readonly flags: readonly string[]; readonly env: Readonly<Record<string, string>> },
+  where: StormDatabase,
   ids: { readonly workspaceId: string; readonly keyId: string },
 ): Promise<void> {
   const location = databaseLocation({ data: where.flags[1], url: where.env['WEIR_DATABASE_URL'] });

@@ -6,6 +6,7 @@ import { type SpawnedEngine, spawnDemoEngine } from '../spawn-demo-engine.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../../../support/weir.ts';
 import type { StormAccounts } from './storm-accounts.ts';
 import { checkBooks } from './check-books.ts';
+import { openStormExports } from './storm-exports.ts';
 import { stormModels, stormRequests } from './storm-kinds.ts';
 import { reportStorm, type StormTally, tallyStorm } from './storm-report.ts';
 import { runStorm, type StormProgress } from './storm-run.ts';
@@ -31,6 +32,8 @@ export interface StormWorld {
 }
 
 const lanes = 48;
+/** Exports of the ledger that are begun while a storm goes on. */
+const exportsBeside = 6;
 /** As the manifests have them. */
 const prices: Prices = { prompt: 150_000n, cached: 30_000n, completion: 600_000n };
 
@@ -80,10 +83,25 @@ export async function startStormWorld(count: number, env: Readonly<Record<string
       const chance = chanceFrom(seed);
       const requests = stormRequests(amount, chance);
       const begunMs = performance.now();
-      const records = await runStorm({ requests, callers, keys: accounts.keys, lanes, chance, disasters });
+      const exports = openStormExports(accounts.database);
+      let exported = 0;
+      const exporting = async ({ until }: StormProgress): Promise<void> => {
+        for (let part = 1; part <= exportsBeside; part += 1) {
+          await until((amount * part) / (exportsBeside + 1));
+          if (await exports.take()) exported += 1;
+        }
+      };
+      const records = await runStorm({
+        ...{ requests, callers, keys: accounts.keys, lanes, chance },
+        disasters: async (progress) => void (await Promise.all([disasters(progress), exporting(progress)])),
+      });
       const tookMs = performance.now() - begunMs;
       await world.untilDatabase('here');
       for (const weir of gateways) await weir.settled();
+      // The others may have met the database away.
+      expect(exported).toBeGreaterThan(1);
+      expect(await exports.take()).toBe(true);
+      exports.close();
       // Retention has run in services that were killed in the middle of it.
       await expect.poll(accounts.oldRequests, { timeout: 120_000, interval: 1_000 }).toBe(0);
       const dispatched = new Set((await Promise.all(engines.map((engine) => engine.notes()))).flat());

@@ -1,0 +1,164 @@
+import { failedOutcomes } from './queries.ts';
+
+export interface Alert {
+  readonly name: string;
+  readonly expr: string;
+  /** How long it has to be so. */
+  readonly for: string;
+  /** `page`: somebody gets up. `ticket`: somebody looks at it in working hours. */
+  readonly severity: 'page' | 'ticket';
+  readonly summary: string;
+}
+
+/** What of its requests a model may fail: one in 200. */
+const errorBudget = 0.005;
+const windows = ['5m', '30m', '1h', '6h'] as const;
+type Window = (typeof windows)[number];
+const ratioOver = (window: Window): string => `weir:failed_requests:ratio_rate${window}`;
+
+/** The share of a model's dispatched requests that the service or its engines failed, for each window of the alerts. */
+export const recordings = windows.map((window) => ({
+  record: ratioOver(window),
+  expr: `sum by (namespace, model) (rate(weir_requests_total{${failedOutcomes}}[${window}])) / sum by (namespace, model) (rate(weir_requests_total{outcome!="refused"}[${window}]))`,
+}));
+
+/** At this rate the budget of 30 days is spent `rate` times as fast: https://sre.google/workbook/alerting-on-slos/ */
+const burning = (rate: number, short: Window, long: Window): string =>
+  `${ratioOver(short)} > ${Number((rate * errorBudget).toFixed(4))} and ${ratioOver(long)} > ${Number((rate * errorBudget).toFixed(4))}`;
+
+/** Alerts on symptoms, each with its section in docs/runbooks.md. */
+export const alerts: readonly Alert[] = [
+  {
+    name: 'WeirErrorBudgetBurnFast',
+    expr: burning(14.4, '5m', '1h'),
+    ...{ for: '2m', severity: 'page' },
+    summary:
+      '{{ $labels.model }} fails {{ $value | humanizePercentage }} of its requests: its error budget of a month is gone in two days.',
+  },
+  {
+    name: 'WeirErrorBudgetBurnSlow',
+    expr: burning(6, '30m', '6h'),
+    ...{ for: '15m', severity: 'ticket' },
+    summary:
+      '{{ $labels.model }} fails {{ $value | humanizePercentage }} of its requests: its error budget of a month is gone in five days.',
+  },
+  {
+    name: 'WeirNoRoute',
+    expr: 'max by (namespace, model) (weir_route_serving) == 0',
+    ...{ for: '1m', severity: 'page' },
+    summary: 'No route of {{ $labels.model }} takes requests on any replica.',
+  },
+  {
+    name: 'WeirBackendWithoutEndpoint',
+    expr: 'max by (namespace, backend) (weir_endpoints{state="healthy"}) == 0',
+    ...{ for: '2m', severity: 'ticket' },
+    summary: 'No endpoint of the backend {{ $labels.backend }} takes requests.',
+  },
+  {
+    name: 'WeirAway',
+    expr: 'absent(weir_build_info)',
+    ...{ for: '2m', severity: 'page' },
+    summary: 'No service of Weir is scraped.',
+  },
+  {
+    name: 'WeirOverloaded',
+    expr: 'sum by (namespace) (rate(weir_limit_refusals_total{limit=~"queue|event-loop|memory|open-requests"}[5m])) > 0 or min by (namespace) (weir_edge_admitted_ratio) < 1',
+    ...{ for: '5m', severity: 'page' },
+    summary: 'Weir turns requests away because it is too busy itself.',
+  },
+  {
+    name: 'WeirLedgerAway',
+    expr: 'max by (namespace) (weir_ledger_database{state="away"}) == 1',
+    ...{ for: '1m', severity: 'page' },
+    summary: 'The database of the ledger does not answer; bills wait in the journal.',
+  },
+  {
+    name: 'WeirJournalFilling',
+    expr: 'max by (namespace) (weir_journal_bytes / weir_journal_limit_bytes) > 0.4 or min by (namespace) (weir_journal_has_room) == 0',
+    ...{ for: '1m', severity: 'page' },
+    summary: 'The journal is {{ $value | humanizePercentage }} full; above 80 % new requests are refused.',
+  },
+  {
+    name: 'WeirLedgerSlow',
+    expr: 'histogram_quantile(0.99, sum by (namespace, le) (rate(weir_ledger_commit_duration_seconds_bucket{into="database"}[5m]))) > 1',
+    ...{ for: '10m', severity: 'ticket' },
+    summary:
+      'One commit of the ledger in a hundred takes {{ $value | humanizeDuration }}, and every answer waits for its own.',
+  },
+  {
+    name: 'WeirLedgerDamaged',
+    expr: 'max by (namespace) (weir_ledger_damaged) == 1',
+    ...{ for: '0s', severity: 'page' },
+    summary: 'The database file of the ledger is damaged.',
+  },
+  {
+    name: 'WeirRetentionStuck',
+    expr: 'max by (namespace) (increase(weir_ledger_upkeep_failures_total[1h])) > 5',
+    ...{ for: '0s', severity: 'ticket' },
+    summary: 'Old requests are not dropped: the upkeep of the ledger fails again and again.',
+  },
+  {
+    name: 'WeirLimitsNotShared',
+    expr: 'min by (namespace) (weir_limits_shared) == 0',
+    ...{ for: '1m', severity: 'ticket' },
+    summary: 'Valkey does not answer: each replica keeps to its share of the limits.',
+  },
+  {
+    name: 'WeirCatalogOld',
+    expr: 'max by (namespace) (weir_catalog_age_seconds) > 300',
+    ...{ for: '0s', severity: 'ticket' },
+    summary: 'The catalog was last in step with the API server {{ $value | humanizeDuration }} ago.',
+  },
+  {
+    name: 'WeirNoLeader',
+    expr: 'max by (namespace) (weir_controller_leader) == 0',
+    ...{ for: '2m', severity: 'ticket' },
+    summary: 'No replica writes the status of Models and Backends.',
+  },
+  {
+    name: 'WeirEnvoyDoesNotFollow',
+    expr: 'max by (namespace) (weir_xds_unanswered_seconds) > 30 or max by (namespace) (increase(weir_xds_refusals_total[10m])) > 0',
+    ...{ for: '1m', severity: 'ticket' },
+    summary: 'Envoy refuses endpoints, or does not answer when it is told of them.',
+  },
+  {
+    name: 'WeirCertificateExpires',
+    expr: 'min by (namespace) (envoy_server_days_until_first_cert_expiring) < 14',
+    ...{ for: '1m', severity: 'ticket' },
+    summary: 'A certificate of Envoy expires in {{ $value }} days.',
+  },
+  {
+    name: 'WeirDiskFilling',
+    expr: 'min by (namespace, instance) (weir_data_disk_free_bytes / weir_data_disk_size_bytes) < 0.1',
+    ...{ for: '5m', severity: 'ticket' },
+    summary: 'The disk of the data folder of {{ $labels.instance }} has {{ $value | humanizePercentage }} left.',
+  },
+  {
+    name: 'WeirLogLost',
+    expr: 'sum by (namespace, instance) (increase(weir_log_dropped_records_total[10m])) > 0',
+    ...{ for: '0s', severity: 'ticket' },
+    summary: '{{ $labels.instance }} lost records of its log because they could not be written.',
+  },
+  {
+    name: 'WeirEngineCountsWrong',
+    expr: 'sum by (namespace, backend) (increase(weir_implausible_usage_total[1h])) > 0',
+    ...{ for: '0s', severity: 'ticket' },
+    summary: 'The engine of {{ $labels.backend }} reports token counts that cannot be.',
+  },
+];
+
+/** The groups of a rules file of Prometheus, which the chart wraps into a PrometheusRule. */
+export function ruleGroups(): object {
+  return {
+    groups: [
+      { name: 'weir-recordings', rules: recordings },
+      {
+        name: 'weir-alerts',
+        rules: alerts.map(({ name, expr, for: pending, severity, summary }) => ({
+          ...{ alert: name, expr, for: pending, labels: { severity } },
+          annotations: { summary, runbook: `docs/runbooks.md#${name.toLowerCase()}` },
+        })),
+      },
+    ],
+  };
+}

@@ -1,0 +1,151 @@
+import { Cluster, Valkey } from 'iovalkey';
+import type { ValkeyAddress } from '../core/valkey-address.ts';
+import { type Script, scripts } from './valkey-scripts.ts';
+
+/** What is told of a channel. */
+export interface Subscription {
+  readonly take: (message: string) => void;
+  /** Messages may have been missed up to now: called when the subscription begins, and after every break of it. */
+  readonly listening: () => void;
+}
+
+/** Connections to one server, or to all of a cluster. They are made again by themselves. */
+export interface ValkeyClient {
+  /** Whether commands can be sent. */
+  readonly isReady: () => boolean;
+  /** Runs a script once, where its keys are. Rejects when the server or the connection fails; never sends it again then. */
+  readonly run: (script: Script, keys: readonly string[], args: readonly string[]) => Promise<unknown>;
+  /** Calls `ready` whenever commands can be sent again, and `closed` whenever none can be sent any more. */
+  readonly listen: (calls: { readonly ready: () => void; readonly closed: () => void }) => void;
+  /** Makes the connection to a server anew, so that nothing arrives that was sent before. Does nothing to those of a cluster. */
+  readonly reconnect: () => void;
+  readonly subscribe: (channel: string, subscription: Subscription) => void;
+  readonly close: () => void;
+}
+
+const perConnection = {
+  connectionName: 'weir',
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  connectTimeout: 1_000,
+  disconnectTimeout: 100,
+  // Ends a connection on which commands wait for a server that hangs.
+  socketTimeout: 2_000,
+  keepAlive: 10_000,
+} as const;
+
+const retry = (times: number): number => Math.min(50 * times, 1_000);
+
+export function openValkeyClient(address: ValkeyAddress): ValkeyClient {
+  switch (address.kind) {
+    case 'server':
+      return serverClient(address.url);
+    case 'cluster':
+      return clusterClient(address);
+  }
+}
+
+function serverClient(url: string): ValkeyClient {
+  // A command that cannot be sent now fails: a late answer is worse than none.
+  const client = new Valkey(url, { ...perConnection, enableOfflineQueue: false, retryStrategy: retry });
+  let subscriber: Valkey | undefined;
+  let isDropped = false;
+  const reconnect = (): void => {
+    if (client.status !== 'ready' || isDropped) return;
+    isDropped = true;
+    client.disconnect(true);
+  };
+  // Outages are told once by the link; the client's own errors come with every attempt to connect.
+  client.on('error', () => undefined);
+  return {
+    isReady: () => client.status === 'ready',
+    run: (script, keys, args) => runOn(client, script, { keys, args }),
+    listen: ({ ready, closed }) => {
+      client.on('ready', () => {
+        isDropped = false;
+        Promise.all(scripts.map(({ text }) => client.script('LOAD', text))).then(ready, reconnect);
+      });
+      client.on('close', closed);
+    },
+    reconnect,
+    subscribe: (channel, { take, listening }) => {
+      const subscription = client.duplicate({ connectionName: 'weir-subscriber' });
+      subscriber = subscription;
+      const ready = (): void => {
+        if (client.status === 'ready' && subscription.status === 'ready') listening();
+      };
+      subscription.on('error', () => undefined);
+      subscription.on('message', (_: string, message: string) => take(message));
+      subscription.on('ready', () => void subscription.subscribe(channel).then(ready, () => undefined));
+      client.on('ready', ready);
+    },
+    close: () => {
+      client.disconnect();
+      subscriber?.disconnect();
+    },
+  };
+}
+
+/** How often the servers of a cluster are asked which of them has which keys; MOVED is followed at once. */
+const slotsEveryMs = 1_000;
+/** How often messages are taken as missed. The client subscribes anew by itself when it has to, and does not tell. */
+const missedEveryMs = 5_000;
+
+function clusterClient({
+  servers,
+  login,
+  isEncrypted,
+}: Extract<ValkeyAddress, { readonly kind: 'cluster' }>): ValkeyClient {
+  const client = new Cluster([...servers], {
+    enableOfflineQueue: false,
+    clusterRetryStrategy: retry,
+    // What failed is not sent again: it may have been done, and an answer would come too late.
+    retryDelayOnFailover: 0,
+    retryDelayOnClusterDown: 0,
+    slotsRefreshInterval: slotsEveryMs,
+    // Certificates are made out to names.
+    dnsLookup: (host, found) => found(null, host),
+    redisOptions: { ...perConnection, ...login, ...(isEncrypted ? { tls: {} } : {}) },
+  });
+  let missed: NodeJS.Timeout | undefined;
+  const isReady = (): boolean => client.status === 'ready';
+  client.on('error', () => undefined);
+  // Every hash tag listens.
+  client.setMaxListeners(0);
+  return {
+    isReady,
+    run: (script, keys, args) => runOn(client, script, { keys, args }),
+    listen: ({ ready, closed }) => {
+      client.on('ready', ready);
+      client.on('close', closed);
+    },
+    reconnect: () => undefined,
+    subscribe: (channel, { take, listening }) => {
+      const begin = (): void => void client.subscribe(channel).then(listening, () => undefined);
+      client.on('message', (_: string, message: string) => take(message));
+      client.on('ready', begin);
+      if (isReady()) begin();
+      missed = setInterval(() => {
+        if (isReady()) listening();
+      }, missedEveryMs);
+    },
+    close: () => {
+      clearInterval(missed);
+      client.disconnect();
+    },
+  };
+}
+
+async function runOn(
+  client: Valkey | Cluster,
+  script: Script,
+  { keys, args }: { readonly keys: readonly string[]; readonly args: readonly string[] },
+): Promise<unknown> {
+  try {
+    return await client.evalsha(script.sha1, keys.length, ...keys, ...args);
+  } catch (error) {
+    // The server's scripts were flushed, or it is one of a cluster that has not had this one yet.
+    if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+    return client.eval(script.text, keys.length, ...keys, ...args);
+  }
+}

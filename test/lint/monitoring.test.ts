@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { alerts, recordings } from '../../scripts/monitoring/alerts.ts';
+import { dashboards } from '../../scripts/monitoring/dashboards.ts';
+import { createMetrics } from '../../src/telemetry/ops/metrics.ts';
+import { idleFigures } from '../support/idle-figures.ts';
+
+const described = createMetrics(idleFigures()).describe();
+const names = new Set([
+  ...described.flatMap(({ name, type }) =>
+    type === 'histogram' ? [name, `${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+  ),
+  ...recordings.map(({ record }) => record),
+]);
+const labels = new Set(described.flatMap((metric) => metric.labels));
+const queries = dashboards.flatMap(({ uid, rows }) =>
+  rows.flatMap(({ panels }) =>
+    panels.flatMap((panel) => panel.queries.map(({ expr }) => [`${uid}: ${panel.title}`, expr] as const)),
+  ),
+);
+const metricsIn = (text: string): readonly string[] =>
+  // A name that stands behind `wasmcustom_` is Envoy's.
+  [...text.matchAll(/(?<![\w:])(?:weir|gen_ai_(?:server|client))[_:][\w:]+/g)].map(([name]) => name);
+
+it.each([
+  ...queries,
+  ...[...alerts, ...recordings].map((rule) => ['name' in rule ? rule.name : rule.record, rule.expr] as const),
+])('%s asks for metrics that there are', (_, expr) => {
+  expect(metricsIn(expr).filter((name) => !names.has(name) && !labels.has(name))).toEqual([]);
+});
+
+it('each alert has its section in the runbooks, and each section its alert', () => {
+  const sections = [...readFileSync('docs/runbooks.md', 'utf8').matchAll(/^## (\w+)\n\n(.*)\n(.*)\n(.*)$/gm)];
+  expect(sections.map(([, name]) => name)).toEqual(alerts.map(({ name }) => name));
+  for (const [, name, means, look, act] of sections) {
+    const { severity } = alerts.find((alert) => alert.name === name) ?? {};
+    expect(means).toMatch(new RegExp(`^\\*\\*Means\\*\\* \\(${severity}\\)`));
+    expect([look, act]).toEqual([expect.stringMatching(/^\*\*Look at\*\*/), expect.stringMatching(/^\*\*Do\*\*/)]);
+  }
+});
+
+it.each(['accounts', 'resilience', 'kubernetes', 'install', 'web-search', 'runbooks', 'upgrading'])(
+  'docs/%s.md names metrics that there are',
+  (page) => {
+    const text = readFileSync(`docs/${page}.md`, 'utf8');
+    const named = [...text.matchAll(/`((?:weir|gen_ai)_[a-z_]+)(?:\{[^}`]*\})?(?: == \d)?`/g)].map(([, name]) => name);
+    expect(named.filter((name) => name !== undefined && !names.has(name) && name.split('_').length > 2)).toEqual([]);
+  },
+);
+
+it('the table of old names leads to metrics that there are', () => {
+  const [, table = ''] = readFileSync('docs/metrics.md', 'utf8').split('## Where the old names went');
+  const now = table.split('\n').flatMap((row) => metricsIn(row.split('|')[2] ?? ''));
+  expect(now.length).toBeGreaterThan(15);
+  expect(now.filter((name) => !names.has(name))).toEqual([]);
+});
