@@ -211,6 +211,44 @@ export const portalSettingsSchema = z.object({
     .url({ protocol: /^https?$/, error: 'expected an address such as https://models.example.com/v1' })
     .optional()
     .describe('Where clients call the models, with /v1: for the playground and the examples; default: no playground.'),
+  WEIR_OIDC_ISSUER: z
+    .url({
+      protocol: /^https?$/,
+      error: 'expected the address of an OpenID provider, such as https://accounts.example.com',
+    })
+    .optional()
+    .describe('OpenID provider that people sign in with; needs WEIR_OIDC_CLIENT_ID and WEIR_ADMIN_URL.'),
+  WEIR_OIDC_NAME: z
+    .string()
+    .min(1)
+    .max(50)
+    .optional()
+    .describe('Its name on the sign-in page; default: its host name.'),
+  WEIR_OIDC_CLIENT_ID: z.string().min(1).optional().describe('The portal, as the provider knows it.'),
+  WEIR_OIDC_CLIENT_SECRET_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('File of the secret that the provider knows the portal by; default: none, a public client.'),
+  WEIR_OIDC_SCOPES: z
+    .string()
+    .regex(/(^| )openid( |$)/, 'expected scopes with spaces between them, openid among them')
+    .default('openid profile email')
+    .describe('Scopes to ask for, with spaces; some providers tell groups for a scope of their own.'),
+  WEIR_OIDC_ADMINS: z
+    .string()
+    .default('')
+    .transform((text) => text.split(',').map((name) => name.trim()))
+    .describe('Admins, with commas: subjects, verified e-mail addresses, groups as group:NAME.'),
+  WEIR_OIDC_GROUPS_CLAIM: z
+    .string()
+    .min(1)
+    .default('groups')
+    .describe('Claim that lists groups; whoever is in a group with the name or id of a workspace is its member.'),
+  WEIR_ADMIN_URL: z
+    .url({ protocol: /^https?$/, error: 'expected an address such as https://weir.example.com' })
+    .optional()
+    .describe('Where browsers reach the portal; the provider must know /api/v1/oidc/callback under it.'),
   WEIR_LOG_LEVEL,
 });
 

@@ -7,7 +7,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ApiError } from './data/api.ts';
-import { sessionKey, signIn } from './data/session.ts';
+import { sessionKey, signInFromAddress } from './data/session.ts';
 import { App } from './shell/app.tsx';
 
 const freshMs = 10_000;
@@ -30,24 +30,15 @@ client.getQueryCache().subscribe(({ query }) => {
   }
 });
 
-/** `#token=…`, as `npm start` prints it. It leaves the address before anything else happens, and the history with it. */
-function takeToken(): string | undefined {
-  const token = new URLSearchParams(location.hash.slice(1)).get('token');
-  if (token === null) return undefined;
-  history.replaceState(null, '', location.pathname + location.search);
-  return token;
-}
-
-const token = takeToken();
-const signedIn = token === undefined ? undefined : await signIn({ token }).catch((error: unknown) => error);
-if (signedIn !== undefined && !(signedIn instanceof Error)) client.setQueryData(sessionKey, signedIn);
+const signedIn = await signInFromAddress();
+if (signedIn?.kind === 'session') client.setQueryData(sessionKey, signedIn.session);
 
 const root = document.querySelector('#root');
 if (root === null) throw new Error('index.html has no element #root');
 createRoot(root).render(
   <StrictMode>
     <QueryClientProvider client={client}>
-      <App failedSignIn={signedIn instanceof Error ? signedIn : undefined} />
+      <App failedSignIn={signedIn?.kind === 'failed' ? signedIn : undefined} />
     </QueryClientProvider>
   </StrictMode>,
 );

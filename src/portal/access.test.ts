@@ -24,6 +24,8 @@ function requestsOf({ workspace, key }: Sample): Readonly<Record<keyof typeof ac
     'GET /api/openapi.json': { url: '/api/openapi.json' },
     'GET /api/v1/sign-in': { url: `${api}/sign-in` },
     'POST /api/v1/session': { method: 'POST', url: `${api}/session`, payload: { token: adminToken } },
+    'GET /api/v1/oidc/sign-in': { url: `${api}/oidc/sign-in` },
+    'GET /api/v1/oidc/callback': { url: `${api}/oidc/callback` },
     'GET /api/v1/session': { url: `${api}/session` },
     'DELETE /api/v1/session': { method: 'DELETE', url: `${api}/session` },
     'GET /api/v1/workspaces': { url: `${api}/workspaces` },
@@ -57,6 +59,9 @@ const expected: Readonly<Record<keyof typeof accessTable, readonly [number, numb
   'GET /api/openapi.json': [200, 200, 200, 200, 200],
   'GET /api/v1/sign-in': [200, 200, 200, 200, 200],
   'POST /api/v1/session': [201, 201, 201, 201, 201],
+  // No provider is set up.
+  'GET /api/v1/oidc/sign-in': [404, 404, 404, 404, 404],
+  'GET /api/v1/oidc/callback': [404, 404, 404, 404, 404],
   'GET /api/v1/session': [401, 200, 200, 200, 200],
   'DELETE /api/v1/session': [401, 204, 204, 204, 204],
   'GET /api/v1/workspaces': [401, 403, 200, 200, 200],

@@ -13,6 +13,8 @@ export const accessTable = {
   'GET /api/openapi.json': 'everyone',
   'GET /api/v1/sign-in': 'everyone',
   'POST /api/v1/session': 'everyone',
+  'GET /api/v1/oidc/sign-in': 'everyone',
+  'GET /api/v1/oidc/callback': 'everyone',
   'GET /api/v1/session': 'signed-in',
   'DELETE /api/v1/session': 'signed-in',
   'GET /api/v1/workspaces': 'members',

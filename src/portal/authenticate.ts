@@ -120,7 +120,7 @@ export async function leaveSession(
 }
 
 /** The scheme of the connection, or what a trusted proxy says of its own. */
-function isOverTls({ protocol }: FastifyRequest): boolean {
+export function isOverTls({ protocol }: FastifyRequest): boolean {
   return protocol === 'https';
 }
 

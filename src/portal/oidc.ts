@@ -1,7 +1,184 @@
-/** Sign-in through an identity provider. The portal offers it where it is set up; the routes that speak to the provider are its own. */
-export interface OidcSignIn {
+import * as client from 'openid-client';
+import { messageOf } from '../core/failure.ts';
+
+/** Where the provider sends the browser back to. */
+export const callbackPath = '/api/v1/oidc/callback';
+
+export interface OidcOptions {
+  readonly issuer: URL;
+  readonly clientId: string;
+  /** Undefined: a public client, whose sign-ins PKCE alone protects. */
+  readonly clientSecret: string | undefined;
   /** What the provider is called on the sign-in page. */
   readonly name: string;
-  /** Where the browser goes to sign in. */
-  readonly url: string;
+  /** Where browsers reach the portal; `callbackPath` under it is what the provider must know as redirect address. */
+  readonly portalUrl: URL;
+  /** Space-separated. */
+  readonly scopes: string;
+  /** Subjects, verified e-mail addresses, and groups as `group:NAME`: who of them signs in is an admin. */
+  readonly admins: readonly string[];
+  /** The claim that lists groups. */
+  readonly groupsClaim: string;
+}
+
+/** What the browser keeps while it is with the provider. */
+export interface PendingSignIn {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+  /** Whether it was sent there a second time, because the provider has changed its keys. */
+  readonly isRepeated: boolean;
+}
+
+/** Whom the provider vouches for. */
+export interface Person {
+  readonly subject: string;
+  /** For pages and the audit trail: the e-mail address, the user name, or the subject. */
+  readonly name: string;
+  readonly isAdmin: boolean;
+  readonly groups: readonly string[];
+  /** The ID token, by which the provider knows at log-out whose session ends. */
+  readonly idToken: string;
+}
+
+/**
+ * `provider-away`: it does not answer, or not as it should. `keys-changed`: its signature cannot be checked with the keys that are
+ * known; another sign-in reads them anew. `refused`: it did not let the person in, or its answer does not belong to this sign-in.
+ */
+export type OidcFailure = 'provider-away' | 'keys-changed' | 'refused';
+
+/** The message is for the log; it has no token. */
+export class OidcError extends Error {
+  readonly kind: OidcFailure;
+
+  constructor(kind: OidcFailure, cause: unknown) {
+    super(messageOf(cause), { cause });
+    this.name = 'OidcError';
+    this.kind = kind;
+  }
+}
+
+/** Sign-in with OpenID Connect: the authorization code flow with PKCE, state and nonce (OpenID Connect Core 1.0, section 3.1). */
+export interface OidcSignIn {
+  readonly name: string;
+  /** Where the browser goes with a new sign-in. Rejects with an `OidcError`. */
+  readonly begin: (
+    options?: Pick<PendingSignIn, 'isRepeated'>,
+  ) => Promise<{ readonly location: URL; readonly pending: PendingSignIn }>;
+  /** Who has signed in. `query`: that of the address at which the browser has come back. Rejects with an `OidcError`. */
+  readonly finish: (query: string, pending: PendingSignIn) => Promise<Person>;
+  /** Where the browser goes after log-out, so that the provider ends its session, too; undefined where it offers none. */
+  readonly logOutUrl: (idToken: string) => Promise<URL | undefined>;
+}
+
+/** The provider is asked for its configuration when somebody signs in, so that the portal starts without it. */
+export function createOidcSignIn(options: OidcOptions): OidcSignIn {
+  const redirectUri = new URL(callbackPath, options.portalUrl);
+  let discovered: Promise<client.Configuration> | undefined;
+
+  async function configuration(): Promise<client.Configuration> {
+    discovered ??= discover(options);
+    try {
+      return await discovered;
+    } catch (error) {
+      discovered = undefined;
+      throw new OidcError('provider-away', error);
+    }
+  }
+
+  return {
+    name: options.name,
+    begin: async ({ isRepeated } = { isRepeated: false }) => {
+      const config = await configuration();
+      const pending: PendingSignIn = {
+        state: client.randomState(),
+        nonce: client.randomNonce(),
+        verifier: client.randomPKCECodeVerifier(),
+        isRepeated,
+      };
+      const location = client.buildAuthorizationUrl(config, {
+        redirect_uri: redirectUri.href,
+        scope: options.scopes,
+        state: pending.state,
+        nonce: pending.nonce,
+        code_challenge: await client.calculatePKCECodeChallenge(pending.verifier),
+        code_challenge_method: 'S256',
+      });
+      return { location, pending };
+    },
+    finish: async (query, { state, nonce, verifier }) => {
+      const config = await configuration();
+      const current = new URL(redirectUri);
+      current.search = query;
+      try {
+        const tokens = await client.authorizationCodeGrant(config, current, {
+          expectedState: state,
+          expectedNonce: nonce,
+          pkceCodeVerifier: verifier,
+          idTokenExpected: true,
+        });
+        const { id_token: idToken, access_token: accessToken } = tokens;
+        const claims = tokens.claims();
+        if (idToken === undefined || claims === undefined) throw new Error('the answer has no ID token');
+        // Many providers tell groups there alone.
+        const more =
+          config.serverMetadata().userinfo_endpoint === undefined
+            ? {}
+            : await client.fetchUserInfo(config, accessToken, claims.sub);
+        return personOf({ ...claims, ...more }, { ...options, idToken });
+      } catch (error) {
+        const kind = failureOf(error);
+        if (kind === 'keys-changed') discovered = undefined;
+        throw new OidcError(kind, error);
+      }
+    },
+    logOutUrl: async (idToken) => {
+      const config = await configuration();
+      if (config.serverMetadata().end_session_endpoint === undefined) return undefined;
+      return client.buildEndSessionUrl(config, {
+        id_token_hint: idToken,
+        post_logout_redirect_uri: new URL('/', options.portalUrl).href,
+      });
+    },
+  };
+}
+
+function discover({ issuer, clientId, clientSecret }: OidcOptions): Promise<client.Configuration> {
+  const authentication = clientSecret === undefined ? client.None() : client.ClientSecretPost(clientSecret);
+  // The code flow would trust TLS alone: a signature that nobody checks is none.
+  const checks = [client.enableNonRepudiationChecks];
+  const execute = isLoopback(issuer) ? [...checks, client.allowInsecureRequests] : checks;
+  return client.discovery(issuer, clientId, clientSecret, authentication, { execute });
+}
+
+/** Where a provider may be spoken to without TLS. */
+function isLoopback({ hostname }: URL): boolean {
+  return ['127.0.0.1', '[::1]', 'localhost'].includes(hostname);
+}
+
+/** Codes of errors by which the library says that no key of the provider fits a signature. */
+const keyCodes = ['OAUTH_KEY_SELECTION_FAILED', 'OAUTH_INVALID_SIGNATURE'];
+
+function failureOf(error: unknown): OidcFailure {
+  const codes = [error, error instanceof Error ? error.cause : undefined].map((one) =>
+    one instanceof Error && 'code' in one ? one.code : undefined,
+  );
+  if (codes.some((code) => typeof code === 'string' && keyCodes.includes(code))) return 'keys-changed';
+  // Without an answer there is nothing that the provider could have refused.
+  return error instanceof TypeError || codes.includes('OAUTH_TIMEOUT') ? 'provider-away' : 'refused';
+}
+
+function personOf(
+  claims: Readonly<Record<string, unknown>> & { readonly sub: string },
+  { admins, groupsClaim, idToken }: Pick<OidcOptions, 'admins' | 'groupsClaim'> & { readonly idToken: string },
+): Person {
+  const { sub: subject, email, email_verified: isVerified, preferred_username: userName } = claims;
+  const listed = claims[groupsClaim];
+  const groups = (Array.isArray(listed) ? listed : [listed]).filter((group) => typeof group === 'string');
+  const address = typeof email === 'string' && isVerified === true ? email : undefined;
+  const isAdmin = [subject, address, ...groups.map((group) => `group:${group}`)].some(
+    (name) => name !== undefined && admins.includes(name),
+  );
+  const name = address ?? (typeof userName === 'string' ? userName : subject);
+  return { subject, name, isAdmin, groups, idToken };
 }

@@ -21,6 +21,7 @@ import { creditRoutes } from './routes/credits.ts';
 import { eventRoutes } from './routes/events.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { playgroundRoutes } from './routes/playground.ts';
+import { oidcRoutes } from './routes/oidc.ts';
 import { requestRoutes } from './routes/requests.ts';
 import { sessionRoutes } from './routes/session.ts';
 import { usageRoutes } from './routes/usage.ts';
@@ -97,7 +98,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
     let document: unknown;
     app.get('/api/openapi.json', { schema: { hide: true } }, () => (document ??= withUsedSchemas(server.swagger())));
     for (const routes of [
-      ...[sessionRoutes, workspaceRoutes, creditRoutes, keyRoutes, usageRoutes],
+      ...[sessionRoutes, oidcRoutes, workspaceRoutes, creditRoutes, keyRoutes, usageRoutes],
       ...[requestRoutes, catalogRoutes, auditRoutes],
     ]) {
       routes(app, portal);

@@ -6,6 +6,7 @@ import type { Story } from '../../src/core/story.ts';
 import { createEventFeed } from '../../src/portal/event-feed.ts';
 import { createEventHub } from '../../src/portal/event-hub.ts';
 import { createFailedSignIns } from '../../src/portal/failed-sign-ins.ts';
+import type { OidcSignIn } from '../../src/portal/oidc.ts';
 import { createServer } from '../../src/portal/server.ts';
 import type { Answers, Services, ServicesListener } from '../../src/portal/services.ts';
 import { openAccounts } from '../../src/store/accounts.ts';
@@ -30,7 +31,12 @@ export interface Browser {
 /** A portal on a new database with the workspace "acme", its key, and the workspace "other" with one. Closed when the test is over. */
 export async function samplePortal(
   said: SaidByServices = {},
-  options: { readonly pages?: string; readonly hops?: number; readonly gatewayUrl?: string } = {},
+  options: {
+    readonly pages?: string;
+    readonly hops?: number;
+    readonly gatewayUrl?: string;
+    readonly oidc?: OidcSignIn;
+  } = {},
 ) {
   const sample = await sampleDatabase();
   const accounts = await openAccounts(sample.location, { missing: 'refuse', user: 'operator' });
@@ -65,7 +71,7 @@ export async function samplePortal(
       findCredential: async (text: string, at: number) =>
         (await accounts.findCredentials([hashKey(text)], at)).get(hashKey(text)),
     },
-    ...{ services, catalog, events, adminToken, log, oidc: undefined },
+    ...{ services, catalog, events, adminToken, log, oidc: options.oidc },
     gatewayUrl: options.gatewayUrl ?? 'http://127.0.0.1:1/v1',
     failedSignIns: createFailedSignIns(clock.elapsed),
     clock,

@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, use } from 'react';
-import type { Session, SignIn, SignInWays } from '../../../src/portal/api/session.ts';
+import type { Session, SignedOut, SignIn, SignInWays } from '../../../src/portal/api/session.ts';
 import { ApiError, call, keepCsrfToken } from './api.ts';
 
 export const sessionKey = ['session'];
@@ -37,17 +37,57 @@ export function signIn(given: SignIn): Promise<Session> {
   return call<Session>('/session', { method: 'POST', body: given }).then(remember);
 }
 
+/** Why nobody is signed in. */
+export interface FailedSignIn {
+  readonly kind: 'failed';
+  readonly with: 'token' | 'provider';
+  readonly error: Error;
+}
+
+/** What the portal says in `?sign_in=…` when the browser comes back from the identity provider in vain. */
+const providerFailures: Readonly<Record<string, string>> = {
+  'provider-away': 'The identity provider does not answer. Try again in a moment.',
+  'keys-changed': 'The answer of the identity provider could not be checked. Try again; if it stays so, tell an admin.',
+  refused: 'The identity provider has not signed you in.',
+  'no-workspace': 'You are known, but you belong to no workspace here. Ask an admin for one.',
+};
+
+/**
+ * Takes what the address says of a sign-in: `#token=…`, as `npm start` prints it, or `?sign_in=…`. Either leaves the address before
+ * anything else happens, and the history with it. Undefined when it says nothing.
+ */
+export async function signInFromAddress(): Promise<
+  { readonly kind: 'session'; readonly session: Session } | FailedSignIn | undefined
+> {
+  const token = new URLSearchParams(location.hash.slice(1)).get('token');
+  const query = new URLSearchParams(location.search);
+  const failure = query.get('sign_in');
+  if (token === null && failure === null) return undefined;
+  query.delete('sign_in');
+  history.replaceState(null, '', location.pathname + (query.size === 0 ? '' : `?${query}`));
+  if (token === null) {
+    const message = providerFailures[failure ?? ''] ?? 'The sign-in has failed.';
+    return { kind: 'failed', with: 'provider', error: new Error(message) };
+  }
+  try {
+    return { kind: 'session', session: await signIn({ token }) };
+  } catch (error) {
+    return { kind: 'failed', with: 'token', error: error instanceof Error ? error : new Error(String(error)) };
+  }
+}
+
 export function useSignInWays() {
   return useQuery({ queryKey: ['sign-in'], queryFn: () => call<SignInWays>('/sign-in'), staleTime: Infinity });
 }
 
-/** Ends the session here and at the portal, and forgets everything that was shown. */
+/** Ends the session here, at the portal and at the identity provider, and forgets everything that was shown. */
 export function useSignOut(): () => Promise<void> {
   const client = useQueryClient();
   return async () => {
-    await call('/session', { method: 'DELETE' });
+    const { log_out_url: elsewhere } = (await call<SignedOut | undefined>('/session', { method: 'DELETE' })) ?? {};
     keepCsrfToken(null);
     client.clear();
     client.setQueryData(sessionKey, null);
+    if (elsewhere !== undefined) location.assign(elsewhere);
   };
 }

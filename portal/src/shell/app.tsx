@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type ComponentType, lazy, Suspense } from 'react';
 import { Route, Switch } from 'wouter';
 import type { Role } from '../../../src/portal/api/session.ts';
-import { SessionContext, sessionKey, useSessionQuery } from '../data/session.ts';
+import { type FailedSignIn, SessionContext, sessionKey, useSessionQuery } from '../data/session.ts';
 import { Empty, Problem, Waiting } from '../parts/states.tsx';
 import { ErrorBoundary } from './error-boundary.tsx';
 import { Layout } from './layout.tsx';
@@ -29,7 +29,7 @@ const pages: Readonly<Record<string, ComponentType>> = {
 };
 
 /** Sign in, or the pages that the role may see. */
-export function App({ failedSignIn }: { readonly failedSignIn: Error | undefined }) {
+export function App({ failedSignIn }: { readonly failedSignIn: FailedSignIn | undefined }) {
   const session = useSessionQuery();
   const client = useQueryClient();
   if (session.data === undefined) {

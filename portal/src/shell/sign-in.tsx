@@ -1,22 +1,23 @@
 import { type FormEvent, useEffect, useState } from 'react';
 import type { Session } from '../../../src/portal/api/session.ts';
-import { signIn, useSignInWays } from '../data/session.ts';
+import { type FailedSignIn, signIn, useSignInWays } from '../data/session.ts';
 import { Button } from '../parts/button.tsx';
 import { TextField, textOf } from '../parts/fields.tsx';
+import { Notice } from '../parts/states.tsx';
 import icon from './icon.svg';
 
 /** How the text of an API key begins; everything else is taken for the admin token. */
 const keyPrefix = 'sk-';
 
 interface SignInProps {
-  /** Why the token in the address signed nobody in. */
-  readonly failed: Error | undefined;
+  /** Why the token in the address, or the identity provider, signed nobody in. */
+  readonly failed: FailedSignIn | undefined;
   readonly onSignedIn: (session: Session) => void;
 }
 
 export function SignInPage({ failed, onSignedIn }: SignInProps) {
   const ways = useSignInWays();
-  const [state, setState] = useState<'ready' | 'under-way' | Error>(failed ?? 'ready');
+  const [state, setState] = useState<'ready' | 'under-way' | Error>(failed?.with === 'token' ? failed.error : 'ready');
   useEffect(() => {
     document.title = 'Sign in · Weir';
   }, []);
@@ -40,6 +41,7 @@ export function SignInPage({ failed, onSignedIn }: SignInProps) {
         </span>
         <section className="card stack">
           <h1>Sign in</h1>
+          {failed?.with === 'provider' && <Notice tone="bad">{failed.error.message}</Notice>}
           {oidc !== null && (
             <a className="button" data-kind="primary" href={oidc.url}>
               Sign in with {oidc.name}

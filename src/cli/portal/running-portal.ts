@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +7,7 @@ import { internalToken } from '../../core/internal-token.ts';
 import { createEventFeed } from '../../portal/event-feed.ts';
 import { createEventHub } from '../../portal/event-hub.ts';
 import { createFailedSignIns } from '../../portal/failed-sign-ins.ts';
+import { createOidcSignIn, type OidcSignIn } from '../../portal/oidc.ts';
 import { readAdminToken } from '../../portal/secrets.ts';
 import { createServer } from '../../portal/server.ts';
 import { createServices, rememberCatalog } from '../../portal/services.ts';
@@ -58,7 +59,7 @@ export async function startPortal(settings: PortalSettings, output: LogStream): 
   stack.defer(events.close);
   const parts = {
     catalog: rememberCatalog(services, systemClock),
-    ...{ store, services, events, adminToken, log, clock: systemClock, oidc: undefined },
+    ...{ store, services, events, adminToken, log, clock: systemClock, oidc: oidcOf(settings) },
     failedSignIns: createFailedSignIns(systemClock.elapsed),
     gatewayUrl: settings.WEIR_PUBLIC_URL?.replace(/\/$/, ''),
   };
@@ -79,6 +80,25 @@ export async function startPortal(settings: PortalSettings, output: LogStream): 
   log.info({ port }, 'the portal serves');
   const open = stack.move();
   return { port, close: () => open.disposeAsync() };
+}
+
+/** Sign-in with OpenID Connect, where it is set up. Throws a sentence that names the setting that is missing or wrong. */
+function oidcOf(settings: PortalSettings): OidcSignIn | undefined {
+  const { WEIR_OIDC_ISSUER: issuer, WEIR_OIDC_CLIENT_ID: clientId, WEIR_ADMIN_URL: portalUrl } = settings;
+  if (issuer === undefined) return undefined;
+  if (clientId === undefined) throw new Error('WEIR_OIDC_ISSUER needs WEIR_OIDC_CLIENT_ID beside it');
+  if (portalUrl === undefined) throw new Error('WEIR_OIDC_ISSUER needs WEIR_ADMIN_URL beside it');
+  const secretFile = settings.WEIR_OIDC_CLIENT_SECRET_FILE;
+  return createOidcSignIn({
+    issuer: new URL(issuer),
+    name: settings.WEIR_OIDC_NAME ?? new URL(issuer).host,
+    clientId,
+    clientSecret: secretFile === undefined ? undefined : readFileSync(secretFile, 'utf8').trim(),
+    portalUrl: new URL(portalUrl),
+    scopes: settings.WEIR_OIDC_SCOPES,
+    admins: settings.WEIR_OIDC_ADMINS,
+    groupsClaim: settings.WEIR_OIDC_GROUPS_CLAIM,
+  });
 }
 
 /** A port that another program has is replaced by a free one, which is told. */

@@ -57,3 +57,11 @@ export const session = z
   })
   .meta({ id: 'Session', description: 'Who is signed in.' });
 export type Session = z.infer<typeof session>;
+
+/** `DELETE /session` of somebody whom an identity provider has signed in. */
+export const signedOut = z
+  .object({
+    log_out_url: z.string().meta({ description: 'Where the browser goes to end the session with the provider, too.' }),
+  })
+  .meta({ id: 'SignedOut', description: 'The session of the portal has ended; that of the provider has not.' });
+export type SignedOut = z.infer<typeof signedOut>;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Session } from '../../core/administration.ts';
+import { messageOf } from '../../core/failure.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/session.ts';
 import { beginSession, callerOf, failedSignIn, leaveSession } from '../authenticate.ts';
@@ -7,6 +8,7 @@ import { adminTokenName, type Caller } from '../callers.ts';
 import type { Portal } from '../portal.ts';
 import { digestOf, isSame } from '../secrets.ts';
 import type { App } from '../server.ts';
+import { signInPath } from './oidc.ts';
 
 /** Signing in, who is signed in, and signing out. */
 export function sessionRoutes(app: App, portal: Portal): void {
@@ -20,7 +22,14 @@ export function sessionRoutes(app: App, portal: Portal): void {
         response: { 200: api.signInWays, ...errors },
       },
     },
-    () => ({ token: true as const, key: true as const, oidc: portal.oidc ?? null }),
+    () => {
+      const { oidc } = portal;
+      return {
+        token: true as const,
+        key: true as const,
+        oidc: oidc === undefined ? null : { name: oidc.name, url: signInPath },
+      };
+    },
   );
 
   app.post(
@@ -50,13 +59,31 @@ export function sessionRoutes(app: App, portal: Portal): void {
 
   app.delete(
     '/api/v1/session',
-    { schema: { tags: ['session'], summary: 'Sign out', response: { 204: z.void(), ...errors } } },
+    {
+      schema: {
+        tags: ['session'],
+        summary: 'Sign out; 200 where the identity provider has a session to end, too',
+        response: { 200: api.signedOut, 204: z.void(), ...errors },
+      },
+    },
     async (request, reply) => {
       const { session } = callerOf(request);
       if (session !== undefined) await leaveSession(portal, { request, reply }, session);
-      return reply.code(204).send();
+      const logOutUrl = await providerLogOut(session);
+      return logOutUrl === undefined ? reply.code(204).send() : reply.code(200).send({ log_out_url: logOutUrl.href });
     },
   );
+
+  /** Where the browser goes to end the session with the provider; undefined when there is none, or nobody can tell. */
+  async function providerLogOut(session: Session | undefined): Promise<URL | undefined> {
+    if (session?.logOutHint === undefined) return undefined;
+    try {
+      return await portal.oidc?.logOutUrl(session.logOutHint);
+    } catch (error) {
+      portal.log.warn({ reason: messageOf(error) }, 'the identity provider was not told of a log-out');
+      return undefined;
+    }
+  }
 
   /** Who signs in; undefined when nobody does with this. */
   async function recognize(

@@ -1,0 +1,131 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { beginSession, isOverTls } from '../authenticate.ts';
+import {
+  callbackPath,
+  type OidcFailure,
+  OidcError,
+  type OidcSignIn,
+  type PendingSignIn,
+  type Person,
+} from '../oidc.ts';
+import { PortalError } from '../portal-error.ts';
+import type { Portal } from '../portal.ts';
+import type { App } from '../server.ts';
+
+export const signInPath = '/api/v1/oidc/sign-in';
+
+/** How long somebody may take to sign in with the provider. */
+const pendingSeconds = 15 * 60;
+
+const pendingSchema = z.object({
+  state: z.string(),
+  nonce: z.string(),
+  verifier: z.string(),
+  isRepeated: z.boolean(),
+});
+
+/** Why nobody is signed in, for the sign-in page: `/?sign_in=…`. */
+type Told = OidcFailure | 'no-workspace';
+
+/** The way to the identity provider and back. Both are pages of a browser: what goes wrong is told on the sign-in page. */
+export function oidcRoutes(app: App, portal: Portal): void {
+  app.get(signInPath, { schema: { hide: true } }, async (request, reply) => {
+    const oidc = required(portal);
+    try {
+      await sendToProvider(oidc, { request, reply }, false);
+    } catch (error) {
+      failed(request, reply, error);
+    }
+    return reply;
+  });
+
+  app.get(callbackPath, { schema: { hide: true } }, async (request, reply) => {
+    const oidc = required(portal);
+    const pending = takePending(request, reply);
+    if (pending === undefined) return reply.redirect(told('refused'));
+    try {
+      const person = await oidc.finish(new URL(request.url, 'http://portal').search, pending);
+      const workspaces = await workspacesOf(person);
+      if (!person.isAdmin && workspaces.length === 0) {
+        portal.log.warn({ name: person.name, groups: person.groups }, 'somebody without a workspace has signed in');
+        return await reply.redirect(told('no-workspace'));
+      }
+      await beginSession(
+        portal,
+        { request, reply },
+        {
+          role: person.isAdmin ? 'admin' : 'member',
+          name: person.name,
+          workspaces: person.isAdmin ? [] : workspaces,
+          keyId: undefined,
+          credential: person.subject,
+          logOutHint: person.idToken,
+        },
+      );
+      return await reply.redirect('/');
+    } catch (error) {
+      const isStale = error instanceof OidcError && error.kind === 'keys-changed' && !pending.isRepeated;
+      if (!isStale) return failed(request, reply, error);
+      try {
+        await sendToProvider(oidc, { request, reply }, true);
+      } catch (again) {
+        failed(request, reply, again);
+      }
+      return reply;
+    }
+  });
+
+  /** Ids of the workspaces that a person's groups name, by id or by name. */
+  async function workspacesOf({ groups }: Person): Promise<readonly string[]> {
+    const all = await portal.store.listWorkspaces();
+    return all.filter(({ id, name }) => groups.includes(id) || groups.includes(name)).map(({ id }) => id);
+  }
+
+  function failed(request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
+    if (!(error instanceof OidcError)) throw error;
+    portal.log.warn({ kind: error.kind, reason: error.message, address: request.ip }, 'a sign-in has failed');
+    return reply.redirect(told(error.kind));
+  }
+}
+
+function required({ oidc }: Portal): OidcSignIn {
+  if (oidc === undefined) throw new PortalError(404, 'Sign-in with OpenID Connect is not set up (WEIR_OIDC_ISSUER).');
+  return oidc;
+}
+
+const told = (why: Told): string => `/?sign_in=${why}`;
+
+async function sendToProvider(
+  oidc: OidcSignIn,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  isRepeated: boolean,
+): Promise<void> {
+  const { location, pending } = await oidc.begin({ isRepeated });
+  reply.setCookie(cookieName(request), Buffer.from(JSON.stringify(pending)).toString('base64url'), {
+    ...cookieOptions(request),
+    maxAge: pendingSeconds,
+  });
+  reply.redirect(location.href);
+}
+
+/** What the browser brings back, once: a sign-in is not finished twice. */
+function takePending(request: FastifyRequest, reply: FastifyReply): PendingSignIn | undefined {
+  const text = request.cookies[cookieName(request)];
+  reply.clearCookie(cookieName(request), cookieOptions(request));
+  if (text === undefined) return undefined;
+  try {
+    return pendingSchema.parse(JSON.parse(Buffer.from(text, 'base64url').toString()));
+  } catch {
+    return undefined;
+  }
+}
+
+/** A browser that comes back from another site brings no strict cookie. */
+function cookieOptions(request: FastifyRequest) {
+  return { path: '/', httpOnly: true, sameSite: 'lax', secure: isOverTls(request) } as const;
+}
+
+function cookieName(request: FastifyRequest): string {
+  return isOverTls(request) ? '__Host-weir_sign_in' : 'weir_sign_in';
+}
