@@ -107,6 +107,16 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'portal',
+          include: ['test/portal/*.test.ts'],
+          globalSetup: 'test/portal/support/for-suite.ts',
+          ...withProcesses,
+          // They share a gateway: each makes workspaces and keys of its own in it.
+          maxWorkers: 2,
+        },
+      },
+      {
+        test: {
           name: 'kube',
           include: ['test/kube/*.test.ts'],
           globalSetup: 'test/kube/support/for-suite.ts',

@@ -100,14 +100,21 @@ export function costTable(samples: readonly CostSample[], costs: Costs): string 
   ]);
 }
 
+/** More callers than these only wait, and take the simulation time. */
+const mostCallers = 6_400;
+
 /** What happens as services are added, each part with cores of its own. */
 export function growthTable(costs: Costs, callers: number): string {
   return alignTable([
     ['services', 'requests/s', 'a service', 'busy: service', 'envoy', 'valkey', 'postgres cores'],
     ...[1, 3, 10, 30, 100, 300, 1_000].map((services) => {
       const { requestsPerSecond, busy, cost } = simulate({
-        ...{ costs: { ...costs, bench: { turn: 0, request: 0 } }, services, callers: services * callers },
-        ...{ cores: undefined, envoyThreads: services, seconds: Math.max(0.2, 20 / services) },
+        ...{
+          costs: { ...costs, bench: { turn: 0, request: 0 } },
+          services,
+          callers: Math.min(mostCallers, services * callers),
+        },
+        ...{ cores: undefined, envoyThreads: services, seconds: Math.max(2, 6 / services) },
       });
       const share = (part: number): string => `${(part * 100).toFixed(0)} %`;
       return [

@@ -30,6 +30,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '3' },
     load: { type: 'string', multiple: true, default: ['json', 'streams'] },
     json: { type: 'string' },
+    patient: { type: 'boolean', default: false },
   },
 });
 const rounds = Number(values.rounds);
@@ -100,6 +101,24 @@ async function startGateways(folder: string): Promise<readonly Gateway[]> {
   return gateways;
 }
 
+/** Cores that others may have while a sample is taken, where the measure is patient. */
+const quietCores = 0.6;
+const patienceMs = 10_000;
+
+/** Waits until other programs leave the machine alone, or have not done so for ten seconds. */
+async function untilQuiet(): Promise<void> {
+  const times = (): { readonly busyMs: number; readonly at: number } => ({
+    busyMs: cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0),
+    at: performance.now(),
+  });
+  for (const until = performance.now() + patienceMs; performance.now() < until;) {
+    const before = times();
+    await pause(400);
+    const after = times();
+    if ((after.busyMs - before.busyMs) / (after.at - before.at) < quietCores) return;
+  }
+}
+
 /** What one gateway is asked for, several times. */
 interface Run {
   readonly gateway: Gateway;
@@ -125,7 +144,16 @@ async function takeRounds(runs: readonly Run[], pool: LoadPool): Promise<void> {
   }
   for (let round = 1; round <= rounds; round += 1) {
     report(`round ${round} of ${rounds}`);
-    for (const run of round % 2 === 0 ? runs : runs.toReversed()) run.samples.push(await take(run));
+    for (const run of round % 2 === 0 ? runs : runs.toReversed()) {
+      if (values.patient) await untilQuiet();
+      const sample = await take(run);
+      run.samples.push(sample);
+      const { services, spread } = run.gateway.group;
+      const load = run.scenario.arrival.kind === 'closed' ? `${run.scenario.arrival.connections} callers` : 'steady';
+      report(
+        `  ${services} service(s), ${spread}, ${load}: ${sample.requestsPerSecond.toFixed(0)}/s, ${totalOf(sample.cost).toFixed(3)} ms, ${sample.cores.toFixed(2)} cores`,
+      );
+    }
   }
 }
 

@@ -32,11 +32,14 @@ export async function deliverStream(wire: Wire, chunks: Iterable<JsonObject>, op
 
   await wire.pause(behaviour.headersDelayMs ?? 0);
   if (fault?.at === 'before-headers' && !(await strike(new Uint8Array()))) return;
-  wire.sendHead(200, {
-    'content-type': behaviour.contentType ?? 'text/event-stream; charset=utf-8',
-    'cache-control': 'no-cache',
-    ...options.headers,
-  });
+  // A fault that writes into the body has sent some.
+  if (!wire.headSent()) {
+    wire.sendHead(200, {
+      'content-type': behaviour.contentType ?? 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-cache',
+      ...options.headers,
+    });
+  }
   if (strikesAtOnce(fault) && !(await strike(new Uint8Array()))) return;
   await wait(behaviour.firstTokenDelayMs ?? 0);
 
@@ -85,11 +88,13 @@ export async function deliverJson(
   await wire.pause((behaviour.headersDelayMs ?? 0) + (alive === undefined ? thinkingMs : 0));
   if (fault?.at === 'before-headers' && !(await strike(new Uint8Array()))) return;
   const sized = whole !== undefined && alive === undefined && behaviour.gzip !== true && isPlain(fault);
-  wire.sendHead(200, {
-    'content-type': behaviour.contentType ?? 'application/json',
-    ...(sized ? { 'content-length': Buffer.byteLength(whole) } : {}),
-    ...options.headers,
-  });
+  if (!wire.headSent()) {
+    wire.sendHead(200, {
+      'content-type': behaviour.contentType ?? 'application/json',
+      ...(sized ? { 'content-length': Buffer.byteLength(whole) } : {}),
+      ...options.headers,
+    });
+  }
   if (strikesAtOnce(fault) && !(await strike(new Uint8Array()))) return;
   if (alive !== undefined) await pauseAlive(wire, thinkingMs, alive);
   for (const part of whole === undefined ? json.parts : [whole]) {

@@ -55,6 +55,17 @@ describe('a stream', () => {
     expect(answer.body).toHaveLength(500);
   });
 
+  test('a malformed line before the headers comes first, and the answer follows it', async () => {
+    const malformed = { fault: 'malformed', at: 'before-headers', malformedLine: '{"lost' } as const;
+    const answer = await streamed(malformed);
+    expect(answer).toMatchObject({ status: 200, whole: true });
+    const events = eventData(answer.body.toString());
+    expect([events[0], events.at(-1)]).toEqual(['{"lost', '[DONE]']);
+    const inOnePiece = await plain(malformed);
+    expect(inOnePiece).toMatchObject({ status: 200, whole: true });
+    expect(inOnePiece.body.toString()).toMatch(/^data: \{"lost\n\n\{"id"/);
+  });
+
   test.each(['cut', 'reset'] as const)('%s before the headers sends nothing at all', async (fault) => {
     expect(await streamed({ fault, at: 'before-headers' })).toMatchObject({ status: 0, whole: false });
   });

@@ -66,6 +66,8 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
   /** Which workspaces and keys have to be reported to the server. */
   const workspaces = new Map<string, Report>();
   const keys = new Map<string, Report>();
+  /** The next reports are the first ones under a new name. */
+  let isNewName = false;
   let nextReport: 'none' | 'later' | 'soon' = 'none';
 
   function changed(ask: LimitsAsk, change: TallyChange, left: FindFunds | undefined): void {
@@ -98,11 +100,13 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
     nextReport = 'none';
     if (!link.isUp()) return Promise.resolve();
     const sent: Promise<unknown>[] = [];
+    const isAnew = isNewName ? '1' : '';
+    isNewName = false;
     const send = (kind: 'ws' | 'key', id: string, more: number, reserved: bigint, left: string): void => {
       const reply = link.run(
         reportScript,
         [link.key(`${kind}:${id}`)],
-        [link.name(), String(more), String(reserved), left],
+        [link.name(), String(more), String(reserved), left, isAnew],
       );
       reply.catch(link.drop);
       sent.push(reply);
@@ -210,14 +214,18 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
 
   async function reserveShared(ask: LimitsAsk, { local, cost, funds }: Reservation): Promise<Shortage | undefined> {
     const { keyId, workspaceId } = ask;
-    const others = [tallies.ofWorkspace(workspaceId).reserved, tallies.ofKey(keyId).reserved];
+    // Without this request, and with it.
+    const reserved = [tallies.ofWorkspace(workspaceId), tallies.ofKey(keyId)].flatMap((tally) => [
+      tally.reserved,
+      tally.reserved + cost,
+    ]);
     // Reserved here before the server is asked, so that every later report includes this cost.
     const short = local.reserve(cost, funds);
     if (short !== undefined) return short;
     const reply = link.run(
       reserveScript,
       [`ws:${workspaceId}`, `key:${keyId}`, 'replicas'].map(link.key),
-      [link.name(), funds.balance, funds.budget ?? '', ...others, cost].map(String),
+      [link.name(), funds.balance, funds.budget ?? '', ...reserved].map(String),
     );
     const answer = await link.inTime(reply);
     const result = answer.kind === 'reply' ? answer.value : undefined;
@@ -236,6 +244,7 @@ export function createSharedLimits(link: ValkeyLink, { clock, replicas, timeMs }
   }
 
   function tellAll(): void {
+    isNewName = true;
     counted.clear();
     for (const id of tallies.workspaces()) owe(workspaces, id, undefined);
     for (const id of tallies.keys()) owe(keys, id, undefined);

@@ -24,30 +24,68 @@ end
 /**
  * A hash holds what is under way for a workspace or a key: for each replica \`n:REPLICA\` requests and \`a:REPLICA\` reserved,
  * and what was \`left\` to spend \`at\` the last settlement. The hash expires after the longest silence that a request may have.
+ *
+ * \`+n\` and \`+a\` are the sums over all replicas, \`+at\` when they were last added up. Each change is made in both, so that a
+ * decision takes no longer beside a thousand replicas than beside one. There are none while nothing is under way.
  */
 const keepMs = 86_400_000;
 
 /** For how long \`left\` counts: replicas may read the accounts so much later than a settlement (docs/accounts.md: within a second). */
 const freshMs = 1_000;
 
-/** Sums what the replicas that are alive have under way, and deletes the fields of dead replicas. */
+/**
+ * How often what is under way is added up anew, without what the dead have said: the requests of a replica that is dead count
+ * so much longer. It takes 9 ms with 1,000 replicas (measured). A replica of the version before takes the sums away, as what a
+ * replica without a heartbeat has said, and they are added up anew.
+ */
+const sumEveryMs = 500;
+
+/** Changes what a replica has under way, and the sums with it. */
+const change = `
+local function change(hash, replica, more, reserved)
+  local sums = redis.call('HMGET', hash, '+n', '+a')
+  local field = 'n:' .. replica
+  local before = tonumber(redis.call('HGET', hash, field) or 0)
+  local after = math.max(0, before + more)
+  if after == 0 then redis.call('HDEL', hash, field) else redis.call('HSET', hash, field, after) end
+  if sums[1] then redis.call('HSET', hash, '+n', math.max(0, sums[1] + after - before)) end
+
+  field = 'a:' .. replica
+  before = tonumber(redis.call('HGET', hash, field) or 0)
+  if reserved == '0' then redis.call('HDEL', hash, field) else redis.call('HSET', hash, field, reserved) end
+  if sums[2] then
+    redis.call('HSET', hash, '+a', string.format('%.17g', math.max(0, sums[2] - before + reserved)))
+  end
+end
+`;
+
+/** What the replicas that are alive have under way. Deletes the fields of dead replicas when it adds up. */
 const underWay = `
 local function under_way(hash, replica, replicas, now)
+  local known = redis.call('HMGET', hash, '+n', '+a', '+at', 'left', 'at')
+  local left = math.huge
+  if known[5] and tonumber(known[5]) > now - ${freshMs} then left = tonumber(known[4]) end
+  local at = tonumber(known[3] or 0)
+  if known[1] and known[2] and at <= now and at > now - ${sumEveryMs} then
+    return tonumber(known[1]), tonumber(known[2]), left
+  end
+
   local fields = redis.call('HGETALL', hash)
   local alive = {[replica] = true}
-  local places, reserved, left, at = 0, 0, math.huge, 0
+  local places, reserved = 0, 0
   for i = 1, #fields, 2 do
-    local kind, name, value = string.sub(fields[i], 1, 2), string.sub(fields[i], 3), tonumber(fields[i + 1])
-    if fields[i] == 'left' then left = value
-    elseif fields[i] == 'at' then at = value
-    else
+    local kind, name = string.sub(fields[i], 1, 2), string.sub(fields[i], 3)
+    if kind == 'n:' or kind == 'a:' then
       if alive[name] == nil then alive[name] = tonumber(redis.call('ZSCORE', replicas, name) or 0) > now end
       if not alive[name] then redis.call('HDEL', hash, fields[i])
-      elseif kind == 'n:' then places = places + value
-      else reserved = reserved + value end
+      elseif kind == 'n:' then places = places + fields[i + 1]
+      else reserved = reserved + fields[i + 1] end
     end
   end
-  if at <= now - ${freshMs} then left = math.huge end
+  if places == 0 and reserved == 0 then redis.call('HDEL', hash, '+n', '+a', '+at')
+  else
+    redis.call('HSET', hash, '+n', places, '+a', string.format('%.17g', reserved), '+at', string.format('%.17g', now))
+  end
   return places, reserved, left
 end
 `;
@@ -86,6 +124,7 @@ end
 full_in = full_in + 1000 / rate
 keep(full_in)
 redis.call('HINCRBY', KEYS[2], 'n:' .. replica, 1)
+if redis.call('HEXISTS', KEYS[2], '+n') == 1 then redis.call('HINCRBY', KEYS[2], '+n', 1) end
 redis.call('PEXPIRE', KEYS[2], ${keepMs})
 return answer('admitted')
 `);
@@ -95,12 +134,12 @@ return answer('admitted')
  * there is one. The same decision as \`shortOf\` of core/limits.ts, over all replicas.
  *
  * KEYS: workspace, key, replicas.
- * ARGV: replica, balance, budget or empty, reserved for the workspace's and for the key's other requests here, cost.
+ * ARGV: replica, balance, budget or empty, reserved for the workspace's other requests here, with this one, and the same two of the key.
  */
-export const reserveScript = script(`${clock}${underWay}
+export const reserveScript = script(`${clock}${change}${underWay}
 local replica, now = ARGV[1], time('')
 local function short(hash, others, funds)
-  redis.call('HSET', hash, 'a:' .. replica, others)
+  change(hash, replica, 0, others)
   redis.call('PEXPIRE', hash, ${keepMs})
   local _, reserved, left = under_way(hash, replica, KEYS[3], now)
   return math.min(tonumber(funds), left) <= reserved
@@ -108,26 +147,25 @@ end
 
 if short(KEYS[1], ARGV[4], ARGV[2]) then return 'balance' end
 if ARGV[3] ~= '' then
-  if short(KEYS[2], ARGV[5], ARGV[3]) then return 'budget' end
-  redis.call('HINCRBY', KEYS[2], 'a:' .. replica, ARGV[6])
+  if short(KEYS[2], ARGV[6], ARGV[3]) then return 'budget' end
+  change(KEYS[2], replica, 0, ARGV[7])
 end
-redis.call('HINCRBY', KEYS[1], 'a:' .. replica, ARGV[6])
+change(KEYS[1], replica, 0, ARGV[5])
 return 'reserved'
 `);
 
 /**
  * Stores a replica's report of what it has under way for a workspace or a key.
  *
- * KEYS: the hash. ARGV: replica, change of the number of requests, reserved, what is left to spend or empty.
+ * KEYS: the hash. ARGV: replica, change of the number of requests, reserved, what is left to spend or empty, \`1\` under a new name:
+ * what was said under the old one counts no more.
  * Of two reports of what is left within a second the lower one counts, since reports may come in the wrong order.
  */
-export const reportScript = script(`${clock}
+export const reportScript = script(`${clock}${change}
 local hash, replica, more, reserved, left = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
-if more ~= 0 and redis.call('HINCRBY', hash, 'n:' .. replica, more) <= 0 then
-  redis.call('HDEL', hash, 'n:' .. replica)
-end
-if reserved == '0' then redis.call('HDEL', hash, 'a:' .. replica)
-else redis.call('HSET', hash, 'a:' .. replica, reserved) end
+change(hash, replica, more, reserved)
+local sums = redis.call('HMGET', hash, '+n', '+a')
+if ARGV[5] == '1' or (sums[1] == '0' and sums[2] == '0') then redis.call('HDEL', hash, '+n', '+a', '+at') end
 if left ~= '' then
   local now = time('')
   local known = redis.call('HMGET', hash, 'left', 'at')

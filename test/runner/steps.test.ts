@@ -7,14 +7,16 @@ const namesOf = (...wanted: readonly string[]): readonly string[] =>
 test('no name means every step, and what waits for a long build comes last', () => {
   const all = chooseSteps([]);
   expect(namesOf().toSorted()).toEqual(
-    [...namesOf('check'), 'house', 'stores', 'envoy', 'engine', 'clients', 'kube'].toSorted(),
+    [...namesOf('check'), 'house', 'stores', 'portal', 'envoy', 'engine', 'clients', 'kube'].toSorted(),
   );
   const waiting = all.map((step) => step.kind === 'vitest' && step.suites.some(({ needs }) => needs !== undefined));
   expect(waiting).toEqual(waiting.toSorted((one, other) => Number(one) - Number(other)));
 });
 
 test('a check runs no other program', () => {
-  expect(namesOf('check')).toEqual(['format', 'lint', 'types', 'dead exports', 'generated files', 'unit']);
+  expect(namesOf('check')).toEqual([
+    ...['format', 'lint', 'types', 'types of the pages', 'dead exports', 'generated files', 'unit'],
+  ]);
 });
 
 test('names pick their steps once, in the order of the table', () => {

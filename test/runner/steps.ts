@@ -21,6 +21,7 @@ const check: readonly (Command | Suite)[] = [
   { kind: 'command', name: 'format', command: ['oxfmt', '--check'] },
   { kind: 'command', name: 'lint', command: ['oxlint'] },
   { kind: 'command', name: 'types', command: ['tsc'] },
+  { kind: 'command', name: 'types of the pages', command: ['tsc', '-p', 'portal'] },
   { kind: 'command', name: 'dead exports', command: ['knip'] },
   { kind: 'command', name: 'generated files', command: ['node', 'scripts/generate.ts', '--check'] },
   { kind: 'suite', name: 'unit' },
@@ -32,6 +33,7 @@ const runs: readonly (readonly Suite[])[] = [
   [
     { kind: 'suite', name: 'house' },
     { kind: 'suite', name: 'stores' },
+    { kind: 'suite', name: 'portal' },
     { kind: 'suite', name: 'engine', needs: 'real engine' },
     { kind: 'suite', name: 'clients', needs: 'real engine' },
     { kind: 'suite', name: 'kube', needs: 'kubernetes tools' },

@@ -5,7 +5,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { expectTokenBucket, rateAsk } from '../support/bucket-law.ts';
 import { type Replica, startReplica } from './support/replica.ts';
 import { startValkey, type TestValkey } from '../support/valkey.ts';
-import type { Funds } from '../../src/core/limits.ts';
+import type { Funds, Slot } from '../../src/core/limits.ts';
+import { chanceFrom } from '../support/chance.ts';
 
 let valkey: TestValkey;
 let replicas: Replica[] = [];
@@ -154,11 +155,13 @@ describe('money under way', () => {
     const results = await Promise.all(slots.map(async (slot) => slot.reserve(40n, ask.funds)));
     expect(results.filter((short) => short === undefined)).toHaveLength(2);
     expect(new Set(results)).toEqual(new Set([undefined, 'budget']));
-    const keys = (): Promise<readonly string[]> => valkey.ask((client) => client.hvals(`weir:key:${ask.keyId}`));
+    const keys = (): Promise<Record<string, string>> => valkey.ask((client) => client.hgetall(`weir:key:${ask.keyId}`));
+    const reserved = async (): Promise<number> =>
+      Object.entries(await keys()).reduce((sum, [name, value]) => sum + (name.startsWith('a:') ? Number(value) : 0), 0);
     // Those that were refused have left nothing behind.
-    await expect.poll(async () => (await keys()).reduce((sum, value) => sum + Number(value), 0)).toBe(80);
+    await expect.poll(reserved).toBe(80);
     for (const slot of slots) await slot.release();
-    await expect.poll(keys).toEqual([]);
+    await expect.poll(keys).toEqual({});
     expect(await Promise.all(times(3, (index) => all[index]!.result(ask)))).toEqual(times(3, () => 'admitted'));
   });
 
@@ -173,6 +176,33 @@ describe('money under way', () => {
     const rich = await one.slot({ ...ask, funds: plenty });
     expect(rich.reserve(60n, plenty)).toBeUndefined();
     for (const slot of [...slots, rich]) await slot.release();
+  });
+
+  it('is what all replicas have said, added up, whatever they do', async () => {
+    const all = [await start(), await start(), await start()];
+    const ask = freshAsk({ funds: { balance: 1_000_000n, budget: 900_000n } });
+    const hashes = [`weir:ws:${ask.workspaceId}`, `weir:key:${ask.keyId}`] as const;
+    const sums = (prefix: string, fields: Record<string, string>): number =>
+      Object.entries(fields).reduce((sum, [name, value]) => sum + (name.startsWith(prefix) ? Number(value) : 0), 0);
+    const chance = chanceFrom(3);
+    const slots: Slot[] = [];
+    for (let step = 0; step < 300; step += 1) {
+      const replica = all[chance.below(3)]!;
+      const slot = slots[chance.below(slots.length + 1)];
+      if (slot === undefined || chance.is(0.4)) slots.push(await replica.slot(ask));
+      else if (chance.is(0.5)) await slot.reserve(BigInt(chance.below(40_000)), ask.funds);
+      else await slots.splice(slots.indexOf(slot), 1)[0]!.release();
+    }
+    const added = async (): Promise<readonly boolean[]> =>
+      Promise.all(
+        hashes.map(async (hash) => {
+          const fields = await valkey.ask((client) => client.hgetall(hash));
+          return Number(fields['+n']) === sums('n:', fields) && Number(fields['+a']) === sums('a:', fields);
+        }),
+      );
+    await expect.poll(added).toEqual([true, true]);
+    for (const slot of slots) await slot.release();
+    await expect.poll(() => valkey.ask((client) => client.exists(...hashes))).toBe(0);
   });
 
   it('that was settled elsewhere counts before this replica has read it, and for no longer than a second', async () => {
@@ -297,10 +327,12 @@ describe('a server that is away', () => {
     }
     await replica.up();
     expect(await replica.result(ask)).toBe('admitted');
-    // What it was asked while it hung has left nothing behind.
-    await expect
-      .poll(() => valkey.ask((client) => client.hkeys(`weir:ws:${ask.workspaceId}`)), { timeout: 10_000 })
-      .toEqual([]);
+    // What it was asked while it hung has left nothing behind. The server tidies up when it is asked.
+    const left = async (): Promise<readonly string[]> => {
+      await replica.result(ask);
+      return valkey.ask((client) => client.hkeys(`weir:ws:${ask.workspaceId}`));
+    };
+    await expect.poll(left, { timeout: 10_000 }).toEqual([]);
   });
 
   it.each([

@@ -46,10 +46,11 @@ export async function startValkey(): Promise<TestValkey> {
   }
 
   async function kill(): Promise<void> {
-    if (child === undefined) return;
-    const gone = once(child, 'exit');
-    child.kill('SIGKILL');
+    const ending = child;
     child = undefined;
+    if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return;
+    const gone = once(ending, 'exit');
+    ending.kill('SIGKILL');
     await gone;
   }
 

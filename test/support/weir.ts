@@ -298,7 +298,8 @@ export async function startWeir(options: WeirOptions = {}): Promise<Weir> {
   }
 }
 
-async function askAdmin(socketPath: string, path: string): Promise<string> {
+/** What Envoy's admin interface answers on its socket. */
+export async function askAdmin(socketPath: string, path: string): Promise<string> {
   const asked = request({ socketPath, path, agent: false }).end();
   const [response] = (await once(asked, 'response')) as [IncomingMessage];
   return text(response);

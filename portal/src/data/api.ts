@@ -36,16 +36,19 @@ export interface Call {
   readonly signal?: AbortSignal | undefined;
   /** `application/json` unless something else is named. */
   readonly accept?: string;
+  /** New for each thing that is to be done once: a request that is sent again with it does nothing more. */
+  readonly idempotencyKey?: string;
 }
 
 /** Sends a request and returns its answer, whatever its content. Throws an `ApiError` with the message of the portal. */
 export async function send(
   path: string,
-  { method = 'GET', body, signal, accept = 'application/json' }: Call = {},
+  { method = 'GET', body, signal, accept = 'application/json', idempotencyKey }: Call = {},
 ): Promise<Response> {
   const headers = new Headers({ accept });
   if (body !== undefined) headers.set('content-type', 'application/json');
   if (method !== 'GET' && csrfToken !== null) headers.set('x-csrf-token', csrfToken);
+  if (idempotencyKey !== undefined) headers.set('idempotency-key', idempotencyKey);
   const response = await fetch(`${apiRoot}${path}`, {
     method,
     headers,
@@ -82,4 +85,9 @@ export function withQuery(path: string, query: Readonly<Record<string, string | 
   const entries = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
   const search = new URLSearchParams(entries.map(([name, value]) => [name, String(value)])).toString();
   return search === '' ? path : `${path}?${search}`;
+}
+
+/** 128 random bits. `crypto.randomUUID` is there on HTTPS and on the loopback only. */
+export function newIdempotencyKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(16).padStart(8, '0')).join('');
 }

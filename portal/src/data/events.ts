@@ -1,6 +1,7 @@
 import { useEffect, useRef } from 'react';
 import type { PortalEvent, PortalEventName } from '../../../src/portal/api/events.ts';
 import { apiRoot } from './api.ts';
+import { useSession } from './session.ts';
 
 /** What a page wants to hear of. */
 export type EventHandlers = {
@@ -45,18 +46,24 @@ function openOrClose(): void {
 
 document.addEventListener('visibilitychange', openOrClose);
 
-/** Listens to what happens while the component is there. Handlers may change from one rendering to the next. */
+/**
+ * Listens to what happens while the component is there. Handlers may change from one rendering to the next. An API key that has
+ * signed in is told nothing: its pages show what was when they were opened.
+ */
 export function useEvents(handlers: EventHandlers): void {
+  const { role } = useSession();
+  const isTold = role !== 'key';
   const latest = useRef(handlers);
   useEffect(() => {
     latest.current = handlers;
   });
   useEffect(() => {
+    if (!isTold) return;
     listeners.add(latest);
     openOrClose();
     return () => {
       listeners.delete(latest);
       openOrClose();
     };
-  }, []);
+  }, [isTold]);
 }

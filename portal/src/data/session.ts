@@ -86,8 +86,8 @@ export function useSignOut(): () => Promise<void> {
   return async () => {
     const { log_out_url: elsewhere } = (await call<SignedOut | undefined>('/session', { method: 'DELETE' })) ?? {};
     keepCsrfToken(null);
-    client.clear();
     client.setQueryData(sessionKey, null);
+    client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] });
     if (elsewhere !== undefined) location.assign(elsewhere);
   };
 }

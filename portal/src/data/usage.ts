@@ -10,7 +10,8 @@ export const dayMs = 24 * hourMs;
 export interface UsageFilter {
   readonly from: string;
   readonly to: string | undefined;
-  readonly workspace: string | undefined;
+  /** Null: it is not known yet, and nothing is asked. */
+  readonly workspace: string | undefined | null;
   readonly key: string | undefined;
   readonly model: string | undefined;
 }
@@ -38,13 +39,19 @@ export function periodOf({ hour, day }: UsageLine): string {
 const mostLines = 10_000;
 
 export function usagePath(filter: UsageFilter, by: readonly string[]): string {
-  return withQuery('/usage', { ...filter, by: by.join(','), limit: mostLines });
+  return withQuery('/usage', {
+    ...filter,
+    workspace: filter.workspace ?? undefined,
+    by: by.join(','),
+    limit: mostLines,
+  });
 }
 
 const read = (filter: UsageFilter, by: readonly string[]) => ({
   queryKey: ['usage', filter, by],
   queryFn: ({ signal }: { readonly signal: AbortSignal }) => call<UsageReport>(usagePath(filter, by), { signal }),
   placeholderData: keepPreviousData,
+  enabled: filter.workspace !== null,
 });
 
 /** One report: sums by the dimensions. */

@@ -34,3 +34,15 @@ export function useChosenWorkspace(): WorkspaceChoice | undefined {
   const [{ workspace }] = useAddress();
   return choices?.find(({ id, name }) => id === workspace || name === workspace) ?? choices?.[0];
 }
+
+/**
+ * The workspace that a list or a report is asked for: an admin may leave it out, which means all of them; a member of several names
+ * one. Null while it is not known yet.
+ */
+export function useAskedWorkspace(): string | undefined | null {
+  const session = useSession();
+  const chosen = useChosenWorkspace();
+  const [{ workspace }] = useAddress();
+  if (session.role === 'admin') return workspace;
+  return session.role === 'key' ? undefined : (chosen?.name ?? null);
+}

@@ -1,12 +1,12 @@
 // Numbers, money and moments in the language and the time zone of the reader.
 
-const money = new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD' });
+const money = new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' });
 const smallMoney = new Intl.NumberFormat(undefined, {
-  ...{ style: 'currency', currency: 'USD' },
+  ...{ style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' },
   ...{ minimumSignificantDigits: 2, maximumSignificantDigits: 3 },
 });
 const preciseMoney = new Intl.NumberFormat(undefined, {
-  ...{ style: 'currency', currency: 'USD' },
+  ...{ style: 'currency', currency: 'USD', currencyDisplay: 'narrowSymbol' },
   ...{ minimumFractionDigits: 2, maximumFractionDigits: 12 },
 });
 const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
@@ -15,6 +15,9 @@ const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumF
 const share = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 });
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 const precise = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const recent = new Intl.DateTimeFormat(undefined, {
+  ...{ day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit', second: '2-digit' },
+});
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 const shortDay = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const hour = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
@@ -69,6 +72,11 @@ export function formatMoment(iso: string): string {
 
 export function formatPreciseMoment(iso: string): string {
   return precise.format(new Date(iso));
+}
+
+/** Without the year, for lists whose entries are of late. */
+export function formatRecent(iso: string): string {
+  return recent.format(new Date(iso));
 }
 
 export function formatDay(iso: string): string {

@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../../../src/portal/api/audit.ts';
-import { useAddress } from '../data/address.ts';
 import { useList } from '../data/load-more.ts';
+import { useAskedWorkspace } from '../data/workspaces.ts';
 import { formatPreciseMoment, unknown } from '../format/format.ts';
 import { More } from '../parts/more.tsx';
 import { Page } from '../parts/page.tsx';
@@ -62,8 +62,13 @@ function shown(value: unknown): string {
 
 /** All changes of accounts, newest first. */
 export function AuditPage() {
-  const [{ workspace }] = useAddress();
-  const entries = useList<AuditEntry>({ queryKey: ['audit'], path: '/audit', query: { workspace } });
+  const workspace = useAskedWorkspace();
+  const entries = useList<AuditEntry>({
+    queryKey: ['audit'],
+    path: '/audit',
+    query: { workspace: workspace ?? undefined },
+    enabled: workspace !== null,
+  });
   return (
     <Page title="Audit log" about="Every change of workspaces, keys and credits.">
       <div className="filters">

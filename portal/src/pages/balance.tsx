@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useMemo, useState } from 'react';
 import type { Credit, NewCredit, Workspace } from '../../../src/portal/api/workspaces.ts';
-import { ApiError, call } from '../data/api.ts';
+import { ApiError, call, newIdempotencyKey } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
 import { useList } from '../data/load-more.ts';
 import { useSession } from '../data/session.ts';
@@ -125,8 +125,10 @@ function Credits({ of }: { readonly of: WorkspaceChoice }) {
 
 function AddCredit({ of, onClose }: { readonly of: WorkspaceChoice; readonly onClose: () => void }) {
   const client = useQueryClient();
+  // The dialog is about one credit, however often it is sent because an answer did not come.
+  const [idempotencyKey] = useState(newIdempotencyKey);
   const add = useMutation({
-    mutationFn: (body: NewCredit) => call(`/workspaces/${of.id}/credits`, { method: 'POST', body }),
+    mutationFn: (body: NewCredit) => call(`/workspaces/${of.id}/credits`, { method: 'POST', body, idempotencyKey }),
     onSuccess: async () => {
       onClose();
       for (const name of ['credits', 'workspace', 'workspaces']) await client.invalidateQueries({ queryKey: [name] });

@@ -9,6 +9,8 @@ import { hourMs, periodsOf, type UsageFilter, useMinute, useUsage } from '../dat
 import { formatCount, formatMoment, formatMoney, formatMs, formatShare, unknown } from '../format/format.ts';
 import { Card, Facts, Figure, Page } from '../parts/page.tsx';
 import { Loaded, Notice } from '../parts/states.tsx';
+import { useAskedWorkspace } from '../data/workspaces.ts';
+import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 import { useHealth } from '../shell/live-data.ts';
 import { BudgetBar } from './key-table.tsx';
 import { RecentCost } from './recent-cost.tsx';
@@ -20,9 +22,8 @@ function beginningOf(what: 'day' | 'month', moment: number): string {
   return new Date(Math.floor(start.getTime() / hourMs) * hourMs).toISOString();
 }
 
-const since = (from: string): UsageFilter => ({
-  ...{ from, to: undefined },
-  workspace: undefined,
+const since = (from: string, workspace: string | undefined | null): UsageFilter => ({
+  ...{ from, to: undefined, workspace },
   key: undefined,
   model: undefined,
 });
@@ -31,10 +32,14 @@ const since = (from: string): UsageFilter => ({
 export function OverviewPage() {
   const session = useSession();
   const now = useMinute();
+  const workspace = useAskedWorkspace();
   const day = beginningOf('day', now);
   const month = beginningOf('month', now);
   const last = periodsOf('24h', now)[0] ?? day;
-  const filters = useMemo(() => ({ day: since(day), month: since(month), last: since(last) }), [day, month, last]);
+  const filters = useMemo(
+    () => ({ day: since(day, workspace), month: since(month, workspace), last: since(last, workspace) }),
+    [day, month, last, workspace],
+  );
   const today = useUsage(filters.day);
   const thisMonth = useUsage(filters.month);
   // A request that has just ended counts at once.
@@ -47,6 +52,11 @@ export function OverviewPage() {
   return (
     <Page title="Overview" about={session.role === 'key' ? 'What this key has used.' : 'How things stand right now.'}>
       {session.role !== 'key' && <Wrong />}
+      {session.role !== 'key' && (
+        <div className="filters">
+          <WorkspaceSelect all />
+        </div>
+      )}
       {session.key_id !== null && <OwnKey id={session.key_id} />}
       <Loaded query={today} lines={3}>
         {({ data: [line] }) => (
@@ -74,8 +84,8 @@ export function OverviewPage() {
               }
               note={
                 line === undefined || line.first_token_p95_ms === null
-                  ? 'median of today'
-                  : `median of today; p95 ${formatMs(line.first_token_p95_ms)}`
+                  ? 'median'
+                  : `median; p95 ${formatMs(line.first_token_p95_ms)}`
               }
             />
           </div>

@@ -8,8 +8,8 @@ import { useAddress } from '../data/address.ts';
 import { call, withQuery } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
 import { useList } from '../data/load-more.ts';
-import { useWorkspaceChoices } from '../data/workspaces.ts';
-import { formatCount, formatMoney, formatMs, formatPreciseMoment, unknown } from '../format/format.ts';
+import { useAskedWorkspace, useWorkspaceChoices } from '../data/workspaces.ts';
+import { formatCount, formatMoney, formatMs, formatRecent, unknown } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Select } from '../parts/fields.tsx';
 import { More } from '../parts/more.tsx';
@@ -25,11 +25,12 @@ const mostLive = 500;
 
 /** Requests as they end, newest first. One opens as a time line of its attempts. */
 export function RequestsPage() {
-  const [{ workspace, key, model, outcome, request: opened }, change] = useAddress();
-  const query = { workspace, key, model, outcome };
+  const [{ key, model, outcome, request: opened }, change] = useAddress();
+  const workspace = useAskedWorkspace();
+  const query = { workspace: workspace ?? undefined, key, model, outcome };
   const isWanted = useWanted(query);
   const [live, setLive] = useState<readonly Request[]>([]);
-  const list = useList<Request>({ queryKey: ['requests'], path: '/requests', query });
+  const list = useList<Request>({ queryKey: ['requests'], path: '/requests', query, enabled: workspace !== null });
   useEvents({
     request: (ended) => setLive((before) => [ended, ...before.filter(({ id }) => id !== ended.id)].slice(0, mostLive)),
   });
@@ -142,14 +143,14 @@ function OpenLink({ of }: { readonly of: Request }) {
   const [selection] = useAddress();
   return (
     <Link href={withQuery('/requests', { ...selection, request: of.id })} className="nowrap">
-      {formatPreciseMoment(of.started_at)}
+      {formatRecent(of.started_at)}
     </Link>
   );
 }
 
 const columns: readonly Column<Request>[] = [
   { title: 'Started', names: true, cell: (request) => <OpenLink of={request} /> },
-  { title: 'Model', cell: ({ model }) => model },
+  { title: 'Model', cell: ({ model }) => <span className="nowrap">{model}</span> },
   {
     title: 'Outcome',
     cell: ({ outcome }) => <Badge tone={outcomes[outcome].tone}>{outcomes[outcome].word}</Badge>,

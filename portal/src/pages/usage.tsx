@@ -19,6 +19,7 @@ import { Card, Page } from '../parts/page.tsx';
 import { Segments } from '../parts/segments.tsx';
 import { Empty, Loaded, Problem } from '../parts/states.tsx';
 import { type Column, Table } from '../parts/table.tsx';
+import { useAskedWorkspace } from '../data/workspaces.ts';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
 import { groupName, UsageCharts } from './usage-charts.tsx';
 
@@ -32,7 +33,8 @@ const rangeNames: Readonly<Record<Range, string>> = {
 export function UsagePage() {
   const session = useSession();
   const now = useMinute();
-  const [{ range: givenRange, by: givenBy, workspace, key, model }, change] = useAddress();
+  const workspace = useAskedWorkspace();
+  const [{ range: givenRange, by: givenBy, key, model }, change] = useAddress();
   const range = ranges.find((one) => one === givenRange) ?? '7d';
   const by: Grouping = givenBy === 'key' ? 'key' : 'model';
   const period = range === '24h' ? 'hour' : 'day';

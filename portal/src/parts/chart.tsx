@@ -57,11 +57,13 @@ function datasetOf(
 ): ChartDataset<'bar' | 'line', (number | null)[]> {
   const colour = colourOf(`--series-${(index % colours) + 1}`);
   const data = [...values];
+  // Two points make a line; fewer are seen as points alone.
+  const known = data.filter((value) => value !== null).length;
   return kind === 'stacked'
     ? { type: 'bar', label: name, data, backgroundColor: colour, maxBarThickness: 34, stack: 'all' }
     : {
         ...({ type: 'line', label: name, data, borderColor: colour, backgroundColor: colour } as const),
-        ...{ borderWidth: 2, pointRadius: data.length === 1 ? 3 : 0, pointHitRadius: 12, spanGaps: true, tension: 0.2 },
+        ...{ borderWidth: 2, pointRadius: known > 2 ? 0 : 3, pointHitRadius: 12, spanGaps: true, tension: 0.2 },
       };
 }
 

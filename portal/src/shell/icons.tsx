@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 
 const paths = {
   overview: 'M3 12 12 4l9 8M5.5 10v10h13V10M10 20v-5.5h4V20',
-  keys: 'M14.5 9.5a4.5 4.5 0 1 0-4 4.47l1.5-1.5h2v-2h2l.6-.6M16 8l5 5v3h-3l-4-4M8.5 8.5h.01',
+  keys: 'M8 11.5a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12.5 20 3.5M16.5 7l3 3M13.2 10.3l2 2',
   usage: 'M4 20V4M4 20h16M8 16v-4M12.5 16V7M17 16v-6',
   balance: 'M3.5 7.5h17v11h-17zM3.5 7.5l11-4v4M16 13h.01',
   models: 'M12 3l8 4.5v9L12 21l-8-4.5v-9zM4 7.5l8 4.5 8-4.5M12 12v9',

@@ -1,4 +1,5 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useSyncExternalStore } from 'react';
 import type { PortalEvent } from '../../../src/portal/api/events.ts';
 import type { Workspace } from '../../../src/portal/api/workspaces.ts';
 import type { Page } from '../data/api.ts';
@@ -7,7 +8,23 @@ import { sessionKey } from '../data/session.ts';
 
 type Health = Extract<PortalEvent, { readonly name: 'health' }>['data'];
 
-const healthKey = ['health'];
+let health: Health | undefined;
+const listeners = new Set<() => void>();
+
+function setHealth(told: Health | undefined): void {
+  health = told;
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** What is wrong now; undefined until the stream has said so. */
+export function useHealth(): Health | undefined {
+  return useSyncExternalStore(subscribe, () => health);
+}
 
 /** Takes what the stream of events tells into what the pages show. */
 export function useLiveData(): void {
@@ -19,13 +36,10 @@ export function useLiveData(): void {
           ? page
           : { ...page, data: page.data.map((one) => (one.id === workspace_id ? { ...one, balance } : one)) },
       ),
-    health: (health) => client.setQueryData<Health>(healthKey, health),
+    health: setHealth,
     missed: () => void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] }),
     ended: () => void client.invalidateQueries({ queryKey: sessionKey }),
   });
-}
-
-/** What is wrong now; undefined until the stream has said so. */
-export function useHealth(): Health | undefined {
-  return useQuery<Health>({ queryKey: healthKey, enabled: false, staleTime: Infinity }).data;
+  // Whoever signs in next is told anew.
+  useEffect(() => () => setHealth(undefined), []);
 }

@@ -26,7 +26,7 @@ export const groups: readonly (readonly Entry[])[] = [
     { path: '/playground', title: 'Playground', icon: 'playground', roles: people },
   ],
   [
-    { path: '/audit', title: 'Audit log', icon: 'audit', roles: admins },
+    { path: '/audit', title: 'Audit log', icon: 'audit', roles: people },
     { path: '/workspaces', title: 'Workspaces', icon: 'workspaces', roles: admins },
     { path: '/backends', title: 'Backends', icon: 'backends', roles: admins },
   ],

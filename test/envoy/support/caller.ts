@@ -26,10 +26,14 @@ export interface OpenRequest {
 }
 
 export interface CallOptions {
+  /** Default: `/v1/chat/completions`. */
+  readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** The body goes on after this part. */
   readonly more?: true;
 }
+
+const chatPath = '/v1/chat/completions';
 
 /** Someone who talks to the gateway without a client library between. */
 export interface Caller {
@@ -109,7 +113,7 @@ function withAsk(caller: Omit<Caller, 'ask'>): Caller {
 export function http1Caller(weir: Gateway): Caller {
   const agent = new Agent({ keepAlive: false, maxSockets: Infinity });
   const open = (body: object | string, options: CallOptions = {}): OpenRequest => {
-    const request = startRequest(`${weir.origin}/v1/chat/completions`, {
+    const request = startRequest(`${weir.origin}${options.path ?? chatPath}`, {
       ...{ agent, method: 'POST', headers: headersOf(weir, options) },
     });
     const answer = new Promise<OpenAnswer>((resolve, reject) => {
@@ -138,7 +142,7 @@ export function http2Caller(weir: Gateway, options: SecureClientSessionOptions =
   const open = (body: object | string, call: CallOptions = {}): OpenRequest => {
     const left = new AbortController();
     const stream = session.request(
-      { ':method': 'POST', ':path': '/v1/chat/completions', ...headersOf(weir, call) },
+      { ':method': 'POST', ':path': call.path ?? chatPath, ...headersOf(weir, call) },
       // Aborting resets the stream; closing it would end the body first.
       { signal: left.signal },
     );

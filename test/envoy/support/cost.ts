@@ -5,6 +5,8 @@ export interface Prices {
   readonly prompt: bigint;
   readonly cached: bigint;
   readonly completion: bigint;
+  /** Of one search of the web; none is searched unless told. */
+  readonly search?: bigint;
 }
 
 /** A decimal of at most twelve places, as the ledger prints money, in 10⁻¹² USD. */
@@ -21,6 +23,7 @@ export function costOf(row: LedgerRow, prices: Prices): bigint {
   return (
     (count('prompt_tokens') - cached) * prices.prompt +
     cached * prices.cached +
-    count('completion_tokens') * prices.completion
+    count('completion_tokens') * prices.completion +
+    count('web_searches') * (prices.search ?? 0n)
   );
 }

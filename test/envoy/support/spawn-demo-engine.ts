@@ -12,13 +12,19 @@ export interface SpawnedEngine {
   readonly set: (behaviour: BehaviourInput) => Promise<void>;
   /** The `note` of every request that was recorded and had one. */
   readonly notes: () => Promise<readonly string[]>;
-  readonly close: () => Promise<void>;
+  /** Forgets the requests that were recorded, and what was set. */
+  readonly reset: () => Promise<void>;
+  /** Resolves when its process has ended, whoever ended it. */
+  readonly ended: Promise<void>;
+  /** With SIGTERM unless told. */
+  readonly close: (signal?: NodeJS.Signals) => Promise<void>;
 }
 
-/** Starts one, named `demo` unless told. Rejects when it ends before it listens. */
-export async function spawnDemoEngine(behaviour: BehaviourInput = {}, name = 'demo'): Promise<SpawnedEngine> {
-  const args = ['--port', '0', '--name', name, '--behaviour', JSON.stringify(behaviour)];
+/** Starts one, named `demo` and on a free port unless told. Rejects when it ends before it listens. */
+export async function spawnDemoEngine(behaviour: BehaviourInput = {}, name = 'demo', port = 0): Promise<SpawnedEngine> {
+  const args = ['--port', String(port), '--name', name, '--behaviour', JSON.stringify(behaviour)];
   const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const [line] = (await Promise.race([
     once(child.stdout, 'data'),
     once(child, 'exit').then(([code]) => Promise.reject(new Error(`the demo engine ended with ${String(code)}`))),
@@ -37,10 +43,13 @@ export async function spawnDemoEngine(behaviour: BehaviourInput = {}, name = 'de
       const recorded = await (await fetch(`${url}/control/requests`)).text();
       return [...recorded.matchAll(/\\"note\\":\\"([\w-]+)\\"/g)].map(([, note = '']) => note);
     },
-    close: async () => {
-      const gone = once(child, 'exit');
-      child.kill();
-      await gone;
+    reset: async () => {
+      await (await fetch(`${url}/control`, { method: 'DELETE' })).text();
+    },
+    ended,
+    close: async (signal = 'SIGTERM') => {
+      child.kill(signal);
+      await ended;
     },
   };
 }

@@ -1,7 +1,5 @@
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
 import { openAccounts } from '../../../../src/store/accounts.ts';
 import { metricIn } from '../../../support/metric-in.ts';
 import { figuresOf } from '../process-figures.ts';
@@ -11,6 +9,7 @@ import { backendManifest, modelManifest, startWeir, type Weir } from '../../../s
 import type { AttackName } from './attacks.ts';
 import type { NeighbourFigures } from './neighbours.ts';
 import type { Target } from './target.ts';
+import { startThread } from './thread.ts';
 import type { AttackCommand, AttackTally, NeighbourCommand } from './threads.ts';
 
 /** A time of the run, and who attacks in it. */
@@ -63,7 +62,7 @@ export async function runHostileTraffic({
     closers.push(attackers.stop);
     const hostilePort = (await attackers.answer()) as number;
     const engines = await Promise.all([0, 1].map(() => spawnDemoEngine({ reasoning: 'never' })));
-    closers.push(...engines.map(({ close }) => close));
+    closers.push(...engines.map((engine) => () => engine.close()));
     const weir = await startWeir({
       manifests: {
         'catalog.yaml': [
@@ -102,25 +101,6 @@ export async function runHostileTraffic({
   } finally {
     for (const close of closers.toReversed()) await close();
   }
-}
-
-/** A thread of this folder: what is told to it, and its next word. */
-function startThread<Command>(script: URL) {
-  const worker = new Worker(script);
-  const ended = once(worker, 'exit');
-  const failed = once(worker, 'error').then(([error]) => Promise.reject(error as Error));
-  failed.catch(() => undefined);
-  return {
-    tell: (command: Command) => worker.postMessage(command),
-    answer: async (): Promise<unknown> => {
-      const [message] = (await Promise.race([once(worker, 'message'), failed])) as [unknown];
-      return message;
-    },
-    stop: async () => {
-      worker.postMessage({ kind: 'stop' });
-      await ended;
-    },
-  };
 }
 
 /** Makes the accounts beside the running service, as an operator does. */

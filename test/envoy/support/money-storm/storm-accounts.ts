@@ -15,7 +15,10 @@ export interface StormAccounts {
   readonly keys: Readonly<Record<StormKey, string>>;
   /** When the key `expiring` does, milliseconds since the Unix epoch. */
   readonly keyExpiresAt: number;
-  readonly rows: () => Promise<readonly LedgerRow[]>;
+  /** Rows of requests that were started since then, an ISO 8601 moment; since the storm began unless told. */
+  readonly rows: (since?: string) => Promise<readonly LedgerRow[]>;
+  /** The text of a key of a workspace of its own, which may do as much as it likes. */
+  readonly keyBeside: (workspace: string) => Promise<string>;
   /** Takes something from the workspace that pays, with a note, and gives half of it back. */
   readonly correct: () => Promise<void>;
   /** How many of the requests that are older than they are to be kept are still there. */
@@ -78,8 +81,12 @@ export async function openStormAccounts(where: StormDatabase): Promise<StormAcco
       ...{ expiring: expiring.key, limited: limited.key },
     },
     keyExpiresAt,
-    rows: async () =>
-      (await weir('usage', '--requests', '--limit', '1000000', '--since', begun)) as readonly LedgerRow[],
+    rows: async (since = begun) =>
+      (await weir('usage', '--requests', '--limit', '1000000', '--since', since)) as readonly LedgerRow[],
+    keyBeside: async (workspace) => {
+      await weir('workspace', 'create', workspace, '--credit', '1000000', '--max-in-flight', '256');
+      return (await keyOf(workspace, '--rate', '1000', '--burst', '1000')).key;
+    },
     correct: async () => {
       const [taken, back] = ['3.000000000001', '1.5'] as const;
       await weir('workspace', 'credit', 'storm', `-${taken}`, '--note', 'storm');

@@ -14,13 +14,18 @@ export type StormAnswer =
   | { readonly kind: 'broken-off'; readonly pieces: number }
   | { readonly kind: 'unreadable'; readonly why: string };
 
+/** Of a whole answer, or at the end of a stream. */
+const usages = {
+  chat: /"usage":\{"prompt_tokens":\d+,"completion_tokens":(\d+),[^\n]*"cost":([\d.]+)\}/,
+  messages: /"usage":\{"input_tokens":\d+,[^\n]*"output_tokens":(\d+)[^\n]*"cost":([\d.]+)\}/,
+} as const;
+
 /** Reads what a caller saw. */
 export function readStormAnswer({ request, status, end, text }: StormRecord): StormAnswer {
   if (status === 0) return { kind: 'broken-off', pieces: 0 };
   if (status !== 200) return { kind: 'refused', status };
-  const id = /"id":"(chatcmpl-[^"]+)"/.exec(text)?.[1] ?? '';
-  const [, tokens, cost] =
-    /"usage":\{"prompt_tokens":\d+,"completion_tokens":(\d+),[^\n]*"cost":([\d.]+)\}/.exec(text) ?? [];
+  const id = /"id":"((?:chatcmpl-|msg_)[^"]+)"/.exec(text)?.[1] ?? '';
+  const [, tokens, cost] = usages[request.surface ?? 'chat'].exec(text) ?? [];
   if (cost !== undefined) return { kind: 'billed', id, cost: picoUsd(cost), completionTokens: Number(tokens) };
   if (text.includes('"code":"stream_interrupted"')) return { kind: 'interrupted', id };
   if (text.includes('"code":"upstream_incomplete"')) return { kind: 'incomplete', id };

@@ -21,22 +21,27 @@ export interface StormRecord {
 /** Far above what any request of a storm takes. */
 const patienceMs = 40_000;
 
-/** Pieces of text in a stream. */
-export const piecesIn = (text: string): number => text.match(/"delta":\{"content":"[^"]/g)?.length ?? 0;
+/** Pieces of text in a stream of either surface. */
+export const piecesIn = (text: string): number =>
+  text.match(/"delta":\{(?:"content"|"type":"text_delta","text"):"[^"]/g)?.length ?? 0;
 
 function isFarEnough(text: string, leaving: Exclude<Leaving, { readonly kind: 'after' }>): boolean {
   return leaving.kind === 'pieces' ? piecesIn(text) >= leaving.count : text.includes('"finish_reason":"stop"');
 }
 
-function bodyOf({ model, stream, includeUsage, directives, rawBody }: StormRequest, mark: string): object | string {
+function bodyOf(request: StormRequest, mark: string): object | string {
+  const { model, stream, includeUsage, directives, fields, parts, rawBody } = request;
   if (rawBody !== undefined) return rawBody;
-  const content = `How high is it? [[demo ${JSON.stringify({ ...directives, note: mark })}]]`;
-  const messages = [
-    { role: 'system', content: 'You measure water.' },
-    { role: 'user', content },
-  ];
+  const text = `How high is it? [[demo ${JSON.stringify({ ...directives, note: mark })}]]`;
+  const content = parts === undefined ? text : [{ type: 'text', text }, ...parts];
+  const system = 'You measure water.';
+  const user = { role: 'user', content };
+  if (request.surface === 'messages') {
+    return { model, stream, max_tokens: 4096, thinking: { type: 'disabled' }, system, messages: [user], ...fields };
+  }
   const options = stream && includeUsage ? { stream_options: { include_usage: true } } : {};
-  return { model, stream, messages, ...options, reasoning_effort: 'none' };
+  const messages = [{ role: 'system', content: system }, user];
+  return { model, stream, messages, ...options, reasoning_effort: 'none', ...fields };
 }
 
 export interface StormSend {
@@ -56,6 +61,7 @@ export async function sendStorm(request: StormRequest, options: StormSend): Prom
   let text = (): string => '';
   let end: StormRecord['end'] = 'cut';
   const open = caller.open(bodyOf(request, mark), {
+    path: request.surface === 'messages' ? '/v1/messages' : '/v1/chat/completions',
     headers: { 'x-request-id': mark, 'x-forwarded-for': address, authorization: `Bearer ${keys[request.key]}` },
   });
   const leave = (as: 'left' | 'hung'): void => {

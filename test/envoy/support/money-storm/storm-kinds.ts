@@ -12,12 +12,19 @@ export type Leaving =
 
 /** One request to be made. */
 export interface StormRequest {
-  readonly kind: StormKindName;
+  /** Names the kind in reports. */
+  readonly kind: string;
+  /** Default: chat completions. */
+  readonly surface?: 'messages';
   readonly model: string;
   readonly stream: boolean;
   readonly includeUsage: boolean;
   readonly key: StormKey;
   readonly directives: BehaviourInput;
+  /** Of the body, in place of the usual ones. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+  /** Content behind the text of the prompt. */
+  readonly parts?: readonly object[];
   /** Sent in place of a body made of all this. */
   readonly rawBody?: string;
   readonly leaving?: Leaving;
@@ -25,8 +32,8 @@ export interface StormRequest {
   readonly statuses: readonly number[];
 }
 
-interface StormKind {
-  /** How many of a thousand requests are of it. */
+export interface StormKind {
+  /** How many of a thousand requests of a money storm are of it; of others, its weight. */
   readonly share: number;
   readonly make: (chance: Chance) => Partial<Omit<StormRequest, 'kind'>>;
 }
@@ -51,7 +58,8 @@ const onOne = (chance: Chance): { readonly on: readonly string[] } => ({ on: [ch
 /** The usage comes long after the last of the text, and the end of it. */
 const heldUsage: BehaviourInput = { content: 'One two three four', stallAfterEvents: 6, stallMs: 60_000 };
 
-const kinds = {
+/** What a money storm is made of. */
+export const stormKinds = {
   'whole answer': { share: 180, make: (chance) => ({ model: usual(chance), stream: false }) },
   stream: { share: 210, make: (chance) => ({ model: usual(chance) }) },
   'stream without usage': { share: 50, make: (chance) => ({ model: usual(chance), includeUsage: false }) },
@@ -161,16 +169,18 @@ const kinds = {
   'above the rate': { share: 10, make: () => ({ key: 'narrow', statuses: [200, 429] }) },
 } as const satisfies Readonly<Record<string, StormKind>>;
 
-export type StormKindName = keyof typeof kinds;
-const table: Readonly<Record<StormKindName, StormKind>> = kinds;
+export type StormKindName = keyof typeof stormKinds;
 
 /** The requests of one storm, in the order in which they are made. The same chance gives the same. */
-export function stormRequests(count: number, chance: Chance): readonly StormRequest[] {
-  const names = Object.keys(table).filter((name): name is StormKindName => name in table);
-  const lots = names.flatMap((name) => Array.from({ length: table[name].share }, () => name));
+export function stormRequests(
+  count: number,
+  chance: Chance,
+  kinds: Readonly<Record<string, StormKind>> = stormKinds,
+): readonly StormRequest[] {
+  const lots = Object.entries(kinds).flatMap((entry) => Array.from({ length: entry[1].share }, () => entry));
   return Array.from({ length: count }, () => {
-    const kind = chance.pick(lots);
-    const made = table[kind].make(chance);
+    const [kind, { make }] = chance.pick(lots);
+    const made = make(chance);
     const model = made.model ?? stormModels.steady;
     return {
       ...{ stream: true, includeUsage: true, key: 'rich', directives: some(chance) },

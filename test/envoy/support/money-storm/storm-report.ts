@@ -2,7 +2,6 @@ import { picoUsd } from '../cost.ts';
 import type { LedgerRow } from '../../../support/weir.ts';
 import { readStormAnswer } from './storm-answer.ts';
 import type { StormRecord } from './storm-caller.ts';
-import type { StormKindName } from './storm-kinds.ts';
 
 /** How the requests of one kind ended: by what their callers saw, and by what the ledger says. */
 export interface StormTally {
@@ -25,10 +24,10 @@ function count(into: Map<string, number>, name: string): void {
 export function tallyStorm(
   records: readonly StormRecord[],
   rows: readonly LedgerRow[],
-): ReadonlyMap<StormKindName | 'turned away', StormTally> {
+): ReadonlyMap<string, StormTally> {
   const byMark = new Map(rows.map((row) => [row['correlation_id'], row]));
   const tallies = new Map<
-    StormKindName | 'turned away',
+    string,
     { -readonly [K in keyof StormTally]: StormTally[K] } & {
       readonly saw: Map<string, number>;
       readonly outcomes: Map<string, number>;

@@ -13,6 +13,8 @@ export interface StormProgress {
 }
 
 export interface StormOptions {
+  /** Of several storms on the same gateways, which one: no two share marks and addresses. Default: 0. */
+  readonly round?: number;
   readonly requests: readonly StormRequest[];
   /** One for each gateway. */
   readonly callers: readonly Caller[];
@@ -30,7 +32,7 @@ const isAway = ({ status, end }: StormRecord): boolean => status === 503 || (sta
 
 /** Makes all requests on so many lanes while disasters happen. Resolves to everything that was sent, those turned away included. */
 export async function runStorm(options: StormOptions): Promise<readonly StormRecord[]> {
-  const { requests, callers, keys, chance } = options;
+  const { requests, callers, keys, chance, round = 0 } = options;
   const records: StormRecord[] = [];
   let begun = 0;
   let ended = 0;
@@ -56,8 +58,16 @@ export async function runStorm(options: StormOptions): Promise<readonly StormRec
       const caller = callers[replica];
       if (caller === undefined) throw new Error('there is no gateway');
       // Whoever has no good key is soon shut out: each of them comes from elsewhere.
-      const address = ['none', 'expiring'].includes(request.key) ? `10.0.${index >> 8}.${index & 255}` : '203.0.113.1';
-      const record = await sendStorm(request, { mark: `storm-${index}-${turn}`, replica, caller, keys, address });
+      const address = ['none', 'expiring'].includes(request.key)
+        ? `10.${round & 255}.${index >> 8}.${index & 255}`
+        : '203.0.113.1';
+      const record = await sendStorm(request, {
+        mark: `storm-${round}-${index}-${turn}`,
+        replica,
+        caller,
+        keys,
+        address,
+      });
       records.push(record);
       look();
       const patienceMs = request.statuses.includes(503) ? 0 : longestAwayMs;

@@ -1,13 +1,14 @@
 import { expect } from 'vitest';
 import { type Caller, http1Caller } from '../caller.ts';
 import { chanceFrom } from '../../../support/chance.ts';
-import { picoUsd, type Prices } from '../cost.ts';
-import { type SpawnedEngine, spawnDemoEngine } from '../spawn-demo-engine.ts';
-import { backendManifest, modelManifest, startWeir, type Weir } from '../../../support/weir.ts';
+import { picoUsd } from '../cost.ts';
+import { spawnDemoEngine } from '../spawn-demo-engine.ts';
+import { startWeir, type Weir } from '../../../support/weir.ts';
 import type { StormAccounts } from './storm-accounts.ts';
 import { checkBooks } from './check-books.ts';
+import { stormCatalog, stormPrices } from './storm-catalog.ts';
 import { openStormExports } from './storm-exports.ts';
-import { stormModels, stormRequests } from './storm-kinds.ts';
+import { stormRequests } from './storm-kinds.ts';
 import { reportStorm, type StormTally, tallyStorm } from './storm-report.ts';
 import { runStorm, type StormProgress } from './storm-run.ts';
 
@@ -34,30 +35,15 @@ export interface StormWorld {
 const lanes = 48;
 /** Exports of the ledger that are begun while a storm goes on. */
 const exportsBeside = 6;
-/** As the manifests have them. */
-const prices: Prices = { prompt: 150_000n, cached: 30_000n, completion: 600_000n };
-
-function manifests(engines: readonly SpawnedEngine[]): Readonly<Record<string, string>> {
-  const kinds = { counting: 'vllm', late: 'llamacpp' } as const;
-  const backends = Object.entries(kinds).flatMap(([name, kind]) =>
-    engines.map((engine, index) => backendManifest(`backend-of-test-${name}-${index}`, engine, kind)),
-  );
-  const { slow, ...others } = stormModels;
-  const models = [...Object.values(others), ...slow].map((id) => {
-    const name = id === stormModels.late ? 'late' : 'counting';
-    return modelManifest(id, [`backend-of-test-${name}-0`, `backend-of-test-${name}-1`]);
-  });
-  return { 'catalog.yaml': [...backends, ...models].join('') };
-}
 
 /** Starts so many gateways, each with these variables. */
 export async function startStormWorld(count: number, env: Readonly<Record<string, string>> = {}): Promise<StormWorld> {
-  const engines = [await spawnDemoEngine({}, 'alpha'), await spawnDemoEngine({}, 'beta')];
+  const engines = [await spawnDemoEngine({}, 'alpha'), await spawnDemoEngine({}, 'beta')] as const;
   const gateways: Weir[] = [];
   for (let replica = 0; replica < count; replica += 1) {
     gateways.push(
       await startWeir({
-        manifests: manifests(engines),
+        manifests: { 'catalog.yaml': stormCatalog(engines) },
         env: { WEIR_TRUSTED_HOPS: '1', WEIR_KEEP_ALIVE_SECONDS: '1', WEIR_LEDGER_RETENTION_DAYS: '1', ...env },
       }),
     );
@@ -109,7 +95,7 @@ export async function startStormWorld(count: number, env: Readonly<Record<string
       const tallies = tallyStorm(records, rows);
       console.log(reportStorm({ name, tallies, rows, kills: kills.length, outages, drop, difference, tookMs }));
       const keyExpiresMs = accounts.keyExpiresAt - performance.timeOrigin;
-      const wrong = checkBooks({ records, rows, dispatched, kills, prices, keyExpiresMs });
+      const wrong = checkBooks({ records, rows, dispatched, kills, prices: stormPrices, keyExpiresMs });
       expect(wrong.slice(0, 20), `${wrong.length} in all`).toEqual([]);
       expect(rows.reduce((sum, row) => sum + picoUsd(row['cost']), 0n)).toBe(drop);
       expect(difference).toBe(0n);

@@ -1,0 +1,93 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { AxeBuilder } from '@axe-core/playwright';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { expect, inject } from 'vitest';
+import { findOrInstall } from '../../support/debian-package.ts';
+
+/** Kept by CI. */
+const screenshots = join(import.meta.dirname, '..', '..', '..', '.weir', 'test', 'screenshots');
+
+/** Starts Debian's Chromium without a window. */
+export async function launchBrowser(): Promise<Browser> {
+  const executablePath = await findOrInstall({ program: 'chromium', package: 'chromium' });
+  return chromium.launch({ executablePath });
+}
+
+/** A tab whose doings are watched. */
+export interface WatchedPage {
+  readonly page: Page;
+  /** Looks through what the tab said and asked for so far: no error, no word of the policy, nobody but the portal. */
+  readonly expectQuiet: () => void;
+}
+
+export interface OpenOptions {
+  readonly scheme?: 'light' | 'dark';
+  readonly width?: 1280 | 390;
+  /** Status codes of answers that the test provokes: the browser writes a line for each. */
+  readonly expected?: readonly number[];
+}
+
+/** Opens a tab of its own: no cookie, no storage. English, in a time zone apart from UTC. */
+export async function openTab(browser: Browser, options: OpenOptions = {}): Promise<WatchedPage> {
+  const { scheme = 'light', width = 1280, expected = [] } = options;
+  const settings: BrowserContextOptions = {
+    ...{ baseURL: inject('gateway').portal, colorScheme: scheme, locale: 'en-GB', timezoneId: 'Europe/Berlin' },
+    ...{ viewport: { width, height: width === 390 ? 844 : 800 }, acceptDownloads: true },
+  };
+  const context = await browser.newContext(settings);
+  const page = await context.newPage();
+  page.setDefaultTimeout(15_000);
+  const said: string[] = [];
+  const asked = new Set<string>();
+  page.on('console', (message) => {
+    const isExpected = expected.some((status) => message.text().includes(`status of ${status}`));
+    if (['error', 'warning'].includes(message.type()) && !isExpected) said.push(message.text());
+  });
+  page.on('pageerror', (error) => said.push(String(error)));
+  context.on('request', (request) => asked.add(new URL(request.url()).origin));
+  return {
+    page,
+    expectQuiet: () => {
+      expect(said).toEqual([]);
+      expect([...asked].filter((origin) => origin !== 'null')).toEqual([inject('gateway').portal]);
+    },
+  };
+}
+
+/** Opens a tab and signs in as `npm start` would have it: with the token in the address. */
+export async function openSignedIn(browser: Browser, path = '/', options: OpenOptions = {}): Promise<WatchedPage> {
+  const tab = await openTab(browser, options);
+  await tab.page.goto(`${path}#token=${inject('gateway').token}`);
+  await heading(tab.page);
+  return tab;
+}
+
+/** Waits until a page shows what it is about, and has asked for all it needs. */
+export async function heading(page: Page): Promise<string> {
+  const title = page.getByRole('heading', { level: 1 });
+  await title.waitFor();
+  await expect.poll(() => page.getByLabel('Loading').count()).toBe(0);
+  return title.innerText();
+}
+
+const wcag = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+
+/** No violation of WCAG 2.2 AA that axe can find, or of the rules that are named. */
+export async function expectAccessible(page: Page, rules?: readonly string[]): Promise<void> {
+  const axe = new AxeBuilder({ page });
+  const { violations } = await (rules === undefined ? axe.withTags(wcag) : axe.withRules([...rules])).analyze();
+  expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html ?? ''}`)).toEqual([]);
+}
+
+/** Nothing stands out of the window: only tables scroll sideways, inside their own box. */
+export async function expectNoOverflow(page: Page): Promise<void> {
+  // Run in the page.
+  const width = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+  expect(width).toBe(0);
+}
+
+export async function screenshot(page: Page, name: string): Promise<void> {
+  mkdirSync(screenshots, { recursive: true });
+  await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });
+}
