@@ -14,6 +14,7 @@ import { createMemoryLimits } from '../rate-limits/memory.ts';
 import { createAffinity } from '../routing/affinity.ts';
 import { neverSeen } from '../routing/health/route-status.ts';
 import { createSystemPlacement } from '../routing/system-placement.ts';
+import { createStories, type Stories } from '../telemetry/stories.ts';
 import { createPipeline } from './pipeline.ts';
 import { prepareHere } from './prepare.ts';
 import { credentialOf } from '../../test/support/credential-of.ts';
@@ -24,6 +25,7 @@ import { createFakeUpstream, type FakeCall } from '../../test/support/fake-upstr
 import { modelOf, routeOf, snapshotOf } from '../../test/support/route-of.ts';
 import { silentTelemetry } from '../../test/support/silent-telemetry.ts';
 import { steadyHealth } from '../../test/support/steady-health.ts';
+import { keptHeap } from '../../test/support/kept-heap.ts';
 import { noTokenizers, uncounted } from '../../test/support/uncounted.ts';
 
 const idleMs = 1000;
@@ -67,6 +69,8 @@ interface BeginOptions {
   readonly reaches?: boolean;
   readonly isAnswering?: boolean;
   readonly prepare?: (body: Uint8Array) => PreparedRequest | Promise<PreparedRequest>;
+  /** Remembers the requests of this run, and outlives it. */
+  readonly stories?: Stories;
 }
 
 function begin(options: BeginOptions = {}) {
@@ -142,6 +146,7 @@ function begin(options: BeginOptions = {}) {
           if (end.kind === 'failed') faults.push(`${start.routeId} ${end.fault.kind}`);
         },
       }),
+      ...options.stories,
     },
   });
   const send = (given: FakeExchangeOptions = {}): FakeExchange => {
@@ -1007,5 +1012,38 @@ describe('limits (docs/reference/api.md §8)', () => {
     expect([header(shutOut, 'retry-after'), ...limitHeaders(shutOut)]).toEqual([
       ...['30', undefined, undefined, undefined],
     ]);
+  });
+});
+
+describe('the stories of requests', () => {
+  it('keep a few kilobytes of each request, and no body', async () => {
+    const stories = createStories({ clock: createFakeClock(), process: 'p1' });
+    const bodies: string[] = [];
+    /** Bytes of the heap that are needed after so many requests, each with a prompt of 200 KB. */
+    async function heapAfter(requests: number, keep: (body: string) => void): Promise<number> {
+      for (let at = 0; at < requests; at += 1) {
+        const run = begin({ stories });
+        const content = `${at} `.repeat(200_000).slice(0, 200_000);
+        const body = JSON.stringify({ ...askStream, messages: [{ role: 'user', content }] });
+        keep(body);
+        const exchange = run.send({ body, headers: { ...authorized, 'x-request-id': `corr-${at}` } });
+        (await run.upstream.called(0)).answer(events, wholeStream);
+        await exchange.answered;
+        // Every run has the same ids: this one is over before the next begins.
+        await settle();
+      }
+      return keptHeap();
+    }
+    // What the test itself and the compiler keep is there after the first ones.
+    const before = await heapAfter(100, () => undefined);
+    const after = await heapAfter(100, () => undefined);
+    expect((after - before) / 100).toBeLessThan(16 * 1024);
+    // The twin: what is kept shows.
+    expect(((await heapAfter(100, (body) => bodies.push(body))) - after) / 100).toBeGreaterThan(150 * 1024);
+    expect([bodies.length, stories.after(0, 1000).requests.length]).toEqual([100, 300]);
+    expect(stories.find('corr-99')).toMatchObject({
+      ...{ outcome: 'completed', model: 'demo/tiny', attempts: [{ backend: expect.any(String), end: 'complete' }] },
+      plan: { routes: [{ state: 'available' }, { state: 'available' }] },
+    });
   });
 });

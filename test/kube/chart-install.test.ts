@@ -216,6 +216,30 @@ describe('helm upgrade', () => {
   });
 });
 
+describe('the portal', () => {
+  interface Secret {
+    readonly data: Readonly<Record<string, string>>;
+  }
+
+  test('gets a token once, which every upgrade keeps, and leaves with what it brought', async () => {
+    const flags = ['--set', 'demo.enabled=true,portal.enabled=true'];
+    const notes = await run('upgrade', 'weir', chart, ...flags);
+    expect(notes).toContain('port-forward service/weir-portal 9091:9091');
+    const tokenOf = async (): Promise<string> => {
+      const { body } = await get(`/api/v1/namespaces/${namespace}/secrets/weir-portal`);
+      return Buffer.from((body as Secret).data['token'] ?? '', 'base64').toString();
+    };
+    const token = await tokenOf();
+    expect(token).toMatch(/^[A-Za-z0-9]{43}$/);
+    await run('upgrade', 'weir', chart, ...flags, '--set', 'settings.logLevel=debug');
+    expect(await tokenOf()).toBe(token);
+    const { body } = await get(`/apis/apps/v1/namespaces/${namespace}/statefulsets/weir`);
+    expect(JSON.stringify(body)).toContain('"name":"WEIR_ADMIN_TOKEN_FILE"');
+    await run('upgrade', 'weir', chart, '--set', 'demo.enabled=true');
+    expect(await get(`/api/v1/namespaces/${namespace}/services/weir-portal`)).toMatchObject({ status: 404 });
+  });
+});
+
 describe('helm uninstall', () => {
   test('takes what it brought, and leaves the kinds and their objects', async () => {
     await run('uninstall', 'weir');

@@ -119,6 +119,20 @@ const matrix: Readonly<Record<string, object>> = {
     },
     rbac: { secretNames: ['vllm-key'] },
   },
+  'the portal beside the embedded store': {
+    portal: {
+      ...{ enabled: true, publicUrl: 'https://ai.example.com/v1', trustedHops: 1 },
+      ingress: { enabled: true, className: 'nginx', host: 'portal.example.com', tlsSecretName: 'portal-tls' },
+      from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'ingress' } } }],
+    },
+  },
+  'the portal apart, with a token of one’s own': {
+    ...{ replicas: 2, ...stores },
+    portal: {
+      ...{ enabled: true, tokenSecret: { name: 'admin', key: 'secret' } },
+      httpRoute: { enabled: true, parentRefs: [{ name: 'internal' }], hostnames: ['portal.example.com'] },
+    },
+  },
   'the demo': { demo: { enabled: true } },
   'part of another chart': { global: { imageRegistry: 'ignored' } },
 };
@@ -197,6 +211,22 @@ const refused: readonly (readonly [object, string])[] = [
   [
     { tokenizers: { volume: { emptyDir: {} }, configMaps: [{ folder: 'x', configMap: 'y' }] } },
     'tokenizers: set one of volume, configMaps and initContainer',
+  ],
+  [{ portal: { enabled: true, ingress: { enabled: true } } }, 'portal.ingress.host: expected the name that people use'],
+  [
+    { portal: { enabled: true, httpRoute: { enabled: true } } },
+    'portal.httpRoute.parentRefs: expected at least one Gateway',
+  ],
+  [
+    { portal: { ingress: { enabled: true, host: 'x' } } },
+    'portal: its Ingress or HTTPRoute leads to nothing; set portal.enabled',
+  ],
+  [
+    {
+      ingress: { enabled: true, host: 'ai.example.com' },
+      portal: { enabled: true, ingress: { enabled: true, host: 'ai.example.com' } },
+    },
+    'portal.ingress.host: expected another name than ingress.host',
   ],
   [{ envoyGateway: { enabled: true } }, 'envoyGateway: its policy is for the HTTPRoute; set httpRoute.enabled'],
   [{ tokenizers: { initContainer: { args: ['x'] } } }, 'tokenizers.initContainer.image: expected an image'],
@@ -286,6 +316,51 @@ describe('the pod', () => {
     const checksum = async (url: string): Promise<unknown> =>
       podOf(objectsIn(await template({ database: { url } }))).metadata.annotations['checksum/urls'];
     expect(await checksum('postgres://a')).not.toBe(await checksum('postgres://b'));
+  });
+});
+
+describe('the portal', () => {
+  const portalOf = async (values: object) => {
+    const objects = objectsIn(await template({ portal: { enabled: true }, ...values }));
+    const named = objects.filter((object) => object.metadata.name.endsWith('-portal'));
+    return { objects, kinds: named.map((object) => object.kind), gateway: podOf(objects).spec };
+  };
+
+  test('is not there unless it is wanted', async () => {
+    const manifest = await template({});
+    expect(manifest).not.toContain('portal');
+  });
+
+  test('shares the pod that has the embedded store, and asks the service of that pod', async () => {
+    const { kinds, gateway } = await portalOf({});
+    expect(kinds).toEqual(['Secret', 'Service']);
+    const portal = gateway.containers.find(({ name }) => name === 'portal');
+    const told = new Map(portal?.env?.map(({ name, value }) => [name, value]));
+    expect(told.get('WEIR_DATABASE_URL')).toBe('sqlite:/var/lib/weir/weir.db');
+    expect(told.get('WEIR_SERVICES')).toBe('http://127.0.0.1:9090');
+  });
+
+  test('has pods of its own with PostgreSQL, asks every pod of the gateway, and is let to their ops port', async () => {
+    const { kinds, objects, gateway } = await portalOf(stores);
+    expect(kinds).toEqual(expect.arrayContaining(['Secret', 'Service', 'Deployment', 'NetworkPolicy']));
+    expect(gateway.containers.map(({ name }) => name)).toEqual(['service']);
+    const text = JSON.stringify(
+      objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith('-portal')),
+    );
+    expect(text).toContain('-pods:9090');
+    expect(text).toContain('"automountServiceAccountToken":false');
+    const policy = objects.find(({ kind, metadata }) => kind === 'NetworkPolicy' && !metadata.name.endsWith('-portal'));
+    expect(JSON.stringify(policy?.spec)).toContain('"app.kubernetes.io/component":"portal"');
+  });
+
+  test('is reached through nothing that leads to the edge', async () => {
+    for (const values of [{}, stores]) {
+      const { objects } = await portalOf({ ...values, ingress: { enabled: true, host: 'ai.example.com' } });
+      const edge = objects.filter(
+        ({ kind, metadata }) => ['Service', 'Ingress'].includes(kind) && !metadata.name.endsWith('-portal'),
+      );
+      expect(JSON.stringify(edge)).not.toMatch(/9091|"portal"/);
+    }
   });
 });
 

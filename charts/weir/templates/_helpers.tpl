@@ -21,6 +21,21 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- printf "%s:%s" .image.repository $tag -}}{{- with .image.digest }}@{{ . }}{{ end -}}
 {{- end -}}
 
+{{/* "yes" where the portal has pods of its own; with the embedded store it shares the pod that has the file. */}}
+{{- define "weir.portalIsApart" -}}
+{{- if and .Values.portal.enabled (include "weir.hasDatabase" .) -}}yes{{- end -}}
+{{- end -}}
+
+{{- define "weir.portalSelector" -}}
+app.kubernetes.io/name: weir
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: {{ ternary "portal" "gateway" (ne (include "weir.portalIsApart" .) "") }}
+{{- end -}}
+
+{{- define "weir.portalTokenSecret" -}}
+{{- .Values.portal.tokenSecret.name | default (printf "%s-portal" (include "weir.name" .)) -}}
+{{- end -}}
+
 {{- define "weir.serviceAccount" -}}
 {{- .Values.serviceAccount.name | default (ternary (include "weir.name" .) "default" .Values.serviceAccount.create) -}}
 {{- end -}}
@@ -101,7 +116,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- fail "webSearch.sealSecret.name: pods that share accounts must share the keys that seal what was found; expected a Secret that holds them." -}}
 {{- end -}}
 {{- end -}}
-{{- $own := list "REPLICAS" "WEB_SEARCH" "WEB_SEARCH_PRICE" "SEAL_KEY_FILE" "RUN" "DATA" "DATABASE_URL" "VALKEY_URL" "TOKENIZERS" "KUBERNETES_NAMESPACE" "POD_NAME" "OPS_HOST" "OPS_PORT" "ABUSE_CONTACT" "LOG_LEVEL" "IDLE_SECONDS" "KEEP_ALIVE_SECONDS" "DRAIN_SECONDS" "EDGE_HOST" "TRUSTED_HOPS" "CONNECTIONS_PER_ADDRESS" "UNAUTHENTICATED_IDLE_SECONDS" "TLS_CERTIFICATE_FILE" "TLS_KEY_FILE" "ENVOY_OPS_PORT" -}}
+{{- with $values.portal -}}
+{{- if and .ingress.enabled (not .ingress.host) -}}{{- fail "portal.ingress.host: expected the name that people use." -}}{{- end -}}
+{{- if and .httpRoute.enabled (not .httpRoute.parentRefs) -}}{{- fail "portal.httpRoute.parentRefs: expected at least one Gateway." -}}{{- end -}}
+{{- if and (or .ingress.enabled .httpRoute.enabled) (not .enabled) -}}{{- fail "portal: its Ingress or HTTPRoute leads to nothing; set portal.enabled." -}}{{- end -}}
+{{- if and .ingress.enabled $values.ingress.enabled (eq .ingress.host $values.ingress.host) -}}{{- fail "portal.ingress.host: expected another name than ingress.host; callers of the models must not reach the portal." -}}{{- end -}}
+{{- end -}}
+{{- $own := list "SERVICES" "ADMIN_HOST" "ADMIN_PORT" "ADMIN_TOKEN_FILE" "ADMIN_TRUSTED_HOPS" "PUBLIC_URL" "REPLICAS" "WEB_SEARCH" "WEB_SEARCH_PRICE" "SEAL_KEY_FILE" "RUN" "DATA" "DATABASE_URL" "VALKEY_URL" "TOKENIZERS" "KUBERNETES_NAMESPACE" "POD_NAME" "OPS_HOST" "OPS_PORT" "ABUSE_CONTACT" "LOG_LEVEL" "IDLE_SECONDS" "KEEP_ALIVE_SECONDS" "DRAIN_SECONDS" "EDGE_HOST" "TRUSTED_HOPS" "CONNECTIONS_PER_ADDRESS" "UNAUTHENTICATED_IDLE_SECONDS" "TLS_CERTIFICATE_FILE" "TLS_KEY_FILE" "ENVOY_OPS_PORT" -}}
 {{- range $values.extraEnv -}}
 {{- if has (trimPrefix "WEIR_" .name) $own -}}
 {{- fail (printf "extraEnv: %s is set by the chart; it has a value of its own, or must not be changed." .name) -}}

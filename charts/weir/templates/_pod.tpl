@@ -289,6 +289,9 @@ spec:
         {{- with .Values.extraVolumeMounts }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
+    {{- if and .Values.portal.enabled (not (include "weir.portalIsApart" .)) }}
+    {{- include "weir.portalContainer" . | nindent 4 }}
+    {{- end }}
   volumes:
     # Sockets and Envoy's configuration: gone with the pod.
     - name: run
@@ -332,6 +335,9 @@ spec:
     - name: seal-keys
       secret: {secretName: {{ .name }}, items: [{key: {{ .key | quote }}, path: keys}]}
     {{- end }}{{ end }}{{ end }}
+    {{- if and .Values.portal.enabled (not (include "weir.portalIsApart" .)) }}
+    {{- include "weir.portalTokenVolume" . | nindent 4 }}
+    {{- end }}
     {{- with .Values.extraVolumes }}
     {{- toYaml . | nindent 4 }}
     {{- end }}

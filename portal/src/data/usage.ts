@@ -62,21 +62,30 @@ export function useUsage(filter: UsageFilter, by: readonly string[] = []) {
 /** How many groups a chart shows by name; the rest is one more. */
 export const mostGroups = 7;
 
+interface GroupedOptions {
+  readonly period: 'hour' | 'day';
+  readonly group: Grouping;
+  /** Ids of the groups that are shown. */
+  readonly names: readonly string[];
+  /** How many lines a report over all groups would have at most. */
+  readonly mostLinesOfAll: number;
+}
+
 /**
- * Sums by period for each of the groups that cost most. Many keys over many days would be more lines than a page has, and nobody sees
- * the hundredth colour of a chart: the rest is what is left of the sums over all.
+ * Sums by period for each of the groups that cost most. One report has them where all groups fit a page of it. Many keys over many
+ * days do not, and nobody sees the hundredth colour of a chart: then each shown group has a report of its own.
  */
-export function useGroupedUsage(
-  filter: UsageFilter,
-  period: 'hour' | 'day',
-  group: Grouping,
-  names: readonly string[],
-) {
+export function useGroupedUsage(filter: UsageFilter, { period, group, names, mostLinesOfAll }: GroupedOptions) {
+  const isOneReport = mostLinesOfAll <= mostLines;
   return useQueries({
-    queries: names.map((name) => read({ ...filter, [group]: name }, [period])),
+    queries: isOneReport
+      ? [read(filter, [period, group])]
+      : names.map((name) => read({ ...filter, [group]: name }, [period])),
     combine: (results) => ({
       isPending: results.some(({ isPending }) => isPending),
-      lines: results.map(({ data }) => data?.data ?? []),
+      lines: isOneReport
+        ? names.map((name) => results[0]?.data?.data.filter((line) => line[group] === name) ?? [])
+        : results.map(({ data }) => data?.data ?? []),
     }),
   });
 }

@@ -42,7 +42,9 @@ const measures = [
 export function UsageCharts({ filter, period, periods, totals, by, groups }: ChartsProps) {
   const shown = groups.slice(0, mostGroups);
   const ids = useMemo(() => shown.map((line) => (by === 'model' ? line.model : line.key) ?? ''), [shown, by]);
-  const grouped = useGroupedUsage(filter, period, by, ids);
+  const grouped = useGroupedUsage(filter, {
+    ...{ period, group: by, names: ids, mostLinesOfAll: groups.length * periods.length },
+  });
   const labels = useMemo(
     () => periods.map((start) => (period === 'hour' ? formatHour(start) : formatUtcDay(start.slice(0, 10)))),
     [periods, period],

@@ -62,7 +62,7 @@ export async function disasters(
   await postgres[outage]();
   await progress.until(part(2) + meanwhile);
   await (outage === 'freeze' ? postgres.thaw() : postgres.start());
-  await until('the database is here', () => world.allHave('weir_store_database', 1, { state: 'here' }));
+  await until('the database is here', () => world.allHave('weir_ledger_database', 1, { state: 'here' }));
   await accounts.correct();
 
   await progress.until(part(4));

@@ -123,9 +123,15 @@ async function stormOf(
 /** All services serve, nothing is under way in them or in Envoy, and nothing waits to be written: an open stream would be a leak. */
 async function untilAtRest({ admin, allHave, metrics }: SoakWorld): Promise<void> {
   await until('all services serve', async () => (await metrics()).length === services);
-  await until('the database is here', () => allHave('weir_store_database', 1, { state: 'here' }));
+  await until('the database is here', () => allHave('weir_ledger_database', 1, { state: 'here' }));
   await until('the limits are shared', () => allHave('weir_limits_shared', 1));
-  for (const gauge of ['requests_in_flight', 'ext_proc_streams', 'uploads', 'upload_bytes', 'store_waiting_rows']) {
+  for (const gauge of [
+    'requests_in_flight',
+    'ext_proc_streams',
+    'uploads_in_flight',
+    'upload_memory_bytes',
+    'ledger_waiting_rows',
+  ]) {
     await until(`weir_${gauge} is 0`, () => allHave(`weir_${gauge}`, 0));
   }
   await until('Envoy has no open request', async () => (await admin.openRequests()) === 0);

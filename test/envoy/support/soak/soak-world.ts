@@ -45,7 +45,7 @@ export interface SoakWorld {
   readonly changeCatalog: (hasOneMore: boolean) => void;
   /** The text of each service's metrics; rejects while one is away. */
   readonly metrics: () => Promise<readonly string[]>;
-  /** Whether this metric is so in all services; false while one is away. */
+  /** Whether this metric is so in all services; rejects while one is away. */
   readonly allHave: (name: string, value: number, labels?: Readonly<Record<string, string>>) => Promise<boolean>;
   readonly close: () => Promise<void>;
 }
@@ -56,10 +56,18 @@ const databaseName = 'soak';
 const searchPrice = '0.005';
 export const searchPicoUsd = 5_000_000_000n;
 
+/** A metric that no service has is a mistake in the soak, and no value of it. */
+class MissingMetric extends Error {}
+
 /** Waits until this holds; what rejects does not hold. Rejects with what was waited for. */
 export async function until(what: string, holds: () => Promise<boolean>, withinMs = 90_000): Promise<void> {
   const end = performance.now() + withinMs;
-  while (!(await holds().catch(() => false))) {
+  const look = (): Promise<boolean> =>
+    holds().catch((error: unknown) => {
+      if (error instanceof MissingMetric) throw error;
+      return false;
+    });
+  while (!(await look())) {
     if (performance.now() > end) throw new Error(`${withinMs / 1000} s passed, and not yet: ${what}`);
     await pause(50);
   }
@@ -159,8 +167,11 @@ export async function startSoakWorld(): Promise<SoakWorld> {
     });
     closers.push(removeStarts);
     const metrics = readsMetrics(gateway, services);
-    const allHave: SoakWorld['allHave'] = async (name, value, labels) =>
-      (await metrics().catch(() => [''])).every((text) => text !== '' && metricIn(text, name, labels) === value);
+    const allHave: SoakWorld['allHave'] = async (name, value, labels) => {
+      const texts = await metrics();
+      if (texts.some((text) => !text.includes(`\n${name}`))) throw new MissingMetric(`no service has ${name}`);
+      return texts.every((text) => metricIn(text, name, labels) === value);
+    };
 
     const accounts = await openStormAccounts({ flags: [], env: stores });
     const { origin } = new URL(gateway.baseUrl);
