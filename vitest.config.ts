@@ -12,7 +12,7 @@ const withProcesses = {
   setupFiles: ['test/support/leak-check.ts'],
 };
 
-// The store's own tests and those of an export, which the unit suite runs on SQLite and the suite `stores` once more on PostgreSQL.
+// The store's own tests, those of an export and those of the admin API, which the unit suite runs on SQLite and the suite `stores` once more on PostgreSQL.
 const onBothDatabases = [
   ...[
     'audit',
@@ -36,7 +36,7 @@ const onBothDatabases = [
     'upkeep-sequences',
   ],
 ].map((name) => `src/store/${name}.test.ts`);
-onBothDatabases.push('src/cli/commands/ledger-export.test.ts');
+onBothDatabases.push('src/cli/commands/ledger-export.test.ts', 'src/portal/api.test.ts');
 
 // Files that measure time or memory under load, or whose gateway has to find its ports free again when it takes them anew: they run
 // one after the other, when all others have ended.

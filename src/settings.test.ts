@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readSettings, settingsSchema } from './settings.ts';
+import { portalSettingsSchema, readPortalSettings, readSettings, settingsSchema } from './settings.ts';
 
 describe('settings', () => {
   it('have defaults for all that must be set, and say what each is', () => {
@@ -77,5 +77,31 @@ describe('settings', () => {
     expect(() => readSettings({ WEIR_OPS_PORT: 'x', WEIR_LOG_LEVEL: 'y', WEIR_Z: 'z' })).toThrow(
       /WEIR_Z.*WEIR_OPS_PORT.*WEIR_LOG_LEVEL/,
     );
+  });
+});
+
+describe('settings of the portal', () => {
+  it('have defaults for all that must be set, and leave those of the service alone', () => {
+    expect(readPortalSettings({ WEIR_OPS_PORT: 'no port' })).toMatchObject({
+      ...{ WEIR_ADMIN_HOST: '127.0.0.1', WEIR_ADMIN_PORT: 9091, WEIR_ADMIN_TRUSTED_HOPS: 0 },
+      WEIR_SERVICES: [new URL('http://127.0.0.1:9090')],
+    });
+    expect(readSettings({ WEIR_ADMIN_HOST: 'nowhere' })).toMatchObject({ WEIR_OPS_PORT: 9090 });
+    for (const schema of Object.values(portalSettingsSchema.shape)) expect(schema.description).toMatch(/\.$/);
+    expect(
+      readPortalSettings({ WEIR_SERVICES: 'http://a:1, http://[::1]:2' }).WEIR_SERVICES.map(({ host }) => host),
+    ).toEqual([...['a:1', '[::1]:2']]);
+  });
+
+  it.each([
+    ['WEIR_ADMIN_HOST', 'localhost'],
+    ['WEIR_ADMIN_PORT', '70000'],
+    ['WEIR_ADMIN_TRUSTED_HOPS', '-1'],
+    ['WEIR_SERVICES', 'a:1'],
+    ['WEIR_SERVICES', 'http://a:1/path'],
+    ['WEIR_PUBLIC_URL', 'models.example.com'],
+    ['WEIR_ADMIN_TYPO', 'x'],
+  ])('are refused by name: %s=%s', (name, value) => {
+    expect(() => readPortalSettings({ [name]: value })).toThrow(name);
   });
 });

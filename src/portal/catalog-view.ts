@@ -12,6 +12,9 @@ const badWhenTrue = new Set(['Retiring']);
 
 type Problem = Extract<PortalEvent, { readonly name: 'health' }>['data']['problems'][number];
 
+/** A route that is full or being probed is at work; these get requests only when nothing else can. */
+const away: ReadonlySet<string> = new Set(['ejected', 'invalid-structure', 'last-resort']);
+
 /** The catalog as all services together see it: a model by each service that has it. */
 export function modelsOf({ data }: Answers<LiveCatalog>): api.Model[] {
   const seen = new Map<string, { readonly service: string; readonly model: LiveModel }[]>();
@@ -28,7 +31,7 @@ function modelOf(views: readonly { readonly service: string; readonly model: Liv
   if (first === undefined) throw new RangeError('a model that no service has');
   const routes = views.flatMap(({ service, model }) => model.routes.map((route) => ({ service, ...route })));
   const listed = models.some((model) => model.listed);
-  const isWhole = models.every((model) => model.listed) && routes.every(({ state }) => state === 'available');
+  const isWhole = models.every((model) => model.listed) && routes.every(({ state }) => !away.has(state));
   const wrong = models.flatMap((model) => model.conditions).find(isWrong);
   const { conditions, routes: _, listed: __, ...facts } = first;
   return {
@@ -45,8 +48,8 @@ function modelOf(views: readonly { readonly service: string; readonly model: Liv
 }
 
 function routeReason(routes: readonly { readonly route: string; readonly state: string }[]): string | null {
-  const away = routes.filter(({ state }) => state !== 'available');
-  return away.length === 0 ? null : away.map(({ route, state }) => `${route} is ${state}`).join('; ');
+  const gone = routes.filter(({ state }) => away.has(state));
+  return gone.length === 0 ? null : gone.map(({ route, state }) => `${route} is ${state}`).join('; ');
 }
 
 /** What a member sees: what callers see, and neither routes nor what names a backend. */

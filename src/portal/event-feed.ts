@@ -15,6 +15,8 @@ export interface EventFeed {
 }
 
 const everyMs = 1_000;
+/** How long the services are followed after the last reader has gone: a page that is loaded anew comes back at once. */
+const unreadMs = 10_000;
 const nobody = { workspaceId: undefined } as const;
 
 /**
@@ -28,7 +30,8 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   const balances = new Map<string, string>();
   let problems = '';
   let names: ReadonlyMap<string, string> = new Map();
-  let stopFollowing: (() => void) | undefined;
+  let following: { readonly begun: Promise<void>; readonly stop: () => void } | undefined;
+  let wantedAt = 0;
 
   async function look(): Promise<void> {
     for (const hash of events.sessions()) {
@@ -55,22 +58,31 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
     });
   }
 
-  /** Follows the services while somebody reads. */
-  function followWhileRead(): void {
-    if (events.readers() === 0) {
-      stopFollowing?.();
-      stopFollowing = undefined;
-    } else {
-      stopFollowing ??= services.follow({
-        stories: (stories) => {
-          for (const story of stories) {
-            const told = requestEvent(story, names);
-            if (told !== undefined) events.tell(told);
-          }
-        },
-        missed: (requests) => events.tell({ event: { name: 'missed', data: { events: requests } }, about: nobody }),
-      });
-    }
+  /** Begins to follow the services. Resolves when each was asked once: what ends from then on is told. */
+  function follow(): Promise<void> {
+    wantedAt = clock.elapsed();
+    if (following !== undefined) return following.begun;
+    const { promise: begun, resolve } = Promise.withResolvers<void>();
+    const stop = services.follow({
+      stories: (stories) => {
+        for (const story of stories) {
+          const told = requestEvent(story, names);
+          if (told !== undefined) events.tell(told);
+        }
+      },
+      missed: (requests) => events.tell({ event: { name: 'missed', data: { events: requests } }, about: nobody }),
+      asked: () => resolve(),
+    });
+    following = { begun, stop };
+    return begun;
+  }
+
+  /** Services that nobody wants to hear of are left alone. */
+  function stopUnlessRead(): void {
+    if (events.readers() > 0) wantedAt = clock.elapsed();
+    if (clock.elapsed() - wantedAt < unreadMs) return;
+    following?.stop();
+    following = undefined;
   }
 
   async function readHealth(): Promise<ToldEvent> {
@@ -81,7 +93,7 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   function next(): void {
     if (isClosed) return;
     cancel = clock.after(everyMs, () => {
-      followWhileRead();
+      stopUnlessRead();
       const looked = events.readers() === 0 ? Promise.resolve() : look();
       void looked
         .catch((error: unknown) => log.warn({ error: messageOf(error) }, 'the events of the portal could not be read'))
@@ -91,11 +103,14 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   next();
 
   return {
-    first: async () => [...(await readBalances()), await readHealth()],
+    first: async () => {
+      await follow();
+      return [...(await readBalances()), await readHealth()];
+    },
     close: () => {
       isClosed = true;
       cancel();
-      stopFollowing?.();
+      following?.stop();
     },
   };
 }

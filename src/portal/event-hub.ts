@@ -79,7 +79,7 @@ export function createEventHub(clock: Clock): EventHub {
       const stream = new Readable({
         // A reader that has caught up is told what it missed, also while nothing new happens.
         read: () => {
-          if (opened.missed === 0 || stream.readableLength > 0) return;
+          if (opened.missed === 0) return;
           const events = opened.missed;
           opened.missed = 0;
           stream.push(textOf({ name: 'missed', data: { events } }));

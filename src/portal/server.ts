@@ -11,6 +11,7 @@ import {
 } from 'fastify-type-provider-zod';
 import { accessTo } from './access.ts';
 import { authenticate } from './authenticate.ts';
+import { withUsedSchemas } from './openapi.ts';
 import { servePages } from './pages.ts';
 import type { Portal } from './portal.ts';
 import { answerError, asPortalError } from './portal-error.ts';
@@ -94,7 +95,8 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
       await authenticate(portal, request);
     });
     const app = typed(api);
-    app.get('/api/openapi.json', { schema: { hide: true } }, () => server.swagger());
+    let document: unknown;
+    app.get('/api/openapi.json', { schema: { hide: true } }, () => (document ??= withUsedSchemas(server.swagger())));
     for (const routes of [
       ...[sessionRoutes, oidcRoutes, workspaceRoutes, creditRoutes, keyRoutes, usageRoutes],
       ...[requestRoutes, catalogRoutes, auditRoutes],

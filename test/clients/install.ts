@@ -38,6 +38,15 @@ export async function installPinned(): Promise<Installation> {
   };
 }
 
+/** The folder with the generator of clients for the admin API, and the older compiler that it takes. Installed as `installPinned` does. */
+export function installGenerator(): Promise<string> {
+  const from = join(here, 'admin-api');
+  return kept('admin-api', [readFileSync(join(from, 'package-lock.json'), 'utf8')], async (folder) => {
+    for (const name of ['package.json', 'package-lock.json', '.npmrc']) cpSync(join(from, name), join(folder, name));
+    await npm(folder, ['ci']);
+  });
+}
+
 /** Installs a package and others at their newest versions into a new folder; resolves to the version of the first. */
 export async function installNewest(
   registry: Registry,

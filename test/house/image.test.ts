@@ -97,7 +97,7 @@ test('the dependencies are the packages that the product imports, and the Node t
 test('every command answers', async () => {
   const main = join(image.app, 'src', 'main.ts');
   expect((await inImage(main, 'serve', '--help')).stdout).toContain('WEIR_DATABASE_URL');
-  const commands = ['workspace', 'key', 'usage', 'ledger', 'catalog', 'envoy', 'start'];
+  const commands = ['workspace', 'key', 'usage', 'ledger', 'catalog', 'envoy', 'start', 'portal'];
   const helps = await Promise.all(commands.map((command) => inImage(main, command, '--help')));
   expect(helps.map(({ stdout }) => /Usage: weir (\w+)/.exec(stdout)?.[1])).toEqual(commands);
   // What `weir` in the image's PATH runs.

@@ -10,7 +10,9 @@ const lock = z.object({
     z.object({ dependencies: names, optionalDependencies: names, resolved: z.string().optional() }),
   ),
 });
-const lockFiles = ['package-lock.json', 'test/clients/node/package-lock.json'] as const;
+const lockFiles = [
+  ...['package-lock.json', 'test/clients/node/package-lock.json', 'test/clients/admin-api/package-lock.json'],
+] as const;
 type Packages = z.infer<typeof lock>['packages'];
 
 function packagesOf(path: string): Packages {

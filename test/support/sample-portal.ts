@@ -31,7 +31,12 @@ export interface Browser {
 /** A portal on a new database with the workspace "acme", its key, and the workspace "other" with one. Closed when the test is over. */
 export async function samplePortal(
   said: SaidByServices = {},
-  options: { readonly pages?: string; readonly hops?: number; readonly oidc?: OidcSignIn } = {},
+  options: {
+    readonly pages?: string;
+    readonly hops?: number;
+    readonly gatewayUrl?: string;
+    readonly oidc?: OidcSignIn;
+  } = {},
 ) {
   const sample = await sampleDatabase();
   const accounts = await openAccounts(sample.location, { missing: 'refuse', user: 'operator' });
@@ -48,6 +53,7 @@ export async function samplePortal(
     }),
     follow: (listener) => {
       followers.add(listener);
+      listener.asked?.([]);
       return () => void followers.delete(listener);
     },
   };
@@ -66,7 +72,7 @@ export async function samplePortal(
         (await accounts.findCredentials([hashKey(text)], at)).get(hashKey(text)),
     },
     ...{ services, catalog, events, adminToken, log, oidc: options.oidc },
-    gatewayUrl: 'http://127.0.0.1:1/v1',
+    gatewayUrl: options.gatewayUrl ?? 'http://127.0.0.1:1/v1',
     failedSignIns: createFailedSignIns(clock.elapsed),
     clock,
   };

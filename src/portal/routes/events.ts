@@ -11,8 +11,9 @@ import { PortalError } from '../portal-error.ts';
 /** Most pages that may look at once: each holds a connection. */
 const mostReaders = 1_000;
 
-const described = z.string().meta({
-  description: `Server-sent events, for as long as the session lasts: ${Object.keys(portalEvents).join(', ')}. Their data is JSON.`,
+const { request, balance, health, missed, ended } = portalEvents;
+const described = z.union([request, balance, health, missed, ended]).meta({
+  description: `Server-sent events, for as long as the session lasts: ${Object.keys(portalEvents).join(', ')}. Each has one line of data, JSON.`,
 });
 
 /** What changes while somebody looks. */
