@@ -75,6 +75,8 @@ describe('weir key', () => {
     expect(created).toEqual({
       id: expect.stringMatching(/^key_/),
       workspace: 'acme',
+      workspace_id: expect.stringMatching(/^ws_/),
+      prefix: key.slice(0, 12),
       name: null,
       status: 'active',
       budget: { limit: '5', period: 'week' },
@@ -253,7 +255,7 @@ describe('the command line', () => {
       [['key', 'limits', 'key_1'], 'give --rate, --burst, or both'],
       [['key', 'limits', 'key_1', '--rate', '0'], 'a whole number from 1'],
       [['workspace', 'limits', 'a'], "required option '--max-in-flight <n>' not specified"],
-      [['usage', '--by', 'colour'], 'any of workspace, key, model, day, hour'],
+      [['usage', '--by', 'colour'], 'any of workspace, key, model, surface, day, hour'],
       [['usage', '--since', 'yesterday'], 'a UTC day'],
     ] as const) {
       expect(await refusal(...args)).toEqual({ code: 2, message: expect.stringContaining(sentence) });

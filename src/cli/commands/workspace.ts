@@ -24,7 +24,7 @@ export function workspaceCommand(program: Command): void {
 
   accountsCommand(group.command('list').description('list all workspaces'), 'refuse', async (accounts) => {
     const workspaces = await accounts.listWorkspaces();
-    return { json: workspaces.map(shownWorkspace), text: tableOf(workspaces) };
+    return { json: workspaces.map(printed), text: tableOf(workspaces) };
   });
 
   accountsCommand<{ readonly note?: string }>(
@@ -64,8 +64,14 @@ export function workspaceCommand(program: Command): void {
   }
 }
 
+/** What scripts have relied on since there was only a command line: nothing is added to it. */
+function printed(workspace: Workspace): Omit<ReturnType<typeof shownWorkspace>, 'max_in_flight'> {
+  const { max_in_flight: _, ...shown } = shownWorkspace(workspace);
+  return shown;
+}
+
 function answer(workspace: Workspace): Answer {
-  return { json: shownWorkspace(workspace), text: tableOf([workspace]) };
+  return { json: printed(workspace), text: tableOf([workspace]) };
 }
 
 function tableOf(workspaces: readonly Workspace[]): string {

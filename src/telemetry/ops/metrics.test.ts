@@ -195,7 +195,8 @@ describe('the text', () => {
     isOver = true;
     expect(one).toBe(other);
     expect(one.split('\n').length).toBeGreaterThan(18_000);
-    expect(turns).toBeGreaterThan(10);
+    // A machine that renders it all in twelve milliseconds still gives others five turns.
+    expect(turns).toBeGreaterThan(5);
   });
 });
 
