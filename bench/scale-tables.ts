@@ -20,7 +20,7 @@ interface Farming {
 
 const simulatedSeconds = 4;
 /** After so many looks the supervisor has found its number. */
-const looks = 10;
+const looks = 30;
 const micros = (ms: number): string => `${(ms * 1_000).toFixed(0)} µs`;
 
 /** What the services do with these cores. The supervisor's own rule says how many of them get requests. */

@@ -103,7 +103,7 @@ async function openStreams(count: number, body: object = long): Promise<readonly
 async function untilEnvoySays(gauge: string, value: number): Promise<void> {
   const admin = createEnvoyAdmin(runFolder(join(gateway.data, 'run')));
   const name = `cluster.weir-service.${gauge}`;
-  await expect.poll(async () => (await admin.stats([name])).get(name)).toBe(value);
+  await expect.poll(async () => (await admin.stats([name])).get(name), { timeout: 30_000 }).toBe(value);
   admin.close();
 }
 
@@ -114,8 +114,9 @@ async function untilAllServe(): Promise<void> {
     await Promise.all(times(9, () => caller.ask(chat(1, 50, false))));
     return (await metrics('weir_requests_total')).every((count) => count > 0);
   };
-  // Where cores were short in the test before, services come back one by one, each after five calm seconds.
-  await expect.poll(haveAnswered, { timeout: 30_000 }).toBe(true);
+  // Where cores were short, at the start or in the test before, services come back one by one, each after five calm seconds.
+  await untilEnvoySays('membership_degraded', 0);
+  await expect.poll(haveAnswered).toBe(true);
   await untilEnvoySays('upstream_rq_active', 0);
 }
 async function leaveAll(): Promise<void> {
@@ -188,7 +189,8 @@ test('a service that is killed costs its own requests, and none that comes a sec
   const ends = await Promise.all(streams.map(({ ended }) => Promise.race([ended, Promise.resolve('runs')])));
   expect(ends.filter((end) => end === 'cut')).toHaveLength(6);
   expect(ends.filter((end) => end === 'runs')).toHaveLength(12);
-  // The one that is back has fewer than the others, so it gets the next ones.
+  // The one that is back has fewer than the others, so it gets the next ones, as soon as there are cores for all of them.
+  await untilEnvoySays('membership_degraded', 0);
   await openStreams(6);
   expect(await inFlight()).toEqual([6, 6, 6]);
   console.log(`${failed.length} of ${tries.length} failed, ${after.length} were sent after its end`);

@@ -41,7 +41,7 @@ test('answers 410 to who asks for what etcd has forgotten', async () => {
 });
 
 test('says nothing while it is frozen', async () => {
-  server.freeze();
+  await server.freeze();
   const answer = kubeRequest(server, 'GET', '/livez');
   let answered = false;
   void answer.then(() => (answered = true));

@@ -142,7 +142,7 @@ test('an API server that is away for 30 seconds stops nothing, and its age can b
 test('a server that says nothing does not hold up the end', async () => {
   const { close } = await start();
   await expect.poll(() => cluster.condition('models', 'good', 'Servable'), within).toBe('True RoutesReady');
-  server.freeze();
+  await server.freeze();
   const began = performance.now();
   await close();
   const tookMs = performance.now() - began;

@@ -15,9 +15,11 @@ const worthCores = 0.3;
 /** Above this share of the time that loops wait for a core, cores are short; below the other one they are not. */
 const shortShare = 1 / 3;
 const calmShare = 0.15;
-/** Looks in a row that must show the same before anything changes: the fewer services, the fewer survive the death of one. */
-const shortLooks = 2;
-const calmLooks = 5;
+/**
+ * Looks in a row that must show the same before anything changes: the fewer services, the fewer streams survive the death of one, and
+ * cores are short for a moment whenever a service starts.
+ */
+const looksInRow = 5;
 /** Of a core: what the loops do is given to so few that each has no more than this of it. */
 const fullLoop = 0.7;
 /** A loop that had more than this has no room left, and waits for nothing but itself. */
@@ -44,8 +46,8 @@ export function createNeededServices(services: number): (uses: readonly ServiceU
     short = isShort ? short + 1 : 0;
     calm = isCalm ? calm + 1 : 0;
     const least = Math.max(1, Math.ceil(ran / fullLoop), Math.ceil(filled / halfFilled));
-    if (short >= shortLooks) count = Math.min(count, least);
-    else if (calm >= calmLooks || ran / count > overfullLoop) {
+    if (short >= looksInRow) count = Math.min(count, least);
+    else if (calm >= looksInRow || ran / count > overfullLoop) {
       count += 1;
       calm = 0;
     }

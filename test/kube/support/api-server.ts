@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -26,8 +26,9 @@ export interface KubeApiServer extends KubeConnection {
   readonly kill: () => Promise<void>;
   /** Starts it again, on the same port and data. Resolves when it is ready. */
   readonly start: () => Promise<void>;
-  /** Stops the API server where it is, so that it says nothing any more, and lets it go on. */
-  readonly freeze: () => void;
+  /** Stops the API server where it is, so that it says nothing any more. Resolves when every thread of it stands still. */
+  readonly freeze: () => Promise<void>;
+  /** Lets it go on. */
   readonly thaw: () => void;
   /** Has etcd forget all but the newest revision: after a restart older ones are answered with 410. */
   readonly compact: () => Promise<void>;
@@ -94,11 +95,21 @@ export async function startKubeApiServer(): Promise<KubeApiServer> {
     ...connection,
     kill: () => end(server),
     start,
-    freeze: () => server?.kill('SIGSTOP'),
+    freeze: () => freeze(server),
     thaw: () => server?.kill('SIGCONT'),
     compact: () => compact(at('etcd.sock:0')),
     close,
   };
+}
+
+/** The kernel stops a busy process when one of its threads has its turn: until then the others go on. */
+async function freeze(server: ChildProcess | undefined): Promise<void> {
+  if (server?.pid === undefined) return;
+  server.kill('SIGSTOP');
+  const { pid } = server;
+  const isRunning = (thread: string): boolean =>
+    !/^State:\s+T/m.test(readFileSync(`/proc/${pid}/task/${thread}/status`, 'utf8'));
+  while (readdirSync(`/proc/${pid}/task`).some(isRunning)) await sleep(5);
 }
 
 /** In the folder, because the socket's name is relative. Where the system can, it dies with us even if we are killed. */
