@@ -18,7 +18,6 @@ import { createProcessLoad, type LoopUse } from '../../process/load.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
-import type { LogStream } from '../../process/log-stream.ts';
 import { watchThreads } from '../../process/threads.ts';
 import { createTurnEnd, createTurnShare } from '../../process/turns.ts';
 import { hashKey, looksLikeKey } from '../../store/key-text.ts';
@@ -52,6 +51,7 @@ import { prepareHere } from '../../request/prepare.ts';
 import { createAffinity } from '../../routing/affinity.ts';
 import { createHealth } from '../../routing/health/health.ts';
 import { createSystemPlacement } from '../../routing/system-placement.ts';
+import type { ProgramSurroundings, RunningProgram } from '../run-program.ts';
 import { openCatalog } from './catalog.ts';
 import { createAnswerLengths } from '../../metering/expected-output.ts';
 import { createStories } from '../../telemetry/stories.ts';
@@ -71,16 +71,7 @@ const bodiesPerTurnMs = 5;
 
 const routesOf = ({ models }: Snapshot): readonly Route[] => [...models.values()].flatMap(({ routes }) => routes);
 
-export interface Surroundings {
-  readonly output: LogStream;
-  /** Resolves when the service is to end. */
-  readonly stopped: Promise<unknown>;
-  readonly fatal: (error: Error) => void;
-  /** Tells the supervisor, where there is one. */
-  readonly announce: (message: Readonly<Record<string, unknown>>) => void;
-}
-
-export interface RunningService {
+export interface RunningService extends RunningProgram {
   /** How the service is, for a supervisor that decides whether it gets requests. */
   readonly look: () => {
     /** Streams of Envoy's that are open. */
@@ -98,7 +89,7 @@ export interface RunningService {
 /** Starts everything. Resolves when requests can be served, or when `stopped` does. */
 export async function startService(
   settings: Settings,
-  { output, stopped, fatal, announce }: Surroundings,
+  { output, stopped, fatal, announce }: ProgramSurroundings,
 ): Promise<RunningService> {
   const threads = watchThreads();
   const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, output);

@@ -1,30 +1,27 @@
-import { fileURLToPath } from 'node:url';
 import { hash } from 'node:crypto';
 import { hostname } from 'node:os';
 import * as z from 'zod';
-import { startChild } from '../../process/child.ts';
 import { machineMemoryBytes } from '../../process/machine.ts';
 import type { CatalogPlace } from './catalog-place.ts';
+import { launchProgram } from './launch-program.ts';
 import type { ServiceUse } from './needed-services.ts';
 import type { Launched } from '../../process/supervise.ts';
 
-/** Messages of the service to the program that started it, over their channel. */
+/** Messages of the service to the program that started it, besides those of every program. */
 const serviceMessage = z.discriminatedUnion('type', [
   /** The service serves: ext_proc listens and Envoy has confirmed the first clusters. */
   z.object({ type: z.literal('ready'), opsPort: z.int() }),
-  /** The service is about to end, for a reason the operator must read. */
-  z.object({ type: z.literal('fatal'), message: z.string() }),
-  /** The answer to `ping`; without figures while the service starts. */
-  z.object({
-    type: z.literal('alive'),
-    open: z.int().optional(),
-    isOverloaded: z.boolean().optional(),
-    loop: z.object({ ran: z.number(), wanted: z.number() }).optional(),
-    filled: z.number().optional(),
-  }),
   /** One of several services would have Envoy refuse this percentage of new requests. */
   z.object({ type: z.literal('shed'), percent: z.number() }),
 ]);
+
+/** What the service says of itself when it is asked; nothing while it starts. */
+const serviceFigures = z.object({
+  open: z.int().optional(),
+  isOverloaded: z.boolean().default(false),
+  loop: z.object({ ran: z.number(), wanted: z.number() }).optional(),
+  filled: z.number().optional(),
+});
 
 /** A name for this gateway among the replicas of its namespace: several may run on one machine. */
 function replicaName(data: string): string {
@@ -39,11 +36,6 @@ function replicaName(data: string): string {
 const mebibyte = 1024 ** 2;
 /** V8's own limit for a machine with much memory. */
 const mostHeapBytes = 4096 * mebibyte;
-
-/** How long a service that gave up may take to close what it has open. */
-const lastWordsMs = 2_000;
-
-const main = fileURLToPath(new URL('../../main.ts', import.meta.url));
 
 /** Options of the service's Node; the chart has the same. Measured in docs/decisions/0022. */
 export const nodeFlags = [
@@ -133,14 +125,10 @@ function heapFlags(place: ServicePlace | undefined): readonly string[] {
 export function launchService(launch: ServiceLaunch): LaunchedService {
   const { data, run, catalog, opsPort, place } = launch;
   const { promise: isUp, resolve } = Promise.withResolvers<void>();
-  let asking: ((look: ServiceLook) => void)[] = [];
-  const child = startChild({
-    command: process.execPath,
+  const { child, ask } = launchProgram({
+    nodeFlags: [...nodeFlags, ...heapFlags(place)],
+    command: 'serve',
     args: [
-      ...nodeFlags,
-      ...heapFlags(place),
-      main,
-      'serve',
       `--data=${data}`,
       `--run=${run}`,
       ...(catalog.kind === 'folder' ? [`--manifests=${catalog.folder}`] : []),
@@ -148,6 +136,7 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
     ],
     env: { ...notForTheService, ...catalogSettings(launch), ...placeSettings(place) },
     logPath: launch.logPath,
+    report: launch.report,
     onMessage: (raw) => {
       const message = serviceMessage.safeParse(raw).data;
       switch (message?.type) {
@@ -155,18 +144,6 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
           launch.onOpsPort(message.opsPort);
           resolve();
           return;
-        case 'fatal':
-          launch.report(message.message);
-          // Something open may keep it running, and while it runs it is not started again.
-          void child.stop(lastWordsMs);
-          return;
-        case 'alive': {
-          const { open, isOverloaded = false, loop, filled } = message;
-          const use = loop === undefined || filled === undefined ? undefined : { ...loop, filled };
-          for (const answer of asking) answer({ open, isOverloaded, use });
-          asking = [];
-          return;
-        }
         case 'shed':
           launch.onShed(message.percent);
           return;
@@ -175,12 +152,9 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
       }
     },
   });
-  // Over the channel, which exists from the start: the answer comes from the event loop that serves.
-  const look = (): Promise<ServiceLook> => {
-    const { promise, resolve: answer } = Promise.withResolvers<ServiceLook>();
-    asking.push(answer);
-    child.send('ping');
-    return promise;
+  const look = async (): Promise<ServiceLook> => {
+    const { open, isOverloaded, loop, filled } = serviceFigures.parse(await ask());
+    return { open, isOverloaded, use: loop === undefined || filled === undefined ? undefined : { ...loop, filled } };
   };
   return { child, isUp, look, isAnswering: () => look().then(() => true) };
 }

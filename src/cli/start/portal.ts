@@ -1,25 +1,15 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
 import { readAdminToken } from '../../portal/secrets.ts';
-import { startChild } from '../../process/child.ts';
 import { readPortalSettings } from '../../settings.ts';
 import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
+import { launchProgram } from './launch-program.ts';
 
-/** Messages of the portal to the program that started it, over their channel. */
-const portalMessage = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('ready'), port: z.int() }),
-  /** The portal is about to end, for a reason the operator must read. */
-  z.object({ type: z.literal('fatal'), message: z.string() }),
-  /** The answer to `ping`. */
-  z.object({ type: z.literal('alive') }),
-]);
+/** What the portal says to the program that started it, besides what every program says: it serves. */
+const portalMessage = z.object({ type: z.literal('ready'), port: z.int() });
 
-const main = fileURLToPath(new URL('../../main.ts', import.meta.url));
 const names = { name: 'The portal', recordedAs: 'the portal', log: 'portal.log' } as const;
-/** How long a portal that gave up may take to close what it has open. */
-const lastWordsMs = 2_000;
 
 /** Settings of `weir start` itself, which the portal would refuse. */
 const notForThePortal = { WEIR_WATCHDOG_SECONDS: undefined, WEIR_UPSTREAM_KEY: undefined } as const;
@@ -42,46 +32,25 @@ export async function startPortal(context: StartContext, place: PortalPlace, own
   let port = settings.WEIR_ADMIN_PORT;
   const supervised = supervisePart(context, names, (logPath) => {
     const { promise: isUp, resolve } = Promise.withResolvers<void>();
-    let asking: (() => void)[] = [];
-    const child = startChild({
-      command: process.execPath,
+    const { child, ask } = launchProgram({
+      command: 'portal',
       // A portal that is started again keeps the port that was printed.
-      args: [main, 'portal', `--data=${data}`, `--port=${port}`],
+      args: [`--data=${data}`, `--port=${port}`],
       env: {
         ...notForThePortal,
         WEIR_SERVICES: process.env['WEIR_SERVICES'] ?? place.services.join(','),
         WEIR_PUBLIC_URL: process.env['WEIR_PUBLIC_URL'] ?? place.baseUrl,
       },
       logPath,
+      report,
       onMessage: (raw) => {
         const message = portalMessage.safeParse(raw).data;
-        switch (message?.type) {
-          case 'ready':
-            port = message.port;
-            resolve();
-            return;
-          case 'fatal':
-            report(message.message);
-            // Something open may keep it running, and while it runs it is not started again.
-            void child.stop(lastWordsMs);
-            return;
-          case 'alive':
-            for (const answer of asking) answer();
-            asking = [];
-            return;
-          case undefined:
-            return;
-        }
+        if (message === undefined) return;
+        port = message.port;
+        resolve();
       },
     });
-    const isAnswering = async (): Promise<boolean> => {
-      const { promise, resolve: answer } = Promise.withResolvers<void>();
-      asking.push(answer);
-      child.send('ping');
-      await promise;
-      return true;
-    };
-    return { child, isUp, isAnswering };
+    return { child, isUp, isAnswering: () => ask().then(() => true) };
   });
   own(supervised);
   await waitUntilUp(supervised, stop);

@@ -1,0 +1,75 @@
+import { messageOf } from '../core/failure.ts';
+import { type LogStream, logToStandardOutput } from '../process/log-stream.ts';
+
+/** How long the last records of the log are waited for. */
+const lastLogMs = 500;
+
+/** What a program that runs long has around it. */
+export interface ProgramSurroundings {
+  readonly output: LogStream;
+  /** Tells the supervisor, where there is one. */
+  readonly announce: (message: Readonly<Record<string, unknown>>) => void;
+  /** Resolves when the program is to stop. */
+  readonly stopped: Promise<unknown>;
+  /** Has the program stop, with exit code 1. */
+  readonly fatal: (error: Error) => void;
+}
+
+export interface RunningProgram {
+  /** What the supervisor is told whenever it asks whether the event loop of this process still runs. Absent: that alone. */
+  readonly look?: () => object;
+  /** Finishes what is open. */
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Runs a program that serves until it is told to stop: by a signal, by the end of its supervisor, or by itself. Resolves with the
+ * exit code. `name`: the command, for messages. `settings`: undefined where only the help was asked for.
+ */
+export async function runProgram<Settings>(
+  name: string,
+  settings: () => Settings | undefined,
+  start: (settings: Settings, surroundings: ProgramSurroundings) => Promise<RunningProgram>,
+): Promise<number> {
+  const stop = Promise.withResolvers<number>();
+  // Output that nobody reads any more is no error.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  let output: LogStream | undefined;
+  let running: RunningProgram | undefined;
+  let code: number;
+  const fatal = (error: Error): void => {
+    announce({ type: 'fatal', message: error.message });
+    stop.resolve(1);
+  };
+  try {
+    const given = settings();
+    if (given === undefined) return 0;
+    // Before anything else: the first process of a container ignores a signal without a handler.
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.resolve(0));
+    // Without its supervisor nothing would ever stop this process.
+    process.once('disconnect', () => stop.resolve(0));
+    // The supervisor asks whether the event loop of this process still runs, and how busy it is.
+    process.on('message', (message) => {
+      if (message === 'ping') announce({ type: 'alive', ...running?.look?.() });
+    });
+    output = logToStandardOutput();
+    running = await start(given, { output, announce, stopped: stop.promise, fatal });
+    code = await stop.promise;
+    await running.close();
+    // An open channel would keep the process alive.
+    if (process.connected) process.disconnect?.();
+  } catch (error) {
+    const message = messageOf(error);
+    announce({ type: 'fatal', message });
+    process.stderr.write(`weir ${name}: ${message}\n`);
+    code = 1;
+  }
+  // A write that nobody reads would keep the process alive.
+  if ((await output?.close(lastLogMs)) === false) process.exit(code);
+  return code;
+}
+
+function announce(message: Readonly<Record<string, unknown>>): void {
+  // A supervisor that is gone is no error.
+  process.send?.(message, undefined, undefined, () => undefined);
+}
