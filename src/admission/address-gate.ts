@@ -1,4 +1,4 @@
-import ipaddr from 'ipaddr.js';
+import { networkOf } from '../core/address.ts';
 import type { Clock } from '../core/clock.ts';
 import { Failure } from '../core/failure.ts';
 
@@ -145,16 +145,4 @@ export function createAddressGate(options: AddressGateOptions): OpenAddressGate 
     failing: () => failing,
     blocked: () => blockedUntil.size,
   };
-}
-
-/**
- * The network that an address belongs to: of an IPv4 address the address itself, of an IPv6 address its /64, all of which one
- * subscriber has. A text that is no address is a network of its own.
- */
-export function networkOf(address: string): string {
-  if (!ipaddr.IPv6.isValid(address)) return address;
-  const parsed = ipaddr.IPv6.parse(address);
-  if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
-  const groups = parsed.parts.slice(0, 4).map((group) => group.toString(16));
-  return `${groups.join(':')}::/64`;
 }

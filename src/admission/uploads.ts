@@ -1,4 +1,4 @@
-import { networkOf } from './address-gate.ts';
+import { networkOf } from '../core/address.ts';
 import { ByNumber } from '../core/by-number.ts';
 import type { Clock, CancelTimer } from '../core/clock.ts';
 import { type Headers, type RequestHead, type Upload, type UploadOwner, uploadStepBytes } from '../core/exchange.ts';

@@ -1,3 +1,5 @@
+import { hostInUrl } from './address.ts';
+
 /** One address at which the engine of a backend listens: of one pod, as a rule. */
 export interface Endpoint {
   /** `address:port` as Envoy writes it, an IPv6 address in brackets. Unique within its backend. */
@@ -67,13 +69,12 @@ export type FollowEndpoints<Source = EndpointSource> = (
 
 /** RFC 9110 §7.2: the port is left out when it is the scheme's own. An IPv6 address stands in brackets. */
 export function authorityOf({ host, port }: HostPort, scheme: 'http' | 'https'): string {
-  const bracketed = host.includes(':') ? `[${host}]` : host;
-  return port === (scheme === 'http' ? 80 : 443) ? bracketed : `${bracketed}:${port}`;
+  return port === (scheme === 'http' ? 80 : 443) ? hostInUrl(host) : `${hostInUrl(host)}:${port}`;
 }
 
 /** `address:port`, an IPv6 address in brackets: the name of an endpoint. */
 export function endpointName(address: string, port: number): string {
-  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+  return `${hostInUrl(address)}:${port}`;
 }
 
 /** Whether a host is an IP address, which no resolver has to be asked for. */

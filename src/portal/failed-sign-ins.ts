@@ -1,4 +1,4 @@
-import ipaddr from 'ipaddr.js';
+import { networkOf } from '../core/address.ts';
 
 const windowMs = 10 * 60_000;
 const tolerated = 30;
@@ -22,12 +22,12 @@ export function createFailedSignIns(now: () => number): FailedSignIns {
 
   return {
     blockedFor: (address) => {
-      const entry = current(nameOf(address));
+      const entry = current(networkOf(address));
       if (entry === undefined || entry.count < tolerated) return undefined;
       return Math.max(1, Math.ceil((entry.since + windowMs - now()) / 1000));
     },
     failed: (address) => {
-      const name = nameOf(address);
+      const name = networkOf(address);
       const { since, count } = current(name) ?? { since: now(), count: 0 };
       failures.delete(name);
       failures.set(name, { since, count: count + 1 });
@@ -35,12 +35,4 @@ export function createFailedSignIns(now: () => number): FailedSignIns {
       if (failures.size > remembered && oldest !== undefined) failures.delete(oldest);
     },
   };
-}
-
-function nameOf(address: string): string {
-  if (!ipaddr.isValid(address)) return address;
-  const read = ipaddr.process(address);
-  return read.kind() === 'ipv6'
-    ? `${read.toNormalizedString().split(':').slice(0, 4).join(':')}::/64`
-    : read.toString();
 }

@@ -1,4 +1,5 @@
 import * as client from 'openid-client';
+import { isLoopback } from '../core/address.ts';
 import { messageOf } from '../core/failure.ts';
 
 /** Where the provider sends the browser back to. */
@@ -147,13 +148,9 @@ function discover({ issuer, clientId, clientSecret }: OidcOptions): Promise<clie
   const authentication = clientSecret === undefined ? client.None() : client.ClientSecretPost(clientSecret);
   // The code flow would trust TLS alone: a signature that nobody checks is none.
   const checks = [client.enableNonRepudiationChecks];
-  const execute = isLoopback(issuer) ? [...checks, client.allowInsecureRequests] : checks;
+  // TLS is not asked for where nobody else listens.
+  const execute = isLoopback(issuer.hostname) ? [...checks, client.allowInsecureRequests] : checks;
   return client.discovery(issuer, clientId, clientSecret, authentication, { execute });
-}
-
-/** Where a provider may be spoken to without TLS. */
-function isLoopback({ hostname }: URL): boolean {
-  return ['127.0.0.1', '[::1]', 'localhost'].includes(hostname);
 }
 
 /** Codes of errors by which the library says that no key of the provider fits a signature. */

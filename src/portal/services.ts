@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises';
 import type * as z from 'zod';
 import type { Clock } from '../core/clock.ts';
 import { waitFor } from '../core/clock.ts';
+import { hostInUrl } from '../core/address.ts';
 import { messageOf } from '../core/failure.ts';
 import { type LiveCatalog, liveCatalogSchema } from '../core/live-catalog.ts';
 import { type NumberedStory, numberedStorySchema, type Story, storyPageSchema, storySchema } from '../core/story.ts';
@@ -86,7 +87,7 @@ export function createServices(options: ServicesOptions): Services {
           const hosts = await inTime(() => lookUp(url.hostname.replace(/^\[|\]$/g, '')));
           if (hosts.length === 0) throw new Error('its name has no address');
           return hosts.map((host) => ({
-            service: `http://${host.includes(':') ? `[${host}]` : host}:${url.port || '80'}`,
+            service: `http://${hostInUrl(host)}:${url.port || '80'}`,
           }));
         } catch (error) {
           return [{ service: origin, answers: false, problem: messageOf(error) }];

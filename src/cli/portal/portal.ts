@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { hostInUrl } from '../../core/address.ts';
 import { type PortalSettings, portalSettingsSchema, readPortalSettings } from '../../settings.ts';
 import { runProgram } from '../run-program.ts';
 import { startPortal } from './running-portal.ts';
@@ -12,15 +13,11 @@ export function run(argv: readonly string[]): Promise<number> {
       const portal = await startPortal(settings, output);
       announce({ type: 'ready', port: portal.port });
       if (process.send === undefined) {
-        process.stdout.write(`ready ${addressOf(settings.WEIR_ADMIN_HOST, portal.port)}\n`);
+        process.stdout.write(`ready http://${hostInUrl(settings.WEIR_ADMIN_HOST)}:${portal.port}\n`);
       }
       return portal;
     },
   );
-}
-
-function addressOf(host: string, port: number): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 const help = (): string =>

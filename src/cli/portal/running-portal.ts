@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync } from 'node:fs';
-import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
+import { isLoopback } from '../../core/address.ts';
 import { internalToken } from '../../core/internal-token.ts';
 import { createEventFeed } from '../../portal/event-feed.ts';
 import { createEventHub } from '../../portal/event-hub.ts';
@@ -114,8 +114,4 @@ async function listen(
   }
   const address = server.server.address();
   return typeof address === 'object' && address !== null ? address.port : port;
-}
-
-function isLoopback(host: string): boolean {
-  return isIP(host) === 6 ? host === '::1' : host.startsWith('127.');
 }

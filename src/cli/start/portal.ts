@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
+import { hostInUrl } from '../../core/address.ts';
 import { readAdminToken } from '../../portal/secrets.ts';
 import { readPortalSettings } from '../../settings.ts';
 import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
@@ -67,6 +68,6 @@ function tokenOf(given: string | undefined, data: string): string | undefined {
 /** What follows the `#` stays in the browser: it is in no log and in no request. */
 function signInUrl(host: string, port: number, token: string | undefined): string {
   const address = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  const base = `http://${address.includes(':') ? `[${address}]` : address}:${port}/`;
+  const base = `http://${hostInUrl(address)}:${port}/`;
   return token === undefined ? base : `${base}#token=${encodeURIComponent(token)}`;
 }

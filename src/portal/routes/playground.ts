@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
 import { Agent, request as call } from 'undici';
 import { z } from 'zod';
+import { isLoopback } from '../../core/address.ts';
 import { messageOf } from '../../core/failure.ts';
 import { parseUsd } from '../../core/money.ts';
 import { errors } from '../answers.ts';
@@ -34,7 +35,7 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
   const agent = new Agent({
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: { rejectUnauthorized: !isLoopback(portal.gatewayUrl) },
+    connect: { rejectUnauthorized: !isLoopback(URL.parse(portal.gatewayUrl ?? '')?.hostname ?? '') },
   });
   api_.addHook('onClose', () => agent.destroy());
 
@@ -115,9 +116,4 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
       },
     );
   });
-}
-
-function isLoopback(url: string | undefined): boolean {
-  const host = url === undefined ? '' : (URL.parse(url)?.hostname ?? '');
-  return host === 'localhost' || host === '[::1]' || host.startsWith('127.');
 }

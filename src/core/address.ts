@@ -1,0 +1,24 @@
+import ipaddr from 'ipaddr.js';
+
+/**
+ * The network that an address belongs to: of an IPv4 address the address itself, of an IPv6 address its /64, all of which one
+ * subscriber has. A text that is no address is a network of its own.
+ */
+export function networkOf(address: string): string {
+  if (!ipaddr.IPv6.isValid(address)) return address;
+  const parsed = ipaddr.IPv6.parse(address);
+  if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
+  const groups = parsed.parts.slice(0, 4).map((group) => group.toString(16));
+  return `${groups.join(':')}::/64`;
+}
+
+/** Whether a host name or an address, in brackets or not, is that of this machine alone. No resolver is asked. */
+export function isLoopback(host: string): boolean {
+  const bare = host.replace(/^\[(.*)\]$/, '$1');
+  return bare === 'localhost' || (ipaddr.isValid(bare) && ipaddr.process(bare).range() === 'loopback');
+}
+
+/** A host as a URL has it: an IPv6 address stands in brackets (RFC 3986 §3.2.2). */
+export function hostInUrl(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
