@@ -17,7 +17,7 @@ const conditionSchema = z
     reason: z.string(),
     message: z.string(),
   })
-  .meta({ id: 'LiveCondition' });
+  .meta({ id: 'Condition' });
 
 const endpointCountsSchema = z
   .object({
@@ -31,7 +31,7 @@ const endpointCountsSchema = z
 /** Most endpoints of one backend that are named; the others are counted. */
 export const mostNamedEndpoints = 20;
 
-const backendSchema = z
+export const liveBackendSchema = z
   .object({
     name: z.string(),
     engine: z.string().nullable().meta({ description: 'null: nothing of the object serves' }),
@@ -45,7 +45,7 @@ const backendSchema = z
   })
   .meta({ id: 'LiveBackend' });
 
-const routeSchema = z
+export const liveRouteSchema = z
   .object({
     route: z.string(),
     backend: z.string(),
@@ -68,7 +68,7 @@ const routeSchema = z
   })
   .meta({ id: 'LiveRoute' });
 
-const modelSchema = z
+export const liveModelSchema = z
   .object({
     id: z.string(),
     listed: z.boolean(),
@@ -89,7 +89,7 @@ const modelSchema = z
     min_availability: share.nullable().meta({ description: 'its service level' }),
     tokens_per_second_p50: z.number().min(0).nullable(),
     first_token_ms_p50: ms.nullable(),
-    routes: z.array(routeSchema),
+    routes: z.array(liveRouteSchema),
   })
   .meta({ id: 'LiveModel' });
 
@@ -100,8 +100,8 @@ export const liveCatalogSchema = z
     process: z.string(),
     taken_at: z.iso.datetime(),
     ready: z.boolean(),
-    models: z.array(modelSchema),
-    backends: z.array(backendSchema),
+    models: z.array(liveModelSchema),
+    backends: z.array(liveBackendSchema),
     problems: z
       .array(z.object({ where: z.string(), field: z.string(), message: z.string() }))
       .meta({ description: 'what is wrong with objects of the catalog, for their authors' }),

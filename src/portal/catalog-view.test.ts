@@ -1,14 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { asBrowser, call, samplePortal } from '../../test/support/sample-portal.ts';
 import { sampleNow } from '../../test/support/sample-database.ts';
-import type { LiveCatalog } from '../core/live-catalog.ts';
+import type { LiveCatalog, LiveModel, LiveRoute } from '../core/live-catalog.ts';
 import type { Model, ModelList } from './api/catalog.ts';
 import { modelsOf, problemsOf } from './catalog-view.ts';
 import { digestOf, newToken } from './secrets.ts';
 import type { Answers } from './services.ts';
-
-type LiveModel = LiveCatalog['models'][number];
-type LiveRoute = LiveModel['routes'][number];
 
 const route = (state: LiveRoute['state'], backend = 'vllm-a'): LiveRoute => ({
   ...{ route: `a/b@${backend}`, backend, engine: 'vllm', upstream_model: 'B', weight: 100, state, success: 1 },

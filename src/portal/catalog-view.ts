@@ -1,10 +1,8 @@
-import type { LiveCatalog } from '../core/live-catalog.ts';
+import type { LiveBackend, LiveCatalog, LiveModel } from '../core/live-catalog.ts';
 import type * as api from './api/catalog.ts';
 import type { PortalEvent } from './api/events.ts';
 import type { Answers, ServiceAnswer } from './services.ts';
 
-type LiveModel = LiveCatalog['models'][number];
-type LiveBackend = LiveCatalog['backends'][number];
 type LiveCondition = LiveBackend['conditions'][number];
 
 /** Conditions that say something is wrong when they are true; all others when they are not. */
