@@ -1,3 +1,6 @@
+import fastifySwagger from '@fastify/swagger';
+import type { FastifyInstance } from 'fastify';
+import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 
 const documentShape = z.looseObject({
@@ -7,8 +10,32 @@ const documentShape = z.looseObject({
 
 const reference = /^#\/components\/schemas\/(.+)$/;
 
+/**
+ * Describes the routes that are registered from now on as OpenAPI 3.1. The returned function gives the document, once all routes are
+ * there.
+ */
+export async function describeRoutes(server: FastifyInstance, version: string): Promise<() => unknown> {
+  await server.register(fastifySwagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Weir admin API', version, description: 'Accounts, usage and models: docs/portal.md.' },
+      components: {
+        securitySchemes: {
+          adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token.' },
+          session: { type: 'apiKey', in: 'cookie', name: 'weir_session', description: 'POST /api/v1/session sets it.' },
+        },
+      },
+      security: [{ adminToken: [] }, { session: [] }],
+    },
+    transform: jsonSchemaTransform,
+    transformObject: jsonSchemaTransformObject,
+  });
+  let document: unknown;
+  return () => (document ??= withUsedSchemas(server.swagger()));
+}
+
 /** The document with those schemas alone that its paths refer to: every object with an id anywhere in the program is registered. */
-export function withUsedSchemas(document: unknown): unknown {
+function withUsedSchemas(document: unknown): unknown {
   const { paths, components, ...rest } = documentShape.parse(document);
   const used = new Set<string>();
 

@@ -1,17 +1,10 @@
 import fastifyCookie from '@fastify/cookie';
 import fastifyHelmet from '@fastify/helmet';
-import fastifySwagger from '@fastify/swagger';
 import fastify, { type FastifyInstance } from 'fastify';
-import {
-  jsonSchemaTransform,
-  jsonSchemaTransformObject,
-  serializerCompiler,
-  validatorCompiler,
-  type ZodTypeProvider,
-} from 'fastify-type-provider-zod';
+import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import { accessTo } from './access.ts';
 import { authenticate } from './authenticate.ts';
-import { withUsedSchemas } from './openapi.ts';
+import { describeRoutes } from './openapi.ts';
 import { servePages } from './pages.ts';
 import type { Portal } from './portal.ts';
 import { answerError, asPortalError } from './portal-error.ts';
@@ -64,25 +57,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   });
   await server.register(fastifyHelmet, helmetOptions);
   await server.register(fastifyCookie);
-  await server.register(fastifySwagger, {
-    openapi: {
-      openapi: '3.1.0',
-      info: {
-        title: 'Weir admin API',
-        version: options.version,
-        description: 'Accounts, usage and models: docs/portal.md.',
-      },
-      components: {
-        securitySchemes: {
-          adminToken: { type: 'http', scheme: 'bearer', description: 'The admin token.' },
-          session: { type: 'apiKey', in: 'cookie', name: 'weir_session', description: 'POST /api/v1/session sets it.' },
-        },
-      },
-      security: [{ adminToken: [] }, { session: [] }],
-    },
-    transform: jsonSchemaTransform,
-    transformObject: jsonSchemaTransformObject,
-  });
+  const describe = await describeRoutes(server, options.version);
   await server.register(async (api) => {
     api.addHook('onRoute', ({ method, url, schema }) => {
       for (const name of [method].flat()) {
@@ -95,8 +70,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
       await authenticate(portal, request);
     });
     const app = typed(api);
-    let document: unknown;
-    app.get('/api/openapi.json', { schema: { hide: true } }, () => (document ??= withUsedSchemas(server.swagger())));
+    app.get('/api/openapi.json', { schema: { hide: true } }, describe);
     for (const routes of [
       ...[sessionRoutes, oidcRoutes, workspaceRoutes, creditRoutes, keyRoutes, usageRoutes],
       ...[requestRoutes, catalogRoutes, auditRoutes],
