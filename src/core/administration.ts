@@ -65,6 +65,13 @@ export interface Page<Item> {
   readonly next: string | undefined;
 }
 
+/** The page of at most `limit` objects, of one more that were looked for; `cursorOf` names its last one. */
+export function cutPage<Item>(found: readonly Item[], limit: number, cursorOf: (last: Item) => string): Page<Item> {
+  const items = found.slice(0, limit);
+  const last = items.at(-1);
+  return { items, next: found.length > limit && last !== undefined ? cursorOf(last) : undefined };
+}
+
 export interface NewWorkspace {
   readonly name: string;
   readonly credit: Money;

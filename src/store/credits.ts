@@ -7,6 +7,7 @@ import {
   type Page,
   type PageRequest,
   Refusal,
+  cutPage,
 } from '../core/administration.ts';
 import { formatUsd, maxBalance, type Money } from '../core/money.ts';
 import { afterCursor, cursorOf } from './page-cursor.ts';
@@ -100,8 +101,7 @@ export async function pageOfCredits(
     .orderBy('id', 'desc')
     .limit(limit + 1)
     .execute();
-  const items = rows.slice(0, limit).map(creditOf);
-  return { items, next: rows.length > limit ? cursorOf(items.at(-1)) : undefined };
+  return cutPage(rows.map(creditOf), limit, cursorOf);
 }
 
 function creditOf(row: {

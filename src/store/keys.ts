@@ -11,6 +11,7 @@ import {
   type Page,
   type PageRequest,
   Refusal,
+  cutPage,
 } from '../core/administration.ts';
 import { shownKeySettings } from '../core/shown.ts';
 import { recordChange } from './audit.ts';
@@ -71,8 +72,7 @@ export async function pageOfKeys(
     .orderBy('keys.id', 'desc')
     .limit(limit + 1)
     .execute();
-  const items = rows.slice(0, limit).map(recordOf);
-  return { items, next: rows.length > limit ? cursorOf(items.at(-1)) : undefined };
+  return cutPage(rows.map(recordOf), limit, cursorOf);
 }
 
 /** How many values one statement takes, at most. */

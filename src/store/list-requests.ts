@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Outcome } from '../core/account.ts';
 import { keptSince } from './kept-since.ts';
-import type { LedgerFilter, Page, PageRequest } from '../core/administration.ts';
+import { cutPage, type LedgerFilter, type Page, type PageRequest } from '../core/administration.ts';
 import { usageOfFilter } from './ledger-filter.ts';
 import { type LedgerRow, outcomeOf } from './ledger-row.ts';
 import { badCursor } from './page-cursor.ts';
@@ -49,9 +49,7 @@ export async function pageOfRequests(
 ): Promise<Page<Outcome>> {
   if (cursor !== undefined && !/^[0-9a-f]{32}$/.test(cursor)) throw badCursor();
   const found = await listRequests(queries, filter, limit + 1, cursor);
-  const items = found.slice(0, limit);
-  const last = items.at(-1);
-  return { items, next: found.length > limit && last !== undefined ? packId(last.requestId, last).id : undefined };
+  return cutPage(found, limit, (last) => packId(last.requestId, last).id);
 }
 
 /** Finds a request that is kept by its id, if the id is one of ours: it tells the row. */

@@ -3,8 +3,8 @@ import { Refusal } from '../core/administration.ts';
 
 // Lists that are newest first are cut into pages by the moment and the id of the last object of a page.
 
-export function cursorOf(last: { readonly createdAt: number; readonly id: string } | undefined): string | undefined {
-  return last === undefined ? undefined : `${last.createdAt}.${last.id}`;
+export function cursorOf({ createdAt, id }: { readonly createdAt: number; readonly id: string }): string {
+  return `${createdAt}.${id}`;
 }
 
 /** The rows after the one that the cursor names. Throws a `Refusal` when it is none of ours. */

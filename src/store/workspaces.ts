@@ -10,6 +10,7 @@ import {
   type Page,
   type PageRequest,
   Refusal,
+  cutPage,
 } from '../core/administration.ts';
 import { formatUsd, maxBalance, type Money } from '../core/money.ts';
 import { recordChange } from './audit.ts';
@@ -79,8 +80,7 @@ export async function pageOfWorkspaces(
   if (cursor !== undefined) query = query.where('name', '>', cursor);
   if (ids !== undefined) query = query.where('id', 'in', ids);
   const rows = await query.execute();
-  const items = rows.slice(0, limit).map(workspaceOf);
-  return { items, next: rows.length > limit ? items.at(-1)?.name : undefined };
+  return cutPage(rows.map(workspaceOf), limit, ({ name }) => name);
 }
 
 /** Finds a workspace by its name or its id. Throws a `Refusal` when there is none. */

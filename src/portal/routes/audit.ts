@@ -1,6 +1,6 @@
-import type { AuditFilter } from '../../core/administration.ts';
+import { type AuditFilter, cutPage } from '../../core/administration.ts';
 import { shownAuditEntry } from '../../core/shown.ts';
-import { errors } from '../answers.ts';
+import { errors, pageAnswer } from '../answers.ts';
 import * as api from '../api/audit.ts';
 import { callerOf } from '../authenticate.ts';
 import type { Portal } from '../portal.ts';
@@ -29,12 +29,10 @@ export function auditRoutes(app: App, { store }: Portal): void {
         before: beforeOf(cursor),
       };
       const found = await store.listAudit(filter, limit + 1);
-      const entries = found.slice(0, limit);
-      const last = entries.at(-1);
-      return {
-        data: entries.map((entry) => ({ ...shownAuditEntry(entry), actor: { ...entry.actor } })),
-        next_cursor: found.length > limit && last !== undefined ? String(last.id) : null,
-      };
+      return pageAnswer(
+        cutPage(found, limit, ({ id }) => String(id)),
+        (entry) => ({ ...shownAuditEntry(entry), actor: { ...entry.actor } }),
+      );
     },
   );
 }
