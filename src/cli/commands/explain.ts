@@ -53,7 +53,7 @@ interface Found {
 async function fromServices(accounts: Accounts, origins: readonly string[], request: string): Promise<Found> {
   if (origins.length === 0) return { services: [], story: undefined };
   const token = internalToken(await accounts.sharedSecret());
-  // It asks through zod, which takes longer to load than the ledger to be read.
+  // The client of the services asks through zod, which takes longer to load than the ledger to be read.
   const { createServices } = await import('../../portal/services.ts');
   const services = createServices({ origins: () => origins, token: () => token, clock: systemClock });
   return services.find(request);

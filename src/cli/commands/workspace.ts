@@ -64,7 +64,7 @@ export function workspaceCommand(program: Command): void {
   }
 }
 
-/** What scripts have relied on since there was only a command line: nothing is added to it. */
+/** A workspace in the form on which scripts have relied since there was only a command line: nothing is added to it. */
 function printed(workspace: Workspace): Omit<ReturnType<typeof shownWorkspace>, 'max_in_flight'> {
   const { max_in_flight: _, ...shown } = shownWorkspace(workspace);
   return shown;

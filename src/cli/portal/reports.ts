@@ -4,7 +4,7 @@ import type { Outcome } from '../../core/account.ts';
 import { startThread } from '../../process/worker-thread.ts';
 import type { DatabaseLocation } from '../../store/open-database.ts';
 
-/** What is asked of the thread that reads reports. */
+/** A question to the thread that reads reports. */
 export type ReportAsk =
   | { readonly kind: 'usage'; readonly filter: LedgerFilter; readonly dimensions: readonly UsageDimension[] }
   | { readonly kind: 'requests'; readonly filter: LedgerFilter; readonly page: PageRequest }

@@ -44,7 +44,7 @@ export interface CatalogView {
   readonly objects: readonly KubeObject[];
   readonly compilation: Compilation;
   readonly problems: readonly CatalogProblem[];
-  /** What this replica sees of it. */
+  /** This replica's view of the catalog. */
   readonly own: ReplicaView;
 }
 
@@ -144,7 +144,7 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
   });
   onServed(catalog.snapshots.current());
 
-  /** What Envoy has; undefined while it does not answer within a second. */
+  /** The clusters that Envoy has; undefined while Envoy does not answer within a second. */
   async function lookAtEnvoy(): Promise<EnvoyClusters | undefined> {
     const inTime = new AbortController();
     const late = waitFor(patienceMs, { clock, signal: inTime.signal }).then(() => undefined);

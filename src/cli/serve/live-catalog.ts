@@ -54,7 +54,7 @@ export async function* tellCatalog(options: LiveCatalogOptions): AsyncGenerator<
   yield '}';
 }
 
-/** Those that serve first. */
+/** The objects of a kind, the ones that serve first. */
 function ofKind({ objects, compilation }: CatalogView, kind: KubeObject['kind']): readonly KubeObject[] {
   const isRefused = ({ declared }: KubeObject): number =>
     Number(compilation.results.get(declared)?.state !== 'accepted');
@@ -122,7 +122,7 @@ function pricesOf({ prices }: Model): LiveModel['pricing'] {
   };
 }
 
-/** What a plain stream would find. */
+/** A stream without tools or structure: a route's state is told as such a request would find it. */
 const plainStream = { stream: true, capabilities: [] } as const;
 
 function routeOf(route: Route, { health, endpoints }: LiveCatalogOptions): LiveRoute {

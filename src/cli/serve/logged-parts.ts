@@ -22,7 +22,7 @@ export function checkFile(file: string, log: Logger): FileCheck {
   });
 }
 
-/** What requests are held against before their bodies are read: the limits of keys and workspaces, and blocked addresses. */
+/** The gates that a request passes before its body is read: blocked addresses, and the limits of keys and workspaces. */
 export interface Gates {
   readonly limits: Limits & Pick<MemoryLimits, 'reserved'>;
   readonly addresses: OpenAddressGate;

@@ -1,4 +1,4 @@
-/** What this replica sees of its catalog: what a replica of a cluster tells the others, and what the conditions of objects are made of. */
+/** A replica's view of its catalog, which the replicas of a cluster tell each other, and of which the conditions of objects are made. */
 import { hostname } from 'node:os';
 import type { EnvoyClusters } from '../../envoy/runtime/cluster-publisher.ts';
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
