@@ -1,9 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isSameSecret } from '../core/internal-token.ts';
 import { accessTo, admits } from './access.ts';
 import { adminTokenName, type Caller, callerOfSession, callerWithToken } from './callers.ts';
 import type { Portal } from './portal.ts';
 import { PortalError } from './portal-error.ts';
-import { digestOf, isSame, newToken } from './secrets.ts';
+import { digestOf, newToken } from './secrets.ts';
 import type { Session } from '../core/administration.ts';
 
 /** How long somebody stays signed in. */
@@ -38,7 +39,7 @@ async function identify(portal: Portal, request: FastifyRequest): Promise<Caller
   const [, token] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
   if (token !== undefined) {
     // The right token is looked for first: failures of others behind the same address never keep it out.
-    if (isSame(token, portal.adminToken)) return callerWithToken;
+    if (isSameSecret(token, portal.adminToken)) return callerWithToken;
     throw failedSignIn(portal, request, 'This is not the admin token. An API key signs in with POST /api/v1/session.');
   }
   const session = await sessionOf(portal, request);
@@ -59,7 +60,7 @@ export function failedSignIn(portal: Portal, request: FastifyRequest, message: s
 function checkCsrf(request: FastifyRequest, session: Session): void {
   if (['GET', 'HEAD'].includes(request.method)) return;
   const given = request.headers[csrfHeader];
-  if (typeof given === 'string' && isSame(given, session.csrfToken)) return;
+  if (typeof given === 'string' && isSameSecret(given, session.csrfToken)) return;
   throw new PortalError(403, `The header ${csrfHeader} must have the csrf_token of GET /api/v1/session.`);
 }
 

@@ -2,7 +2,8 @@ import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../test/support/sample-database.ts';
-import { isSame, newToken, readAdminToken } from './secrets.ts';
+import { isSameSecret } from '../core/internal-token.ts';
+import { newToken, readAdminToken } from './secrets.ts';
 
 describe('the admin token', () => {
   it('is made once, for its owner alone, and read from then on', () => {
@@ -31,7 +32,7 @@ describe('the admin token', () => {
 
   it('is compared as a whole', () => {
     const token = newToken();
-    expect(isSame(token, token)).toBe(true);
-    for (const other of ['', token.slice(1), `${token}x`, newToken()]) expect(isSame(token, other)).toBe(false);
+    expect(isSameSecret(token, token)).toBe(true);
+    for (const other of ['', token.slice(1), `${token}x`, newToken()]) expect(isSameSecret(token, other)).toBe(false);
   });
 });

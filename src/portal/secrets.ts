@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, linkSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { messageOf } from '../core/failure.ts';
 
@@ -9,12 +9,6 @@ export function newToken(): string {
 
 export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
-}
-
-/** Compares in a time that does not depend on where two texts differ. */
-export function isSame(one: string, other: string): boolean {
-  // Digests have one length, so that the length is not told either.
-  return timingSafeEqual(Buffer.from(digestOf(one)), Buffer.from(digestOf(other)));
 }
 
 /** A token that can be guessed would make the limit of failed sign-ins the only protection. */

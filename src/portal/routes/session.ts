@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import type { Session } from '../../core/administration.ts';
 import { messageOf } from '../../core/failure.ts';
+import { isSameSecret } from '../../core/internal-token.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/session.ts';
 import { beginSession, callerOf, failedSignIn, leaveSession } from '../authenticate.ts';
 import { adminTokenName, type Caller } from '../callers.ts';
 import type { Portal } from '../portal.ts';
-import { digestOf, isSame } from '../secrets.ts';
+import { digestOf } from '../secrets.ts';
 import type { App } from '../server.ts';
 import { signInPath } from './oidc.ts';
 
@@ -91,7 +92,7 @@ export function sessionRoutes(app: App, portal: Portal): void {
   ): Promise<Pick<Session, 'role' | 'name' | 'workspaces' | 'keyId' | 'credential' | 'logOutHint'> | undefined> {
     const nobody = { workspaces: [], keyId: undefined, credential: undefined, logOutHint: undefined };
     if ('token' in given) {
-      if (!isSame(given.token, portal.adminToken)) return undefined;
+      if (!isSameSecret(given.token, portal.adminToken)) return undefined;
       return { ...nobody, role: 'admin', name: adminTokenName, credential: digestOf(portal.adminToken) };
     }
     const now = portal.clock.now();
