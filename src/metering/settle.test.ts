@@ -6,6 +6,7 @@ import { createFakeStore } from '../../test/support/fake-store.ts';
 import { modelOf, routeOf, targetOf } from '../../test/support/route-of.ts';
 import { uncounted } from '../../test/support/uncounted.ts';
 import type { Outcome } from '../core/account.ts';
+import { correlationIdOf } from '../core/exchange.ts';
 import { prepareHere } from '../request/prepare.ts';
 import { type AnswerLengths, createAnswerLengths } from './expected-output.ts';
 import { createSettlement } from './settle.ts';
@@ -33,7 +34,7 @@ function begin(options: BeginOptions = {}) {
       ...silentTelemetry,
       outcome: (outcome) => told.push(outcome),
     },
-    head: { method: 'POST', path: '/v1/chat/completions', header: (name) => options.headers?.[name] },
+    correlationId: correlationIdOf({ header: (name) => options.headers?.[name] }),
     prepared: prepareHere(new TextEncoder().encode(JSON.stringify(body)), { surface: 'chat', countPrompt: uncounted }),
     plan: { model: modelOf([route]), routes: [{ route, target: targetOf('a') }] },
     ...{ startedAt: clock.now(), begun: clock.elapsed() },

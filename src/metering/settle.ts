@@ -3,7 +3,6 @@ import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Surface } from '../core/dialect.ts';
 import type { RefusedFor, RelayedEvent } from '../core/event.ts';
-import { correlationIdOf, type RequestHead } from '../core/exchange.ts';
 import { costOf, type Money } from '../core/money.ts';
 import type { Plan } from '../core/plan.ts';
 import type { PreparedRequest } from '../core/prompt.ts';
@@ -20,7 +19,7 @@ export interface SettlementOptions {
   readonly clock: Clock;
   readonly requestId: string;
   readonly surface: Surface;
-  readonly head: RequestHead;
+  readonly correlationId: string;
   readonly credential: Credential;
   readonly prepared: PreparedRequest;
   readonly plan: Plan;
@@ -70,7 +69,8 @@ function endingOf(kind: OutcomeKind, { attempts, heard = true }: SettledEnd): En
 const accrueEveryMs = 100;
 
 export function createSettlement(options: SettlementOptions): Settlement {
-  const { store, telemetry, clock, requestId, surface, head, credential, prepared, plan, startedAt, begun } = options;
+  const { store, telemetry, clock, requestId, surface, correlationId, credential, prepared, plan, startedAt, begun } =
+    options;
   const { searchPrice, answerLengths } = options;
   const prices = searchPrice === undefined ? plan.model.prices : { ...plan.model.prices, webSearch: searchPrice };
   const meter = createMeter(estimatePrompt(prepared.shape, plan.model), options.counters);
@@ -110,7 +110,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
       const output = watch.timing(usage);
       const outcome: Outcome = {
         ...{ requestId, surface, kind, usage, countedBy, cost, attempts, startedAt },
-        correlationId: correlationIdOf(head),
+        correlationId,
         workspaceId: credential.workspace.id,
         keyId: credential.key.id,
         modelId: plan.model.id,

@@ -68,6 +68,7 @@ export interface Pipeline {
 /** The request's id, the format of its caller, and what is known of it. */
 interface Asking {
   readonly requestId: string;
+  readonly correlationId: string;
   readonly dialect: Dialect;
   readonly tally: RequestTally;
 }
@@ -97,10 +98,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   async function complete(exchange: Exchange, asking: Asking): Promise<void> {
     const { head } = exchange;
     const { keyHeaders } = asking.dialect;
-    const { requestId, tally } = asking;
+    const { requestId, correlationId, tally } = asking;
     const begin = { ...asking, startedAt: clock.now(), begun: tally.begun };
     const { surface } = asking.dialect;
-    telemetry.began(requestId, { surface, correlationId: correlationIdOf(head), startedAt: begin.startedAt });
+    telemetry.began(requestId, { surface, correlationId, startedAt: begin.startedAt });
     checkLoad(
       { head, startedAt: begin.startedAt, openRequests: inFlight },
       { ...options.load, random: options.random },
@@ -141,7 +142,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const { surface } = caller.dialect;
       const settlement = createSettlement({
         ...caller,
-        ...{ surface, head, prepared, plan, counters, answerLengths, store, telemetry, clock },
+        ...{ surface, prepared, plan, counters, answerLengths, store, telemetry, clock },
         searchPrice: options.search?.price,
         accrue: caller.admitted.adjust,
       });
@@ -262,8 +263,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const { head } = exchange;
       const { kind, dialect } = operationOf(head);
       const requestId = dialect.idPrefixes.request + newId();
-      const tally = createRequestTally({ requestId, surface: dialect.surface, head }, clock.elapsed());
-      const asking: Asking = { requestId, dialect, tally };
+      const correlationId = correlationIdOf(head);
+      const tally = createRequestTally({ requestId, correlationId, surface: dialect.surface }, clock.elapsed());
+      const asking: Asking = { requestId, correlationId, dialect, tally };
       if (kind === 'answer') {
         inFlight += 1;
         void complete(exchange, asking)

@@ -1,6 +1,4 @@
 import type { Outcome, OutcomeKind } from '../core/account.ts';
-import type { Surface } from '../core/dialect.ts';
-import { correlationIdOf, type RequestHead } from '../core/exchange.ts';
 import type { Failure, FailureCode } from '../core/failure.ts';
 import type { AddedLatency, AttemptReason, RequestEnd } from '../core/telemetry.ts';
 
@@ -25,7 +23,7 @@ export interface RequestTally {
 
 /** Begins the record of a request that came at `begun`. */
 export function createRequestTally(
-  { requestId, surface, head }: { readonly requestId: string; readonly surface: Surface; readonly head: RequestHead },
+  { requestId, surface, correlationId }: Pick<RequestEnd, 'requestId' | 'surface' | 'correlationId'>,
   begun: number,
 ): RequestTally {
   let modelId: string | undefined;
@@ -67,8 +65,7 @@ export function createRequestTally(
     end: (now) => {
       const kind = kindOf();
       return {
-        ...{ requestId, surface, modelId, kind, failure, outcome },
-        correlationId: correlationIdOf(head),
+        ...{ requestId, correlationId, surface, modelId, kind, failure, outcome },
         code: codeOfKind[kind] ?? failure?.code,
         durationMs: now - begun,
         added: addedUntil(now),
