@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { hostInUrl, isLoopback, networkOf } from './address.ts';
+import { hostInUrl, isLoopback, listenOrElsewhere, networkOf } from './address.ts';
 
 it.each([
   ['203.0.113.7', '203.0.113.7'],
@@ -40,4 +40,16 @@ it.each([
 
 it('puts an IPv6 address into brackets', () => {
   expect(['::1', '10.0.0.1', 'a.example'].map(hostInUrl)).toEqual(['[::1]', '10.0.0.1', 'a.example']);
+});
+
+it('listens on a free port where another program has the one that was wanted, and rejects with any other error', async () => {
+  const ports: number[] = [];
+  const failing = (code: string) => async (port: number) => {
+    ports.push(port);
+    if (port !== 0) throw Object.assign(new Error(code), { code });
+  };
+  await listenOrElsewhere(9, failing('EADDRINUSE'));
+  expect(ports).toEqual([9, 0]);
+  await expect(listenOrElsewhere(9, failing('EACCES'))).rejects.toThrow('EACCES');
+  expect(ports).toEqual([9, 0, 9]);
 });

@@ -22,3 +22,13 @@ export function isLoopback(host: string): boolean {
 export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
+
+/** Listens on a port, or on a free one where another program has it. `listen` rejects as a server of Node does. */
+export async function listenOrElsewhere(port: number, listen: (port: number) => Promise<unknown>): Promise<void> {
+  try {
+    await listen(port);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
+    await listen(0);
+  }
+}

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
-import { isLoopback } from '../../core/address.ts';
+import { isLoopback, listenOrElsewhere } from '../../core/address.ts';
 import { internalToken } from '../../core/internal-token.ts';
 import { createEventFeed } from '../../portal/event-feed.ts';
 import { createEventHub } from '../../portal/event-hub.ts';
@@ -106,12 +106,7 @@ async function listen(
   server: Awaited<ReturnType<typeof createServer>>,
   { host, port }: { readonly host: string; readonly port: number },
 ): Promise<number> {
-  try {
-    await server.listen({ host, port, exclusive: true });
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
-    await server.listen({ host, port: 0, exclusive: true });
-  }
+  await listenOrElsewhere(port, (free) => server.listen({ host, port: free, exclusive: true }));
   const address = server.server.address();
   return typeof address === 'object' && address !== null ? address.port : port;
 }

@@ -1,4 +1,5 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
+import { listenOrElsewhere } from '../../core/address.ts';
 import { answerInternal, type Internal } from './internal.ts';
 
 export interface OpsServer {
@@ -56,12 +57,7 @@ export async function startOps(options: OpsOptions): Promise<OpsServer> {
         if (!answerInternal(request, response, options.internal)) send(response, 404, 'not found\n');
     }
   });
-  try {
-    await listen(server, host, options.port);
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
-    await listen(server, host, 0);
-  }
+  await listenOrElsewhere(options.port, (port) => listen(server, host, port));
   const address = server.address();
   return {
     port: typeof address === 'object' && address !== null ? address.port : options.port,
