@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
 /** Declares gauges without labels, each with a function that reads its value. */
 export function gaugesOf(registry: Registry) {
@@ -28,4 +28,19 @@ export function addTotal(
       this.inc(total());
     },
   });
+}
+
+/** Declares counters, with their labels. */
+export function countersOf(registry: Registry) {
+  return <Label extends string>(name: string, help: string, ...labelNames: readonly Label[]): Counter<Label> =>
+    new Counter({ name, help, registers: [registry], labelNames });
+}
+
+/** Declares histograms, with their labels and the upper bounds of their buckets. */
+export function histogramsOf(registry: Registry) {
+  return <Label extends string>(
+    name: string,
+    help: string,
+    { buckets, labelNames }: { readonly buckets: number[]; readonly labelNames: readonly Label[] },
+  ): Histogram<Label> => new Histogram({ name, help, registers: [registry], labelNames, buckets });
 }

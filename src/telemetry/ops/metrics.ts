@@ -4,6 +4,7 @@ import type { Outcome } from '../../core/account.ts';
 import type { Fault } from '../../core/event.ts';
 import type { RefusingLimit } from '../../core/failure.ts';
 import type { AttemptReason, AttemptStep, RequestEnd, SearchRecord } from '../../core/telemetry.ts';
+import { countersOf, histogramsOf } from './declare.ts';
 import { type MetricFamily, renderInSlices } from './exposition.ts';
 import { addGauges, type ServiceFigures } from './gauges.ts';
 import { createModelMetrics, type ModelMetrics } from './model-metrics.ts';
@@ -63,51 +64,38 @@ const misnamed = /^nodejs_active_/;
  */
 export function createMetrics(figures: ServiceFigures): Metrics {
   const registry = new Registry();
-  const registers = [registry];
   collectDefaultMetrics({ register: registry });
   for (const { name } of described(registry)) if (misnamed.test(name)) registry.removeSingleMetric(name);
   addGauges(registry, figures);
 
-  const added = new Histogram({
-    name: 'weir_added_latency_seconds',
-    help: 'What the service adds to the time of a completed request, engines and the wait for the body left out. before: from its head to the first call of an engine. after: from the last word of the engine to the end of the answer, the settlement included.',
-    labelNames: ['surface', 'phase'] as const,
-    buckets: addedBuckets,
-    registers,
-  });
-  const limitRefusals = new Counter({
-    name: 'weir_limit_refusals_total',
-    help: 'Requests refused by a limit: of their key or workspace, of their address, or of the service itself.',
-    labelNames: ['limit'] as const,
-    registers,
-  });
+  const counter = countersOf(registry);
+  const histogram = histogramsOf(registry);
+  const added = histogram(
+    'weir_added_latency_seconds',
+    'What the service adds to the time of a completed request, engines and the wait for the body left out. before: from its head to the first call of an engine. after: from the last word of the engine to the end of the answer, the settlement included.',
+    { buckets: addedBuckets, labelNames: ['surface', 'phase'] },
+  );
+  const limitRefusals = counter(
+    'weir_limit_refusals_total',
+    'Requests refused by a limit: of their key or workspace, of their address, or of the service itself.',
+    'limit',
+  );
   // A counter that is there before it counts lets Prometheus see its first step.
   for (const limit of limits) limitRefusals.inc({ limit }, 0);
-  const commits = new Histogram({
-    name: 'weir_ledger_commit_duration_seconds',
-    help: 'Time in which rows became durable together, in the database or, while that is away, in the journal.',
-    labelNames: ['into'] as const,
-    buckets: commitBuckets,
-    registers,
-  });
-  const rows = new Counter({
-    name: 'weir_ledger_rows_total',
-    help: 'Rows that became durable in the database or in the journal.',
-    labelNames: ['into'] as const,
-    registers,
-  });
-  const searches = new Counter({
-    name: 'weir_web_searches_total',
-    help: 'Searches of the web by what came of them.',
-    labelNames: ['provider', 'result'] as const,
-    registers,
-  });
-  const searchSeconds = new Histogram({
-    name: 'weir_web_search_duration_seconds',
-    help: 'Time a search of the web took.',
-    labelNames: ['provider'] as const,
+  const commits = histogram(
+    'weir_ledger_commit_duration_seconds',
+    'Time in which rows became durable together, in the database or, while that is away, in the journal.',
+    { buckets: commitBuckets, labelNames: ['into'] },
+  );
+  const rows = counter('weir_ledger_rows_total', 'Rows that became durable in the database or in the journal.', 'into');
+  const searches = counter(
+    'weir_web_searches_total',
+    'Searches of the web by what came of them.',
+    ...(['provider', 'result'] as const),
+  );
+  const searchSeconds = histogram('weir_web_search_duration_seconds', 'Time a search of the web took.', {
     buckets: searchBuckets,
-    registers,
+    labelNames: ['provider'],
   });
 
   const models = new Map<string, ModelMetrics>();

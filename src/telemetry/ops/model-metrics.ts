@@ -1,8 +1,9 @@
-import { Counter, Histogram, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import type { Outcome } from '../../core/account.ts';
 import type { Fault } from '../../core/event.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { AttemptReason, AttemptStep, RequestEnd } from '../../core/telemetry.ts';
+import { countersOf, histogramsOf } from './declare.ts';
 
 /** What is counted of one model, in a registry of its own: it is forgotten as a whole, and rendered apart from other models. */
 export interface ModelMetrics {
@@ -29,13 +30,8 @@ const conventional = ['gen_ai_operation_name', 'gen_ai_provider_name', 'gen_ai_r
 /** The metrics of one model of the catalog; `model` is empty for requests that were refused before theirs was found. */
 export function createModelMetrics(model: string): ModelMetrics {
   const registry = new Registry();
-  const counter = <Label extends string>(name: string, help: string, ...labelNames: readonly Label[]) =>
-    new Counter({ name, help, registers: [registry], labelNames });
-  const histogram = <Label extends string>(
-    name: string,
-    help: string,
-    { buckets, labelNames }: { readonly buckets: number[]; readonly labelNames: readonly Label[] },
-  ) => new Histogram({ name, help, registers: [registry], labelNames, buckets });
+  const counter = countersOf(registry);
+  const histogram = histogramsOf(registry);
   const tokens = (what: string, help: string) =>
     counter(`gen_ai_client_inference_usage_${what}_tokens_total`, help, ...conventional);
 
