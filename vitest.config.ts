@@ -59,6 +59,8 @@ const aloneBehindEnvoy = [
 
 export default defineConfig({
   test: {
+    // Lists of what went wrong are told whole.
+    chaiConfig: { truncateThreshold: 4000 },
     projects: [
       {
         test: {

@@ -108,7 +108,7 @@ export function PlaygroundPage() {
           void submit(event.currentTarget);
         }}
       >
-        <div className="stack">
+        <div className="conversation">
           {turns.length === 0 ? (
             <Empty title="Ask something">
               <p>The answer comes in as the model writes it.</p>
@@ -116,29 +116,31 @@ export function PlaygroundPage() {
           ) : (
             turns.map((turn, index) => <Turn key={index} of={turn} />)
           )}
-          <Card>
-            <div className="stack">
-              <TextArea label="Message" name="message" required rows={3} onKeyDown={sendOnEnter} />
-              <div className="actions" style={{ justifyContent: 'flex-end' }}>
-                <span className="hint">Ctrl + Enter sends</span>
-                {isUnderWay ? (
-                  <Button key="stop" icon="stop" onPress={() => running.current?.abort()}>
-                    Stop
-                  </Button>
-                ) : (
-                  <Button
-                    key="send"
-                    type="submit"
-                    kind="primary"
-                    icon="send"
-                    isDisabled={model === undefined || workspace === undefined}
-                  >
-                    Send
-                  </Button>
-                )}
+          <div className="composer">
+            <Card>
+              <div className="stack">
+                <TextArea label="Message" name="message" required rows={3} onKeyDown={sendOnEnter} />
+                <div className="actions" style={{ justifyContent: 'flex-end' }}>
+                  <span className="hint">Ctrl + Enter sends</span>
+                  {isUnderWay ? (
+                    <Button key="stop" icon="stop" onPress={() => running.current?.abort()}>
+                      Stop
+                    </Button>
+                  ) : (
+                    <Button
+                      key="send"
+                      type="submit"
+                      kind="primary"
+                      icon="send"
+                      isDisabled={model === undefined || workspace === undefined}
+                    >
+                      Send
+                    </Button>
+                  )}
+                </div>
               </div>
-            </div>
-          </Card>
+            </Card>
+          </div>
         </div>
         <Card title="Settings">
           <div className="stack">
