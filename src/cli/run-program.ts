@@ -20,6 +20,8 @@ export interface RunningProgram {
   readonly look?: () => object;
   /** Finishes what is open. */
   readonly close: () => Promise<void>;
+  /** Whether something that nothing can end would keep the process alive after `close`. */
+  readonly lingers?: () => boolean;
 }
 
 /**
@@ -65,7 +67,7 @@ export async function runProgram<Settings>(
     code = 1;
   }
   // A write that nobody reads would keep the process alive.
-  if ((await output?.close(lastLogMs)) === false) process.exit(code);
+  if ((await output?.close(lastLogMs)) === false || running?.lingers?.() === true) process.exit(code);
   return code;
 }
 
