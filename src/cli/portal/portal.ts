@@ -9,8 +9,8 @@ export function run(argv: readonly string[]): Promise<number> {
   return runProgram(
     'portal',
     () => settingsFrom(argv),
-    async (settings, { output, announce }) => {
-      const portal = await startPortal(settings, output);
+    async (settings, { programLog, announce }) => {
+      const portal = await startPortal(settings, programLog);
       announce({ type: 'ready', port: portal.port });
       if (process.send === undefined) {
         process.stdout.write(`ready http://${hostInUrl(settings.WEIR_ADMIN_HOST)}:${portal.port}\n`);
