@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { LiveCatalog } from '../core/live-catalog.ts';
+import type { LogLevelControl } from '../core/log-level.ts';
 import type { FailedSignIns } from './failed-sign-ins.ts';
 import type { OidcSignIn } from './oidc.ts';
 import type { PortalStore } from './store-port.ts';
@@ -30,4 +31,7 @@ export interface Portal {
   readonly oidc: OidcSignIn | undefined;
   readonly clock: Clock;
   readonly log: PortalLog;
+  readonly logLevel: LogLevelControl;
+  /** The token of the database (`internalToken`). */
+  readonly internalToken: string;
 }

@@ -3,6 +3,7 @@ import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { systemClock } from '../process/clock.ts';
 import { internalToken } from '../core/internal-token.ts';
+import type { LogLevel, LogLevelControl } from '../core/log-level.ts';
 import type { Story } from '../core/story.ts';
 import { createStories, type Stories } from '../telemetry/stories.ts';
 import { type OpsServer, startOps } from '../telemetry/ops/server.ts';
@@ -17,6 +18,7 @@ afterEach(async () => {
 interface Life {
   readonly ops: OpsServer;
   readonly stories: Stories;
+  readonly level: LogLevelControl;
   readonly complete: (id: string, correlationId?: string) => void;
 }
 
@@ -24,11 +26,14 @@ interface Life {
 async function live(process: string, { host = '127.0.0.1', port = 0 } = {}): Promise<Life> {
   const stories = createStories({ clock: systemClock, process });
   const head = { process, taken_at: '2026-07-01T12:00:00.000Z', ready: true };
+  let current: LogLevel = 'info';
+  const level = { current: () => current, set: (next: LogLevel) => void (current = next) };
   const ops = await startOps({
     ...{ host, port, metrics: () => Promise.resolve(''), metricsType: 'text/plain', unready: () => undefined },
     internal: {
       secret: () => secret,
       stories,
+      logLevel: level,
       catalog: async function* () {
         yield JSON.stringify({ ...head, models: [], backends: [], problems: [] });
       },
@@ -40,7 +45,7 @@ async function live(process: string, { host = '127.0.0.1', port = 0 } = {}): Pro
     stories.outcome(sampleOutcome({ requestId }));
     stories.over(requestId);
   };
-  return { ops, stories, complete };
+  return { ops, stories, level, complete };
 }
 
 /** Two services behind one name, as behind a headless Service. */
@@ -79,6 +84,15 @@ describe('the services of a gateway', () => {
     });
     const { stories } = await services.recent(10);
     expect(new Set(idsOf(stories))).toEqual(new Set(['r1', 'r2']));
+  });
+
+  it('say the least level that they log, and change it', async () => {
+    const { first, second, services } = await two();
+    expect((await services.logLevel(undefined)).data.map(({ said }) => said)).toEqual(['info', 'info']);
+    second.level.set('error');
+    expect((await services.logLevel(undefined)).data.map(({ said }) => said)).toEqual(['info', 'error']);
+    expect((await services.logLevel('debug')).data.map(({ said }) => said)).toEqual(['debug', 'debug']);
+    expect([first.level.current(), second.level.current()]).toEqual(['debug', 'debug']);
   });
 
   it('give their last requests alone, over several pages', async () => {

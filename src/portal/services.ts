@@ -5,6 +5,7 @@ import { waitFor } from '../core/clock.ts';
 import { hostInUrl } from '../core/address.ts';
 import { messageOf } from '../core/failure.ts';
 import { type LiveCatalog, liveCatalogSchema } from '../core/live-catalog.ts';
+import { type LogLevel, logLevelBodySchema } from '../core/log-level.ts';
 import { type NumberedStory, numberedStorySchema, type Story, storyPageSchema, storySchema } from '../core/story.ts';
 
 export interface ServicesOptions {
@@ -34,7 +35,7 @@ export interface Answers<Said> {
   readonly data: readonly { readonly service: string; readonly said: Said }[];
 }
 
-/** The services of a gateway, as the portal and `weir explain` ask them. */
+/** The services of a gateway, as the portal, `weir explain` and `weir log-level` ask them. */
 export interface Services {
   readonly catalog: () => Promise<Answers<LiveCatalog>>;
   /** The story of one request, by its id or its correlation id: the newest, where several have it. */
@@ -45,6 +46,8 @@ export interface Services {
   readonly recent: (
     limit: number,
   ) => Promise<{ readonly services: readonly ServiceAnswer[]; readonly stories: readonly Story[] }>;
+  /** The least level that each of them logs, after it was changed where `change` names another. */
+  readonly logLevel: (change: LogLevel | undefined) => Promise<Answers<LogLevel>>;
   /** Tells of every request that ends from now on, with at most a second's delay, until the result is called. */
   readonly follow: (listener: ServicesListener) => () => void;
 }
@@ -113,15 +116,17 @@ export function createServices(options: ServicesOptions): Services {
     }
   }
 
-  /** What a service answers; undefined: it knows no such thing. Rejects when it does not answer, or with something else. */
-  async function get<Schema extends z.ZodType>(
+  /** What a service answers, to `put` where it is given; undefined: it knows no such thing. Rejects when it does not answer, or with something else. */
+  async function call<Schema extends z.ZodType>(
     service: string,
     path: string,
     schema: Schema,
+    put?: object,
   ): Promise<z.output<Schema> | undefined> {
     return inTime(async (signal) => {
-      const headers = { authorization: `Bearer ${await token()}` };
-      const response = await fetch(`${service}/internal/${path}`, { headers, signal, redirect: 'error' });
+      const headers = { authorization: `Bearer ${await token()}`, 'content-type': 'application/json' };
+      const change = put && { method: 'PUT', body: JSON.stringify(put) };
+      const response = await fetch(`${service}/internal/${path}`, { ...change, headers, signal, redirect: 'error' });
       if (response.status === 404) {
         await response.body?.cancel();
         return undefined;
@@ -163,7 +168,7 @@ export function createServices(options: ServicesOptions): Services {
   }
 
   async function page(service: string, after: number) {
-    const found = await get(service, `requests?after=${after}&limit=${pageSize}`, storyPageSchema);
+    const found = await call(service, `requests?after=${after}&limit=${pageSize}`, storyPageSchema);
     if (found === undefined) throw new Error('it is of a version that tells no stories');
     // What a newer version tells in other words is left out, and spoils nothing else.
     const requests = found.requests.flatMap((one): readonly NumberedStory[] => {
@@ -210,10 +215,10 @@ export function createServices(options: ServicesOptions): Services {
   }
 
   return {
-    catalog: () => ask((service) => get(service, 'catalog', liveCatalogSchema)),
+    catalog: () => ask((service) => call(service, 'catalog', liveCatalogSchema)),
     find: async (id) => {
       const { services, data } = await ask((service) =>
-        get(service, `requests/${encodeURIComponent(id)}`, storySchema),
+        call(service, `requests/${encodeURIComponent(id)}`, storySchema),
       );
       const [story] = data.map(({ said }) => said).sort(byNewest);
       return { services, story };
@@ -226,6 +231,12 @@ export function createServices(options: ServicesOptions): Services {
       const stories = data.flatMap(({ said }) => said.stories);
       return { services, stories: stories.sort(byNewest).slice(0, limit) };
     },
+    logLevel: (change) =>
+      ask(async (service) => {
+        const found = await call(service, 'log-level', logLevelBodySchema, change && { level: change });
+        if (found === undefined) throw new Error('it is of a version whose level cannot be changed');
+        return found.level;
+      }),
     follow: (listener) => {
       const ended = new AbortController();
       const cursors = new Map<string, Cursor>();

@@ -29,7 +29,8 @@ export function shareReports(usageReport: UsageReport, clock: Pick<Clock, 'elaps
   return {
     usageReport: (filter: LedgerFilter, dimensions: readonly UsageDimension[], options) => {
       forgetOld();
-      const question = JSON.stringify([Object.entries(filter).toSorted(), dimensions, options]);
+      const { workspaceId, keyId, modelId, outcome, since, until } = filter;
+      const question = JSON.stringify([workspaceId, keyId, modelId, outcome, since, until, dimensions, options]);
       const known = reports.get(question);
       if (known !== undefined) return known.lines;
       const lines = usageReport(filter, dimensions, options);

@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { onTestFinished } from 'vitest';
 import type { LiveCatalog } from '../../src/core/live-catalog.ts';
+import { internalToken } from '../../src/core/internal-token.ts';
+import type { LogLevel } from '../../src/core/log-level.ts';
 import type { Story } from '../../src/core/story.ts';
 import { createEventFeed } from '../../src/portal/event-feed.ts';
 import { createEventHub } from '../../src/portal/event-hub.ts';
@@ -63,6 +65,8 @@ export async function samplePortal(
     warn: (facts: object, message: string) => void logged.push({ ...facts, message }),
     error: (facts: object, message: string) => void logged.push({ ...facts, message }),
   };
+  let level: LogLevel = 'info';
+  const logLevel = { current: () => level, set: (next: LogLevel) => void (level = next) };
   const events = createEventHub(clock);
   onTestFinished(() => events.close());
   const parts = {
@@ -75,7 +79,7 @@ export async function samplePortal(
     gatewayUrl: options.gatewayUrl ?? 'http://127.0.0.1:1/v1',
     forgetReports: () => undefined,
     failedSignIns: createFailedSignIns(clock.elapsed),
-    clock,
+    ...{ clock, logLevel, internalToken: internalToken(await accounts.sharedSecret()) },
   };
   const feed = createEventFeed(parts);
   onTestFinished(() => feed.close());

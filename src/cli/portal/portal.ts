@@ -10,10 +10,10 @@ export function run(argv: readonly string[]): Promise<number> {
   return runProgram(
     'portal',
     () => settingsFrom(argv),
-    async (settings, { output, announce }) => {
+    async (settings, { programLog, announce }) => {
       // Where it has no machine of its own, streams come before pages.
       lowerPriorityOfProcess();
-      const portal = await startPortal(settings, output);
+      const portal = await startPortal(settings, programLog);
       announce({ type: 'ready', port: portal.port });
       if (process.send === undefined) {
         process.stdout.write(`ready http://${hostInUrl(settings.WEIR_ADMIN_HOST)}:${portal.port}\n`);

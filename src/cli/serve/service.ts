@@ -1,7 +1,6 @@
 /** The service: the only place that constructs. Starts in the order of what needs what, stops in the reverse. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { createEgress } from '../../egress/egress.ts';
 import { createEnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { createClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
@@ -89,10 +88,10 @@ export interface RunningService extends RunningProgram {
 /** Starts everything. Resolves when requests can be served, or when `stopped` does. */
 export async function startService(
   settings: Settings,
-  { output, stopped, fatal, announce }: ProgramSurroundings,
+  { programLog, stopped, fatal, announce }: ProgramSurroundings,
 ): Promise<RunningService> {
   const threads = watchThreads();
-  const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, output);
+  const { log, output } = programLog;
   const paths = runFolder(settings.WEIR_RUN);
   const url = settings.WEIR_DATABASE_URL;
   const location = databaseLocation(url === undefined ? { data: settings.WEIR_DATA } : { url });
@@ -256,6 +255,7 @@ export async function startService(
     internal: {
       secret: store.secret,
       stories,
+      logLevel: programLog.level,
       catalog: () => tellCatalog({ process: instance, now: systemClock.now, isReady: () => phase.isReady, ...live }),
     },
     unready: () => {
@@ -270,7 +270,7 @@ export async function startService(
     await envoyAdmin.withdrawEnd().catch(() => undefined);
     phase.isReady = true;
     takeBackAddress = leaveOpsAddress(settings.WEIR_DATA, {
-      name: `service-${settings.WEIR_SERVICE_NUMBER ?? 1}`,
+      program: `service-${settings.WEIR_SERVICE_NUMBER ?? 1}`,
       origin: `http://127.0.0.1:${ops.port}`,
     });
     announce({ type: 'ready', opsPort: ops.port });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { localAddressOf, readEdgeSettings } from './envoy-files.ts';
+import { readEdgeSettings } from './envoy-files.ts';
 
 const read = (env: Readonly<Record<string, string>>, openFiles: number | undefined = 1_048_576) =>
   readEdgeSettings(env, { defaultHost: '127.0.0.1', openFiles });
@@ -56,13 +56,4 @@ test.each([
 ])('%s=%s is refused by name', (name, value, message) => {
   expect(() => read({ [name]: value })).toThrow(`${name}: `);
   expect(() => read({ [name]: value })).toThrow(message);
-});
-
-test.each([
-  ['0.0.0.0', '127.0.0.1'],
-  ['127.0.0.5', '127.0.0.5'],
-  ['::', '[::1]'],
-  ['2001:db8::1', '[2001:db8::1]'],
-])('an edge on %s is reached at %s', (host, address) => {
-  expect(localAddressOf(host)).toBe(address);
 });
