@@ -20,6 +20,8 @@ export interface Portal {
   readonly services: Pick<Services, 'find' | 'follow'>;
   /** How each service sees the catalog, at most a second old. */
   readonly catalog: () => Promise<Answers<LiveCatalog>>;
+  /** Reports that are asked for from now on are read anew: requests have been settled. */
+  readonly forgetReports: () => void;
   readonly events: EventHub;
   readonly feed: EventFeed;
   readonly failedSignIns: FailedSignIns;

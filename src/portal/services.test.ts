@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { systemClock } from '../process/clock.ts';
@@ -149,31 +149,9 @@ describe('the services of a gateway', () => {
   });
 
   it('are followed: what ended before is not told, a restart and a new service lose nothing', async () => {
-    const clock = createFakeClock();
     const first = await live('p1');
     first.complete('old');
-    const found = ['127.0.0.1'];
-    const services = createServices({
-      ...{ origins: () => [`http://weir-ops:${first.ops.port}`], token: () => internalToken(secret), clock },
-      lookUp: () => Promise.resolve(found),
-    });
-    const told: string[] = [];
-    let looked = Promise.withResolvers<readonly ServiceAnswer[]>();
-    const next = (): Promise<readonly ServiceAnswer[]> => {
-      looked = Promise.withResolvers();
-      return looked.promise;
-    };
-    const firstLook = next();
-    const stop = services.follow({
-      stories: (stories) => told.push(...idsOf(stories)),
-      asked: (who) => queueMicrotask(() => looked.resolve(who)),
-    });
-    const round = async (): Promise<readonly ServiceAnswer[]> => {
-      const over = next();
-      await expect.poll(() => clock.armed()).toBe(1);
-      clock.advance(1000);
-      return over;
-    };
+    const { found, told, firstLook, round } = await follow(first);
     await firstLook;
     first.complete('r1');
     await round();
@@ -189,6 +167,48 @@ describe('the services of a gateway', () => {
     expect(new Set(told)).toEqual(new Set(['r1', 'r2', 'r3']));
     await round();
     expect(told).toHaveLength(3);
-    stop();
+  });
+
+  it('tell the newest of a flood, and how many were left out', async () => {
+    const first = await live('p1');
+    const { told, missed, firstLook, round } = await follow(first);
+    await firstLook;
+    for (let index = 1; index <= 700; index += 1) first.complete(`r${index}`);
+    await round();
+    expect([told.length, told.at(-1), missed()]).toEqual([200, 'r700', 500]);
+    first.complete('r701');
+    await round();
+    expect([told.length, told.at(-1), missed()]).toEqual([201, 'r701', 500]);
   });
 });
+
+/** Follows the services behind the name of one of them. */
+async function follow({ ops }: Life) {
+  const clock = createFakeClock();
+  const found = ['127.0.0.1'];
+  const services = createServices({
+    ...{ origins: () => [`http://weir-ops:${ops.port}`], token: () => internalToken(secret), clock },
+    lookUp: () => Promise.resolve(found),
+  });
+  const told: string[] = [];
+  let missed = 0;
+  let looked = Promise.withResolvers<readonly ServiceAnswer[]>();
+  const next = (): Promise<readonly ServiceAnswer[]> => {
+    looked = Promise.withResolvers();
+    return looked.promise;
+  };
+  const firstLook = next();
+  const stop = services.follow({
+    stories: (stories) => told.push(...idsOf(stories)),
+    missed: (requests) => (missed += requests),
+    asked: (who) => queueMicrotask(() => looked.resolve(who)),
+  });
+  onTestFinished(stop);
+  const round = async (): Promise<readonly ServiceAnswer[]> => {
+    const over = next();
+    await expect.poll(() => clock.armed()).toBe(1);
+    clock.advance(1000);
+    return over;
+  };
+  return { found, told, missed: () => missed, firstLook, round };
+}

@@ -68,8 +68,10 @@ const usualPatienceMs = 3_000;
 const followEveryMs = 1_000;
 /** Stories in one answer, the most that a service gives. */
 const pageSize = 100;
-/** Pages that are read of one service in a row while it is followed: a flood must not keep the portal busy. */
+/** Pages that are read of one service in a row to find the last thousand. */
 const mostPages = 15;
+/** Stories of one service that are read in one look while it is followed, the newest ones: nobody reads more in a second. */
+const mostFollowed = 2 * pageSize;
 
 /** How far one service has been read. */
 interface Cursor {
@@ -196,6 +198,16 @@ export function createServices(options: ServicesOptions): Services {
     return { stories, missed, cursor };
   }
 
+  /** The newest requests after a number: what is left out of a flood is missed. */
+  async function newest(service: string, from: Cursor): ReturnType<typeof pages> {
+    const end = await latest(service);
+    const isSame = end.process === from.process;
+    if (isSame && end.after === from.after) return { stories: [], missed: 0, cursor: from };
+    const first = Math.max(isSame ? from.after : 0, end.after - mostFollowed);
+    const found = await pages(service, { process: end.process, after: first });
+    return isSame ? { ...found, missed: found.missed + (first - from.after) } : found;
+  }
+
   /** Where a service is now. */
   async function latest(service: string): Promise<Cursor> {
     const found = await page(service, Number.MAX_SAFE_INTEGER);
@@ -234,10 +246,10 @@ export function createServices(options: ServicesOptions): Services {
       async function look(isFirst: boolean): Promise<void> {
         const { services, data } = await ask(async (service) => {
           const known = cursors.get(service);
-          if (known !== undefined) return pages(service, known);
+          if (known !== undefined) return newest(service, known);
           if (isFirst || silent.has(service)) return { stories: [], missed: 0, cursor: await latest(service) };
           // Of a service that joins later everything is new.
-          return pages(service, { process: '', after: 0 });
+          return newest(service, { process: '', after: 0 });
         });
         if (ended.signal.aborted) return;
         const there = new Set(services.map(({ service }) => service));

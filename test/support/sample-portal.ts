@@ -77,6 +77,7 @@ export async function samplePortal(
     },
     ...{ services, catalog, events, adminToken, log, oidc: options.oidc },
     gatewayUrl: options.gatewayUrl ?? 'http://127.0.0.1:1/v1',
+    forgetReports: () => undefined,
     failedSignIns: createFailedSignIns(clock.elapsed),
     ...{ clock, logLevel, internalToken: internalToken(await accounts.sharedSecret()) },
   };

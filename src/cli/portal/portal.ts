@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { hostInUrl } from '../../core/address.ts';
+import { lowerPriorityOfProcess } from '../../process/machine.ts';
 import { type PortalSettings, portalSettingsSchema, readPortalSettings } from '../../settings.ts';
 import { runProgram } from '../run-program.ts';
 import { startPortal } from './running-portal.ts';
@@ -10,6 +11,8 @@ export function run(argv: readonly string[]): Promise<number> {
     'portal',
     () => settingsFrom(argv),
     async (settings, { programLog, announce }) => {
+      // Where it has no machine of its own, streams come before pages.
+      lowerPriorityOfProcess();
       const portal = await startPortal(settings, programLog);
       announce({ type: 'ready', port: portal.port });
       if (process.send === undefined) {

@@ -10,6 +10,7 @@ import { createOidcSignIn, type OidcSignIn } from '../../portal/oidc.ts';
 import { readAdminToken } from '../../portal/secrets.ts';
 import { createServer } from '../../portal/server.ts';
 import { createServices, rememberCatalog } from '../../portal/services.ts';
+import { shareReports } from '../../portal/shared-reports.ts';
 import type { PortalStore } from '../../portal/store-port.ts';
 import { systemClock } from '../../process/clock.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
@@ -47,9 +48,11 @@ export async function startPortal(
   stack.defer(accounts.close);
   const reports = openReports(location);
   stack.defer(reports.close);
+  const shared = shareReports(reports.usageReport, systemClock);
   const store: PortalStore = {
     ...accounts,
     ...reports,
+    usageReport: shared.usageReport,
     findCredential: async (text, now) => {
       if (!looksLikeKey(text)) return undefined;
       const hash = hashKey(text);
@@ -65,6 +68,7 @@ export async function startPortal(
     catalog: rememberCatalog(services, systemClock),
     ...{ store, services, events, adminToken, log, logLevel, clock: systemClock, oidc: oidcOf(settings) },
     internalToken: token,
+    forgetReports: shared.forget,
     failedSignIns: createFailedSignIns(systemClock.elapsed),
     gatewayUrl: settings.WEIR_PUBLIC_URL?.replace(/\/$/, ''),
   };
