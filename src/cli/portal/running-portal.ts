@@ -17,6 +17,7 @@ import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import type { PortalSettings } from '../../settings.ts';
 import { openAccounts } from '../../store/accounts.ts';
 import { hashKey, looksLikeKey } from '../../store/key-text.ts';
+import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
 import type { ProgramLog } from '../program-log.ts';
 import { databaseLocation } from '../commands/database-location.ts';
 import { openReports } from './reports.ts';
@@ -33,8 +34,9 @@ const builtPages = fileURLToPath(new URL('../../../portal/dist', import.meta.url
 /** Starts the portal: opens the accounts, and listens. Rejects with a sentence when one of both cannot be done. */
 export async function startPortal(
   settings: PortalSettings,
-  { log, level: logLevel }: Omit<ProgramLog, 'output'>,
+  { log: programLog, level: logLevel }: Omit<ProgramLog, 'output'>,
 ): Promise<RunningPortal> {
+  const log = limitRepeats(programLog, systemClock);
   const { WEIR_DATA: data, WEIR_DATABASE_URL: url, WEIR_ADMIN_HOST: host } = settings;
   const location = databaseLocation(url === undefined ? { data } : { url });
   mkdirSync(data, { recursive: true, mode: 0o700 });

@@ -10,6 +10,7 @@ import { createLoadShedder } from '../../envoy/runtime/load-shedder.ts';
 import { createUpstreamRequests } from '../../envoy/runtime/upstream-requests.ts';
 import { listenExtProc } from '../../extproc/server.ts';
 import { createMetrics } from '../../telemetry/ops/metrics.ts';
+import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import { createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
@@ -57,7 +58,7 @@ import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from './follow-endpoints.ts';
 import { tellCatalog } from './live-catalog.ts';
-import { checkFile, loadTokenizers, openGates } from './logged-parts.ts';
+import { checkFile, openGates, tokenizerLoader } from './logged-parts.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
 import { figuresOf } from './service-figures.ts';
 import { sealFiles } from './seal-files.ts';
@@ -92,6 +93,8 @@ export async function startService(
 ): Promise<RunningService> {
   const threads = watchThreads();
   const { log, output } = programLog;
+  // Of the parts, whose troubles may repeat. The catalog and requests have limits of their own.
+  const partsLog = limitRepeats(log, systemClock);
   const paths = runFolder(settings.WEIR_RUN);
   const url = settings.WEIR_DATABASE_URL;
   const location = databaseLocation(url === undefined ? { data: settings.WEIR_DATA } : { url });
@@ -100,12 +103,12 @@ export async function startService(
     journal: join(settings.WEIR_DATA, 'journal'),
     retentionDays: settings.WEIR_LEDGER_RETENTION_DAYS,
     tryLock,
-    onStatus: createStoreLog(log),
+    onStatus: createStoreLog(partsLog),
     onCommit: (commit) => metrics.committed(commit),
-    onForeignFile: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
+    onForeignFile: (path) => partsLog.warn({ path }, 'not a file of the journal: it is ignored'),
   });
   void store.lost.then(fatal);
-  const fileCheck = location.kind === 'sqlite' ? checkFile(location.file, log) : undefined;
+  const fileCheck = location.kind === 'sqlite' ? checkFile(location.file, partsLog) : undefined;
   const envoyAdmin = createEnvoyAdmin({ adminSocket: paths.adminSocket });
   const place = placeAtEnvoy(settings.WEIR_SERVICE_NUMBER, { paths, admin: envoyAdmin, announce });
   const clusterPublisher = createClusterPublisher({
@@ -119,7 +122,7 @@ export async function startService(
   const discovery = await serveEndpoints({
     socketPath: place.discoverySocket,
     render: renderEndpoints,
-    onRefused: (reason) => log.error({ reason }, 'Envoy refused endpoints'),
+    onRefused: (reason) => partsLog.error({ reason }, 'Envoy refused endpoints'),
   });
   const endpoints = createEndpointTable({ clock: systemClock, discovery });
   const memoryBytes = memoryLimitBytes();
@@ -152,6 +155,7 @@ export async function startService(
     ...(sealing === undefined ? {} : { sealFiles: sealing }),
   });
   const tokenizers = startTokenizers({ root: tokenizerRoot, startThread });
+  const loadTokenizers = tokenizerLoader(tokenizers, log);
   const structures = startStructureChecker({ startThread });
   const health = createHealth({ clock: systemClock, random: Math.random, endpoints });
   const measured = createModelPerformance({
@@ -177,11 +181,11 @@ export async function startService(
       measured.retain(snapshot.models);
       servedAt = systemClock.now();
       answerLengths.retain(snapshot.models);
-      loadTokenizers(tokenizers, { snapshot, log });
+      void loadTokenizers(snapshot);
     },
   });
 
-  const { limits, addresses, sharing } = openGates(settings, log);
+  const { limits, addresses, sharing } = openGates(settings, partsLog);
   store.tellReserved(limits.reserved);
 
   const instance = randomUUID();
