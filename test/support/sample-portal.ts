@@ -9,6 +9,7 @@ import { createEventFeed } from '../../src/portal/event-feed.ts';
 import { createEventHub } from '../../src/portal/event-hub.ts';
 import { createFailedSignIns } from '../../src/portal/failed-sign-ins.ts';
 import type { OidcSignIn } from '../../src/portal/oidc.ts';
+import { digestOf, newToken } from '../../src/portal/secrets.ts';
 import { createServer } from '../../src/portal/server.ts';
 import type { Answers, Services, ServicesListener } from '../../src/portal/services.ts';
 import { openAccounts } from '../../src/store/accounts.ts';
@@ -112,4 +113,17 @@ export async function signIn(
 
 export function asBrowser({ cookie, csrf }: Browser): Record<string, string> {
   return { cookie, 'x-csrf-token': csrf };
+}
+
+/** A browser in which a member of a workspace is signed in, as an identity provider would have it. */
+export async function memberOf(
+  { accounts }: Pick<Awaited<ReturnType<typeof samplePortal>>, 'accounts'>,
+  workspaceId: string,
+): Promise<Browser> {
+  const [secret, csrfToken] = [newToken(), newToken()];
+  await accounts.createSession({
+    ...{ hash: digestOf(secret), role: 'member', name: 'mia', workspaces: [workspaceId], keyId: undefined, csrfToken },
+    ...{ credential: 'subject', logOutHint: undefined, createdAt: sampleNow, expiresAt: sampleNow + 3_600_000 },
+  });
+  return { cookie: `weir_session=${secret}`, csrf: csrfToken };
 }

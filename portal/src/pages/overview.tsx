@@ -66,7 +66,7 @@ export function OverviewPage() {
             <Figure label="Spend today" value={formatMoney(line?.cost ?? 0)} />
             <Figure
               label="Spend this month"
-              value={formatMoney(thisMonth.data?.lines[0]?.cost ?? 0)}
+              value={thisMonth.data === undefined ? unknown : formatMoney(thisMonth.data.lines[0]?.cost ?? 0)}
               note={<Link href="/usage?range=30d">See the usage</Link>}
             />
             <Figure label="Requests today" value={formatCount(line?.requests ?? 0)} />

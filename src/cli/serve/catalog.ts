@@ -165,7 +165,7 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
       const snapshot = catalog.snapshots.current();
       const last = compilation ?? compile([]);
       const isListed = (model: Model): boolean => statusOf(model).listed;
-      const own = replicaView(
+      const own = await replicaView(
         { ...asked, name: replicaName(settings), isServing, isListed },
         { envoy: seen, refused: envoy.refused(), snapshot },
       );

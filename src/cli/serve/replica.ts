@@ -80,7 +80,7 @@ export function joinReplicas(options: ReplicaOptions): Replica {
 
   async function lookOnce(): Promise<void> {
     const envoy = await options.envoy.look();
-    const next = replicaView(options, { envoy, refused: options.envoy.refused(), snapshot: options.snapshot() });
+    const next = await replicaView(options, { envoy, refused: options.envoy.refused(), snapshot: options.snapshot() });
     if (view === undefined || !isSameView(view, next)) {
       view = next;
       controller.changed();
