@@ -22,7 +22,8 @@ export interface CallerOptions {
   readonly request: ChatRequest;
   readonly expected: Expectation;
   readonly onAnswer: (answer: Answer) => void;
-  readonly onBody?: (bytes: number) => void;
+  /** `gapMs`: since the piece of the same answer before it; undefined for the first one. */
+  readonly onBody?: (bytes: number, gapMs: number | undefined) => void;
 }
 
 /** One keep-alive connection with at most one request on it. */
@@ -48,6 +49,7 @@ export function createCaller({ address, request, expected, onAnswer, onBody }: C
   let sent = 0;
   let sentAt = 0;
   let firstByteMs: number | undefined;
+  let lastAt: number | undefined;
   let bodyBytes = 0;
   let status = 0;
   let kept: Buffer[] | undefined;
@@ -70,9 +72,11 @@ export function createCaller({ address, request, expected, onAnswer, onBody }: C
       status = statusCode;
     },
     onResponseData: (_, bytes) => {
-      firstByteMs ??= performance.now() - sentAt;
+      const now = performance.now();
+      firstByteMs ??= now - sentAt;
       bodyBytes += bytes.length;
-      onBody?.(bytes.length);
+      onBody?.(bytes.length, lastAt === undefined ? undefined : now - lastAt);
+      lastAt = now;
       if (expected.stream) keepTail(tail, bytes);
       kept?.push(bytes);
     },
@@ -87,6 +91,7 @@ export function createCaller({ address, request, expected, onAnswer, onBody }: C
       kept = sent % verifyEvery === 0 ? [] : undefined;
       sent += 1;
       firstByteMs = undefined;
+      lastAt = undefined;
       bodyBytes = 0;
       tail.fill(0);
       sentAt = performance.now();

@@ -3,22 +3,14 @@
 //
 // URL… is two empty databases of one server, `postgres://… postgres://…`, or two new files, `sqlite:… sqlite:…`: the second one
 // stays empty, for comparison.
-import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { sql } from 'kysely';
-import { databaseLocation } from '../src/cli/commands/database-location.ts';
-import { createKey } from '../src/store/keys.ts';
-import type { LedgerRow } from '../src/store/ledger-row.ts';
-import { openDatabase } from '../src/store/open-database.ts';
 import { settleBatch } from '../src/store/settle-batch.ts';
-import { firstIdAt } from '../src/store/packed-id.ts';
-import { requestColumnNames } from '../src/store/stored-request.ts';
-import { usageKeyColumns, usageMeasures } from '../src/store/usage-rollup.ts';
 import { usageReport } from '../src/store/usage-report.ts';
 import { verifyLedger } from '../src/store/verify-ledger.ts';
-import { createWorkspace } from '../src/store/workspaces.ts';
+import { fillLedger, type Ledger, openLedger, requests } from './fill-ledger.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -27,124 +19,10 @@ const { values, positionals } = parseArgs({
 const [fullUrl = '', emptyUrl = ''] = positionals;
 const [rows, days] = [Number(values.rows), Number(values.days)];
 
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
-/** Keys that are in use at once, each with a model: so many rollups an hour. */
-const groups = 200;
-const workspaces = 50;
-const keys = 500;
-const models = 40;
-const by = { actor: { kind: 'command-line', name: 'bench' }, now: Date.now() } as const;
-
-interface Account {
-  readonly workspaceId: string;
-  readonly keyId: string;
-}
-
-async function opened(url: string) {
-  const location = databaseLocation({ url });
-  const database = await openDatabase(location, { missing: 'create', user: 'operator' });
-  const { queries } = database;
-  const accounts: Account[] = [];
-  for (let number = 0; number < workspaces; number += 1) {
-    const name = `workspace-${number}`;
-    const { id: workspaceId } = await createWorkspace(queries, { name, credit: 0n, maxInFlight: 1 }, by);
-    for (let key = 0; key < keys / workspaces; key += 1) {
-      const made = await createKey(queries, { workspace: name, rate: 1, burst: 1 }, by);
-      accounts.push({ workspaceId, keyId: made.key.id });
-    }
-  }
-  return { database, location, accounts };
-}
-
-type Ledger = Awaited<ReturnType<typeof opened>>;
-
-/** A request of a group that starts within a time, with an id of the form of the service's. */
-function requestIn({ accounts }: Ledger, from: number, ms: number): LedgerRow {
-  const startedAt = Math.floor(from + Math.random() * ms);
-  const id = randomBytes(16);
-  id.writeUIntBE(startedAt, 0, 6);
-  const group = Math.floor(Math.random() * groups);
-  const account = accounts[(group * 7) % accounts.length] ?? { workspaceId: '', keyId: '' };
-  const model = `org/model-${group % models}`;
-  const tokens = Math.floor(Math.random() * 4_000);
-  return {
-    ...{ request_id: `chatcmpl-${id.toString('base64url')}`, correlation_id: crypto.randomUUID() },
-    ...{ workspace_id: account.workspaceId, key_id: account.keyId, model_id: model, route_id: `${model}@backend` },
-    ...{
-      surface: 'chat',
-      stream: 1n,
-      kind: 'completed',
-      counted_by: 'engine',
-      attempts: 1n,
-      routes: 1n,
-      web_searches: null,
-    },
-    ...{ prompt_tokens: BigInt(tokens), completion_tokens: BigInt(tokens >> 2), cached_tokens: 64n },
-    ...{ reasoning_tokens: null, cost: BigInt(tokens) * 150_000n, started_at: BigInt(startedAt) },
-    ...{ first_token_ms: BigInt(50 + (tokens >> 3)), duration_ms: BigInt(400 + tokens * 4) },
-  };
-}
-
-function requests(ledger: Ledger, count: number, { from, ms }: { readonly from: number; readonly ms: number }) {
-  return Array.from({ length: count }, () => requestIn(ledger, from, ms));
-}
+const dayMs = 24 * 3_600_000;
 
 function say(what: string, figure: string): void {
   process.stdout.write(`${what}: ${figure}\n`);
-}
-
-/** Settles the requests of the first day, and copies them with their rollups to all days after it: the books agree at the end. */
-async function fill(ledger: Ledger, end: number): Promise<void> {
-  const { database, location } = ledger;
-  const { queries } = database;
-  const day = { from: end - days * dayMs, to: end - (days - 1) * dayMs };
-  const perHour = Math.round(rows / days / 24);
-  for (let from = day.from; from < day.to; from += hourMs) {
-    await settleBatch(database, requests(ledger, perHour, { from, ms: hourMs }));
-  }
-  const copy = copying(location.kind, day);
-  for (let number = 1; number < days; number += 1) {
-    const after = requestIn(ledger, day.from + number * dayMs, dayMs);
-    await database.prepare([after]);
-    await queries.transaction().execute(async (transaction) => {
-      for (const statement of copy(number)) await sql.raw(statement).execute(transaction);
-    });
-    if (number % 50 === 0) say('filled', `${number} days`);
-  }
-  await sql`update workspaces set balance = -coalesce((select sum(cost) from usage_days
-    join ledger_keys on number = usage_days.key where workspace_id = workspaces.id), 0)`.execute(queries);
-  if (location.kind === 'postgres') await sql`vacuum analyze`.execute(queries);
-  else await sql`pragma wal_checkpoint(truncate)`.execute(queries);
-}
-
-/** The statements that copy a day to so many days after it. */
-function copying(kind: 'sqlite' | 'postgres', { from, to }: { readonly from: number; readonly to: number }) {
-  const others = requestColumnNames.filter((name) => name !== 'id').join(', ');
-  const digits = kind === 'sqlite' ? 'hex(id)' : "replace(id::text, '-', '')";
-  // SQLite has no number of a hexadecimal text: minutes of the day are counted by their bounds.
-  const minutes = Array.from({ length: (to - from) / 60_000 }, (_, minute) => from + minute * 60_000);
-  const value = (id: string) => (kind === 'sqlite' ? `unhex('${id}')` : `'${id}'::uuid`);
-  const usage = [...usageKeyColumns.slice(1), ...usageMeasures].join(', ');
-  return (number: number): readonly string[] => [
-    ...(kind === 'postgres'
-      ? [
-          `insert into requests (id, ${others}) select
-            (lpad(to_hex(('x' || substr(${digits}, 1, 12))::bit(48)::bigint + ${number * dayMs}), 12, '0') || substr(${digits}, 13))::uuid, ${others}
-            from requests where id >= ${value(firstIdAt(from))} and id < ${value(firstIdAt(to))} order by id`,
-        ]
-      : minutes.map(
-          (minute) => `insert into requests (id, ${others}) select
-            unhex('${firstIdAt(minute + number * dayMs).slice(0, 12)}' || substr(${digits}, 13)), ${others}
-            from requests where id >= ${value(firstIdAt(minute))} and id < ${value(firstIdAt(minute + 60_000))}`,
-        )),
-    `insert into usage_hours (period, ${usage}) select period + ${number * 24}, ${usage} from usage_hours
-      where period >= ${from / hourMs} and period < ${to / hourMs}`,
-    `insert into usage_days (period, ${usage}) select period + ${number}, ${usage} from usage_days
-      where period >= ${from / dayMs} and period < ${to / dayMs}`,
-    `insert into spending (key_id, day, amount, last_used_at) select key_id, day + ${number * dayMs}, amount, last_used_at
-      from spending where day >= ${from} and day < ${to}`,
-  ];
 }
 
 /** Seconds. */
@@ -288,9 +166,9 @@ async function settleBetween(ledger: Ledger, steps: AsyncIterator<string>): Prom
   }
 }
 
-const [full, empty] = [await opened(fullUrl), await opened(emptyUrl)];
+const [full, empty] = [await openLedger(fullUrl), await openLedger(emptyUrl)];
 const end = Math.floor(Date.now() / dayMs) * dayMs;
-await fill(full, end);
+await fillLedger(full, { rows, days, end, report: (line) => say('filled', line) });
 say('bytes of a row, indexes included', await bytesPerRow(full));
 await reports(full, end);
 const books = await verifyLedger(full.database.queries);

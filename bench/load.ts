@@ -30,9 +30,11 @@ export interface LoadResult {
   readonly answerBytes: number;
   /** Failures of the whole load, lead and drain included, by reason. */
   readonly failures: Readonly<Record<string, number>>;
-  /** In microseconds, as is the next. */
+  /** In microseconds, as are the next two. */
   readonly firstByte: RecordableHistogram;
   readonly duration: RecordableHistogram;
+  /** Between two pieces of the same answer that arrived one after the other. */
+  readonly gap: RecordableHistogram;
 }
 
 export interface LoadEvents {
@@ -62,6 +64,7 @@ export function runLoad(load: Load, events: LoadEvents): Promise<LoadResult> {
     const failures: Record<string, number> = {};
     const firstByte = createHistogram(microseconds);
     const duration = createHistogram(microseconds);
+    const gap = createHistogram(microseconds);
     let phase: 'lead' | 'window' | 'drain' = 'lead';
     let answers = 0;
     let bodyBytes = 0;
@@ -79,7 +82,7 @@ export function runLoad(load: Load, events: LoadEvents): Promise<LoadResult> {
         if (!caller.idle()) fail('unanswered');
         caller.close();
       }
-      resolve({ seconds: windowMs / 1000, answers, bodyBytes, answerBytes, failures, firstByte, duration });
+      resolve({ seconds: windowMs / 1000, answers, bodyBytes, answerBytes, failures, firstByte, duration, gap });
     };
     const note = (answer: Answer): void => {
       if (answer.failure !== undefined) fail(answer.failure);
@@ -96,8 +99,10 @@ export function runLoad(load: Load, events: LoadEvents): Promise<LoadResult> {
         address: load.address,
         request: load.request,
         expected: load.expected,
-        onBody: (bytes) => {
-          if (phase === 'window') bodyBytes += bytes;
+        onBody: (bytes, gapMs) => {
+          if (phase !== 'window') return;
+          bodyBytes += bytes;
+          if (gapMs !== undefined) record(gap, gapMs);
         },
         onAnswer: (answer) => {
           note(answer);
@@ -208,6 +213,7 @@ export function mergeResults(results: readonly LoadResult[]): LoadResult {
     failures,
     firstByte: merge(results.map((result) => result.firstByte)),
     duration: merge(results.map((result) => result.duration)),
+    gap: merge(results.map((result) => result.gap)),
   };
 }
 

@@ -23,6 +23,8 @@ export interface WeirProcess {
   readonly baseUrl: URL;
   readonly pid: number;
   readonly key: string;
+  /** The address that signs in to the portal. */
+  readonly portal: URL | undefined;
   /** From the command to its `ready` line. */
   readonly startMs: number;
   readonly stop: () => Promise<void>;
@@ -70,6 +72,7 @@ export async function startWeir(options: WeirOptions): Promise<WeirProcess> {
       baseUrl,
       pid: child.pid ?? 0,
       key: await createKey(command, { data: replicas === undefined ? data : undefined, env: environment }),
+      portal: portalIn(printed),
       startMs,
       stop: () => stop(child),
     };
@@ -77,6 +80,11 @@ export async function startWeir(options: WeirOptions): Promise<WeirProcess> {
     await stop(child);
     throw new Error(`Weir did not start:\n${printed.join('\n')}`, { cause: error });
   }
+}
+
+function portalIn(printed: readonly string[]): URL | undefined {
+  const address = printed.map((line) => /^portal: +(\S+)$/.exec(line)?.[1]).find((found) => found !== undefined);
+  return address === undefined ? undefined : new URL(address);
 }
 
 interface Accounts {

@@ -59,6 +59,11 @@ const groups: readonly Group[] = [
     load: { kind: 'commands', register: async () => (await import('./cli/commands/explain.ts')).explainCommand },
   },
   {
+    name: 'log-level',
+    summary: 'tell or change what running programs log',
+    load: { kind: 'commands', register: async () => (await import('./cli/commands/log-level.ts')).logLevelCommand },
+  },
+  {
     name: 'backup',
     summary: 'copy the accounts and the ledger into a file',
     load: { kind: 'commands', register: async () => (await import('./cli/commands/ledger.ts')).backupCommand },

@@ -24,7 +24,10 @@ async function answer(ask: ReportAsk): Promise<ReportReply> {
     const { usageReport, pageOfRequests, findRequest } = await accounts();
     switch (ask.kind) {
       case 'usage':
-        return { kind: 'usage', lines: await usageReport(ask.filter, ask.dimensions, 'performance') };
+        return {
+          kind: 'usage',
+          lines: await usageReport(ask.filter, ask.dimensions, { measures: 'performance', top: ask.top }),
+        };
       case 'requests':
         return { kind: 'requests', page: await pageOfRequests(ask.filter, ask.page) };
       case 'request':

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { fieldPath } from './core/failure.ts';
 import { parseUsd } from './core/money.ts';
+import { logLevelSchema } from './core/log-level.ts';
 import { imageHostForms, type ImageHosts, readImageHosts } from './core/image-hosts.ts';
 import { readValkeyAddress, type ValkeyAddress, valkeyAddressForms } from './core/valkey-address.ts';
 import { readSearchSetting, searchForms } from './core/web-search.ts';
@@ -165,7 +166,15 @@ export const settingsSchema = z.object({
     .describe(
       'What becomes of the billing line that coding agents put before their system text: it differs from session to session, and would keep engines from sharing the beginnings of prompts.',
     ),
-  WEIR_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('Least level that is logged.'),
+  WEIR_LOG_LEVEL: logLevelSchema
+    .default('info')
+    .describe('Least level that is logged; `weir log-level` changes it while the program runs.'),
+  WEIR_LOG_FORMAT: z
+    .enum(['json', 'text'], 'expected json or text')
+    .optional()
+    .describe(
+      'Form of the log: json, or text for readers; default: text in a terminal, with colours unless NO_COLOR is set, and json elsewhere.',
+    ),
 });
 
 export type Settings = z.infer<typeof settingsSchema>;
@@ -179,7 +188,7 @@ const serviceUrls = z.string().transform((text, context): readonly URL[] => {
   return z.NEVER;
 });
 
-const { WEIR_DATA, WEIR_DATABASE_URL, WEIR_LOG_LEVEL } = settingsSchema.shape;
+const { WEIR_DATA, WEIR_DATABASE_URL, WEIR_LOG_LEVEL, WEIR_LOG_FORMAT } = settingsSchema.shape;
 
 /** Every setting of `weir portal`, as those of `weir serve`. */
 export const portalSettingsSchema = z.object({
@@ -250,9 +259,13 @@ export const portalSettingsSchema = z.object({
     .optional()
     .describe('Where browsers reach the portal; the provider must know /api/v1/oidc/callback under it.'),
   WEIR_LOG_LEVEL,
+  WEIR_LOG_FORMAT,
 });
 
 export type PortalSettings = z.infer<typeof portalSettingsSchema>;
+
+/** What every program that runs long has. */
+export type LogSettings = Pick<Settings, 'WEIR_LOG_LEVEL' | 'WEIR_LOG_FORMAT'>;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

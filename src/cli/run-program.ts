@@ -1,12 +1,13 @@
 import { messageOf } from '../core/failure.ts';
-import { type LogStream, logToStandardOutput } from '../process/log-stream.ts';
+import type { LogSettings } from '../settings.ts';
+import { openProgramLog, type ProgramLog } from './program-log.ts';
 
 /** How long the last records of the log are waited for. */
 const lastLogMs = 500;
 
 /** What a program that runs long has around it. */
 export interface ProgramSurroundings {
-  readonly output: LogStream;
+  readonly programLog: ProgramLog;
   /** Tells the supervisor, where there is one. */
   readonly announce: (message: Readonly<Record<string, unknown>>) => void;
   /** Resolves when the program is to stop. */
@@ -28,7 +29,7 @@ export interface RunningProgram {
  * Runs a program that serves until it is told to stop: by a signal, by the end of its supervisor, or by itself. Resolves with the
  * exit code. `name`: the command, for messages. `settings`: undefined where only the help was asked for.
  */
-export async function runProgram<Settings>(
+export async function runProgram<Settings extends LogSettings>(
   name: string,
   settings: () => Settings | undefined,
   start: (settings: Settings, surroundings: ProgramSurroundings) => Promise<RunningProgram>,
@@ -36,7 +37,7 @@ export async function runProgram<Settings>(
   const stop = Promise.withResolvers<number>();
   // Output that nobody reads any more is no error.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-  let output: LogStream | undefined;
+  let programLog: ProgramLog | undefined;
   let running: RunningProgram | undefined;
   let code: number;
   const fatal = (error: Error): void => {
@@ -54,8 +55,8 @@ export async function runProgram<Settings>(
     process.on('message', (message) => {
       if (message === 'ping') announce({ type: 'alive', ...running?.look?.() });
     });
-    output = logToStandardOutput();
-    running = await start(given, { output, announce, stopped: stop.promise, fatal });
+    programLog = await openProgramLog(given, { onLevel: (level) => announce({ type: 'log-level', level }) });
+    running = await start(given, { programLog, announce, stopped: stop.promise, fatal });
     code = await stop.promise;
     await running.close();
     // An open channel would keep the process alive.
@@ -67,7 +68,7 @@ export async function runProgram<Settings>(
     code = 1;
   }
   // A write that nobody reads would keep the process alive.
-  if ((await output?.close(lastLogMs)) === false || running?.lingers?.() === true) process.exit(code);
+  if ((await programLog?.output.close(lastLogMs)) === false || running?.lingers?.() === true) process.exit(code);
   return code;
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { hostInUrl, isLoopback, listenOrElsewhere, networkOf } from './address.ts';
+import { hostInUrl, isLoopback, listenOrElsewhere, localAddressOf, networkOf } from './address.ts';
 
 it.each([
   ['203.0.113.7', '203.0.113.7'],
@@ -52,4 +52,14 @@ it('listens on a free port where another program has the one that was wanted, an
   expect(ports).toEqual([9, 0]);
   await expect(listenOrElsewhere(9, failing('EACCES'))).rejects.toThrow('EACCES');
   expect(ports).toEqual([9, 0, 9]);
+});
+
+it.each([
+  ['0.0.0.0', '127.0.0.1'],
+  ['127.0.0.5', '127.0.0.5'],
+  ['::', '[::1]'],
+  ['2001:db8::1', '[2001:db8::1]'],
+  ['gateway.example', 'gateway.example'],
+])('a program that listens on %s is reached at %s', (host, address) => {
+  expect(localAddressOf(host)).toBe(address);
 });

@@ -23,6 +23,12 @@ export function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
+/** How programs on this machine reach one that listens on an address, as a URL has it: 0.0.0.0 and :: are all addresses. */
+export function localAddressOf(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  return hostInUrl(host === '::' ? '::1' : host);
+}
+
 /** Listens on a port, or on a free one where another program has it. `listen` rejects as a server of Node does. */
 export async function listenOrElsewhere(port: number, listen: (port: number) => Promise<unknown>): Promise<void> {
   try {

@@ -150,7 +150,7 @@ export interface LedgerFilter {
 
 export type UsageDimension = 'workspace' | 'key' | 'model' | 'surface' | 'day' | 'hour';
 
-/** One line of a report. Dimensions that were not asked for are undefined. */
+/** One line of a report. Dimensions that were not asked for are undefined, and so is the group of all others beside a top. */
 export interface UsageLine {
   /** Name of the workspace. */
   readonly workspace: string | undefined;

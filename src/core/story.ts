@@ -64,26 +64,24 @@ const faultSchema = z
   })
   .meta({ id: 'AttemptFault', description: 'why an attempt was no good' });
 
-const attemptSchema = z
-  .object({
-    route: z.string(),
-    backend: z.string(),
-    endpoint: z.string().meta({ description: 'address:port' }),
-    reason: oneOf<AttemptReason>({ first: true, failover: true, hedge: true, resume: true }),
-    step: oneOf<AttemptStep>({ first: true, endpoint: true, route: true }).meta({
-      description: 'seen from the attempt before: on another endpoint of the same backend, or on another route',
-    }),
-    began_ms: ms,
-    first_output_ms: ms.nullable(),
-    ended_ms: ms.nullable(),
-    end: z
-      .enum(['complete', 'failed', 'beaten', 'aborted'])
-      .nullable()
-      .meta({ description: 'null while the attempt runs; beaten: one that began later was faster' }),
-    fault: faultSchema.nullable(),
-    output_tokens: count.nullable().meta({ description: 'as far as the engine has counted them' }),
-  })
-  .meta({ id: 'Attempt', description: 'one call to one endpoint' });
+const attemptSchema = z.object({
+  route: z.string(),
+  backend: z.string(),
+  endpoint: z.string().meta({ description: 'address:port' }),
+  reason: oneOf<AttemptReason>({ first: true, failover: true, hedge: true, resume: true }),
+  step: oneOf<AttemptStep>({ first: true, endpoint: true, route: true }).meta({
+    description: 'seen from the attempt before: on another endpoint of the same backend, or on another route',
+  }),
+  began_ms: ms,
+  first_output_ms: ms.nullable(),
+  ended_ms: ms.nullable(),
+  end: z
+    .enum(['complete', 'failed', 'beaten', 'aborted'])
+    .nullable()
+    .meta({ description: 'null while the attempt runs; beaten: one that began later was faster' }),
+  fault: faultSchema.nullable(),
+  output_tokens: count.nullable().meta({ description: 'as far as the engine has counted them' }),
+});
 
 /** Why a route of the model is not in the plan. */
 const leftOutReasons = ['cannot-serve', 'full', 'ejected', 'invalid-structure'] as const;
@@ -172,38 +170,36 @@ const failureSchema = z
   })
   .meta({ id: 'RequestFailure', description: 'what the caller was told' });
 
-export const storySchema = z
-  .object({
-    id: z.string(),
-    correlation_id: z.string().nullable().meta({ description: 'the x-request-id of the answer' }),
-    source: z.enum(['service', 'ledger']).meta({
-      description: 'ledger: the services have forgotten the request, and plan, attempts and waits are not known',
-    }),
-    workspace: z.string().nullable().meta({ description: 'id of the workspace; null: no key was accepted' }),
-    key: z.string().nullable().meta({ description: 'id of the key' }),
-    model: z.string().nullable().meta({ description: 'null: the request named none of the catalog' }),
-    surface: z.enum(['chat', 'messages']),
-    stream: z.boolean().nullable(),
-    started_at: z.iso.datetime(),
-    first_output_ms: ms.nullable().meta({ description: 'until the first output was handed to the caller' }),
-    duration_ms: ms.nullable().meta({ description: 'null while the request runs' }),
-    outcome: outcomeKind.nullable().meta({ description: 'null while the request runs' }),
-    failure: failureSchema.nullable(),
-    refused_for: oneOf<RefusedFor>({ ...engineErrors, structure: true, 'repeated-failure': true, disputed: true })
-      .nullable()
-      .meta({ description: 'why no route answered, where they tell' }),
-    route: z.string().nullable().meta({ description: 'the route that delivered last' }),
-    attempt_count: count,
-    hedge_count: count.nullable(),
-    failover_count: count.nullable(),
-    resume_count: count.nullable(),
-    waits: waitsSchema.nullable(),
-    plan: planSchema.nullable(),
-    attempts: z.array(attemptSchema).nullable(),
-    searches: z.array(searchSchema).nullable(),
-    bill: billSchema.nullable().meta({ description: 'null: nothing was dispatched' }),
-  })
-  .meta({ id: 'RequestStory' });
+export const storySchema = z.object({
+  id: z.string(),
+  correlation_id: z.string().nullable().meta({ description: 'the x-request-id of the answer' }),
+  source: z.enum(['service', 'ledger']).meta({
+    description: 'ledger: the services have forgotten the request, and plan, attempts and waits are not known',
+  }),
+  workspace: z.string().nullable().meta({ description: 'id of the workspace; null: no key was accepted' }),
+  key: z.string().nullable().meta({ description: 'id of the key' }),
+  model: z.string().nullable().meta({ description: 'null: the request named none of the catalog' }),
+  surface: z.enum(['chat', 'messages']),
+  stream: z.boolean().nullable(),
+  started_at: z.iso.datetime(),
+  first_output_ms: ms.nullable().meta({ description: 'until the first output was handed to the caller' }),
+  duration_ms: ms.nullable().meta({ description: 'null while the request runs' }),
+  outcome: outcomeKind.nullable().meta({ description: 'null while the request runs' }),
+  failure: failureSchema.nullable(),
+  refused_for: oneOf<RefusedFor>({ ...engineErrors, structure: true, 'repeated-failure': true, disputed: true })
+    .nullable()
+    .meta({ description: 'why no route answered, where they tell' }),
+  route: z.string().nullable().meta({ description: 'the route that delivered last' }),
+  attempt_count: count,
+  hedge_count: count.nullable(),
+  failover_count: count.nullable(),
+  resume_count: count.nullable(),
+  waits: waitsSchema.nullable(),
+  plan: planSchema.nullable(),
+  attempts: z.array(attemptSchema).nullable(),
+  searches: z.array(searchSchema).nullable(),
+  bill: billSchema.nullable().meta({ description: 'null: nothing was dispatched' }),
+});
 
 export type Story = Readonly<z.infer<typeof storySchema>>;
 

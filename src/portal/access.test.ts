@@ -4,12 +4,11 @@ import {
   adminToken,
   asBrowser,
   type Browser,
+  memberOf,
   samplePortal,
   signIn,
   withToken,
 } from '../../test/support/sample-portal.ts';
-import { sampleNow } from '../../test/support/sample-database.ts';
-import type { Session } from '../core/administration.ts';
 import { accessTable } from './access.ts';
 import { digestOf, newToken } from './secrets.ts';
 
@@ -87,16 +86,6 @@ const expected: Readonly<Record<keyof typeof accessTable, readonly [number, numb
 };
 
 const people: readonly Who[] = ['none', 'key', 'other member', 'member', 'admin'];
-
-async function memberOf(sample: Sample, workspaceId: string): Promise<Browser> {
-  const [secret, csrfToken] = [newToken(), newToken()];
-  const session: Session = {
-    ...{ hash: digestOf(secret), role: 'member', name: 'mia', workspaces: [workspaceId], keyId: undefined, csrfToken },
-    ...{ credential: 'subject', logOutHint: undefined, createdAt: sampleNow, expiresAt: sampleNow + 3_600_000 },
-  };
-  await sample.accounts.createSession(session);
-  return { cookie: `weir_session=${secret}`, csrf: csrfToken };
-}
 
 async function browserOf(sample: Sample, who: Who): Promise<Browser | undefined> {
   switch (who) {

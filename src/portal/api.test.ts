@@ -1,7 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { adminToken, asBrowser, call, samplePortal, signIn, withToken } from '../../test/support/sample-portal.ts';
+import {
+  adminToken,
+  asBrowser,
+  call,
+  memberOf,
+  samplePortal,
+  signIn,
+  withToken,
+} from '../../test/support/sample-portal.ts';
 import { sampleNow } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
+import { sampleStory } from '../../test/support/sample-story.ts';
+import type { Story } from '../core/story.ts';
 
 const api = '/api/v1';
 const hour = 3_600_000;
@@ -288,6 +298,35 @@ describe('usage and requests', () => {
       } while (cursor !== '' && seen.length < 50);
       expect([query, seen.length, new Set(seen).size]).toEqual([query, count, count]);
     }
+  });
+});
+
+describe('the story of a request', () => {
+  it('is told as a service tells it to an admin, and to a member without names and faults of engines', async () => {
+    const fault = { kind: 'status', status: 500, engine_error: 'overloaded', about: 'messages' } as const;
+    const whole = sampleStory();
+    const [attempt] = whole.attempts ?? [];
+    if (attempt === undefined) throw new Error('the sample has no attempt');
+    const { endpoint } = attempt;
+    const failed = { ...attempt, route: 'test/model@b', backend: 'b', end: 'failed', fault } as const;
+    const stories: Story[] = [];
+    const sample = await samplePortal({ stories });
+    stories.push({ ...whole, workspace: sample.workspace.id, attempts: [failed, attempt, failed] });
+    const url = `${api}/requests/${whole.id}`;
+    const seen = await call(sample.server, { url });
+    expect(seen.body).toEqual({ request: null, story: stories[0] });
+    const headers = asBrowser(await memberOf(sample, sample.workspace.id));
+    const { story } = (await sample.server.inject({ url, headers })).json<{ story: Story }>();
+    expect(story).toEqual({
+      ...{ ...whole, workspace: sample.workspace.id, route: null, plan: null },
+      attempts: ['route 1', 'route 2', 'route 1'].map((route, index) => ({
+        ...{ ...attempt, route, backend: null, endpoint: null, end: index === 1 ? 'complete' : 'failed' },
+        fault: index === 1 ? null : { kind: 'status', status: null, engine_error: null, about: null },
+      })),
+    });
+    expect(JSON.stringify(story)).not.toMatch(new RegExp(`@|${endpoint}|overloaded`));
+    const others = asBrowser(await memberOf(sample, sample.otherWorkspace.id));
+    expect((await sample.server.inject({ url, headers: others })).statusCode).toBe(404);
   });
 });
 

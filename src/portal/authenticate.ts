@@ -72,15 +72,24 @@ async function sessionOf(portal: Portal, request: FastifyRequest): Promise<Sessi
 }
 
 /** The same by the digest of its secret. */
-export async function currentSession(
+async function currentSession(
   portal: Pick<Portal, 'store' | 'clock' | 'adminToken'>,
   hash: string,
 ): Promise<Session | undefined> {
-  const session = await portal.store.findSession(hash, portal.clock.now());
-  if (session === undefined) return undefined;
+  return (await currentSessions(portal, [hash])).get(hash);
+}
+
+/** The same of several; those that have ended are missing. */
+export async function currentSessions(
+  { store, clock, adminToken }: Pick<Portal, 'store' | 'clock' | 'adminToken'>,
+  hashes: readonly string[],
+): Promise<ReadonlyMap<string, Session>> {
+  const found = await store.findSessions(hashes, clock.now());
+  const digest = digestOf(adminToken);
   // Whoever signed in with a token that was replaced since has to sign in anew.
-  const isOfToken = session.role === 'admin' && session.name === adminTokenName;
-  return isOfToken && session.credential !== digestOf(portal.adminToken) ? undefined : session;
+  const isCurrent = ({ role, name, credential }: Session): boolean =>
+    role !== 'admin' || name !== adminTokenName || credential === digest;
+  return new Map(found.filter(isCurrent).map((session) => [session.hash, session]));
 }
 
 /** Begins a session and gives the browser its cookie. */

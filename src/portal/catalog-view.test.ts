@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { asBrowser, call, samplePortal } from '../../test/support/sample-portal.ts';
-import { sampleNow } from '../../test/support/sample-database.ts';
+import { asBrowser, call, memberOf, samplePortal } from '../../test/support/sample-portal.ts';
 import type { LiveCatalog, LiveModel, LiveRoute } from '../core/live-catalog.ts';
 import type { Model, ModelList } from './api/catalog.ts';
 import { modelsOf, problemsOf } from './catalog-view.ts';
-import { digestOf, newToken } from './secrets.ts';
 import type { Answers } from './services.ts';
 
 const route = (state: LiveRoute['state'], backend = 'vllm-a'): LiveRoute => ({
@@ -111,18 +109,12 @@ describe('the catalog of several services', () => {
 
 it('shows members no route, backend, endpoint or service', async () => {
   const sample = await samplePortal({ catalog: answers({ models: [model({ routes: [route('ejected')] })] }) });
-  const { server, accounts, workspace } = sample;
+  const { server, workspace } = sample;
   const all = (await call(server, { url: '/api/v1/models' })).body as ModelList;
   expect(all.data[0]?.routes).toMatchObject([
     { service: 'http://127.0.0.1:9090', backend: 'vllm-a', state: 'ejected' },
   ]);
-  const [secret, csrf] = [newToken(), newToken()];
-  await accounts.createSession({
-    ...{ hash: digestOf(secret), role: 'member', name: 'mia', workspaces: [workspace.id], keyId: undefined },
-    ...{ csrfToken: csrf, credential: 'subject', logOutHint: undefined },
-    ...{ createdAt: sampleNow, expiresAt: sampleNow + 1_000 },
-  });
-  const headers = asBrowser({ cookie: `weir_session=${secret}`, csrf });
+  const headers = asBrowser(await memberOf(sample, workspace.id));
   for (const url of ['/api/v1/models', '/api/v1/session', '/api/v1/workspaces', '/api/v1/usage', '/api/v1/requests']) {
     const reply = await server.inject({ url, headers });
     expect([url, reply.statusCode]).toEqual([url, 200]);

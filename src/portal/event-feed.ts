@@ -3,7 +3,7 @@ import { messageOf } from '../core/failure.ts';
 import { formatUsd } from '../core/money.ts';
 import type { Story } from '../core/story.ts';
 import * as requests from './api/requests.ts';
-import { currentSession } from './authenticate.ts';
+import { currentSessions } from './authenticate.ts';
 import { problemsOf } from './catalog-view.ts';
 import type { ToldEvent } from './event-hub.ts';
 import type { Portal } from './portal.ts';
@@ -24,7 +24,7 @@ const nobody = { workspaceId: undefined } as const;
  * is over. One look serves all readers.
  */
 export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
-  const { store, services, catalog, events, clock, log } = portal;
+  const { store, services, catalog, events, forgetReports, clock, log } = portal;
   let cancel: CancelTimer = () => undefined;
   let isClosed = false;
   const balances = new Map<string, string>();
@@ -34,18 +34,18 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   let wantedAt = 0;
 
   async function look(): Promise<void> {
-    for (const hash of events.sessions()) {
-      if ((await currentSession(portal, hash)) === undefined) events.endSession(hash);
-    }
-    for (const told of await readBalances()) {
-      if (told.event.name === 'balance' && balances.get(told.event.data.workspace_id) !== told.event.data.balance) {
-        balances.set(told.event.data.workspace_id, told.event.data.balance);
-        events.tell(told);
-      }
-    }
+    const hashes = events.sessions();
+    const current = await currentSessions(portal, [...hashes]);
+    for (const hash of hashes) if (!current.has(hash)) events.endSession(hash);
+    const changed = (await readBalances()).filter(({ event }) => {
+      if (event.name !== 'balance' || balances.get(event.data.workspace_id) === event.data.balance) return false;
+      balances.set(event.data.workspace_id, event.data.balance);
+      return true;
+    });
+    events.tell(changed);
     const health = await readHealth();
     const text = health.event.name === 'health' ? JSON.stringify(health.event.data.problems) : '';
-    if (text !== problems) events.tell(health);
+    if (text !== problems) events.tell([health]);
     problems = text;
   }
 
@@ -65,12 +65,12 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
     const { promise: begun, resolve } = Promise.withResolvers<void>();
     const stop = services.follow({
       stories: (stories) => {
-        for (const story of stories) {
-          const told = requestEvent(story, names);
-          if (told !== undefined) events.tell(told);
-        }
+        const told = stories.map((story) => requestEvent(story, names)).filter((event) => event !== undefined);
+        // Before those who look are told and ask for the sums anew.
+        forgetReports();
+        events.tell(told);
       },
-      missed: (requests) => events.tell({ event: { name: 'missed', data: { events: requests } }, about: nobody }),
+      missed: (requests) => events.tell([{ event: { name: 'missed', data: { events: requests } }, about: nobody }]),
       asked: () => resolve(),
     });
     following = { begun, stop };

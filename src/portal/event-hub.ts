@@ -23,7 +23,8 @@ export interface ToldEvent {
 export interface EventHub {
   /** A stream of server-sent events for a reader. It ends with the session, or when the reader goes. */
   readonly open: (reader: Reader, first: readonly ToldEvent[]) => Readable;
-  readonly tell: (told: ToldEvent) => void;
+  /** Tells what has happened at once, in the order given. */
+  readonly tell: (told: readonly ToldEvent[]) => void;
   /** Ends the streams of a session. */
   readonly endSession: (hash: string) => void;
   /** The sessions of those who look now. */
@@ -54,18 +55,23 @@ export function createEventHub(clock: Clock): EventHub {
   }
   beat();
 
-  function send(reader: OpenReader, { event, about }: ToldEvent): void {
-    const allowed = reader.allow(event, about);
-    if (allowed === undefined) return;
-    if (reader.stream.readableLength >= mostWaiting) {
-      reader.missed += 1;
-      return;
+  /** In one piece: each costs a reader's connection the same, whether it has one event or a hundred. */
+  function send(reader: OpenReader, told: readonly ToldEvent[]): void {
+    let text = '';
+    for (const { event, about } of told) {
+      const allowed = reader.allow(event, about);
+      if (allowed === undefined) continue;
+      if (reader.stream.readableLength + text.length >= mostWaiting) {
+        reader.missed += 1;
+        continue;
+      }
+      if (reader.missed > 0) {
+        text += textOf({ name: 'missed', data: { events: reader.missed } });
+        reader.missed = 0;
+      }
+      text += textOf(allowed);
     }
-    if (reader.missed > 0) {
-      reader.stream.push(textOf({ name: 'missed', data: { events: reader.missed } }));
-      reader.missed = 0;
-    }
-    reader.stream.push(textOf(allowed));
+    if (text !== '') reader.stream.push(text);
   }
 
   function end(reader: OpenReader, reason: string): void {
@@ -91,7 +97,7 @@ export function createEventHub(clock: Clock): EventHub {
       open.add(opened);
       // Proxies and browsers then see that the stream has begun.
       stream.push('retry: 2000\n\n');
-      for (const told of first) send(opened, told);
+      send(opened, first);
       return stream;
     },
     tell: (told) => {
@@ -109,7 +115,13 @@ export function createEventHub(clock: Clock): EventHub {
   };
 }
 
-/** JSON has no line break, so each event is one line of data. */
-function textOf({ name, data }: PortalEvent): string {
-  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+const texts = new WeakMap<PortalEvent, string>();
+
+/** JSON has no line break, so each event is one line of data. Written once for all readers. */
+function textOf(event: PortalEvent): string {
+  const known = texts.get(event);
+  if (known !== undefined) return known;
+  const text = `event: ${event.name}\ndata: ${JSON.stringify(event.data)}\n\n`;
+  texts.set(event, text);
+  return text;
 }

@@ -37,7 +37,7 @@ describe('the hub of events', () => {
     const seen = read(quick);
     const count = 5_000;
     for (let index = 0; index < count; index += 1) {
-      hub.tell({ event: balance(`${index}`), about });
+      hub.tell([{ event: balance(`${index}`), about }]);
       if (index % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
     }
     await expect.poll(() => seen.events().length).toBe(count);

@@ -27,7 +27,17 @@ it('describes every route of the API, validly, with its errors and without what 
   }
   const names = Object.keys(document.components.schemas);
   expect(names).toEqual(
-    expect.arrayContaining(['Key', 'Workspace', 'UsageReport', 'RequestPage', 'HealthEvent', 'Error']),
+    expect.arrayContaining([
+      'Key',
+      'Workspace',
+      'UsageReport',
+      'RequestPage',
+      'RequestStory',
+      'Attempt',
+      'RequestBill',
+      'HealthEvent',
+      'Error',
+    ]),
   );
   for (const name of names) expect(JSON.stringify(document)).toContain(`"#/components/schemas/${name}"`);
   expect(names).not.toContain('LiveCatalog');

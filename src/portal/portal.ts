@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { LiveCatalog } from '../core/live-catalog.ts';
+import type { LogLevelControl } from '../core/log-level.ts';
 import type { FailedSignIns } from './failed-sign-ins.ts';
 import type { OidcSignIn } from './oidc.ts';
 import type { PortalStore } from './store-port.ts';
@@ -19,6 +20,8 @@ export interface Portal {
   readonly services: Pick<Services, 'find' | 'follow'>;
   /** How each service sees the catalog, at most a second old. */
   readonly catalog: () => Promise<Answers<LiveCatalog>>;
+  /** Reports that are asked for from now on are read anew: requests have been settled. */
+  readonly forgetReports: () => void;
   readonly events: EventHub;
   readonly feed: EventFeed;
   readonly failedSignIns: FailedSignIns;
@@ -28,4 +31,7 @@ export interface Portal {
   readonly oidc: OidcSignIn | undefined;
   readonly clock: Clock;
   readonly log: PortalLog;
+  readonly logLevel: LogLevelControl;
+  /** The token of the database (`internalToken`). */
+  readonly internalToken: string;
 }

@@ -13,6 +13,7 @@ import { catalogRoutes } from './routes/catalog.ts';
 import { creditRoutes } from './routes/credits.ts';
 import { eventRoutes } from './routes/events.ts';
 import { keyRoutes } from './routes/keys.ts';
+import { logLevelRoutes } from './routes/log-level.ts';
 import { playgroundRoutes } from './routes/playground.ts';
 import { oidcRoutes } from './routes/oidc.ts';
 import { requestRoutes } from './routes/requests.ts';
@@ -80,6 +81,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
     eventRoutes(api, portal);
     await playgroundRoutes(api, portal);
   });
+  await server.register(async (app) => logLevelRoutes(typed(app), portal));
   await servePages(server, options.pages);
   server.get('/livez', { schema: { hide: true } }, () => 'ok\n');
   await server.ready();

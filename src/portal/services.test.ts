@@ -1,8 +1,9 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { systemClock } from '../process/clock.ts';
 import { internalToken } from '../core/internal-token.ts';
+import type { LogLevel, LogLevelControl } from '../core/log-level.ts';
 import type { Story } from '../core/story.ts';
 import { createStories, type Stories } from '../telemetry/stories.ts';
 import { type OpsServer, startOps } from '../telemetry/ops/server.ts';
@@ -17,6 +18,7 @@ afterEach(async () => {
 interface Life {
   readonly ops: OpsServer;
   readonly stories: Stories;
+  readonly level: LogLevelControl;
   readonly complete: (id: string, correlationId?: string) => void;
 }
 
@@ -24,11 +26,14 @@ interface Life {
 async function live(process: string, { host = '127.0.0.1', port = 0 } = {}): Promise<Life> {
   const stories = createStories({ clock: systemClock, process });
   const head = { process, taken_at: '2026-07-01T12:00:00.000Z', ready: true };
+  let current: LogLevel = 'info';
+  const level = { current: () => current, set: (next: LogLevel) => void (current = next) };
   const ops = await startOps({
     ...{ host, port, metrics: () => Promise.resolve(''), metricsType: 'text/plain', unready: () => undefined },
     internal: {
       secret: () => secret,
       stories,
+      logLevel: level,
       catalog: async function* () {
         yield JSON.stringify({ ...head, models: [], backends: [], problems: [] });
       },
@@ -40,7 +45,7 @@ async function live(process: string, { host = '127.0.0.1', port = 0 } = {}): Pro
     stories.outcome(sampleOutcome({ requestId }));
     stories.over(requestId);
   };
-  return { ops, stories, complete };
+  return { ops, stories, level, complete };
 }
 
 /** Two services behind one name, as behind a headless Service. */
@@ -79,6 +84,15 @@ describe('the services of a gateway', () => {
     });
     const { stories } = await services.recent(10);
     expect(new Set(idsOf(stories))).toEqual(new Set(['r1', 'r2']));
+  });
+
+  it('say the least level that they log, and change it', async () => {
+    const { first, second, services } = await two();
+    expect((await services.logLevel(undefined)).data.map(({ said }) => said)).toEqual(['info', 'info']);
+    second.level.set('error');
+    expect((await services.logLevel(undefined)).data.map(({ said }) => said)).toEqual(['info', 'error']);
+    expect((await services.logLevel('debug')).data.map(({ said }) => said)).toEqual(['debug', 'debug']);
+    expect([first.level.current(), second.level.current()]).toEqual(['debug', 'debug']);
   });
 
   it('give their last requests alone, over several pages', async () => {
@@ -135,31 +149,9 @@ describe('the services of a gateway', () => {
   });
 
   it('are followed: what ended before is not told, a restart and a new service lose nothing', async () => {
-    const clock = createFakeClock();
     const first = await live('p1');
     first.complete('old');
-    const found = ['127.0.0.1'];
-    const services = createServices({
-      ...{ origins: () => [`http://weir-ops:${first.ops.port}`], token: () => internalToken(secret), clock },
-      lookUp: () => Promise.resolve(found),
-    });
-    const told: string[] = [];
-    let looked = Promise.withResolvers<readonly ServiceAnswer[]>();
-    const next = (): Promise<readonly ServiceAnswer[]> => {
-      looked = Promise.withResolvers();
-      return looked.promise;
-    };
-    const firstLook = next();
-    const stop = services.follow({
-      stories: (stories) => told.push(...idsOf(stories)),
-      asked: (who) => queueMicrotask(() => looked.resolve(who)),
-    });
-    const round = async (): Promise<readonly ServiceAnswer[]> => {
-      const over = next();
-      await expect.poll(() => clock.armed()).toBe(1);
-      clock.advance(1000);
-      return over;
-    };
+    const { found, told, firstLook, round } = await follow(first);
     await firstLook;
     first.complete('r1');
     await round();
@@ -175,6 +167,48 @@ describe('the services of a gateway', () => {
     expect(new Set(told)).toEqual(new Set(['r1', 'r2', 'r3']));
     await round();
     expect(told).toHaveLength(3);
-    stop();
+  });
+
+  it('tell the newest of a flood, and how many were left out', async () => {
+    const first = await live('p1');
+    const { told, missed, firstLook, round } = await follow(first);
+    await firstLook;
+    for (let index = 1; index <= 700; index += 1) first.complete(`r${index}`);
+    await round();
+    expect([told.length, told.at(-1), missed()]).toEqual([200, 'r700', 500]);
+    first.complete('r701');
+    await round();
+    expect([told.length, told.at(-1), missed()]).toEqual([201, 'r701', 500]);
   });
 });
+
+/** Follows the services behind the name of one of them. */
+async function follow({ ops }: Life) {
+  const clock = createFakeClock();
+  const found = ['127.0.0.1'];
+  const services = createServices({
+    ...{ origins: () => [`http://weir-ops:${ops.port}`], token: () => internalToken(secret), clock },
+    lookUp: () => Promise.resolve(found),
+  });
+  const told: string[] = [];
+  let missed = 0;
+  let looked = Promise.withResolvers<readonly ServiceAnswer[]>();
+  const next = (): Promise<readonly ServiceAnswer[]> => {
+    looked = Promise.withResolvers();
+    return looked.promise;
+  };
+  const firstLook = next();
+  const stop = services.follow({
+    stories: (stories) => told.push(...idsOf(stories)),
+    missed: (requests) => (missed += requests),
+    asked: (who) => queueMicrotask(() => looked.resolve(who)),
+  });
+  onTestFinished(stop);
+  const round = async (): Promise<readonly ServiceAnswer[]> => {
+    const over = next();
+    await expect.poll(() => clock.armed()).toBe(1);
+    clock.advance(1000);
+    return over;
+  };
+  return { found, told, missed: () => missed, firstLook, round };
+}

@@ -5,6 +5,7 @@ import { waitFor } from '../core/clock.ts';
 import { hostInUrl } from '../core/address.ts';
 import { messageOf } from '../core/failure.ts';
 import { type LiveCatalog, liveCatalogSchema } from '../core/live-catalog.ts';
+import { type LogLevel, logLevelBodySchema } from '../core/log-level.ts';
 import { type NumberedStory, numberedStorySchema, type Story, storyPageSchema, storySchema } from '../core/story.ts';
 
 export interface ServicesOptions {
@@ -34,7 +35,7 @@ export interface Answers<Said> {
   readonly data: readonly { readonly service: string; readonly said: Said }[];
 }
 
-/** The services of a gateway, as the portal and `weir explain` ask them. */
+/** The services of a gateway, as the portal, `weir explain` and `weir log-level` ask them. */
 export interface Services {
   readonly catalog: () => Promise<Answers<LiveCatalog>>;
   /** The story of one request, by its id or its correlation id: the newest, where several have it. */
@@ -45,6 +46,8 @@ export interface Services {
   readonly recent: (
     limit: number,
   ) => Promise<{ readonly services: readonly ServiceAnswer[]; readonly stories: readonly Story[] }>;
+  /** The least level that each of them logs, after it was changed where `change` names another. */
+  readonly logLevel: (change: LogLevel | undefined) => Promise<Answers<LogLevel>>;
   /** Tells of every request that ends from now on, with at most a second's delay, until the result is called. */
   readonly follow: (listener: ServicesListener) => () => void;
 }
@@ -65,8 +68,10 @@ const usualPatienceMs = 3_000;
 const followEveryMs = 1_000;
 /** Stories in one answer, the most that a service gives. */
 const pageSize = 100;
-/** Pages that are read of one service in a row while it is followed: a flood must not keep the portal busy. */
+/** Pages that are read of one service in a row to find the last thousand. */
 const mostPages = 15;
+/** Stories of one service that are read in one look while it is followed, the newest ones: nobody reads more in a second. */
+const mostFollowed = 2 * pageSize;
 
 /** How far one service has been read. */
 interface Cursor {
@@ -111,15 +116,17 @@ export function createServices(options: ServicesOptions): Services {
     }
   }
 
-  /** What a service answers; undefined: it knows no such thing. Rejects when it does not answer, or with something else. */
-  async function get<Schema extends z.ZodType>(
+  /** What a service answers, to `put` where it is given; undefined: it knows no such thing. Rejects when it does not answer, or with something else. */
+  async function call<Schema extends z.ZodType>(
     service: string,
     path: string,
     schema: Schema,
+    put?: object,
   ): Promise<z.output<Schema> | undefined> {
     return inTime(async (signal) => {
-      const headers = { authorization: `Bearer ${await token()}` };
-      const response = await fetch(`${service}/internal/${path}`, { headers, signal, redirect: 'error' });
+      const headers = { authorization: `Bearer ${await token()}`, 'content-type': 'application/json' };
+      const change = put && { method: 'PUT', body: JSON.stringify(put) };
+      const response = await fetch(`${service}/internal/${path}`, { ...change, headers, signal, redirect: 'error' });
       if (response.status === 404) {
         await response.body?.cancel();
         return undefined;
@@ -161,7 +168,7 @@ export function createServices(options: ServicesOptions): Services {
   }
 
   async function page(service: string, after: number) {
-    const found = await get(service, `requests?after=${after}&limit=${pageSize}`, storyPageSchema);
+    const found = await call(service, `requests?after=${after}&limit=${pageSize}`, storyPageSchema);
     if (found === undefined) throw new Error('it is of a version that tells no stories');
     // What a newer version tells in other words is left out, and spoils nothing else.
     const requests = found.requests.flatMap((one): readonly NumberedStory[] => {
@@ -191,6 +198,16 @@ export function createServices(options: ServicesOptions): Services {
     return { stories, missed, cursor };
   }
 
+  /** The newest requests after a number: what is left out of a flood is missed. */
+  async function newest(service: string, from: Cursor): ReturnType<typeof pages> {
+    const end = await latest(service);
+    const isSame = end.process === from.process;
+    if (isSame && end.after === from.after) return { stories: [], missed: 0, cursor: from };
+    const first = Math.max(isSame ? from.after : 0, end.after - mostFollowed);
+    const found = await pages(service, { process: end.process, after: first });
+    return isSame ? { ...found, missed: found.missed + (first - from.after) } : found;
+  }
+
   /** Where a service is now. */
   async function latest(service: string): Promise<Cursor> {
     const found = await page(service, Number.MAX_SAFE_INTEGER);
@@ -198,10 +215,10 @@ export function createServices(options: ServicesOptions): Services {
   }
 
   return {
-    catalog: () => ask((service) => get(service, 'catalog', liveCatalogSchema)),
+    catalog: () => ask((service) => call(service, 'catalog', liveCatalogSchema)),
     find: async (id) => {
       const { services, data } = await ask((service) =>
-        get(service, `requests/${encodeURIComponent(id)}`, storySchema),
+        call(service, `requests/${encodeURIComponent(id)}`, storySchema),
       );
       const [story] = data.map(({ said }) => said).sort(byNewest);
       return { services, story };
@@ -214,6 +231,12 @@ export function createServices(options: ServicesOptions): Services {
       const stories = data.flatMap(({ said }) => said.stories);
       return { services, stories: stories.sort(byNewest).slice(0, limit) };
     },
+    logLevel: (change) =>
+      ask(async (service) => {
+        const found = await call(service, 'log-level', logLevelBodySchema, change && { level: change });
+        if (found === undefined) throw new Error('it is of a version whose level cannot be changed');
+        return found.level;
+      }),
     follow: (listener) => {
       const ended = new AbortController();
       const cursors = new Map<string, Cursor>();
@@ -223,10 +246,10 @@ export function createServices(options: ServicesOptions): Services {
       async function look(isFirst: boolean): Promise<void> {
         const { services, data } = await ask(async (service) => {
           const known = cursors.get(service);
-          if (known !== undefined) return pages(service, known);
+          if (known !== undefined) return newest(service, known);
           if (isFirst || silent.has(service)) return { stories: [], missed: 0, cursor: await latest(service) };
           // Of a service that joins later everything is new.
-          return pages(service, { process: '', after: 0 });
+          return newest(service, { process: '', after: 0 });
         });
         if (ended.signal.aborted) return;
         const there = new Set(services.map(({ service }) => service));

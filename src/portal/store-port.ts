@@ -51,13 +51,14 @@ export interface PortalStore {
   readonly findCredential: (keyText: string, now: number) => Promise<Credential | undefined>;
   readonly listAudit: (filter: AuditFilter, limit: number) => Promise<readonly AuditEntry[]>;
   readonly createSession: (session: Session) => Promise<void>;
-  readonly findSession: (hash: string, now: number) => Promise<Session | undefined>;
+  /** Those that are not good any more are missing. */
+  readonly findSessions: (hashes: readonly string[], now: number) => Promise<readonly Session[]>;
   readonly endSession: (hash: string) => Promise<void>;
   /** May take seconds over a long time; never holds the event loop of the portal. */
   readonly usageReport: (
     filter: LedgerFilter,
     dimensions: readonly UsageDimension[],
-    measures: 'performance',
+    options: { readonly measures: 'performance'; readonly top: number | undefined },
   ) => Promise<readonly UsageLine[]>;
   readonly pageOfRequests: (filter: LedgerFilter, page: PageRequest) => Promise<Page<Outcome>>;
   readonly findRequest: (id: string) => Promise<Outcome | undefined>;

@@ -29,6 +29,7 @@ function setUp(maxBytes?: number) {
       writeNow: (bytes) => lastWords.push(bytes.toString()),
     },
     clock,
+    format: (record) => record,
     notice: (dropped) => `${dropped} dropped\n`,
     ...(maxBytes === undefined ? {} : { maxBytes }),
   });

@@ -2,6 +2,7 @@ import { fstatSync, write, writeSync } from 'node:fs';
 import { pino } from 'pino';
 import type { Clock, CancelTimer } from '../core/clock.ts';
 import { systemClock } from './clock.ts';
+import type { LogFormat } from './log-format.ts';
 
 /** Where the bytes of a log go. */
 export interface LogSink {
@@ -29,6 +30,7 @@ export interface LogStream {
 export interface LogStreamOptions {
   readonly sink: LogSink;
   readonly clock: Clock;
+  readonly format: LogFormat;
   /** Makes the record that reports, once writing works again, how many records were dropped. */
   readonly notice: (dropped: number) => string;
   /** How much may wait while a write is under way. */
@@ -46,7 +48,7 @@ const busyMs = 100;
  * write in a busy loop at the exit that follows, and has no bound on what waits (docs/decisions/0026).
  */
 export function createLogStream(options: LogStreamOptions): LogStream {
-  const { sink, clock, notice, maxBytes = usualMaxBytes } = options;
+  const { sink, clock, format, notice, maxBytes = usualMaxBytes } = options;
   let state: 'idle' | 'writing' | 'pausing' | 'closed' = 'idle';
   let waiting: string[] = [];
   let waitingBytes = 0;
@@ -98,7 +100,7 @@ export function createLogStream(options: LogStreamOptions): LogStream {
 
   const next = (): void => {
     const missing = dropped - reported;
-    if (missing > 0) put(Buffer.from(`${isTorn ? '\n' : ''}${notice(missing)}`), missing);
+    if (missing > 0) put(Buffer.from(`${isTorn ? '\n' : ''}${format(notice(missing))}`), missing);
     else if (waiting.length > 0) put(takeWaiting(), 0);
     else {
       state = 'idle';
@@ -112,8 +114,9 @@ export function createLogStream(options: LogStreamOptions): LogStream {
         dropped += 1;
         return;
       }
-      waiting.push(record);
-      waitingBytes += record.length;
+      const text = format(record);
+      waiting.push(text);
+      waitingBytes += text.length;
       if (state === 'idle') next();
     },
     dropped: () => dropped,
@@ -150,10 +153,11 @@ function countRecords(bytes: Buffer): number {
 }
 
 /** The log of a service, on standard output. Records that are left when the process exits early are written then. */
-export function logToStandardOutput(): LogStream {
+export function logToStandardOutput(format: LogFormat): LogStream {
   const stream = createLogStream({
     sink: standardOutput(),
     clock: systemClock,
+    format,
     notice: (dropped) => {
       const msg = 'records of this log were dropped: they could not be written';
       return `${JSON.stringify({ level: pino.levels.values['warn'], time: systemClock.now(), dropped, msg })}\n`;

@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
 import { randomFillSync } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { setPriority, totalmem } from 'node:os';
 
 /** Memory of the container, or else of the machine. */
@@ -33,11 +33,23 @@ export function openFilesLimit(): number | undefined {
  * nothing where the priority cannot be lowered. Only on Linux does a priority belong to a thread.
  */
 export function lowerPriority(): void {
-  if (process.platform !== 'linux') return;
+  if (process.platform === 'linux') tryPriority(0, 5);
+}
+
+/**
+ * The same for all threads of this process, and for those that they start from now on: for a process beside others that answer
+ * callers. A processor that nobody else needs is used as before.
+ */
+export function lowerPriorityOfProcess(): void {
+  if (process.platform !== 'linux') tryPriority(0, 10);
+  else for (const thread of readdirSync('/proc/self/task')) tryPriority(Number(thread), 10);
+}
+
+function tryPriority(of: number, priority: number): void {
   try {
-    setPriority(0, 5);
+    setPriority(of, priority);
   } catch {
-    // Some sandboxes forbid it; the thread then runs at the usual priority.
+    // Some sandboxes forbid it, and a thread may have ended: the priority then stays as it is.
   }
 }
 

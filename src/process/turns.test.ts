@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createTurnEnd, createTurnShare } from './turns.ts';
+import { createSlices, createTurnEnd, createTurnShare } from './turns.ts';
 
 /** Turns that a test makes, and a clock that stands but for the work. */
 function handTurns() {
@@ -67,4 +67,18 @@ it('does what a turn gathered at once, in order, and what is asked for meanwhile
   expect([done, turns.length]).toEqual([['a', 'b'], 1]);
   turns.shift()?.();
   expect([done, turns.length]).toEqual([['a', 'b', 'c'], 0]);
+});
+
+it('maps long lists in slices, which lists that follow each other share', async () => {
+  const { sources, work, turn } = handTurns();
+  const inSlices = createSlices(sources);
+  const done: string[] = [];
+  const all = (async () => [
+    ...(await inSlices(['a', 'b', 'c'], (name) => work(name, 0.75, done)())),
+    ...(await inSlices(['d', 'e'], (name) => work(name, 0.75, done)())),
+  ])();
+  expect(done).toEqual(['a', 'b', 'c']);
+  turn();
+  await expect.poll(() => done).toEqual(['a', 'b', 'c', 'd', 'e']);
+  expect(await all).toEqual(done);
 });

@@ -83,3 +83,30 @@ export function createTurnShare(options: {
     });
   };
 }
+
+/**
+ * How long a slice of `createSlices` may hold the event loop, milliseconds: what is made of a large catalog would hold it for 50 to 100 ms
+ * in one piece, and every answer under way would stand still.
+ */
+const sliceMs = 2;
+
+/**
+ * For work that is too long for one turn of the event loop: the returned function maps a list in slices, after each of which others have
+ * a turn. Lists that are mapped one after the other share their slices. Results may be some milliseconds apart.
+ */
+export function createSlices({ elapsed, nextTurn }: TurnSources = processSources) {
+  let begun = elapsed();
+  return async <Item, Result>(items: Iterable<Item>, map: (item: Item) => Result): Promise<Result[]> => {
+    const results: Result[] = [];
+    for (const item of items) {
+      results.push(map(item));
+      if (elapsed() - begun < sliceMs) continue;
+      await new Promise<void>((resolve) => nextTurn(resolve));
+      begun = elapsed();
+    }
+    return results;
+  };
+}
+
+/** As `createSlices` returns it. */
+export type InSlices = ReturnType<typeof createSlices>;

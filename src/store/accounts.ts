@@ -16,7 +16,7 @@ import {
   setKeyStatus,
   updateKey,
 } from './keys.ts';
-import { createSession, endSession, findSession } from './sessions.ts';
+import { createSession, endSession, findSessions } from './sessions.ts';
 import { readSharedSecret } from './shared-secret.ts';
 import {
   changeWorkspace,
@@ -91,7 +91,7 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
     pageOfRequests: pageOfRequests.bind(undefined, queries),
     findRequest: findRequest.bind(undefined, queries),
     createSession: createSession.bind(undefined, queries),
-    findSession: findSession.bind(undefined, queries),
+    findSessions: findSessions.bind(undefined, queries),
     endSession: endSession.bind(undefined, queries),
     /** As `readSharedSecret`. Never to be shown. */
     sharedSecret: readSharedSecret.bind(undefined, queries),

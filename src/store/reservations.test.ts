@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { sampleAuthor, sampleDatabase, sampleNow } from '../../test/support/sample-database.ts';
 import { storeAt } from '../../test/support/sample-store.ts';
 import { createReservationReport } from './reservation-report.ts';
-import { reservedFor, writeReservations } from './reservations.ts';
+import { forgetGone, reservedFor, writeReservations } from './reservations.ts';
 import { creditWorkspace } from './credits.ts';
 import { createWorkspace } from './workspaces.ts';
 
@@ -43,8 +43,26 @@ describe('what replicas have reserved', () => {
     await tell('c', { [other.id]: 1n });
     expect(await reserved()).toBe(5n);
     expect([await reserved(sampleNow + 60_000), await reserved(sampleNow + 60_001)]).toEqual([5n, 0n]);
-    await tell('d', {}, sampleNow + 60_001);
-    expect(await queries.selectFrom('reservations').selectAll().execute()).toEqual([]);
+    const rows = () =>
+      queries
+        .selectFrom('reservations')
+        .select(['replica', 'amount'])
+        .orderBy('replica')
+        .orderBy('amount', 'desc')
+        .execute();
+    await forgetGone(queries, sampleNow + 60_000);
+    expect(await rows()).toEqual([
+      { replica: 'a', amount: 70n },
+      { replica: 'a', amount: 5n },
+      { replica: 'c', amount: 1n },
+    ]);
+    await tell('a', { [workspace.id]: 6n }, sampleNow + 1);
+    expect(await rows()).toEqual([
+      { replica: 'a', amount: 6n },
+      { replica: 'c', amount: 1n },
+    ]);
+    await forgetGone(queries, sampleNow + 60_001);
+    expect(await rows()).toEqual([{ replica: 'a', amount: 6n }]);
   });
 
   it('are of any number of workspaces', async () => {

@@ -4,20 +4,17 @@ import type { Reserved } from './reservation-report.ts';
 import { exactSum, exactTotal, type Schema } from './schema.ts';
 
 /** Time after which a replica that told nothing counts as gone. Clocks of machines may differ by seconds. */
-const goneAfterMs = 60_000;
+export const goneAfterMs = 60_000;
 const rowsAtOnce = 1_000;
 
-/** Replaces what a replica has told before, and forgets replicas that are gone. */
+/** Replaces what a replica has told before. A thousand replicas may do so every second, so only the replica's own rows are touched. */
 export async function writeReservations(
   queries: Kysely<Schema>,
   { replica, reserved, now }: { readonly replica: string; readonly reserved: Reserved; readonly now: number },
 ): Promise<void> {
   const rows = [...reserved].map(([id, amount]) => ({ replica, workspace_id: id, amount, as_of: BigInt(now) }));
   await queries.transaction().execute(async (transaction) => {
-    await transaction
-      .deleteFrom('reservations')
-      .where((row) => row.or([row('replica', '=', replica), row('as_of', '<', BigInt(now - goneAfterMs))]))
-      .execute();
+    await transaction.deleteFrom('reservations').where('replica', '=', replica).execute();
     for (let at = 0; at < rows.length; at += rowsAtOnce) {
       await transaction
         .insertInto('reservations')
@@ -25,6 +22,14 @@ export async function writeReservations(
         .execute();
     }
   });
+}
+
+/** Forgets what replicas have told that are gone. Reads the whole table. */
+export async function forgetGone(queries: Kysely<Schema>, now: number): Promise<void> {
+  await queries
+    .deleteFrom('reservations')
+    .where('as_of', '<', BigInt(now - goneAfterMs))
+    .execute();
 }
 
 /** What is reserved for the requests of a workspace that are under way, in all replicas, as they last told. */

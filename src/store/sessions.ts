@@ -23,15 +23,20 @@ export async function createSession(queries: Kysely<Schema>, session: Session): 
 }
 
 /**
- * Finds a session by the SHA-256 of its secret; undefined when there is none any more: it has expired or was ended, or its key is not
- * good any more. Read anew for every request, so that a session ends at once everywhere.
+ * Finds sessions by the SHA-256 of their secrets. Those are missing that are not good any more: they have expired or were ended, or
+ * their key is not good. Read anew for every request, so that a session ends at once everywhere.
  */
-export async function findSession(queries: Kysely<Schema>, hash: string, now: number): Promise<Session | undefined> {
-  const row = await queries
+export async function findSessions(
+  queries: Kysely<Schema>,
+  hashes: readonly string[],
+  now: number,
+): Promise<readonly Session[]> {
+  if (hashes.length === 0) return [];
+  const rows = await queries
     .selectFrom('sessions')
     .leftJoin('keys', 'keys.id', 'sessions.key_id')
     .selectAll('sessions')
-    .where('sessions.hash', '=', hash)
+    .where('sessions.hash', 'in', [...hashes])
     .where('sessions.expires_at', '>', BigInt(now))
     .where((where) =>
       where.or([
@@ -42,8 +47,8 @@ export async function findSession(queries: Kysely<Schema>, hash: string, now: nu
         ]),
       ]),
     )
-    .executeTakeFirst();
-  return row && sessionOf(row);
+    .execute();
+  return rows.map(sessionOf);
 }
 
 /** Ends a session. Harmless when it has ended. */

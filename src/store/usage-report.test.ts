@@ -3,7 +3,7 @@ import { databaseKind, sampleDatabase, sampleNow, sampleAuthor } from '../../tes
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { maxBalance } from '../core/money.ts';
 import { createKey } from './keys.ts';
-import type { LedgerFilter } from '../core/administration.ts';
+import type { LedgerFilter, UsageDimension } from '../core/administration.ts';
 import { listRequests } from './list-requests.ts';
 import { usageReport } from './usage-report.ts';
 import { createWorkspace } from './workspaces.ts';
@@ -134,6 +134,46 @@ describe('usageReport', () => {
       (await listRequests(queries, filter, 100)).map(({ requestId }) => requestId);
     expect(await listed({ since: sampleNow + 2 })).toEqual(['r7', 'r6', 'r5', 'r4', 'r3', 'r2']);
     expect(await listed({ until: sampleNow + 2 })).toEqual(['r1', 'r0']);
+  });
+
+  it('gives lines of their own to the top, and one of each day to all others', async () => {
+    const { queries, ids, settle } = await sampleDatabase();
+    const at = (index: number) => sampleNow + (index >> 2) * day + index;
+    // Model 3 costs most, then 2, 1 and 0; on both days.
+    const costs = [1n, 10n, 100n, 1_000n];
+    await settle(
+      Array.from({ length: 8 }, (_, index) =>
+        sampleOutcome({
+          ...{ ...ids, requestId: `r${index}`, modelId: `m/${index & 3}`, startedAt: at(index) },
+          ...{ cost: costs[index & 3] ?? 0n },
+        }),
+      ),
+    );
+    const report = async (by: readonly UsageDimension[], top: number, filter: LedgerFilter = {}) =>
+      (await usageReport(queries, filter, by, { measures: 'performance', top })).map((line) => [
+        ...(line.day === undefined ? [] : [line.day]),
+        ...[line.model, line.cost, line.requests],
+      ]);
+    expect(await report(['model'], 2)).toEqual([
+      ['m/3', 2_000n, 2],
+      ['m/2', 200n, 2],
+      [undefined, 22n, 4],
+    ]);
+    expect(await report(['day', 'model'], 1)).toEqual([
+      ['2026-07-01', 'm/3', 1_000n, 1],
+      ['2026-07-01', undefined, 111n, 3],
+      ['2026-07-02', 'm/3', 1_000n, 1],
+      ['2026-07-02', undefined, 111n, 3],
+    ]);
+    // Where all are in the top there are no others; and the ranks are those of what the filter leaves.
+    expect(await report(['model'], 9)).toHaveLength(4);
+    expect(await report(['model'], 1, { modelId: 'm/0' })).toEqual([['m/0', 2n, 2]]);
+    expect(await report(['model'], 1, { modelId: 'm/none' })).toEqual([]);
+    const keys = await usageReport(queries, {}, ['key'], { top: 1 });
+    expect(keys.map(({ key, cost }) => [key, cost])).toEqual([[ids.keyId, 2_222n]]);
+    for (const by of [[], ['day'], ['model', 'key'], ['workspace'], ['model', 'surface']] as const) {
+      await expect(report(by, 1)).rejects.toThrow('models or keys');
+    }
   });
 
   it('is exact past 64 bits, where a plain sum overflows', async () => {

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { OutcomeKind } from '../core/account.ts';
-import { oldRowsOfFilter, usageOfFilter } from './ledger-filter.ts';
+import { oldRowsOfFilter, partsOf, usageOfFilter } from './ledger-filter.ts';
 import {
   type LedgerFilter,
   Refusal,
@@ -10,7 +10,8 @@ import {
 } from '../core/administration.ts';
 import { isOldLedgerEmpty } from './old-ledger.ts';
 import { exactTotal, moneyUnit, type Schema } from './schema.ts';
-import { histogramColumns, kindCodes, periodMs, quantileOf, surfaceCodes, type UsageTable } from './usage-rollup.ts';
+import { inOrderOfTop, orOthers, othersNumber, rankedDimension, type Top, topOf } from './top-groups.ts';
+import { histogramColumns, kindCodes, periodMs, quantileOf, surfaceCodes } from './usage-rollup.ts';
 
 const hourMs = periodMs.usage_hours;
 const dayMs = periodMs.usage_days;
@@ -18,15 +19,26 @@ const dayMs = periodMs.usage_days;
 /** `performance`: errors and the times to the first token, too, for which the buckets of the histogram are summed. */
 export type UsageMeasures = 'sums' | 'performance';
 
+export interface UsageReportOptions {
+  /** Default: `sums`. */
+  readonly measures?: UsageMeasures;
+  /**
+   * Only so many models or keys have lines of their own: those that cost most over the whole time. The others are added up in a line
+   * of each period whose model or key is undefined. Needs one of the two dimensions, and beside it `hour` or `day` at most.
+   */
+  readonly top?: number | undefined;
+}
+
 /**
  * Sums what was used along the dimensions, exactly, from the rollups: whole days from those of days, the rest from those of hours.
- * Throws a `Refusal` when the time does not begin and end with a UTC hour.
+ * Lines are in the order of their dimensions; those of a report of the top in the order of periods, then of costs, the others last.
+ * Throws a `Refusal` when the time does not begin and end with a UTC hour, or when `top` does not go with the dimensions.
  */
 export async function usageReport(
   queries: Kysely<Schema>,
   filter: LedgerFilter,
   dimensions: readonly UsageDimension[],
-  measures: UsageMeasures = 'sums',
+  { measures = 'sums', top: size }: UsageReportOptions = {},
 ): Promise<readonly UsageLine[]> {
   for (const [option, field, moment] of [
     ['--since', 'from', filter.since],
@@ -38,23 +50,35 @@ export async function usageReport(
       field,
     });
   }
+  const ranked = size === undefined ? undefined : rankedDimension(dimensions);
   // As of one moment: rows of an older version may be moving to the rollups.
-  const rows = await queries
+  return queries
     .transaction()
     .setAccessMode('read only')
     .setIsolationLevel('repeatable read')
     .execute(async (transaction) => {
-      const sources = [named(filter, dimensions, measures)];
-      if (!(await isOldLedgerEmpty(transaction))) sources.push(oldRows(filter, measures));
-      return (await summed(sources, dimensions, measures).execute(transaction)).rows;
+      const top =
+        ranked === undefined || size === undefined ? undefined : await topOf(transaction, { filter, ranked, size });
+      const sources = [named(filter, dimensions, { measures, top })];
+      if (!(await isOldLedgerEmpty(transaction))) sources.push(oldRows(filter, { measures, top }));
+      const { rows } = await summed(sources, dimensions, measures).execute(transaction);
+      const lines = rows
+        .filter((row) => Number(row.requests) > 0 || dimensions.length === 0)
+        .map((row) => lineOf(row, measures));
+      return top === undefined ? lines : inOrderOfTop(lines, top);
     });
-  return rows.filter((row) => Number(row.requests) > 0 || dimensions.length === 0).map((row) => lineOf(row, measures));
+}
+
+interface Reading {
+  readonly measures: UsageMeasures;
+  readonly top: Top | undefined;
 }
 
 interface SummedRow {
   readonly workspace?: string;
-  readonly key?: string;
-  readonly model?: string;
+  /** Null: the others of a report of the top. */
+  readonly key?: string | null;
+  readonly model?: string | null;
   readonly surface?: number | bigint;
   readonly day?: number | bigint;
   readonly hour?: number | bigint;
@@ -68,7 +92,7 @@ interface SummedRow {
   readonly cost_low: bigint;
   readonly errors?: bigint;
   /** The buckets of the histogram. */
-  readonly [column: string]: string | number | bigint | undefined;
+  readonly [column: string]: string | number | bigint | null | undefined;
 }
 
 const counts = [
@@ -105,7 +129,7 @@ function total(column: string): RawBuilder<bigint> {
 function named(
   filter: LedgerFilter,
   dimensions: readonly UsageDimension[],
-  measures: UsageMeasures,
+  { measures, top }: Reading,
 ): RawBuilder<unknown> {
   const asked = new Set(dimensions);
   const byKey = asked.has('key') || asked.has('workspace');
@@ -122,7 +146,15 @@ function named(
     const day = table === 'usage_hours' ? sql`period / 24` : sql`period`;
     const further =
       measures === 'sums' ? sql`` : sql`, ${isError} as errors, ${sql.join(buckets.map((name) => sql.ref(name)))}`;
-    return sql`select key, model, surface, ${hour} as hour, ${day} as day,
+    const group = (column: 'key' | 'model'): RawBuilder<unknown> =>
+      top?.of === column
+        ? orOthers(
+            sql.ref(column),
+            top.groups.map(({ number }) => number),
+            othersNumber,
+          )
+        : sql.ref(column);
+    return sql`select ${group('key')} as key, ${group('model')} as model, surface, ${hour} as hour, ${day} as day,
         ${sql.join(counts.map((count) => sql.ref(count)))}, cost ${further}
       from ${sql.table(table)} where period >= ${from} and period < ${to} and ${usageOfFilter(filter)}`;
   });
@@ -134,6 +166,7 @@ function named(
     sql`coalesce(sum(cost % ${unit}), 0) as cost_low`,
   ])} from (${sql.join(parts, sql` union all `)}) as parts ${grouped}`;
   const none = sql`null`;
+  const join = top === undefined ? sql`join` : sql`left join`;
   return sql`select ${asked.has('workspace') ? sql`workspaces.name` : none} as workspace,
       ${asked.has('key') ? sql`ledger_keys.key_id` : none} as key,
       ${asked.has('model') ? sql`ledger_models.name` : none} as model,
@@ -141,45 +174,28 @@ function named(
       ${asked.has('hour') ? sql`hour` : none} as hour, ${asked.has('day') ? sql`day` : none} as day,
       ${sql.join([...sums, ...furtherOf(measures)].map((sum) => sql.ref(sum)))}
     from (${numbered}) as numbered
-    ${byKey ? sql`join ledger_keys on ledger_keys.number = numbered.key` : sql``}
+    ${byKey ? sql`${join} ledger_keys on ledger_keys.number = numbered.key` : sql``}
     ${asked.has('workspace') ? sql`join workspaces on workspaces.id = ledger_keys.workspace_id` : sql``}
-    ${asked.has('model') ? sql`join ledger_models on ledger_models.number = numbered.model` : sql``}`;
-}
-
-interface Part {
-  readonly table: UsageTable;
-  /** Number of the first period. */
-  readonly from: number;
-  /** Number of the period after the last one. */
-  readonly to: number;
-}
-
-/** Beyond every period that a column of 32 bits can hold. */
-const never = 2 ** 31 - 1;
-
-/** What is to be read: days, and hours where the time does not begin or end with a day. */
-function partsOf({ since = 0, until }: LedgerFilter, byHour: boolean): readonly Part[] {
-  const [firstHour, lastHour] = [since / hourMs, until === undefined ? never : until / hourMs];
-  if (byHour) return [{ table: 'usage_hours', from: firstHour, to: lastHour }];
-  const [firstDay, lastDay] = [Math.ceil(since / dayMs), until === undefined ? never : Math.floor(until / dayMs)];
-  if (firstDay > lastDay) return [{ table: 'usage_hours', from: firstHour, to: lastHour }];
-  const parts: readonly Part[] = [
-    { table: 'usage_hours', from: firstHour, to: firstDay * 24 },
-    { table: 'usage_days', from: firstDay, to: lastDay },
-    { table: 'usage_hours', from: lastDay * 24, to: lastHour },
-  ];
-  const some = parts.filter(({ from, to }) => from < to);
-  return some.length === 0 ? parts.slice(1, 2) : some;
+    ${asked.has('model') ? sql`${join} ledger_models on ledger_models.number = numbered.model` : sql``}`;
 }
 
 /** Rows of the version before that have not moved yet. */
-function oldRows(filter: LedgerFilter, measures: UsageMeasures): RawBuilder<unknown> {
+function oldRows(filter: LedgerFilter, { measures, top }: Reading): RawBuilder<unknown> {
+  const group = (of: Top['of'], column: RawBuilder<unknown>): RawBuilder<unknown> =>
+    top?.of === of
+      ? orOthers(
+          column,
+          top.groups.map(({ name }) => name),
+          sql`null`,
+        )
+      : column;
   const unit = sql.lit(moneyUnit);
   const further =
     measures === 'sums'
       ? sql``
       : sql`, case when ledger.kind in (${sql.join(errors)}) then 1 else 0 end, ${sql.join(buckets.map(() => sql`0`))}`;
-  return sql`select workspaces.name as workspace, ledger.key_id as key, ledger.model_id as model,
+  return sql`select workspaces.name as workspace, ${group('key', sql`ledger.key_id`)} as key,
+      ${group('model', sql`ledger.model_id`)} as model,
       case ledger.surface when 'chat' then 0 else 1 end as surface, ledger.started_at / ${sql.lit(hourMs)} as hour, ledger.started_at / ${sql.lit(dayMs)} as day, 1 as requests,
       prompt_tokens, completion_tokens, coalesce(cached_tokens, 0), coalesce(reasoning_tokens, 0),
       coalesce(web_searches, 0), cost / ${unit}, cost % ${unit} ${further}
@@ -189,8 +205,8 @@ function oldRows(filter: LedgerFilter, measures: UsageMeasures): RawBuilder<unkn
 function lineOf(row: SummedRow, measures: UsageMeasures): UsageLine {
   return {
     workspace: row.workspace,
-    key: row.key,
-    model: row.model,
+    key: row.key ?? undefined,
+    model: row.model ?? undefined,
     surface: row.surface === undefined ? undefined : surfaceCodes.nameOf(Number(row.surface)),
     day: row.day === undefined ? undefined : isoOf(Number(row.day) * dayMs).slice(0, 10),
     hour: row.hour === undefined ? undefined : `${isoOf(Number(row.hour) * hourMs).slice(0, 16)}Z`,

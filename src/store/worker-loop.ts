@@ -6,7 +6,7 @@ import type { Journal, JournalSegment } from './journal/journal.ts';
 import { ledgerRow, type LedgerRow } from './ledger-row.ts';
 import { settleOrExplain, spendingOf } from './settle-batch.ts';
 import type { Reserved } from './reservation-report.ts';
-import { writeReservations } from './reservations.ts';
+import { forgetGone, goneAfterMs, writeReservations } from './reservations.ts';
 import { readSharedSecret } from './shared-secret.ts';
 import { startUpkeep, type UpkeepRunner } from './upkeep-runner.ts';
 import type { SettleFault, StoreReply, StoreRequest, StoreStatus } from './worker-message.ts';
@@ -46,6 +46,8 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   const wanted = new Set<string>();
   let reserved: Reserved | undefined;
   let hasReserved = false;
+  /** When this thread has last removed what replicas left that are gone. */
+  let forgotAt = 0;
   let segment: (JournalSegment & { settled: number; refused: number }) | undefined;
   let retry: NodeJS.Timeout | undefined;
   let working: Promise<void> | undefined;
@@ -145,8 +147,12 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   async function tellReserved(now: Reserved): Promise<void> {
     if (database === undefined || status.database !== 'here') return;
     try {
-      await writeReservations(database.queries, { replica: options.replica, reserved: now, now: Date.now() });
+      const told = Date.now();
+      await writeReservations(database.queries, { replica: options.replica, reserved: now, now: told });
       hasReserved = now.size > 0;
+      if (Math.abs(told - forgotAt) < goneAfterMs) return;
+      forgotAt = told;
+      await forgetGone(database.queries, told);
     } catch (error) {
       if (database.classify(error) === 'away') isAway(messageOf(error));
     }

@@ -2,11 +2,14 @@ import { join } from 'node:path';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { onTestFinished } from 'vitest';
 import type { LiveCatalog } from '../../src/core/live-catalog.ts';
+import { internalToken } from '../../src/core/internal-token.ts';
+import type { LogLevel } from '../../src/core/log-level.ts';
 import type { Story } from '../../src/core/story.ts';
 import { createEventFeed } from '../../src/portal/event-feed.ts';
 import { createEventHub } from '../../src/portal/event-hub.ts';
 import { createFailedSignIns } from '../../src/portal/failed-sign-ins.ts';
 import type { OidcSignIn } from '../../src/portal/oidc.ts';
+import { digestOf, newToken } from '../../src/portal/secrets.ts';
 import { createServer } from '../../src/portal/server.ts';
 import type { Answers, Services, ServicesListener } from '../../src/portal/services.ts';
 import { openAccounts } from '../../src/store/accounts.ts';
@@ -63,6 +66,8 @@ export async function samplePortal(
     warn: (facts: object, message: string) => void logged.push({ ...facts, message }),
     error: (facts: object, message: string) => void logged.push({ ...facts, message }),
   };
+  let level: LogLevel = 'info';
+  const logLevel = { current: () => level, set: (next: LogLevel) => void (level = next) };
   const events = createEventHub(clock);
   onTestFinished(() => events.close());
   const parts = {
@@ -73,8 +78,9 @@ export async function samplePortal(
     },
     ...{ services, catalog, events, adminToken, log, oidc: options.oidc },
     gatewayUrl: options.gatewayUrl ?? 'http://127.0.0.1:1/v1',
+    forgetReports: () => undefined,
     failedSignIns: createFailedSignIns(clock.elapsed),
-    clock,
+    ...{ clock, logLevel, internalToken: internalToken(await accounts.sharedSecret()) },
   };
   const feed = createEventFeed(parts);
   onTestFinished(() => feed.close());
@@ -107,4 +113,17 @@ export async function signIn(
 
 export function asBrowser({ cookie, csrf }: Browser): Record<string, string> {
   return { cookie, 'x-csrf-token': csrf };
+}
+
+/** A browser in which a member of a workspace is signed in, as an identity provider would have it. */
+export async function memberOf(
+  { accounts }: Pick<Awaited<ReturnType<typeof samplePortal>>, 'accounts'>,
+  workspaceId: string,
+): Promise<Browser> {
+  const [secret, csrfToken] = [newToken(), newToken()];
+  await accounts.createSession({
+    ...{ hash: digestOf(secret), role: 'member', name: 'mia', workspaces: [workspaceId], keyId: undefined, csrfToken },
+    ...{ credential: 'subject', logOutHint: undefined, createdAt: sampleNow, expiresAt: sampleNow + 3_600_000 },
+  });
+  return { cookie: `weir_session=${secret}`, csrf: csrfToken };
 }

@@ -1,4 +1,4 @@
-import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { UsageLine, UsageReport } from '../../../src/portal/api/usage.ts';
 import { call, withQuery } from './api.ts';
@@ -17,17 +17,25 @@ export interface UsageFilter {
 }
 
 export type Grouping = 'model' | 'key';
+export type Period = 'hour' | 'day';
 
 export const ranges = ['24h', '7d', '30d', '90d'] as const;
 export type Range = (typeof ranges)[number];
 
 const days: Readonly<Record<Exclude<Range, '24h'>, number>> = { '7d': 7, '30d': 30, '90d': 90 };
 
-/** Beginnings of the hours or days of a range, the last one under way. Days are those of UTC, as in the rollups. */
-export function periodsOf(range: Range, now: number): readonly string[] {
+/** When a range begins that ends now: with one of its hours or days. Days are those of UTC, as in the rollups. */
+export function beginningOf(range: Range, now: number): string {
   const [count, length] = range === '24h' ? [24, hourMs] : [days[range], dayMs];
-  const last = Math.floor(now / length) * length;
-  return Array.from({ length: count }, (_, index) => new Date(last - (count - 1 - index) * length).toISOString());
+  return new Date((Math.floor(now / length) - count + 1) * length).toISOString();
+}
+
+/** Beginnings of the hours or days from a moment until now, the last one under way. */
+export function periodsFrom(from: string, period: Period, now: number): readonly string[] {
+  const length = period === 'hour' ? hourMs : dayMs;
+  const first = new Date(from).getTime();
+  const count = Math.floor(now / length) - Math.floor(first / length) + 1;
+  return Array.from({ length: count }, (_, index) => new Date(first + index * length).toISOString());
 }
 
 /** Beginning of a period of a line that was asked for by hour or by day, as `periodsOf` has it. */
@@ -35,58 +43,48 @@ export function periodOf({ hour, day }: UsageLine): string {
   return new Date(hour ?? `${day ?? ''}T00:00:00Z`).toISOString();
 }
 
-/** What the API gives in one page at most. */
-const mostLines = 10_000;
+/** What a report is asked for. */
+export interface UsageQuestion {
+  readonly filter: UsageFilter;
+  readonly by: readonly (Period | Grouping)[];
+  /** How many models or keys have lines of their own; the others are added up. Undefined: all of them. */
+  readonly top: number | undefined;
+}
 
-export function usagePath(filter: UsageFilter, by: readonly string[]): string {
+/** A report, and what it was asked for: while a newer one is on its way, the page shows this one and not what is selected. */
+export interface Usage {
+  readonly asked: UsageQuestion;
+  readonly lines: readonly UsageLine[];
+}
+
+/** Most lines of a page of the API that a report with a top can have: 90 days of seven groups and the others. */
+const mostLines = 1_000;
+
+/** How many groups a chart shows by name, and a table: nobody sees the hundredth colour. The download has all of them. */
+export const mostInChart = 7;
+export const mostInTable = 100;
+
+export function usagePath({ filter, by, top }: UsageQuestion): string {
   return withQuery('/usage', {
     ...filter,
     workspace: filter.workspace ?? undefined,
     by: by.join(','),
+    top,
     limit: mostLines,
   });
 }
 
-const read = (filter: UsageFilter, by: readonly string[]) => ({
-  queryKey: ['usage', filter, by],
-  queryFn: ({ signal }: { readonly signal: AbortSignal }) => call<UsageReport>(usagePath(filter, by), { signal }),
-  placeholderData: keepPreviousData,
-  enabled: filter.workspace !== null,
-});
-
 /** One report: sums by the dimensions. */
-export function useUsage(filter: UsageFilter, by: readonly string[] = []) {
-  return useQuery(read(filter, by));
-}
-
-/** How many groups a chart shows by name; the rest is one more. */
-export const mostGroups = 7;
-
-interface GroupedOptions {
-  readonly period: 'hour' | 'day';
-  readonly group: Grouping;
-  /** Ids of the groups that are shown. */
-  readonly names: readonly string[];
-  /** How many lines a report over all groups would have at most. */
-  readonly mostLinesOfAll: number;
-}
-
-/**
- * Sums by period for each of the groups that cost most. One report has them where all groups fit a page of it. Many keys over many
- * days do not, and nobody sees the hundredth colour of a chart: then each shown group has a report of its own.
- */
-export function useGroupedUsage(filter: UsageFilter, { period, group, names, mostLinesOfAll }: GroupedOptions) {
-  const isOneReport = mostLinesOfAll <= mostLines;
-  return useQueries({
-    queries: isOneReport
-      ? [read(filter, [period, group])]
-      : names.map((name) => read({ ...filter, [group]: name }, [period])),
-    combine: (results) => ({
-      isPending: results.some(({ isPending }) => isPending),
-      lines: isOneReport
-        ? names.map((name) => results[0]?.data?.data.filter((line) => line[group] === name) ?? [])
-        : results.map(({ data }) => data?.data ?? []),
-    }),
+export function useUsage(filter: UsageFilter, by: UsageQuestion['by'] = [], top?: number) {
+  const asked: UsageQuestion = { filter, by, top };
+  return useQuery({
+    queryKey: ['usage', asked],
+    queryFn: async ({ signal }): Promise<Usage> => {
+      const { data } = await call<UsageReport>(usagePath(asked), { signal });
+      return { asked, lines: data };
+    },
+    placeholderData: keepPreviousData,
+    enabled: filter.workspace !== null,
   });
 }
 

@@ -61,7 +61,7 @@ function Left({ of }: { readonly of: WorkspaceChoice }) {
     [from, of.id],
   );
   const recent = useUsage(filter);
-  const spent = Number(recent.data?.data[0]?.cost ?? 0);
+  const spent = Number(recent.data?.lines[0]?.cost ?? 0);
   return (
     <Loaded query={workspace} lines={3}>
       {({ balance, name }) => (

@@ -5,7 +5,8 @@ import type { Key } from '../../../src/portal/api/keys.ts';
 import { call } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
 import { useSession } from '../data/session.ts';
-import { hourMs, periodsOf, type UsageFilter, useMinute, useUsage } from '../data/usage.ts';
+import { useThrottled } from '../data/throttled.ts';
+import { beginningOf, hourMs, type UsageFilter, useMinute, useUsage } from '../data/usage.ts';
 import { formatCount, formatMoment, formatMoney, formatMs, formatShare, unknown } from '../format/format.ts';
 import { Card, Facts, Figure, Page } from '../parts/page.tsx';
 import { Loaded, Notice } from '../parts/states.tsx';
@@ -15,8 +16,10 @@ import { useHealth } from '../shell/live-data.ts';
 import { BudgetBar } from './key-table.tsx';
 import { RecentCost } from './recent-cost.tsx';
 
+const refreshMs = 5_000;
+
 /** The hour in which the reader's day or month began. */
-function beginningOf(what: 'day' | 'month', moment: number): string {
+function localBeginningOf(what: 'day' | 'month', moment: number): string {
   const now = new Date(moment);
   const start = new Date(now.getFullYear(), now.getMonth(), what === 'day' ? now.getDate() : 1);
   return new Date(Math.floor(start.getTime() / hourMs) * hourMs).toISOString();
@@ -33,22 +36,21 @@ export function OverviewPage() {
   const session = useSession();
   const now = useMinute();
   const workspace = useAskedWorkspace();
-  const day = beginningOf('day', now);
-  const month = beginningOf('month', now);
-  const last = periodsOf('24h', now)[0] ?? day;
+  const day = localBeginningOf('day', now);
+  const month = localBeginningOf('month', now);
+  const last = beginningOf('24h', now);
   const filters = useMemo(
     () => ({ day: since(day, workspace), month: since(month, workspace), last: since(last, workspace) }),
     [day, month, last, workspace],
   );
   const today = useUsage(filters.day);
   const thisMonth = useUsage(filters.month);
-  // A request that has just ended counts at once.
-  useEvents({
-    request: () => {
-      void today.refetch({ cancelRefetch: false });
-      void thisMonth.refetch({ cancelRefetch: false });
-    },
+  // A request that has just ended counts at once, and under load with the others of a few seconds.
+  const refresh = useThrottled(refreshMs, () => {
+    void today.refetch();
+    void thisMonth.refetch();
   });
+  useEvents({ request: refresh });
   return (
     <Page title="Overview" about={session.role === 'key' ? 'What this key has used.' : 'How things stand right now.'}>
       {session.role !== 'key' && <Wrong />}
@@ -59,12 +61,12 @@ export function OverviewPage() {
       )}
       {session.key_id !== null && <OwnKey id={session.key_id} />}
       <Loaded query={today} lines={3}>
-        {({ data: [line] }) => (
+        {({ lines: [line] }) => (
           <div className="figures">
             <Figure label="Spend today" value={formatMoney(line?.cost ?? 0)} />
             <Figure
               label="Spend this month"
-              value={formatMoney(thisMonth.data?.data[0]?.cost ?? 0)}
+              value={thisMonth.data === undefined ? unknown : formatMoney(thisMonth.data.lines[0]?.cost ?? 0)}
               note={<Link href="/usage?range=30d">See the usage</Link>}
             />
             <Figure label="Requests today" value={formatCount(line?.requests ?? 0)} />
@@ -91,7 +93,7 @@ export function OverviewPage() {
           </div>
         )}
       </Loaded>
-      <RecentCost filter={filters.last} />
+      <RecentCost filter={filters.last} now={now} />
     </Page>
   );
 }

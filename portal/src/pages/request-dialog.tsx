@@ -1,6 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import type { Story as FullStory } from '../../../src/core/story.ts';
-import type { Request, RequestDetail } from '../../../src/portal/api/requests.ts';
+import type { Request, RequestDetail, RequestStory } from '../../../src/portal/api/requests.ts';
 import { call } from '../data/api.ts';
 import { formatCount, formatExactMoney, formatMs, formatPreciseMoment, unknown } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -14,7 +13,7 @@ import { outcomes } from './outcomes.ts';
 export function RequestDialog({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
   const detail = useQuery({
     queryKey: ['request', id],
-    queryFn: () => call<Detail>(`/requests/${encodeURIComponent(id)}`),
+    queryFn: () => call<RequestDetail>(`/requests/${encodeURIComponent(id)}`),
   });
   return (
     <Dialog title="Request" isOpen isWide onClose={onClose}>
@@ -24,7 +23,7 @@ export function RequestDialog({ id, onClose }: { readonly id: string; readonly o
       <Loaded query={detail} lines={5}>
         {({ request, story }) => (
           <>
-            {story === null || !story.attempts ? (
+            {story === null || story.attempts === null ? (
               <p className="muted">How it was served is known for the last thousand requests of each service only.</p>
             ) : (
               <TimeLine story={story} attempts={story.attempts} />
@@ -44,18 +43,7 @@ export function RequestDialog({ id, onClose }: { readonly id: string; readonly o
   );
 }
 
-/** The answer, with the story that the services tell. */
-interface Detail extends Omit<RequestDetail, 'story'> {
-  readonly story: Story | null;
-}
-
-type FullAttempt = NonNullable<FullStory['attempts']>[number];
-type Attempt = Omit<FullAttempt, OfOperators> & { readonly [Name in OfOperators]?: FullAttempt[Name] | null };
-/** What members are not told. */
-type OfOperators = 'route' | 'backend' | 'endpoint';
-
-/** A story as far as it is told to the one who asks, and as far as it was remembered. */
-type Story = Partial<Omit<FullStory, 'attempts'>> & { readonly attempts?: readonly Attempt[] | null };
+type Attempt = NonNullable<RequestStory['attempts']>[number];
 
 const reasons: Readonly<Record<Attempt['reason'], string>> = {
   first: 'First attempt',
@@ -72,7 +60,7 @@ const ends: Readonly<Record<NonNullable<Attempt['end']>, string>> = {
 };
 
 interface TimeLineProps {
-  readonly story: Story;
+  readonly story: RequestStory;
   readonly attempts: readonly Attempt[];
 }
 
@@ -111,11 +99,15 @@ function TimeLine({ story, attempts }: TimeLineProps) {
   );
 }
 
-function Summary({ of: { first_output_ms: firstMs, duration_ms: wholeMs, plan, failure } }: { readonly of: Story }) {
+function Summary({
+  of: { first_output_ms: firstMs, duration_ms: wholeMs, plan, failure },
+}: {
+  readonly of: RequestStory;
+}) {
   const sentences = [
-    typeof firstMs === 'number' ? `First output to the caller after ${formatMs(firstMs)}.` : '',
-    typeof wholeMs === 'number' ? `It took ${formatMs(wholeMs)} in all.` : '',
-    plan?.routes?.length ? `Planned: ${plan.routes.map(({ route }) => route).join(', ')}.` : '',
+    firstMs !== null ? `First output to the caller after ${formatMs(firstMs)}.` : '',
+    wholeMs !== null ? `It took ${formatMs(wholeMs)} in all.` : '',
+    plan?.routes.length ? `Planned: ${plan.routes.map(({ route }) => route).join(', ')}.` : '',
     failure ? `The caller was told ${failure.status} ${failure.code}.` : '',
   ];
   return <p className="small muted">{sentences.filter(Boolean).join(' ')}</p>;

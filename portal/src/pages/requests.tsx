@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { Link } from 'wouter';
 import type { ModelList } from '../../../src/portal/api/catalog.ts';
 import type { Key } from '../../../src/portal/api/keys.ts';
@@ -8,6 +8,7 @@ import { useAddress } from '../data/address.ts';
 import { call, withQuery } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
 import { useList } from '../data/load-more.ts';
+import { useThrottled } from '../data/throttled.ts';
 import { useAskedWorkspace, useWorkspaceChoices } from '../data/workspaces.ts';
 import { formatCount, formatMoney, formatMs, formatRecent, unknown } from '../format/format.ts';
 import { Badge } from '../parts/badge.tsx';
@@ -21,7 +22,8 @@ import { outcomes } from './outcomes.ts';
 import { RequestDialog } from './request-dialog.tsx';
 
 /** What has come while the page was open is kept up to here. */
-const mostLive = 500;
+const mostLive = 200;
+const showMs = 500;
 
 /** Requests as they end, newest first. One opens as a time line of its attempts. */
 export function RequestsPage() {
@@ -31,8 +33,18 @@ export function RequestsPage() {
   const isWanted = useWanted(query);
   const [live, setLive] = useState<readonly Request[]>([]);
   const list = useList<Request>({ queryKey: ['requests'], path: '/requests', query, enabled: workspace !== null });
+  // Many may end at once, and each makes the whole table anew.
+  const ended = useRef<Request[]>([]);
+  const show = useThrottled(showMs, () => {
+    const newer = ended.current.splice(0).toReversed();
+    const ids = new Set(newer.map(({ id }) => id));
+    setLive((before) => [...newer, ...before.filter(({ id }) => !ids.has(id))].slice(0, mostLive));
+  });
   useEvents({
-    request: (ended) => setLive((before) => [ended, ...before.filter(({ id }) => id !== ended.id)].slice(0, mostLive)),
+    request: (request) => {
+      ended.current.push(request);
+      show();
+    },
   });
   return (
     <Page title="Requests" about="As they end, without their content, which nobody keeps.">

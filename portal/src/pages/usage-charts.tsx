@@ -1,6 +1,6 @@
-import { lazy, type ReactNode, Suspense, useMemo } from 'react';
+import { lazy, type ReactNode, Suspense, useMemo, useState } from 'react';
 import type { UsageLine } from '../../../src/portal/api/usage.ts';
-import { type Grouping, mostGroups, periodOf, type UsageFilter, useGroupedUsage } from '../data/usage.ts';
+import { type Grouping, type Period, periodOf, periodsFrom, type Usage } from '../data/usage.ts';
 import {
   formatCompact,
   formatCount,
@@ -14,17 +14,17 @@ import type { Series } from '../parts/chart.tsx';
 import { Card } from '../parts/page.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 
-const TimeChart = lazy(() => import('../parts/chart.tsx').then((module) => ({ default: module.TimeChart })));
+const loadChart = () => import('../parts/chart.tsx').then((module) => ({ default: module.TimeChart }));
+const TimeChart = lazy(loadChart);
+// The code that draws comes while the reports are on their way. Whether it fails is told when it is used.
+loadChart().catch(() => undefined);
 
 interface ChartsProps {
-  readonly filter: UsageFilter;
-  readonly period: 'hour' | 'day';
-  readonly periods: readonly string[];
-  /** Sums by period. */
-  readonly totals: readonly UsageLine[];
-  readonly by: Grouping;
-  /** Sums by group, those that cost most first. */
-  readonly groups: readonly UsageLine[];
+  /** Sums by hour or day. */
+  readonly totals: Usage;
+  /** The same by model or key, too, for those that cost most and for the others. */
+  readonly grouped: Usage;
+  readonly now: number;
 }
 
 const measures = [
@@ -39,87 +39,87 @@ const measures = [
 ] as const;
 
 /** Cost, requests and tokens stacked by group, and the time to the first token. Each chart has its table. */
-export function UsageCharts({ filter, period, periods, totals, by, groups }: ChartsProps) {
-  const shown = groups.slice(0, mostGroups);
-  const ids = useMemo(() => shown.map((line) => (by === 'model' ? line.model : line.key) ?? ''), [shown, by]);
-  const grouped = useGroupedUsage(filter, {
-    ...{ period, group: by, names: ids, mostLinesOfAll: groups.length * periods.length },
-  });
-  const labels = useMemo(
-    () => periods.map((start) => (period === 'hour' ? formatHour(start) : formatUtcDay(start.slice(0, 10)))),
-    [periods, period],
-  );
-  const total = useMemo(() => new Map(totals.map((line) => [periodOf(line), line])), [totals]);
-  const lines = useMemo(
-    () => grouped.lines.map((some) => new Map(some.map((line) => [periodOf(line), line]))),
-    [grouped.lines],
-  );
+export function UsageCharts({ totals, grouped, now }: ChartsProps) {
+  const { periods, labels } = useMemo(() => axisOf(grouped, now), [grouped, now]);
+  const groups = useMemo(() => groupsOf(grouped), [grouped]);
   const series = useMemo(
-    () => measures.map(({ of }) => stack({ of, periods, total, lines, groups, by })),
-    [periods, total, lines, groups, by],
+    () =>
+      measures.map(({ of }) =>
+        groups.map(({ name, lines }) => ({
+          name,
+          values: periods.map((start) => {
+            const line = lines.get(start);
+            return line === undefined ? 0 : of(line);
+          }),
+        })),
+      ),
+    [periods, groups],
   );
   return (
     <div className="columns">
       {measures.map(({ title, format, axis }, index) => (
         <ChartCard key={title} title={title} labels={labels} series={series[index] ?? []} format={format}>
-          {grouped.isPending ? (
-            <div className="chart" />
-          ) : (
-            <TimeChart kind="stacked" labels={labels} series={series[index] ?? []} format={axis} />
-          )}
+          <TimeChart kind="stacked" labels={labels} series={series[index] ?? []} format={axis} />
         </ChartCard>
       ))}
-      <FirstToken labels={labels} periods={periods} total={total} />
+      <FirstToken totals={totals} now={now} />
     </div>
   );
 }
 
+/** The hours or days of a report, and what is written below them. */
+function axisOf(
+  { asked }: Usage,
+  now: number,
+): { readonly periods: readonly string[]; readonly labels: readonly string[] } {
+  const period: Period = asked.by.includes('hour') ? 'hour' : 'day';
+  const periods = periodsFrom(asked.filter.from, period, now);
+  return {
+    periods,
+    labels: periods.map((start) => (period === 'hour' ? formatHour(start) : formatUtcDay(start.slice(0, 10)))),
+  };
+}
+
 /** How a group is called in tables and charts. */
 export function groupName(line: UsageLine, by: Grouping): string {
-  return by === 'model' ? (line.model ?? unknown) : (line.key_name ?? line.key ?? unknown);
+  if (by === 'model') return line.model ?? others;
+  return line.key_name ?? line.key ?? others;
 }
 
-type ByPeriod = ReadonlyMap<string, UsageLine>;
+/** What has no line of its own. */
+const others = 'Others';
 
-interface Stacked extends Pick<ChartsProps, 'periods' | 'groups' | 'by'> {
-  readonly of: (line: UsageLine) => number;
-  readonly total: ByPeriod;
-  /** By group, in the order of the groups. */
-  readonly lines: readonly ByPeriod[];
+interface Group {
+  readonly name: string;
+  /** By the beginning of their hour or day. */
+  readonly lines: ReadonlyMap<string, UsageLine>;
 }
 
-/** One series for each group that is shown, and one for the others. */
-function stack({ of, periods, total, lines, groups, by }: Stacked): readonly Series[] {
-  const valueAt = (some: ByPeriod | undefined, start: string): number => {
-    const line = some?.get(start);
-    return line === undefined ? 0 : of(line);
-  };
-  const named = groups.slice(0, mostGroups).map((group, index) => ({
-    name: groupName(group, by),
-    values: periods.map((start) => valueAt(lines[index], start)),
-  }));
-  if (groups.length <= mostGroups) return named;
-  const others = periods.map((start, at) => {
-    const shown = named.reduce((sum, { values }) => sum + (values[at] ?? 0), 0);
-    return Math.max(0, valueAt(total, start) - shown);
-  });
-  return [...named, { name: 'Others', values: others }];
+/** The groups of a report, those that cost most first, the others last. */
+function groupsOf({ asked, lines }: Usage): readonly Group[] {
+  const by: Grouping = asked.by.includes('key') ? 'key' : 'model';
+  const byId = Map.groupBy(lines, (line) => line[by]);
+  const costOf = (id: string | null): number =>
+    id === null ? -1 : (byId.get(id) ?? []).reduce((sum, { cost }) => sum + Number(cost), 0);
+  return [...byId.entries()]
+    .map(([id, some]) => ({ cost: costOf(id), some }))
+    .toSorted((one, other) => other.cost - one.cost)
+    .flatMap(({ some }) => {
+      const [first] = some;
+      if (first === undefined) return [];
+      return [{ name: groupName(first, by), lines: new Map(some.map((line) => [periodOf(line), line])) }];
+    });
 }
 
-interface FirstTokenProps {
-  readonly labels: readonly string[];
-  readonly periods: readonly string[];
-  readonly total: ByPeriod;
-}
-
-function FirstToken({ labels, periods, total }: FirstTokenProps) {
-  const series = useMemo(
-    (): readonly Series[] => [
-      { name: 'p50', values: periods.map((start) => total.get(start)?.first_token_p50_ms ?? null) },
-      { name: 'p95', values: periods.map((start) => total.get(start)?.first_token_p95_ms ?? null) },
-    ],
-    [periods, total],
-  );
+function FirstToken({ totals, now }: Pick<ChartsProps, 'totals' | 'now'>) {
+  const { periods, labels } = useMemo(() => axisOf(totals, now), [totals, now]);
+  const series = useMemo((): readonly Series[] => {
+    const lines = new Map(totals.lines.map((line) => [periodOf(line), line]));
+    return [
+      { name: 'p50', values: periods.map((start) => lines.get(start)?.first_token_p50_ms ?? null) },
+      { name: 'p95', values: periods.map((start) => lines.get(start)?.first_token_p95_ms ?? null) },
+    ];
+  }, [periods, totals]);
   return (
     <ChartCard title="Time to first token" labels={labels} series={series} format={formatMs}>
       <TimeChart kind="lines" labels={labels} series={series} format={formatMs} />
@@ -135,8 +135,25 @@ interface ChartCardProps {
   readonly children: ReactNode;
 }
 
-/** A chart, and the same as a table. */
+/** A chart, and the same as a table, which is made when somebody opens it: 90 days have thousands of cells. */
 function ChartCard({ title, labels, series, format, children }: ChartCardProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <Card title={title}>
+      <Suspense fallback={<div className="chart" />}>{children}</Suspense>
+      <details style={{ marginTop: 12 }} onToggle={({ currentTarget: { open } }) => setOpen(open)}>
+        <summary>{title} as a table</summary>
+        {isOpen && <SeriesTable label={`${title} over time`} labels={labels} series={series} format={format} />}
+      </details>
+    </Card>
+  );
+}
+
+interface SeriesTableProps extends Pick<ChartCardProps, 'labels' | 'series' | 'format'> {
+  readonly label: string;
+}
+
+function SeriesTable({ label: title, labels, series, format }: SeriesTableProps) {
   const rows = labels.map((label, index) => ({ label, index }));
   const columns: readonly Column<(typeof rows)[number]>[] = [
     { title: 'Time', names: true, cell: ({ label }) => label },
@@ -149,13 +166,5 @@ function ChartCard({ title, labels, series, format, children }: ChartCardProps) 
       },
     })),
   ];
-  return (
-    <Card title={title}>
-      <Suspense fallback={<div className="chart" />}>{children}</Suspense>
-      <details style={{ marginTop: 12 }}>
-        <summary>{title} as a table</summary>
-        <Table label={`${title} over time`} columns={columns} rows={rows} rowKey={({ index }) => String(index)} />
-      </details>
-    </Card>
-  );
+  return <Table label={title} columns={columns} rows={rows} rowKey={({ index }) => String(index)} />;
 }

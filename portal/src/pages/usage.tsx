@@ -4,11 +4,15 @@ import { send } from '../data/api.ts';
 import { useAddress } from '../data/address.ts';
 import { useSession } from '../data/session.ts';
 import {
+  beginningOf,
   type Grouping,
-  periodsOf,
+  mostInChart,
+  mostInTable,
   type Range,
   ranges,
+  type Usage,
   type UsageFilter,
+  type UsageQuestion,
   useMinute,
   usagePath,
   useUsage,
@@ -38,20 +42,20 @@ export function UsagePage() {
   const range = ranges.find((one) => one === givenRange) ?? '7d';
   const by: Grouping = givenBy === 'key' ? 'key' : 'model';
   const period = range === '24h' ? 'hour' : 'day';
-  const first = periodsOf(range, now)[0] ?? '';
+  const first = beginningOf(range, now);
   const filter = useMemo(
     (): UsageFilter => ({ from: first, to: undefined, workspace, key, model }),
     [first, workspace, key, model],
   );
-  const periods = useMemo(() => periodsOf(range, now), [range, now]);
+  // All at once: none of them waits for another.
   const totals = useUsage(filter, [period]);
-  const groups = useUsage(filter, [by]);
-  const sorted = useMemo(() => sortedByCost(groups.data?.data ?? []), [groups.data]);
+  const grouped = useUsage(filter, [period, by], mostInChart);
+  const groups = useUsage(filter, [by], mostInTable);
   return (
     <Page
       title="Usage"
       about="What was used and what it cost."
-      actions={<Download filter={filter} by={[period, by]} />}
+      actions={<Download question={{ filter, by: [period, by], top: undefined }} />}
     >
       <div className="filters">
         <Segments
@@ -73,38 +77,23 @@ export function UsagePage() {
         <Narrowed keyId={key} model={model} onClear={() => change({ key: undefined, model: undefined })} />
       </div>
       <Loaded query={totals} lines={12}>
-        {({ data: lines }) => (
-          <Loaded query={groups} lines={12}>
-            {() =>
-              sorted.length === 0 ? (
-                <Empty title="Nothing was used in this time">
-                  <p>Requests show up here as soon as they have ended.</p>
-                </Empty>
-              ) : (
-                <>
-                  <UsageCharts
-                    filter={filter}
-                    period={period}
-                    periods={periods}
-                    totals={lines}
-                    by={by}
-                    groups={sorted}
-                  />
-                  <Card title={by === 'key' ? 'Keys' : 'Models'}>
-                    <GroupTable by={by} lines={sorted} />
-                  </Card>
-                </>
-              )
-            }
-          </Loaded>
-        )}
+        {(sums) =>
+          sums.lines.length === 0 ? (
+            <Empty title="Nothing was used in this time">
+              <p>Requests show up here as soon as they have ended.</p>
+            </Empty>
+          ) : (
+            <>
+              <Loaded query={grouped} lines={12}>
+                {(some) => <UsageCharts totals={sums} grouped={some} now={now} />}
+              </Loaded>
+              <Loaded query={groups}>{(usage) => <GroupCard usage={usage} />}</Loaded>
+            </>
+          )
+        }
       </Loaded>
     </Page>
   );
-}
-
-function sortedByCost(lines: readonly UsageLine[]): readonly UsageLine[] {
-  return lines.toSorted((one, other) => Number(other.cost) - Number(one.cost) || other.requests - one.requests);
 }
 
 interface NarrowedProps {
@@ -123,7 +112,8 @@ function Narrowed({ keyId, model, onClear }: NarrowedProps) {
   );
 }
 
-function GroupTable({ by, lines }: { readonly by: Grouping; readonly lines: readonly UsageLine[] }) {
+function GroupCard({ usage: { asked, lines } }: { readonly usage: Usage }) {
+  const by: Grouping = asked.by.includes('key') ? 'key' : 'model';
   const columns: readonly Column<UsageLine>[] = [
     { title: by === 'key' ? 'Key' : 'Model', names: true, cell: (line) => groupName(line, by) },
     { title: 'Cost', end: true, cell: ({ cost }) => formatMoney(cost) },
@@ -141,21 +131,23 @@ function GroupTable({ by, lines }: { readonly by: Grouping; readonly lines: read
   ];
   const rowKey = (line: UsageLine): string => line.key ?? line.model ?? '';
   return (
-    <Table label={by === 'key' ? 'Usage by key' : 'Usage by model'} columns={columns} rows={lines} rowKey={rowKey} />
+    <Card title={by === 'key' ? 'Keys' : 'Models'}>
+      <Table label={by === 'key' ? 'Usage by key' : 'Usage by model'} columns={columns} rows={lines} rowKey={rowKey} />
+    </Card>
   );
 }
 
 /** Gives the browser the report as a file. Its address is that of the page with `Accept: text/csv`. */
-function Download({ filter, by }: { readonly filter: UsageFilter; readonly by: readonly string[] }) {
+function Download({ question }: { readonly question: UsageQuestion }) {
   const [error, setError] = useState<Error>();
   const download = async (): Promise<void> => {
     setError(undefined);
     try {
-      const answer = await send(usagePath(filter, by), { accept: 'text/csv' });
+      const answer = await send(usagePath(question), { accept: 'text/csv' });
       const address = URL.createObjectURL(await answer.blob());
       const link = document.createElement('a');
       link.href = address;
-      link.download = `usage-${filter.from.slice(0, 10)}.csv`;
+      link.download = `usage-${question.filter.from.slice(0, 10)}.csv`;
       link.click();
       URL.revokeObjectURL(address);
     } catch (problem) {

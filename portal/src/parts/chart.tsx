@@ -27,6 +27,8 @@ Chart.register(
 /** Colours of series, in the order of tokens.css. */
 const colours = 8;
 
+const token = (index: number): string => `--series-${(index % colours) + 1}`;
+
 export interface Series {
   readonly name: string;
   /** One value for each label; null: nothing is known. */
@@ -40,22 +42,26 @@ interface ChartProps {
   readonly format: (value: number) => string;
 }
 
-/** Colour of a token as it is now: a canvas does not know the tokens. */
-function colourOf(token: string): string {
-  const probe = document.createElement('span');
-  probe.style.color = `var(${token})`;
-  document.body.append(probe);
-  const { color } = getComputedStyle(probe);
-  probe.remove();
-  return color;
+/** Colours of tokens as they are now: a canvas does not know the tokens. All at once, for each reading lays the page out anew. */
+function coloursOf(names: readonly string[]): readonly string[] {
+  const box = document.createElement('span');
+  const probes = names.map((name) => {
+    const probe = document.createElement('span');
+    probe.style.color = `var(${name})`;
+    return probe;
+  });
+  box.append(...probes);
+  document.body.append(box);
+  const found = probes.map((probe) => getComputedStyle(probe).color);
+  box.remove();
+  return found;
 }
 
 function datasetOf(
   { name, values }: Series,
-  index: number,
+  colour: string,
   kind: ChartProps['kind'],
 ): ChartDataset<'bar' | 'line', (number | null)[]> {
-  const colour = colourOf(`--series-${(index % colours) + 1}`);
   const data = [...values];
   // Two points make a line; fewer are seen as points alone.
   const known = data.filter((value) => value !== null).length;
@@ -73,11 +79,15 @@ export function TimeChart({ kind, labels, series, format }: ChartProps) {
   const theme = useShownTheme();
   useEffect(() => {
     if (canvas.current === null) return;
-    const [text, line] = [colourOf('--muted'), colourOf('--border')];
+    const [text = '', line = '', ...fills] = coloursOf([
+      '--muted',
+      '--border',
+      ...series.map((_, index) => token(index)),
+    ]);
     const font = { family: getComputedStyle(document.body).fontFamily, size: 11 };
     const chart = new Chart<'bar' | 'line', (number | null)[], string>(canvas.current, {
       type: kind === 'stacked' ? 'bar' : 'line',
-      data: { labels: [...labels], datasets: series.map((one, index) => datasetOf(one, index, kind)) },
+      data: { labels: [...labels], datasets: series.map((one, index) => datasetOf(one, fills[index] ?? '', kind)) },
       options: {
         ...{ animation: false, responsive: true, maintainAspectRatio: false },
         interaction: { mode: 'index', intersect: false },
@@ -112,7 +122,7 @@ export function TimeChart({ kind, labels, series, format }: ChartProps) {
       <ul className="legend" aria-hidden>
         {series.map(({ name }, index) => (
           <li key={index}>
-            <span className="swatch" style={{ background: `var(--series-${(index % colours) + 1})` }} />
+            <span className="swatch" style={{ background: `var(${token(index)})` }} />
             {name}
           </li>
         ))}

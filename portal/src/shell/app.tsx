@@ -10,23 +10,24 @@ import { groups } from './navigation.ts';
 import { SignInPage } from './sign-in.tsx';
 import { useLiveData } from './live-data.ts';
 
+type Loading = () => Promise<{ readonly default: ComponentType }>;
+
 /** A page is loaded when it is first opened. */
-const pages: Readonly<Record<string, ComponentType>> = {
-  '/': lazy(() => import('../pages/overview.tsx').then(({ OverviewPage }) => ({ default: OverviewPage }))),
-  '/keys': lazy(() => import('../pages/keys.tsx').then(({ KeysPage }) => ({ default: KeysPage }))),
-  '/usage': lazy(() => import('../pages/usage.tsx').then(({ UsagePage }) => ({ default: UsagePage }))),
-  '/balance': lazy(() => import('../pages/balance.tsx').then(({ BalancePage }) => ({ default: BalancePage }))),
-  '/models': lazy(() => import('../pages/models.tsx').then(({ ModelsPage }) => ({ default: ModelsPage }))),
-  '/requests': lazy(() => import('../pages/requests.tsx').then(({ RequestsPage }) => ({ default: RequestsPage }))),
-  '/playground': lazy(() =>
-    import('../pages/playground.tsx').then(({ PlaygroundPage }) => ({ default: PlaygroundPage })),
-  ),
-  '/audit': lazy(() => import('../pages/audit.tsx').then(({ AuditPage }) => ({ default: AuditPage }))),
-  '/workspaces': lazy(() =>
-    import('../pages/workspaces.tsx').then(({ WorkspacesPage }) => ({ default: WorkspacesPage })),
-  ),
-  '/backends': lazy(() => import('../pages/backends.tsx').then(({ BackendsPage }) => ({ default: BackendsPage }))),
+const loadings: Readonly<Record<string, Loading>> = {
+  '/': () => import('../pages/overview.tsx').then(({ OverviewPage }) => ({ default: OverviewPage })),
+  '/keys': () => import('../pages/keys.tsx').then(({ KeysPage }) => ({ default: KeysPage })),
+  '/usage': () => import('../pages/usage.tsx').then(({ UsagePage }) => ({ default: UsagePage })),
+  '/balance': () => import('../pages/balance.tsx').then(({ BalancePage }) => ({ default: BalancePage })),
+  '/models': () => import('../pages/models.tsx').then(({ ModelsPage }) => ({ default: ModelsPage })),
+  '/requests': () => import('../pages/requests.tsx').then(({ RequestsPage }) => ({ default: RequestsPage })),
+  '/playground': () => import('../pages/playground.tsx').then(({ PlaygroundPage }) => ({ default: PlaygroundPage })),
+  '/audit': () => import('../pages/audit.tsx').then(({ AuditPage }) => ({ default: AuditPage })),
+  '/workspaces': () => import('../pages/workspaces.tsx').then(({ WorkspacesPage }) => ({ default: WorkspacesPage })),
+  '/backends': () => import('../pages/backends.tsx').then(({ BackendsPage }) => ({ default: BackendsPage })),
 };
+const pages = Object.fromEntries(Object.entries(loadings).map(([path, loading]) => [path, lazy(loading)]));
+// The code of the page that the address names comes while the portal is asked who is signed in. Whether it fails is told when it is used.
+loadings[location.pathname]?.().catch(() => undefined);
 
 /** Sign in, or the pages that the role may see. */
 export function App({ failedSignIn }: { readonly failedSignIn: FailedSignIn | undefined }) {

@@ -5,6 +5,9 @@ import type { Workspace } from '../../../src/portal/api/workspaces.ts';
 import type { Page } from '../data/api.ts';
 import { useEvents } from '../data/events.ts';
 import { sessionKey } from '../data/session.ts';
+import { useThrottled } from '../data/throttled.ts';
+
+const missedMs = 10_000;
 
 type Health = Extract<PortalEvent, { readonly name: 'health' }>['data'];
 
@@ -29,6 +32,11 @@ export function useHealth(): Health | undefined {
 /** Takes what the stream of events tells into what the pages show. */
 export function useLiveData(): void {
   const client = useQueryClient();
+  // Under load more happens in each second than is told.
+  const refresh = useThrottled(
+    missedMs,
+    () => void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] }),
+  );
   useEvents({
     balance: ({ workspace_id, balance }) =>
       client.setQueryData<Page<Workspace>>(['workspaces'], (page) =>
@@ -37,7 +45,7 @@ export function useLiveData(): void {
           : { ...page, data: page.data.map((one) => (one.id === workspace_id ? { ...one, balance } : one)) },
       ),
     health: setHealth,
-    missed: () => void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] }),
+    missed: refresh,
     ended: () => void client.invalidateQueries({ queryKey: sessionKey }),
   });
   // Whoever signs in next is told anew.

@@ -1,14 +1,11 @@
 import type { Command } from 'commander';
 import type { Outcome } from '../../core/account.ts';
-import { internalToken } from '../../core/internal-token.ts';
 import type { Story } from '../../core/story.ts';
 import type { ServiceAnswer } from '../../portal/services.ts';
-import { systemClock } from '../../process/clock.ts';
-import { readOpsAddresses } from '../../process/ops-addresses.ts';
 import type { Accounts } from '../../store/accounts.ts';
-import { portalSettingsSchema } from '../../settings.ts';
 import { storyFromLedger } from '../../telemetry/tell-story.ts';
 import { accountsCommand } from './accounts-command.ts';
+import { openServices, serviceOrigins, silentOnes } from './services-asked.ts';
 import { storyText } from './story-text.ts';
 
 interface ExplainOptions {
@@ -26,7 +23,7 @@ export function explainCommand(program: Command): void {
       .argument('<request>', 'the id of the request, or the x-request-id of its answer'),
     'refuse',
     async (accounts, { data }, [request = '']) => {
-      const live = await fromServices(accounts, originsOf(data), request);
+      const live = await fromServices(accounts, serviceOrigins(data), request);
       const settled = live.story === undefined ? await fromLedger(accounts, request) : undefined;
       const story = live.story ?? (settled && storyFromLedger(settled));
       if (story === undefined) throw new Error(unknownText(request, live.services));
@@ -36,15 +33,6 @@ export function explainCommand(program: Command): void {
   );
 }
 
-/** The ops ports to ask: those that the operator names, else those that left word in the data folder. */
-function originsOf(data: string | undefined): readonly string[] {
-  const given = process.env['WEIR_SERVICES'] ?? '';
-  if (given === '') return readOpsAddresses(data ?? process.env['WEIR_DATA'] ?? '.weir');
-  const named = portalSettingsSchema.shape.WEIR_SERVICES.safeParse(given);
-  if (!named.success) throw new Error(`WEIR_SERVICES: ${named.error.issues[0]?.message ?? 'not understood'}`);
-  return named.data.map(({ origin }) => origin);
-}
-
 interface Found {
   readonly services: readonly ServiceAnswer[];
   readonly story: Story | undefined;
@@ -52,11 +40,7 @@ interface Found {
 
 async function fromServices(accounts: Accounts, origins: readonly string[], request: string): Promise<Found> {
   if (origins.length === 0) return { services: [], story: undefined };
-  const token = internalToken(await accounts.sharedSecret());
-  // The client of the services asks through zod, which takes longer to load than the ledger to be read.
-  const { createServices } = await import('../../portal/services.ts');
-  const services = createServices({ origins: () => origins, token: () => token, clock: systemClock });
-  return services.find(request);
+  return (await openServices(accounts, origins)).find(request);
 }
 
 /** The newest requests, among which an `x-request-id` is looked for: the ledger has no index of those. */
@@ -67,12 +51,6 @@ async function fromLedger(accounts: Accounts, request: string): Promise<Outcome 
   if (found !== undefined) return found;
   const newest = await accounts.listRequests({}, mostNewest);
   return newest.find(({ correlationId }) => correlationId === request);
-}
-
-function silentOnes(services: readonly ServiceAnswer[]): readonly string[] {
-  return services.flatMap(({ service, answers, problem }) =>
-    answers ? [] : [`${service} (${problem ?? 'no answer'})`],
-  );
 }
 
 function unknownText(request: string, services: readonly ServiceAnswer[]): string {

@@ -1,19 +1,21 @@
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { runWeir } from '../../../test/support/run-weir.ts';
+import { compileCache, runWeir } from '../../../test/support/run-weir.ts';
 import { temporaryFolder } from '../../../test/support/sample-database.ts';
-import type { LogStream } from '../../process/log-stream.ts';
 import { readPortalSettings } from '../../settings.ts';
+import { createLog, type ProgramLog } from '../program-log.ts';
 import { startPortal } from './running-portal.ts';
 
-function noted(): { readonly output: LogStream; readonly text: () => string } {
+function noted(): { readonly programLog: Omit<ProgramLog, 'output'>; readonly text: () => string } {
   let text = '';
   const write = (record: string): void => {
     text += record;
   };
-  const output = { write, dropped: () => 0, close: async () => true, writeNow: () => undefined };
-  return { output, text: () => text };
+  const programLog = createLog('info', { output: { write }, onLevel: () => undefined });
+  return { programLog, text: () => text };
 }
 
 describe('weir portal', () => {
@@ -28,16 +30,45 @@ describe('weir portal', () => {
     expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining(file)]);
   });
 
+  it('logs lines for readers on a terminal, in colours unless NO_COLOR is set, and JSON where that is asked for', async () => {
+    const main = join(import.meta.dirname, '..', '..', 'main.ts');
+    const firstLine = async (env: Readonly<Record<string, string>>): Promise<string> => {
+      const command = `exec ${process.execPath} ${main} portal --port 0 --data ${temporaryFolder()}`;
+      // `script` of util-linux gives its command a terminal.
+      const terminal = spawn('script', ['-qec', command, '/dev/null'], {
+        env: { PATH: process.env['PATH'], TERM: 'xterm-256color', ...compileCache, ...env },
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      let text = '';
+      for await (const piece of terminal.stdout.setEncoding('utf8')) {
+        text += String(piece);
+        if (text.includes('the portal serves')) break;
+      }
+      terminal.kill();
+      return text;
+    };
+    const escape = '\u001b[';
+    const coloured = await firstLine({});
+    expect(coloured).toContain(`${escape}32mINFO`);
+    expect(stripVTControlCharacters(coloured)).toMatch(
+      /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: the portal serves \{"port":\d+\}/,
+    );
+    const plain = await firstLine({ NO_COLOR: '1' });
+    expect(plain).toMatch(/\[.*\] INFO: the portal serves/);
+    expect(plain).not.toContain(escape);
+    expect(await firstLine({ WEIR_LOG_FORMAT: 'json' })).toMatch(/\{"level":30,.*"msg":"the portal serves"\}/);
+  });
+
   it('serves reports from a thread, warns when other machines reach it, and has no token in its log', async () => {
     const data = temporaryFolder();
-    const { output, text } = noted();
+    const { programLog, text } = noted();
     const open = {
       WEIR_DATA: data,
       WEIR_ADMIN_HOST: '0.0.0.0',
       WEIR_ADMIN_PORT: '0',
       WEIR_SERVICES: 'http://127.0.0.1:1',
     };
-    const portal = await startPortal(readPortalSettings(open), output);
+    const portal = await startPortal(readPortalSettings(open), programLog);
     expect(text()).toContain('put a proxy with TLS in front of it');
     const token = readFileSync(join(data, 'admin-token'), 'utf8').trim();
     const headers = { authorization: `Bearer ${token}` };
@@ -54,7 +85,7 @@ describe('weir portal', () => {
     await expect(get('usage')).rejects.toThrow('fetch failed');
     expect(text()).not.toContain(token);
     const loopback = noted();
-    const own = await startPortal(readPortalSettings({ ...open, WEIR_ADMIN_HOST: '127.0.0.1' }), loopback.output);
+    const own = await startPortal(readPortalSettings({ ...open, WEIR_ADMIN_HOST: '127.0.0.1' }), loopback.programLog);
     await own.close();
     expect(loopback.text()).not.toContain('TLS');
   });

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { hostInUrl } from '../../core/address.ts';
+import { lowerPriorityOfProcess } from '../../process/machine.ts';
 import { type PortalSettings, portalSettingsSchema, readPortalSettings } from '../../settings.ts';
 import { runProgram } from '../run-program.ts';
 import { startPortal } from './running-portal.ts';
@@ -9,8 +10,10 @@ export function run(argv: readonly string[]): Promise<number> {
   return runProgram(
     'portal',
     () => settingsFrom(argv),
-    async (settings, { output, announce }) => {
-      const portal = await startPortal(settings, output);
+    async (settings, { programLog, announce }) => {
+      // Where it has no machine of its own, streams come before pages.
+      lowerPriorityOfProcess();
+      const portal = await startPortal(settings, programLog);
       announce({ type: 'ready', port: portal.port });
       if (process.send === undefined) {
         process.stdout.write(`ready http://${hostInUrl(settings.WEIR_ADMIN_HOST)}:${portal.port}\n`);

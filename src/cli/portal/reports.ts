@@ -6,7 +6,12 @@ import type { DatabaseLocation } from '../../store/open-database.ts';
 
 /** A question to the thread that reads reports. */
 export type ReportAsk =
-  | { readonly kind: 'usage'; readonly filter: LedgerFilter; readonly dimensions: readonly UsageDimension[] }
+  | {
+      readonly kind: 'usage';
+      readonly filter: LedgerFilter;
+      readonly dimensions: readonly UsageDimension[];
+      readonly top: number | undefined;
+    }
   | { readonly kind: 'requests'; readonly filter: LedgerFilter; readonly page: PageRequest }
   | { readonly kind: 'request'; readonly id: string };
 
@@ -54,8 +59,12 @@ export function openReports(location: DatabaseLocation) {
   }
 
   return {
-    usageReport: async (filter: LedgerFilter, dimensions: readonly UsageDimension[]) =>
-      (await ask({ kind: 'usage', filter, dimensions }, 'usage')).lines,
+    /** With errors and times to the first token, as the portal shows them. */
+    usageReport: async (
+      filter: LedgerFilter,
+      dimensions: readonly UsageDimension[],
+      { top }: { readonly top: number | undefined },
+    ) => (await ask({ kind: 'usage', filter, dimensions, top }, 'usage')).lines,
     pageOfRequests: async (filter: LedgerFilter, page: PageRequest) =>
       (await ask({ kind: 'requests', filter, page }, 'requests')).page,
     findRequest: async (id: string) => (await ask({ kind: 'request', id }, 'request')).outcome,

@@ -1,8 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { pino } from 'pino';
-import { isLoopback, listenOrElsewhere } from '../../core/address.ts';
+import { isLoopback, listenOrElsewhere, localAddressOf } from '../../core/address.ts';
 import { internalToken } from '../../core/internal-token.ts';
 import { createEventFeed } from '../../portal/event-feed.ts';
 import { createEventHub } from '../../portal/event-hub.ts';
@@ -11,12 +10,15 @@ import { createOidcSignIn, type OidcSignIn } from '../../portal/oidc.ts';
 import { readAdminToken } from '../../portal/secrets.ts';
 import { createServer } from '../../portal/server.ts';
 import { createServices, rememberCatalog } from '../../portal/services.ts';
+import { shareReports } from '../../portal/shared-reports.ts';
 import type { PortalStore } from '../../portal/store-port.ts';
 import { systemClock } from '../../process/clock.ts';
-import type { LogStream } from '../../process/log-stream.ts';
+import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import type { PortalSettings } from '../../settings.ts';
 import { openAccounts } from '../../store/accounts.ts';
 import { hashKey, looksLikeKey } from '../../store/key-text.ts';
+import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
+import type { ProgramLog } from '../program-log.ts';
 import { databaseLocation } from '../commands/database-location.ts';
 import { openReports } from './reports.ts';
 
@@ -30,8 +32,11 @@ export interface RunningPortal {
 const builtPages = fileURLToPath(new URL('../../../portal/dist', import.meta.url));
 
 /** Starts the portal: opens the accounts, and listens. Rejects with a sentence when one of both cannot be done. */
-export async function startPortal(settings: PortalSettings, output: LogStream): Promise<RunningPortal> {
-  const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, output);
+export async function startPortal(
+  settings: PortalSettings,
+  { log: programLog, level: logLevel }: Omit<ProgramLog, 'output'>,
+): Promise<RunningPortal> {
+  const log = limitRepeats(programLog, systemClock);
   const { WEIR_DATA: data, WEIR_DATABASE_URL: url, WEIR_ADMIN_HOST: host } = settings;
   const location = databaseLocation(url === undefined ? { data } : { url });
   mkdirSync(data, { recursive: true, mode: 0o700 });
@@ -43,9 +48,11 @@ export async function startPortal(settings: PortalSettings, output: LogStream): 
   stack.defer(accounts.close);
   const reports = openReports(location);
   stack.defer(reports.close);
+  const shared = shareReports(reports.usageReport, systemClock);
   const store: PortalStore = {
     ...accounts,
     ...reports,
+    usageReport: shared.usageReport,
     findCredential: async (text, now) => {
       if (!looksLikeKey(text)) return undefined;
       const hash = hashKey(text);
@@ -59,7 +66,9 @@ export async function startPortal(settings: PortalSettings, output: LogStream): 
   stack.defer(events.close);
   const parts = {
     catalog: rememberCatalog(services, systemClock),
-    ...{ store, services, events, adminToken, log, clock: systemClock, oidc: oidcOf(settings) },
+    ...{ store, services, events, adminToken, log, logLevel, clock: systemClock, oidc: oidcOf(settings) },
+    internalToken: token,
+    forgetReports: shared.forget,
     failedSignIns: createFailedSignIns(systemClock.elapsed),
     gatewayUrl: settings.WEIR_PUBLIC_URL?.replace(/\/$/, ''),
   };
@@ -77,6 +86,7 @@ export async function startPortal(settings: PortalSettings, output: LogStream): 
       'the portal listens beyond this machine and speaks no TLS itself: put a proxy with TLS in front of it (docs/portal.md)',
     );
   }
+  stack.defer(leaveOpsAddress(data, { program: 'portal', origin: `http://${localAddressOf(host)}:${port}` }));
   log.info({ port }, 'the portal serves');
   const open = stack.move();
   return { port, close: () => open.disposeAsync() };

@@ -1,5 +1,4 @@
 /** The catalog that is served: its source, what follows the source, and the replica that tells the cluster about it. */
-import type { Logger } from 'pino';
 import { type Compilation, compile } from '../../catalog/compile.ts';
 import type { Snapshots } from '../../catalog/snapshots.ts';
 import type { CatalogProblem, Cluster, KubeObject, Model, Route, Snapshot } from '../../core/catalog.ts';
@@ -9,6 +8,7 @@ import type { ModelPatterns } from '../../core/model-patterns.ts';
 import type { Money } from '../../core/money.ts';
 import type { ModelStatus, ReplicaView } from '../../core/replica.ts';
 import type { ClusterPublisher, EnvoyClusters } from '../../envoy/runtime/cluster-publisher.ts';
+import { limitRepeats, type PartLog } from '../../telemetry/ops/repeat-limit.ts';
 import { createProblemLog } from '../../telemetry/ops/telemetry.ts';
 import type { Settings } from '../../settings.ts';
 import { type CountedEndpoints, type EndpointsAsked, endpointsViews } from './endpoints-view.ts';
@@ -52,14 +52,14 @@ export interface CatalogView {
 const patienceMs = 1_000;
 
 export interface CatalogSourceOptions {
-  readonly log: Logger;
+  readonly log: PartLog;
   readonly clock: Clock;
   /** Has the readings after the first one. */
   readonly onChange: (reading: CatalogReading) => void;
 }
 
 export interface CatalogOptions {
-  readonly log: Logger;
+  readonly log: PartLog;
   readonly clock: Clock;
   /** Where KUBECONFIG is looked for. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -99,11 +99,12 @@ export interface ServedCatalog {
 
 /** Opens the catalog that the settings name, and follows it. Rejects when they name a cluster and there is none to ask. */
 export async function openCatalog(settings: Settings, options: CatalogOptions): Promise<ServedCatalog> {
-  const { log, clock, envoy, endpoints, extraClusters, isServing, ejected, statusOf, searchPrice, onServed } = options;
-  const source = await openSource(settings, { ...options, onChange: (reading) => catalog.change(reading) });
+  const { clock, envoy, endpoints, extraClusters, isServing, ejected, statusOf, searchPrice, onServed } = options;
+  const log = limitRepeats(options.log, clock);
+  const source = await openSource(settings, { ...options, log, onChange: (reading) => catalog.change(reading) });
   let compilation: Compilation | undefined;
   let problems: readonly CatalogProblem[] = [];
-  const tellProblems = createProblemLog(log);
+  const tellProblems = createProblemLog(options.log, 'manifest problem');
   const asked: EndpointsAsked = { ejected, troubleOf: (cluster) => endpoints.found(cluster)?.trouble };
   const replica = source.join?.({
     ...asked,
@@ -164,7 +165,7 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
       const snapshot = catalog.snapshots.current();
       const last = compilation ?? compile([]);
       const isListed = (model: Model): boolean => statusOf(model).listed;
-      const own = replicaView(
+      const own = await replicaView(
         { ...asked, name: replicaName(settings), isServing, isListed },
         { envoy: seen, refused: envoy.refused(), snapshot },
       );

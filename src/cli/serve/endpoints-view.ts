@@ -2,6 +2,7 @@
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
 import type { EndpointsView } from '../../core/replica.ts';
 import type { EndpointCounts, EnvoyClusters } from '../../envoy/runtime/cluster-publisher.ts';
+import { createSlices, type InSlices } from '../../process/turns.ts';
 
 export interface EndpointsAsked {
   /** Names of the endpoints that a route sends no requests because earlier ones failed. */
@@ -16,22 +17,21 @@ export interface CountedEndpoints extends EndpointsView {
   readonly ejected: number;
 }
 
-/** The endpoints of the Backends that Envoy has, by the Backend's name. */
-export function endpointsViews(
+/** The endpoints of the Backends that Envoy has, by the Backend's name. Made in slices: thousands of endpoints take a while. */
+export async function endpointsViews(
   { models, clusters }: Pick<Snapshot, 'models' | 'clusters'>,
   envoy: EnvoyClusters | undefined,
-  { ejected, troubleOf }: EndpointsAsked,
-): ReadonlyMap<string, CountedEndpoints> {
+  { ejected, troubleOf, inSlices = createSlices() }: EndpointsAsked & { readonly inSlices?: InSlices },
+): Promise<ReadonlyMap<string, CountedEndpoints>> {
   const active = new Set(envoy?.active);
   const routes = Map.groupBy(routesOf(models), ({ backend }) => backend.name);
-  return new Map(
-    clusters.flatMap(({ name, backend }): readonly (readonly [string, CountedEndpoints])[] => {
-      const counts = active.has(name) ? envoy?.endpoints.get(backend) : undefined;
-      if (counts === undefined) return [];
-      const left = leftOut(routes.get(backend) ?? [], { total: counts.total, ejected });
-      return [[backend, { ...withLeftOut(counts, left), trouble: counts.total === 0 ? troubleOf(name) : undefined }]];
-    }),
-  );
+  const views = await inSlices(clusters, ({ name, backend }): readonly (readonly [string, CountedEndpoints])[] => {
+    const counts = active.has(name) ? envoy?.endpoints.get(backend) : undefined;
+    if (counts === undefined) return [];
+    const left = leftOut(routes.get(backend) ?? [], { total: counts.total, ejected });
+    return [[backend, { ...withLeftOut(counts, left), trouble: counts.total === 0 ? troubleOf(name) : undefined }]];
+  });
+  return new Map(views.flat());
 }
 
 function* routesOf(models: ReadonlyMap<string, Model>): Generator<Route> {

@@ -1,7 +1,6 @@
 /** The catalog of a Kubernetes namespace: what its objects declare, as far as it is served, and the last of it on disk. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { Logger } from 'pino';
 import { type Compilation, compile, keepObjects } from '../../catalog/compile.ts';
 import { isSameList, noticeFor, stayingAt } from '../../catalog/notice.ts';
 import { referredSecrets } from '../../catalog/secrets.ts';
@@ -14,6 +13,7 @@ import { followCluster, type KubeReading } from '../../kubernetes/follow-cluster
 import { followServices, type ServicesFollower } from '../../kubernetes/follow-services.ts';
 import { createKeptCatalog, createKeptEndpoints } from '../../kubernetes/kept-catalog.ts';
 import type { Settings } from '../../settings.ts';
+import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog.ts';
 import { replicaName } from './replica-view.ts';
 import type { CompiledObjects } from './controller.ts';
@@ -220,7 +220,7 @@ async function openServices(
 
 /** Logs why something is not followed, each reason once until it is followed again, and then that it is. */
 function createTroubleLog(
-  log: Pick<Logger, 'info' | 'warn'>,
+  log: Pick<PartLog, 'info' | 'warn'>,
   { namespace, what }: { readonly namespace: string; readonly what: string },
 ): (troubles: readonly Trouble[]) => void {
   const told = new Set<string>();

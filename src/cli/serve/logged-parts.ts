@@ -1,7 +1,6 @@
 /** Parts of the service that log what becomes of them. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Logger } from 'pino';
 import { blockMs, createAddressGate, type OpenAddressGate, tolerated, windowMs } from '../../admission/address-gate.ts';
 import type { Snapshot } from '../../core/catalog.ts';
 import type { Limits } from '../../core/limits.ts';
@@ -12,13 +11,15 @@ import { shareBlocks } from '../../rate-limits/shared-blocks.ts';
 import { createValkeyLimits, type ValkeyLimits } from '../../rate-limits/valkey.ts';
 import { type FileCheck, startFileCheck } from '../../store/sqlite/file-check.ts';
 import type { Settings } from '../../settings.ts';
+import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
+import { createProblemLog } from '../../telemetry/ops/telemetry.ts';
 import type { Tracing } from '../../telemetry/otlp/open-tracing.ts';
 import type { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
 import type { TracingSettings } from '../../tracing-settings.ts';
 import manifest from '../../../package.json' with { type: 'json' };
 
 /** Checks the database file beside the service. A damaged file is logged for operators and does not stop the service. */
-export function checkFile(file: string, log: Logger): FileCheck {
+export function checkFile(file: string, log: PartLog): FileCheck {
   return startFileCheck(file, {
     onDamage: (findings) =>
       log.error({ file, findings }, 'the database file is damaged: restore a backup (docs/accounts.md)'),
@@ -29,7 +30,7 @@ export function checkFile(file: string, log: Logger): FileCheck {
 /** Starts to trace requests. What that takes is loaded only here. */
 export async function startTracing(
   tracing: TracingSettings,
-  { socketPath, log, settings }: { readonly socketPath: string; readonly log: Logger; readonly settings: Settings },
+  { socketPath, log, settings }: { readonly socketPath: string; readonly log: PartLog; readonly settings: Settings },
 ): Promise<Tracing> {
   const { openTracing } = await import('../../telemetry/otlp/open-tracing.ts');
   const { WEIR_SERVICE_NUMBER: number, WEIR_POD_NAME: pod = hostname() } = settings;
@@ -52,7 +53,7 @@ export interface Gates {
 /** Limits in memory, or in Valkey where the settings name one. Never waits for it. */
 export function openGates(
   { WEIR_VALKEY_URL: address, WEIR_REPLICAS: expectedReplicas }: Settings,
-  log: Pick<Logger, 'info' | 'warn'>,
+  log: Pick<PartLog, 'info' | 'warn'>,
 ): Gates {
   if (address === undefined) {
     const addresses = createAddressGate({ clock: systemClock });
@@ -60,8 +61,8 @@ export function openGates(
   }
   const limits = createValkeyLimits({
     ...{ address, clock: systemClock, newId: randomUUID, expectedReplicas },
-    onUp: () => log.info('limits are shared by all replicas'),
-    onDown: () => log.warn(awayMessages[address.kind]),
+    onUp: () => log.info({}, 'limits are shared by all replicas'),
+    onDown: () => log.warn({}, awayMessages[address.kind]),
   });
   const addresses = createAddressGate({ clock: systemClock, onFailure: (network) => tellOthers(network) });
   const tellOthers = shareBlocks({ link: limits.common, tolerated, windowMs, blockMs, block: addresses.block });
@@ -73,15 +74,17 @@ const awayMessages: Readonly<Record<ValkeyAddress['kind'], string>> = {
   cluster: 'a server of the Valkey cluster is away: each replica keeps to its share of the limits of its workspaces',
 };
 
-/** Loads the tokenizers of a snapshot's models. Those that cannot be used are logged, and nothing waits for them. */
-export function loadTokenizers(
+/** Returns what loads the tokenizers of a snapshot's models. Those that cannot be used are logged once, and nothing waits for them. */
+export function tokenizerLoader(
   tokenizers: Pick<ReturnType<typeof startTokenizers>, 'load'>,
-  { snapshot, log }: { readonly snapshot: Snapshot; readonly log: Logger },
-): void {
-  for (const { id, tokenizer } of snapshot.models.values()) {
-    if (tokenizer === undefined) continue;
-    void tokenizers.load(tokenizer.path).then((load) => {
-      if (load.kind === 'broken') log.warn({ model: id, ...load.problem }, 'tokenizer problem');
+  log: PartLog,
+): (snapshot: Snapshot) => Promise<void> {
+  const tell = createProblemLog(log, 'tokenizer problem');
+  return async ({ models }) => {
+    const loads = [...models.values()].map(async ({ id, tokenizer }) => {
+      const load = tokenizer && (await tokenizers.load(tokenizer.path));
+      return load?.kind === 'broken' ? [{ model: id, ...load.problem }] : [];
     });
-  }
+    tell((await Promise.all(loads)).flat());
+  };
 }

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { EnvoyClusters } from '../../envoy/runtime/cluster-publisher.ts';
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
 import { clusterMark, type ReplicaView, type Unreachable } from '../../core/replica.ts';
+import { createSlices } from '../../process/turns.ts';
 import type { Settings } from '../../settings.ts';
 import { type EndpointsAsked, endpointsViews } from './endpoints-view.ts';
 
@@ -21,8 +22,12 @@ interface ViewAsked extends EndpointsAsked {
   readonly isListed: (model: Model) => boolean;
 }
 
-/** What this replica sees of the catalog: the clusters of its Envoy with their endpoints, its routes and its list of models. */
-export function replicaView(asked: ViewAsked, { snapshot, envoy, refused }: Seen): ReplicaView {
+/**
+ * What this replica sees of the catalog: the clusters of its Envoy with their endpoints, its routes and its list of models. Made in
+ * slices, for the process that serves requests makes it every few seconds.
+ */
+export async function replicaView(asked: ViewAsked, { snapshot, envoy, refused }: Seen): Promise<ReplicaView> {
+  const inSlices = createSlices();
   const active = new Set(envoy?.active);
   const models = [...snapshot.models.values()];
   const here = snapshot.clusters.filter((cluster) => active.has(cluster.name));
@@ -31,6 +36,10 @@ export function replicaView(asked: ViewAsked, { snapshot, envoy, refused }: Seen
     if (healthy > 0) return [];
     return [[backend, total === 0 ? 'no-address' : 'unhealthy']];
   });
+  const out = await inSlices(models, ({ routes }) =>
+    routes.filter((route) => !asked.isServing(route)).map(({ id }) => id),
+  );
+  const unlisted = await inSlices(models, (model) => (asked.isListed(model) ? [] : [model.id]));
   return {
     name: asked.name,
     hasEnvoy: envoy !== undefined,
@@ -42,11 +51,9 @@ export function replicaView(asked: ViewAsked, { snapshot, envoy, refused }: Seen
       }),
     ),
     unreachable: new Map(unreachable),
-    out: new Set(
-      models.flatMap((model) => model.routes.filter((route) => !asked.isServing(route)).map(({ id }) => id)),
-    ),
-    unlisted: new Set(models.filter((model) => !asked.isListed(model)).map(({ id }) => id)),
-    endpoints: endpointsViews(snapshot, envoy, asked),
+    out: new Set(out.flat()),
+    unlisted: new Set(unlisted.flat()),
+    endpoints: await endpointsViews(snapshot, envoy, { ...asked, inSlices }),
   };
 }
 

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino';
 import type { ClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
 import { isRefusal, type KubeClient, sentenceOf } from '../../kubernetes/client.ts';
 import { startElector } from '../../kubernetes/elector.ts';
@@ -8,6 +7,7 @@ import { createReplicaLeases } from '../../kubernetes/replica-leases.ts';
 import type { CancelTimer, Clock } from '../../core/clock.ts';
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
 import type { ReplicaView } from '../../core/replica.ts';
+import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
 import { type CompiledObjects, startController } from './controller.ts';
 import type { EndpointsAsked } from './endpoints-view.ts';
 import { replicaView } from './replica-view.ts';
@@ -30,7 +30,7 @@ export interface ReplicaOptions extends ReplicaParts {
   readonly identity: string;
   readonly clock: Clock;
   readonly random: () => number;
-  readonly log: Logger;
+  readonly log: PartLog;
   readonly latest: () => CompiledObjects | undefined;
 }
 
@@ -80,7 +80,7 @@ export function joinReplicas(options: ReplicaOptions): Replica {
 
   async function lookOnce(): Promise<void> {
     const envoy = await options.envoy.look();
-    const next = replicaView(options, { envoy, refused: options.envoy.refused(), snapshot: options.snapshot() });
+    const next = await replicaView(options, { envoy, refused: options.envoy.refused(), snapshot: options.snapshot() });
     if (view === undefined || !isSameView(view, next)) {
       view = next;
       controller.changed();

@@ -1,7 +1,6 @@
 /** The service: the only place that constructs. Starts in the order of what needs what, stops in the reverse. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { createEgress } from '../../egress/egress.ts';
 import { createEnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { createClusterPublisher } from '../../envoy/runtime/cluster-publisher.ts';
@@ -11,6 +10,7 @@ import { createLoadShedder } from '../../envoy/runtime/load-shedder.ts';
 import { createUpstreamRequests } from '../../envoy/runtime/upstream-requests.ts';
 import { listenExtProc } from '../../extproc/server.ts';
 import { createMetrics } from '../../telemetry/ops/metrics.ts';
+import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import { createStoreLog, createTelemetry } from '../../telemetry/ops/telemetry.ts';
 import { systemClock } from '../../process/clock.ts';
@@ -58,7 +58,7 @@ import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from './follow-endpoints.ts';
 import { tellCatalog } from './live-catalog.ts';
-import { checkFile, loadTokenizers, openGates, startTracing } from './logged-parts.ts';
+import { checkFile, openGates, startTracing, tokenizerLoader } from './logged-parts.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
 import { figuresOf } from './service-figures.ts';
 import { sealFiles } from './seal-files.ts';
@@ -93,11 +93,13 @@ export interface RunningService extends RunningProgram {
 /** Starts everything. Resolves when requests can be served, or when `stopped` does. */
 export async function startService(
   settings: Settings,
-  { output, stopped, fatal, announce }: ProgramSurroundings,
+  { programLog, stopped, fatal, announce }: ProgramSurroundings,
 ): Promise<RunningService> {
   const tracingSettings = readTracingSettings(process.env);
   const threads = watchThreads();
-  const log = pino({ level: settings.WEIR_LOG_LEVEL, base: {} }, output);
+  const { log, output } = programLog;
+  // Of the parts, whose troubles may repeat. The catalog and requests have limits of their own.
+  const partsLog = limitRepeats(log, systemClock);
   const paths = runFolder(settings.WEIR_RUN);
   const url = settings.WEIR_DATABASE_URL;
   const location = databaseLocation(url === undefined ? { data: settings.WEIR_DATA } : { url });
@@ -106,12 +108,12 @@ export async function startService(
     journal: join(settings.WEIR_DATA, 'journal'),
     retentionDays: settings.WEIR_LEDGER_RETENTION_DAYS,
     tryLock,
-    onStatus: createStoreLog(log),
+    onStatus: createStoreLog(partsLog),
     onCommit: (commit) => metrics.committed(commit),
-    onForeignFile: (path) => log.warn({ path }, 'not a file of the journal: it is ignored'),
+    onForeignFile: (path) => partsLog.warn({ path }, 'not a file of the journal: it is ignored'),
   });
   void store.lost.then(fatal);
-  const fileCheck = location.kind === 'sqlite' ? checkFile(location.file, log) : undefined;
+  const fileCheck = location.kind === 'sqlite' ? checkFile(location.file, partsLog) : undefined;
   const envoyAdmin = createEnvoyAdmin({ adminSocket: paths.adminSocket });
   const place = placeAtEnvoy(settings.WEIR_SERVICE_NUMBER, { paths, admin: envoyAdmin, announce });
   const clusterPublisher = createClusterPublisher({
@@ -125,7 +127,7 @@ export async function startService(
   const discovery = await serveEndpoints({
     socketPath: place.discoverySocket,
     render: renderEndpoints,
-    onRefused: (reason) => log.error({ reason }, 'Envoy refused endpoints'),
+    onRefused: (reason) => partsLog.error({ reason }, 'Envoy refused endpoints'),
   });
   const endpoints = createEndpointTable({ clock: systemClock, discovery });
   const memoryBytes = memoryLimitBytes();
@@ -158,6 +160,7 @@ export async function startService(
     ...(sealing === undefined ? {} : { sealFiles: sealing }),
   });
   const tokenizers = startTokenizers({ root: tokenizerRoot, startThread });
+  const loadTokenizers = tokenizerLoader(tokenizers, log);
   const structures = startStructureChecker({ startThread });
   const health = createHealth({ clock: systemClock, random: Math.random, endpoints });
   const measured = createModelPerformance({
@@ -183,16 +186,17 @@ export async function startService(
       measured.retain(snapshot.models);
       servedAt = systemClock.now();
       answerLengths.retain(snapshot.models);
-      loadTokenizers(tokenizers, { snapshot, log });
+      void loadTokenizers(snapshot);
     },
   });
 
-  const { limits, addresses, sharing } = openGates(settings, log);
+  const { limits, addresses, sharing } = openGates(settings, partsLog);
   store.tellReserved(limits.reserved);
 
   const instance = randomUUID();
   const tracing =
-    tracingSettings && (await startTracing(tracingSettings, { socketPath: place.tracesSocket, log, settings }));
+    tracingSettings &&
+    (await startTracing(tracingSettings, { socketPath: place.tracesSocket, log: partsLog, settings }));
   const stories = createStories({ clock: systemClock, process: instance, tellSpans: tracing?.tellSpans });
   const live = { look: catalog.look, statusOf: measured.statusOf, health, endpoints };
   const phase = { isReady: false };
@@ -264,6 +268,7 @@ export async function startService(
     internal: {
       secret: store.secret,
       stories,
+      logLevel: programLog.level,
       catalog: () => tellCatalog({ process: instance, now: systemClock.now, isReady: () => phase.isReady, ...live }),
     },
     unready: () => {
@@ -278,7 +283,7 @@ export async function startService(
     await envoyAdmin.withdrawEnd().catch(() => undefined);
     phase.isReady = true;
     takeBackAddress = leaveOpsAddress(settings.WEIR_DATA, {
-      name: `service-${settings.WEIR_SERVICE_NUMBER ?? 1}`,
+      program: `service-${settings.WEIR_SERVICE_NUMBER ?? 1}`,
       origin: `http://127.0.0.1:${ops.port}`,
     });
     announce({ type: 'ready', opsPort: ops.port });

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { localAddressOf, readEdgeSettings, writeEnvoyFiles } from './envoy-files.ts';
+import { readEdgeSettings, writeEnvoyFiles } from './envoy-files.ts';
 
 const read = (env: Readonly<Record<string, string>>, openFiles: number | undefined = 1_048_576) =>
   readEdgeSettings(env, { defaultHost: '127.0.0.1', openFiles });
@@ -60,16 +60,6 @@ test.each([
   expect(() => read({ [name]: value })).toThrow(`${name}: `);
   expect(() => read({ [name]: value })).toThrow(message);
 });
-
-test.each([
-  ['0.0.0.0', '127.0.0.1'],
-  ['127.0.0.5', '127.0.0.5'],
-  ['::', '[::1]'],
-  ['2001:db8::1', '[2001:db8::1]'],
-])('an edge on %s is reached at %s', (host, address) => {
-  expect(localAddressOf(host)).toBe(address);
-});
-
 test('Envoy has a tracer when a collector is named, and a bad variable of tracing is refused by name', () => {
   const run = mkdtempSync(join(tmpdir(), 'weir-files-'));
   onTestFinished(() => rmSync(run, { recursive: true }));

@@ -194,10 +194,3 @@ function readCount(env: Environment, name: string, most: number): number | undef
   if (!(count <= most)) throw new StartRefusal(`${name}: expected a whole number from 0 to ${most}, got "${text}".`);
   return count;
 }
-
-/** How programs on this machine reach an edge that listens on the address. */
-export function localAddressOf(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  if (isIP(host) === 4) return host;
-  return host === '::' ? '[::1]' : `[${host}]`;
-}

@@ -1,11 +1,14 @@
 import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
+import { type LogLevel, logLevelSchema } from '../../core/log-level.ts';
 import { type Child, startChild } from '../../process/child.ts';
 
 /** What each of our programs says to the one that started it, over their channel (`src/cli/run-program.ts`). */
 const programMessage = z.discriminatedUnion('type', [
   /** The program is about to end, for a reason the operator must read. */
   z.object({ type: z.literal('fatal'), message: z.string() }),
+  /** The least level that the program logs was changed. */
+  z.object({ type: z.literal('log-level'), level: logLevelSchema }),
   /** The answer to `ping`, with figures of the program's own. */
   z.looseObject({ type: z.literal('alive') }),
 ]);
@@ -19,6 +22,8 @@ export interface ProgramLaunch {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly logPath: string;
   readonly report: (line: string) => void;
+  /** Has every level that the program's log is set to while it runs, for the program's next life. */
+  readonly onLogLevel: (level: LogLevel) => void;
   /** Has every message that is the program's own. */
   readonly onMessage: (message: unknown) => void;
 }
@@ -35,7 +40,7 @@ const lastWordsMs = 2_000;
 
 /** Starts one of our own programs as a child. */
 export function launchProgram(launch: ProgramLaunch): LaunchedProgram {
-  const { nodeFlags = [], command, args, env, logPath, report, onMessage } = launch;
+  const { nodeFlags = [], command, args, env, logPath, report, onLogLevel, onMessage } = launch;
   let asking: ((alive: object) => void)[] = [];
   const child = startChild({
     command: process.execPath,
@@ -49,6 +54,9 @@ export function launchProgram(launch: ProgramLaunch): LaunchedProgram {
           report(message.message);
           // Something open may keep it running, and while it runs it is not started again.
           void child.stop(lastWordsMs);
+          return;
+        case 'log-level':
+          onLogLevel(message.level);
           return;
         case 'alive':
           for (const answer of asking) answer(message);

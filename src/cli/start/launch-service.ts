@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { hostname } from 'node:os';
 import * as z from 'zod';
+import type { LogLevel } from '../../core/log-level.ts';
 import { machineMemoryBytes } from '../../process/machine.ts';
 import type { CatalogPlace } from './catalog-place.ts';
 import { launchProgram } from './launch-program.ts';
@@ -90,7 +91,10 @@ export interface ServiceLaunch {
   readonly opsPort: number;
   /** Undefined: the service has its Envoy for itself. */
   readonly place: ServicePlace | undefined;
+  /** The least level that it logs; undefined: as the environment has it. */
+  readonly logLevel: LogLevel | undefined;
   readonly report: (line: string) => void;
+  readonly onLogLevel: (level: LogLevel) => void;
   readonly onOpsPort: (port: number) => void;
   /** Has the percentage of new requests that one of several services would have Envoy refuse. */
   readonly onShed: (percent: number) => void;
@@ -114,6 +118,10 @@ function placeSettings(place: ServicePlace | undefined): Environment {
   return { WEIR_SERVICE_NUMBER: String(place.number), WEIR_REPLICAS: String(replicas) };
 }
 
+function logSettings({ logLevel }: ServiceLaunch): Environment {
+  return logLevel === undefined ? {} : { WEIR_LOG_LEVEL: logLevel };
+}
+
 /** Several services share the memory that one would have; the service takes its limits from that of its heap. */
 function heapFlags(place: ServicePlace | undefined): readonly string[] {
   if (place === undefined) return [];
@@ -134,9 +142,10 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
       ...(catalog.kind === 'folder' ? [`--manifests=${catalog.folder}`] : []),
       `--ops-port=${opsPort}`,
     ],
-    env: { ...notForTheService, ...catalogSettings(launch), ...placeSettings(place) },
+    env: { ...logSettings(launch), ...notForTheService, ...catalogSettings(launch), ...placeSettings(place) },
     logPath: launch.logPath,
     report: launch.report,
+    onLogLevel: launch.onLogLevel,
     onMessage: (raw) => {
       const message = serviceMessage.safeParse(raw).data;
       switch (message?.type) {

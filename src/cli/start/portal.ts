@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { hostInUrl } from '../../core/address.ts';
+import { localAddressOf } from '../../core/address.ts';
+import type { LogLevel } from '../../core/log-level.ts';
 import { readAdminToken } from '../../portal/secrets.ts';
 import { readPortalSettings } from '../../settings.ts';
 import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
@@ -31,19 +32,24 @@ export async function startPortal(context: StartContext, place: PortalPlace, own
   // Refused here and by name: a child's own refusal would come after its log.
   const settings = readPortalSettings({ ...process.env, ...notForThePortal, WEIR_DATA: data });
   let port = settings.WEIR_ADMIN_PORT;
+  let logLevel: LogLevel = settings.WEIR_LOG_LEVEL;
   const supervised = supervisePart(context, names, (logPath) => {
     const { promise: isUp, resolve } = Promise.withResolvers<void>();
     const { child, ask } = launchProgram({
       command: 'portal',
-      // A portal that is started again keeps the port that was printed.
+      // A portal that is started again keeps the port that was printed, and the level that it was given.
       args: [`--data=${data}`, `--port=${port}`],
       env: {
         ...notForThePortal,
+        WEIR_LOG_LEVEL: logLevel,
         WEIR_SERVICES: process.env['WEIR_SERVICES'] ?? place.services.join(','),
         WEIR_PUBLIC_URL: process.env['WEIR_PUBLIC_URL'] ?? place.baseUrl,
       },
       logPath,
       report,
+      onLogLevel: (level) => {
+        logLevel = level;
+      },
       onMessage: (raw) => {
         const message = portalMessage.safeParse(raw).data;
         if (message === undefined) return;
@@ -67,7 +73,6 @@ function tokenOf(given: string | undefined, data: string): string | undefined {
 
 /** What follows the `#` stays in the browser: it is in no log and in no request. */
 function signInUrl(host: string, port: number, token: string | undefined): string {
-  const address = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  const base = `http://${hostInUrl(address)}:${port}/`;
+  const base = `http://${localAddressOf(host)}:${port}/`;
   return token === undefined ? base : `${base}#token=${encodeURIComponent(token)}`;
 }

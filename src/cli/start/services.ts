@@ -1,5 +1,6 @@
 import type { RunFolder } from '../../envoy/config/run-folder.ts';
 import type { CancelTimer } from '../../core/clock.ts';
+import type { LogLevel } from '../../core/log-level.ts';
 import { renderServices, type ServiceState } from '../../envoy/config/service-cluster.ts';
 import type { EnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { createLoadShedder, shedAtEnvoy } from '../../envoy/runtime/load-shedder.ts';
@@ -166,6 +167,7 @@ function startService(
   let opsPort = firstOpsPort + portStep * (number - 1);
   let phase: 'down' | 'up' | 'draining' = 'down';
   let isStrained = false;
+  let logLevel: LogLevel | undefined;
   let current: LaunchedService | undefined;
   const state = (): ServiceState => {
     if (phase !== 'up') return 'away';
@@ -182,11 +184,15 @@ function startService(
       data: context.data,
       run: context.folders.run,
       catalog,
-      // A restarted service keeps the port that was printed.
+      // A restarted service keeps the port that was printed, and the level that its log was set to.
       opsPort,
+      logLevel,
       place,
       logPath,
       report: (line) => context.report(place === undefined ? line : `Service ${number}: ${line}`),
+      onLogLevel: (level) => {
+        logLevel = level;
+      },
       onOpsPort: (bound) => {
         opsPort = bound;
       },

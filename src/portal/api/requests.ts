@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { storySchema } from '../../core/story.ts';
 import { givenMoment, keyId, modelId, moment, pageOf, pageQuery, usd } from './values.ts';
 
 const outcome = z.enum(['completed', 'cancelled', 'interrupted', 'incomplete', 'failed', 'service-lost']);
@@ -46,11 +47,33 @@ export type Request = z.infer<typeof request>;
 
 export const requestPage = pageOf(request, { id: 'RequestPage', of: 'requests, newest first' });
 
+const forMembers = 'null for members';
+const { plan, attempts: toldAttempts } = storySchema.shape;
+const attempt = toldAttempts.unwrap().element;
+
+/** How a request was served, as it is told to the one who asks: members see no name of a backend or an endpoint, and routes are numbered. */
+export const requestStory = storySchema
+  .extend({
+    plan: plan.meta({ description: forMembers }),
+    attempts: z
+      .array(
+        attempt
+          .extend({
+            backend: attempt.shape.backend.nullable().meta({ description: forMembers }),
+            endpoint: attempt.shape.endpoint.nullable().meta({ description: `address:port; ${forMembers}` }),
+          })
+          .meta({ id: 'Attempt', description: 'one call to one endpoint' }),
+      )
+      .nullable(),
+  })
+  .meta({ id: 'RequestStory', description: 'How one request was served: plan, attempts, waits, bill.' });
+export type RequestStory = z.infer<typeof requestStory>;
+
 /** `GET /requests/{id}`: the ledger's row and, for the last requests of the services, how it went. */
 export const requestDetail = z
   .object({
     request: request.nullable().meta({ description: 'Null where nothing was settled: refused, or under way.' }),
-    story: z.record(z.string(), z.unknown()).nullable().meta({ description: 'Null when no service remembers it.' }),
+    story: requestStory.nullable().meta({ description: 'Null when no service remembers it.' }),
   })
   .meta({ id: 'RequestDetail', description: 'A request and its story.' });
 export type RequestDetail = z.infer<typeof requestDetail>;

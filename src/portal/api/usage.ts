@@ -6,6 +6,7 @@ const dimension = z.enum(usageDimensions);
 export type UsageDimension = z.infer<typeof dimension>;
 
 const mostLines = 10_000;
+const mostGroups = 500;
 
 /** `GET /usage`: what is summed, and by what. */
 export const usageQuery = z.object({
@@ -23,6 +24,16 @@ export const usageQuery = z.object({
   workspace: z.string().optional().meta({ description: 'Only this workspace, by id or name.' }),
   key: keyId.optional().meta({ description: 'Only this key.' }),
   model: modelId.optional().meta({ description: 'Only this model.' }),
+  top: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(mostGroups)
+    .optional()
+    .meta({
+      description: `Only so many models or keys, 1 to ${mostGroups}, have lines: those that cost most over the whole time. The others are added up in a line of each period whose model or key is null. \`by\` has one of both then, with \`hour\` or \`day\` at most.`,
+      example: 7,
+    }),
   cursor: z.string().max(20).optional().meta({ description: '`next_cursor` of the page before. CSV has all lines.' }),
   limit: z.coerce
     .number()
@@ -35,7 +46,7 @@ export const usageQuery = z.object({
 
 const count = z.int().min(0);
 
-/** One line. Dimensions that were not asked for are null. */
+/** One line. Dimensions that were not asked for are null, and so is the model or key of the others beside `top`. */
 export const usageLine = z
   .object({
     hour: z.string().nullable().meta({ description: 'UTC hour.', example: '2026-07-01T13:00Z' }),

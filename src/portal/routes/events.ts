@@ -49,6 +49,21 @@ export function eventRoutes(app: FastifyInstance, portal: Portal): void {
 function allowed(event: PortalEvent, { workspaceId }: EventSubject, caller: Caller): PortalEvent | undefined {
   if (caller.role === 'admin') return event;
   if (workspaceId !== undefined && !maySee(caller, workspaceId)) return undefined;
+  return forMembers(event);
+}
+
+const ofMembers = new WeakMap<PortalEvent, PortalEvent>();
+
+/** The same event for every member who looks. */
+function forMembers(event: PortalEvent): PortalEvent {
+  const known = ofMembers.get(event);
+  if (known !== undefined) return known;
+  const reduced = reducedForMembers(event);
+  ofMembers.set(event, reduced);
+  return reduced;
+}
+
+function reducedForMembers(event: PortalEvent): PortalEvent {
   switch (event.name) {
     case 'request':
       return { name: 'request', data: { ...event.data, route: null } };

@@ -86,8 +86,8 @@ function shownRequest(outcome: Outcome, workspace: string, caller: Pick<Caller, 
   return caller.role === 'admin' ? shown : { ...shown, route: null };
 }
 
-/** A member learns how their request went, and no name of a route, a backend or an endpoint: they are numbered. */
-function shownStory(story: Story, { role }: Pick<Caller, 'role'>): Record<string, unknown> {
+/** A member learns how their request went, and no name of a route, a backend or an endpoint: routes are numbered. */
+function shownStory(story: Story, { role }: Pick<Caller, 'role'>): api.RequestStory {
   if (role === 'admin') return { ...story };
   const numbers = new Map<string, string>();
   const nameOf = (route: string): string => {
@@ -95,10 +95,13 @@ function shownStory(story: Story, { role }: Pick<Caller, 'role'>): Record<string
     numbers.set(route, known);
     return known;
   };
-  const attempts = story.attempts?.map(({ route, backend: _, endpoint: __, fault, ...attempt }) => ({
+  const attempts = story.attempts?.map(({ route, fault, ...attempt }) => ({
     ...attempt,
     route: nameOf(route),
-    fault: fault === null ? null : { kind: fault.kind },
+    backend: null,
+    endpoint: null,
+    // What an engine says is for its operators.
+    fault: fault && { kind: fault.kind, status: null, engine_error: null, about: null },
   }));
   return { ...story, route: null, plan: null, attempts: attempts ?? null };
 }

@@ -36,9 +36,9 @@ export function usageRoutes(app: App, portal: Portal): void {
       },
     },
     async (request, reply) => {
-      const { by, from, to, limit, cursor } = request.query;
+      const { by, from, to, top, limit, cursor } = request.query;
       const filter = await filterOf(callerOf(request), request.query);
-      const lines = await store.usageReport(filter, by, 'performance');
+      const lines = await store.usageReport(filter, by, { measures: 'performance', top });
       const names = by.includes('key') ? await namesOf(lines) : new Map<string, string>();
       const shown = lines.map((line) => shownLine(line, names));
       if (prefersCsv(request.headers.accept)) {

@@ -2,9 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { hasInternalToken } from '../../core/internal-token.ts';
+import { type LogLevelControl, logLevelBodySchema } from '../../core/log-level.ts';
 import type { Story, StoryPage } from '../../core/story.ts';
 
-/** What a service tells the portal and `weir explain` of itself. */
+/** What a service tells the portal, `weir explain` and `weir log-level` of itself, and lets them change. */
 export interface Internal {
   /** The secret of the database, as it is now. */
   readonly secret: () => string;
@@ -12,12 +13,15 @@ export interface Internal {
     readonly after: (seq: number, limit: number) => StoryPage;
     readonly find: (id: string) => Story | undefined;
   };
+  readonly logLevel: LogLevelControl;
   /** The live catalog as JSON text, in pieces between which requests are served. */
   readonly catalog: () => AsyncIterable<string>;
 }
 
 /** Stories of one answer: each takes about 10 µs to tell, and 2 KB. */
 const mostStories = 100;
+/** Characters of a body that sets the level of the log. */
+const mostLevelLength = 1_000;
 
 const prefix = '/internal/';
 const json = { 'content-type': 'application/json', 'cache-control': 'no-store' };
@@ -26,7 +30,7 @@ const json = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 export function answerInternal(
   request: IncomingMessage,
   response: ServerResponse,
-  { secret, stories, catalog }: Internal,
+  { secret, stories, logLevel, catalog }: Internal,
 ): boolean {
   const url = URL.parse(request.url ?? '', 'http://ops');
   if (url?.pathname.startsWith(prefix) !== true) return false;
@@ -38,15 +42,28 @@ export function answerInternal(
     fail(401, 'expected the token of this database');
     return true;
   }
-  if (request.method !== 'GET') {
-    fail(405, 'expected GET');
+  const [what, id, ...more] = url.pathname.slice(prefix.length).split('/');
+  if (what === 'log-level' && id === undefined && request.method === 'PUT') {
+    // A body that breaks off has nobody left who waits for an answer.
+    putLogLevel(request, logLevel).then(
+      (problem) =>
+        problem === undefined
+          ? response.writeHead(200, json).end(JSON.stringify({ level: logLevel.current() }))
+          : fail(400, problem),
+      () => response.destroy(),
+    );
     return true;
   }
-  const [what, id, ...more] = url.pathname.slice(prefix.length).split('/');
+  if (request.method !== 'GET') {
+    fail(405, what === 'log-level' ? 'expected GET or PUT' : 'expected GET');
+    return true;
+  }
   if (what === 'catalog' && id === undefined) {
     response.writeHead(200, json);
     // The reader may leave in the middle, which is nobody's fault.
     pipeline(Readable.from(catalog()), response).catch(() => response.destroy());
+  } else if (what === 'log-level' && id === undefined) {
+    response.writeHead(200, json).end(JSON.stringify({ level: logLevel.current() }));
   } else if (what === 'requests' && id === undefined) {
     const after = countIn(url, 'after', 0, Number.MAX_SAFE_INTEGER);
     const limit = countIn(url, 'limit', mostStories, mostStories);
@@ -59,6 +76,28 @@ export function answerInternal(
     else response.writeHead(200, json).end(JSON.stringify(story));
   } else fail(404, 'not found');
   return true;
+}
+
+/** Sets the level that a body asks for, `{"level": "debug"}`. Resolves to what is wrong with the body, undefined when nothing is. */
+async function putLogLevel(request: IncomingMessage, logLevel: LogLevelControl): Promise<string | undefined> {
+  let text = '';
+  // What is too long is read to its end, and is no JSON then.
+  for await (const piece of request.setEncoding('utf8')) if (text.length < mostLevelLength) text += String(piece);
+  const read = logLevelBodySchema.safeParse(parsed(text));
+  if (read.success) {
+    logLevel.set(read.data.level);
+    return undefined;
+  }
+  const [issue] = read.error.issues;
+  return issue && [issue.path.join('.'), issue.message].filter((part) => part !== '').join(': ');
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function countIn(url: URL, name: string, absent: number, most: number): number | undefined {

@@ -136,13 +136,15 @@ describe('labels', () => {
     };
     took(metrics);
     refuse('first');
-    const before = (await linesOf(metrics)).length;
+    // Kinds of garbage collection appear when one has run, whatever the requests were.
+    const ours = async () => (await linesOf(metrics)).filter((line) => !line.startsWith('nodejs_gc_')).length;
+    const before = await ours();
     for (let count = 0; count < 10_000; count += 1) {
       took(metrics, { keyId: `key-${count}`, workspaceId: `ws-${count}`, requestId: `r-${count}` });
       refuse(`2001:db8::${count.toString(16)}`);
     }
     for (let count = 0; count < 1_000; count += 1) refuse(`unknown/model-${count}`);
-    expect((await linesOf(metrics)).length).toBe(before);
+    expect(await ours()).toBe(before);
   });
 
   it('of a model that has left the catalog are forgotten', async () => {

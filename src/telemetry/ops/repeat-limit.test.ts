@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createRepeatLimit } from './repeat-limit.ts';
+import { createRepeatLimit, limitRepeats } from './repeat-limit.ts';
 
 it('logs twenty records of a kind in ten seconds, each kind for itself, and says later how many were left out', () => {
   let now = 0;
@@ -20,4 +20,21 @@ it('keeps no more than a bounded number of kinds', () => {
   for (let count = 0; count < 20; count += 1) limit.take('first');
   for (let count = 0; count < 10_000; count += 1) limit.take(`kind ${count}`);
   expect(limit.take('first').isTold).toBe(true);
+});
+
+it('limits warnings and errors of a part by their message, and nothing that is no trouble', () => {
+  let now = 0;
+  const logged: string[] = [];
+  const note = (level: string) => (facts: object, message: string) =>
+    void logged.push(`${level} ${message} ${JSON.stringify(facts)}`);
+  const log = limitRepeats({ info: note('info'), warn: note('warn'), error: note('error') }, { elapsed: () => now });
+  for (let count = 0; count < 25; count += 1) {
+    for (const level of ['info', 'warn', 'error'] as const) log[level]({ count }, `${level} of a part`);
+  }
+  const of = (level: string) => logged.filter((line) => line.startsWith(level));
+  expect([of('info').length, of('warn').length, of('error').length]).toEqual([25, 20, 20]);
+  expect(of('error').at(-1)).toBe('error error of a part {"count":19}');
+  now = 10_000;
+  log.error({ count: 25 }, 'error of a part');
+  expect(of('error').at(-1)).toBe('error error of a part {"count":25,"suppressed":5}');
 });

@@ -1,3 +1,5 @@
+import type { Clock } from '../../core/clock.ts';
+
 /** Says of repeated records which of them are logged. */
 export interface RepeatLimit {
   /** Counts one record of a kind. `suppressed`: how many of that kind were left out before this one; undefined: none. */
@@ -15,6 +17,25 @@ const periodMs = 10_000;
 const mostInPeriod = 20;
 /** Kinds are made of names and codes of ours; a bound is kept all the same. */
 const mostKinds = 10_000;
+
+/** Where a part of a program says what happens to it. */
+export interface PartLog {
+  readonly info: (facts: object, message: string) => void;
+  readonly warn: (facts: object, message: string) => void;
+  readonly error: (facts: object, message: string) => void;
+}
+
+/** A log that limits warnings and errors which repeat, each message for itself: a cause that stays must not fill the disk. */
+export function limitRepeats(log: PartLog, clock: Pick<Clock, 'elapsed'>): PartLog {
+  const repeats = createRepeatLimit({ now: clock.elapsed });
+  const limited =
+    (level: 'warn' | 'error') =>
+    (facts: object, message: string): void => {
+      const { isTold, suppressed } = repeats.take(message);
+      if (isTold) log[level]({ ...facts, suppressed }, message);
+    };
+  return { info: (facts, message) => log.info(facts, message), warn: limited('warn'), error: limited('error') };
+}
 
 /** At most 20 records of one kind are logged in ten seconds; the next one that is logged says how many were left out. */
 export function createRepeatLimit({ now }: { readonly now: () => number }): RepeatLimit {

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { internalToken } from '../../core/internal-token.ts';
+import type { LogLevel } from '../../core/log-level.ts';
 import { numberedStory, sampleStory } from '../../../test/support/sample-story.ts';
 import { startOps } from './server.ts';
 
 const secret = 'f'.repeat(64);
 
+let level: LogLevel = 'info';
 const options = {
   port: 0,
   metrics: () => Promise.resolve('a 1\n'),
@@ -19,6 +21,7 @@ const options = {
       }),
       find: (id: string) => (id === 'a/b' ? sampleStory({ id }) : undefined),
     },
+    logLevel: { current: () => level, set: (next: LogLevel) => void (level = next) },
     catalog: async function* () {
       yield '{"process":';
       yield '"p1"}';
@@ -81,6 +84,7 @@ describe('the ops server', () => {
     for (const path of [
       '/internal/requests',
       '/internal/catalog',
+      '/internal/log-level',
       '/internal/requests/a%2Fb',
       '/internal/',
       '/internal/x',
@@ -105,6 +109,39 @@ describe('the ops server', () => {
     }
     expect(await ask('/internal/requests', token, 'POST')).toMatchObject({ status: 405 });
     expect(await ask('/internal/what', token)).toMatchObject({ status: 404 });
+    await ops.close();
+  });
+
+  it('says the least level that is logged, and lets those that have the token change it', async () => {
+    level = 'info';
+    const ops = await startOps(options);
+    const ask = async (init: RequestInit, token = internalToken(secret)) => {
+      const headers = { authorization: `Bearer ${token}` };
+      const response = await fetch(`http://127.0.0.1:${ops.port}/internal/log-level`, { ...init, headers });
+      return { status: response.status, body: await response.json() };
+    };
+    const put = (body: string) => ask({ method: 'PUT', body });
+    expect(await ask({})).toEqual({ status: 200, body: { level: 'info' } });
+    expect(await put('{"level":"debug"}')).toEqual({ status: 200, body: { level: 'debug' } });
+    expect(await ask({})).toEqual({ status: 200, body: { level: 'debug' } });
+    for (const body of ['{"level":"loud"}', '{}', '{"level":null}']) {
+      expect(await put(body), body).toEqual({
+        status: 400,
+        body: { error: 'level: expected one of debug, info, warn, error' },
+      });
+    }
+    for (const body of ['', 'debug', '[]', '"debug"', `{"level":"warn","x":"${'x'.repeat(2_000_000)}"}`]) {
+      expect(await put(body), body.slice(0, 30)).toEqual({
+        status: 400,
+        body: { error: 'expected an object such as {"level": "debug"}' },
+      });
+    }
+    expect(await ask({ method: 'PUT', body: '{"level":"error"}' }, 'x')).toMatchObject({ status: 401 });
+    expect(await ask({ method: 'POST', body: '{"level":"error"}' })).toEqual({
+      status: 405,
+      body: { error: 'expected GET or PUT' },
+    });
+    expect(level).toBe('debug');
     await ops.close();
   });
 

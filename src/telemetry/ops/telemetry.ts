@@ -2,9 +2,8 @@ import type { Logger } from 'pino';
 import type { Fault } from '../../core/event.ts';
 import type { AttemptWatch, RequestEnd, Telemetry } from '../../core/telemetry.ts';
 import type { Metrics } from './metrics.ts';
-import type { CatalogProblem } from '../../core/catalog.ts';
 import { formatUsd } from '../../core/money.ts';
-import { createRepeatLimit } from './repeat-limit.ts';
+import { createRepeatLimit, type PartLog } from './repeat-limit.ts';
 
 export interface TelemetryParts {
   readonly metrics: Metrics;
@@ -80,8 +79,14 @@ export function createTelemetry(log: Logger, { metrics, measured, stories }: Tel
       const { provider, result, durationMs, detail } = search;
       stories.searched(requestId, search);
       metrics.searched(provider, result, durationMs);
-      const level = result === 'unavailable' ? 'warn' : 'debug';
-      log[level]({ requestId, provider, result, durationMs, detail }, 'web search');
+      const facts = { requestId, provider, result, durationMs, detail };
+      if (result !== 'unavailable') {
+        log.debug(facts, 'web search');
+        return;
+      }
+      // A provider that is away fails every search.
+      const { isTold, suppressed } = repeats.take(`search ${provider}`);
+      if (isTold) log.warn({ ...facts, suppressed }, 'web search');
     },
   };
 }
@@ -143,7 +148,7 @@ export interface LoggedStatus {
 }
 
 /** Logs when the database goes away and comes back, when the journal is full, and errors: a line per change, not per row. */
-export function createStoreLog(log: Pick<Logger, 'info' | 'warn' | 'error'>): (status: LoggedStatus) => void {
+export function createStoreLog(log: PartLog): (status: LoggedStatus) => void {
   let last: LoggedStatus = { database: 'here', journalBytes: 0, hasRoom: true };
   return (status) => {
     const { database, journalBytes, hasRoom, message } = status;
@@ -161,14 +166,12 @@ export function createStoreLog(log: Pick<Logger, 'info' | 'warn' | 'error'>): (s
   };
 }
 
-/** Logs what is wrong with the catalog: one line when a problem appears, and none for each later reading that still has it. */
-export function createProblemLog(log: Pick<Logger, 'warn'>): (problems: readonly CatalogProblem[]) => void {
+/** Logs problems of one sort, of all of which it is told each time: one line when a problem appears, and none while it stays. */
+export function createProblemLog(log: Pick<PartLog, 'warn'>, message: string): (problems: readonly object[]) => void {
   let known: ReadonlySet<string> = new Set();
   return (problems) => {
     const now = new Map(problems.map((problem) => [JSON.stringify(problem), problem]));
-    for (const [text, { where, field, message }] of now) {
-      if (!known.has(text)) log.warn({ where, field, message }, 'manifest problem');
-    }
+    for (const [text, problem] of now) if (!known.has(text)) log.warn(problem, message);
     known = new Set(now.keys());
   };
 }

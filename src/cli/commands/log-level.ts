@@ -1,0 +1,42 @@
+import { Argument, type Command } from 'commander';
+import { logLevels } from '../../core/log-level.ts';
+import { readOpsAddresses } from '../../process/ops-addresses.ts';
+import { accountsCommand } from './accounts-command.ts';
+import { dataFolder, openServices, originsIn, serviceOrigins, silentOnes } from './services-asked.ts';
+import { textTable } from './tables.ts';
+
+interface LogLevelOptions {
+  readonly data?: string;
+  readonly at?: string;
+}
+
+/** Adds `log-level` to the command line: what running programs log, and how to have them log more or less without a restart. */
+export function logLevelCommand(program: Command): void {
+  accountsCommand<LogLevelOptions>(
+    program
+      .command('log-level')
+      .description(
+        'tell or change the least level that running programs log: the services of WEIR_SERVICES, else those that run with this data folder, and the portal that does',
+      )
+      .addArgument(new Argument('[level]', 'the new level; without it nothing changes').choices(logLevels))
+      .option('--at <urls>', 'only these ops ports or portals, such as http://127.0.0.1:9090, with commas'),
+    'refuse',
+    async (accounts, { data, at }, [wanted]) => {
+      const origins = at === undefined ? everyOrigin(data) : originsIn('--at', at);
+      if (origins.length === 0) throw new Error(`No service or portal runs with the data folder ${dataFolder(data)}.`);
+      const client = await openServices(accounts, origins);
+      const { services, data: told } = await client.logLevel(logLevels.find((level) => level === wanted));
+      const silent = silentOnes(services);
+      if (told.length === 0) throw new Error(`No answer from ${silent.join(', ')}.`);
+      const levels = new Map(told.map(({ service, said }) => [service, said]));
+      const json = services.map(({ service, problem }) => ({ service, level: levels.get(service) ?? null, problem }));
+      const rows = json.map(({ service, level, problem }) => [service, level ?? `no answer: ${problem}`]);
+      return { json, text: textTable(['service', 'level'], rows), ...(silent.length > 0 && { exitCode: 1 }) };
+    },
+  );
+}
+
+const everyOrigin = (data: string | undefined): readonly string[] => [
+  ...serviceOrigins(data),
+  ...readOpsAddresses(dataFolder(data), 'portal'),
+];

@@ -1,0 +1,40 @@
+import { internalToken } from '../../core/internal-token.ts';
+import type { ServiceAnswer, Services } from '../../portal/services.ts';
+import { systemClock } from '../../process/clock.ts';
+import { readOpsAddresses } from '../../process/ops-addresses.ts';
+import { portalSettingsSchema } from '../../settings.ts';
+import type { Accounts } from '../../store/accounts.ts';
+
+/** The data folder of a command that asks running programs. */
+export const dataFolder = (given: string | undefined): string => given ?? process.env['WEIR_DATA'] ?? '.weir';
+
+/** The ops ports of the services to ask: those of WEIR_SERVICES, else those that left word in the data folder. Throws a sentence. */
+export function serviceOrigins(data: string | undefined): readonly string[] {
+  const given = process.env['WEIR_SERVICES'] ?? '';
+  return given === '' ? readOpsAddresses(dataFolder(data), 'services') : originsIn('WEIR_SERVICES', given);
+}
+
+/** Addresses with commas between them. Throws a sentence that begins with `name`. */
+export function originsIn(name: string, text: string): readonly string[] {
+  const read = portalSettingsSchema.shape.WEIR_SERVICES.safeParse(text);
+  if (!read.success) throw new Error(`${name}: ${read.error.issues[0]?.message ?? 'not understood'}`);
+  return read.data.map(({ origin }) => origin);
+}
+
+/** A client of the programs at these addresses, with the token of the database. */
+export async function openServices(
+  accounts: Pick<Accounts, 'sharedSecret'>,
+  origins: readonly string[],
+): Promise<Services> {
+  const token = internalToken(await accounts.sharedSecret());
+  // The client asks through zod, which takes longer to load than the ledger to be read.
+  const { createServices } = await import('../../portal/services.ts');
+  return createServices({ origins: () => origins, token: () => token, clock: systemClock });
+}
+
+/** Those that did not answer, and why. */
+export function silentOnes(services: readonly ServiceAnswer[]): readonly string[] {
+  return services.flatMap(({ service, answers, problem }) =>
+    answers ? [] : [`${service} (${problem ?? 'no answer'})`],
+  );
+}

@@ -1,0 +1,52 @@
+import { expect, it } from 'vitest';
+import { createFakeClock } from '../../test/support/fake-clock.ts';
+import { shareReports } from './shared-reports.ts';
+
+const options = { measures: 'performance', top: undefined } as const;
+
+function counted() {
+  const clock = createFakeClock();
+  const asked: string[] = [];
+  let fails = false;
+  const shared = shareReports(async (filter, dimensions) => {
+    asked.push(`${filter.modelId ?? 'all'} ${dimensions.join()}`);
+    if (fails) throw new Error('the database is away');
+    return [];
+  }, clock);
+  return { clock, asked, shared, failing: (value: boolean) => (fails = value) };
+}
+
+it('reads one report for all who ask the same within a second, and others for other questions', async () => {
+  const { clock, asked, shared } = counted();
+  const ask = () =>
+    Promise.all([
+      shared.usageReport({ modelId: 'a/a', since: 0 }, ['day'], options),
+      shared.usageReport({ since: 0, modelId: 'a/a' }, ['day'], options),
+      shared.usageReport({ modelId: 'b/b', since: 0 }, ['day'], options),
+      shared.usageReport({ modelId: 'a/a', since: 0 }, ['hour'], options),
+      shared.usageReport({ modelId: 'a/a', since: 0 }, ['day'], { ...options, top: 3 }),
+    ]);
+  await ask();
+  expect(asked).toEqual(['a/a day', 'b/b day', 'a/a hour', 'a/a day']);
+  clock.advance(999);
+  await ask();
+  expect(asked).toHaveLength(4);
+  clock.advance(1);
+  await ask();
+  expect(asked).toHaveLength(8);
+});
+
+it('reads anew once it is told to forget, and after a failure', async () => {
+  const { asked, shared, failing } = counted();
+  const ask = () => shared.usageReport({}, [], options);
+  await ask();
+  shared.forget();
+  await ask();
+  expect(asked).toHaveLength(2);
+  shared.forget();
+  failing(true);
+  await expect(ask()).rejects.toThrow('away');
+  failing(false);
+  await ask();
+  expect(asked).toHaveLength(4);
+});
