@@ -145,6 +145,7 @@ test('a hedged, failed-over, web-searching request is one trace: right parents, 
   expect(attempts[3]?.attributes).toMatchObject({
     'gen_ai.provider.name': 'vllm',
     'gen_ai.request.model': 'demo-chat',
+    'gen_ai.response.model': 'demo-chat',
     'gen_ai.response.finish_reasons': ['stop'],
     'gen_ai.usage.output_tokens': expect.any(Number),
     'server.address': '127.0.0.1',
