@@ -69,6 +69,10 @@ const overview: Dashboard = {
           unit: 's',
           queries: [{ expr: `max(${of('weir_event_loop_delay_seconds')})`, legend: 'slowest replica' }],
         }),
+        lines('Delay by thread', 'How long a ready thing waits for each thread, on the slowest replica.', {
+          unit: 's',
+          queries: [{ expr: `max by (thread) (${of('weir_thread_delay_seconds')})`, legend: '{{thread}}' }],
+        }),
         lines('Busy threads', 'Share of time in which each thread was at work; 1 is full.', {
           unit: 'percentunit',
           queries: [{ expr: `max by (thread) (${rate(of('weir_thread_busy_seconds_total'))})`, legend: '{{thread}}' }],

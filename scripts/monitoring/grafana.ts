@@ -1,60 +1,108 @@
+import {
+  LegendDisplayMode,
+  LegendPlacement,
+  ReduceDataOptionsBuilder,
+  SortOrder,
+  TooltipDisplayMode,
+  VizLegendOptionsBuilder,
+  VizTooltipOptionsBuilder,
+} from '@grafana/grafana-foundation-sdk/common';
+import {
+  DashboardBuilder,
+  DashboardCursorSync,
+  DatasourceVariableBuilder,
+  type GridPos,
+  QueryVariableBuilder,
+  RowBuilder,
+  VariableRefresh,
+  VariableSort,
+} from '@grafana/grafana-foundation-sdk/dashboard';
+import { DataqueryBuilder } from '@grafana/grafana-foundation-sdk/prometheus';
+import { PanelBuilder as StatBuilder } from '@grafana/grafana-foundation-sdk/stat';
+import { PanelBuilder as TimeseriesBuilder } from '@grafana/grafana-foundation-sdk/timeseries';
 import type { Dashboard, Panel } from './queries.ts';
 
 const datasource = { type: 'prometheus', uid: '${datasource}' };
 const panelHeight = 8;
 const gridColumns = 24;
+const widths: Readonly<Record<Panel['kind'], number>> = { lines: 8, stat: 4 };
 
-/** A dashboard as the JSON that Grafana imports (dashboard schema 42, https://grafana.com/docs/grafana/latest/dashboards/build-dashboards/view-dashboard-json-model/). */
-export function grafanaJson(dashboard: Dashboard): string {
-  const { uid, title, description, variables, rows } = dashboard;
-  const panels: object[] = [];
+/**
+ * A dashboard as the JSON that Grafana imports, built with Grafana's own package: a field that there is not, or with a value that it
+ * does not take, does not compile.
+ */
+export function grafanaJson({ uid, title, description, variables, rows }: Dashboard): string {
+  const built = new DashboardBuilder(title)
+    .uid(uid)
+    .description(description)
+    .tags(['weir'])
+    .readonly()
+    .tooltip(DashboardCursorSync.Crosshair)
+    .timezone('browser')
+    .refresh('30s')
+    .time({ from: 'now-1h', to: 'now' })
+    .withVariable(new DatasourceVariableBuilder('datasource').label('Data source').type('prometheus'));
+  for (const choice of [{ label: 'namespace', metric: 'weir_build_info' }, ...variables]) {
+    built.withVariable(choiceOf(choice));
+  }
+  let id = 0;
   let y = 0;
   for (const row of rows) {
-    panels.push({
-      ...{ type: 'row', title: row.title, collapsed: false, panels: [], id: panels.length + 1 },
-      gridPos: { h: 1, w: gridColumns, x: 0, y },
-    });
+    built.withRow(new RowBuilder(row.title).id((id += 1)).gridPos({ h: 1, w: gridColumns, x: 0, y }));
     y += 1;
     let x = 0;
     for (const panel of row.panels) {
-      const w = panel.kind === 'lines' ? 8 : 4;
+      const w = widths[panel.kind];
+      // The builder's own layout lets the last panel of a line overflow.
       if (x + w > gridColumns) [x, y] = [0, y + panelHeight];
-      panels.push({ ...panelJson(panel), id: panels.length + 1, gridPos: { h: panelHeight, w, x, y } });
+      built.withPanel(panelOf(panel, { id: (id += 1), at: { h: panelHeight, w, x, y } }));
       x += w;
     }
     y += panelHeight;
   }
-  const choices = [{ label: 'namespace', metric: 'weir_build_info' }, ...variables];
-  return `${JSON.stringify(
-    {
-      ...{ uid, title, description, tags: ['weir'], schemaVersion: 42, editable: false, graphTooltip: 1 },
-      ...{ timezone: 'browser', refresh: '30s', time: { from: 'now-1h', to: 'now' } },
-      templating: { list: [datasourceChoice, ...choices.map(choiceJson)] },
-      ...{ annotations: { list: [] }, links: [], panels },
-    },
-    undefined,
-    2,
-  )}\n`;
+  return `${JSON.stringify(built.build(), undefined, 2)}\n`;
 }
-
-const datasourceChoice = { type: 'datasource', name: 'datasource', label: 'Data source', query: 'prometheus' };
 
 /** On one machine nothing has a namespace, and `.*` matches what is not there. */
-function choiceJson({ label, metric }: { readonly label: string; readonly metric: string }): object {
-  const query = `label_values(${metric}, ${label})`;
-  return {
-    ...{ type: 'query', name: label, label, datasource, query, refresh: 2, sort: 1 },
-    ...{ includeAll: true, allValue: '.*', multi: false, current: { text: 'All', value: '$__all' } },
-  };
+function choiceOf({ label, metric }: { readonly label: string; readonly metric: string }): QueryVariableBuilder {
+  return new QueryVariableBuilder(label)
+    .label(label)
+    .datasource(datasource)
+    .query(`label_values(${metric}, ${label})`)
+    .refresh(VariableRefresh.OnTimeRangeChanged)
+    .sort(VariableSort.AlphabeticalAsc)
+    .includeAll(true)
+    .allValue('.*')
+    .current({ text: 'All', value: '$__all' });
 }
 
-function panelJson({ kind, title, description, unit, queries }: Panel): object {
-  return {
-    type: kind === 'lines' ? 'timeseries' : 'stat',
-    ...{ title, description, datasource },
-    fieldConfig: { defaults: kind === 'lines' ? { unit, min: 0 } : { unit }, overrides: [] },
-    targets: queries.map(({ expr, legend }, index) => ({
-      ...{ refId: String.fromCodePoint('A'.charCodeAt(0) + index), datasource, expr, legendFormat: legend },
-    })),
-  };
+function panelOf(
+  { kind, title, description, unit, queries }: Panel,
+  { id, at }: { readonly id: number; readonly at: GridPos },
+): TimeseriesBuilder | StatBuilder {
+  const panel = kind === 'lines' ? linesPanel() : statPanel();
+  panel.id(id).gridPos(at).title(title).description(description).datasource(datasource).unit(unit);
+  for (const [index, { expr, legend }] of queries.entries()) {
+    const refId = String.fromCodePoint('A'.charCodeAt(0) + index);
+    panel.withTarget(new DataqueryBuilder().refId(refId).datasource(datasource).expr(expr).legendFormat(legend));
+  }
+  return panel;
+}
+
+/** Every line has its name below, and the tooltip has all of them, the highest first. */
+function linesPanel(): TimeseriesBuilder {
+  return new TimeseriesBuilder()
+    .min(0)
+    .legend(
+      new VizLegendOptionsBuilder()
+        .showLegend(true)
+        .displayMode(LegendDisplayMode.List)
+        .placement(LegendPlacement.Bottom),
+    )
+    .tooltip(new VizTooltipOptionsBuilder().mode(TooltipDisplayMode.Multi).sort(SortOrder.Descending));
+}
+
+/** The value of now, not an average of the period. */
+function statPanel(): StatBuilder {
+  return new StatBuilder().reduceOptions(new ReduceDataOptionsBuilder().calcs(['lastNotNull']));
 }

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
-import type { Worker } from 'node:worker_threads';
+import { postMessageToThread, type Worker } from 'node:worker_threads';
 
 /** One thread of this process. */
 export interface ThreadReading {
@@ -7,6 +7,11 @@ export interface ThreadReading {
   readonly thread: string;
   /** Time in which its event loop did not wait, since its start. */
   readonly busyMs: number;
+  /**
+   * How long a message waited for its event loop just now, up to a second; undefined for the thread that asks, which would wait for
+   * itself.
+   */
+  readonly delayMs: number | undefined;
   /** Undefined: the thread did not tell in time, because it is in the middle of something long. */
   readonly memory: { readonly heapBytes: number; readonly externalBytes: number } | undefined;
 }
@@ -18,8 +23,10 @@ export interface ThreadWatch {
 
 /** A thread answers at once, unless it is in native code that does not end. */
 const patienceMs = 100;
+/** Longest delay that is waited for. */
+const longestDelayMs = 1_000;
 
-/** Watches all threads that are started from now on, whoever starts them. They do nothing for it but answer about their heap. */
+/** Watches all threads that are started from now on, whoever starts them. None of them has code for it. */
 export function watchThreads(): ThreadWatch {
   const workers = new Set<Worker>();
   const add = (worker: Worker): void => {
@@ -32,7 +39,7 @@ export function watchThreads(): ThreadWatch {
     read: async () => {
       const { used_heap_size: heapBytes, external_memory: externalBytes } = getHeapStatistics();
       const busyMs = performance.eventLoopUtilization().active;
-      const own = { thread: 'requests', busyMs, memory: { heapBytes, externalBytes } };
+      const own = { thread: 'requests', busyMs, delayMs: undefined, memory: { heapBytes, externalBytes } };
       return [own, ...(await Promise.all([...workers].map(readWorker)))];
     },
   };
@@ -41,11 +48,22 @@ export function watchThreads(): ThreadWatch {
 async function readWorker(worker: Worker): Promise<ThreadReading> {
   const thread = (worker.threadName ?? '').replace(/^weir-/, '') || 'other';
   const busyMs = worker.performance.eventLoopUtilization().active;
+  const [delayMs, memory] = await Promise.all([delayOf(worker), memoryOf(worker)]);
+  return { thread, busyMs, delayMs, memory };
+}
+
+/** Sends a message that no thread listens to: Node refuses it when the event loop of the thread comes to it. */
+async function delayOf(worker: Worker): Promise<number> {
+  const sentAt = performance.now();
+  await postMessageToThread(worker.threadId, undefined, [], longestDelayMs).catch(() => undefined);
+  return Math.min(longestDelayMs, performance.now() - sentAt);
+}
+
+async function memoryOf(worker: Worker): Promise<ThreadReading['memory']> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>();
   const timer = setTimeout(() => resolve(undefined), patienceMs).unref();
   // A thread that ends meanwhile rejects.
   const heap = await Promise.race([worker.getHeapStatistics().catch(() => undefined), late]);
   clearTimeout(timer);
-  const memory = heap && { heapBytes: heap.used_heap_size, externalBytes: heap.external_memory };
-  return { thread, busyMs, memory };
+  return heap && { heapBytes: heap.used_heap_size, externalBytes: heap.external_memory };
 }

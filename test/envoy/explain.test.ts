@@ -189,6 +189,31 @@ test('a request that searched the web: each search with its result and time', as
   expect(text).toMatch(/^Web search at .* with searxng: results after .*\.$/m);
 });
 
+test('each kind of request is told from the ledger, which outlives the services, but one that was refused', async () => {
+  // A service that has been restarted remembers as much as this address: nothing.
+  const forgotten = { WEIR_SERVICES: `http://127.0.0.1:${alpha.port}` };
+  for (const [request, outcome, attempts, said] of [
+    ['completed', 'completed', 1, 'was answered completely'],
+    ['hedged', 'completed', 2, 'was answered completely'],
+    ['resumed', 'completed', 2, 'was answered completely'],
+    ['interrupted', 'interrupted', 2, 'was interrupted after a part of the answer had been delivered'],
+    ['cancelled', 'cancelled', 1, 'was cancelled: its caller left'],
+    ['searched', 'completed', 2, '1 web searches'],
+  ] as const) {
+    const id = `explain-${request}`;
+    const [remembered, { story, text }] = [await explain(id), await explain(id, forgotten)];
+    expect(story, id).toMatchObject({
+      ...{ source: 'ledger', outcome, attempt_count: attempts, correlation_id: id, plan: null, attempts: null },
+      ...{ id: remembered.story.id, bill: remembered.story.bill, route: remembered.story.route },
+    });
+    expect(text, id).toContain(said);
+    expect(text, id).toContain('The services have forgotten this request.');
+  }
+  const refused = await runWeir(['explain', 'explain-refused', '--data', weir.data], { env: forgotten });
+  expect([refused.code, refused.stdout]).toEqual([1, '']);
+  expect(refused.stderr).toContain('a request that was refused has none');
+});
+
 test('a request that nobody knows is refused, and says who was asked', async () => {
   const { code, stderr } = await runWeir(['explain', 'nothing', '--data', weir.data]);
   expect(code).toBe(1);

@@ -49,6 +49,14 @@ it.each(['accounts', 'resilience', 'kubernetes', 'install', 'web-search', 'runbo
   },
 );
 
+it('what scales the pods asks for metrics that there are, of requests under way and of tokens', () => {
+  const asked = metricsIn(readFileSync('charts/weir/templates/scaling.yaml', 'utf8'));
+  expect(asked.filter((name) => !names.has(name))).toEqual([]);
+  expect(new Set(asked)).toEqual(
+    new Set(['weir_requests_in_flight', 'gen_ai_client_inference_usage_output_tokens_total']),
+  );
+});
+
 it('the table of old names leads to metrics that there are', () => {
   const [, table = ''] = readFileSync('docs/metrics.md', 'utf8').split('## Where the old names went');
   const now = table.split('\n').flatMap((row) => metricsIn(row.split('|')[2] ?? ''));

@@ -23,7 +23,10 @@ export function idleFigures(changes: Partial<ServiceFigures> = {}): ServiceFigur
     discovery: () => ({ streams: 1, unansweredMs: 0, refusals: 0 }),
     endpoints: () => Promise.resolve([]),
     modelStatuses: () => [],
-    threads: () => Promise.resolve([{ thread: 'requests', busyMs: 500, memory: { heapBytes: 8, externalBytes: 4 } }]),
+    threads: () =>
+      Promise.resolve([
+        { thread: 'requests', busyMs: 500, delayMs: undefined, memory: { heapBytes: 8, externalBytes: 4 } },
+      ]),
     ...changes,
   };
 }

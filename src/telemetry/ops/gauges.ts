@@ -26,6 +26,8 @@ export interface ThreadFigures {
   readonly thread: string;
   /** Time in which its event loop did not wait, since its start. */
   readonly busyMs: number;
+  /** How long a message waited for its event loop just now; undefined for the thread that serves requests, whose load is measured. */
+  readonly delayMs: number | undefined;
   /** Of V8, where the thread told in time. */
   readonly memory: { readonly heapBytes: number; readonly externalBytes: number } | undefined;
 }
@@ -111,7 +113,7 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
   addCatalogGauges(registry, figures);
   addModelGauges(registry, figures.modelStatuses);
   addEndpointGauge(registry, figures.endpoints);
-  addThreadGauges(registry, figures.threads);
+  addThreadGauges(registry, figures.threads, () => load().eventLoopDelayMs);
 }
 
 function addCatalogGauges(
@@ -242,9 +244,9 @@ function addModelGauges(registry: Registry, statuses: () => Iterable<readonly [s
   });
 }
 
-function addThreadGauges(registry: Registry, read: ServiceFigures['threads']): void {
+function addThreadGauges(registry: Registry, read: ServiceFigures['threads'], ownDelayMs: () => number): void {
   const registers = [registry];
-  // Rendered first, it reads for both.
+  // Rendered first, it reads for all three.
   new Counter({
     name: 'weir_thread_busy_seconds_total',
     help: 'Time in which the event loop of each thread did not wait; one that grows by a second a second is full.',
@@ -253,14 +255,22 @@ function addThreadGauges(registry: Registry, read: ServiceFigures['threads']): v
     async collect() {
       const threads = await read();
       this.reset();
+      delay.reset();
       memoryBytes.reset();
-      for (const { thread, busyMs, memory } of threads) {
+      for (const { thread, busyMs, delayMs = ownDelayMs(), memory } of threads) {
         this.inc({ thread }, busyMs / 1000);
+        delay.set({ thread }, delayMs / 1000);
         if (memory === undefined) continue;
         memoryBytes.inc({ thread, kind: 'heap' }, memory.heapBytes);
         memoryBytes.inc({ thread, kind: 'external' }, memory.externalBytes);
       }
     },
+  });
+  const delay = new Gauge({
+    name: 'weir_thread_delay_seconds',
+    help: 'How long a ready thing waits for the event loop of each thread. Of other threads than the one that serves requests it is measured at each scrape, up to a second.',
+    registers,
+    labelNames: ['thread'] as const,
   });
   const memoryBytes = new Gauge({
     name: 'weir_thread_memory_bytes',
