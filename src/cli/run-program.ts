@@ -21,6 +21,8 @@ export interface RunningProgram {
   readonly look?: () => object;
   /** Finishes what is open. */
   readonly close: () => Promise<void>;
+  /** Whether something that nothing can end would keep the process alive after `close`. */
+  readonly lingers?: () => boolean;
 }
 
 /**
@@ -66,7 +68,7 @@ export async function runProgram<Settings extends LogSettings>(
     code = 1;
   }
   // A write that nobody reads would keep the process alive.
-  if ((await programLog?.output.close(lastLogMs)) === false) process.exit(code);
+  if ((await programLog?.output.close(lastLogMs)) === false || running?.lingers?.() === true) process.exit(code);
   return code;
 }
 

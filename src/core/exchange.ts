@@ -8,6 +8,11 @@ export interface RequestHead {
   readonly address?: string;
   /** First value of a header, by lowercase name. */
   readonly header: (name: string) => string | undefined;
+  /**
+   * W3C `traceparent` of the span that Envoy has made for this exchange, with the decision whether its trace is recorded.
+   * Undefined, or absent: Envoy made none. The header of that name is the caller's own.
+   */
+  readonly traceparent?: () => string | undefined;
 }
 
 /** The caller's or Envoy's `x-request-id`. Being a stranger's text, it is kept only when short and plain; else it is empty. */

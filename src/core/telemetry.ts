@@ -1,8 +1,12 @@
 import type { Outcome, OutcomeKind } from './account.ts';
+import type { EngineName } from './catalog.ts';
 import type { Surface } from './dialect.ts';
+import type { FinishReason } from './event.ts';
 import type { Failure, FailureCode } from './failure.ts';
 import type { AttemptEnd } from './health.ts';
+import type { Usage } from './money.ts';
 import type { Ranking } from './plan.ts';
+import type { RequestTrace } from './trace.ts';
 import type { SearchError } from './web-search.ts';
 
 /** Why an attempt is made. `resume`: to go on with an answer that broke off elsewhere. */
@@ -16,33 +20,53 @@ export interface AttemptStart {
   readonly routeId: string;
   /** Name of the backend. */
   readonly backend: string;
+  readonly engine: EngineName;
+  /** The model's name there. */
+  readonly upstreamModel: string;
   /** `Endpoint.name`. */
   readonly endpoint: string;
   readonly reason: AttemptReason;
   readonly step: AttemptStep;
+  /** Of its span. Undefined: the request is not traced. */
+  readonly spanId: string | undefined;
+}
+
+/** What an engine has said of its answer, as far as the answer has come. */
+export interface AnswerFacts {
+  readonly usage: Usage | undefined;
+  /** Of the choices that have ended, in the order in which they did. */
+  readonly finishReasons: readonly FinishReason[];
 }
 
 /** Is told of one attempt. Not called for each chunk. */
 export interface AttemptWatch {
+  /** Goes with the call: the span of the attempt, as W3C `traceparent`. Absent: nobody traces. */
+  readonly traceparent?: string | undefined;
   /** The first output has come: of an answer that does not stream, a part of it. Further calls are harmless. */
   readonly output: () => void;
   /** Another endpoint answers, by its name. */
   readonly movedTo: (endpoint: string) => void;
-  /** The first call counts. `tokens`: output tokens, as far as the engine has counted them. */
-  readonly ended: (end: AttemptEnd, tokens: number | undefined) => void;
+  /** The first call counts. `facts`: undefined where there is no answer. */
+  readonly ended: (end: AttemptEnd, facts: AnswerFacts | undefined) => void;
 }
 
-/** How far a request has come on its way to its dispatch. */
+/** How far a request has come on its way. */
 export type RequestProgress =
   /** Its key is known. */
   | { readonly kind: 'authenticated'; readonly workspaceId: string; readonly keyId: string }
   /** Limits, balance and budget let it pass. */
   | { readonly kind: 'admitted' }
+  /** Its whole body has arrived. */
+  | { readonly kind: 'arrived' }
   /** Its body has been read. `modelId`: the model, if the catalog has it. */
   | { readonly kind: 'read'; readonly modelId: string | undefined; readonly stream: boolean }
   | { readonly kind: 'ranked'; readonly ranking: Ranking }
   /** Its cost is reserved, and the first attempt is made next. */
-  | { readonly kind: 'dispatched' };
+  | { readonly kind: 'dispatched' }
+  /** The engines have said their last word. */
+  | { readonly kind: 'answered' }
+  /** Its row in the ledger is durable. */
+  | { readonly kind: 'recorded' };
 
 /** How one search of the web went. */
 export interface SearchRecord {
@@ -51,6 +75,8 @@ export interface SearchRecord {
   readonly durationMs: number;
   /** What went wrong, safe to log. */
   readonly detail?: string;
+  /** Of its span. Undefined: the request is not traced. */
+  readonly spanId: string | undefined;
 }
 
 /** How a request ended, as its caller saw it. Told once for each request that asked for an answer, and for whatever else was refused. */
@@ -58,6 +84,8 @@ export interface RequestEnd {
   readonly requestId: string;
   /** The caller's or Envoy's `x-request-id`; empty where it is too long or not plain. */
   readonly correlationId: string;
+  /** Of the trace that it is recorded in. Undefined: in none. */
+  readonly traceId: string | undefined;
   readonly surface: Surface;
   /** A model of the catalog. Undefined: the request ended before its model was found there. */
   readonly modelId: string | undefined;
@@ -84,13 +112,20 @@ export interface AddedLatency {
   readonly afterMs: number;
 }
 
+/** A request for an answer that has come. */
+export interface BegunRequest {
+  readonly surface: Surface;
+  readonly correlationId: string;
+  /** Wall clock, milliseconds. */
+  readonly startedAt: number;
+  /** Undefined: nobody traces. */
+  readonly trace: RequestTrace | undefined;
+}
+
 /** What is told about requests: counts, ids, names and times. Nothing here can carry content. */
 export interface Telemetry {
   /** A request for an answer has come. `over` follows once nothing more happens to it. */
-  readonly began: (
-    requestId: string,
-    request: { readonly surface: Surface; readonly correlationId: string; readonly startedAt: number },
-  ) => void;
+  readonly began: (requestId: string, request: BegunRequest) => void;
   readonly progress: (requestId: string, progress: RequestProgress) => void;
   readonly over: (requestId: string) => void;
   /** A request that was dispatched has ended. */

@@ -18,6 +18,8 @@ export interface UpstreamCall {
    * with the same digest while it has room. It stays inside the gateway.
    */
   readonly affinity?: string | undefined;
+  /** W3C `traceparent`: the span that the call hangs on. It is handed on to whoever is called. Absent: nobody traces. */
+  readonly traceparent?: string | undefined;
   /** `POST` unless told. A GET has an empty body. */
   readonly method?: 'GET' | undefined;
   /** Of the body; `application/json` unless told. */

@@ -90,6 +90,8 @@ export interface SearchQuery {
   readonly query: string;
   readonly domains?: SearchDomains | undefined;
   readonly location?: UserLocation | undefined;
+  /** The span that the calls of the provider hang on, as `UpstreamCall.traceparent`. */
+  readonly traceparent?: string | undefined;
 }
 
 /** A page that a provider found. Its content is untrusted. */

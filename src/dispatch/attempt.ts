@@ -1,7 +1,9 @@
 import type { Clock } from '../core/clock.ts';
-import { type AnswerEvent, type Fault, isOutput, type ResponseReader } from '../core/event.ts';
+import { type AnswerEvent, type Fault, type FinishReason, isOutput, type ResponseReader } from '../core/event.ts';
 import type { AttemptPlace, AttemptRecord, Health } from '../core/health.ts';
+import type { Usage } from '../core/money.ts';
 import type { PlannedRoute } from '../core/plan.ts';
+import type { AnswerFacts } from '../core/telemetry.ts';
 import type { Upstream, UpstreamCall, UpstreamStream } from '../core/upstream.ts';
 import type { ChoiceContinuation } from './continuation/continuation.ts';
 import type { EngineProtocol } from './protocol.ts';
@@ -23,8 +25,8 @@ export interface AttemptOptions {
 
 /** Receives the progress of an attempt. `over` or `crashed` comes once and last, and neither comes after `abandon` or `leave`. */
 export interface AttemptListener {
-  /** The request has been written, and the call goes out next. */
-  readonly calling: () => void;
+  /** The request has been written, and the call goes out next. Returns the `traceparent` that goes with it, if any does. */
+  readonly calling: () => string | undefined;
   /** Another endpoint answers than was chosen, by its name. */
   readonly movedTo: (endpoint: string) => void;
   /** What is new in the answer, in order; never empty. */
@@ -44,8 +46,8 @@ export interface Attempt extends UpstreamStream {
   readonly isCalled: () => boolean;
   /** Whether the engine has begun to answer with a success. */
   readonly hasHead: () => boolean;
-  /** Output tokens, as far as the engine has counted them. */
-  readonly tokens: () => number | undefined;
+  /** What the engine has said of its answer so far. */
+  readonly facts: () => AnswerFacts;
 }
 
 /** Most bytes of an error's body that are read. */
@@ -68,8 +70,8 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
   let isOver = false;
   let isPaused = false;
   let hasOutput = false;
-  /** Output tokens, as far as the engine has counted them. */
-  let tokens: number | undefined;
+  let usage: Usage | undefined;
+  const finishReasons: FinishReason[] = [];
   let lastPayload = 0;
   let cancelTimer = (): void => undefined;
   /** Called with each piece of an error's body, and without one at its end. */
@@ -77,10 +79,11 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
 
   function call(request: UpstreamCall): void {
     if (isOver) return;
-    listener.calling();
+    const traceparent = listener.calling();
     lastPayload = clock.elapsed();
     watchSilence(idleMs);
-    const called = upstream.call(request, { movedTo, head, data, ended, failed });
+    const traced = traceparent === undefined ? request : { ...request, traceparent };
+    const called = upstream.call(traced, { movedTo, head, data, ended, failed });
     stream = called;
     if (isOver) called.abort();
     else if (isPaused) called.pause();
@@ -154,7 +157,10 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
   function take({ events, state }: ReturnType<ResponseReader['push']>): void {
     if (events.length > 0) {
       lastPayload = clock.elapsed();
-      for (const event of events) if (event.type === 'usage') tokens = event.usage.completionTokens;
+      for (const event of events) {
+        if (event.type === 'usage') ({ usage } = event);
+        else if (event.type === 'finish') finishReasons.push(event.reason);
+      }
       if (!hasOutput && events.some(isOutput)) {
         hasOutput = true;
         record.output();
@@ -173,7 +179,9 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
     // After a whole answer the connection can be used again, unless the engine never ends the exchange.
     if (end === 'complete') cancelTimer = clock.after(maxLingerMs, () => stream?.abort());
     else stream?.abort();
-    record.ended(end === 'complete' ? { kind: 'complete', tokens } : { kind: 'failed', fault: end });
+    record.ended(
+      end === 'complete' ? { kind: 'complete', tokens: usage?.completionTokens } : { kind: 'failed', fault: end },
+    );
     listener.over(end);
   }
 
@@ -207,7 +215,7 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
     },
     isCalled: () => stream !== undefined,
     hasHead: () => reader !== undefined,
-    tokens: () => tokens,
+    facts: () => ({ usage, finishReasons }),
     reached: () => stream?.reached() ?? Promise.resolve(false),
     pause: () => {
       isPaused = true;

@@ -231,10 +231,10 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
   }
 
   function tell({ watch, attempt }: Runner, end: AttemptEnd): void {
-    watch?.ended(end, attempt?.tokens());
+    watch?.ended(end, attempt?.facts());
   }
 
-  function calling(runner: Runner): void {
+  function calling(runner: Runner): string | undefined {
     const { planned, endpoint, why } = runner;
     const beginning = continueOn === undefined ? 'first' : 'resume';
     const step = previous === undefined ? 'first' : previous === planned ? 'endpoint' : 'route';
@@ -242,12 +242,11 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
     runner.watch = listener.attempting(at, asked.size === 0 ? beginning : why, step);
     previous = planned;
     asked.add(planned);
-    if (!options.hedging) return;
-    hedging.watch(at, {
-      others: placesLeft(),
-      isRoom: () => race.running.length < 2,
-      start: () => take({ kind: 'hedge' }),
-    });
+    if (options.hedging) {
+      const isRoom = (): boolean => race.running.length < 2;
+      hedging.watch(at, { others: placesLeft(), isRoom, start: () => take({ kind: 'hedge' }) });
+    }
+    return runner.watch?.traceparent;
   }
 
   function takeOutput(runner: Runner, output: readonly AnswerEvent[]): void {

@@ -122,6 +122,15 @@ describe('a call to an engine', () => {
     await until('ended');
   });
 
+  it('carries the trace that it belongs to', async () => {
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    const { until } = call({ traceparent });
+    const { request, response } = await next();
+    expect(request.headers['traceparent']).toBe(traceparent);
+    response.end();
+    await until('ended');
+  });
+
   it('without a credential sends no authorization; bytes are sent as they are', async () => {
     const { until } = call({ body: new TextEncoder().encode('{"bytes":"é"}'), accept: 'application/json' });
     const { request, response, body } = await next();

@@ -89,12 +89,13 @@ export function createEgress(options: {
 
 /** Names and values in turn. What cannot stand in a head fails the call. */
 function requestHeaders(call: UpstreamCall): string[] {
-  const { authority, cluster, endpoint, accept, authorization, affinity, headers = [] } = call;
+  const { authority, cluster, endpoint, accept, authorization, affinity, traceparent, headers = [] } = call;
   const list = ['host', authority, 'x-weir-cluster', cluster, 'accept', accept, 'user-agent', 'weir'];
   if (call.method !== 'GET') list.push('content-type', call.contentType ?? 'application/json');
   if (endpoint !== undefined) list.push(endpointHeader, Buffer.from(endpoint).toString('base64'));
   if (affinity !== undefined) list.push('x-weir-affinity', affinity);
   if (authorization !== undefined) list.push('authorization', authorization);
+  if (traceparent !== undefined) list.push('traceparent', traceparent);
   for (const [name, value] of headers) list.push(name, value);
   return list;
 }

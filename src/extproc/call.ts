@@ -1,4 +1,4 @@
-import { ServerInterceptingCall, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
+import { type Metadata, ServerInterceptingCall, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
 import type { AtTurnEnd } from '../core/clock.ts';
 import type { ProcessingRequest } from './wire.ts';
 
@@ -8,6 +8,8 @@ export interface Call {
   readonly write: (message: Buffer) => boolean;
   /** Calls `run` once, as soon as there is room; at once when there is. */
   readonly onRoom: (run: () => void) => void;
+  /** The metadata `traceparent` of the call. */
+  readonly traceparent: () => string | undefined;
   /** Reads all of the body. Until then most of a large one stays with Envoy. */
   readonly takeMore: () => void;
   /** Ends the call well, after what was written. */
@@ -56,6 +58,7 @@ export class ProcessCall extends ServerInterceptingCall implements Call {
   #isHeld = false;
   #isOver = false;
   #waitingBytes = 0;
+  #metadata: Metadata | undefined;
   readonly #whenRoom: (() => void)[] = [];
 
   constructor(call: ServerInterceptingCallInterface, answering: Answering) {
@@ -69,7 +72,10 @@ export class ProcessCall extends ServerInterceptingCall implements Call {
     const { open, closed, atTurnEnd } = this.#answering;
     const handler = open(this);
     call.start({
-      onReceiveMetadata: () => call.startRead(),
+      onReceiveMetadata: (metadata) => {
+        this.#metadata = metadata;
+        call.startRead();
+      },
       onReceiveMessage: (message: ProcessingRequest) => {
         if (message.kind === 'body') this.#mayRead -= message.body.length;
         if (this.#mayRead > 0) call.startRead();
@@ -110,6 +116,10 @@ export class ProcessCall extends ServerInterceptingCall implements Call {
   onRoom(run: () => void): void {
     if (this.#waitingBytes < waitingBytes) run();
     else this.#whenRoom.push(run);
+  }
+
+  traceparent(): string | undefined {
+    return this.#metadata?.get('traceparent')[0]?.toString();
   }
 
   takeMore(): void {

@@ -49,6 +49,7 @@ export class ExtProcExchange implements Exchange {
       path: headers.get(':path') ?? '',
       ...(address === undefined ? {} : { address }),
       header: (name) => headers.get(name),
+      traceparent: () => call.traceparent(),
     };
   }
 

@@ -5,7 +5,7 @@ import { connect as connectSocket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Client, type ClientDuplexStream, credentials, status } from '@grpc/grpc-js';
+import { Client, Metadata, type ClientDuplexStream, credentials, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Exchange, Upload } from '../core/exchange.ts';
@@ -76,11 +76,12 @@ function listen(): Promise<ExtProcServer> {
 }
 
 /** A stream as Envoy opens one for each request. Messages are given as objects, or as the bytes they are. */
-function open() {
+function open(metadata = new Metadata()) {
   const stream = client.makeBidiStreamRequest(
     Process.path,
     (message: object | Buffer) => (Buffer.isBuffer(message) ? message : Process.requestSerialize(message)),
     Process.responseDeserialize,
+    metadata,
   );
   const answers: Answer[] = [];
   stream.on('data', (answer: Answer) => answers.push(answer));
@@ -171,6 +172,21 @@ function framed(message: object): Buffer {
 const noneOpen = (): Promise<void> => eventually(() => server.open() === 0, 'no stream is open');
 
 describe('a request', () => {
+  it('has the trace that Envoy names in the metadata of the stream, and not in a header of the caller', async () => {
+    handle = (exchange) => exchange.reply(200, [], exchange.head.traceparent?.() ?? 'none');
+    const metadata = new Metadata();
+    metadata.set('traceparent', 'of Envoy');
+    const bodies: string[] = [];
+    for (const each of [metadata, new Metadata()]) {
+      const { stream, answers, ended } = open(each);
+      stream.write(head({ end_of_stream: true }, { traceparent: 'of the caller' }));
+      expect(await ended).toBe('end');
+      stream.end();
+      bodies.push(read(answers).body);
+    }
+    expect(bodies).toEqual(['of Envoy', 'none']);
+  });
+
   it('comes as its head and its whole body, and gets a whole answer', async () => {
     const bodies: string[] = [];
     handle = (exchange) =>
@@ -193,7 +209,10 @@ describe('a request', () => {
     expect(await ended).toBe('end');
     stream.end();
     const [exchange] = exchanges;
-    expect({ ...exchange?.head, header: ['x-a', 'x-b', 'X-A'].map((name) => exchange?.head.header(name)) }).toEqual({
+    expect({
+      ...exchange?.head,
+      header: ['x-a', 'x-b', 'X-A'].map((name) => exchange?.head.header(name)),
+    }).toMatchObject({
       ...{ method: 'POST', path: '/v1/chat/completions?x=1', header: ['one', undefined, undefined] },
     });
     expect(bodies).toEqual(['{"a":1}']);

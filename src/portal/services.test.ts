@@ -41,7 +41,7 @@ async function live(process: string, { host = '127.0.0.1', port = 0 } = {}): Pro
   });
   opened.push(ops);
   const complete = (requestId: string, correlationId = ''): void => {
-    stories.began(requestId, { surface: 'chat', correlationId, startedAt: Date.now() });
+    stories.began(requestId, { surface: 'chat', correlationId, startedAt: Date.now(), trace: undefined });
     stories.outcome(sampleOutcome({ requestId }));
     stories.over(requestId);
   };

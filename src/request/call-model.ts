@@ -9,6 +9,7 @@ import type { PreparedRequest } from '../core/prompt.ts';
 import type { Request } from '../core/request.ts';
 import type { StructureChecker } from '../core/structure.ts';
 import type { AttemptReason, Telemetry } from '../core/telemetry.ts';
+import { type RequestTrace, writeTraceparent } from '../core/trace.ts';
 import { type Dispatch, dispatch, type DispatchEnd } from '../dispatch/dispatch.ts';
 import type { DispatchServices } from '../dispatch/race.ts';
 import { createRetryPolicy, type StructureRetries } from '../dispatch/retries.ts';
@@ -30,6 +31,8 @@ export interface ModelServices extends DispatchServices {
 /** One call to a model, over all the routes of its plan. */
 export interface ModelCall {
   readonly requestId: string;
+  /** Undefined: nobody traces. */
+  readonly trace: RequestTrace | undefined;
   readonly dialect: Pick<Dialect, 'idPrefixes'>;
   readonly credential: Pick<Credential, 'key'>;
   readonly prepared: PreparedRequest;
@@ -93,7 +96,7 @@ const nowhere: ReadonlySet<string> = new Set();
 
 /** Dispatches a call. Adds to `refusing` the routes that refuse the request with its system messages where they are. */
 function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>): Dispatch {
-  const { requestId, prepared, plan, counters, signal, round, deliver } = call;
+  const { requestId, trace, prepared, plan, counters, signal, round, deliver } = call;
   const { health, structureRetries, structures, telemetry, idleMs } = services;
   const { shape, request } = prepared;
   const { sampling, stream, responseFormat } = request;
@@ -129,8 +132,13 @@ function callOnce(call: ModelCall, services: ModelServices, refusing: Set<Route>
       observer: {
         attempting: ({ route, endpoint }, reason, step) => {
           call.attempting(reason);
-          const at = { routeId: route.id, backend: route.backend.name, endpoint: endpoint.name };
-          return telemetry.attempt(requestId, { ...at, reason, step });
+          const { backend, upstreamModel } = route;
+          const span = trace?.child();
+          const watch = telemetry.attempt(requestId, {
+            ...{ routeId: route.id, backend: backend.name, engine: backend.engine, upstreamModel },
+            ...{ endpoint: endpoint.name, reason, step, spanId: span?.spanId },
+          });
+          return span === undefined ? watch : { ...watch, traceparent: writeTraceparent(span) };
         },
         won: (route, reason) => telemetry.won(requestId, route.id, reason),
         failed: (route, fault) => {

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Credential, Outcome } from '../core/account.ts';
+import type { RequestHead } from '../core/exchange.ts';
 import type { Failure } from '../core/failure.ts';
 import type { PreparedRequest } from '../core/prompt.ts';
 import type { RequestEnd } from '../core/telemetry.ts';
+import { type EndedSpan, readTraceparent, type RequestTrace, writeTraceparent } from '../core/trace.ts';
 import { createAddressGate } from '../admission/address-gate.ts';
 import { overloadLimits } from '../admission/overload.ts';
 import { createUploads, uploadLimits, type UploadLimits } from '../admission/uploads.ts';
@@ -71,6 +73,7 @@ interface BeginOptions {
   readonly prepare?: (body: Uint8Array) => PreparedRequest | Promise<PreparedRequest>;
   /** Remembers the requests of this run, and outlives it. */
   readonly stories?: Stories;
+  readonly traceOf?: (head: RequestHead) => RequestTrace | undefined;
 }
 
 function begin(options: BeginOptions = {}) {
@@ -126,6 +129,7 @@ function begin(options: BeginOptions = {}) {
       random: () => 0,
       newId: () => `${(ids += 1)}`,
       modelList: (models) => JSON.stringify({ object: 'list', models }),
+      traceOf: options.traceOf,
     },
     looksLikeKey: (text) => text.startsWith('sk-weir-'),
     hashKey: (text) => `hash of ${text}`,
@@ -190,6 +194,78 @@ async function expectClean({ pipeline, clock, upstream, store, told }: Run, rows
 }
 
 const head = (engine: FakeCall, type = events): void => engine.head(200, { 'content-type': type });
+
+describe('a trace', () => {
+  const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const span = (id: number, isSampled: boolean) => ({ traceId, spanId: String(id).padStart(16, '0'), isSampled });
+
+  /** A run whose spans have the ids 1, 2, … */
+  function traced(isSampled: boolean) {
+    const spans: EndedSpan[] = [];
+    const clock = createFakeClock();
+    const stories = createStories({ clock, process: 'p', tellSpans: (told) => spans.push(...told) });
+    let made = 1;
+    const place = span(1, isSampled);
+    const child = () => (isSampled ? span((made += 1), isSampled) : place);
+    const ends: RequestEnd[] = [];
+    const ended: Stories['ended'] = (end) => {
+      ends.push(end);
+      stories.ended(end);
+    };
+    const traceOf = (): RequestTrace => ({ place, parentId: 'edge', child });
+    const run = begin({ stories: { ...stories, ended }, traceOf });
+    const sent = (number: number) => readTraceparent(run.upstream.calls[number]?.call.traceparent ?? '');
+    return { run, spans, sent, ends };
+  }
+
+  it('that is sampled goes on to each engine under the span of its attempt, and is named in the record of its end', async () => {
+    const { run, spans, sent, ends } = traced(true);
+    const exchange = run.send({ body: JSON.stringify(askStream) });
+    (await run.upstream.called(0)).fail('ECONNREFUSED');
+    (await run.upstream.called(1)).answer(events, wholeStream);
+    await exchange.answered;
+    await settle();
+    const attempts = spans.filter(({ kind }) => kind === 'client');
+    expect(attempts).toMatchObject([
+      { parentId: span(1, true).spanId, attributes: { 'error.type': 'connect', 'weir.attempt.reason': 'first' } },
+      {
+        parentId: span(1, true).spanId,
+        attributes: {
+          'weir.attempt.reason': 'failover',
+          'gen_ai.usage.input_tokens': 12,
+          'gen_ai.usage.output_tokens': 2,
+          'gen_ai.response.finish_reasons': ['stop'],
+        },
+      },
+    ]);
+    expect([sent(0)?.spanId, sent(1)?.spanId]).toEqual(attempts.map(({ spanId }) => spanId));
+    expect(spans.map(({ name }) => name.replace(/ .*/, ''))).toEqual(
+      expect.arrayContaining(['admission', 'receive', 'read', 'plan', 'settle', 'commit']),
+    );
+    expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length);
+    expect(ends).toMatchObject([{ traceId }]);
+    expect(JSON.stringify(spans)).not.toMatch(/CANARY|sk-weir/);
+  });
+
+  it('that is not sampled makes no span and goes on to engines as it came', async () => {
+    const { run, spans, ends } = traced(false);
+    const exchange = run.send({ body: JSON.stringify(askStream) });
+    (await run.upstream.called(0)).answer(events, wholeStream);
+    await exchange.answered;
+    await settle();
+    expect(spans).toEqual([]);
+    expect(run.upstream.calls[0]?.call.traceparent).toBe(writeTraceparent(span(1, false)));
+    expect(ends).toMatchObject([{ traceId: undefined }]);
+  });
+
+  it('that nobody keeps leaves no header', async () => {
+    const run = begin();
+    const exchange = run.send({ body: JSON.stringify(askStream) });
+    (await run.upstream.called(0)).answer(events, wholeStream);
+    await exchange.answered;
+    expect(run.upstream.calls[0]?.call).not.toHaveProperty('traceparent');
+  });
+});
 
 describe('a streamed answer', () => {
   it('goes out in our words, with the bill in its last chunk, and is settled once', async () => {

@@ -5,7 +5,7 @@ import type { Credential, OutcomeKind, Store } from '../core/account.ts';
 import type { Snapshot } from '../core/catalog.ts';
 import type { Dialect, Surface } from '../core/dialect.ts';
 import type { RelayedEvent } from '../core/event.ts';
-import { correlationIdOf, type Exchange } from '../core/exchange.ts';
+import { correlationIdOf, type Exchange, type RequestHead } from '../core/exchange.ts';
 import { asFailure, Failure } from '../core/failure.ts';
 import type { Health } from '../core/health.ts';
 import type { Limits } from '../core/limits.ts';
@@ -13,6 +13,7 @@ import type { ModelPatterns } from '../core/model-patterns.ts';
 import type { Plan } from '../core/plan.ts';
 import { type PreparedRequest, promptCounting, type Tokenizers } from '../core/prompt.ts';
 import type { AttemptReason } from '../core/telemetry.ts';
+import type { RequestTrace } from '../core/trace.ts';
 import { type AddressGate, throughGate } from '../admission/address-gate.ts';
 import { authenticate, type AuthenticateOptions, listedModels } from '../admission/authenticate.ts';
 import { admit, type Admitted } from '../admission/limits.ts';
@@ -52,6 +53,8 @@ export interface PipelineOptions extends AuthenticateOptions, ModelServices {
   readonly search?: WebSearch;
   /** A number from 0 up to 1. */
   readonly random: () => number;
+  /** The place of a request in its trace. Absent: nobody traces. */
+  readonly traceOf?: ((head: RequestHead) => RequestTrace | undefined) | undefined;
   /** How busy the service is, and how busy it may be. */
   readonly load: LoadGuard;
   /** Longest silence towards a caller, milliseconds. */
@@ -69,6 +72,8 @@ export interface Pipeline {
 interface Asking {
   readonly requestId: string;
   readonly correlationId: string;
+  /** Undefined: nobody traces. */
+  readonly trace: RequestTrace | undefined;
   readonly dialect: Dialect;
   readonly tally: RequestTally;
 }
@@ -98,10 +103,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   async function complete(exchange: Exchange, asking: Asking): Promise<void> {
     const { head } = exchange;
     const { keyHeaders } = asking.dialect;
-    const { requestId, correlationId, tally } = asking;
+    const { requestId, correlationId, trace, tally } = asking;
     const begin = { ...asking, startedAt: clock.now(), begun: tally.begun };
     const { surface } = asking.dialect;
-    telemetry.began(requestId, { surface, correlationId, startedAt: begin.startedAt });
+    telemetry.began(requestId, { surface, correlationId, startedAt: begin.startedAt, trace });
     checkLoad(
       { head, startedAt: begin.startedAt, openRequests: inFlight },
       { ...options.load, random: options.random },
@@ -158,7 +163,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   /** Takes the body in and reads it. Its share of the memory for uploads is given back once it has been read. */
   async function readPrompt(
     exchange: Exchange,
-    { dialect, credential, admitted, tally }: Caller,
+    { requestId, dialect, credential, admitted, tally }: Caller,
   ): Promise<PreparedRequest> {
     const owner = { workspaceId: credential.workspace.id, address: exchange.head.address };
     const upload = options.uploads.open(owner, admitted.headers);
@@ -166,6 +171,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const asked = clock.elapsed();
       const body = await exchange.body(maxBodyBytes, upload);
       tally.received(clock.elapsed() - asked);
+      telemetry.progress(requestId, { kind: 'arrived' });
       return await options.prepare(body, dialect.surface);
     } finally {
       upload.close();
@@ -196,7 +202,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   /** Dispatches a request, relays its answer, and settles the bill before the answer's last words. */
   async function serve(work: Work): Promise<void> {
-    const { exchange, dialect, admitted, prepared, plan, settlement, tally } = work;
+    const { requestId, exchange, dialect, admitted, prepared, plan, settlement, tally } = work;
     const { request } = prepared;
     const relay = relayAnswer({ exchange, dialect, identity: identityOf(work), request, headers: admitted.headers });
     const silence = keepAlive({ clock, everyMs: options.keepAliveMs, speak: relay.keepAlive });
@@ -205,6 +211,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     try {
       const end = await start(work, relay, silence.sent).ended;
       tally.answered(clock.elapsed());
+      telemetry.progress(requestId, { kind: 'answered' });
       // Whether the caller left or the connection broke on our side decides what is billed.
       const wasLost = end.kind !== 'completed' && end.attempts > 0 && (await exchange.lost());
       wasBegun = exchange.started();
@@ -214,6 +221,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       }
       const bill = await settlement.settle(outcomeOf(end, work, { wasBegun, wasLost }), end);
       tally.settled(bill);
+      telemetry.progress(requestId, { kind: 'recorded' });
       // Before the caller hears the last word: its next request must find the slot free.
       await admitted.release();
       if (end.kind === 'completed') relay.finish(bill);
@@ -264,8 +272,11 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const { kind, dialect } = operationOf(head);
       const requestId = dialect.idPrefixes.request + newId();
       const correlationId = correlationIdOf(head);
-      const tally = createRequestTally({ requestId, correlationId, surface: dialect.surface }, clock.elapsed());
-      const asking: Asking = { requestId, correlationId, dialect, tally };
+      const trace = kind === 'answer' ? options.traceOf?.(head) : undefined;
+      const traceId = trace?.place.isSampled === true ? trace.place.traceId : undefined;
+      const { surface } = dialect;
+      const tally = createRequestTally({ requestId, correlationId, traceId, surface }, clock.elapsed());
+      const asking: Asking = { requestId, correlationId, trace, dialect, tally };
       if (kind === 'answer') {
         inFlight += 1;
         void complete(exchange, asking)

@@ -23,7 +23,12 @@ export interface RequestTally {
 
 /** Begins the record of a request that came at `begun`. */
 export function createRequestTally(
-  { requestId, surface, correlationId }: Pick<RequestEnd, 'requestId' | 'surface' | 'correlationId'>,
+  {
+    requestId,
+    surface,
+    correlationId,
+    traceId,
+  }: Pick<RequestEnd, 'requestId' | 'surface' | 'correlationId' | 'traceId'>,
   begun: number,
 ): RequestTally {
   let modelId: string | undefined;
@@ -65,7 +70,7 @@ export function createRequestTally(
     end: (now) => {
       const kind = kindOf();
       return {
-        ...{ requestId, correlationId, surface, modelId, kind, failure, outcome },
+        ...{ requestId, correlationId, traceId, surface, modelId, kind, failure, outcome },
         code: codeOfKind[kind] ?? failure?.code,
         durationMs: now - begun,
         added: addedUntil(now),

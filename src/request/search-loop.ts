@@ -5,6 +5,7 @@ import { Failure } from '../core/failure.ts';
 import type { Money } from '../core/money.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Message, Request } from '../core/request.ts';
+import { writeTraceparent } from '../core/trace.ts';
 import {
   type SearchFinding,
   type SearchProvider,
@@ -201,13 +202,13 @@ export function runSearchLoop(
     if (provider === undefined) return { kind: 'error', code: 'unavailable', detail: 'no provider' };
     const { domains, location } = request.webSearch ?? {};
     const begun = options.clock.elapsed();
-    const finding = await provider.search(
-      { query, ...(domains === undefined ? {} : { domains }), ...(location === undefined ? {} : { location }) },
-      signal,
-    );
+    const span = ask.trace?.child();
+    const traceparent = span && writeTraceparent(span);
+    const finding = await provider.search({ query, domains, location, traceparent }, signal);
     options.telemetry.searched(ask.requestId, {
       provider: provider.name,
       durationMs: Math.round(options.clock.elapsed() - begun),
+      spanId: span?.spanId,
       ...(finding.kind === 'found' ? { result: 'found' } : { result: finding.code, detail: finding.detail }),
     });
     return finding;

@@ -4,7 +4,8 @@ import type { Fault } from '../core/event.ts';
 import type { Failure } from '../core/failure.ts';
 import type { AttemptEnd } from '../core/health.ts';
 import type { Ranking } from '../core/plan.ts';
-import type { AttemptStart, SearchRecord } from '../core/telemetry.ts';
+import type { AnswerFacts, AttemptStart, SearchRecord } from '../core/telemetry.ts';
+import type { RequestTrace } from '../core/trace.ts';
 
 /** Most attempts, searches and routes that are remembered of one request. */
 export const mostEntries = 24;
@@ -17,6 +18,8 @@ export interface RequestRecord {
   /** Wall clock and monotonic, milliseconds. */
   readonly startedAt: number;
   readonly begun: number;
+  /** Undefined: nobody traces. */
+  readonly trace: RequestTrace | undefined;
   /** 0 until the request is over. */
   seq: number;
   workspaceId: string | undefined;
@@ -25,9 +28,12 @@ export interface RequestRecord {
   stream: boolean | undefined;
   /** Monotonic moments; undefined: the request has not come so far. */
   admittedAt: number | undefined;
+  arrivedAt: number | undefined;
   readAt: number | undefined;
   dispatchedAt: number | undefined;
+  answeredAt: number | undefined;
   settledAt: number | undefined;
+  recordedAt: number | undefined;
   overAt: number | undefined;
   ranking: Ranking | undefined;
   /** The first `mostEntries` of them. */
@@ -47,9 +53,9 @@ export interface AttemptNote extends AttemptStart {
   end: AttemptEnd['kind'] | undefined;
   /** Only what is classified: no text of an engine's. */
   fault: Pick<Fault, 'kind' | 'status' | 'engineError' | 'about'> | undefined;
-  tokens: number | undefined;
+  facts: AnswerFacts | undefined;
 }
 
-export interface SearchNote extends Pick<SearchRecord, 'provider' | 'result' | 'durationMs'> {
+export interface SearchNote extends Pick<SearchRecord, 'provider' | 'result' | 'durationMs' | 'spanId'> {
   readonly endedAt: number;
 }

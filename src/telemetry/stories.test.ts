@@ -5,11 +5,21 @@ import { sampleEnd } from '../../test/support/sample-end.ts';
 import { Failure } from '../core/failure.ts';
 import type { Ranking } from '../core/plan.ts';
 import { storySchema } from '../core/story.ts';
-import type { AttemptStart } from '../core/telemetry.ts';
+import type { AnswerFacts, AttemptStart } from '../core/telemetry.ts';
 import { createStories } from './stories.ts';
 
-const first: AttemptStart = { routeId: 'm@a', backend: 'a', endpoint: '10.0.0.1:80', reason: 'first', step: 'first' };
-const hedge: AttemptStart = { routeId: 'm@b', backend: 'b', endpoint: '10.0.0.2:80', reason: 'hedge', step: 'route' };
+const first: AttemptStart = {
+  ...{ routeId: 'm@a', backend: 'a', engine: 'vllm', upstreamModel: 'm', endpoint: '10.0.0.1:80' },
+  ...{ reason: 'first', step: 'first', spanId: undefined },
+};
+const hedge: AttemptStart = {
+  ...{ routeId: 'm@b', backend: 'b', engine: 'vllm', upstreamModel: 'm', endpoint: '10.0.0.2:80' },
+  ...{ reason: 'hedge', step: 'route', spanId: undefined },
+};
+const counted = (completionTokens: number): AnswerFacts => ({
+  usage: { promptTokens: 3, completionTokens },
+  finishReasons: ['stop'],
+});
 const ranked = {
   state: 'available',
   success: 1,
@@ -31,7 +41,7 @@ function begin() {
   const clock = createFakeClock();
   const stories = createStories({ clock, process: 'p1' });
   const began = (requestId: string, correlationId = ''): void =>
-    stories.began(requestId, { surface: 'chat', correlationId, startedAt: clock.now() });
+    stories.began(requestId, { surface: 'chat', correlationId, startedAt: clock.now(), trace: undefined });
   const complete = (requestId: string, correlationId = ''): void => {
     began(requestId, correlationId);
     stories.outcome(sampleOutcome({ requestId }));
@@ -67,9 +77,9 @@ describe('the story of a request', () => {
     winner.output();
     loser.ended({ kind: 'beaten' }, undefined);
     clock.advance(500);
-    stories.searched('r1', { provider: 'brave', result: 'found', durationMs: 400 });
-    winner.ended({ kind: 'complete' }, 12);
-    winner.ended({ kind: 'aborted' }, 99);
+    stories.searched('r1', { provider: 'brave', result: 'found', durationMs: 400, spanId: undefined });
+    winner.ended({ kind: 'complete' }, counted(12));
+    winner.ended({ kind: 'aborted' }, counted(99));
     stories.outcome(sampleOutcome({ requestId: 'r1', routeId: 'm@b', durationMs: 1617 }));
     clock.advance(4);
     stories.over('r1');

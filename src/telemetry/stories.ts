@@ -2,7 +2,9 @@ import type { Clock } from '../core/clock.ts';
 import type { Ranking } from '../core/plan.ts';
 import type { NumberedStory, Story, StoryPage } from '../core/story.ts';
 import type { AttemptWatch, Telemetry } from '../core/telemetry.ts';
+import type { EndedSpan } from '../core/trace.ts';
 import { type AttemptNote, mostEntries, type RequestRecord } from './request-record.ts';
+import { spansOf } from './tell-spans.ts';
 import { storyOf } from './tell-story.ts';
 
 type Told = 'began' | 'progress' | 'outcome' | 'ended' | 'attempt' | 'searched' | 'over';
@@ -24,9 +26,12 @@ const unwatched: AttemptWatch = { output: () => undefined, movedTo: () => undefi
 export function createStories({
   clock,
   process,
+  tellSpans,
 }: {
   readonly clock: Pick<Clock, 'elapsed'>;
   readonly process: string;
+  /** Is told the spans of each request that is traced, when it is over. */
+  readonly tellSpans?: ((spans: readonly EndedSpan[]) => void) | undefined;
 }): Stories {
   const running = new Map<string, RequestRecord>();
   const dispatched = createRing(mostDispatched);
@@ -34,11 +39,12 @@ export function createStories({
   let lastSeq = 0;
 
   return {
-    began: (requestId, { surface, correlationId, startedAt }) => {
+    began: (requestId, { surface, correlationId, startedAt, trace }) => {
       running.set(requestId, {
-        ...{ requestId, surface, correlationId, startedAt, begun: clock.elapsed(), seq: 0 },
+        ...{ requestId, surface, correlationId, startedAt, begun: clock.elapsed(), trace, seq: 0 },
         ...{ workspaceId: undefined, keyId: undefined, modelId: undefined, stream: undefined },
-        ...{ admittedAt: undefined, readAt: undefined, dispatchedAt: undefined, settledAt: undefined },
+        ...{ admittedAt: undefined, arrivedAt: undefined, readAt: undefined, dispatchedAt: undefined },
+        ...{ answeredAt: undefined, settledAt: undefined, recordedAt: undefined },
         ...{ overAt: undefined, ranking: undefined, attempts: [], attemptCount: 0, searches: [] },
         ...{ outcome: undefined, failure: undefined },
       });
@@ -54,6 +60,9 @@ export function createStories({
         case 'admitted':
           record.admittedAt = clock.elapsed();
           return;
+        case 'arrived':
+          record.arrivedAt = clock.elapsed();
+          return;
         case 'read':
           record.readAt = clock.elapsed();
           record.modelId = progress.modelId;
@@ -65,6 +74,12 @@ export function createStories({
         case 'dispatched':
           record.dispatchedAt = clock.elapsed();
           return;
+        case 'answered':
+          record.answeredAt = clock.elapsed();
+          return;
+        case 'recorded':
+          record.recordedAt = clock.elapsed();
+          return;
       }
     },
     attempt: (requestId, start) => {
@@ -75,15 +90,15 @@ export function createStories({
       const note: AttemptNote = {
         ...start,
         beganAt: clock.elapsed(),
-        ...{ outputAt: undefined, endedAt: undefined, end: undefined, fault: undefined, tokens: undefined },
+        ...{ outputAt: undefined, endedAt: undefined, end: undefined, fault: undefined, facts: undefined },
       };
       record.attempts.push(note);
       return watchOf(note);
     },
-    searched: (requestId, { provider, result, durationMs }) => {
+    searched: (requestId, { provider, result, durationMs, spanId }) => {
       const searches = running.get(requestId)?.searches;
       if (searches === undefined || searches.length >= mostEntries) return;
-      searches.push({ provider, result, durationMs, endedAt: clock.elapsed() });
+      searches.push({ provider, result, durationMs, spanId, endedAt: clock.elapsed() });
     },
     outcome: (outcome) => {
       const record = running.get(outcome.requestId);
@@ -101,9 +116,10 @@ export function createStories({
       const record = running.get(requestId);
       if (record === undefined) return;
       running.delete(requestId);
+      record.overAt = clock.elapsed();
+      if (record.trace?.place.isSampled === true) tellSpans?.(spansOf(record, record.trace));
       // Its caller left before it was complete: nothing happened.
       if (record.outcome === undefined && record.failure === undefined) return;
-      record.overAt = clock.elapsed();
       record.seq = lastSeq += 1;
       (record.outcome === undefined ? refused : dispatched).add(record);
     },
@@ -139,11 +155,11 @@ export function createStories({
       movedTo: (endpoint) => {
         note.endpoint = endpoint;
       },
-      ended: (end, tokens) => {
+      ended: (end, facts) => {
         if (note.endedAt !== undefined) return;
         note.endedAt = clock.elapsed();
         note.end = end.kind;
-        note.tokens = tokens;
+        note.facts = facts;
         if (end.kind !== 'failed') return;
         const { kind, status, engineError, about } = end.fault;
         note.fault = { kind, status, ...(engineError && { engineError }), about };

@@ -100,7 +100,7 @@ function attemptOf(note: AttemptNote, begun: number): NonNullable<Story['attempt
             engine_error: fault.engineError ?? null,
             about: fault.about ?? null,
           },
-    output_tokens: note.tokens ?? null,
+    output_tokens: note.facts?.usage?.completionTokens ?? null,
   };
 }
 

@@ -45,6 +45,8 @@ const violations: readonly Planted[] = [
       ['a stage imports node:', 'src/routing/e.ts', "import 'node:fs';"],
       ['a stage imports what does I/O', 'src/metering/a.ts', "import '../store/rows.ts';"],
       ['a stage imports what does I/O inside its folder', 'src/web-search/a.ts', "import './providers/brave.ts';"],
+      ['a stage imports the exporter of spans', 'src/telemetry/c.ts', "import './otlp/open-tracing.ts';"],
+      ['the exporter of spans imports the log', 'src/telemetry/otlp/a.ts', "import '../ops/telemetry.ts';"],
       ['structured output imports its threads', 'src/structured-output/a.ts', "import './checker/validate-text.ts';"],
       ['a stage imports the pipeline', 'src/metering/b.ts', "import '../request/pipeline.ts';"],
       [

@@ -3,7 +3,8 @@ import type { RequestEnd } from '../../src/core/telemetry.ts';
 /** The end of a request that was refused, changed as a test needs it. */
 export function sampleEnd(changes: Partial<RequestEnd> = {}): RequestEnd {
   return {
-    ...{ requestId: 'req-1', correlationId: 'correlation-1', surface: 'chat', modelId: undefined, outcome: undefined },
+    ...{ requestId: 'req-1', correlationId: 'correlation-1', traceId: undefined, surface: 'chat' },
+    ...{ modelId: undefined, outcome: undefined },
     ...{ kind: 'refused', code: undefined, failure: undefined, durationMs: 345, added: undefined },
     failovers: { beforeOutput: 0, midStream: 0 },
     ...changes,

@@ -120,6 +120,9 @@ spec:
         - {name: WEIR_TLS_CERTIFICATE_FILE, value: /etc/weir/tls/tls.crt}
         - {name: WEIR_TLS_KEY_FILE, value: /etc/weir/tls/tls.key}
         {{- end }}
+        {{- range .Values.extraEnv }}{{ if hasPrefix "OTEL_" .name }}
+        {{- toYaml (list .) | nindent 8 }}
+        {{- end }}{{ end }}
         - name: ENVOY_MEMORY
           valueFrom:
             resourceFieldRef: {containerName: envoy, resource: limits.memory}

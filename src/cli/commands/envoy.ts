@@ -30,7 +30,7 @@ export function envoyCommand(program: Command): void {
     .option('--memory <bytes>', 'what Envoy may have, at least 64 MiB (default: by the machine)', countOption(2 ** 26))
     .addHelpText(
       'after',
-      '\nFrom the environment: WEIR_EDGE_HOST, WEIR_TRUSTED_HOPS, WEIR_CONNECTIONS_PER_ADDRESS, WEIR_UNAUTHENTICATED_IDLE_SECONDS,\nWEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE, as `weir serve --help` has them. Connections are kept within `ulimit -Hn`.',
+      "\nFrom the environment: WEIR_EDGE_HOST, WEIR_TRUSTED_HOPS, WEIR_CONNECTIONS_PER_ADDRESS, WEIR_UNAUTHENTICATED_IDLE_SECONDS,\nWEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE, as `weir serve --help` has them, and OpenTelemetry's variables (docs/tracing.md). Connections are kept within `ulimit -Hn`.",
     )
     .action((options: BootstrapFlags) => {
       const { memory, opsPort, extProcPort, port, address } = options;

@@ -1,5 +1,6 @@
 /** Parts of the service that log what becomes of them. */
 import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { blockMs, createAddressGate, type OpenAddressGate, tolerated, windowMs } from '../../admission/address-gate.ts';
 import type { Snapshot } from '../../core/catalog.ts';
 import type { Limits } from '../../core/limits.ts';
@@ -12,7 +13,10 @@ import { type FileCheck, startFileCheck } from '../../store/sqlite/file-check.ts
 import type { Settings } from '../../settings.ts';
 import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
 import { createProblemLog } from '../../telemetry/ops/telemetry.ts';
+import type { Tracing } from '../../telemetry/otlp/open-tracing.ts';
 import type { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
+import type { TracingSettings } from '../../tracing-settings.ts';
+import manifest from '../../../package.json' with { type: 'json' };
 
 /** Checks the database file beside the service. A damaged file is logged for operators and does not stop the service. */
 export function checkFile(file: string, log: PartLog): FileCheck {
@@ -21,6 +25,21 @@ export function checkFile(file: string, log: PartLog): FileCheck {
       log.error({ file, findings }, 'the database file is damaged: restore a backup (docs/accounts.md)'),
     onUnchecked: (error) => log.warn({ file, error }, 'the database file could not be checked'),
   });
+}
+
+/** Starts to trace requests. What that takes is loaded only here. */
+export async function startTracing(
+  tracing: TracingSettings,
+  { socketPath, log, settings }: { readonly socketPath: string; readonly log: PartLog; readonly settings: Settings },
+): Promise<Tracing> {
+  const { openTracing } = await import('../../telemetry/otlp/open-tracing.ts');
+  const { WEIR_SERVICE_NUMBER: number, WEIR_POD_NAME: pod = hostname() } = settings;
+  const resource = {
+    'service.name': 'weir',
+    'service.version': manifest.version,
+    'service.instance.id': number === undefined ? pod : `${pod}-${number}`,
+  };
+  return openTracing({ ...tracing, socketPath, log, resource });
 }
 
 /** The gates that a request passes before its body is read: blocked addresses, and the limits of keys and workspaces. */

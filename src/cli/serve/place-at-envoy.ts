@@ -1,5 +1,5 @@
 import type { EnvoyAdmin } from '../../envoy/runtime/admin.ts';
-import { discoverySocketOf, extprocSocketOf, type RunFolder } from '../../envoy/config/run-folder.ts';
+import { discoverySocketOf, extprocSocketOf, type RunFolder, tracesSocketOf } from '../../envoy/config/run-folder.ts';
 import type { SharedClusters } from '../../envoy/runtime/clusters-file.ts';
 import { type LoadShedderOptions, shedAtEnvoy } from '../../envoy/runtime/load-shedder.ts';
 import { takeLock } from '../../process/lock.ts';
@@ -8,6 +8,7 @@ import { takeLock } from '../../process/lock.ts';
 export interface PlaceAtEnvoy {
   readonly extprocSocket: string;
   readonly discoverySocket: string;
+  readonly tracesSocket: string;
   readonly sharedClusters: SharedClusters | undefined;
   readonly shed: LoadShedderOptions['shed'];
 }
@@ -24,6 +25,7 @@ export function placeAtEnvoy(number: number | undefined, { paths, admin, announc
     return {
       extprocSocket: paths.extprocSocket,
       discoverySocket: paths.discoverySocket,
+      tracesSocket: paths.tracesSocket,
       sharedClusters: undefined,
       shed: shedAtEnvoy(admin),
     };
@@ -31,6 +33,7 @@ export function placeAtEnvoy(number: number | undefined, { paths, admin, announc
   return {
     extprocSocket: extprocSocketOf(paths, number),
     discoverySocket: discoverySocketOf(paths, number),
+    tracesSocket: tracesSocketOf(paths, number),
     sharedClusters: {
       partsFolder: paths.clusterPartsFolder,
       name: String(number),

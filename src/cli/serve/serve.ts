@@ -16,6 +16,8 @@ const help = (): string =>
     '',
     ...Object.entries(settingsSchema.shape).map(([name, schema]) => `  ${name.padEnd(20)} ${schema.description ?? ''}`),
     '',
+    "With OTEL_EXPORTER_OTLP_ENDPOINT requests are traced, as OpenTelemetry's variables say (docs/tracing.md).",
+    '',
   ].join('\n');
 
 /** The settings of `weir serve`, its flags before the environment. Undefined after printing the help, when that was asked for. Throws as `readSettings`. */

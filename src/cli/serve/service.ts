@@ -58,16 +58,20 @@ import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from './follow-endpoints.ts';
 import { tellCatalog } from './live-catalog.ts';
-import { checkFile, openGates, tokenizerLoader } from './logged-parts.ts';
+import { checkFile, openGates, startTracing, tokenizerLoader } from './logged-parts.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
 import { figuresOf } from './service-figures.ts';
 import { sealFiles } from './seal-files.ts';
 import type { Settings } from '../../settings.ts';
+import { readTracingSettings } from '../../tracing-settings.ts';
 
 /** Bodies up to this size are read on the event loop, which takes about a millisecond, and twenty for a hostile body. */
 const largestBodyHere = 128 * 1024;
 /** Reading bodies takes no more than this of one turn of the event loop, the last body aside. */
 const bodiesPerTurnMs = 5;
+
+/** How long the last spans are waited for. */
+const lastSpansMs = 3_000;
 
 const routesOf = ({ models }: Snapshot): readonly Route[] => [...models.values()].flatMap(({ routes }) => routes);
 
@@ -91,6 +95,7 @@ export async function startService(
   settings: Settings,
   { programLog, stopped, fatal, announce }: ProgramSurroundings,
 ): Promise<RunningService> {
+  const tracingSettings = readTracingSettings(process.env);
   const threads = watchThreads();
   const { log, output } = programLog;
   // Of the parts, whose troubles may repeat. The catalog and requests have limits of their own.
@@ -189,7 +194,10 @@ export async function startService(
   store.tellReserved(limits.reserved);
 
   const instance = randomUUID();
-  const stories = createStories({ clock: systemClock, process: instance });
+  const tracing =
+    tracingSettings &&
+    (await startTracing(tracingSettings, { socketPath: place.tracesSocket, log: partsLog, settings }));
+  const stories = createStories({ clock: systemClock, process: instance, tellSpans: tracing?.tellSpans });
   const live = { look: catalog.look, statusOf: measured.statusOf, health, endpoints };
   const phase = { isReady: false };
   const metrics = createMetrics(
@@ -239,6 +247,7 @@ export async function startService(
     clock: systemClock,
     random: Math.random,
     newId: newRequestId,
+    traceOf: tracing?.traceOf,
     load: guard,
     idleMs: settings.WEIR_IDLE_SECONDS * 1000,
     keepAliveMs: settings.WEIR_KEEP_ALIVE_SECONDS * 1000,
@@ -281,6 +290,7 @@ export async function startService(
     log.info({ opsPort: ops.port, models: catalog.snapshots.current().models.size }, 'ready');
   }
 
+  let lingers = false;
   const close = async (): Promise<void> => {
     phase.isReady = false;
     // Another replica begins to lead while this one still drains.
@@ -297,6 +307,7 @@ export async function startService(
     takeBackAddress();
     await ops.close();
     await egress.close();
+    lingers = (await tracing?.close(lastSpansMs)) === false;
     await worker.close();
     await tokenizers.close();
     await structures.close();
@@ -309,5 +320,5 @@ export async function startService(
     ...{ open: extproc.open(), isOverloaded: refusedShare() >= 0.5 },
     ...{ loop: load.takeLoopUse(), filled: filledShare(pipeline.inFlight(), guard) },
   });
-  return { look, close };
+  return { look, lingers: () => lingers, close };
 }

@@ -1,5 +1,8 @@
-import { expect, test } from 'vitest';
-import { readEdgeSettings } from './envoy-files.ts';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { readEdgeSettings, writeEnvoyFiles } from './envoy-files.ts';
 
 const read = (env: Readonly<Record<string, string>>, openFiles: number | undefined = 1_048_576) =>
   readEdgeSettings(env, { defaultHost: '127.0.0.1', openFiles });
@@ -56,4 +59,16 @@ test.each([
 ])('%s=%s is refused by name', (name, value, message) => {
   expect(() => read({ [name]: value })).toThrow(`${name}: `);
   expect(() => read({ [name]: value })).toThrow(message);
+});
+test('Envoy has a tracer when a collector is named, and a bad variable of tracing is refused by name', () => {
+  const run = mkdtempSync(join(tmpdir(), 'weir-files-'));
+  onTestFinished(() => rmSync(run, { recursive: true }));
+  const bootstrap = (env: Readonly<Record<string, string>>): string =>
+    readFileSync(writeEnvoyFiles({ run, port: 0, edge: read({}), env }).files.bootstrapFile, 'utf8');
+  const on = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
+  expect(bootstrap({ OTEL_TRACES_SAMPLER: 'always_on' })).not.toContain('OpenTelemetryConfig');
+  expect(bootstrap(on)).toContain('OpenTelemetryConfig');
+  // Only the service talks to it, with the credentials.
+  expect(bootstrap(on)).not.toContain('collector:4318');
+  expect(() => bootstrap({ ...on, OTEL_TRACES_SAMPLER: 'sometimes' })).toThrow('OTEL_TRACES_SAMPLER: expected one of');
 });

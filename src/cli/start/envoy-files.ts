@@ -3,12 +3,14 @@ import { availableParallelism } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import { isIP } from 'node:net';
 import { messageOf } from '../../core/failure.ts';
+import type { TraceSampling } from '../../core/trace.ts';
 import { envoyArguments, renderBootstrap } from '../../envoy/config/bootstrap.ts';
 import { renderClusters } from '../../envoy/config/clusters.ts';
 import { type ConnectionLimits, connectionsModule } from '../../envoy/config/connection-limits.ts';
 import { type EdgeCertificate, renderEdgeCertificate } from '../../envoy/config/edge-listener.ts';
 import { runFolder, type RunFolder } from '../../envoy/config/run-folder.ts';
 import { machineMemoryBytes } from '../../process/machine.ts';
+import { readTracingSettings } from '../../tracing-settings.ts';
 import { StartRefusal } from './refusal.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -33,7 +35,7 @@ export interface EnvoyFilesOptions {
   readonly extProcPort?: number | undefined;
   /** Limit of Envoy's heap; default: a quarter of the machine, because the service and the demo engine run there, too. */
   readonly heapBytes?: number | undefined;
-  /** WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE. */
+  /** WEIR_TLS_CERTIFICATE_FILE, WEIR_TLS_KEY_FILE, and OpenTelemetry's variables. */
   readonly env: Environment;
 }
 
@@ -50,6 +52,7 @@ export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
   const bootstrap = renderBootstrap({
     runFolder: run,
     services,
+    tracing: readTracing(env),
     edge: { address, port, tls },
     ops: ops === 0 ? undefined : ops,
     extProc: extProcPort === undefined ? undefined : { address, port: extProcPort },
@@ -74,6 +77,14 @@ export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
     args: envoyArguments({ bootstrapFile: files.bootstrapFile, concurrency }),
     scheme: tls === undefined ? 'http' : 'https',
   };
+}
+
+function readTracing(env: Environment): TraceSampling | undefined {
+  try {
+    return readTracingSettings(env)?.sampling;
+  } catch (error) {
+    throw new StartRefusal(`${messageOf(error)}.`, { cause: error });
+  }
 }
 
 function quarterOfMachine(): number {

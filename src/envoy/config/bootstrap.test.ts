@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { renderBootstrap } from './bootstrap.ts';
+import { type BootstrapOptions, renderBootstrap } from './bootstrap.ts';
 import { runFolder } from './run-folder.ts';
 
-const render = (folder: string): string =>
+const render = (folder: string, more: Partial<BootstrapOptions> = {}): string =>
   JSON.stringify(
     renderBootstrap({
+      ...more,
       runFolder: folder,
       edge: { address: '0.0.0.0', port: 8080 },
       trustedHops: 2,
@@ -32,6 +33,27 @@ describe('the bootstrap', () => {
 
   it('has no port of its own beside the edge: admin, egress and the service are sockets', () => {
     expect(render('/run/weir').match(/"port_value":\d+/g)).toEqual(['"port_value":8080']);
+  });
+
+  it('has no tracer, no cluster and no setting of tracing where nothing is traced', () => {
+    expect(render('/run/weir')).not.toMatch(/opentelemetry|traces|"tracing"/);
+    expect(render('/run/weir')).toContain('"generate_request_id":false');
+  });
+
+  it('has a tracer on both sides where traces are recorded: the edge decides, and egress continues', () => {
+    const ratioOf = (numerator: number): string =>
+      `"sampling_percentage":{"numerator":${numerator},"denominator":"MILLION"}`;
+    const text = render('/run/weir', { tracing: { followsCaller: true, ratio: 0.015 } });
+    expect(text.match(/ParentBasedSamplerConfig/g)).toHaveLength(2);
+    expect(text.match(/"sampling_percentage":\{[^}]*\}/g)).toEqual([ratioOf(15_000), ratioOf(0)]);
+    expect(text.match(/"random_sampling":\{"value":100\}/g)).toHaveLength(2);
+    // Envoy traces no request without an id.
+    expect(text).not.toContain('"generate_request_id":false');
+    expect(text).toContain('"path":"/run/weir/traces.sock"');
+
+    const deaf = render('/run/weir', { tracing: { followsCaller: false, ratio: 1 }, services: 3 });
+    expect(deaf.match(/ParentBasedSamplerConfig/g)).toHaveLength(1);
+    expect(deaf.match(/traces-\d\.sock/g)).toEqual(['traces-1.sock', 'traces-2.sock', 'traces-3.sock']);
   });
 
   it('refuses a folder in which a socket would have too long a path', () => {

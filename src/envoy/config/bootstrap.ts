@@ -1,9 +1,10 @@
 import { edgeListener, type EdgeOptions } from './edge-listener.ts';
 import { egressListener } from './egress-listener.ts';
 import { adminAsCluster, opsListener } from './ops-listener.ts';
-import { discoverySocketsOf, runFolder } from './run-folder.ts';
+import { discoverySocketsOf, runFolder, tracesSocketsOf } from './run-folder.ts';
 import { discoveryCluster, endpointDiscovery } from './endpoints.ts';
 import { serviceCluster, servicesCluster } from './service-cluster.ts';
+import { tracingCluster, tracingRuntime } from './tracing.ts';
 import { extension, type Json, type ConfigObject } from './typed.ts';
 
 /** What an operator decides about Envoy. Everything else follows from the design. */
@@ -30,6 +31,7 @@ const grpcClientIdle = '86400s';
  */
 export function renderBootstrap(options: BootstrapOptions): ConfigObject {
   const files = runFolder(options.runFolder);
+  const isTraced = options.tracing !== undefined;
   return {
     node: { id: 'weir', cluster: 'weir' },
     admin: {
@@ -44,6 +46,7 @@ export function renderBootstrap(options: BootstrapOptions): ConfigObject {
             // Without it Envoy resets every finished ext_proc stream, and Node answers a burst of resets with GOAWAY,
             // which fails other callers' requests.
             'envoy.reloadable_features.ext_proc_graceful_grpc_close': true,
+            ...(isTraced ? tracingRuntime : {}),
           },
         },
         // What the service sets while Envoy runs (`shedFilter` of edge-listener.ts).
@@ -62,13 +65,14 @@ export function renderBootstrap(options: BootstrapOptions): ConfigObject {
     static_resources: {
       listeners: [
         edgeListener(options),
-        egressListener(files.egressSocket),
+        egressListener(files.egressSocket, { isTraced }),
         ...(options.ops === undefined ? [] : [opsListener(options.ops)]),
         ...(options.extProc === undefined ? [] : [extProcListener(options.extProc)]),
       ],
       clusters: [
         servicesCluster(files, options.services),
         discoveryCluster(discoverySocketsOf(files, options.services)),
+        ...(isTraced ? [tracingCluster(tracesSocketsOf(files, options.services))] : []),
         ...(options.ops === undefined ? [] : [adminAsCluster(files.adminSocket)]),
       ],
     },

@@ -1,8 +1,10 @@
+import type { TraceSampling } from '../../core/trace.ts';
 import { type ConnectionLimits, connectionFilters, requestFilters } from './connection-limits.ts';
 import { runFolder } from './run-folder.ts';
 import { edgeRoutes, extprocFilter, floodLimit, modelsLimitFilter } from './edge-routes.ts';
 import { ownReplies } from './own-replies.ts';
 import { openingRetries, serviceCluster } from './service-cluster.ts';
+import { edgeTracing } from './tracing.ts';
 import { extension, type ConfigObject, typed } from './typed.ts';
 
 /** What an operator decides about the edge, the listener that callers reach. */
@@ -24,6 +26,8 @@ export interface EdgeOptions {
   readonly models?: { readonly perMinute: number; readonly burst: number };
   /** Services that the edge hands its requests to, each on a socket of its own. Default: one. */
   readonly services?: number | undefined;
+  /** Which traces are recorded. Undefined: Envoy has no tracer. */
+  readonly tracing?: TraceSampling | undefined;
   /** Limits of one caller's connections; none by default. With some, the module must be in the run folder before Envoy starts. */
   readonly connections?: ConnectionLimits | undefined;
 }
@@ -80,6 +84,7 @@ function connectionManager(options: EdgeOptions, connectionsModule: string): Con
       codec_type: 'AUTO',
       route_config: edgeRoutes(options.models ?? { perMinute: 60, burst: 120 }),
       local_reply_config: ownReplies(),
+      ...(options.tracing === undefined ? {} : { tracing: edgeTracing(options.tracing) }),
       ...identity(options.trustedHops),
       ...pathRules,
       ...limits,

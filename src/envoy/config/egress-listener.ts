@@ -1,4 +1,5 @@
 import { affinityHash, affinityHeader, keepAffinity } from './affinity.ts';
+import { egressTracing } from './tracing.ts';
 import { extension } from './typed.ts';
 import type { ConfigObject } from './typed.ts';
 
@@ -24,7 +25,7 @@ const egressFailureHeader = 'x-weir-egress-failure';
 const egressDetailHeader = 'x-weir-egress-detail';
 
 /** The listener through which the service calls upstreams: whatever it sends arrives as it was sent. */
-export function egressListener(egressSocket: string): ConfigObject {
+export function egressListener(egressSocket: string, { isTraced }: { readonly isTraced: boolean }): ConfigObject {
   return {
     name: 'egress',
     traffic_direction: 'OUTBOUND',
@@ -33,7 +34,7 @@ export function egressListener(egressSocket: string): ConfigObject {
     ignore_global_conn_limit: true,
     bypass_overload_manager: true,
     per_connection_buffer_limit_bytes: 256 * 1024,
-    filter_chains: [{ filters: [connectionManager] }],
+    filter_chains: [{ filters: [connectionManager(isTraced)] }],
   };
 }
 
@@ -74,75 +75,80 @@ const toCluster: ConfigObject = {
   idle_timeout: '0s',
 };
 
-const connectionManager: ConfigObject = extension(
-  'envoy.filters.network.http_connection_manager',
-  'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
-  {
-    stat_prefix: 'egress',
-    codec_type: 'AUTO',
-    use_remote_address: false,
-    skip_xff_append: true,
-    generate_request_id: false,
-    server_header_transformation: 'PASS_THROUGH',
-    max_request_headers_kb: 96,
-    // The service watches its own calls; Envoy never gives up on one that is under way.
-    stream_idle_timeout: '0s',
-    request_timeout: '0s',
-    // The service must learn at once that an engine's answer was cut: it may have to fail over. A Unix socket that is closed
-    // without the usual delay of a second loses nothing.
-    delayed_close_timeout: '0s',
-    common_http_protocol_options: { idle_timeout: '3600s' },
-    local_reply_config: {
-      mappers: [
-        {
-          filter: {
-            status_code_filter: { comparison: { op: 'GE', value: { default_value: 400, runtime_key: 'weir.egress' } } },
-          },
-          headers_to_add: [
-            overwrite(egressFailureHeader, '%RESPONSE_FLAGS%'),
-            overwrite(egressDetailHeader, '%RESPONSE_CODE_DETAILS% %UPSTREAM_TRANSPORT_FAILURE_REASON%'),
-          ],
-        },
-      ],
-    },
-    route_config: {
-      name: 'egress',
-      // The clusters come and go while this route stays.
-      validate_clusters: false,
-      request_headers_to_remove: [
-        clusterHeader,
-        affinityHeader,
-        endpointHeader,
-        'x-forwarded-proto',
-        'x-forwarded-for',
-        'x-request-id',
-      ],
-      // An engine's own are none of Envoy's.
-      response_headers_to_remove: [egressFailureHeader, egressDetailHeader, endpointHeader],
-      virtual_hosts: [
-        {
-          name: 'egress',
-          domains: ['*'],
-          routes: [
-            // The service makes the next attempt itself, and has to see that this one failed.
-            {
-              match: { prefix: '/', headers: [{ name: endpointHeader, present_match: true }] },
-              route: toCluster,
+const connectionManager = (isTraced: boolean): ConfigObject =>
+  extension(
+    'envoy.filters.network.http_connection_manager',
+    'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
+    {
+      ...(isTraced ? { tracing: egressTracing() } : {}),
+      stat_prefix: 'egress',
+      codec_type: 'AUTO',
+      use_remote_address: false,
+      skip_xff_append: true,
+      // A request without an id is not traced; engines do not get it.
+      generate_request_id: isTraced,
+      server_header_transformation: 'PASS_THROUGH',
+      max_request_headers_kb: 96,
+      // The service watches its own calls; Envoy never gives up on one that is under way.
+      stream_idle_timeout: '0s',
+      request_timeout: '0s',
+      // The service must learn at once that an engine's answer was cut: it may have to fail over. A Unix socket that is closed
+      // without the usual delay of a second loses nothing.
+      delayed_close_timeout: '0s',
+      common_http_protocol_options: { idle_timeout: '3600s' },
+      local_reply_config: {
+        mappers: [
+          {
+            filter: {
+              status_code_filter: {
+                comparison: { op: 'GE', value: { default_value: 400, runtime_key: 'weir.egress' } },
+              },
             },
-            { match: { prefix: '/' }, route: { ...toCluster, retry_policy: otherEndpoint } },
-          ],
-        },
+            headers_to_add: [
+              overwrite(egressFailureHeader, '%RESPONSE_FLAGS%'),
+              overwrite(egressDetailHeader, '%RESPONSE_CODE_DETAILS% %UPSTREAM_TRANSPORT_FAILURE_REASON%'),
+            ],
+          },
+        ],
+      },
+      route_config: {
+        name: 'egress',
+        // The clusters come and go while this route stays.
+        validate_clusters: false,
+        request_headers_to_remove: [
+          clusterHeader,
+          affinityHeader,
+          endpointHeader,
+          'x-forwarded-proto',
+          'x-forwarded-for',
+          'x-request-id',
+        ],
+        // An engine's own are none of Envoy's.
+        response_headers_to_remove: [egressFailureHeader, egressDetailHeader, endpointHeader],
+        virtual_hosts: [
+          {
+            name: 'egress',
+            domains: ['*'],
+            routes: [
+              // The service makes the next attempt itself, and has to see that this one failed.
+              {
+                match: { prefix: '/', headers: [{ name: endpointHeader, present_match: true }] },
+                route: toCluster,
+              },
+              { match: { prefix: '/' }, route: { ...toCluster, retry_policy: otherEndpoint } },
+            ],
+          },
+        ],
+      },
+      http_filters: [
+        keepAffinity,
+        chosenEndpoint,
+        extension('envoy.filters.http.router', 'envoy.extensions.filters.http.router.v3.Router', {
+          suppress_envoy_headers: true,
+        }),
       ],
     },
-    http_filters: [
-      keepAffinity,
-      chosenEndpoint,
-      extension('envoy.filters.http.router', 'envoy.extensions.filters.http.router.v3.Router', {
-        suppress_envoy_headers: true,
-      }),
-    ],
-  },
-);
+  );
 
 function overwrite(key: string, value: string): ConfigObject {
   return { header: { key, value }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' };

@@ -6,6 +6,8 @@ export interface RunFolder {
   readonly egressSocket: string;
   /** The service listens here for Envoy's question which endpoints its clusters have (endpoint-discovery.ts). */
   readonly discoverySocket: string;
+  /** The service listens here for the spans of Envoy's, where tracing is on. */
+  readonly tracesSocket: string;
   /** Envoy's admin interface. */
   readonly adminSocket: string;
   /** Envoy watches this folder: only a file renamed into it counts as a change. */
@@ -44,6 +46,7 @@ export function runFolder(folder: string): RunFolder {
     extprocSocket: longest,
     egressSocket: `${base}/egress.sock`,
     discoverySocket: `${base}/xds.sock`,
+    tracesSocket: `${base}/traces.sock`,
     adminSocket: `${base}/admin.sock`,
     clustersFolder: `${base}/clusters`,
     clustersFile: `${base}/clusters/clusters.json`,
@@ -57,18 +60,30 @@ export function runFolder(folder: string): RunFolder {
   };
 }
 
-/** Where one of several services behind one Envoy listens for its ext_proc streams, by the service's number, from 1 on. */
-export function extprocSocketOf({ extprocSocket }: RunFolder, service: number): string {
-  return extprocSocket.replace(/\.sock$/, `-${service}.sock`);
+/** The socket of one of several services behind one Envoy, by the service's number, from 1 on. */
+const numbered = (socket: string, service: number): string => socket.replace(/\.sock$/, `-${service}.sock`);
+
+/** Those of all services behind one Envoy. */
+function ofAll(socket: string, services: number | undefined): readonly string[] {
+  if (services === undefined || services < 2) return [socket];
+  return Array.from({ length: services }, (_, index) => numbered(socket, index + 1));
 }
 
-/** Where each of the services behind one Envoy tells which endpoints there are. */
-export function discoverySocketsOf({ discoverySocket }: RunFolder, services: number | undefined): readonly string[] {
-  if (services === undefined || services < 2) return [discoverySocket];
-  return Array.from({ length: services }, (_, index) => discoverySocketOf({ discoverySocket }, index + 1));
-}
+/** Where one of several services behind one Envoy listens for its ext_proc streams, by the service's number, from 1 on. */
+export const extprocSocketOf = ({ extprocSocket }: RunFolder, service: number): string =>
+  numbered(extprocSocket, service);
 
 /** As `extprocSocketOf`, for the question which endpoints there are. */
-export function discoverySocketOf({ discoverySocket }: Pick<RunFolder, 'discoverySocket'>, service: number): string {
-  return discoverySocket.replace(/\.sock$/, `-${service}.sock`);
-}
+export const discoverySocketOf = ({ discoverySocket }: Pick<RunFolder, 'discoverySocket'>, service: number): string =>
+  numbered(discoverySocket, service);
+
+/** As `extprocSocketOf`, for Envoy's spans. */
+export const tracesSocketOf = ({ tracesSocket }: RunFolder, service: number): string => numbered(tracesSocket, service);
+
+/** Where each of the services behind one Envoy tells which endpoints there are. */
+export const discoverySocketsOf = ({ discoverySocket }: RunFolder, services: number | undefined): readonly string[] =>
+  ofAll(discoverySocket, services);
+
+/** Where each of them takes Envoy's spans. */
+export const tracesSocketsOf = ({ tracesSocket }: RunFolder, services: number | undefined): readonly string[] =>
+  ofAll(tracesSocket, services);

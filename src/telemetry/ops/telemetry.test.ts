@@ -34,13 +34,14 @@ describe('the log of requests', () => {
   it('limits what can repeat with each request: faults by route and kind, searches by provider, wrong counts by route', () => {
     const { telemetry, count } = setUp();
     const fail = (routeId: string): void => {
-      const start = { routeId, backend: 'b', endpoint: 'e', reason: 'first', step: 'first' } as const;
+      const at = { routeId, backend: 'b', engine: 'vllm', upstreamModel: 'm', endpoint: 'e' } as const;
+      const start = { ...at, reason: 'first', step: 'first', spanId: undefined } as const;
       telemetry.attempt('r', start).ended({ kind: 'failed', fault: { kind: 'connect', detail: '' } }, undefined);
     };
     repeat(() => fail('a/b@one'));
     fail('a/b@other');
     expect(count('attempt failed')).toBe(21);
-    const search = { provider: 'searxng', durationMs: 1 } as const;
+    const search = { provider: 'searxng', durationMs: 1, spanId: undefined } as const;
     repeat(() => telemetry.searched('r', { ...search, result: 'unavailable' }));
     expect(count('web search')).toBe(20);
     repeat(() => telemetry.searched('r', { ...search, result: 'found' }));

@@ -60,8 +60,8 @@ export function createTelemetry(log: Logger, { metrics, measured, stories }: Tel
       return {
         output,
         movedTo,
-        ended: (end, tokens) => {
-          ended(end, tokens);
+        ended: (end, facts) => {
+          ended(end, facts);
           if (end.kind === 'failed') attemptFailed(requestId, routeId, end.fault);
         },
       };
@@ -113,6 +113,7 @@ function levelOf({ kind, code, failure }: RequestEnd): 'info' | 'warn' | 'error'
 function recordOf({
   requestId,
   correlationId,
+  traceId,
   surface,
   modelId,
   kind,
@@ -122,7 +123,7 @@ function recordOf({
   outcome,
 }: RequestEnd) {
   return {
-    ...{ requestId, correlationId, surface, modelId, kind, code },
+    ...{ requestId, correlationId, traceId, surface, modelId, kind, code },
     limit: failure?.limit,
     // Only the name of an unknown error's class: its text may hold what a caller wrote.
     cause: failure?.cause instanceof Error ? failure.cause.name : undefined,

@@ -43,7 +43,9 @@ export function createProvider(
   async function tryOnce(query: SearchQuery, signal: AbortSignal): Promise<Try> {
     const key = await readKey().catch(() => undefined);
     if (key === undefined) return unavailable('its key file cannot be read');
-    const call = { ...api.write(query, key), cluster, authority: api.url.host, accept: 'application/json' as const };
+    const { traceparent } = query;
+    const at = { cluster, authority: api.url.host, accept: 'application/json' as const, traceparent };
+    const call = { ...api.write(query, key), ...at };
     const answer = await callProvider(call, { ...options, signal });
     return readAnswer(answer, query);
   }

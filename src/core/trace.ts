@@ -1,0 +1,67 @@
+/**
+ * Where a request stands in a distributed trace, in the terms of W3C Trace Context.
+ * https://www.w3.org/TR/trace-context/
+ */
+
+/** A span, as the header `traceparent` names it. */
+export interface SpanPlace {
+  /** 32 lowercase hex digits, not all of them zero. */
+  readonly traceId: string;
+  /** 16 lowercase hex digits, not all of them zero. */
+  readonly spanId: string;
+  /** Whether the spans of this trace are recorded. */
+  readonly isSampled: boolean;
+}
+
+/** The trace of one request. */
+export interface RequestTrace {
+  /** The span of the request itself; of a trace that is not sampled, the one that it would hang on. */
+  readonly place: SpanPlace;
+  /** The span that the request's hangs on. Undefined: the trace begins with the request. */
+  readonly parentId: string | undefined;
+  /** A place for the next span under that of the request. Of a trace that is not sampled: `place` each time. */
+  readonly child: () => SpanPlace;
+}
+
+/** Which traces are recorded, as OTEL_TRACES_SAMPLER says. */
+export interface TraceSampling {
+  /** Whether a caller that has decided for its own trace has decided for ours. */
+  readonly followsCaller: boolean;
+  /** Share of the other traces, from 0 to 1. */
+  readonly ratio: number;
+}
+
+export type AttributeValue = string | number | boolean | readonly string[];
+
+/** A span that has ended. Counts, ids, names and times; never content. */
+export interface EndedSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  /** Undefined: the trace begins with it. */
+  readonly parentId: string | undefined;
+  readonly name: string;
+  readonly kind: 'internal' | 'server' | 'client';
+  /** Wall clock, milliseconds since the Unix epoch, with fractions. */
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly isError: boolean;
+  /** What is undefined is left out. */
+  readonly attributes: Readonly<Record<string, AttributeValue | undefined>>;
+  /** The program that made it. */
+  readonly madeBy: 'weir' | 'envoy';
+}
+
+/** Version 00, and of later versions the part that they share with it. */
+const traceparent = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+
+/** Reads a header `traceparent`. Undefined when it is not well-formed. */
+export function readTraceparent(text: string): SpanPlace | undefined {
+  const [, version, traceId = '', spanId = '', flags = '', rest] = traceparent.exec(text) ?? [];
+  if (version === undefined || version === 'ff' || (version === '00' && rest !== undefined)) return undefined;
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
+}
+
+export function writeTraceparent({ traceId, spanId, isSampled }: SpanPlace): string {
+  return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
+}

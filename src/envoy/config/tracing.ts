@@ -1,0 +1,66 @@
+import type { TraceSampling } from '../../core/trace.ts';
+import { extension, type ConfigObject, typed } from './typed.ts';
+
+const tracesCluster = 'weir-traces';
+
+/**
+ * Envoy's tracer on the edge: its span is the first one here, so it decides which traces are recorded. Envoy asks
+ * `random_sampling` before the sampler, and below 100 overwrites what a caller has decided: the ratio is the sampler's.
+ */
+export function edgeTracing({ followsCaller, ratio }: TraceSampling): ConfigObject {
+  return tracing(followsCaller ? parentBased(ratio) : ofRatio(ratio));
+}
+
+/** On the egress listener. Continues what the service hands on and begins no trace of its own. */
+export const egressTracing = (): ConfigObject => tracing(parentBased(0));
+
+function tracing(sampler: ConfigObject): ConfigObject {
+  return {
+    // Of callers that force a trace by a header of Envoy's own.
+    client_sampling: { value: 0 },
+    random_sampling: { value: 100 },
+    provider: extension('envoy.tracers.opentelemetry', 'envoy.config.trace.v3.OpenTelemetryConfig', {
+      // The service puts the name that the operator has chosen in its place.
+      service_name: 'weir',
+      grpc_service: { envoy_grpc: { cluster_name: tracesCluster }, timeout: '5s' },
+      sampler,
+    }),
+  };
+}
+
+const samplers = 'envoy.extensions.tracers.opentelemetry.samplers.v3';
+
+const parentBased = (ratio: number): ConfigObject =>
+  extension('envoy.tracers.opentelemetry.samplers.parent_based', `${samplers}.ParentBasedSamplerConfig`, {
+    wrapped_sampler: ofRatio(ratio),
+  });
+
+const ofRatio = (ratio: number): ConfigObject =>
+  extension('envoy.tracers.opentelemetry.samplers.trace_id_ratio_based', `${samplers}.TraceIdRatioBasedSamplerConfig`, {
+    sampling_percentage: { numerator: Math.round(ratio * 1_000_000), denominator: 'MILLION' },
+  });
+
+/** Envoy hands its spans to the service, which exports them with its own (docs/decisions/0053-envoy-hands-its-spans-to-the-service.md). Of several services any one will do. */
+export function tracingCluster(sockets: readonly string[]): ConfigObject {
+  return {
+    name: tracesCluster,
+    type: 'STATIC',
+    connect_timeout: '1s',
+    typed_extension_protocol_options: {
+      'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': typed(
+        'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
+        { explicit_http_config: { http2_protocol_options: {} } },
+      ),
+    },
+    load_assignment: {
+      cluster_name: tracesCluster,
+      endpoints: [{ lb_endpoints: sockets.map((path) => ({ endpoint: { address: { pipe: { path } } } })) }],
+    },
+  };
+}
+
+/** Runtime values: a worker thread of Envoy hands its spans over once a second, or when it has so many. */
+export const tracingRuntime: ConfigObject = {
+  'tracing.opentelemetry.min_flush_spans': 512,
+  'tracing.opentelemetry.flush_interval_ms': 1000,
+};

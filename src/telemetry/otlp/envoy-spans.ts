@@ -1,0 +1,132 @@
+import { rm } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { Server, ServerCredentials, type sendUnaryData, type ServerUnaryCall } from '@grpc/grpc-js';
+import { load } from '@grpc/proto-loader';
+import { z } from 'zod';
+import type { AttributeValue, EndedSpan } from '../../core/trace.ts';
+
+/** Takes the spans that Envoy exports. */
+export interface EnvoySpans {
+  readonly close: () => Promise<void>;
+}
+
+const protoFile = fileURLToPath(new URL('../../../protos/otlp_traces.proto', import.meta.url));
+const serviceName = 'opentelemetry.proto.collector.trace.v1.TraceService';
+
+const id = (bytes: number) => z.instanceof(Uint8Array).refine((value) => value.length === bytes);
+
+/** A span of Envoy's. All of its attributes are texts. */
+const span = z.object({
+  trace_id: id(16),
+  span_id: id(8),
+  parent_span_id: z.union([id(8), id(0)]),
+  name: z.string(),
+  kind: z.string(),
+  start_time_unix_nano: z.string(),
+  end_time_unix_nano: z.string(),
+  attributes: z.array(
+    z.object({ key: z.string(), value: z.object({ string_value: z.string().optional() }).nullish() }),
+  ),
+  status: z.object({ code: z.string() }).nullish(),
+});
+
+const exported = z.object({
+  resource_spans: z.array(z.object({ scope_spans: z.array(z.object({ spans: z.array(span) })) })),
+});
+
+/**
+ * Listens on a Unix socket for the spans of Envoy, which speaks OTLP over gRPC there, and hands them to `take` in our own form,
+ * to be exported with ours. Envoy neither waits for an answer nor tries again.
+ */
+export async function receiveEnvoySpans(options: {
+  readonly socketPath: string;
+  readonly take: (spans: readonly EndedSpan[]) => void;
+}): Promise<EnvoySpans> {
+  const { socketPath, take } = options;
+  const { [serviceName]: service } = await load(protoFile, {
+    ...{ keepCase: true, longs: String, enums: String, defaults: true, oneofs: true },
+  });
+  if (service === undefined || 'format' in service) throw new Error(`${protoFile} does not define ${serviceName}`);
+  const isFirst = createRecentIds();
+  const server = new Server({ 'grpc.enable_channelz': 0 });
+  server.addService(service, {
+    Export: ({ request }: ServerUnaryCall<unknown, object>, answer: sendUnaryData<object>) => {
+      const read = exported.safeParse(request);
+      if (read.success) {
+        const spans = read.data.resource_spans.flatMap(({ scope_spans }) =>
+          scope_spans.flatMap((scope) => scope.spans),
+        );
+        take(spans.map(readSpan).filter(({ traceId, spanId }) => isFirst(traceId + spanId)));
+      }
+      answer(null, {});
+    },
+  });
+  // A socket file left by a killed process stops the bind with EADDRINUSE.
+  await rm(socketPath, { force: true });
+  await new Promise<void>((resolve, reject) => {
+    server.bindAsync(`unix:${socketPath}`, ServerCredentials.createInsecure(), (error) =>
+      error === null ? resolve() : reject(error),
+    );
+  });
+  return {
+    close: async () => {
+      server.forceShutdown();
+      await rm(socketPath, { force: true });
+    },
+  };
+}
+
+/** As many spans as Envoy makes in some seconds: the second copy comes within one. */
+const mostRecent = 8192;
+
+/**
+ * Whether a span has not been seen before. Envoy 1.40 exports the span of its ext_proc stream twice under one id when the stream
+ * is closed after the answer has ended: as canceled, and with its status.
+ */
+function createRecentIds(): (id: string) => boolean {
+  const recent = new Set<string>();
+  return (spanId) => {
+    if (recent.has(spanId)) return false;
+    recent.add(spanId);
+    if (recent.size > mostRecent) {
+      for (const oldest of recent) {
+        recent.delete(oldest);
+        break;
+      }
+    }
+    return true;
+  };
+}
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+function readSpan(read: z.output<typeof span>): EndedSpan {
+  const attributes: Record<string, AttributeValue> = {};
+  for (const { key, value } of read.attributes) {
+    const text = value?.string_value;
+    // The query of a search has what the caller's model has asked for, and a caller may put a key into that of a request.
+    if (text !== undefined) attributes[key] = key === 'http.url' ? withoutQuery(text) : text;
+  }
+  const { parent_span_id: parent, kind, status } = read;
+  return {
+    traceId: hex(read.trace_id),
+    spanId: hex(read.span_id),
+    parentId: parent.length === 0 ? undefined : hex(parent),
+    name: read.name,
+    kind: kind === 'SPAN_KIND_SERVER' ? 'server' : kind === 'SPAN_KIND_CLIENT' ? 'client' : 'internal',
+    startedAt: milliseconds(read.start_time_unix_nano),
+    endedAt: milliseconds(read.end_time_unix_nano),
+    // The stream to the service is canceled when the answer is complete before the request's body is: no error.
+    isError: status?.code === 'STATUS_CODE_ERROR' && attributes['status'] !== 'canceled',
+    attributes,
+    madeBy: 'envoy',
+  };
+}
+
+/** A double resolves a quarter of a microsecond of today's dates. */
+const milliseconds = (nanoseconds: string): number => Number(nanoseconds) / 1_000_000;
+
+function withoutQuery(url: string): string {
+  const end = url.search(/[?#]/);
+  return end === -1 ? url : url.slice(0, end);
+}

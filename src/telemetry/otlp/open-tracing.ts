@@ -1,0 +1,62 @@
+import { ROOT_CONTEXT } from '@opentelemetry/api';
+import { RandomIdGenerator, SamplingDecision, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace';
+import type { RequestHead } from '../../core/exchange.ts';
+import { type EndedSpan, readTraceparent, type RequestTrace, type TraceSampling } from '../../core/trace.ts';
+import { receiveEnvoySpans } from './envoy-spans.ts';
+import { openSpanExport, type SpanExportOptions } from './span-exporter.ts';
+
+export interface TracingOptions extends SpanExportOptions {
+  readonly sampling: TraceSampling;
+  /** Where Envoy hands its spans over. */
+  readonly socketPath: string;
+}
+
+/** Tracing that is on. */
+export interface Tracing {
+  /** The place of a request in its trace. */
+  readonly traceOf: (head: RequestHead) => RequestTrace;
+  /** Exports spans. Never waits. */
+  readonly tellSpans: (spans: readonly EndedSpan[]) => void;
+  /** Sends what is left, for `graceMs` at most. False: some of it is still being tried, which nothing can stop. */
+  readonly close: (graceMs: number) => Promise<boolean>;
+}
+
+/** Starts to take Envoy's spans and to export them with our own. */
+export async function openTracing(options: TracingOptions): Promise<Tracing> {
+  const exporting = await openSpanExport(options);
+  const envoy = await receiveEnvoySpans({ socketPath: options.socketPath, take: exporting.take });
+  return {
+    traceOf: createTraceOf(options.sampling),
+    tellSpans: exporting.take,
+    close: async (graceMs) => {
+      await envoy.close();
+      return exporting.close(graceMs);
+    },
+  };
+}
+
+/**
+ * Finds the place of a request in its trace: under the span that Envoy has made of its exchange, by whose sampler it was decided
+ * whether the trace is recorded. Where Envoy made none (the caller's `traceparent` is malformed, or another Envoy without a
+ * tracer has the edge), under the caller's, or else in a trace of its own, by our sampler.
+ */
+export function createTraceOf({ followsCaller, ratio }: TraceSampling): (head: RequestHead) => RequestTrace {
+  const ids = new RandomIdGenerator();
+  const sampler = new TraceIdRatioBasedSampler(ratio);
+  const isChosen = (traceId: string): boolean =>
+    sampler.shouldSample(ROOT_CONTEXT, traceId).decision === SamplingDecision.RECORD_AND_SAMPLED;
+
+  return (head) => {
+    const fromEnvoy = readTraceparent(head.traceparent?.() ?? '');
+    const parent = fromEnvoy ?? readTraceparent(head.header('traceparent') ?? '');
+    const traceId = parent?.traceId ?? ids.generateTraceId();
+    const isDecided = parent !== undefined && (fromEnvoy !== undefined || followsCaller);
+    const isSampled = isDecided ? parent.isSampled : isChosen(traceId);
+    if (!isSampled) {
+      const place = { traceId, spanId: parent?.spanId ?? ids.generateSpanId(), isSampled };
+      return { place, parentId: undefined, child: () => place };
+    }
+    const child = () => ({ traceId, spanId: ids.generateSpanId(), isSampled });
+    return { place: child(), parentId: parent?.spanId, child };
+  };
+}

@@ -1,0 +1,171 @@
+import {
+  type Attributes,
+  diag,
+  type DiagLogger,
+  DiagLogLevel,
+  type HrTime,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+} from '@opentelemetry/api';
+import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
+import {
+  detectResources,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceNameEnvDetector,
+} from '@opentelemetry/resources';
+import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace';
+import type { EndedSpan } from '../../core/trace.ts';
+
+export interface SpanExportOptions {
+  readonly protocol: 'grpc' | 'http/protobuf' | 'http/json';
+  /** Undefined: OpenTelemetry's default. */
+  readonly batches: {
+    readonly scheduledDelayMillis: number | undefined;
+    readonly exportTimeoutMillis: number | undefined;
+    readonly maxQueueSize: number | undefined;
+    readonly maxExportBatchSize: number | undefined;
+  };
+  /** Attributes of the service, which OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES may replace. */
+  readonly resource: Readonly<Record<string, string>>;
+  readonly log: SpanExportLog;
+}
+
+export interface SpanExportLog {
+  readonly info: (facts: object, message: string) => void;
+  readonly warn: (facts: object, message: string) => void;
+}
+
+/** Sends spans away, in batches and in the background. */
+export interface SpanExport {
+  /** Takes spans. Never waits: what is above the queue's size is dropped. */
+  readonly take: (spans: readonly EndedSpan[]) => void;
+  /** Sends what is left, for `graceMs` at most. False: some of it is still being tried, which nothing can stop. */
+  readonly close: (graceMs: number) => Promise<boolean>;
+}
+
+/**
+ * Exports spans with OpenTelemetry's SDK, whose exporters read the rest of their settings from OTEL_EXPORTER_OTLP_*. Spans are
+ * handed to the SDK when they have ended: nothing of it runs while a request does.
+ */
+export async function openSpanExport({ protocol, batches, resource, log }: SpanExportOptions): Promise<SpanExport> {
+  // What the exporter finds wrong with its variables it says only here.
+  diag.setLogger(problemLog(log), { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  const exporter = watch(await createExporter(protocol), log);
+  diag.disable();
+  const { scheduledDelayMillis, exportTimeoutMillis, maxQueueSize, maxExportBatchSize } = batches;
+  const processor = new BatchSpanProcessor({
+    exporter,
+    ...(scheduledDelayMillis === undefined ? {} : { scheduledDelayMillis }),
+    ...(exportTimeoutMillis === undefined ? {} : { exportTimeoutMillis }),
+    ...(maxQueueSize === undefined ? {} : { maxQueueSize }),
+    ...(maxExportBatchSize === undefined ? {} : { maxExportBatchSize }),
+  });
+  const described = resourceFromAttributes({ ...resource }).merge(
+    detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] }),
+  );
+  return {
+    take: (spans) => {
+      for (const span of spans) processor.onEnd(readable(span, described));
+    },
+    close: async (graceMs) => {
+      const { promise: late, resolve } = Promise.withResolvers<boolean>();
+      const timer = setTimeout(() => resolve(false), graceMs);
+      const done = processor.shutdown().then(
+        () => true,
+        // What could not be sent has been logged.
+        () => true,
+      );
+      const isDone = await Promise.race([done, late]);
+      clearTimeout(timer);
+      return isDone;
+    },
+  };
+}
+
+/** Only the exporter that is wanted is loaded. */
+async function createExporter(protocol: SpanExportOptions['protocol']): Promise<SpanExporter> {
+  switch (protocol) {
+    case 'grpc':
+      return new (await import('@opentelemetry/exporter-trace-otlp-grpc')).OTLPTraceExporter();
+    case 'http/protobuf':
+      return new (await import('@opentelemetry/exporter-trace-otlp-proto')).OTLPTraceExporter();
+    case 'http/json':
+      return new (await import('@opentelemetry/exporter-trace-otlp-http')).OTLPTraceExporter();
+  }
+}
+
+/** Tells when spans cannot be exported and when they can again: once, and not for each batch. */
+function watch(exporter: SpanExporter, log: SpanExportLog): SpanExporter {
+  let lost = 0;
+  const told = (result: ExportResult, spans: number): void => {
+    if (result.code === ExportResultCode.SUCCESS) {
+      if (lost > 0) log.info({ lostSpans: lost }, 'spans are exported again');
+      lost = 0;
+      return;
+    }
+    // The error may quote headers; its name and code do not.
+    if (lost === 0) log.warn({ reason: reasonOf(result.error) }, 'spans cannot be exported, and are dropped');
+    lost += spans;
+  };
+  return {
+    export: (spans, done) => {
+      exporter.export(spans, (result) => {
+        told(result, spans.length);
+        done(result);
+      });
+    },
+    shutdown: () => exporter.shutdown(),
+  };
+}
+
+function reasonOf(error: (Error & { readonly code?: unknown }) | undefined): string | undefined {
+  const code = error?.code;
+  return typeof code === 'string' || typeof code === 'number' ? String(code) : error?.name;
+}
+
+function problemLog(log: SpanExportLog): DiagLogger {
+  const warn = (message: string): void => log.warn({}, message);
+  const nothing = (): void => undefined;
+  return { error: warn, warn, info: nothing, debug: nothing, verbose: nothing };
+}
+
+const kinds: Readonly<Record<EndedSpan['kind'], SpanKind>> = {
+  internal: SpanKind.INTERNAL,
+  server: SpanKind.SERVER,
+  client: SpanKind.CLIENT,
+};
+
+/** A span as the SDK's processors and exporters read it. */
+function readable(span: EndedSpan, resource: ReadableSpan['resource']): ReadableSpan {
+  const { traceId, spanId, parentId, name, kind, startedAt, endedAt, isError, attributes, madeBy } = span;
+  const at = (id: string) => ({ traceId, spanId: id, traceFlags: TraceFlags.SAMPLED });
+  const place = at(spanId);
+  return {
+    ...{ name, kind: kinds[kind], resource, ended: true, links: [], events: [] },
+    spanContext: () => place,
+    ...(parentId === undefined ? {} : { parentSpanContext: at(parentId) }),
+    startTime: hrTime(startedAt),
+    endTime: hrTime(endedAt),
+    duration: hrTime(endedAt - startedAt),
+    status: { code: isError ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
+    attributes: defined(attributes),
+    instrumentationScope: { name: madeBy },
+    ...{ droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0 },
+  };
+}
+
+/** Seconds and nanoseconds. */
+function hrTime(ms: number): HrTime {
+  const seconds = Math.floor(ms / 1000);
+  return [seconds, Math.round((ms - seconds * 1000) * 1_000_000)];
+}
+
+function defined(attributes: EndedSpan['attributes']): Attributes {
+  const kept: Attributes = {};
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== undefined) kept[name] = typeof value === 'object' ? [...value] : value;
+  }
+  return kept;
+}
