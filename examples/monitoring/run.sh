@@ -18,7 +18,7 @@ mkdir -p "$data"
   --web.listen-address=127.0.0.1:9093 --cluster.listen-address= &
 pids=($!)
 "$prometheus" --config.file=prometheus.yml --storage.tsdb.path="$data/prometheus" --log.level=warn \
-  --web.listen-address=127.0.0.1:9094 &
+  --web.listen-address=127.0.0.1:9094 --enable-feature=exemplar-storage &
 pids+=($!)
 # When one of them ends, or this script is ended, so does the other.
 trap 'kill "${pids[@]}" 2> /dev/null; wait' EXIT

@@ -15,6 +15,7 @@ import { type FakeEngine, startFakeEngine } from '../fake-engine/fake-engine.ts'
 import { findOrInstall } from '../support/debian-package.ts';
 import { freePort } from '../support/free-port.ts';
 import { idleFigures } from '../support/idle-figures.ts';
+import { runWeir } from '../support/run-weir.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 import { ruleCases } from './support/rule-cases.ts';
 
@@ -81,7 +82,9 @@ beforeAll(async () => {
     env: { WEIR_ENVOY_OPS_PORT: String(envoyPort) },
     unlimited: true,
   });
-  synthetic = createServer((_, response) => void elsewhere.render().then((text) => response.end(text))).listen(0);
+  synthetic = createServer(
+    (_, response) => void elsewhere.render('prometheus').then((text) => response.end(text)),
+  ).listen(0);
   await once(synthetic, 'listening');
   const target = (namespace: string, port: number | string): object => ({
     ...{ targets: [`127.0.0.1:${port}`], labels: { namespace } },
@@ -106,6 +109,7 @@ beforeAll(async () => {
   const port = await freePort();
   api = `http://127.0.0.1:${port}/api/v1`;
   prometheus = spawn(prometheusPath, [
+    '--enable-feature=exemplar-storage',
     `--config.file=${join(folder, 'prometheus.yml')}`,
     `--storage.tsdb.path=${join(folder, 'data')}`,
     `--web.listen-address=127.0.0.1:${port}`,
@@ -271,17 +275,32 @@ async function promtool(args: readonly string[], input = ''): Promise<string> {
   });
 }
 
+test('a real Prometheus gets exemplars, by which `weir explain` finds a request', async () => {
+  const exemplar = async (): Promise<string | undefined> => {
+    const name = 'gen_ai_server_request_duration_seconds_bucket{namespace="real", gen_ai_request_model="test/pair"}';
+    const range = { query: name, start: String(Date.now() / 1000 - 600), end: String(Date.now() / 1000) };
+    const answer = (await (await fetch(`${api}/query_exemplars?${new URLSearchParams(range).toString()}`)).json()) as {
+      readonly data: readonly { readonly exemplars: readonly { readonly labels: Record<string, string> }[] }[];
+    };
+    return answer.data[0]?.exemplars[0]?.labels['request_id'];
+  };
+  await expect.poll(exemplar, { timeout: 10_000 }).toMatch(/^chatcmpl-/);
+  const { code, stdout } = await runWeir(['explain', (await exemplar()) ?? '', '--data', weir.data]);
+  expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('for test/pair as a stream') });
+});
+
 test('promtool and amtool find no fault in the example for one machine', async () => {
   const example = (name: string): string => join(import.meta.dirname, '..', '..', 'examples', 'monitoring', name);
-  await promtool(['check', 'config', example('prometheus.yml')]);
+  expect(await promtool(['check', 'config', example('prometheus.yml')])).toContain('SUCCESS');
   const amtool = await findOrInstall({ program: 'amtool', package: 'prometheus-alertmanager' });
-  await promisify(execFile)(amtool, ['check-config', example('alertmanager.yml')]);
-  await promisify(execFile)('bash', ['-n', example('run.sh')]);
+  expect((await promisify(execFile)(amtool, ['check-config', example('alertmanager.yml')])).stdout).toContain(
+    'SUCCESS',
+  );
 });
 
 test('promtool finds no fault in the metrics of a real run, nor in those of a replica that has everything', async () => {
   await promtool(['check', 'metrics'], await (await fetch(weir.opsUrl)).text());
-  await promtool(['check', 'metrics'], await elsewhere.render());
+  await promtool(['check', 'metrics'], await elsewhere.render('prometheus'));
   await expect(promtool(['check', 'metrics'], '# TYPE weir_x counter\nweir_x 1\n')).rejects.toThrow('weir_x');
 });
 
