@@ -1,5 +1,5 @@
 import type { LedgerFilter, Page, PageRequest, UsageDimension, UsageLine } from '../../core/administration.ts';
-import { Refusal } from '../../core/administration.ts';
+import { DatabaseAway, Refusal } from '../../core/administration.ts';
 import type { Outcome } from '../../core/account.ts';
 import { startThread } from '../../process/worker-thread.ts';
 import type { DatabaseLocation } from '../../store/open-database.ts';
@@ -21,6 +21,7 @@ export type ReportReply =
   | { readonly kind: 'request'; readonly outcome: Outcome | undefined }
   /** A `Refusal`, whose class a message between threads does not keep. */
   | { readonly kind: 'refused'; readonly sentence: string; readonly field: string | undefined }
+  | { readonly kind: 'away'; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string };
 
 export interface ReportWorkerData {
@@ -53,6 +54,7 @@ export function openReports(location: DatabaseLocation) {
     if (reply.kind === 'refused') {
       throw new Refusal(reply.sentence, reply.field === undefined ? {} : { field: reply.field });
     }
+    if (reply.kind === 'away') throw new DatabaseAway(reply.message);
     if (reply.kind === 'failed') throw new Error(reply.message);
     if (isOf(reply, kind)) return reply;
     throw new Error(`the thread of reports answered ${reply.kind} to ${kind}`);
