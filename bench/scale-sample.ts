@@ -40,9 +40,21 @@ async function partsOf(target: Target): Promise<Programs> {
   };
 }
 
-/** Processor time so far of each part. */
-async function timesOf(programs: Programs): Promise<PartTimes> {
-  const of = async (pids: readonly number[]): Promise<number> => (await cpuMs(pids)) ?? 0;
+/** Processor time so far of each process. */
+type ProcessTimes = Map<number, number>;
+
+/** Processor time so far of each part. A process that has ended, such as one of PostgreSQL's for a connection, counts as last read. */
+async function timesOf(programs: Programs, lastRead: ProcessTimes): Promise<PartTimes> {
+  const of = async (pids: readonly number[]): Promise<number> => {
+    const times = await Promise.all(
+      pids.map(async (pid) => {
+        const ms = (await cpuMs([pid])) ?? lastRead.get(pid) ?? 0;
+        lastRead.set(pid, ms);
+        return ms;
+      }),
+    );
+    return times.reduce((sum, ms) => sum + ms, 0);
+  };
   const [bench, envoy, services, loops, postgres, valkey] = await Promise.all([
     of(programs.bench),
     of(programs.envoy),
@@ -73,7 +85,8 @@ export async function takeScaleSample(
   { pool, scenario }: { readonly pool: LoadPool; readonly scenario: Scenario },
 ): Promise<ScaleSample> {
   const programs = await partsOf(target);
-  const { result, start, end } = await runCounted({ pool, target, scenario }, () => timesOf(programs));
+  const lastRead: ProcessTimes = new Map();
+  const { result, start, end } = await runCounted({ pool, target, scenario }, () => timesOf(programs, lastRead));
   // Answers that were under way at the window's edges count by their bytes.
   const answers = result.answers === 0 ? 1 : result.bodyBytes / (result.answerBytes / result.answers);
   const cost = byPart((part) => (end[part] - start[part]) / answers);

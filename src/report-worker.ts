@@ -5,6 +5,7 @@ import { Refusal } from './core/administration.ts';
 import { messageOf } from './core/failure.ts';
 import type { ThreadMessage } from './core/worker-thread.ts';
 import { type Accounts, openAccounts } from './store/accounts.ts';
+import { CannotOpen } from './store/open-database.ts';
 
 let opening: Promise<Accounts> | undefined;
 
@@ -20,8 +21,10 @@ function accounts(): Promise<Accounts> {
 }
 
 async function answer(ask: ReportAsk): Promise<ReportReply> {
+  let isAway = (error: unknown): boolean => error instanceof CannotOpen && error.kind === 'away';
   try {
-    const { usageReport, pageOfRequests, findRequest } = await accounts();
+    const { usageReport, pageOfRequests, findRequest, ...opened } = await accounts();
+    isAway = opened.isAway;
     switch (ask.kind) {
       case 'usage':
         return {
@@ -35,7 +38,7 @@ async function answer(ask: ReportAsk): Promise<ReportReply> {
     }
   } catch (error) {
     if (error instanceof Refusal) return { kind: 'refused', sentence: error.sentence, field: error.field };
-    return { kind: 'failed', message: messageOf(error) };
+    return { kind: isAway(error) ? 'away' : 'failed', message: messageOf(error) };
   }
 }
 

@@ -148,6 +148,11 @@ export interface LedgerFilter {
   readonly until?: number | undefined;
 }
 
+/** The database cannot be reached, and nothing was done: it may be there again in a moment. */
+export class DatabaseAway extends Error {
+  override readonly name = 'DatabaseAway';
+}
+
 export type UsageDimension = 'workspace' | 'key' | 'model' | 'surface' | 'day' | 'hour';
 
 /** One line of a report. Dimensions that were not asked for are undefined, and so is the group of all others beside a top. */

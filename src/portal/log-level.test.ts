@@ -5,7 +5,7 @@ const url = '/internal/log-level';
 
 it('the portal says and changes what it logs for those that have the token of the database, and for nobody else', async () => {
   const { server, portal } = await samplePortal();
-  const headers = { authorization: `Bearer ${portal.internalToken}` };
+  const headers = { authorization: `Bearer ${await portal.internalToken()}` };
   const put = (payload: object | string) => call(server, { method: 'PUT', url, headers, payload });
   expect(await call(server, { url, headers })).toMatchObject({ status: 200, body: { level: 'info' } });
   expect(await put({ level: 'debug' })).toMatchObject({ status: 200, body: { level: 'debug' } });

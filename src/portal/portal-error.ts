@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
-import { Refusal } from '../core/administration.ts';
+import { DatabaseAway, Refusal } from '../core/administration.ts';
 import { messageOf } from '../core/failure.ts';
 import type { ErrorAnswer } from './api/values.ts';
 
@@ -38,6 +38,10 @@ export function asPortalError(error: unknown): PortalError {
   if (error instanceof Refusal) {
     const { kind, sentence, field } = error;
     return new PortalError(refusalStatus[kind], sentence, field === undefined ? {} : { field });
+  }
+  if (error instanceof DatabaseAway) {
+    const message = 'The database does not answer now. Try again in a moment.';
+    return new PortalError(503, message, { retryAfterSeconds: 2, cause: error });
   }
   if (hasZodFastifySchemaValidationErrors(error)) {
     const [first] = error.validation;

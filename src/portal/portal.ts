@@ -32,6 +32,6 @@ export interface Portal {
   readonly clock: Clock;
   readonly log: PortalLog;
   readonly logLevel: LogLevelControl;
-  /** The token of the database (`internalToken`). */
-  readonly internalToken: string;
+  /** The token of the database (`internalToken`). Rejects with `DatabaseAway`. */
+  readonly internalToken: () => Promise<string>;
 }

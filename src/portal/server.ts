@@ -2,6 +2,8 @@ import fastifyCookie from '@fastify/cookie';
 import fastifyHelmet from '@fastify/helmet';
 import fastify, { type FastifyInstance } from 'fastify';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
+import { DatabaseAway } from '../core/administration.ts';
+import { messageOf } from '../core/failure.ts';
 import { accessTo } from './access.ts';
 import { authenticate } from './authenticate.ts';
 import { describeRoutes } from './openapi.ts';
@@ -51,7 +53,8 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   server.removeContentTypeParser('text/plain');
   server.setErrorHandler((error, request, reply) => {
     const told = asPortalError(error);
-    if (told.status >= 500) {
+    // That the database is away is told once, and not for each request.
+    if (told.status >= 500 && !(error instanceof DatabaseAway)) {
       portal.log.error({ err: told.cause ?? error, route: request.routeOptions.url }, 'a request of the portal failed');
     }
     return answerError(reply, told);
@@ -84,6 +87,14 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   await server.register(async (app) => logLevelRoutes(typed(app), portal));
   await servePages(server, options.pages);
   server.get('/livez', { schema: { hide: true } }, () => 'ok\n');
+  server.get('/readyz', { schema: { hide: true } }, async (_, reply) => {
+    try {
+      await portal.store.probe();
+      return 'ok\n';
+    } catch (error) {
+      return reply.code(503).send(`not ready: ${messageOf(error)}\n`);
+    }
+  });
   await server.ready();
   return server;
 }

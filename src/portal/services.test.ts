@@ -29,7 +29,7 @@ async function live(process: string, { host = '127.0.0.1', port = 0 } = {}): Pro
   let current: LogLevel = 'info';
   const level = { current: () => current, set: (next: LogLevel) => void (current = next) };
   const ops = await startOps({
-    ...{ host, port, metrics: () => Promise.resolve(''), metricsType: 'text/plain', unready: () => undefined },
+    ...{ host, port, metrics: () => Promise.resolve(''), unready: () => undefined },
     internal: {
       secret: () => secret,
       stories,

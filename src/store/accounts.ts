@@ -48,7 +48,7 @@ export type Accounts = Awaited<ReturnType<typeof openAccounts>>;
  * database; each call throws a `Refusal` when it cannot be done as asked.
  */
 export async function openAccounts(location: DatabaseLocation, options: OpenOptions) {
-  const { queries, announce, file, close } = await openDatabase(location, options);
+  const { queries, announce, classify, file, close } = await openDatabase(location, options);
 
   /** Wraps a change so that running services are told of it once it is made. */
   function changing<Parameters extends readonly unknown[], Result>(
@@ -93,6 +93,8 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
     createSession: createSession.bind(undefined, queries),
     findSessions: findSessions.bind(undefined, queries),
     endSession: endSession.bind(undefined, queries),
+    /** Whether an error of one of these functions, other than a `Refusal`, means that the database is away. */
+    isAway: (error: unknown) => classify(error) === 'away',
     /** As `readSharedSecret`. Never to be shown. */
     sharedSecret: readSharedSecret.bind(undefined, queries),
     exportRequests: exportRequests.bind(undefined, queries),

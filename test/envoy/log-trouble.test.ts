@@ -14,6 +14,7 @@ import {
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { metricIn } from '../support/metric-in.ts';
+import { runWeir } from '../support/run-weir.ts';
 import { allGone, chat, newDataFolder, removeStarts, start, type Started } from '../support/start.ts';
 
 afterEach(removeStarts);
@@ -101,6 +102,27 @@ test('a pipe that is read again gets the log from where it stopped', async () =>
   await expect.poll(() => (text += pipe.read()), { timeout: 10_000 }).toContain('"msg":"ready"');
   await expectEndByItself(gateway);
   pipe.close();
+});
+
+test('the level of the log changes while the gateway serves, and a service that is started again keeps it', async () => {
+  const gateway = await start([], { portal: true });
+  const level = async (...change: readonly string[]): Promise<unknown> => {
+    const { stdout } = await runWeir(['log-level', ...change, '--data', gateway.data, '--json']);
+    return (JSON.parse(stdout) as readonly { readonly level: string }[]).map((one) => one.level);
+  };
+  const records = (): number =>
+    readFileSync(join(gateway.data, 'logs', 'service.log'), 'utf8').split('"msg":"request ended"').length;
+  expect(await level('error')).toEqual(['error', 'error']);
+  const before = records();
+  await expectServing(gateway);
+  process.kill(gateway.processes()['the service'] ?? 0, 'SIGKILL');
+  await gateway.said(/The service is back/);
+  expect(await level()).toEqual(['error', 'error']);
+  await expectServing(gateway);
+  expect(records()).toBe(before);
+  expect(await level('info')).toEqual(['info', 'info']);
+  await expectServing(gateway);
+  await expect.poll(records).toBe(before + 5);
 });
 
 test('logs that have grown large are put aside while the gateway runs, and go on', async () => {

@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { alerts, recordings, ruleGroups } from '../../scripts/monitoring/alerts.ts';
@@ -14,6 +15,7 @@ import { type FakeEngine, startFakeEngine } from '../fake-engine/fake-engine.ts'
 import { findOrInstall } from '../support/debian-package.ts';
 import { freePort } from '../support/free-port.ts';
 import { idleFigures } from '../support/idle-figures.ts';
+import { runWeir } from '../support/run-weir.ts';
 import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
 import { ruleCases } from './support/rule-cases.ts';
 
@@ -80,7 +82,9 @@ beforeAll(async () => {
     env: { WEIR_ENVOY_OPS_PORT: String(envoyPort) },
     unlimited: true,
   });
-  synthetic = createServer((_, response) => void elsewhere.render().then((text) => response.end(text))).listen(0);
+  synthetic = createServer(
+    (_, response) => void elsewhere.render('prometheus').then((text) => response.end(text)),
+  ).listen(0);
   await once(synthetic, 'listening');
   const target = (namespace: string, port: number | string): object => ({
     ...{ targets: [`127.0.0.1:${port}`], labels: { namespace } },
@@ -105,6 +109,7 @@ beforeAll(async () => {
   const port = await freePort();
   api = `http://127.0.0.1:${port}/api/v1`;
   prometheus = spawn(prometheusPath, [
+    '--enable-feature=exemplar-storage',
     `--config.file=${join(folder, 'prometheus.yml')}`,
     `--storage.tsdb.path=${join(folder, 'data')}`,
     `--web.listen-address=127.0.0.1:${port}`,
@@ -123,10 +128,30 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
+/** How the replica elsewhere is: `ill` is everything at once that its figures can show. */
+let elsewhereIs: 'well' | 'ill' = 'well';
+const figure =
+  <Figure>(well: Figure, ill: Figure): (() => Figure) =>
+  () =>
+    elsewhereIs === 'ill' ? ill : well;
+const idle = idleFigures();
+
 /** The metrics of a replica that has what this machine does not: a cluster, shared limits, hedges, an engine that counts wrong. */
-const elsewhere = createMetrics(
-  idleFigures({ catalog: () => ({ models: new Map([['test/pair', undefined]]), servedAt: 0, routes: [] }) }),
-);
+const elsewhere = createMetrics({
+  ...idle,
+  catalog: () => ({ models: new Map([['test/pair', undefined]]), servedAt: 0, routes: [] }),
+  edgeAdmitRatio: figure(1, 0.5),
+  sharing: figure({ isShared: true, replicas: 3, late: 0 }, { isShared: false, replicas: 3, late: 0 }),
+  droppedLogRecords: figure(0, 7),
+  store: figure(idle.store(), {
+    ...{ ...idle.store(), database: 'away', journalBytes: 500, isDamaged: true },
+    upkeep: { doneAt: undefined, failures: 10 },
+  }),
+  disk: async () => ({ free: elsewhereIs === 'ill' ? 50 : 500, size: 1_000 }),
+  catalogAgeMs: figure<number | undefined>(0, 400_000),
+  isLeading: figure(true, false),
+  discovery: figure(idle.discovery(), { streams: 1, unansweredMs: 45_000, refusals: 0 }),
+});
 elsewhere.attempt('test/pair@shaky', { reason: 'hedge', step: 'route' });
 elsewhere.implausibleUsage('test/pair@shaky');
 
@@ -147,6 +172,10 @@ async function query(expr: string): Promise<readonly Sample[]> {
 
 const firing = async (alertname: string): Promise<number> =>
   (await query(`ALERTS{alertname="${alertname}", alertstate="firing"}`)).length;
+const firingElsewhere = async (): Promise<readonly string[]> =>
+  (await query('ALERTS{alertstate="firing", namespace="elsewhere"}'))
+    .map(({ metric }) => metric['alertname'] ?? '')
+    .sort();
 
 test('a real Prometheus scrapes a real run: every query of every panel and rule has data, alerts fire and stop', async () => {
   await expect.poll(() => query('up').catch(() => []), { timeout: 30_000 }).toHaveLength(3);
@@ -172,6 +201,7 @@ test('a real Prometheus scrapes a real run: every query of every panel and rule 
   await expect
     .poll(async () => (await ask('test/alone'), await firing('WeirErrorBudgetBurnFast')), { timeout: 20_000 })
     .toBeGreaterThan(0);
+  expect(await firing('WeirErrorBudgetBurnSlow')).toBeGreaterThan(0);
   mood.alone = 'well';
   await expect
     .poll(async () => (await ask('test/alone'), await firing('WeirNoRoute')), { timeout: 60_000, interval: 500 })
@@ -210,6 +240,24 @@ test('a real Prometheus scrapes a real run: every query of every panel and rule 
   expect(withoutData).toEqual([]);
 });
 
+test('each alert that the figures of a replica can show fires in a real Prometheus, and stops with its fault', async () => {
+  /** An increase needs a step, and is seen for as long as its window is. */
+  const counted = ['WeirEngineCountsWrong', 'WeirLedgerSlow', 'WeirLogLost', 'WeirRetentionStuck'];
+  const shown = [
+    ...['WeirCatalogOld', 'WeirDiskFilling', 'WeirEnvoyDoesNotFollow', 'WeirJournalFilling', 'WeirLedgerAway'],
+    ...['WeirLedgerDamaged', 'WeirLimitsNotShared', 'WeirNoLeader', 'WeirOverloaded'],
+  ];
+  elsewhere.committed({ into: 'database', rows: 1, durationMs: 1 });
+  await expect.poll(() => query('weir_ledger_rows_total{namespace="elsewhere"}')).not.toEqual([]);
+  expect(await firingElsewhere()).toEqual([]);
+  elsewhereIs = 'ill';
+  elsewhere.committed({ into: 'database', rows: 1, durationMs: 5_000 });
+  elsewhere.implausibleUsage('test/pair@shaky');
+  await expect.poll(firingElsewhere, { timeout: 30_000 }).toEqual([...counted, ...shown].sort());
+  elsewhereIs = 'well';
+  await expect.poll(firingElsewhere, { timeout: 30_000 }).toEqual(counted);
+});
+
 /** Failed keys until the address is blocked: a limit refuses. */
 async function blockAddress(): Promise<void> {
   for (let count = 0; count < 40; count += 1) await ask('test/pair', `sk-weir-nobody-${count}`);
@@ -227,9 +275,32 @@ async function promtool(args: readonly string[], input = ''): Promise<string> {
   });
 }
 
+test('a real Prometheus gets exemplars, by which `weir explain` finds a request', async () => {
+  const exemplar = async (): Promise<string | undefined> => {
+    const name = 'gen_ai_server_request_duration_seconds_bucket{namespace="real", gen_ai_request_model="test/pair"}';
+    const range = { query: name, start: String(Date.now() / 1000 - 600), end: String(Date.now() / 1000) };
+    const answer = (await (await fetch(`${api}/query_exemplars?${new URLSearchParams(range).toString()}`)).json()) as {
+      readonly data: readonly { readonly exemplars: readonly { readonly labels: Record<string, string> }[] }[];
+    };
+    return answer.data[0]?.exemplars[0]?.labels['request_id'];
+  };
+  await expect.poll(exemplar, { timeout: 10_000 }).toMatch(/^chatcmpl-/);
+  const { code, stdout } = await runWeir(['explain', (await exemplar()) ?? '', '--data', weir.data]);
+  expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('for test/pair as a stream') });
+});
+
+test('promtool and amtool find no fault in the example for one machine', async () => {
+  const example = (name: string): string => join(import.meta.dirname, '..', '..', 'examples', 'monitoring', name);
+  expect(await promtool(['check', 'config', example('prometheus.yml')])).toContain('SUCCESS');
+  const amtool = await findOrInstall({ program: 'amtool', package: 'prometheus-alertmanager' });
+  expect((await promisify(execFile)(amtool, ['check-config', example('alertmanager.yml')])).stdout).toContain(
+    'SUCCESS',
+  );
+});
+
 test('promtool finds no fault in the metrics of a real run, nor in those of a replica that has everything', async () => {
   await promtool(['check', 'metrics'], await (await fetch(weir.opsUrl)).text());
-  await promtool(['check', 'metrics'], await elsewhere.render());
+  await promtool(['check', 'metrics'], await elsewhere.render('prometheus'));
   await expect(promtool(['check', 'metrics'], '# TYPE weir_x counter\nweir_x 1\n')).rejects.toThrow('weir_x');
 });
 

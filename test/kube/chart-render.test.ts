@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { envoyArguments } from '../../src/envoy/config/bootstrap.ts';
+import { readPortalSettings } from '../../src/settings.ts';
 import { foreignCrdFolder, installCrds, makeNamespace } from './support/cluster.ts';
 import { chart, helm, objectsIn, type Rendered, template } from './support/helm.ts';
 import { kubectl } from './support/kubectl.ts';
@@ -143,6 +144,7 @@ const matrix: Readonly<Record<string, object>> = {
       ...{ enabled: true, publicUrl: 'https://ai.example.com/v1', trustedHops: 1 },
       ingress: { enabled: true, className: 'nginx', host: 'portal.example.com', tlsSecretName: 'portal-tls' },
       from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'ingress' } } }],
+      oidc: { issuer: 'https://accounts.example.com', clientId: 'weir', clientSecret: { name: 'oidc' } },
     },
   },
   'the portal apart, with a token of one’s own': {
@@ -236,6 +238,15 @@ const refused: readonly (readonly [object, string])[] = [
     { portal: { enabled: true, httpRoute: { enabled: true } } },
     'portal.httpRoute.parentRefs: expected at least one Gateway',
   ],
+  [
+    { portal: { enabled: true, oidc: { issuer: 'https://a.example.com' }, url: 'https://b.example.com' } },
+    'portal.oidc.clientId: expected the name that the provider knows the portal by',
+  ],
+  [
+    { portal: { enabled: true, oidc: { issuer: 'https://a.example.com', clientId: 'weir' } } },
+    'portal.url: expected where browsers reach the portal',
+  ],
+  [{ portal: { oidc: { scopes: 'profile' } } }, "at '/portal/oidc/scopes': 'profile' does not match pattern"],
   [
     { portal: { ingress: { enabled: true, host: 'x' } } },
     'portal: its Ingress or HTTPRoute leads to nothing; set portal.enabled',
@@ -386,6 +397,34 @@ describe('the portal', () => {
     expect(text).toContain('"automountServiceAccountToken":false');
     const policy = objects.find(({ kind, metadata }) => kind === 'NetworkPolicy' && !metadata.name.endsWith('-portal'));
     expect(JSON.stringify(policy?.spec)).toContain('"app.kubernetes.io/component":"portal"');
+  });
+
+  test('signs in with OpenID Connect where the values say how, and reads the secret of a Secret', async () => {
+    const oidc = {
+      ...{ issuer: 'https://accounts.example.com', name: 'Example', clientId: 'weir', groupsClaim: 'roles' },
+      ...{ clientSecret: { name: 'oidc', key: 'secret' }, admins: ['ada@example.com', 'group:platform'] },
+    };
+    const ingress = { enabled: true, host: 'portal.example.com', tlsSecretName: 'portal-tls' };
+    const { gateway } = await portalOf({ portal: { enabled: true, oidc, ingress } });
+    const portal = gateway.containers.find(({ name }) => name === 'portal');
+    const told = Object.fromEntries(portal?.env?.map(({ name, value }) => [name, value]) ?? []);
+    expect(told).toMatchObject({
+      WEIR_ADMIN_URL: 'https://portal.example.com',
+      WEIR_OIDC_ISSUER: 'https://accounts.example.com',
+      WEIR_OIDC_NAME: 'Example',
+      WEIR_OIDC_CLIENT_ID: 'weir',
+      WEIR_OIDC_CLIENT_SECRET_FILE: '/etc/weir/portal-oidc/secret',
+      WEIR_OIDC_SCOPES: 'openid profile email',
+      WEIR_OIDC_ADMINS: 'ada@example.com,group:platform',
+      WEIR_OIDC_GROUPS_CLAIM: 'roles',
+    });
+    // The portal itself takes what the chart says.
+    expect(readPortalSettings(told)).toMatchObject({ WEIR_OIDC_ADMINS: ['ada@example.com', 'group:platform'] });
+    expect(gateway.volumes.find(({ name }) => name === 'portal-oidc')?.secret).toEqual({
+      ...{ secretName: 'oidc', items: [{ key: 'secret', path: 'secret' }] },
+    });
+    const without = await portalOf({});
+    expect(JSON.stringify(without.gateway)).not.toMatch(/OIDC|oidc|ADMIN_URL/);
   });
 
   test('is reached through nothing that leads to the edge', async () => {

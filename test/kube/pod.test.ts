@@ -245,3 +245,32 @@ test('does not start with a certificate that is no pair, and says why', async ()
     /bootstrap ended with 1:\nweir: WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE: .* are no pair/,
   );
 });
+
+test('has a portal that reads the embedded store and asks the service beside it', async () => {
+  const token = 'the-admin-token-of-a-secret-0123456789';
+  const portal = { enabled: true, tokenSecret: { name: 'admin', key: 'secret' } };
+  pod = await otherPod({ portal }, { admin: { secret: token } });
+  expect(await pod.probe('portal', 'readinessProbe')).toBe(200);
+  expect(await pod.probe('portal', 'livenessProbe')).toBe(200);
+  await expect.poll(() => pod.probe('service', 'readinessProbe'), { timeout: 60_000 }).toBe(200);
+  await weir('workspace', 'create', 'acme', '--credit', '25');
+  ({ key = '' } = await weir('key', 'create', '--workspace', 'acme'));
+  expect((await chat({ words: 3 })).status).toBe(200);
+  const address = `http://127.0.0.1:${pod.port('portal')}`;
+  const get = async (path: string, authorization = `Bearer ${token}`): Promise<unknown> => {
+    const answer = await fetch(`${address}${path}`, { headers: { authorization, connection: 'close' } });
+    return { status: answer.status, body: await answer.json() };
+  };
+  expect(await get('/api/v1/workspaces')).toMatchObject({ status: 200, body: { data: [{ name: 'acme' }] } });
+  await expect
+    .poll(() => get('/api/v1/requests'), { timeout: 10_000 })
+    .toMatchObject({ body: { data: [{ model: 'test/model', outcome: 'completed' }] } });
+  expect(await get('/api/v1/models')).toMatchObject({
+    body: { services: [{ answers: true }], data: [{ id: 'test/model', listed: true }] },
+  });
+  expect(await get('/api/v1/workspaces', 'Bearer wrong')).toMatchObject({ status: 401 });
+  const page = await fetch(`${address}/keys`, { headers: { connection: 'close' } });
+  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<div id="root">')]);
+  await pod.terminate({ withoutHooks: true });
+  await pod.remove();
+});

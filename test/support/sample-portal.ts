@@ -73,6 +73,7 @@ export async function samplePortal(
   const parts = {
     store: {
       ...accounts,
+      probe: accounts.sharedSecret,
       findCredential: async (text: string, at: number) =>
         (await accounts.findCredentials([hashKey(text)], at)).get(hashKey(text)),
     },
@@ -80,7 +81,7 @@ export async function samplePortal(
     gatewayUrl: options.gatewayUrl ?? 'http://127.0.0.1:1/v1',
     forgetReports: () => undefined,
     failedSignIns: createFailedSignIns(clock.elapsed),
-    ...{ clock, logLevel, internalToken: internalToken(await accounts.sharedSecret()) },
+    ...{ clock, logLevel, internalToken: async () => internalToken(await accounts.sharedSecret()) },
   };
   const feed = createEventFeed(parts);
   onTestFinished(() => feed.close());

@@ -121,6 +121,8 @@ app.kubernetes.io/component: {{ ternary "portal" "gateway" (ne (include "weir.po
 {{- if and .httpRoute.enabled (not .httpRoute.parentRefs) -}}{{- fail "portal.httpRoute.parentRefs: expected at least one Gateway." -}}{{- end -}}
 {{- if and (or .ingress.enabled .httpRoute.enabled) (not .enabled) -}}{{- fail "portal: its Ingress or HTTPRoute leads to nothing; set portal.enabled." -}}{{- end -}}
 {{- if and .ingress.enabled $values.ingress.enabled (eq .ingress.host $values.ingress.host) -}}{{- fail "portal.ingress.host: expected another name than ingress.host; callers of the models must not reach the portal." -}}{{- end -}}
+{{- if and .oidc.issuer (not .oidc.clientId) -}}{{- fail "portal.oidc.clientId: expected the name that the provider knows the portal by." -}}{{- end -}}
+{{- if and .oidc.issuer (not (include "weir.portalUrl" $)) -}}{{- fail "portal.url: expected where browsers reach the portal, to which the OpenID provider sends them back." -}}{{- end -}}
 {{- end -}}
 {{- $own := list "SERVICES" "ADMIN_HOST" "ADMIN_PORT" "ADMIN_TOKEN_FILE" "ADMIN_TRUSTED_HOPS" "PUBLIC_URL" "REPLICAS" "WEB_SEARCH" "WEB_SEARCH_PRICE" "SEAL_KEY_FILE" "RUN" "DATA" "DATABASE_URL" "VALKEY_URL" "TOKENIZERS" "KUBERNETES_NAMESPACE" "POD_NAME" "OPS_HOST" "OPS_PORT" "ABUSE_CONTACT" "LOG_LEVEL" "IDLE_SECONDS" "KEEP_ALIVE_SECONDS" "DRAIN_SECONDS" "EDGE_HOST" "TRUSTED_HOPS" "CONNECTIONS_PER_ADDRESS" "UNAUTHENTICATED_IDLE_SECONDS" "TLS_CERTIFICATE_FILE" "TLS_KEY_FILE" "ENVOY_OPS_PORT" -}}
 {{- range $values.extraEnv -}}

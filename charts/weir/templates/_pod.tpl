@@ -339,7 +339,7 @@ spec:
       secret: {secretName: {{ .name }}, items: [{key: {{ .key | quote }}, path: keys}]}
     {{- end }}{{ end }}{{ end }}
     {{- if and .Values.portal.enabled (not (include "weir.portalIsApart" .)) }}
-    {{- include "weir.portalTokenVolume" . | nindent 4 }}
+    {{- include "weir.portalSecretVolumes" . | nindent 4 }}
     {{- end }}
     {{- with .Values.extraVolumes }}
     {{- toYaml . | nindent 4 }}

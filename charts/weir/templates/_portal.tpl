@@ -22,18 +22,33 @@
     {{- with .Values.portal.publicUrl }}
     - {name: WEIR_PUBLIC_URL, value: {{ . | quote }}}
     {{- end }}
+    {{- with .Values.portal.oidc }}{{ if .issuer }}
+    - {name: WEIR_ADMIN_URL, value: {{ include "weir.portalUrl" $ | quote }}}
+    - {name: WEIR_OIDC_ISSUER, value: {{ .issuer | quote }}}
+    {{- with .name }}
+    - {name: WEIR_OIDC_NAME, value: {{ . | quote }}}
+    {{- end }}
+    - {name: WEIR_OIDC_CLIENT_ID, value: {{ .clientId | quote }}}
+    {{- if .clientSecret.name }}
+    - {name: WEIR_OIDC_CLIENT_SECRET_FILE, value: /etc/weir/portal-oidc/secret}
+    {{- end }}
+    - {name: WEIR_OIDC_SCOPES, value: {{ .scopes | quote }}}
+    - {name: WEIR_OIDC_ADMINS, value: {{ join "," .admins | quote }}}
+    - {name: WEIR_OIDC_GROUPS_CLAIM, value: {{ .groupsClaim | quote }}}
+    {{- end }}{{ end }}
     - {name: WEIR_LOG_LEVEL, value: {{ .Values.settings.logLevel }}}
   ports:
     - {name: portal, containerPort: 9091}
+  # None of them asks for the database: a portal that says what is wrong helps more than none.
   startupProbe:
-    tcpSocket: {port: portal}
+    httpGet: {path: /livez, port: portal}
     periodSeconds: 1
     failureThreshold: 120
   readinessProbe:
-    tcpSocket: {port: portal}
+    httpGet: {path: /livez, port: portal}
     periodSeconds: 5
   livenessProbe:
-    httpGet: {path: /api/openapi.json, port: portal}
+    httpGet: {path: /livez, port: portal}
     periodSeconds: 10
     timeoutSeconds: 5
     failureThreshold: 4
@@ -47,9 +62,28 @@
     - {name: data, mountPath: /var/lib/weir}
     - {name: tmp, mountPath: /tmp}
     - {name: portal-token, mountPath: /etc/weir/portal, readOnly: true}
+    {{- if include "weir.portalOidcSecret" . }}
+    - {name: portal-oidc, mountPath: /etc/weir/portal-oidc, readOnly: true}
+    {{- end }}
 {{- end -}}
 
-{{- define "weir.portalTokenVolume" -}}
+{{- define "weir.portalSecretVolumes" -}}
 - name: portal-token
   secret: {secretName: {{ include "weir.portalTokenSecret" . }}, items: [{key: {{ .Values.portal.tokenSecret.key | quote }}, path: token}]}
+{{- with include "weir.portalOidcSecret" . }}
+- name: portal-oidc
+  secret: {secretName: {{ . }}, items: [{key: {{ $.Values.portal.oidc.clientSecret.key | quote }}, path: secret}]}
+{{- end }}
+{{- end -}}
+
+{{/* The Secret with what the OpenID provider knows the portal by; empty without one. */}}
+{{- define "weir.portalOidcSecret" -}}
+{{- with .Values.portal.oidc -}}{{- if .issuer -}}{{- .clientSecret.name -}}{{- end -}}{{- end -}}
+{{- end -}}
+
+{{/* Where browsers reach the portal; empty where nobody says. */}}
+{{- define "weir.portalUrl" -}}
+{{- with .Values.portal -}}
+{{- if .url -}}{{- .url -}}{{- else if and .ingress.enabled .ingress.tlsSecretName -}}https://{{ .ingress.host }}{{- end -}}
+{{- end -}}
 {{- end -}}

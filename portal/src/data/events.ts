@@ -9,6 +9,7 @@ export type EventHandlers = {
 };
 
 const names: readonly PortalEventName[] = ['request', 'balance', 'health', 'missed', 'ended'];
+const retryMs = 5_000;
 const listeners = new Set<{ readonly current: EventHandlers }>();
 let stream: EventSource | undefined;
 /** Whether a stream was open before, so that something may have been missed since. */
@@ -38,6 +39,12 @@ function openOrClose(): void {
   stream.addEventListener('open', () => {
     if (wasOpen) tell('missed', { events: 1 });
     wasOpen = true;
+  });
+  // After an answer that is no stream, as while the database is away, a browser gives up.
+  stream.addEventListener('error', () => {
+    if (stream?.readyState !== EventSource.CLOSED) return;
+    stream = undefined;
+    setTimeout(openOrClose, retryMs);
   });
   for (const name of names) {
     stream.addEventListener(name, (event: MessageEvent<string>) => tell(name, JSON.parse(event.data)));

@@ -4,6 +4,7 @@ import type { Session, SignedOut, SignIn, SignInWays } from '../../../src/portal
 import { ApiError, call, keepCsrfToken } from './api.ts';
 
 export const sessionKey = ['session'];
+const retryMs = 5_000;
 
 async function readSession(): Promise<Session | null> {
   try {
@@ -21,7 +22,11 @@ function remember(session: Session): Session {
 
 /** Who is signed in; null: nobody. */
 export function useSessionQuery() {
-  return useQuery({ queryKey: sessionKey, queryFn: readSession, staleTime: Infinity });
+  return useQuery({
+    ...{ queryKey: sessionKey, queryFn: readSession, staleTime: Infinity },
+    // The portal may be waiting for its database.
+    refetchInterval: ({ state }) => (state.status === 'error' ? retryMs : false),
+  });
 }
 
 export const SessionContext = createContext<Session | undefined>(undefined);

@@ -28,7 +28,7 @@ async function setUp() {
   await accounts.close();
   const serviceLog = silentLog();
   const ops = await startOps({
-    ...{ port: 0, metrics: async () => '', metricsType: 'text/plain', unready: () => undefined },
+    ...{ port: 0, metrics: async () => '', unready: () => undefined },
     internal: {
       ...{ secret: () => secret, logLevel: serviceLog.level, catalog: async function* () {} },
       stories: {

@@ -3,20 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { notedProgramLog } from '../../../test/support/noted-log.ts';
 import { compileCache, runWeir } from '../../../test/support/run-weir.ts';
 import { temporaryFolder } from '../../../test/support/sample-database.ts';
 import { readPortalSettings } from '../../settings.ts';
-import { createLog, type ProgramLog } from '../program-log.ts';
 import { startPortal } from './running-portal.ts';
-
-function noted(): { readonly programLog: Omit<ProgramLog, 'output'>; readonly text: () => string } {
-  let text = '';
-  const write = (record: string): void => {
-    text += record;
-  };
-  const programLog = createLog('info', { output: { write }, onLevel: () => undefined });
-  return { programLog, text: () => text };
-}
 
 describe('weir portal', () => {
   it('lists its settings, and refuses a bad one by name', async () => {
@@ -51,7 +42,7 @@ describe('weir portal', () => {
     const coloured = await firstLine({});
     expect(coloured).toContain(`${escape}32mINFO`);
     expect(stripVTControlCharacters(coloured)).toMatch(
-      /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: the portal serves \{"port":\d+\}/,
+      /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: the portal serves \{"port":\d+\}/m,
     );
     const plain = await firstLine({ NO_COLOR: '1' });
     expect(plain).toMatch(/\[.*\] INFO: the portal serves/);
@@ -61,7 +52,7 @@ describe('weir portal', () => {
 
   it('serves reports from a thread, warns when other machines reach it, and has no token in its log', async () => {
     const data = temporaryFolder();
-    const { programLog, text } = noted();
+    const { programLog, text } = notedProgramLog();
     const open = {
       WEIR_DATA: data,
       WEIR_ADMIN_HOST: '0.0.0.0',
@@ -84,7 +75,7 @@ describe('weir portal', () => {
     await portal.close();
     await expect(get('usage')).rejects.toThrow('fetch failed');
     expect(text()).not.toContain(token);
-    const loopback = noted();
+    const loopback = notedProgramLog();
     const own = await startPortal(readPortalSettings({ ...open, WEIR_ADMIN_HOST: '127.0.0.1' }), loopback.programLog);
     await own.close();
     expect(loopback.text()).not.toContain('TLS');

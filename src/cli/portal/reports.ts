@@ -1,5 +1,5 @@
 import type { LedgerFilter, Page, PageRequest, UsageDimension, UsageLine } from '../../core/administration.ts';
-import { Refusal } from '../../core/administration.ts';
+import { DatabaseAway, Refusal } from '../../core/administration.ts';
 import type { Outcome } from '../../core/account.ts';
 import { startThread } from '../../process/worker-thread.ts';
 import type { DatabaseLocation } from '../../store/open-database.ts';
@@ -21,6 +21,7 @@ export type ReportReply =
   | { readonly kind: 'request'; readonly outcome: Outcome | undefined }
   /** A `Refusal`, whose class a message between threads does not keep. */
   | { readonly kind: 'refused'; readonly sentence: string; readonly field: string | undefined }
+  | { readonly kind: 'away'; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string };
 
 export interface ReportWorkerData {
@@ -29,7 +30,8 @@ export interface ReportWorkerData {
 
 /** A report over many years takes seconds. Whatever takes longer is given up: the thread is ended, and the next report gets another. */
 const silenceMs = 60_000;
-const idleMs = 120_000;
+/** Whoever looks again after lunch does not wait for a thread to start. */
+const idleMs = 60 * 60_000;
 
 /**
  * Reads reports in a thread of its own: SQLite would hold the event loop of the portal for as long as a report takes, and with it the
@@ -53,6 +55,7 @@ export function openReports(location: DatabaseLocation) {
     if (reply.kind === 'refused') {
       throw new Refusal(reply.sentence, reply.field === undefined ? {} : { field: reply.field });
     }
+    if (reply.kind === 'away') throw new DatabaseAway(reply.message);
     if (reply.kind === 'failed') throw new Error(reply.message);
     if (isOf(reply, kind)) return reply;
     throw new Error(`the thread of reports answered ${reply.kind} to ${kind}`);
@@ -67,6 +70,8 @@ export function openReports(location: DatabaseLocation) {
     ) => (await ask({ kind: 'usage', filter, dimensions, top }, 'usage')).lines,
     pageOfRequests: async (filter: LedgerFilter, page: PageRequest) =>
       (await ask({ kind: 'requests', filter, page }, 'requests')).page,
+    /** Starts the thread, so that the first page does not wait for it. */
+    warm: () => void thread.ask({ kind: 'request', id: '' }).catch(() => undefined),
     findRequest: async (id: string) => (await ask({ kind: 'request', id }, 'request')).outcome,
     close: thread.close,
   };

@@ -16,10 +16,10 @@ import { systemClock } from '../../process/clock.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import type { PortalSettings } from '../../settings.ts';
 import { openAccounts } from '../../store/accounts.ts';
-import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
 import type { ProgramLog } from '../program-log.ts';
 import { databaseLocation } from '../commands/database-location.ts';
+import { openPatiently } from './patient-accounts.ts';
 import { openReports } from './reports.ts';
 
 import manifest from '../../../package.json' with { type: 'json' };
@@ -31,7 +31,10 @@ export interface RunningPortal {
 
 const builtPages = fileURLToPath(new URL('../../../portal/dist', import.meta.url));
 
-/** Starts the portal: opens the accounts, and listens. Rejects with a sentence when one of both cannot be done. */
+/**
+ * Starts the portal: opens the accounts, and listens; while the database is away it listens without them. Rejects with a sentence when
+ * one of both cannot be done.
+ */
 export async function startPortal(
   settings: PortalSettings,
   { log: programLog, level: logLevel }: Omit<ProgramLog, 'output'>,
@@ -44,24 +47,19 @@ export async function startPortal(
   const adminToken =
     given === undefined ? readAdminToken(join(data, 'admin-token'), 'make') : readAdminToken(given, 'refuse');
   await using stack = new AsyncDisposableStack();
-  const accounts = await openAccounts(location, { missing: 'create', user: 'operator' });
+  // It gives up soon on a database that keeps it waiting, as a service does: somebody looks at the page.
+  const open = () => openAccounts(location, { missing: 'create', user: 'service' });
+  const accounts = await openPatiently(open, { clock: systemClock, log });
   stack.defer(accounts.close);
   const reports = openReports(location);
   stack.defer(reports.close);
+  reports.warm();
   const shared = shareReports(reports.usageReport, systemClock);
-  const store: PortalStore = {
-    ...accounts,
-    ...reports,
-    usageReport: shared.usageReport,
-    findCredential: async (text, now) => {
-      if (!looksLikeKey(text)) return undefined;
-      const hash = hashKey(text);
-      return (await accounts.findCredentials([hash], now)).get(hash);
-    },
-  };
-  const token = internalToken(await accounts.sharedSecret());
+  const store: PortalStore = { ...accounts.store, ...reports, usageReport: shared.usageReport };
+  let known: string | undefined;
+  const token = async (): Promise<string> => (known ??= internalToken(await accounts.sharedSecret()));
   const origins = settings.WEIR_SERVICES.map(({ origin }) => origin);
-  const services = createServices({ origins: () => origins, token: () => token, clock: systemClock });
+  const services = createServices({ origins: () => origins, token, clock: systemClock });
   const events = createEventHub(systemClock);
   stack.defer(events.close);
   const parts = {
@@ -88,8 +86,8 @@ export async function startPortal(
   }
   stack.defer(leaveOpsAddress(data, { program: 'portal', origin: `http://${localAddressOf(host)}:${port}` }));
   log.info({ port }, 'the portal serves');
-  const open = stack.move();
-  return { port, close: () => open.disposeAsync() };
+  const running = stack.move();
+  return { port, close: () => running.disposeAsync() };
 }
 
 /** Sign-in with OpenID Connect, where it is set up. Throws a sentence that names the setting that is missing or wrong. */

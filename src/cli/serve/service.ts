@@ -264,7 +264,6 @@ export async function startService(
     host: settings.WEIR_OPS_HOST,
     port: settings.WEIR_OPS_PORT,
     metrics: metrics.render,
-    metricsType: metrics.contentType,
     internal: {
       secret: store.secret,
       stories,

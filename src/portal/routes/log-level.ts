@@ -14,7 +14,7 @@ const answer = { hide: true, response: { 200: logLevelBodySchema } } as const;
  */
 export function logLevelRoutes(app: App, { internalToken, logLevel }: Portal): void {
   const onRequest = async ({ headers }: FastifyRequest): Promise<void> => {
-    if (isSameSecret(headers.authorization ?? '', `Bearer ${internalToken}`)) return;
+    if (isSameSecret(headers.authorization ?? '', `Bearer ${await internalToken()}`)) return;
     throw new PortalError(401, 'Expected the token of this database.');
   };
   app.get(url, { onRequest, schema: answer }, () => ({ level: logLevel.current() }));

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { ExemplarRegistry } from './exposition.ts';
 
 /** Declares gauges without labels, each with a function that reads its value. */
 export function gaugesOf(registry: Registry) {
@@ -43,4 +44,20 @@ export function histogramsOf(registry: Registry) {
     help: string,
     { buckets, labelNames }: { readonly buckets: number[]; readonly labelNames: readonly Label[] },
   ): Histogram<Label> => new Histogram({ name, help, registers: [registry], labelNames, buckets });
+}
+
+/** Names one request beside a value of many: to `weir explain`, and where it is traced to what shows traces. */
+export type Exemplar = Readonly<Partial<Record<'request_id' | 'trace_id', string>>>;
+
+/** Declares histograms of which each bucket remembers the last request that fell into it. */
+export function exemplarHistogramsOf(registry: ExemplarRegistry) {
+  return <Label extends string>(
+    name: string,
+    help: string,
+    { buckets, labelNames }: { readonly buckets: number[]; readonly labelNames: readonly Label[] },
+  ): Histogram<Label | keyof Exemplar> =>
+    new Histogram<Label | keyof Exemplar>({
+      ...{ name, help, registers: [registry], labelNames, buckets },
+      enableExemplars: true,
+    });
 }

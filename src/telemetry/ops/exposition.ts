@@ -1,10 +1,39 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Registry } from 'prom-client';
+import { type OpenMetricsContentType, openMetricsContentType, prometheusContentType, Registry } from 'prom-client';
+
+/** Formats of the text. Only OpenMetrics has exemplars. */
+export type ExpositionFormat = 'prometheus' | 'openmetrics';
+
+/** A registry of histograms with exemplars. The library keeps those in registries of this format only. */
+export type ExemplarRegistry = Registry<OpenMetricsContentType>;
+
+export function createExemplarRegistry(): ExemplarRegistry {
+  const registry = new Registry<OpenMetricsContentType>();
+  registry.setContentType(openMetricsContentType);
+  return registry;
+}
 
 /** The metrics of one name: each registry holds one of that name, with labels of its own. */
 export interface MetricFamily {
   readonly name: string;
-  readonly registries: Iterable<Registry>;
+  readonly registries: Iterable<Registry | ExemplarRegistry>;
+}
+
+export const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
+  prometheus: prometheusContentType,
+  openmetrics: openMetricsContentType,
+};
+
+/** The format that a scraper prefers by its `Accept` (RFC 9110 §12.5.1). Whoever does not name OpenMetrics gets the other one. */
+export function formatFor(accept = ''): ExpositionFormat {
+  const weights = new Map<string, number>();
+  for (const range of accept.toLowerCase().split(',')) {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
+    const weight = Number(parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? 1);
+    weights.set(type, Math.max(weight, weights.get(type) ?? 0));
+  }
+  const openMetrics = weights.get('application/openmetrics-text') ?? 0;
+  return openMetrics > (weights.get('text/plain') ?? 0) ? 'openmetrics' : 'prometheus';
 }
 
 /**
@@ -13,17 +42,14 @@ export interface MetricFamily {
  */
 const sliceMs = 2;
 
-/**
- * Renders metrics in Prometheus' text format, in slices: after each the event loop has a turn. The values of one text may
- * therefore be some milliseconds apart.
- */
-export async function renderInSlices(families: Iterable<MetricFamily>): Promise<string> {
+/** Renders metrics in slices: after each the event loop has a turn. The values of one text may therefore be some milliseconds apart. */
+export async function renderInSlices(families: Iterable<MetricFamily>, format: ExpositionFormat): Promise<string> {
   const lines: string[] = [];
   let begun = performance.now();
   for (const { name, registries } of families) {
     let hasHeader = false;
     for (const registry of registries) {
-      const text = await registry.getSingleMetricAsString(name);
+      const text = inFormat(await registry.getSingleMetricAsString(name), format);
       lines.push(hasHeader ? withoutHeader(text) : text);
       hasHeader = true;
       if (performance.now() - begun < sliceMs) continue;
@@ -31,7 +57,22 @@ export async function renderInSlices(families: Iterable<MetricFamily>): Promise<
       begun = performance.now();
     }
   }
+  if (format === 'openmetrics') lines.push('# EOF');
   return `${lines.filter((text) => text !== '').join('\n')}\n`;
+}
+
+/**
+ * Of the library's own formats the one has no exemplars, and the other renames the counters of its registry for good. So registries
+ * without exemplars are rendered in the one, those with exemplars in the other, and what differs is made here.
+ */
+function inFormat(text: string, format: ExpositionFormat): string {
+  switch (format) {
+    case 'prometheus':
+      return text.replaceAll(/ # \{[^{}]*\} \S+ \S+$/gm, '');
+    case 'openmetrics':
+      // There the name of a counter is without the suffix that its samples have.
+      return text.replace(/^# HELP (\w+)_total (.*)\n# TYPE \1_total counter$/m, '# HELP $1 $2\n# TYPE $1 counter');
+  }
 }
 
 /** A format's parser wants `HELP` and `TYPE` once for each name. */

@@ -16,7 +16,8 @@ const listed = (...ids: readonly string[]): Partial<ServiceFigures> => ({
 });
 const begin = (changes: Partial<ServiceFigures> = {}): Metrics =>
   createMetrics(idleFigures({ ...listed(model), ...changes }));
-const linesOf = async (metrics: Metrics): Promise<readonly string[]> => (await metrics.render()).split('\n');
+const linesOf = async (metrics: Metrics): Promise<readonly string[]> =>
+  (await metrics.render('prometheus')).split('\n');
 const containing = (...lines: readonly string[]): readonly string[] => expect.arrayContaining([...lines]) as string[];
 
 function endOf(outcome: Outcome | undefined, changes: Partial<RequestEnd> = {}): RequestEnd {
@@ -41,7 +42,7 @@ describe('requests', () => {
     const failure = new Failure('rate_limited', 'CANARY', { cause: new Error('CANARY'), limit: 'rate' });
     metrics.ended(endOf(undefined, { surface: 'messages', code: 'rate_limited', failure }));
     metrics.fault(route, { kind: 'status', detail: 'CANARY', status: 503 });
-    const text = await metrics.render();
+    const text = await metrics.render('prometheus');
     expect(text.split('\n')).toEqual(
       containing(
         `weir_requests_total{surface="chat",model="${model}",outcome="completed",code=""} 1`,
@@ -52,7 +53,6 @@ describe('requests', () => {
       ),
     );
     expect(text).not.toContain('CANARY');
-    expect(metrics.contentType).toMatch(/^text\/plain/);
   });
 
   it('are measured after the conventions for generative AI', async () => {
@@ -78,7 +78,7 @@ describe('requests', () => {
   it('that failed have no first token and no pace', async () => {
     const metrics = begin();
     took(metrics, { kind: 'interrupted' });
-    const text = await metrics.render();
+    const text = await metrics.render('prometheus');
     expect(text).not.toContain('first_token_seconds_count{');
     expect(text).not.toContain('output_token_seconds_count{');
   });
@@ -107,7 +107,9 @@ describe('requests', () => {
   ])('%s after %j count as failovers by phase and result', async (kind, failovers, expected) => {
     const metrics = begin();
     took(metrics, { kind: kind ?? 'completed' }, { failovers });
-    const found = [...(await metrics.render()).matchAll(/weir_failovers_total\{.*phase="(\w+)",result="(\w+)"\} 1/g)];
+    const found = [
+      ...(await metrics.render('prometheus')).matchAll(/weir_failovers_total\{.*phase="(\w+)",result="(\w+)"\} 1/g),
+    ];
     expect(found.map(([, phase, result]) => `${phase} ${result}`)).toEqual(expected);
   });
 
@@ -153,9 +155,9 @@ describe('labels', () => {
       catalog: () => ({ models: new Map(models.map((id) => [id, id])), servedAt: 0, routes: [] }),
     });
     for (const modelId of models) took(metrics, { modelId });
-    expect(await metrics.render()).toContain('"b/b"');
+    expect(await metrics.render('prometheus')).toContain('"b/b"');
     models = ['a/a'];
-    const text = await metrics.render();
+    const text = await metrics.render('prometheus');
     expect(text).toContain('"a/a"');
     expect(text).not.toContain('"b/b"');
   });
@@ -193,7 +195,7 @@ describe('the text', () => {
       if (!isOver) setImmediate(turn);
     };
     setImmediate(turn);
-    const [one, other] = await Promise.all([metrics.render(), metrics.render()]);
+    const [one, other] = await Promise.all([metrics.render('prometheus'), metrics.render('prometheus')]);
     isOver = true;
     expect(one).toBe(other);
     expect(one.split('\n').length).toBeGreaterThan(18_000);
@@ -220,9 +222,9 @@ describe('gauges', () => {
   it('count the records that the log dropped, and none twice', async () => {
     let dropped = 2;
     const metrics = begin({ droppedLogRecords: () => dropped });
-    expect(await metrics.render()).toContain('\nweir_log_dropped_records_total 2\n');
+    expect(await metrics.render('prometheus')).toContain('\nweir_log_dropped_records_total 2\n');
     dropped = 5;
-    expect(await metrics.render()).toContain('\nweir_log_dropped_records_total 5\n');
+    expect(await metrics.render('prometheus')).toContain('\nweir_log_dropped_records_total 5\n');
   });
 
   it('show which models are listed and how available they are, as the catalog is now', async () => {
@@ -237,19 +239,19 @@ describe('gauges', () => {
         'weir_model_availability_ratio{model="a/a"} 0.995',
       ),
     );
-    expect(await metrics.render()).not.toContain('weir_model_availability_ratio{model="b/b"}');
+    expect(await metrics.render('prometheus')).not.toContain('weir_model_availability_ratio{model="b/b"}');
     statuses.delete('a/a');
-    expect(await metrics.render()).not.toContain('model="a/a"');
+    expect(await metrics.render('prometheus')).not.toContain('model="a/a"');
   });
 
   it('show whether limits are shared, where there is somebody to share them with', async () => {
     let sharing = { isShared: true, replicas: 3, late: 0 };
     const metrics = begin({ sharing: () => sharing, blockedAddresses: () => 2 });
-    expect(await metrics.render()).toMatch(/^weir_limits_shared 1$[^]*^weir_replicas 3$/m);
+    expect(await metrics.render('prometheus')).toMatch(/^weir_limits_shared 1$[^]*^weir_replicas 3$/m);
     sharing = { isShared: false, replicas: 3, late: 4 };
-    expect(await metrics.render()).toMatch(/^weir_limits_shared 0$[^]*^weir_limits_late_total 4$/m);
-    expect(await metrics.render()).toMatch(/^weir_blocked_addresses 2$/m);
-    expect(await begin({ sharing: undefined }).render()).not.toContain('weir_limits_shared');
+    expect(await metrics.render('prometheus')).toMatch(/^weir_limits_shared 0$[^]*^weir_limits_late_total 4$/m);
+    expect(await metrics.render('prometheus')).toMatch(/^weir_blocked_addresses 2$/m);
+    expect(await begin({ sharing: undefined }).render('prometheus')).not.toContain('weir_limits_shared');
   });
 
   it('show how the database stands, how much waits outside of it, and how long commits take', async () => {
@@ -275,7 +277,7 @@ describe('gauges', () => {
       ),
     );
     const onServer = begin({ store: () => ({ ...here, isDamaged: undefined }) });
-    expect(await onServer.render()).not.toContain('weir_ledger_damaged');
+    expect(await onServer.render('prometheus')).not.toContain('weir_ledger_damaged');
   });
 
   it('show how the endpoints of each backend and the routes are, and forget a backend that is gone', async () => {
@@ -303,7 +305,7 @@ describe('gauges', () => {
     let ageMs: number | undefined = undefined;
     const discovery = () => ({ streams: 1, unansweredMs: 1_500, refusals: 2 });
     const metrics = begin({ catalogAgeMs: () => ageMs, isLeading: () => true, discovery });
-    expect(await metrics.render()).toMatch(/^weir_catalog_age_seconds Nan$/m);
+    expect(await metrics.render('prometheus')).toMatch(/^weir_catalog_age_seconds Nan$/m);
     ageMs = 1_500;
     expect(await linesOf(metrics)).toEqual(
       containing(
@@ -312,6 +314,6 @@ describe('gauges', () => {
       ),
     );
     const alone = begin({ catalogAgeMs: undefined, isLeading: undefined });
-    expect(await alone.render()).not.toMatch(/weir_catalog_age_seconds|weir_controller_leader/);
+    expect(await alone.render('prometheus')).not.toMatch(/weir_catalog_age_seconds|weir_controller_leader/);
   });
 });

@@ -5,7 +5,7 @@ import type { Fault } from '../../core/event.ts';
 import type { RefusingLimit } from '../../core/failure.ts';
 import type { AttemptReason, AttemptStep, RequestEnd, SearchRecord } from '../../core/telemetry.ts';
 import { countersOf, histogramsOf } from './declare.ts';
-import { type MetricFamily, renderInSlices } from './exposition.ts';
+import { type ExemplarRegistry, type ExpositionFormat, type MetricFamily, renderInSlices } from './exposition.ts';
 import { addGauges, type ServiceFigures } from './gauges.ts';
 import { createModelMetrics, type ModelMetrics } from './model-metrics.ts';
 
@@ -19,9 +19,8 @@ export interface Metrics {
   readonly searched: (provider: string, result: SearchRecord['result'], durationMs: number) => void;
   /** Rows became durable together. */
   readonly committed: (commit: LedgerCommit) => void;
-  /** The metrics in Prometheus' text format. Never holds the event loop for more than a few milliseconds. */
-  readonly render: () => Promise<string>;
-  readonly contentType: string;
+  /** The metrics as text. Never holds the event loop for more than a few milliseconds. */
+  readonly render: (format: ExpositionFormat) => Promise<string>;
   /** Every metric that there is, for the documentation. */
   readonly describe: () => readonly MetricDescription[];
 }
@@ -114,18 +113,19 @@ export function createMetrics(figures: ServiceFigures): Metrics {
   }
 
   /** All that a model may have, whether any was asked or not. */
-  const template = createModelMetrics('').registry;
+  const template = createModelMetrics('');
   function* families(): Generator<MetricFamily> {
     // A model that has left the catalog is forgotten: names that come and go must not add up.
     const listed = figures.catalog().models;
     for (const id of models.keys()) if (id !== '' && !listed.has(id)) models.delete(id);
     for (const { name } of registry.getMetricsAsArray()) yield { name, registries: [registry] };
-    const registries = [...models.values()].map((model) => model.registry);
-    for (const { name } of template.getMetricsAsArray()) {
-      yield { name, registries: registries.length === 0 ? [template] : registries };
+    const all = models.size === 0 ? [template] : [...models.values()];
+    for (const kind of ['registry', 'times'] as const) {
+      const registries = all.map((model) => model[kind]);
+      for (const { name } of template[kind].getMetricsAsArray()) yield { name, registries };
     }
   }
-  let rendering: Promise<string> | undefined;
+  const rendering = new Map<ExpositionFormat, Promise<string>>();
 
   return {
     ended: (end) => {
@@ -160,16 +160,20 @@ export function createMetrics(figures: ServiceFigures): Metrics {
       rows.inc({ into }, commit.rows);
     },
     // Scrapers that come at once share one text.
-    render: () => (rendering ??= renderInSlices(families()).finally(() => (rendering = undefined))),
-    contentType: registry.contentType,
-    describe: () => [...described(registry), ...described(template)],
+    render: (format) => {
+      const text =
+        rendering.get(format) ?? renderInSlices(families(), format).finally(() => void rendering.delete(format));
+      rendering.set(format, text);
+      return text;
+    },
+    describe: () => [...described(registry), ...described(template.registry), ...described(template.times)],
   };
 }
 
 /** What prom-client keeps on each metric, and does not declare. */
 const declaration = z.object({ name: z.string(), help: z.string(), labelNames: z.array(z.string()).default([]) });
 
-function described(registry: Registry): readonly MetricDescription[] {
+function described(registry: Registry | ExemplarRegistry): readonly MetricDescription[] {
   return registry.getMetricsAsArray().map((metric) => {
     const { name, help, labelNames } = declaration.parse(metric);
     return { name, help, type: typeOf(metric), labels: labelNames.filter((label) => label !== 'le') };

@@ -3,11 +3,14 @@ import type { Outcome } from '../../core/account.ts';
 import type { Fault } from '../../core/event.ts';
 import { formatUsd } from '../../core/money.ts';
 import type { AttemptReason, AttemptStep, RequestEnd } from '../../core/telemetry.ts';
-import { countersOf, histogramsOf } from './declare.ts';
+import { countersOf, type Exemplar, exemplarHistogramsOf, histogramsOf } from './declare.ts';
+import { createExemplarRegistry, type ExemplarRegistry } from './exposition.ts';
 
-/** What is counted of one model, in a registry of its own: it is forgotten as a whole, and rendered apart from other models. */
+/** What is counted of one model, in registries of its own: it is forgotten as a whole, and rendered apart from other models. */
 export interface ModelMetrics {
   readonly registry: Registry;
+  /** Times, with the requests that took them. */
+  readonly times: ExemplarRegistry;
   readonly ended: (end: RequestEnd) => void;
   readonly outcome: (outcome: Outcome) => void;
   readonly attempt: (backend: string, why: { readonly reason: AttemptReason; readonly step: AttemptStep }) => void;
@@ -30,8 +33,10 @@ const conventional = ['gen_ai_operation_name', 'gen_ai_provider_name', 'gen_ai_r
 /** The metrics of one model of the catalog; `model` is empty for requests that were refused before theirs was found. */
 export function createModelMetrics(model: string): ModelMetrics {
   const registry = new Registry();
+  const times = createExemplarRegistry();
   const counter = countersOf(registry);
   const histogram = histogramsOf(registry);
+  const time = exemplarHistogramsOf(times);
   const tokens = (what: string, help: string) =>
     counter(`gen_ai_client_inference_usage_${what}_tokens_total`, help, ...conventional);
 
@@ -40,17 +45,17 @@ export function createModelMetrics(model: string): ModelMetrics {
     'Requests that have ended, by the surface they came to, how they ended (refused: nothing was dispatched) and the error code of docs/errors.md; model and code are empty where there is none.',
     ...(['surface', 'model', 'outcome', 'code'] as const),
   );
-  const duration = histogram(
+  const duration = time(
     'gen_ai_server_request_duration_seconds',
     'Time from request to end of answer, of dispatched requests. error_type: how one that did not complete has ended.',
     { buckets: durationBuckets, labelNames: [...conventional, 'error_type'] },
   );
-  const firstToken = histogram(
+  const firstToken = time(
     'gen_ai_server_time_to_first_token_seconds',
     'Time from request to first output, of completed requests.',
     { buckets: firstTokenBuckets, labelNames: conventional },
   );
-  const perToken = histogram(
+  const perToken = time(
     'gen_ai_server_time_per_output_token_seconds',
     'Time of an output token after the first, on average over the answer, of completed requests.',
     { buckets: perTokenBuckets, labelNames: conventional },
@@ -90,33 +95,39 @@ export function createModelMetrics(model: string): ModelMetrics {
   if (model !== '') hedgesWon.inc({ model }, 0);
 
   const named = { gen_ai_operation_name: 'chat', gen_ai_provider_name: 'weir', gen_ai_request_model: model };
+
+  function took({ kind, usage: billed, durationMs, firstTokenMs }: Outcome, exemplarLabels: Exemplar): void {
+    const isComplete = kind === 'completed';
+    const labels = isComplete ? named : { ...named, error_type: kind };
+    duration.observe({ labels, value: durationMs / 1000, exemplarLabels });
+    if (!isComplete || firstTokenMs === undefined) return;
+    firstToken.observe({ labels, value: firstTokenMs / 1000, exemplarLabels });
+    if (billed.completionTokens <= 1) return;
+    const value = (durationMs - firstTokenMs) / 1000 / (billed.completionTokens - 1);
+    perToken.observe({ labels, value, exemplarLabels });
+  }
+
   return {
-    registry,
-    ended: ({ surface, kind, code = '', failovers: { beforeOutput, midStream } }) => {
+    ...{ registry, times },
+    ended: (end) => {
+      const { surface, kind, code = '' } = end;
+      const { beforeOutput, midStream } = end.failovers;
       requests.inc({ surface, model, outcome: kind, code });
       if (beforeOutput > 0) failovers.inc({ model, phase: 'before_output', result: resultOf.beforeOutput[kind] });
       // Where no other endpoint could go on, none was asked.
       if (midStream > 0 || kind === 'interrupted') {
         failovers.inc({ model, phase: 'mid_stream', result: resultOf.midStream[kind] });
       }
+      if (end.outcome !== undefined) took(end.outcome, exemplarOf(end));
     },
-    outcome: (outcome) => {
-      const { kind, usage: billed, durationMs, firstTokenMs } = outcome;
-      const isComplete = kind === 'completed';
-      duration.observe(isComplete ? named : { ...named, error_type: kind }, durationMs / 1000);
-      if (isComplete && firstTokenMs !== undefined) {
-        firstToken.observe(named, firstTokenMs / 1000);
-        if (billed.completionTokens > 1) {
-          perToken.observe(named, (durationMs - firstTokenMs) / 1000 / (billed.completionTokens - 1));
-        }
-      }
+    outcome: ({ usage: billed, cost: billedCost }) => {
       usage.observe({ ...named, gen_ai_token_type: 'input' }, billed.promptTokens);
       usage.observe({ ...named, gen_ai_token_type: 'output' }, billed.completionTokens);
       input.inc(named, billed.promptTokens);
       output.inc(named, billed.completionTokens);
       if (billed.cachedTokens !== undefined) cached.inc(named, billed.cachedTokens);
       if (billed.reasoningTokens !== undefined) reasoning.inc(named, billed.reasoningTokens);
-      cost.inc({ model }, Number(formatUsd(outcome.cost)));
+      cost.inc({ model }, Number(formatUsd(billedCost)));
     },
     attempt: (backend, { reason, step }) => attempts.inc({ model, backend, reason, step }),
     won: (reason) => {
@@ -125,6 +136,10 @@ export function createModelMetrics(model: string): ModelMetrics {
     fault: (backend, { kind }) => faults.inc({ model, backend, fault: kind }),
     implausibleUsage: (backend) => implausible.inc({ model, backend }),
   };
+}
+
+function exemplarOf({ requestId, traceId }: RequestEnd): Exemplar {
+  return traceId === undefined ? { request_id: requestId } : { request_id: requestId, trace_id: traceId };
 }
 
 type FailoverResult = 'recovered' | 'failed' | 'left';

@@ -9,8 +9,7 @@ const secret = 'f'.repeat(64);
 let level: LogLevel = 'info';
 const options = {
   port: 0,
-  metrics: () => Promise.resolve('a 1\n'),
-  metricsType: 'text/plain; version=0.0.4',
+  metrics: (format: string) => Promise.resolve(`${format} 1\n`),
   unready: () => undefined,
   internal: {
     secret: () => secret,
@@ -32,8 +31,9 @@ const options = {
 async function get(
   port: number,
   path: string,
+  accept = '*/*',
 ): Promise<{ readonly status: number; readonly text: string; readonly type: string | null }> {
-  const response = await fetch(`http://127.0.0.1:${port}${path}`);
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { accept } });
   return { status: response.status, text: await response.text(), type: response.headers.get('content-type') };
 }
 
@@ -45,7 +45,12 @@ describe('the ops server', () => {
     expect(await get(ops.port, '/readyz')).toMatchObject({ status: 503, text: 'not ready: for a reason\n' });
     reason = undefined;
     expect(await get(ops.port, '/readyz')).toMatchObject({ status: 200 });
-    expect(await get(ops.port, '/metrics')).toEqual({ status: 200, text: 'a 1\n', type: 'text/plain; version=0.0.4' });
+    expect(await get(ops.port, '/metrics')).toEqual({
+      ...{ status: 200, text: 'prometheus 1\n', type: 'text/plain; version=0.0.4; charset=utf-8' },
+    });
+    expect(await get(ops.port, '/metrics', 'application/openmetrics-text;version=1.0.0')).toEqual({
+      ...{ status: 200, text: 'openmetrics 1\n', type: 'application/openmetrics-text; version=1.0.0; charset=utf-8' },
+    });
     expect(await get(ops.port, '/')).toMatchObject({ status: 404 });
     await ops.close();
   });

@@ -1,5 +1,6 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { listenOrElsewhere } from '../../core/address.ts';
+import { contentTypes, type ExpositionFormat, formatFor } from './exposition.ts';
 import { answerInternal, type Internal } from './internal.ts';
 
 export interface OpsServer {
@@ -12,8 +13,7 @@ export interface OpsOptions {
   readonly host?: string;
   /** Wanted port; 0 takes any free port, and so does a port that is already in use. */
   readonly port: number;
-  readonly metrics: () => Promise<string>;
-  readonly metricsType: string;
+  readonly metrics: (format: ExpositionFormat) => Promise<string>;
   /** Why requests cannot be served now; undefined when they can. */
   readonly unready: () => string | undefined;
   readonly internal: Internal;
@@ -47,12 +47,14 @@ export async function startOps(options: OpsOptions): Promise<OpsServer> {
         else send(response, 503, `not ready: ${reason}\n`);
         return;
       }
-      case '/metrics':
-        options.metrics().then(
-          (text) => send(response, 200, text, options.metricsType),
+      case '/metrics': {
+        const format = formatFor(request.headers.accept);
+        options.metrics(format).then(
+          (text) => send(response, 200, text, contentTypes[format]),
           () => send(response, 503, 'metrics failed\n'),
         );
         return;
+      }
       default:
         if (!answerInternal(request, response, options.internal)) send(response, 404, 'not found\n');
     }

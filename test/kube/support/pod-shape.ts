@@ -54,7 +54,11 @@ export interface Probe {
 export interface Volume {
   readonly name: string;
   readonly emptyDir?: object;
-  readonly secret?: { readonly secretName: string };
+  readonly secret?: {
+    readonly secretName: string;
+    /** Which keys there are, and as which files; all of them under their own names where absent. */
+    readonly items?: readonly { readonly key: string; readonly path: string }[];
+  };
   readonly projected?: object;
 }
 

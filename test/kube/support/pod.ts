@@ -95,7 +95,13 @@ export async function startPod({ spec }: PodTemplate, options: PodOptions): Prom
   }
 
   async function contentOf(volume: Volume | undefined): Promise<Readonly<Record<string, string>>> {
-    if (volume?.secret !== undefined) return secrets[volume.secret.secretName] ?? {};
+    if (volume?.secret !== undefined) {
+      const { secretName, items } = volume.secret;
+      const content = secrets[secretName] ?? {};
+      return items === undefined
+        ? content
+        : Object.fromEntries(items.map(({ key, path }) => [path, content[key] ?? '']));
+    }
     return volume?.projected === undefined ? {} : { kubeconfig: await kubeconfigOfAccount() };
   }
 
