@@ -63,13 +63,8 @@ test('installs again when the lock file names another version', async () => {
 });
 
 test('knows a version with a v before it', async () => {
-  await write('dep/package.json', { name: 'dep', version: 'v3.0.0' });
-  await npm('pack', './dep');
-  await write('package.json', { name: 'fresh', version: '1.0.0', dependencies: { dep: 'file:dep-3.0.0.tgz' } });
-  await npm('install', '--package-lock-only');
   await ensureInstalled();
-  // npm pack normalises the version of what it packs; the registry's packages have been seen not to.
-  await write('node_modules/dep/package.json', { name: 'dep', version: 'v3.0.0' });
+  await write('node_modules/dep/package.json', { name: 'dep', version: 'v1.0.0' });
   expect((await ensureInstalled()).stderr).toBe('');
 });
 
