@@ -42,7 +42,7 @@ describe('weir portal', () => {
     const coloured = await firstLine({});
     expect(coloured).toContain(`${escape}32mINFO`);
     expect(stripVTControlCharacters(coloured)).toMatch(
-      /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: the portal serves \{"port":\d+\}/,
+      /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: the portal serves \{"port":\d+\}/m,
     );
     const plain = await firstLine({ NO_COLOR: '1' });
     expect(plain).toMatch(/\[.*\] INFO: the portal serves/);

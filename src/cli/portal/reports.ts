@@ -30,7 +30,8 @@ export interface ReportWorkerData {
 
 /** A report over many years takes seconds. Whatever takes longer is given up: the thread is ended, and the next report gets another. */
 const silenceMs = 60_000;
-const idleMs = 120_000;
+/** Whoever looks again after lunch does not wait for a thread to start. */
+const idleMs = 60 * 60_000;
 
 /**
  * Reads reports in a thread of its own: SQLite would hold the event loop of the portal for as long as a report takes, and with it the
@@ -69,6 +70,8 @@ export function openReports(location: DatabaseLocation) {
     ) => (await ask({ kind: 'usage', filter, dimensions, top }, 'usage')).lines,
     pageOfRequests: async (filter: LedgerFilter, page: PageRequest) =>
       (await ask({ kind: 'requests', filter, page }, 'requests')).page,
+    /** Starts the thread, so that the first page does not wait for it. */
+    warm: () => void thread.ask({ kind: 'request', id: '' }).catch(() => undefined),
     findRequest: async (id: string) => (await ask({ kind: 'request', id }, 'request')).outcome,
     close: thread.close,
   };

@@ -53,6 +53,7 @@ export async function startPortal(
   stack.defer(accounts.close);
   const reports = openReports(location);
   stack.defer(reports.close);
+  reports.warm();
   const shared = shareReports(reports.usageReport, systemClock);
   const store: PortalStore = { ...accounts.store, ...reports, usageReport: shared.usageReport };
   let known: string | undefined;

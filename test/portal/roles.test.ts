@@ -1,0 +1,100 @@
+import { join } from 'node:path';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { digestOf, newToken } from '../../src/portal/secrets.ts';
+import { openAccounts } from '../../src/store/accounts.ts';
+import { chat } from '../support/start.ts';
+import * as tabs from './support/browser.ts';
+
+// What a member and an API key see: other pages than an admin, and on the same pages other things.
+
+const gateway = inject('gateway');
+let browser: Browser;
+
+beforeAll(async () => {
+  browser = await tabs.launchBrowser();
+  await (await chat(gateway, {})).text();
+});
+afterAll(() => browser.close());
+
+interface Shown {
+  readonly path: string;
+  readonly title: string;
+  readonly open?: (page: Page) => Promise<void>;
+}
+
+const usage: Shown = {
+  ...{ path: '/usage?range=24h', title: 'Usage' },
+  open: (page) => page.locator('canvas').first().waitFor(),
+};
+
+const pagesOf: Readonly<Record<'member' | 'key', readonly Shown[]>> = {
+  key: [{ path: '/', title: 'Overview', open: (page) => page.getByText('requests a second').waitFor() }, usage],
+  member: [
+    { path: '/', title: 'Overview' },
+    { path: '/keys', title: 'Keys' },
+    usage,
+    { path: '/balance', title: 'Balance' },
+    { path: '/models', title: 'Models', open: (page) => page.getByText('How to call').first().click() },
+    {
+      ...{ path: '/requests', title: 'Requests' },
+      open: async (page) => {
+        await page.getByRole('rowheader').getByRole('link').first().click();
+        await page.getByText('Correlation id').waitFor();
+      },
+    },
+    { path: '/playground', title: 'Playground' },
+    { path: '/audit', title: 'Audit log' },
+  ],
+};
+
+/** A session as an identity provider would begin it. */
+async function signInAsMember(context: BrowserContext): Promise<void> {
+  const file = join(gateway.data, 'weir.db');
+  await using stack = new AsyncDisposableStack();
+  const accounts = await openAccounts({ kind: 'sqlite', file }, { missing: 'refuse', user: 'operator' });
+  stack.defer(accounts.close);
+  const { id } = await accounts.findWorkspace('demo');
+  const [secret, now] = [newToken(), Date.now()];
+  await accounts.createSession({
+    ...{ hash: digestOf(secret), role: 'member', name: 'mia@example.com', workspaces: [id], keyId: undefined },
+    ...{ csrfToken: newToken(), credential: 'subject', logOutHint: undefined },
+    ...{ createdAt: now, expiresAt: now + 3_600_000 },
+  });
+  await context.addCookies([{ name: 'weir_session', value: secret, url: gateway.portal }]);
+}
+
+const signIn: Readonly<Record<keyof typeof pagesOf, (context: BrowserContext) => Promise<void>>> = {
+  member: signInAsMember,
+  key: async ({ request }) => {
+    const reply = await request.post('/api/v1/session', { data: { key: gateway.key } });
+    expect(reply.status()).toBe(201);
+  },
+};
+
+test.each(['member', 'key'] as const)('every page that a %s sees is accessible, light and dark', async (role) => {
+  for (const width of [1280, 390] as const) {
+    const { page, expectQuiet } = await tabs.openTab(browser, { width });
+    await signIn[role](page.context());
+    for (const { path, title, open } of pagesOf[role]) {
+      await page.goto(path);
+      await page.getByRole('heading', { level: 1, name: title }).waitFor();
+      await tabs.heading(page);
+      await open?.(page);
+      await tabs.expectNoOverflow(page);
+      for (const scheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme: scheme });
+        await tabs.expectAccessible(page);
+      }
+      await tabs.screenshot(page, `${role}-${title.replace(' ', '-').toLowerCase()}-${width}-dark`);
+      expect(await page.content(), path).not.toContain(gateway.key);
+    }
+    const menu = await page
+      .getByRole('navigation', { name: 'Pages', includeHidden: true })
+      .getByRole('link', { includeHidden: true })
+      .allTextContents();
+    expect(menu).toEqual(pagesOf[role].map(({ title }) => title));
+    expectQuiet();
+    await page.context().close();
+  }
+});
