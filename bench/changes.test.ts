@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { changesOf } from './changes.ts';
+import { comparisonsOf } from './changes.ts';
 import type { Sample } from './sample.ts';
 
 function json(target: Sample['target'], round: number, figures: Partial<Sample>): Sample {
@@ -19,10 +19,14 @@ test('two checkouts are compared within each round', () => {
     json('before', 2, { answersPerSecond: 100 }),
     json('weir', 2, { answersPerSecond: 90 }),
   ];
-  expect(changesOf(samples)[0]).toMatchObject({
-    name: 'JSON answers',
-    compared: { median: 0.9, min: 0.9, max: 0.9 },
-  });
+  expect(comparisonsOf(samples)).toMatchObject([
+    {
+      ...{ before: 'before', now: 'weir' },
+      changes: expect.arrayContaining([
+        expect.objectContaining({ name: 'JSON answers', compared: { median: 0.9, min: 0.9, max: 0.9 } }),
+      ]),
+    },
+  ]);
 });
 
 test('processor time counts the service and its Envoy, and not the bench', () => {
@@ -31,6 +35,18 @@ test('processor time counts the service and its Envoy, and not the bench', () =>
     json('before', 1, { answersPerSecond: 100, cpuMsPerSecond: cpu(100) }),
     json('weir', 1, { answersPerSecond: 100, cpuMsPerSecond: cpu(300) }),
   ];
-  const change = changesOf(samples).find(({ name }) => name === 'processor time per JSON answer');
+  const change = comparisonsOf(samples)[0]?.changes.find(({ name }) => name === 'processor time per JSON answer');
   expect(change).toMatchObject({ before: { median: 2 }, now: { median: 4 }, compared: { median: 2 } });
+});
+
+test('with tracing, a Weir is compared with itself without', () => {
+  const samples = (['weir', 'sampled', 'traced'] as const).map((target, index) =>
+    json(target, 1, { answersPerSecond: 100 - 10 * index }),
+  );
+  expect(comparisonsOf(samples).map(({ before, now, changes }) => [before, now, changes[0]?.compared?.median])).toEqual(
+    [
+      ['weir', 'sampled', 0.9],
+      ['weir', 'traced', 0.8],
+    ],
+  );
 });

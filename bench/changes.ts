@@ -2,13 +2,13 @@ import { byRound, type Measure, measures, type Spread, spreadOf } from './figure
 import type { Sample } from './sample.ts';
 import type { TargetName } from './target.ts';
 
-/** A figure of this checkout beside the same of another one, compared round by round. */
+/** A figure of one Weir beside the same of another one, compared round by round. */
 export interface Change {
   readonly name: string;
   readonly unit: string;
   readonly before: Spread | undefined;
   readonly now: Spread | undefined;
-  /** This checkout ÷ the other, or this − the other, of the same round. */
+  /** `now` ÷ `before`, or `now` − `before`, of the same round. */
   readonly compared: Spread | undefined;
   readonly comparison: Measure['comparison'];
 }
@@ -30,11 +30,32 @@ const compared: readonly Measure[] = [
   { ...time, name: 'processor time per stream of lone chunks', scenario: 'alone' },
 ];
 
-export function changesOf(samples: readonly Sample[]): readonly Change[] {
+/** Two Weirs, compared in everything that is measured. */
+export interface Comparison {
+  readonly before: TargetName;
+  readonly now: TargetName;
+  readonly changes: readonly Change[];
+}
+
+const pairs: readonly Pick<Comparison, 'before' | 'now'>[] = [
+  { before: 'before', now: 'weir' },
+  { before: 'weir', now: 'sampled' },
+  { before: 'weir', now: 'traced' },
+];
+
+/** Every comparison for which both were measured. */
+export function comparisonsOf(samples: readonly Sample[]): readonly Comparison[] {
+  const measured = new Set(samples.map(({ target }) => target));
+  return pairs
+    .filter(({ before, now }) => measured.has(before) && measured.has(now))
+    .map((pair) => ({ ...pair, changes: changesOf(samples, pair) }));
+}
+
+function changesOf(samples: readonly Sample[], names: Pick<Comparison, 'before' | 'now'>): readonly Change[] {
   return compared.map(({ name, unit, scenario, read, comparison }) => {
     const pick = (target: TargetName): ReadonlyMap<number, number> => byRound(samples, { target, scenario, read });
-    const before = pick('before');
-    const now = pick('weir');
+    const before = pick(names.before);
+    const now = pick(names.now);
     const both = [...now].flatMap(([round, value]) => {
       const other = before.get(round);
       if (other === undefined || (comparison === 'ratio' && other === 0)) return [];

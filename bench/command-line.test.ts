@@ -6,7 +6,8 @@ test.each([
   [['--quick', '--json', 'out.json'], { kind: 'measure', plan: { name: 'quick', rounds: 3 }, json: 'out.json' }],
   [['--quick', '--rounds', '1', '--plain-only'], { plan: { rounds: 1 }, withWeir: false }],
   [['--against', '../older'], { kind: 'measure', against: '../older' }],
-  [['--profile'], { kind: 'profile' }],
+  [['--tracing'], { kind: 'measure', withTracing: true }],
+  [['--profile'], { kind: 'profile', withTracing: false }],
   [['--help'], { kind: 'help' }],
 ])('%j is understood', (args, command) => {
   expect(readCommandLine(args)).toMatchObject(command);
@@ -18,6 +19,7 @@ test.each([
   [['--fast'], /--fast/],
   [['--profile', '--plain-only'], /--plain-only/],
   [['--profile', '--against', '../older'], /--against/],
+  [['--profile', '--tracing'], /--tracing/],
 ])('%j is refused by name', (args, message) => {
   expect(() => readCommandLine(args)).toThrow(message);
 });

@@ -8,6 +8,8 @@ export interface BenchCommand {
   readonly json: string | undefined;
   /** Without Weir only plain Envoy is measured: what this machine can do at most. */
   readonly withWeir: boolean;
+  /** Whether this checkout is also measured with tracing on. */
+  readonly withTracing: boolean;
   /** Folder of another checkout that is measured beside this one. */
   readonly against: string | undefined;
 }
@@ -21,6 +23,7 @@ The figures, and how to read them, are described in docs/bench.md.
   --rounds N     this many rounds
   --json FILE    writes every sample and figure to FILE
   --against DIR  measures the checkout in DIR too, in the same rounds, and compares the two
+  --tracing      measures this checkout with tracing on, too, for one request in a hundred and for each, and compares
   --profile      instead of measuring, prints what the service's time goes to under each load
   --plain-only   measures plain Envoy alone
   --help`;
@@ -34,6 +37,7 @@ export function readCommandLine(args: readonly string[]): BenchCommand {
       rounds: { type: 'string' },
       json: { type: 'string' },
       against: { type: 'string' },
+      tracing: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
       'plain-only': { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -47,11 +51,14 @@ export function readCommandLine(args: readonly string[]): BenchCommand {
     throw new Error('--profile is about Weir; it does not go with --plain-only.');
   if (values.against !== undefined && (values.profile || values['plain-only']))
     throw new Error('--against compares two versions of Weir; it goes with neither --profile nor --plain-only.');
+  if (values.tracing && (values.profile || values['plain-only']))
+    throw new Error('--tracing compares Weir with itself; it goes with neither --profile nor --plain-only.');
   return {
     kind: values.help ? 'help' : values.profile ? 'profile' : 'measure',
     plan: { ...plan, rounds },
     json: values.json,
     withWeir: !values['plain-only'],
+    withTracing: values.tracing,
     against: values.against,
   };
 }

@@ -11,8 +11,9 @@ import { measure, warmUp, type Measurement } from './measure.ts';
 import { startPlainEnvoy } from './plain-envoy.ts';
 import { profileEnvironment, type ProfiledLoad, readProfiles, runProfiledLoad } from './profile-run.ts';
 import { shapes } from './scenarios.ts';
-import { changeTable, costTable, figureTable, memoryTable, profileText } from './table.ts';
+import { comparisonTable, costTable, figureTable, memoryTable, profileText } from './table.ts';
 import { envoyConcurrency, type Target } from './target.ts';
+import { startCollector, tracedTargets } from './tracing.ts';
 import { modelId, writeManifests } from './weir-manifests.ts';
 import { startWeir, type WeirProcess } from './weir-process.ts';
 
@@ -59,6 +60,15 @@ async function bench(command: BenchCommand): Promise<void> {
   const weir = command.withWeir
     ? await weirTarget({ ...common, name: 'weir', root: join(import.meta.dirname, '..'), folder, env })
     : undefined;
+  const traced: Target[] = [];
+  const collector = command.withTracing ? await startCollector() : undefined;
+  if (collector !== undefined) {
+    closers.push(collector.stop);
+    for (const { name, oneIn } of tracedTargets) {
+      const place = { name, root: join(import.meta.dirname, '..'), folder: join(folder, name) };
+      traced.push(await weirTarget({ ...common, ...place, env: collector.environment(oneIn) }));
+    }
+  }
 
   if (command.kind === 'profile') {
     if (weir === undefined) return;
@@ -86,10 +96,13 @@ async function bench(command: BenchCommand): Promise<void> {
     plan: command.plan,
     pool,
     direct: passthrough('direct', engines.port),
-    targets: [{ ...passthrough('plain', plain.port), pid: plain.pid }, before, weir].filter((one) => one !== undefined),
+    targets: [{ ...passthrough('plain', plain.port), pid: plain.pid }, before, weir, ...traced].filter(
+      (one) => one !== undefined,
+    ),
     report,
   });
   show(measurement);
+  if (collector !== undefined) print(`batches of spans that were exported: ${collector.batches()}`);
   if (command.json !== undefined) {
     const machine = {
       cores: availableParallelism(),
@@ -106,7 +119,7 @@ async function bench(command: BenchCommand): Promise<void> {
 }
 
 interface WeirTargetOptions {
-  readonly name: 'before' | 'weir';
+  readonly name: 'before' | 'weir' | (typeof tracedTargets)[number]['name'];
   /** The checkout that is started. */
   readonly root: string;
   readonly envoy: string;
@@ -120,7 +133,7 @@ async function weirTarget(options: WeirTargetOptions): Promise<Target & Pick<Wei
   const { name, root, envoy, folder, enginePort, benchPids, env } = options;
   const manifests = join(folder, 'manifests');
   await writeManifests(manifests, enginePort, shapes);
-  report(`starting Weir${name === 'before' ? ` of ${root}` : ''}`);
+  report(`starting Weir${name === 'before' ? ` of ${root}` : name === 'weir' ? '' : `, ${name}`}`);
   const weir = await startWeir({ root, envoy, manifests, data: join(folder, 'data'), env });
   closers.push(weir.stop);
   report(`Weir was ready after ${(weir.startMs / 1000).toFixed(1)} s`);
@@ -137,7 +150,7 @@ async function weirTarget(options: WeirTargetOptions): Promise<Target & Pick<Wei
 
 function show(measurement: Measurement): void {
   print(figureTable(measurement.figures));
-  if (measurement.changes.length > 0) print(changeTable(measurement.changes));
+  for (const comparison of measurement.comparisons) print(comparisonTable(comparison));
   print(costTable(measurement.costs));
   print(memoryTable(measurement.memory));
   const ceiling = measurement.samples

@@ -1,4 +1,4 @@
-import { changesOf, type Change } from './changes.ts';
+import { comparisonsOf, type Comparison } from './changes.ts';
 import { costsOf, figuresOf, type Cost, type Figure } from './figures.ts';
 import type { LoadPool } from './load-pool.ts';
 import { measureMemory, type MemoryFigures } from './memory.ts';
@@ -11,8 +11,8 @@ export interface Measurement {
   readonly figures: readonly Figure[];
   readonly costs: readonly Cost[];
   readonly memory: readonly MemoryFigures[];
-  /** This checkout beside another one; empty when there is no other. */
-  readonly changes: readonly Change[];
+  /** This checkout beside another one, and with tracing beside itself without; empty when there is no other. */
+  readonly comparisons: readonly Comparison[];
   /** Wrong or missing answers by target and reason; a run with any is no measurement. */
   readonly failures: Readonly<Record<string, number>>;
 }
@@ -59,7 +59,7 @@ export async function measure({ plan, pool, direct, targets, report }: MeasureOp
     figures: figuresOf(samples),
     costs: costsOf(samples),
     memory,
-    changes: targets.some(({ name }) => name === 'before') ? changesOf(samples) : [],
+    comparisons: comparisonsOf(samples),
     failures: failuresOf(samples, memory),
   };
 }

@@ -1,4 +1,4 @@
-import type { Change } from './changes.ts';
+import type { Comparison } from './changes.ts';
 import type { Cost, Figure, Spread } from './figures.ts';
 import type { MemoryFigures } from './memory.ts';
 import type { ScenarioProfile } from './profile-run.ts';
@@ -44,9 +44,19 @@ export function figureTable(figures: readonly Figure[]): string {
   ]);
 }
 
-export function changeTable(changes: readonly Change[]): string {
+const titles: Readonly<Record<Comparison['now'], string>> = {
+  direct: 'mock engine',
+  plain: 'plain Envoy',
+  before: 'before',
+  weir: 'now',
+  sampled: 'traced, 1 in 100',
+  traced: 'traced, all',
+};
+
+export function comparisonTable({ before: one, now: other, changes }: Comparison): string {
+  const [first, second] = [titles[one], titles[other]];
   return alignTable([
-    ['median of the rounds', 'before', 'now', 'now : before', 'min', 'max'],
+    ['median of the rounds', first, second, `${second} : ${first}`, 'min', 'max'],
     ...changes.map(({ name, unit, before, now, compared, comparison }) => {
       const print = (value: number | undefined): string => {
         if (value === undefined) return '–';

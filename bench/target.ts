@@ -3,8 +3,8 @@ import type { Address } from './caller.ts';
 import type { ChatRequest } from './chat-request.ts';
 import { cpuMs, memoryOf, processTree, type MemoryUse, type ProcessInfo } from './process-usage.ts';
 
-/** `before` is another checkout of Weir, measured beside this one. */
-export type TargetName = 'direct' | 'plain' | 'before' | 'weir';
+/** `before` is another checkout of Weir, measured beside this one; `sampled` and `traced` are this one with tracing on, for one request in a hundred and for each. */
+export type TargetName = 'direct' | 'plain' | 'before' | 'weir' | 'sampled' | 'traced';
 
 /** Something that answers chat completions, and the processes that it takes. */
 export interface Target {

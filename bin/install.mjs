@@ -73,7 +73,9 @@ function isInstalled(folder, dev) {
     if (path === '' || entry.optional || entry.devOptional || entry.peer) continue;
     if (entry.dev && !dev) continue;
     const found = readJson(join(folder, path, 'package.json'));
-    if (found === undefined || (entry.version !== undefined && found.version !== entry.version)) return false;
+    // npm takes `v1.0.0` for 1.0.0, and writes that into the lock file.
+    const version = found?.version?.replace(/^v/, '');
+    if (found === undefined || (entry.version !== undefined && version !== entry.version)) return false;
   }
   return true;
 }

@@ -47,7 +47,10 @@ describe('tracing', () => {
   });
 
   it('reads how spans are batched', () => {
-    const variables = { OTEL_BSP_SCHEDULE_DELAY: '100', OTEL_BSP_MAX_QUEUE_SIZE: '64' };
+    const variables = {
+      ...{ OTEL_BSP_SCHEDULE_DELAY: '100', OTEL_BSP_MAX_QUEUE_SIZE: '64' },
+      OTEL_PROPAGATORS: 'baggage, tracecontext',
+    };
     expect(readTracingSettings({ ...on, ...variables })?.batches).toEqual({
       scheduledDelayMillis: 100,
       maxQueueSize: 64,
@@ -64,6 +67,7 @@ describe('tracing', () => {
     ['OTEL_TRACES_EXPORTER', 'zipkin'],
     ['OTEL_TRACES_SAMPLER', 'sometimes'],
     ['OTEL_TRACES_SAMPLER_ARG', '1.5'],
+    ['OTEL_PROPAGATORS', 'b3'],
     ['OTEL_BSP_MAX_QUEUE_SIZE', '0'],
     ['OTEL_BSP_SCHEDULE_DELAY', 'soon'],
   ])('refuses %s=%s by the name of the variable and what was expected', (name, value) => {

@@ -91,6 +91,10 @@ const schema = z.object({
     .regex(/^(0|1|0?\.\d+|0\.\d*|1\.0*)$/, 'expected a number from 0 to 1, such as 0.01')
     .transform(Number)
     .default(1),
+  OTEL_PROPAGATORS: z
+    .string()
+    .refine((text) => /(^|,)\s*tracecontext\s*(,|$)/.test(text), 'expected tracecontext among them: no other is spoken')
+    .optional(),
   OTEL_BSP_SCHEDULE_DELAY: wholeNumber(1, 600_000),
   OTEL_BSP_EXPORT_TIMEOUT: milliseconds,
   OTEL_BSP_MAX_QUEUE_SIZE: wholeNumber(1, 1_000_000),

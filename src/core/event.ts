@@ -176,4 +176,6 @@ export interface ResponseReader {
   readonly push: (bytes: Uint8Array) => ReadStep;
   /** The engine ended its answer cleanly. */
   readonly end: () => ReadStep;
+  /** What the answer calls its model, where that is a plain name. Absent: nobody reads it. */
+  readonly model?: (() => string | undefined) | undefined;
 }

@@ -33,6 +33,8 @@ export interface AttemptStart {
 
 /** What an engine has said of its answer, as far as the answer has come. */
 export interface AnswerFacts {
+  /** What the answer calls its model. */
+  readonly model: string | undefined;
   readonly usage: Usage | undefined;
   /** Of the choices that have ended, in the order in which they did. */
   readonly finishReasons: readonly FinishReason[];

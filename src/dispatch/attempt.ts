@@ -215,7 +215,7 @@ export function startAttempt(options: AttemptOptions, listener: AttemptListener)
     },
     isCalled: () => stream !== undefined,
     hasHead: () => reader !== undefined,
-    facts: () => ({ usage, finishReasons }),
+    facts: () => ({ model: reader?.model?.(), usage, finishReasons }),
     reached: () => stream?.reached() ?? Promise.resolve(false),
     pause: () => {
       isPaused = true;

@@ -93,5 +93,9 @@ export function checkUsage(reader: ResponseReader, bounds: UsageBounds): Respons
     return step.events.some(({ type }) => type === 'usage') ? { ...step, events: step.events.map(check) } : step;
   }
 
-  return { push: (piece) => checked(reader.push(piece)), end: () => checked(reader.end()) };
+  return {
+    push: (piece) => checked(reader.push(piece)),
+    end: () => checked(reader.end()),
+    model: reader.model,
+  };
 }

@@ -234,6 +234,7 @@ describe('a trace', () => {
           'weir.attempt.reason': 'failover',
           'gen_ai.usage.input_tokens': 12,
           'gen_ai.usage.output_tokens': 2,
+          'gen_ai.response.model': 'up/x',
           'gen_ai.response.finish_reasons': ['stop'],
         },
       },

@@ -17,6 +17,7 @@ const hedge: AttemptStart = {
   ...{ reason: 'hedge', step: 'route', spanId: undefined },
 };
 const counted = (completionTokens: number): AnswerFacts => ({
+  model: undefined,
   usage: { promptTokens: 3, completionTokens },
   finishReasons: ['stop'],
 });

@@ -58,11 +58,15 @@ describe('the spans of a request', () => {
     const winner = stories.attempt('r', { ...first, reason: 'hedge', spanId: trace.child().spanId });
     clock.advance(20);
     winner.output();
-    loser.ended({ kind: 'beaten' }, { usage: undefined, finishReasons: [] });
+    loser.ended({ kind: 'beaten' }, { model: undefined, usage: undefined, finishReasons: [] });
     clock.advance(30);
     winner.ended(
       { kind: 'complete' },
-      { usage: { promptTokens: 9, completionTokens: 7, reasoningTokens: 2 }, finishReasons: ['stop'] },
+      {
+        model: 'up/m-2026',
+        usage: { promptTokens: 9, completionTokens: 7, reasoningTokens: 2 },
+        finishReasons: ['stop'],
+      },
     );
     clock.advance(10);
     stories.searched('r', {
@@ -112,7 +116,11 @@ describe('the spans of a request', () => {
     const fault = { kind: 'status', status: 503, engineError: 'overloaded', detail: 'CANARY' } as const;
     failed.ended(
       { kind: 'failed', fault },
-      { usage: { promptTokens: 9, completionTokens: 7, cachedTokens: 4 }, finishReasons: ['length', 'stop'] },
+      {
+        model: 'up/m-2026',
+        usage: { promptTokens: 9, completionTokens: 7, cachedTokens: 4 },
+        finishReasons: ['length', 'stop'],
+      },
     );
     stories.over('r');
     const span = told.flat().find(({ name }) => name === 'chat up/m');
@@ -121,6 +129,7 @@ describe('the spans of a request', () => {
       attributes: {
         'gen_ai.provider.name': 'vllm',
         'gen_ai.request.model': 'up/m',
+        'gen_ai.response.model': 'up/m-2026',
         'gen_ai.usage.input_tokens': 9,
         'gen_ai.usage.output_tokens': 7,
         'gen_ai.usage.cache_read.input_tokens': 4,

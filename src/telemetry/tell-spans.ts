@@ -173,8 +173,9 @@ const conventional = (provider: string, model: string | undefined): Attributes =
 
 function answerAttributes(facts: AnswerFacts | undefined): Attributes {
   if (facts === undefined) return {};
-  const { usage, finishReasons } = facts;
+  const { model, usage, finishReasons } = facts;
   return {
+    'gen_ai.response.model': model,
     ...(usage === undefined ? {} : usageAttributes(usage)),
     'gen_ai.response.finish_reasons': finishReasons.length === 0 ? undefined : finishReasons,
   };

@@ -62,6 +62,12 @@ test('installs again when the lock file names another version', async () => {
   });
 });
 
+test('knows a version with a v before it', async () => {
+  await ensureInstalled();
+  await write('node_modules/dep/package.json', { name: 'dep', version: 'v1.0.0' });
+  expect((await ensureInstalled()).stderr).toBe('');
+});
+
 test('takes the place of an installer that died', async () => {
   await mkdir(join(folder, '.weir'));
   const dead = await run(process.execPath, ['-p', 'process.pid']);

@@ -98,7 +98,11 @@ const matrix: Readonly<Record<string, object>> = {
     topologySpreadConstraints: [
       { maxSkew: 1, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'DoNotSchedule' },
     ],
-    extraEnv: [{ name: 'HTTPS_PROXY', value: 'http://proxy:3128' }],
+    extraEnv: [
+      { name: 'HTTPS_PROXY', value: 'http://proxy:3128' },
+      { name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: 'http://collector:4318' },
+      { name: 'OTEL_EXPORTER_OTLP_HEADERS', valueFrom: { secretKeyRef: { name: 'collector', key: 'headers' } } },
+    ],
     extraVolumes: [{ name: 'keys', secret: { secretName: 'search-keys' } }],
     extraVolumeMounts: [{ name: 'keys', mountPath: '/etc/weir/keys', readOnly: true }],
   },
@@ -318,6 +322,22 @@ describe('the pod', () => {
     const args = spec.initContainers.find(({ name }) => name === 'envoy')?.args ?? [];
     const usual = envoyArguments({ bootstrapFile: '/run/weir/bootstrap.json', concurrency: 3 });
     expect(args.map((arg) => (arg === 'warning' ? 'warn' : arg))).toEqual(usual);
+  });
+
+  test('tells how requests are traced to the service and to whoever configures Envoy, and nothing else of its environment', async () => {
+    const variables = [
+      { name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: 'http://collector:4318' },
+      { name: 'OTEL_EXPORTER_OTLP_HEADERS', valueFrom: { secretKeyRef: { name: 'collector', key: 'headers' } } },
+    ];
+    const proxy = { name: 'HTTPS_PROXY', value: 'http://proxy:3128' };
+    const { spec } = podOf(objectsIn(await template({ extraEnv: [proxy, ...variables] })));
+    const given = (container: string) =>
+      [...spec.initContainers, ...spec.containers]
+        .find(({ name }) => name === container)
+        ?.env?.filter(({ name }) => /^(OTEL_|HTTPS_PROXY)/.test(name));
+    expect(given('service')).toEqual([proxy, ...variables]);
+    expect(given('bootstrap')).toEqual(variables);
+    expect(given('envoy') ?? []).toEqual([]);
   });
 
   test('ends a service or an Envoy that has not answered for about as long as `weir start` waits', async () => {

@@ -33,11 +33,17 @@ export interface AnswerReader {
   readonly close: (events: AnswerEvent[]) => void;
   /** Whether every choice has ended. */
   readonly finished: () => boolean;
+  /** What the answer calls its model. Undefined: nothing, or no plain name. */
+  readonly model: () => string | undefined;
 }
+
+/** Of a model, as catalogs of engines have them. What else an engine says there may be anything. */
+const plainName = /^[\w.:/@-]{1,128}$/;
 
 export function createAnswerReader(options: ResponseOptions): AnswerReader {
   const choices = new Map<number, ChoiceReader>();
   let report: UsageReport | undefined;
+  let model: string | undefined;
 
   function readerOf(index: number): ChoiceReader | undefined {
     if (index < 0 || index >= options.choices) return undefined;
@@ -61,6 +67,7 @@ export function createAnswerReader(options: ResponseOptions): AnswerReader {
   }
 
   return {
+    model: () => model,
     finished: () => choices.size >= options.choices && [...choices.values()].every((reader) => reader.finished()),
     close: (events) => {
       for (const reader of choices.values()) reader.close(events);
@@ -71,6 +78,8 @@ export function createAnswerReader(options: ResponseOptions): AnswerReader {
       const error = errorInside(answer);
       if (error !== undefined) return error;
       if (!isObject(answer)) return { kind: 'malformed', detail: 'answer is not an object' };
+      if (model === undefined && typeof answer['model'] === 'string' && plainName.test(answer['model']))
+        ({ model } = answer);
       if (Array.isArray(answer['choices'])) {
         for (const choice of answer['choices']) {
           const fault = readChoice(choice, events);

@@ -169,3 +169,21 @@ describe('an error in a 200', () => {
     expect(read(createStreamReader(options), [frame(delta({ content: 'a' })), frame(chunk)]).end).toMatchObject(fault);
   });
 });
+
+describe('what an answer calls its model', () => {
+  it.each([
+    ['demo/model:7b-2026@q4', 'demo/model:7b-2026@q4'],
+    ['', undefined],
+    ['what the prompt said', undefined],
+    ['m'.repeat(129), undefined],
+    [7, undefined],
+    [undefined, undefined],
+  ])('%j is told as %j, of a stream and of a whole answer', (model, told) => {
+    const stream = createStreamReader(options);
+    read(stream, [frame(delta({ content: 'a' }, { model })), finish({ model })]);
+    expect(stream.model?.()).toBe(told);
+    const json = createJsonReader(options);
+    read(json, [JSON.stringify({ model, choices: [{ index: 0, message: { content: 'a' }, finish_reason: 'stop' }] })]);
+    expect(json.model?.()).toBe(told);
+  });
+});

@@ -104,6 +104,7 @@ export function createStreamReader(options: ResponseOptions): ResponseReader {
       const last = step(sse.end);
       return last.state === 'open' ? { ...last, state: answer.finished() ? 'complete' : truncated } : last;
     },
+    model: answer.model,
   };
 }
 
@@ -153,5 +154,6 @@ export function createJsonReader(options: ResponseOptions): ResponseReader {
       // Output commits an attempt: part of a failed answer would keep the next route from being tried.
       return { events: state === 'complete' ? events : [], state };
     },
+    model: answer.model,
   };
 }

@@ -98,6 +98,14 @@ function createRecentIds(): (id: string) => boolean {
   };
 }
 
+/**
+ * Envoy takes for an error what is none: its stream to the service, which is canceled once the answer is complete, a call that the
+ * service has given up, and a caller who has left.
+ */
+function isGivenUp(attributes: EndedSpan['attributes']): boolean {
+  return attributes['status'] === 'canceled' || attributes['response_flags'] === 'DC';
+}
+
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
 function readSpan(read: z.output<typeof span>): EndedSpan {
@@ -116,8 +124,7 @@ function readSpan(read: z.output<typeof span>): EndedSpan {
     kind: kind === 'SPAN_KIND_SERVER' ? 'server' : kind === 'SPAN_KIND_CLIENT' ? 'client' : 'internal',
     startedAt: milliseconds(read.start_time_unix_nano),
     endedAt: milliseconds(read.end_time_unix_nano),
-    // The stream to the service is canceled when the answer is complete before the request's body is: no error.
-    isError: status?.code === 'STATUS_CODE_ERROR' && attributes['status'] !== 'canceled',
+    isError: status?.code === 'STATUS_CODE_ERROR' && !isGivenUp(attributes),
     attributes,
     madeBy: 'envoy',
   };

@@ -243,14 +243,23 @@ describe('the spans of Envoy', () => {
     await tracing.close(1000);
   });
 
-  it('are exported once, though Envoy exports that of a stream twice, and a canceled stream is no error', async () => {
+  it('are exported once, though Envoy exports that of a stream twice, and what was given up is no error', async () => {
     const receiver = await collector();
     const tracing = await start();
     const canceled = fromEnvoy({ status: { code: 'STATUS_CODE_ERROR' } }, { status: 'canceled' });
     await exportAsEnvoy([canceled, fromEnvoy({}, { status: 'canceled', 'grpc.status_code': '0' })]);
     await exportAsEnvoy([canceled]);
+    await exportAsEnvoy([
+      fromEnvoy(
+        { span_id: Buffer.from(parentId, 'hex'), status: { code: 'STATUS_CODE_ERROR' } },
+        { response_flags: 'DC' },
+      ),
+    ]);
     await tracing.close(1000);
-    expect(receiver.spans()).toMatchObject([{ spanId, isError: false }]);
+    expect(receiver.spans()).toMatchObject([
+      { spanId, isError: false },
+      { spanId: parentId, isError: false },
+    ]);
   });
 
   it('that cannot be read are left out, and the socket goes with the end', async () => {
