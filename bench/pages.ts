@@ -26,7 +26,6 @@ const { values } = parseArgs({
 });
 const rounds = Number(values.rounds);
 const limitMs = Number(values.limit);
-const patienceMs = 30_000;
 
 const paths = [
   '/',
@@ -61,7 +60,8 @@ const watch = `
     waiting += 1;
     try { return await send(...given); } finally { waiting -= 1; }
   };
-  const seen = { headingMs: undefined, usableMs: undefined };
+  const { promise: usable, resolve } = Promise.withResolvers();
+  const seen = { headingMs: undefined, usable };
   globalThis.weirPage = seen;
   const look = () => {
     const now = performance.now();
@@ -72,14 +72,15 @@ const watch = `
     // Three frames in a row: what has just come may ask for more.
     seen.frames = isUsable ? (seen.frames ?? 0) + 1 : 0;
     if (seen.frames === 1) seen.first = now;
-    if (seen.frames === 3) seen.usableMs = seen.first;
+    if (seen.frames === 3) resolve(seen.first);
     else requestAnimationFrame(look);
   };
   requestAnimationFrame(look);
 `;
 
-const read = `(() => {
-  const { headingMs, usableMs } = globalThis.weirPage;
+const read = `(async () => {
+  const usableMs = await globalThis.weirPage.usable;
+  const { headingMs } = globalThis.weirPage;
   const answers = performance.getEntriesByType('resource').filter(({ name, initiatorType }) =>
     new URL(name).pathname.startsWith('/api/') && initiatorType === 'fetch');
   return {
@@ -91,7 +92,6 @@ const read = `(() => {
 
 async function sample(page: Page, path: string): Promise<Sample> {
   await page.goto(path, { waitUntil: 'commit' });
-  await page.waitForFunction('globalThis.weirPage?.usableMs !== undefined', undefined, { timeout: patienceMs });
   return (await page.evaluate(read)) as Sample;
 }
 
@@ -122,7 +122,7 @@ const context = await browser.newContext({ baseURL: portal, viewport: { width: 1
 await context.addInitScript(watch);
 const page = await context.newPage();
 await page.goto(`/#token=${token}`);
-await page.waitForFunction('globalThis.weirPage?.usableMs !== undefined', undefined, { timeout: patienceMs });
+await page.evaluate(read);
 
 const samples = new Map<string, Sample[]>(paths.map((path) => [path, []]));
 // Round by round, so that whatever else the machine does is shared by all pages.

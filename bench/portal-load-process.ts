@@ -1,5 +1,5 @@
 // A hundred open pages of the portal and somebody who reads reports over a year, as one process: `fork`ed by portal.ts with the address
-// that signs in and the number of pages. Ends with its parent.
+// that signs in and the number of pages. Says `open` once all pages are, tells what was done when it is asked, ends with its parent.
 import { setPriority } from 'node:os';
 
 const [address = '', pages = '100'] = process.argv.slice(2);
@@ -12,7 +12,7 @@ const refreshMs = 5_000;
 const missedMs = 10_000;
 
 /** What the process did so far, told when it is asked. */
-const done = { events: 0, reports: 0, reportMs: 0, answers: 0, failures: 0 };
+const done = { pages: 0, events: 0, reports: 0, reportMs: 0, answers: 0, failures: 0 };
 
 // Browsers are on other machines: what they compute is no part of what is measured.
 setPriority(19);
@@ -64,6 +64,8 @@ async function openPage(): Promise<void> {
     ]);
   });
   const events = await fetch(`${api}/events`, { headers });
+  done.pages += 1;
+  if (done.pages === Number(pages)) process.send?.('open');
   const decoder = new TextDecoder();
   for await (const piece of events.body ?? []) {
     const names: readonly string[] = decoder.decode(piece, { stream: true }).match(/^event: \w+/gm) ?? [];

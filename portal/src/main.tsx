@@ -7,7 +7,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ApiError } from './data/api.ts';
-import { sessionKey, signInFromAddress } from './data/session.ts';
+import { prefetchSession, sessionKey, signInFromAddress } from './data/session.ts';
 import { App } from './shell/app.tsx';
 
 const freshMs = 10_000;
@@ -32,6 +32,7 @@ client.getQueryCache().subscribe(({ query }) => {
 
 const signedIn = await signInFromAddress();
 if (signedIn?.kind === 'session') client.setQueryData(sessionKey, signedIn.session);
+else prefetchSession(client);
 
 const root = document.querySelector('#root');
 if (root === null) throw new Error('index.html has no element #root');

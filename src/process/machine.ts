@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
 import { randomFillSync } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setPriority, totalmem } from 'node:os';
 
 /** Memory of the container, or else of the machine. */
@@ -36,13 +36,34 @@ export function lowerPriority(): void {
   if (process.platform === 'linux') tryPriority(0, 5);
 }
 
+/** As far as a process may go that is used by people while others answer callers: a tenth of the weight of those. */
+const lowPriority = 10;
+
 /**
  * The same for all threads of this process, and for those that they start from now on: for a process beside others that answer
  * callers. A processor that nobody else needs is used as before.
+ *
+ * Linux weighs sessions against each other before it looks at the priorities of their threads, unless a container has a control group
+ * of its own (sched(7), "The autogroup feature"): a process that leads a session lowers that of the session, too. One that does not
+ * shares it with the shell that started it, whose priority is not ours to lower.
  */
 export function lowerPriorityOfProcess(): void {
-  if (process.platform !== 'linux') tryPriority(0, 10);
-  else for (const thread of readdirSync('/proc/self/task')) tryPriority(Number(thread), 10);
+  if (process.platform !== 'linux') {
+    tryPriority(0, lowPriority);
+    return;
+  }
+  for (const thread of readdirSync('/proc/self/task')) tryPriority(Number(thread), lowPriority);
+  try {
+    if (isSessionLeader()) writeFileSync('/proc/self/autogroup', String(lowPriority));
+  } catch {
+    // There are no such groups here, or they must not be changed.
+  }
+}
+
+/** proc_pid_stat(5): the session is field 6; the name in field 2 may have anything in it. */
+function isSessionLeader(): boolean {
+  const stat = readFileSync('/proc/self/stat', 'utf8');
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[3]) === process.pid;
 }
 
 function tryPriority(of: number, priority: number): void {

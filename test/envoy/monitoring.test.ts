@@ -24,6 +24,7 @@ const folder = mkdtempSync(join(tmpdir(), 'weir-prometheus-'));
 const mood = { shaky: 'well', alone: 'well' } as Record<'shaky' | 'alone', 'well' | 'ill' | 'cut'>;
 const engines: FakeEngine[] = [];
 let weir: Weir;
+let isServing = true;
 let synthetic: Server;
 let prometheus: ChildProcess;
 let api: string;
@@ -82,9 +83,7 @@ beforeAll(async () => {
     env: { WEIR_ENVOY_OPS_PORT: String(envoyPort) },
     unlimited: true,
   });
-  synthetic = createServer(
-    (_, response) => void elsewhere.render('prometheus').then((text) => response.end(text)),
-  ).listen(0);
+  synthetic = createServer((_, response) => void renderElsewhere().then((text) => response.end(text))).listen(0);
   await once(synthetic, 'listening');
   const target = (namespace: string, port: number | string): object => ({
     ...{ targets: [`127.0.0.1:${port}`], labels: { namespace } },
@@ -123,7 +122,7 @@ afterAll(async () => {
   await ended;
   synthetic.closeAllConnections();
   await new Promise((resolve) => synthetic.close(resolve));
-  await weir.close();
+  if (isServing) await weir.close();
   await Promise.all(engines.map((engine) => engine.close()));
   rmSync(folder, { recursive: true });
 });
@@ -154,6 +153,12 @@ const elsewhere = createMetrics({
 });
 elsewhere.attempt('test/pair@shaky', { reason: 'hedge', step: 'route' });
 elsewhere.implausibleUsage('test/pair@shaky');
+
+/** With the one figure of that replica's Envoy that an alert is about. */
+const renderElsewhere = async (): Promise<string> => {
+  const days = elsewhereIs === 'ill' ? 5 : 80;
+  return `${await elsewhere.render('prometheus')}envoy_server_days_until_first_cert_expiring ${days}\n`;
+};
 
 interface Sample {
   readonly metric: Readonly<Record<string, string>>;
@@ -244,7 +249,14 @@ test('each alert that the figures of a replica can show fires in a real Promethe
   /** An increase needs a step, and is seen for as long as its window is. */
   const counted = ['WeirEngineCountsWrong', 'WeirLedgerSlow', 'WeirLogLost', 'WeirRetentionStuck'];
   const shown = [
-    ...['WeirCatalogOld', 'WeirDiskFilling', 'WeirEnvoyDoesNotFollow', 'WeirJournalFilling', 'WeirLedgerAway'],
+    ...[
+      'WeirCatalogOld',
+      'WeirCertificateExpires',
+      'WeirDiskFilling',
+      'WeirEnvoyDoesNotFollow',
+      'WeirJournalFilling',
+      'WeirLedgerAway',
+    ],
     ...['WeirLedgerDamaged', 'WeirLimitsNotShared', 'WeirNoLeader', 'WeirOverloaded'],
   ];
   elsewhere.committed({ into: 'database', rows: 1, durationMs: 1 });
@@ -329,4 +341,16 @@ test('each alert fires under its fault, after its time, and stops after it', asy
   // The proof fails where an alert does not stop.
   file(tests.slice(2, 3).map((one) => ({ ...one, input_series: [] })));
   await expect(promtool(['test', 'rules', 'cases.yaml'])).rejects.toThrow('FAILED');
+});
+
+test('an alert fires when no service is scraped any more, and stops when one is', async () => {
+  const { port } = synthetic.address() as AddressInfo;
+  isServing = false;
+  await weir.close();
+  expect(await firing('WeirAway')).toBe(0);
+  synthetic.close();
+  synthetic.closeAllConnections();
+  await expect.poll(() => firing('WeirAway'), { timeout: 30_000 }).toBe(1);
+  synthetic.listen(port);
+  await expect.poll(() => firing('WeirAway'), { timeout: 30_000 }).toBe(0);
 });

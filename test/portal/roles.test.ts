@@ -72,29 +72,27 @@ const signIn: Readonly<Record<keyof typeof pagesOf, (context: BrowserContext) =>
   },
 };
 
-test.each(['member', 'key'] as const)('every page that a %s sees is accessible, light and dark', async (role) => {
-  for (const width of [1280, 390] as const) {
-    const { page, expectQuiet } = await tabs.openTab(browser, { width });
-    await signIn[role](page.context());
-    for (const { path, title, open } of pagesOf[role]) {
-      await page.goto(path);
-      await page.getByRole('heading', { level: 1, name: title }).waitFor();
-      await tabs.heading(page);
-      await open?.(page);
-      await tabs.expectNoOverflow(page);
-      for (const scheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme: scheme });
-        await tabs.expectAccessible(page);
-      }
-      await tabs.screenshot(page, `${role}-${title.replace(' ', '-').toLowerCase()}-${width}-dark`);
-      expect(await page.content(), path).not.toContain(gateway.key);
+const views = (['member', 'key'] as const).flatMap((role) => ([1280, 390] as const).map((width) => ({ role, width })));
+
+test.each(views)('every page that a $role sees is accessible, light and dark, $width wide', async ({ role, width }) => {
+  const { page, expectQuiet } = await tabs.openTab(browser, { width });
+  await signIn[role](page.context());
+  for (const { path, title, open } of pagesOf[role]) {
+    await page.goto(path);
+    await page.getByRole('heading', { level: 1, name: title }).waitFor();
+    await tabs.heading(page);
+    await open?.(page);
+    await tabs.expectNoOverflow(page);
+    for (const scheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme: scheme });
+      await tabs.expectAccessible(page);
     }
-    const menu = await page
-      .getByRole('navigation', { name: 'Pages', includeHidden: true })
-      .getByRole('link', { includeHidden: true })
-      .allTextContents();
-    expect(menu).toEqual(pagesOf[role].map(({ title }) => title));
-    expectQuiet();
-    await page.context().close();
+    await tabs.screenshot(page, `${role}-${title.replace(' ', '-').toLowerCase()}-${width}-dark`);
+    expect(await page.content(), path).not.toContain(gateway.key);
   }
+  const menu = page.getByRole('navigation', { name: 'Pages', includeHidden: true });
+  const links = await menu.getByRole('link', { includeHidden: true }).allTextContents();
+  expect(links).toEqual(pagesOf[role].map(({ title }) => title));
+  expectQuiet();
+  await page.context().close();
 });

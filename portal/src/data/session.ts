@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { type QueryClient, useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, use } from 'react';
 import type { Session, SignedOut, SignIn, SignInWays } from '../../../src/portal/api/session.ts';
 import { ApiError, call, keepCsrfToken } from './api.ts';
@@ -18,6 +18,11 @@ async function readSession(): Promise<Session | null> {
 function remember(session: Session): Session {
   keepCsrfToken(session.csrf_token);
   return session;
+}
+
+/** Asks who is signed in before anything is drawn. */
+export function prefetchSession(client: QueryClient): void {
+  void client.prefetchQuery({ queryKey: sessionKey, queryFn: readSession, staleTime: Infinity });
 }
 
 /** Who is signed in; null: nobody. */

@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { UsageLine, UsageReport } from '../../../src/portal/api/usage.ts';
 import { call, withQuery } from './api.ts';
@@ -76,16 +76,19 @@ export function usagePath({ filter, by, top }: UsageQuestion): string {
 
 /** One report: sums by the dimensions. */
 export function useUsage(filter: UsageFilter, by: UsageQuestion['by'] = [], top?: number) {
+  const client = useQueryClient();
   const asked: UsageQuestion = { filter, by, top };
-  return useQuery({
+  const options = queryOptions({
     queryKey: ['usage', asked],
     queryFn: async ({ signal }): Promise<Usage> => {
       const { data } = await call<UsageReport>(usagePath(asked), { signal });
       return { asked, lines: data };
     },
-    placeholderData: keepPreviousData,
-    enabled: filter.workspace !== null,
   });
+  const enabled = filter.workspace !== null;
+  // On its way while the page is still being drawn for the first time, not after it.
+  if (enabled && client.getQueryState(options.queryKey) === undefined) void client.prefetchQuery(options);
+  return useQuery({ ...options, placeholderData: keepPreviousData, enabled });
 }
 
 const minuteMs = 60_000;

@@ -1,4 +1,4 @@
-import { lazy, type ReactNode, Suspense, useMemo, useState } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import type { UsageLine } from '../../../src/portal/api/usage.ts';
 import { type Grouping, type Period, periodOf, periodsFrom, type Usage } from '../data/usage.ts';
 import {
@@ -11,13 +11,16 @@ import {
   unknown,
 } from '../format/format.ts';
 import type { Series } from '../parts/chart.tsx';
+import { onDemand } from '../parts/on-demand.tsx';
 import { Card } from '../parts/page.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 
-const loadChart = () => import('../parts/chart.tsx').then((module) => ({ default: module.TimeChart }));
-const TimeChart = lazy(loadChart);
-// The code that draws comes while the reports are on their way. Whether it fails is told when it is used.
-loadChart().catch(() => undefined);
+const TimeChart = onDemand(
+  () => import('../parts/chart.tsx').then((module) => module.TimeChart),
+  <div className="chart" />,
+);
+// The code that draws comes while the reports are on their way.
+TimeChart.preload();
 
 interface ChartsProps {
   /** Sums by hour or day. */
@@ -140,7 +143,7 @@ function ChartCard({ title, labels, series, format, children }: ChartCardProps) 
   const [isOpen, setOpen] = useState(false);
   return (
     <Card title={title}>
-      <Suspense fallback={<div className="chart" />}>{children}</Suspense>
+      {children}
       <details style={{ marginTop: 12 }} onToggle={({ currentTarget: { open } }) => setOpen(open)}>
         <summary>{title} as a table</summary>
         {isOpen && <SeriesTable label={`${title} over time`} labels={labels} series={series} format={format} />}

@@ -1,8 +1,8 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { type ComponentType, lazy, Suspense } from 'react';
 import { Route, Switch } from 'wouter';
 import type { Role } from '../../../src/portal/api/session.ts';
 import { type FailedSignIn, SessionContext, sessionKey, useSessionQuery } from '../data/session.ts';
+import { type OnDemand, onDemand } from '../parts/on-demand.tsx';
 import { Empty, Problem, Waiting } from '../parts/states.tsx';
 import { ErrorBoundary } from './error-boundary.tsx';
 import { Layout } from './layout.tsx';
@@ -10,24 +10,29 @@ import { groups } from './navigation.ts';
 import { SignInPage } from './sign-in.tsx';
 import { useLiveData } from './live-data.ts';
 
-type Loading = () => Promise<{ readonly default: ComponentType }>;
+const waiting = <Waiting lines={8} />;
 
 /** A page is loaded when it is first opened. */
-const loadings: Readonly<Record<string, Loading>> = {
-  '/': () => import('../pages/overview.tsx').then(({ OverviewPage }) => ({ default: OverviewPage })),
-  '/keys': () => import('../pages/keys.tsx').then(({ KeysPage }) => ({ default: KeysPage })),
-  '/usage': () => import('../pages/usage.tsx').then(({ UsagePage }) => ({ default: UsagePage })),
-  '/balance': () => import('../pages/balance.tsx').then(({ BalancePage }) => ({ default: BalancePage })),
-  '/models': () => import('../pages/models.tsx').then(({ ModelsPage }) => ({ default: ModelsPage })),
-  '/requests': () => import('../pages/requests.tsx').then(({ RequestsPage }) => ({ default: RequestsPage })),
-  '/playground': () => import('../pages/playground.tsx').then(({ PlaygroundPage }) => ({ default: PlaygroundPage })),
-  '/audit': () => import('../pages/audit.tsx').then(({ AuditPage }) => ({ default: AuditPage })),
-  '/workspaces': () => import('../pages/workspaces.tsx').then(({ WorkspacesPage }) => ({ default: WorkspacesPage })),
-  '/backends': () => import('../pages/backends.tsx').then(({ BackendsPage }) => ({ default: BackendsPage })),
+const pages: Readonly<Record<string, OnDemand<object>>> = {
+  '/': onDemand(() => import('../pages/overview.tsx').then(({ OverviewPage }) => OverviewPage), waiting),
+  '/keys': onDemand(() => import('../pages/keys.tsx').then(({ KeysPage }) => KeysPage), waiting),
+  '/usage': onDemand(() => import('../pages/usage.tsx').then(({ UsagePage }) => UsagePage), waiting),
+  '/balance': onDemand(() => import('../pages/balance.tsx').then(({ BalancePage }) => BalancePage), waiting),
+  '/models': onDemand(() => import('../pages/models.tsx').then(({ ModelsPage }) => ModelsPage), waiting),
+  '/requests': onDemand(() => import('../pages/requests.tsx').then(({ RequestsPage }) => RequestsPage), waiting),
+  '/playground': onDemand(
+    () => import('../pages/playground.tsx').then(({ PlaygroundPage }) => PlaygroundPage),
+    waiting,
+  ),
+  '/audit': onDemand(() => import('../pages/audit.tsx').then(({ AuditPage }) => AuditPage), waiting),
+  '/workspaces': onDemand(
+    () => import('../pages/workspaces.tsx').then(({ WorkspacesPage }) => WorkspacesPage),
+    waiting,
+  ),
+  '/backends': onDemand(() => import('../pages/backends.tsx').then(({ BackendsPage }) => BackendsPage), waiting),
 };
-const pages = Object.fromEntries(Object.entries(loadings).map(([path, loading]) => [path, lazy(loading)]));
-// The code of the page that the address names comes while the portal is asked who is signed in. Whether it fails is told when it is used.
-loadings[location.pathname]?.().catch(() => undefined);
+// The code of the page that the address names comes while the portal is asked who is signed in.
+pages[location.pathname]?.preload();
 
 /** Sign in, or the pages that the role may see. */
 export function App({ failedSignIn }: { readonly failedSignIn: FailedSignIn | undefined }) {
@@ -62,17 +67,15 @@ function LivePages({ role }: { readonly role: Role }) {
   useLiveData();
   return (
     <ErrorBoundary>
-      <Suspense fallback={<Waiting lines={8} />}>
-        <Switch>
-          {groups
-            .flat()
-            .filter(({ roles }) => roles.includes(role))
-            .map(({ path }) => (
-              <Route key={path} path={path} component={pages[path] ?? Nothing} />
-            ))}
-          <Route component={Nothing} />
-        </Switch>
-      </Suspense>
+      <Switch>
+        {groups
+          .flat()
+          .filter(({ roles }) => roles.includes(role))
+          .map(({ path }) => (
+            <Route key={path} path={path} component={pages[path] ?? Nothing} />
+          ))}
+        <Route component={Nothing} />
+      </Switch>
     </ErrorBoundary>
   );
 }

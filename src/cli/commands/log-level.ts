@@ -16,7 +16,7 @@ export function logLevelCommand(program: Command): void {
     program
       .command('log-level')
       .description(
-        'tell or change the least level that running programs log: the services of WEIR_SERVICES, else those that run with this data folder, and the portal that does',
+        'tell or change the least level that running programs log: the services of WEIR_SERVICES, else those that run with the data folder; and the portal of the data folder',
       )
       .addArgument(new Argument('[level]', 'the new level; without it nothing changes').choices(logLevels))
       .option('--at <urls>', 'only these ops ports or portals, such as http://127.0.0.1:9090, with commas'),

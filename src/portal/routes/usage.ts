@@ -38,22 +38,24 @@ export function usageRoutes(app: App, portal: Portal): void {
     async (request, reply) => {
       const { by, from, to, top, limit, cursor } = request.query;
       const filter = await filterOf(callerOf(request), request.query);
+      const start = startOf(cursor);
+      const end = start + limit;
       const lines = await store.usageReport(filter, by, { measures: 'performance', top });
-      const names = by.includes('key') ? await namesOf(lines) : new Map<string, string>();
-      const shown = lines.map((line) => shownLine(line, names));
-      if (prefersCsv(request.headers.accept)) {
+      const isCsv = prefersCsv(request.headers.accept);
+      const wanted = isCsv ? lines : lines.slice(start, end);
+      const names = by.includes('key') ? await namesOf(wanted) : new Map<string, string>();
+      const shown = wanted.map((line) => shownLine(line, names));
+      if (isCsv) {
         return reply
           .header('content-disposition', 'attachment; filename="usage.csv"')
           .type('text/csv; charset=utf-8')
           .send(csvOf(shown, by));
       }
-      const start = startOf(cursor);
-      const end = start + limit;
       return reply.type('application/json; charset=utf-8').send({
         from: from === undefined ? null : new Date(from).toISOString(),
         to: to === undefined ? null : new Date(to).toISOString(),
-        data: shown.slice(start, end),
-        next_cursor: shown.length > end ? String(end) : null,
+        data: shown,
+        next_cursor: lines.length > end ? String(end) : null,
       });
     },
   );
