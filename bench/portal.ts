@@ -124,7 +124,9 @@ async function askDone(child: ChildProcess): Promise<Done> {
 
 /** The same round while pages are open and reports are read. */
 async function roundWithPortal(address: URL): Promise<Round & { readonly done: Done }> {
-  const child = fork(join(import.meta.dirname, 'portal-load-process.ts'), [address.href, values.pages]);
+  const child = fork(join(import.meta.dirname, 'portal-load-process.ts'), [address.href, values.pages], {
+    detached: true,
+  });
   // All pages are open, and the first of them have read what they show.
   await once(child, 'message');
   const seen = await round();
