@@ -3,7 +3,8 @@
 // A gateway as `npm start` starts it, on a ledger of 5 million requests of 400 days (`--rows`, `--days`; `--ledger` takes a copy of one
 // that is there), under streams whose chunks are 10 ms apart. Rounds alternate: without, and with a hundred open pages and reports over
 // a year, one after the other. Prints the time between two chunks as callers see it, and how the rounds beside the portal's work
-// compare with their neighbours without it.
+// compare with their neighbours without it. For a machine that does nothing else: beside other work the rounds differ by more than what
+// is measured.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
