@@ -50,8 +50,8 @@ const environmentOf = (spread: Spread): Readonly<Record<string, string>> =>
 const callers = 64;
 /** Loads of one service, from which the costs of a turn and of a request in it are told apart. */
 const lighterLoads = [8, 16, 32] as const;
-/** The supervisor takes five looks, a second apart, to find that cores are short. */
-const leadSeconds = 6;
+/** The supervisor takes five looks, a second apart, to find that cores are short, after the load is there and before Envoy follows. */
+const leadSeconds = 9;
 const steadyPerSecond = 120;
 const heldStreams = 500;
 const idleSeconds = 5;

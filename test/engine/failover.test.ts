@@ -101,10 +101,13 @@ async function killWriting(): Promise<0 | 1 | undefined> {
   return undefined;
 }
 
-/** What an engine itself makes of a partial answer. */
-async function continuationOf(engine: Llama, prompt: string, partial: string): Promise<string> {
+/** What an engine itself makes of a partial answer, which it reads anew, or as far as it does not remember it. */
+async function continuationOf(
+  engine: Llama,
+  { prompt, partial, remembers }: { readonly prompt: string; readonly partial: string; readonly remembers: boolean },
+): Promise<string> {
   const messages = [...ask('routes', prompt).messages, { role: 'assistant', content: partial }];
-  const body = JSON.stringify({ messages, max_tokens: maxTokens, temperature: 0 });
+  const body = JSON.stringify({ messages, max_tokens: maxTokens, temperature: 0, cache_prompt: remembers });
   const response = await fetch(`${engine.url}/v1/chat/completions`, { method: 'POST', body });
   const answer = (await response.json()) as { choices: [{ message: { content: string } }] };
   // It repeats the partial answer first.
@@ -120,7 +123,9 @@ async function isOwnContinuation(
   while (common < text.length && text[common] === unbroken[common]) common += 1;
   for (let cut = common; cut > 0; cut -= 1) {
     const partial = text.slice(0, cut);
-    if ((partial + (await continuationOf(engine, prompt, partial))).startsWith(text)) return true;
+    for (const remembers of [true, false]) {
+      if ((partial + (await continuationOf(engine, { prompt, partial, remembers }))).startsWith(text)) return true;
+    }
   }
   return false;
 }
