@@ -10,7 +10,11 @@ import { type LoadRun, runLoad } from './support/chaos/load-run.ts';
 import { expectNothingLeft } from './support/chaos/nothing-left.ts';
 
 const usual = { reasoning: 'never', words: 4, deltaTokens: 8, firstTokenDelayMs: 150, tokenDelayMs: 5 } as const;
-const run = { requests: 1000, atOnce: 16 };
+/**
+ * A thousand streams and a thousand whole answers. Of five hundred each, one in a hundred is as many as meet a silent endpoint before
+ * it is ejected.
+ */
+const run = { requests: 2000, atOnce: 16 };
 /** Requests from which a gateway learns what is usual. */
 const learning = { requests: 200, atOnce: 16 };
 /** The bound is a promise; a machine that others use too may need another try to show it. */
