@@ -1,9 +1,10 @@
 // A hundred open pages of the portal and somebody who reads reports over a year, as one process: `fork`ed by portal.ts with the address
-// that signs in and the number of pages. Says `open` once all pages are, tells what was done when it is asked, ends with its parent.
+// that signs in, the number of pages and the pause between two reports in milliseconds. Says `open` once all pages are, tells what was done when it is asked, ends with its parent.
 import { writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 
-const [address = '', pages = '100'] = process.argv.slice(2);
+const [address = '', pages = '100', pauseMs = '0'] = process.argv.slice(2);
 const { origin, hash } = new URL(address);
 const token = new URLSearchParams(hash.slice(1)).get('token') ?? '';
 const api = `${origin}/api/v1`;
@@ -89,6 +90,7 @@ async function readReports(): Promise<void> {
     await get(`/usage?from=${from}&by=day,model`, { authorization: `Bearer ${token}` });
     done.reports += 1;
     done.reportMs += performance.now() - begun;
+    await sleep(Number(pauseMs));
   }
 }
 

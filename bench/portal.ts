@@ -1,4 +1,4 @@
-// What the portal costs streams: `npm run bench:portal -- [--ledger FILE] [--rounds N] [--seconds N] [--streams N] [--pages N]`.
+// What the portal costs streams: `npm run bench:portal -- [--ledger FILE] [--rounds N] [--seconds N] [--streams N] [--pages N] [--pause MS]`.
 //
 // A gateway as `npm start` starts it, on a ledger of 5 million requests of 400 days (`--rows`, `--days`; `--ledger` takes a copy of one
 // that is there), under streams whose chunks are 10 ms apart. Rounds alternate: without, and with a hundred open pages and reports over
@@ -32,6 +32,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '8' },
     streams: { type: 'string', default: '96' },
     pages: { type: 'string', default: '100' },
+    pause: { type: 'string', default: '0' },
   },
 });
 const rounds = Number(values.rounds);
@@ -125,7 +126,7 @@ async function askDone(child: ChildProcess): Promise<Done> {
 
 /** The same round while pages are open and reports are read. */
 async function roundWithPortal(address: URL): Promise<Round & { readonly done: Done }> {
-  const child = fork(join(import.meta.dirname, 'portal-load-process.ts'), [address.href, values.pages], {
+  const child = fork(join(import.meta.dirname, 'portal-load-process.ts'), [address.href, values.pages, values.pause], {
     detached: true,
   });
   // All pages are open, and the first of them have read what they show.
