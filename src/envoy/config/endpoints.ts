@@ -1,5 +1,5 @@
 import type { Endpoint } from '../../core/endpoint.ts';
-import { typed } from './typed.ts';
+import { socketCluster } from './socket-cluster.ts';
 import type { ConfigObject } from './typed.ts';
 
 const discoveryClusterName = 'weir-discovery';
@@ -31,28 +31,12 @@ export const endpointDiscovery: ConfigObject = {
 export const fromDiscovery: ConfigObject = { ads: {}, resource_api_version: 'V3', initial_fetch_timeout: '2s' };
 
 /** Where the service listens for it: of several services on one Envoy any one will do, for each knows all endpoints. */
-export function discoveryCluster(sockets: readonly string[]): ConfigObject {
-  return {
-    name: discoveryClusterName,
-    type: 'STATIC',
-    connect_timeout: '1s',
-    typed_extension_protocol_options: {
-      'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': typed(
-        'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
-        {
-          explicit_http_config: {
-            // The stream may be silent for days. A service that hangs is noticed all the same.
-            http2_protocol_options: { connection_keepalive: { interval: '30s', timeout: '10s' } },
-          },
-        },
-      ),
-    },
-    load_assignment: {
-      cluster_name: discoveryClusterName,
-      endpoints: [{ lb_endpoints: sockets.map((path) => ({ endpoint: { address: { pipe: { path } } } })) }],
-    },
-  };
-}
+export const discoveryCluster = (sockets: readonly string[]): ConfigObject =>
+  socketCluster(discoveryClusterName, {
+    sockets,
+    // The stream may be silent for days. A service that hangs is noticed all the same.
+    http2: { connection_keepalive: { interval: '30s', timeout: '10s' } },
+  });
 
 /** The endpoints of a cluster as Envoy's `ClusterLoadAssignment`, by zone. */
 export function renderEndpoints(cluster: string, endpoints: readonly Endpoint[]): ConfigObject {

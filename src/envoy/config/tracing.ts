@@ -1,5 +1,6 @@
 import type { TraceSampling } from '../../core/trace.ts';
-import { extension, type ConfigObject, typed } from './typed.ts';
+import { socketCluster } from './socket-cluster.ts';
+import { extension, type ConfigObject } from './typed.ts';
 
 const tracesCluster = 'weir-traces';
 
@@ -41,23 +42,8 @@ const ofRatio = (ratio: number): ConfigObject =>
   });
 
 /** Envoy hands its spans to the service, which exports them with its own (docs/decisions/0053-envoy-hands-its-spans-to-the-service.md). Of several services any one will do. */
-export function tracingCluster(sockets: readonly string[]): ConfigObject {
-  return {
-    name: tracesCluster,
-    type: 'STATIC',
-    connect_timeout: '1s',
-    typed_extension_protocol_options: {
-      'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': typed(
-        'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
-        { explicit_http_config: { http2_protocol_options: {} } },
-      ),
-    },
-    load_assignment: {
-      cluster_name: tracesCluster,
-      endpoints: [{ lb_endpoints: sockets.map((path) => ({ endpoint: { address: { pipe: { path } } } })) }],
-    },
-  };
-}
+export const tracingCluster = (sockets: readonly string[]): ConfigObject =>
+  socketCluster(tracesCluster, { sockets, http2: {} });
 
 /** Runtime values: a worker thread of Envoy hands its spans over once a second, or when it has so many. */
 export const tracingRuntime: ConfigObject = {
