@@ -46,7 +46,7 @@ export async function topOf(
 }
 
 /** The number that stands for all groups that are not in the top: groups are numbered from 1 on. */
-export const othersNumber = sql.lit(-1);
+const othersNumber = sql.lit(-1);
 
 export function inOrderOfTop(lines: readonly UsageLine[], { of, groups }: Top): readonly UsageLine[] {
   const ranks = new Map(groups.map(({ name }, rank) => [name, rank]));
@@ -58,11 +58,17 @@ export function inOrderOfTop(lines: readonly UsageLine[], { of, groups }: Top): 
   });
 }
 
-/** A column of a group: the value of those in the top, and another one for all others. */
-export function orOthers(
+/**
+ * A column that names groups by their numbers, or by their names: with a report of the top its own value for those in the top, and one
+ * value for all others, which is null among names.
+ */
+export function groupColumn(
+  of: Top['of'],
   column: RawBuilder<unknown>,
-  kept: readonly (string | number | bigint)[],
-  others: RawBuilder<unknown>,
+  { top, by }: { readonly top: Top | undefined; readonly by: 'number' | 'name' },
 ): RawBuilder<unknown> {
+  if (top?.of !== of) return column;
+  const others = by === 'number' ? othersNumber : sql`null`;
+  const kept = top.groups.map((group) => group[by]);
   return kept.length === 0 ? others : sql`case when ${column} in (${sql.join(kept)}) then ${column} else ${others} end`;
 }

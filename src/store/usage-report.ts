@@ -10,7 +10,7 @@ import {
 } from '../core/administration.ts';
 import { isOldLedgerEmpty } from './old-ledger.ts';
 import { exactTotal, moneyUnit, type Schema } from './schema.ts';
-import { inOrderOfTop, orOthers, othersNumber, rankedDimension, type Top, topOf } from './top-groups.ts';
+import { groupColumn, inOrderOfTop, rankedDimension, type Top, topOf } from './top-groups.ts';
 import { histogramColumns, kindCodes, periodMs, quantileOf, surfaceCodes } from './usage-rollup.ts';
 
 const hourMs = periodMs.usage_hours;
@@ -146,14 +146,7 @@ function named(
     const day = table === 'usage_hours' ? sql`period / 24` : sql`period`;
     const further =
       measures === 'sums' ? sql`` : sql`, ${isError} as errors, ${sql.join(buckets.map((name) => sql.ref(name)))}`;
-    const group = (column: 'key' | 'model'): RawBuilder<unknown> =>
-      top?.of === column
-        ? orOthers(
-            sql.ref(column),
-            top.groups.map(({ number }) => number),
-            othersNumber,
-          )
-        : sql.ref(column);
+    const group = (of: Top['of']) => groupColumn(of, sql.ref(of), { top, by: 'number' });
     return sql`select ${group('key')} as key, ${group('model')} as model, surface, ${hour} as hour, ${day} as day,
         ${sql.join(counts.map((count) => sql.ref(count)))}, cost ${further}
       from ${sql.table(table)} where period >= ${from} and period < ${to} and ${usageOfFilter(filter)}`;
@@ -181,21 +174,13 @@ function named(
 
 /** Rows of the version before that have not moved yet. */
 function oldRows(filter: LedgerFilter, { measures, top }: Reading): RawBuilder<unknown> {
-  const group = (of: Top['of'], column: RawBuilder<unknown>): RawBuilder<unknown> =>
-    top?.of === of
-      ? orOthers(
-          column,
-          top.groups.map(({ name }) => name),
-          sql`null`,
-        )
-      : column;
   const unit = sql.lit(moneyUnit);
   const further =
     measures === 'sums'
       ? sql``
       : sql`, case when ledger.kind in (${sql.join(errors)}) then 1 else 0 end, ${sql.join(buckets.map(() => sql`0`))}`;
-  return sql`select workspaces.name as workspace, ${group('key', sql`ledger.key_id`)} as key,
-      ${group('model', sql`ledger.model_id`)} as model,
+  return sql`select workspaces.name as workspace, ${groupColumn('key', sql`ledger.key_id`, { top, by: 'name' })} as key,
+      ${groupColumn('model', sql`ledger.model_id`, { top, by: 'name' })} as model,
       case ledger.surface when 'chat' then 0 else 1 end as surface, ledger.started_at / ${sql.lit(hourMs)} as hour, ledger.started_at / ${sql.lit(dayMs)} as day, 1 as requests,
       prompt_tokens, completion_tokens, coalesce(cached_tokens, 0), coalesce(reasoning_tokens, 0),
       coalesce(web_searches, 0), cost / ${unit}, cost % ${unit} ${further}
