@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { countTurns } from '../../../test/support/count-turns.ts';
 import { routeOf } from '../../../test/support/route-of.ts';
 import type { Model } from '../../core/catalog.ts';
 import { replicaView } from './replica-view.ts';
@@ -14,13 +15,7 @@ it('gives others a turn every few milliseconds, however many backends there are'
   const models = new Map(routes.map((route, index) => [`m${index}`, { id: `m${index}`, routes: [route] }]));
   const clusters = routes.map(({ backend }) => backend.cluster);
   const counts = { total: 2, healthy: 2, failing: [] };
-  let turns = 0;
-  let isOver = false;
-  const turn = (): void => {
-    turns += 1;
-    if (!isOver) setImmediate(turn);
-  };
-  setImmediate(turn);
+  const { turns, stop } = countTurns();
   const view = await replicaView(
     {
       name: 'replica',
@@ -38,9 +33,9 @@ it('gives others a turn every few milliseconds, however many backends there are'
       refused: new Map(),
     },
   );
-  isOver = true;
+  stop();
   // 75 milliseconds of work in slices of two.
-  expect(turns).toBeGreaterThan(30);
+  expect(turns()).toBeGreaterThan(30);
   expect([[...view.out], [...view.unlisted], view.endpoints.size]).toEqual([['m1@b1'], ['m2'], 500]);
   expect(view.endpoints.get('b3')).toMatchObject({ healthy: 1, ejected: 1 });
 });
