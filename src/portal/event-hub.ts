@@ -115,13 +115,15 @@ export function createEventHub(clock: Clock): EventHub {
   };
 }
 
-const texts = new WeakMap<PortalEvent, string>();
+/** JSON has no line break, so each event is one line of data. */
+const textOf = oncePerEvent((event) => `event: ${event.name}\ndata: ${JSON.stringify(event.data)}\n\n`);
 
-/** JSON has no line break, so each event is one line of data. Written once for all readers. */
-function textOf(event: PortalEvent): string {
-  const known = texts.get(event);
-  if (known !== undefined) return known;
-  const text = `event: ${event.name}\ndata: ${JSON.stringify(event.data)}\n\n`;
-  texts.set(event, text);
-  return text;
+/** What is made of an event, once for all readers and for as long as the event lasts. */
+export function oncePerEvent<Made>(make: (event: PortalEvent) => Made): (event: PortalEvent) => Made {
+  const made = new WeakMap<PortalEvent, { readonly value: Made }>();
+  return (event) => {
+    const known = made.get(event) ?? { value: make(event) };
+    made.set(event, known);
+    return known.value;
+  };
 }

@@ -4,7 +4,7 @@ import { errors } from '../answers.ts';
 import { type PortalEvent, portalEvents } from '../api/events.ts';
 import { callerOf } from '../authenticate.ts';
 import { type Caller, maySee } from '../callers.ts';
-import type { EventSubject } from '../event-hub.ts';
+import { type EventSubject, oncePerEvent } from '../event-hub.ts';
 import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
 
@@ -52,18 +52,8 @@ function allowed(event: PortalEvent, { workspaceId }: EventSubject, caller: Call
   return forMembers(event);
 }
 
-const ofMembers = new WeakMap<PortalEvent, PortalEvent>();
-
 /** The same event for every member who looks. */
-function forMembers(event: PortalEvent): PortalEvent {
-  const known = ofMembers.get(event);
-  if (known !== undefined) return known;
-  const reduced = reducedForMembers(event);
-  ofMembers.set(event, reduced);
-  return reduced;
-}
-
-function reducedForMembers(event: PortalEvent): PortalEvent {
+const forMembers = oncePerEvent((event): PortalEvent => {
   switch (event.name) {
     case 'request':
       return { name: 'request', data: { ...event.data, route: null } };
@@ -77,4 +67,4 @@ function reducedForMembers(event: PortalEvent): PortalEvent {
     case 'ended':
       return event;
   }
-}
+});
