@@ -5,7 +5,7 @@ import { openProgramLog, type ProgramLog } from './program-log.ts';
 /** How long the last records of the log are waited for. */
 const lastLogMs = 500;
 
-/** What a program that runs long has around it. */
+/** The surroundings of a program that runs long: its log, its supervisor, and the ways to stop it. */
 export interface ProgramSurroundings {
   readonly programLog: ProgramLog;
   /** Tells the supervisor, where there is one. */
@@ -17,7 +17,7 @@ export interface ProgramSurroundings {
 }
 
 export interface RunningProgram {
-  /** What the supervisor is told whenever it asks whether the event loop of this process still runs. Absent: that alone. */
+  /** Figures for the supervisor, whenever it asks whether the event loop of this process still runs. Absent: it gets the answer alone. */
   readonly look?: () => object;
   /** Finishes what is open. */
   readonly close: () => Promise<void>;

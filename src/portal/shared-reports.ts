@@ -16,7 +16,8 @@ const sharedMs = 1_000;
 
 /**
  * Reads the same report once in a second, however many pages show it: a hundred open pages then cost what one does, and every one of
- * them asks anew when requests have ended.
+ * them asks anew when requests have ended. A map, and no library of caches: all entries go together, so there is nothing to evict by
+ * size or by use.
  */
 export function shareReports(usageReport: UsageReport, clock: Pick<Clock, 'elapsed'>): SharedReports {
   const reports = new Map<string, { readonly at: number; readonly lines: Promise<readonly UsageLine[]> }>();

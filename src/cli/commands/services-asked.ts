@@ -32,7 +32,7 @@ export async function openServices(
   return createServices({ origins: () => origins, token: () => token, clock: systemClock });
 }
 
-/** Those that did not answer, and why. */
+/** The programs that did not answer, and why. */
 export function silentOnes(services: readonly ServiceAnswer[]): readonly string[] {
   return services.flatMap(({ service, answers, problem }) =>
     answers ? [] : [`${service} (${problem ?? 'no answer'})`],

@@ -7,7 +7,7 @@ import type { Accounts } from '../../store/accounts.ts';
 import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { CannotOpen } from '../../store/open-database.ts';
 
-/** What the portal does in its own thread. */
+/** The part of the store that the portal asks from its own thread; reports have another. */
 export type PatientStore = Omit<PortalStore, 'usageReport' | 'pageOfRequests' | 'findRequest'>;
 
 /** The accounts of a database that may be away, at the start as later. */
@@ -38,7 +38,7 @@ export async function openPatiently(
   let accounts: Accounts | undefined;
   let isAway = false;
 
-  /** Told once for each time that the database goes and comes. */
+  /** Logs that the database has gone, once until it is back. */
   function away(error: unknown): DatabaseAway {
     if (!isAway)
       log.warn({ error: messageOf(error) }, 'the database is away: the portal answers with 503 until it is back');

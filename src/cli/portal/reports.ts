@@ -30,7 +30,7 @@ export interface ReportWorkerData {
 
 /** A report over many years takes seconds. Whatever takes longer is given up: the thread is ended, and the next report gets another. */
 const silenceMs = 60_000;
-/** Whoever looks again after lunch does not wait for a thread to start. */
+/** An hour: a person who looks again after lunch does not wait for a thread to start. */
 const idleMs = 60 * 60_000;
 
 /**

@@ -47,7 +47,7 @@ export async function startPortal(
   const adminToken =
     given === undefined ? readAdminToken(join(data, 'admin-token'), 'make') : readAdminToken(given, 'refuse');
   await using stack = new AsyncDisposableStack();
-  // It gives up soon on a database that keeps it waiting, as a service does: somebody looks at the page.
+  // The portal gives up soon on a database that keeps it waiting, as a service does: somebody looks at the page.
   const open = () => openAccounts(location, { missing: 'create', user: 'service' });
   const accounts = await openPatiently(open, { clock: systemClock, log });
   stack.defer(accounts.close);

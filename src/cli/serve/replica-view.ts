@@ -23,8 +23,8 @@ interface ViewAsked extends EndpointsAsked {
 }
 
 /**
- * What this replica sees of the catalog: the clusters of its Envoy with their endpoints, its routes and its list of models. Made in
- * slices, for the process that serves requests makes it every few seconds.
+ * A replica's view of the catalog: the clusters of its Envoy with their endpoints, its routes and its list of models. The view is made in
+ * slices, for the process that serves requests makes one every few seconds.
  */
 export async function replicaView(asked: ViewAsked, { snapshot, envoy, refused }: Seen): Promise<ReplicaView> {
   const inSlices = createSlices();
