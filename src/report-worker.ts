@@ -29,7 +29,7 @@ async function answer(ask: ReportAsk): Promise<ReportReply> {
       case 'usage':
         return {
           kind: 'usage',
-          lines: await usageReport(ask.filter, ask.dimensions, { measures: 'performance', top: ask.top }),
+          lines: await usageReport(ask.filter, ask.dimensions, { measures: 'performance', ...ask.options }),
         };
       case 'requests':
         return { kind: 'requests', page: await pageOfRequests(ask.filter, ask.page) };

@@ -59,6 +59,14 @@ export interface PageRequest {
   readonly cursor: string | undefined;
 }
 
+/** Which lines of a report are wanted. */
+export interface LinesOfPage {
+  /** Lines before those. */
+  readonly offset: number;
+  /** Most lines. */
+  readonly limit: number;
+}
+
 export interface Page<Item> {
   readonly items: readonly Item[];
   /** Undefined: this is the last part. */

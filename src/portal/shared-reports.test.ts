@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { shareReports } from './shared-reports.ts';
 
-const options = { measures: 'performance', top: undefined } as const;
+const options = { measures: 'performance', top: undefined, page: undefined } as const;
 
 function counted() {
   const clock = createFakeClock();

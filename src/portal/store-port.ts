@@ -7,6 +7,7 @@ import type {
   KeyChange,
   KeyRecord,
   LedgerFilter,
+  LinesOfPage,
   NewCredit,
   NewKey,
   NewWorkspace,
@@ -60,7 +61,12 @@ export interface PortalStore {
   readonly usageReport: (
     filter: LedgerFilter,
     dimensions: readonly UsageDimension[],
-    options: { readonly measures: 'performance'; readonly top: number | undefined },
+    options: {
+      readonly measures: 'performance';
+      readonly top: number | undefined;
+      /** Undefined: all lines. */
+      readonly page: LinesOfPage | undefined;
+    },
   ) => Promise<readonly UsageLine[]>;
   readonly pageOfRequests: (filter: LedgerFilter, page: PageRequest) => Promise<Page<Outcome>>;
   readonly findRequest: (id: string) => Promise<Outcome | undefined>;

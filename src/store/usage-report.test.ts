@@ -87,6 +87,18 @@ describe('usageReport', () => {
     ]);
   });
 
+  it.each<[readonly UsageDimension[], number | undefined]>([
+    [['model', 'day'], undefined],
+    [['workspace', 'model'], undefined],
+    [['day', 'model'], 1],
+  ])('gives the lines of a page by %j, top %j, as the whole report has them', async (by, top) => {
+    const { queries } = await twoByTwoByTwo();
+    const all = await usageReport(queries, {}, by, { top });
+    expect(all.length).toBe(4);
+    const pages = [0, 3, 6].map((offset) => usageReport(queries, {}, by, { top, page: { offset, limit: 3 } }));
+    expect(await Promise.all(pages)).toEqual([all.slice(0, 3), all.slice(3), []]);
+  });
+
   it('sums by hour, whatever the day', async () => {
     const { queries, ids, settle } = await sampleDatabase();
     const at = [sampleNow, sampleNow + 5, sampleNow + 3 * hour, sampleNow + day + 3 * hour];

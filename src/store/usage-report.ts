@@ -3,6 +3,7 @@ import type { OutcomeKind } from '../core/account.ts';
 import { oldRowsOfFilter, partsOf, usageOfFilter } from './ledger-filter.ts';
 import {
   type LedgerFilter,
+  type LinesOfPage,
   Refusal,
   type UsageDimension,
   type UsageLine,
@@ -27,6 +28,8 @@ export interface UsageReportOptions {
    * of each period whose model or key is undefined. Needs one of the two dimensions, and beside it `hour` or `day` at most.
    */
   readonly top?: number | undefined;
+  /** Only these lines of the report. Default: all. */
+  readonly page?: LinesOfPage | undefined;
 }
 
 /**
@@ -38,7 +41,7 @@ export async function usageReport(
   queries: Kysely<Schema>,
   filter: LedgerFilter,
   dimensions: readonly UsageDimension[],
-  { measures = 'sums', top: size }: UsageReportOptions = {},
+  { measures = 'sums', top: size, page }: UsageReportOptions = {},
 ): Promise<readonly UsageLine[]> {
   for (const [option, field, moment] of [
     ['--since', 'from', filter.since],
@@ -61,11 +64,12 @@ export async function usageReport(
         ranked === undefined || size === undefined ? undefined : await topOf(transaction, { filter, ranked, size });
       const sources = [named(filter, dimensions, { measures, top })];
       if (!(await isOldLedgerEmpty(transaction))) sources.push(oldRows(filter, { measures, top }));
-      const { rows } = await summed(sources, dimensions, measures).execute(transaction);
-      const lines = rows
-        .filter((row) => Number(row.requests) > 0 || dimensions.length === 0)
-        .map((row) => lineOf(row, measures));
-      return top === undefined ? lines : inOrderOfTop(lines, top);
+      const readPage = top === undefined ? page : undefined;
+      const { rows } = await report(sources, dimensions, { measures, page: readPage }).execute(transaction);
+      const lines = rows.map((row) => lineOf(row, measures));
+      if (top === undefined) return lines;
+      const { offset, limit } = page ?? { offset: 0, limit: lines.length };
+      return inOrderOfTop(lines, top).slice(offset, offset + limit);
     });
 }
 
@@ -108,21 +112,30 @@ function furtherOf(measures: UsageMeasures): readonly string[] {
   return measures === 'performance' ? ['errors', ...buckets] : [];
 }
 
-/** Adds up sources whose columns are `workspace`, `key`, `model`, `hour`, `day` and the sums. */
-function summed(
+/**
+ * The lines of sources whose columns are `workspace`, `key`, `model`, `surface`, `hour`, `day` and the sums. Lines of several sources
+ * are added up, and those of the keys of one workspace; otherwise each group is one line of the source already.
+ */
+function report(
   sources: readonly RawBuilder<unknown>[],
   dimensions: readonly UsageDimension[],
-  measures: UsageMeasures,
+  { measures, page }: { readonly measures: UsageMeasures; readonly page: LinesOfPage | undefined },
 ) {
   const by = dimensions.map((dimension) => sql.ref(dimension));
-  const columns = [...by, ...[...sums, ...furtherOf(measures)].map((sum) => sql`${total(sum)} as ${sql.ref(sum)}`)];
-  const grouped = by.length === 0 ? sql`` : sql`group by ${sql.join(by)} order by ${sql.join(by)}`;
-  return sql<SummedRow>`select ${sql.join(columns)} from (${sql.join(sources, sql` union all `)}) as sources ${grouped}`;
+  const isSummed = sources.length > 1 || dimensions.includes('workspace');
+  const columns = [...sums, ...furtherOf(measures)].map((sum) =>
+    isSummed ? sql`${total(sql.ref(sum))} as ${sql.ref(sum)}` : sql.ref(sum),
+  );
+  const from = sql`from (${sql.join(sources, sql` union all `)}) as sources`;
+  const grouped = isSummed ? sql`group by ${sql.join(by)} having sum(requests) > 0` : sql`where requests > 0`;
+  const lines = by.length === 0 ? sql`` : sql`${grouped} order by ${sql.join(by)}`;
+  const those = page === undefined ? sql`` : sql`limit ${page.limit} offset ${page.offset}`;
+  return sql<SummedRow>`select ${sql.join([...by, ...columns])} ${from} ${lines} ${those}`;
 }
 
 /** A sum of counts; PostgreSQL widens a sum of bigints, so it is cast back. */
-function total(column: string): RawBuilder<bigint> {
-  return sql`cast(coalesce(sum(${sql.ref(column)}), 0) as bigint)`;
+function total(of: RawBuilder<unknown>): RawBuilder<bigint> {
+  return sql`cast(coalesce(sum(${of}), 0) as bigint)`;
 }
 
 /** The rollups, summed by their numbers first: names are looked up for what is left, not for each row. */
@@ -154,9 +167,9 @@ function named(
   const unit = sql.lit(moneyUnit);
   const numbered = sql`select ${sql.join([
     ...columns,
-    ...[...counts, ...furtherOf(measures)].map((count) => sql`${total(count)} as ${sql.ref(count)}`),
-    sql`coalesce(sum(cost / ${unit}), 0) as cost_high`,
-    sql`coalesce(sum(cost % ${unit}), 0) as cost_low`,
+    ...[...counts, ...furtherOf(measures)].map((count) => sql`${total(sql.ref(count))} as ${sql.ref(count)}`),
+    sql`${total(sql`cost / ${unit}`)} as cost_high`,
+    sql`${total(sql`cost % ${unit}`)} as cost_low`,
   ])} from (${sql.join(parts, sql` union all `)}) as parts ${grouped}`;
   const none = sql`null`;
   const join = top === undefined ? sql`join` : sql`left join`;

@@ -3,6 +3,9 @@ import { DatabaseAway, Refusal } from '../../core/administration.ts';
 import type { Outcome } from '../../core/account.ts';
 import { startThread } from '../../process/worker-thread.ts';
 import type { DatabaseLocation } from '../../store/open-database.ts';
+import type { UsageReportOptions } from '../../store/usage-report.ts';
+
+type LinesWanted = Pick<UsageReportOptions, 'top' | 'page'>;
 
 /** A question to the thread that reads reports. */
 export type ReportAsk =
@@ -10,7 +13,7 @@ export type ReportAsk =
       readonly kind: 'usage';
       readonly filter: LedgerFilter;
       readonly dimensions: readonly UsageDimension[];
-      readonly top: number | undefined;
+      readonly options: LinesWanted;
     }
   | { readonly kind: 'requests'; readonly filter: LedgerFilter; readonly page: PageRequest }
   | { readonly kind: 'request'; readonly id: string };
@@ -63,11 +66,8 @@ export function openReports(location: DatabaseLocation) {
 
   return {
     /** With errors and times to the first token, as the portal shows them. */
-    usageReport: async (
-      filter: LedgerFilter,
-      dimensions: readonly UsageDimension[],
-      { top }: { readonly top: number | undefined },
-    ) => (await ask({ kind: 'usage', filter, dimensions, top }, 'usage')).lines,
+    usageReport: async (filter: LedgerFilter, dimensions: readonly UsageDimension[], options: LinesWanted) =>
+      (await ask({ kind: 'usage', filter, dimensions, options }, 'usage')).lines,
     pageOfRequests: async (filter: LedgerFilter, page: PageRequest) =>
       (await ask({ kind: 'requests', filter, page }, 'requests')).page,
     /** Starts the thread, so that the first page does not wait for it. */

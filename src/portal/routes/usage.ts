@@ -39,10 +39,11 @@ export function usageRoutes(app: App, portal: Portal): void {
       const { by, from, to, top, limit, cursor } = request.query;
       const filter = await filterOf(callerOf(request), request.query);
       const start = startOf(cursor);
-      const end = start + limit;
-      const lines = await store.usageReport(filter, by, { measures: 'performance', top });
       const isCsv = prefersCsv(request.headers.accept);
-      const wanted = isCsv ? lines : lines.slice(start, end);
+      // One more than is shown tells whether there is another page.
+      const page = isCsv ? undefined : { offset: start, limit: limit + 1 };
+      const lines = await store.usageReport(filter, by, { measures: 'performance', top, page });
+      const wanted = isCsv ? lines : lines.slice(0, limit);
       const names = by.includes('key') ? await namesOf(wanted) : new Map<string, string>();
       const shown = wanted.map((line) => shownLine(line, names));
       if (isCsv) {
@@ -55,7 +56,7 @@ export function usageRoutes(app: App, portal: Portal): void {
         from: from === undefined ? null : new Date(from).toISOString(),
         to: to === undefined ? null : new Date(to).toISOString(),
         data: shown,
-        next_cursor: lines.length > end ? String(end) : null,
+        next_cursor: lines.length > limit ? String(start + limit) : null,
       });
     },
   );
