@@ -187,7 +187,10 @@ it('that refuses connections is left alone by Envoy where nobody names endpoints
   const answers: Answer[] = [];
   do answers.push(await ask(second));
   while (answers.at(-1)?.failure !== undefined && answers.length < 20);
-  expect(answers.map(({ failure }) => failure?.split(',')[0])).toEqual([...Array<string>(5).fill('UF'), undefined]);
+  const failed = answers.slice(0, -1);
+  expect(failed.map(({ failure }) => failure?.split(',')[0])).toEqual(failed.map(() => 'UF'));
+  // Five in a row; another call may fail while the worker that counted them waits for Envoy's main thread to say so to all.
+  expect(failed.length).toBeGreaterThanOrEqual(5);
   expect(answers.at(-1)).toMatchObject({ status: 200, chosen: `${first}:${port}` });
   expect((await clusters.publisher.look())?.endpoints.get(cluster)).toEqual({
     total: 2,
