@@ -2,7 +2,7 @@
 //
 // A gateway as `npm start` starts it, on a ledger of 5 million requests of 400 days (`--rows`, `--days`; `--ledger` takes a copy of one
 // that is there), under streams whose chunks are 10 ms apart. Rounds alternate: without, and with a hundred open pages and reports over
-// a year, one after the other. Prints the time between two chunks as callers see it, and how the rounds beside the portal's work
+// a year with a second between two (`--pause`). Prints the time between two chunks as callers see it, and how the rounds beside the portal's work
 // compare with their neighbours without it. For a machine that does nothing else: beside other work the rounds differ by more than what
 // is measured.
 import { type ChildProcess, fork } from 'node:child_process';
@@ -32,7 +32,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '8' },
     streams: { type: 'string', default: '96' },
     pages: { type: 'string', default: '100' },
-    pause: { type: 'string', default: '0' },
+    pause: { type: 'string', default: '1000' },
   },
 });
 const rounds = Number(values.rounds);
