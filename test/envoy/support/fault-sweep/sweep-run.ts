@@ -26,7 +26,12 @@ const usualAtOnce = 16;
  * A case may meet an engine that is not the one to break; it is tried again. Of two endpoints either may be the first, and that
  * for thousands of cases: a dozen tries would leave one out in every other run.
  */
-const mostTries = 30;
+const mostRounds = 10;
+/**
+ * How often each case that is left is tried in a round. A round takes a second of its own, for models that no fault has met and for the
+ * ledger, so the few that are left after some rounds are tried several times in each.
+ */
+const triesIn = (round: number): number => Math.min(8, 2 ** round);
 
 function noteIn(body: unknown): string | undefined {
   return /\\"note\\":\\"([^"\\]+)\\"/.exec(JSON.stringify(body))?.[1];
@@ -48,7 +53,10 @@ function askedByNote(gateway: SweepGateway): ReadonlyMap<string, AskedOf> {
 
 let runs = 0;
 
-/** Tries all cases, so many at a time. A case whose fault was not met is tried again on another route. */
+/**
+ * Tries all cases, so many at a time. A case whose fault was not met is tried again on another route. What is returned holds every try
+ * that met its fault, and the last one of a case that never did.
+ */
 export async function runSweep(
   gateway: SweepGateway,
   cases: readonly SweepCase[],
@@ -56,17 +64,18 @@ export async function runSweep(
 ): Promise<readonly Tried[]> {
   const { broken, spare, takeModel, renew, weir, surface } = gateway;
   const { ask = gateway.ask, atOnce = usualAtOnce } = options;
-  const tried = new Map<SweepCase, Tried>();
+  const met: Tried[] = [];
   const rows = new Map<string, SweepAnswer['rows'][number][]>();
-  let left = cases;
-  for (let round = 0; left.length > 0 && round < mostTries; round += 1) {
-    const counts = Map.groupBy(left, ({ reference }) => reference.shape);
+  let left: ReadonlyMap<SweepCase, Tried | undefined> = new Map(cases.map((swept) => [swept, undefined]));
+  for (let round = 0; left.size > 0 && round < mostRounds; round += 1) {
+    const tries = Array.from({ length: triesIn(round) }, () => [...left.keys()]).flat();
+    const counts = Map.groupBy(tries, ({ reference }) => reference.shape);
     await renew(new Map([...counts].map(([shape, some]) => [shape, some.length])));
     broken.reset();
     spare.reset();
     const run = `sweep-${(runs += 1)}`;
     const answers: { swept: SweepCase; id: string; status: number; body: string; tookMs: number }[] = [];
-    const queue = left.entries();
+    const queue = tries.entries();
     const worker = async (): Promise<void> => {
       for (const [at, swept] of queue) {
         const { shape } = swept.reference;
@@ -84,11 +93,15 @@ export async function runSweep(
       if (id.startsWith(`${run}-`)) rows.set(id, [...(rows.get(id) ?? []), row]);
     }
     const byNote = askedByNote(gateway);
+    const missed = new Map<SweepCase, Tried>();
     for (const { swept, id, status, body, tookMs } of answers) {
       const asked = byNote.get(id) ?? { broken: [], spare: [] };
-      tried.set(swept, { swept, answer: { surface, status, body, rows: rows.get(id) ?? [] }, asked, tookMs });
+      const tried = { swept, answer: { surface, status, body, rows: rows.get(id) ?? [] }, asked, tookMs };
+      if (asked.broken.length > 0) met.push(tried);
+      else missed.set(swept, tried);
     }
-    left = cases.filter((swept) => tried.get(swept)?.asked.broken.length === 0);
+    for (const { swept } of met) missed.delete(swept);
+    left = missed;
   }
-  return [...tried.values()];
+  return [...met, ...[...left.values()].filter((tried) => tried !== undefined)];
 }
