@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Caller, http1Caller } from './support/caller.ts';
-import { dearAsk, type DearBursts, dearBursts, dearManifest } from './support/dear-bursts.ts';
+import { dearAsk, type DearBursts, dearBursts, dearLesson, dearManifest } from './support/dear-bursts.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 import { type Replicas, startReplicas } from './support/replicas.ts';
 import { type SpawnedEngine, spawnDemoEngine } from './support/spawn-demo-engine.ts';
@@ -58,7 +58,7 @@ test('of 64 dear requests at once over three replicas a credit for three is over
   const price = await bursts.priceOf(dear);
   const found: string[] = [];
   for (let run = 0; run < 4; run += 1) {
-    if (run === 2) await bursts.teach(lessons, dear);
+    if (run === 2) await bursts.teach(lessons, dearLesson('test/dear'));
     const before = await sum('weir_limits_late_total');
     const { passed, balance } = await bursts.burst(3n * price, dear);
     // Where Valkey's answer came too late for this machine, a replica decided alone, from its share.

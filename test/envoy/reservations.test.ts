@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { dearAsk, type DearBursts, dearBursts, dearManifest } from './support/dear-bursts.ts';
+import { dearAsk, type DearBursts, dearBursts, dearLesson, dearManifest } from './support/dear-bursts.ts';
 import { backendManifest, startWeir, type Weir } from '../support/weir.ts';
 
 // One service on SQLite, with its limits in memory.
@@ -34,7 +34,7 @@ test('of 64 dear requests at once a credit for three is overspent by one answer 
   const price = await bursts.priceOf(dear);
   expect(price).toBeGreaterThan(2n * 10n ** 12n);
   for (const isKnown of [false, false, true, true]) {
-    if (isKnown) await bursts.teach(18, dear);
+    if (isKnown) await bursts.teach(18, dearLesson('test/dear'));
     const { passed, refused, balance } = await bursts.burst(3n * price, dear);
     // Longer answers are expected of a model that nobody knows; once they are known, three are dispatched.
     expect(passed).toBeLessThanOrEqual(3);

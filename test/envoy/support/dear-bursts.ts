@@ -34,10 +34,13 @@ export function dearManifest(id: string, backend: string): string {
 }
 
 /** A request for an answer of some 300 tokens, not one of which comes before all of a burst have been admitted or refused. */
-export const dearAsk = (model: string, words = 300): object => ({
+export const dearAsk = (model: string, words = 300, firstTokenDelayMs = 2000): object => ({
   ...{ model, reasoning_effort: 'none' },
-  messages: [{ role: 'user', content: `Tell. [[demo {"words": ${words}, "firstTokenDelayMs": 2000}]]` }],
+  messages: [{ role: 'user', content: `Tell. [[demo ${JSON.stringify({ words, firstTokenDelayMs })}]]` }],
 });
+
+/** One for an answer that is as long and comes at once: how long answers are can be learned from it. */
+export const dearLesson = (model: string): object => dearAsk(model, undefined, 0);
 
 const atOnce = 64;
 
