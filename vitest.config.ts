@@ -78,6 +78,7 @@ export default defineConfig({
         test: {
           name: 'house',
           include: ['test/house/**/*.test.ts'],
+          globalSetup: 'test/support/image-for-suite.ts',
           expect: patient,
           testTimeout: 60_000,
           hookTimeout: 60_000,
@@ -121,7 +122,7 @@ export default defineConfig({
         test: {
           name: 'kube',
           include: ['test/kube/*.test.ts'],
-          globalSetup: 'test/kube/support/for-suite.ts',
+          globalSetup: ['test/kube/support/for-suite.ts', 'test/support/image-for-suite.ts'],
           ...withProcesses,
         },
       },

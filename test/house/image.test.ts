@@ -4,8 +4,8 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { dockerInstructions, type Image, makeImage } from '../support/image.ts';
+import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
+import { dockerInstructions, type Image, imageIn } from '../support/image.ts';
 import { giveTo, unprivilegedUser } from '../support/unprivileged-user.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 });
@@ -19,7 +19,7 @@ let environment: NodeJS.ProcessEnv;
 const at = (name: string): string => join(volumes, name);
 
 beforeAll(async () => {
-  image = await makeImage();
+  image = await imageIn(inject('imageFolder'));
   volumes = mkdtempSync(join(tmpdir(), 'weir-volumes-'));
   chmodSync(volumes, 0o755);
   for (const name of ['data', 'run', 'manifests']) {
@@ -32,10 +32,7 @@ beforeAll(async () => {
   };
 });
 
-afterAll(() => {
-  image.remove();
-  rmSync(volumes, { recursive: true });
-});
+afterAll(() => rmSync(volumes, { recursive: true }));
 
 /** As the container does it: nobody in particular, in a folder that is not theirs. */
 const inImage = (...parameters: readonly string[]): Promise<{ readonly stdout: string; readonly stderr: string }> =>

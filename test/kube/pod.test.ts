@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
 import { type ExtProcPolicy, startGatewayEnvoy } from './support/gateway-envoy.ts';
-import { type Image, makeImage } from '../support/image.ts';
+import { type Image, imageIn } from '../support/image.ts';
 import { makeNamespace } from './support/cluster.ts';
 import { objectsIn, template } from './support/helm.ts';
 import { kubectl } from './support/kubectl.ts';
@@ -39,7 +39,7 @@ async function weir(...parameters: readonly string[]): Promise<Readonly<Record<s
 
 beforeAll(async () => {
   [image, engine, namespace] = await Promise.all([
-    makeImage(),
+    imageIn(inject('imageFolder')),
     startDemoEngine({ name: 'alpha', behaviour: { reasoning: 'never' } }),
     makeNamespace(connection),
   ]);
@@ -52,7 +52,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const one of pods) await one.remove();
   await engine.close();
-  image.remove();
 });
 
 interface Answer {

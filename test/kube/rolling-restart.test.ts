@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
-import { type Image, makeImage } from '../support/image.ts';
+import { type Image, imageIn } from '../support/image.ts';
 import { makeNamespace } from './support/cluster.ts';
 import { objectsIn, template } from './support/helm.ts';
 import { kubectl } from './support/kubectl.ts';
@@ -50,7 +50,7 @@ async function weir(pod: Pod, ...parameters: readonly string[]): Promise<Readonl
 
 beforeAll(async () => {
   [image, engine, namespace, postgres] = await Promise.all([
-    makeImage(),
+    imageIn(inject('imageFolder')),
     startDemoEngine({ name: 'alpha', behaviour: { reasoning: 'never' } }),
     makeNamespace(connection),
     startPostgres(),
@@ -65,7 +65,6 @@ afterAll(async () => {
   for (const pod of pods) await pod.remove();
   await postgres.close();
   await engine.close();
-  image.remove();
 });
 
 /** One chat with whichever pod is next, on a connection of its own. Rejects when it is cut. */

@@ -1,7 +1,18 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join, matchesGlob, relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -12,7 +23,6 @@ export interface Image {
   readonly app: string;
   /** Every instruction of the Dockerfile, lines joined. */
   readonly instructions: readonly string[];
-  readonly remove: () => void;
 }
 
 export function dockerInstructions(): readonly string[] {
@@ -23,13 +33,45 @@ export function dockerInstructions(): readonly string[] {
     .filter((line) => line.trim() !== '');
 }
 
+const pollMs = 100;
+
 /**
- * Follows the Dockerfile in a temporary folder as far as files go, with this machine's Node and npm: each stage's COPY
- * from what .dockerignore lets through, and the RUN that begins with `npm`. Takes some seconds, and the packages from npm's cache or registry.
+ * The image of this run in a folder that was given to all its files (`image-for-suite.ts`): whoever comes first makes it, the others wait
+ * until it is there. Nobody may change it. Rejects for all of them when it cannot be made.
  */
-export async function makeImage(): Promise<Image> {
+export async function imageIn(folder: string): Promise<Image> {
+  const made = join(folder, 'made');
+  const failed = join(folder, 'failed');
+  try {
+    mkdirSync(folder, { mode: 0o755 });
+  } catch {
+    while (!existsSync(made) && !existsSync(failed)) await sleep(pollMs);
+    if (existsSync(failed)) throw new Error(`the image could not be made: ${readFileSync(failed, 'utf8')}`);
+    return { app: join(folder, 'last', 'app'), instructions: dockerInstructions() };
+  }
+  try {
+    const image = await makeImage(folder);
+    writeFileSync(made, '');
+    return image;
+  } catch (error) {
+    writeFileSync(failed, String(error));
+    throw error;
+  }
+}
+
+/** Removes what `imageIn` has made there, if anything. */
+export function removeImage(folder: string): void {
+  const app = join(folder, 'last', 'app');
+  if (existsSync(app)) forEach(app, (path) => chmodSync(path, statSync(path).mode | 0o200));
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/**
+ * Follows the Dockerfile in a folder as far as files go, with this machine's Node and npm: each stage's COPY from what .dockerignore lets
+ * through, and the RUN that begins with `npm`. Takes half a minute of processor time, and the packages from npm's cache or registry.
+ */
+async function makeImage(folder: string): Promise<Image> {
   const instructions = dockerInstructions();
-  const folder = mkdtempSync(join(tmpdir(), 'weir-image-'));
   const stages = new Map<string, string>();
   let app = '';
   for (const instruction of instructions) {
@@ -45,15 +87,7 @@ export async function makeImage(): Promise<Image> {
     }
   }
   forEach(app, (path) => chmodSync(path, statSync(path).mode & 0o555));
-  chmodSync(folder, 0o755);
-  return {
-    app,
-    instructions,
-    remove: () => {
-      forEach(app, (path) => chmodSync(path, statSync(path).mode | 0o200));
-      rmSync(folder, { recursive: true });
-    },
-  };
+  return { app, instructions };
 }
 
 /** `COPY a b ./`: files into the folder. `COPY a ./a`: a folder becomes that folder. */
@@ -63,11 +97,16 @@ function copy(
 ): void {
   const from = words[0]?.startsWith('--from=') === true ? at.stages.get(words[0].slice('--from='.length)) : undefined;
   const [target = '', ...sources] = words.filter((word) => !word.startsWith('--')).toReversed();
-  const isSent = (path: string): boolean => from !== undefined || isInContext(relative(root, path));
+  const isSent = (path: string): boolean => isInContext(relative(root, path));
   for (const source of sources) {
     const path = join(from ?? root, source);
     const into = statSync(path).isDirectory() ? join(at.app, target) : join(at.app, target, basename(source));
-    cpSync(path, into, { recursive: true, filter: isSent, verbatimSymlinks: true });
+    // What an earlier stage has made is copied once: here it is moved, which is done at once.
+    if (from === undefined) cpSync(path, into, { recursive: true, filter: isSent, verbatimSymlinks: true });
+    else {
+      mkdirSync(dirname(into), { recursive: true });
+      renameSync(path, into);
+    }
   }
 }
 
