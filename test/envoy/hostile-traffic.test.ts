@@ -11,9 +11,9 @@ test(
       phases: [
         { name: 'quiet', attacks: [], seconds: 12 },
         // Longer than the 20 s after which an upload without bytes is ended: the attackers come again.
-        { name: 'attacked', attacks: attackNames, seconds: 30 },
+        { name: 'attacked', attacks: attackNames, seconds: 26 },
         // Who sees no failure here would see none at all.
-        { name: 'killed', attacks: [], seconds: 6, harm: (weir) => process.kill(weir.pid('service'), 'SIGKILL') },
+        { name: 'killed', attacks: [], seconds: 3, harm: (weir) => process.kill(weir.pid('service'), 'SIGKILL') },
       ],
       neighboursPerSecond: 12,
       report: () => undefined,
