@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongFirst } from './test/runner/long-first.ts';
 
 // What is waited for is no bound in time: a busy machine may take longer than the second that is vitest's default.
 const patient = { poll: { timeout: 10_000, interval: 20 } };
@@ -61,6 +62,7 @@ export default defineConfig({
   test: {
     // Lists of what went wrong are told whole.
     chaiConfig: { truncateThreshold: 4000 },
+    sequence: { sequencer: LongFirst },
     projects: [
       {
         test: {

@@ -56,6 +56,12 @@ async function runCommand(name: string, command: readonly string[]): Promise<Tal
 /** The errors of all suites, repeated at the end. */
 const told: string[] = [];
 
+/** How many files more than there are cores run at once: the more of their time they wait for other programs, the more. */
+function beyondCores(title: string): number {
+  if (title === 'unit') return 0;
+  return title === 'envoy' ? 1 : 2;
+}
+
 async function runVitest(suites: readonly Suite[]): Promise<Tally> {
   const title = suites.map(({ name }) => name).join('-');
   const reportFile = join(reports, `${title}.json`);
@@ -63,9 +69,7 @@ async function runVitest(suites: readonly Suite[]): Promise<Tally> {
   const projects = suites.flatMap(({ name, projects: several = [name] }) =>
     several.flatMap((one) => ['--project', one]),
   );
-  // One more than there are cores where most files wait for other programs.
-  const atOnce = title === 'unit' ? availableParallelism() : availableParallelism() + 1;
-  const workers = process.env['WEIR_TEST_WORKERS'] ?? String(Math.min(4, atOnce));
+  const workers = process.env['WEIR_TEST_WORKERS'] ?? String(Math.min(4, availableParallelism() + beyondCores(title)));
   const command = ['vitest', 'run', ...projects, '--maxWorkers', workers];
   command.push('--reporter', 'default', '--reporter', 'json', '--outputFile.json', reportFile);
   const { code, leftBehind } = await runGroup({ command, limitMs: limitsMs.vitest, environment, signal });
