@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { idleFigures } from '../../../test/support/idle-figures.ts';
 import { sampleEnd } from '../../../test/support/sample-end.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
+import { createSlices } from '../../process/turns.ts';
 import { formatFor } from './exposition.ts';
 import { createMetrics } from './metrics.ts';
 
@@ -31,7 +32,8 @@ describe('the format of a scrape', () => {
 
 describe('exemplars', () => {
   function counted() {
-    const metrics = createMetrics(idleFigures({ catalog: () => ({ models, servedAt: 0, routes: [] }) }));
+    const figures = idleFigures({ catalog: () => ({ models, servedAt: 0, routes: [] }) });
+    const metrics = createMetrics(figures, { inSlices: createSlices() });
     for (const [requestId, traceId] of [
       ['chatcmpl-1', undefined],
       ['chatcmpl-2', 'abcdef0123456789abcdef0123456789'],

@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type OpenMetricsContentType, openMetricsContentType, prometheusContentType, Registry } from 'prom-client';
+import type { InSlices } from '../../core/clock.ts';
 
 /** Formats of the text. Only OpenMetrics has exemplars. */
 export type ExpositionFormat = 'prometheus' | 'openmetrics';
@@ -36,29 +36,28 @@ export function formatFor(accept = ''): ExpositionFormat {
   return openMetrics > (weights.get('text/plain') ?? 0) ? 'openmetrics' : 'prometheus';
 }
 
-/**
- * How long rendering may hold the event loop, milliseconds. With 200 models that were all asked, prom-client would hold it for
- * 60 to 90 ms in one piece, and every answer under way would stand still (docs/decisions/0056).
- */
-const sliceMs = 2;
+/** Renders metrics in slices, one of one registry after the other (docs/decisions/0056). */
+export async function renderMetrics(
+  families: Iterable<MetricFamily>,
+  { format, inSlices }: { readonly format: ExpositionFormat; readonly inSlices: InSlices },
+): Promise<string> {
+  const texts = await inSlices(singlesOf(families), async ({ name, registry, isFirst }) => {
+    const text = inFormat(await registry.getSingleMetricAsString(name), format);
+    return isFirst ? text : withoutHeader(text);
+  });
+  if (format === 'openmetrics') texts.push('# EOF');
+  return `${texts.filter((text) => text !== '').join('\n')}\n`;
+}
 
-/** Renders metrics in slices: after each the event loop has a turn. The values of one text may therefore be some milliseconds apart. */
-export async function renderInSlices(families: Iterable<MetricFamily>, format: ExpositionFormat): Promise<string> {
-  const lines: string[] = [];
-  let begun = performance.now();
+/** The metrics of all registries one by one. A format's parser wants `HELP` and `TYPE` once for each name: the first has them. */
+function* singlesOf(families: Iterable<MetricFamily>) {
   for (const { name, registries } of families) {
-    let hasHeader = false;
+    let isFirst = true;
     for (const registry of registries) {
-      const text = inFormat(await registry.getSingleMetricAsString(name), format);
-      lines.push(hasHeader ? withoutHeader(text) : text);
-      hasHeader = true;
-      if (performance.now() - begun < sliceMs) continue;
-      await nextTurn();
-      begun = performance.now();
+      yield { name, registry, isFirst };
+      isFirst = false;
     }
   }
-  if (format === 'openmetrics') lines.push('# EOF');
-  return `${lines.filter((text) => text !== '').join('\n')}\n`;
 }
 
 /**
@@ -75,7 +74,6 @@ function inFormat(text: string, format: ExpositionFormat): string {
   }
 }
 
-/** A format's parser wants `HELP` and `TYPE` once for each name. */
 function withoutHeader(text: string): string {
   const end = text.indexOf('\n', text.indexOf('\n') + 1);
   return end === -1 ? '' : text.slice(end + 1);
