@@ -1,4 +1,5 @@
 import { stringify } from 'csv-stringify/sync';
+import Negotiator from 'negotiator';
 import { z } from 'zod';
 import type { LedgerFilter, UsageLine } from '../../core/administration.ts';
 import { formatUsd } from '../../core/money.ts';
@@ -12,6 +13,8 @@ import { PortalError } from '../portal-error.ts';
 import type { App } from '../server.ts';
 import { visibleKey, workspaceAsked } from '../visible.ts';
 
+const [json, csv] = ['application/json; charset=utf-8', 'text/csv; charset=utf-8'] as const;
+
 /** What was used and what it cost, from the rollups. */
 export function usageRoutes(app: App, portal: Portal): void {
   const { store } = portal;
@@ -22,6 +25,8 @@ export function usageRoutes(app: App, portal: Portal): void {
       schema: {
         tags: ['usage'],
         summary: 'Sums of what was used; CSV with `Accept: text/csv`',
+        description:
+          '`Accept` chooses: the type with the greater weight, of equals the one named first. JSON where it says `*/*`, names neither, or is missing.',
         querystring: api.usageQuery,
         response: {
           200: {
@@ -39,7 +44,7 @@ export function usageRoutes(app: App, portal: Portal): void {
       const { by, from, to, top, limit, cursor } = request.query;
       const filter = await filterOf(callerOf(request), request.query);
       const start = startOf(cursor);
-      const isCsv = prefersCsv(request.headers.accept);
+      const isCsv = new Negotiator(request).mediaType([json, csv]) === csv;
       // One more than is shown tells whether there is another page.
       const page = isCsv ? undefined : { offset: start, limit: limit + 1 };
       const lines = await store.usageReport(filter, by, { measures: 'performance', top, page });
@@ -47,12 +52,9 @@ export function usageRoutes(app: App, portal: Portal): void {
       const names = by.includes('key') ? await namesOf(wanted) : new Map<string, string>();
       const shown = wanted.map((line) => shownLine(line, names));
       if (isCsv) {
-        return reply
-          .header('content-disposition', 'attachment; filename="usage.csv"')
-          .type('text/csv; charset=utf-8')
-          .send(csvOf(shown, by));
+        return reply.header('content-disposition', 'attachment; filename="usage.csv"').type(csv).send(csvOf(shown, by));
       }
-      return reply.type('application/json; charset=utf-8').send({
+      return reply.type(json).send({
         from: from === undefined ? null : new Date(from).toISOString(),
         to: to === undefined ? null : new Date(to).toISOString(),
         data: shown,
@@ -110,10 +112,6 @@ function shownLine(line: UsageLine, names: ReadonlyMap<string, string>): api.Usa
     first_token_p50_ms: line.performance?.firstTokenP50Ms ?? null,
     first_token_p95_ms: line.performance?.firstTokenP95Ms ?? null,
   };
-}
-
-function prefersCsv(accept: string | undefined): boolean {
-  return accept !== undefined && /(^|,)\s*text\/csv\b/.test(accept) && !/application\/json/.test(accept);
 }
 
 /** Text that a spreadsheet would read as a formula gets an apostrophe: names are chosen by people. */

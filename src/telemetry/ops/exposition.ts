@@ -1,3 +1,4 @@
+import Negotiator from 'negotiator';
 import { type OpenMetricsContentType, openMetricsContentType, prometheusContentType, Registry } from 'prom-client';
 import type { InSlices } from '../../core/clock.ts';
 
@@ -24,16 +25,22 @@ export const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
   openmetrics: openMetricsContentType,
 };
 
-/** The format that a scraper prefers by its `Accept` (RFC 9110 §12.5.1). Whoever does not name OpenMetrics gets the other one. */
-export function formatFor(accept = ''): ExpositionFormat {
-  const weights = new Map<string, number>();
-  for (const range of accept.toLowerCase().split(',')) {
-    const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
-    const weight = Number(parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? 1);
-    weights.set(type, Math.max(weight, weights.get(type) ?? 0));
-  }
-  const openMetrics = weights.get('application/openmetrics-text') ?? 0;
-  return openMetrics > (weights.get('text/plain') ?? 0) ? 'openmetrics' : 'prometheus';
+const formatOfType: ReadonlyMap<string, ExpositionFormat> = new Map([
+  ['text/plain', 'prometheus'],
+  ['application/openmetrics-text', 'openmetrics'],
+]);
+
+/**
+ * The format that a scraper prefers by its `Accept` (RFC 9110 §12.5.1): the one it names with the greater weight, of equals the first.
+ * Whoever names neither gets Prometheus' text.
+ *
+ * The types are compared here and without their parameters. The library matches a range only with an offer that has all parameters of
+ * the range: Prometheus 3, which names OpenMetrics with `escaping=allow-utf-8`, would get the text.
+ */
+export function formatFor(accept: string | undefined): ExpositionFormat {
+  const named = new Negotiator({ headers: { accept } }).mediaTypes();
+  const [preferred = 'prometheus'] = named.flatMap((type) => formatOfType.get(type.toLowerCase()) ?? []);
+  return preferred;
 }
 
 /** Renders metrics in slices, one of one registry after the other (docs/decisions/0056). */
