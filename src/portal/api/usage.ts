@@ -3,6 +3,7 @@ import { givenMoment, keyId, modelId, moment, usd } from './values.ts';
 
 export const usageDimensions = ['hour', 'day', 'model', 'key', 'workspace', 'surface'] as const;
 const dimension = z.enum(usageDimensions);
+const dimensions = z.array(dimension);
 export type UsageDimension = z.infer<typeof dimension>;
 
 const mostLines = 10_000;
@@ -15,8 +16,12 @@ export const usageQuery = z.object({
   by: z
     .string()
     .default('')
-    .transform((text) => text.split(',').filter((part) => part !== ''))
-    .pipe(z.array(dimension).refine((names) => new Set(names).size === names.length, 'expected each dimension once'))
+    .transform((text, context) => {
+      const names = dimensions.safeParse(text.split(',').filter((part) => part !== ''));
+      if (names.success && new Set(names.data).size === names.data.length) return names.data;
+      context.addIssue(`expected any of ${usageDimensions.join(', ')}, each once, with commas`);
+      return z.NEVER;
+    })
     .meta({
       description: `Any of ${usageDimensions.join(', ')}, with commas; without it, one line.`,
       example: 'day,model',
