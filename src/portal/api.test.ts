@@ -93,6 +93,7 @@ describe('errors', () => {
       [{ url: `${api}/workspaces?limit=many` }, 400, 'limit', 'limit: expected a number, got something else'],
       [{ url: `${api}/requests?cursor=x` }, 400, 'cursor', /next_cursor/],
       [{ url: `${api}/audit?cursor=x` }, 400, 'cursor', /next_cursor/],
+      [{ url: `${api}/usage?cursor=x` }, 400, 'cursor', /next_cursor/],
       [{ url: `${api}/workspaces/acme/keys?cursor=x` }, 400, 'cursor', /next_cursor/],
     ] as const) {
       const reply = await call(server, request);

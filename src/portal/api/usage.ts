@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { givenMoment, keyId, modelId, moment, usd } from './values.ts';
+import { givenMoment, keyId, modelId, moment, numberCursor, usd } from './values.ts';
 
 export const usageDimensions = ['hour', 'day', 'model', 'key', 'workspace', 'surface'] as const;
 const dimension = z.enum(usageDimensions);
@@ -39,7 +39,7 @@ export const usageQuery = z.object({
       description: `Only so many models or keys, 1 to ${mostGroups}, have lines: those that cost most over the whole time. The others are added up in a line of each period whose model or key is null. \`by\` has one of both then, with \`hour\` or \`day\` at most.`,
       example: 7,
     }),
-  cursor: z.string().max(20).optional().meta({ description: '`next_cursor` of the page before. CSV has all lines.' }),
+  cursor: numberCursor(9).default(0).meta({ description: '`next_cursor` of the page before. CSV has all lines.' }),
   limit: z.coerce
     .number()
     .int()
