@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createSlices } from '../src/process/turns.ts';
 import { createMetrics } from '../src/telemetry/ops/metrics.ts';
 import { idleFigures } from '../test/support/idle-figures.ts';
 import { markdownTable } from './markdown-table.ts';
@@ -18,7 +19,7 @@ export function metricsPage(): string {
 }
 
 function metricsTable(): string {
-  const own = createMetrics(idleFigures())
+  const own = createMetrics(idleFigures(), { inSlices: createSlices() })
     .describe()
     .filter(({ name }) => !/^(process|nodejs)_/.test(name))
     .toSorted((a, b) => a.name.localeCompare(b.name, 'en'));

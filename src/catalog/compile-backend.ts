@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto';
 import type { Backend, Cluster } from '../core/catalog.ts';
 import type { EndpointSource } from '../core/endpoint.ts';
-import type { Fault } from './read-object.ts';
+import type { SchemaFault } from '../core/schema-faults.ts';
 import type { BackendSpec } from './resources/backend.ts';
 import type { SecretRef } from './resources/secret.ts';
 import { type Secrets, secretValue } from './secrets.ts';
 
 export type CompiledBackend =
   | { readonly ok: true; readonly backend: Backend }
-  | { readonly ok: false; readonly faults: readonly Fault[] };
+  | { readonly ok: false; readonly faults: readonly SchemaFault[] };
 
 /** The Secrets that a Backend refers to. */
 export function secretsOf({ credentials, tls }: BackendSpec): readonly SecretRef[] {
@@ -64,7 +64,7 @@ function hostOf(host: string): string {
   return host.toLowerCase().replace(/\.$/, '');
 }
 
-const noService: Fault = {
+const noService: SchemaFault = {
   path: ['spec', 'service'],
   message:
     'expected endpoint or endpoints: a Service is followed only where the catalog is read from Kubernetes; ' +
@@ -78,7 +78,7 @@ function sourceOf({ endpoint, endpoints = [], service }: BackendSpec): EndpointS
   return { kind: 'hosts', hosts: hosts.map(({ host, port }) => ({ host: hostOf(host), port })) };
 }
 
-function readToken(reference: SecretRef, secrets: Secrets): { readonly text: string } | Fault {
+function readToken(reference: SecretRef, secrets: Secrets): { readonly text: string } | SchemaFault {
   const path = ['spec', 'credentials', 'secretRef'];
   const found = secretValue(secrets, reference);
   if (!found.ok) return { path: [...path, found.field], message: found.message };
@@ -91,7 +91,7 @@ function readToken(reference: SecretRef, secrets: Secrets): { readonly text: str
   };
 }
 
-function compileTls({ tls, endpoint }: BackendSpec, secrets: Secrets): Cluster['tls'] | Fault {
+function compileTls({ tls, endpoint }: BackendSpec, secrets: Secrets): Cluster['tls'] | SchemaFault {
   const serverName = hostOf(tls.serverName ?? endpoint?.host ?? '');
   if (tls.mode === 'Disabled' || tls.mode === 'Off') return { mode: 'Disabled' };
   if (tls.mode === 'System') return { mode: 'System', serverName };

@@ -1,13 +1,13 @@
 import type { Backend, CapabilityOverrides, Model, Route } from '../core/catalog.ts';
 import { parseUsd, type Prices } from '../core/money.ts';
-import type { Fault } from './read-object.ts';
+import type { SchemaFault } from '../core/schema-faults.ts';
 import { unixSeconds } from './resources/fields.ts';
 import type { ModelSpec, RouteSpec } from './resources/model.ts';
 
 export interface CompiledModel {
   /** Absent when no route of the Model is left. */
   readonly model?: Model;
-  readonly faults: readonly Fault[];
+  readonly faults: readonly SchemaFault[];
 }
 
 export interface BackendsInSight {
@@ -22,7 +22,7 @@ export function compileModel(
   routeIndexes: readonly number[],
   backends: BackendsInSight,
 ): CompiledModel {
-  const faults: Fault[] = [];
+  const faults: SchemaFault[] = [];
   const routes: Route[] = [];
   spec.routes.forEach((route, position) => {
     const backend = backends.usable.get(route.backend);

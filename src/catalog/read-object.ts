@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
 import { isObject } from '../core/json.ts';
 import { fieldPath } from '../core/failure.ts';
+import { expectation, faultsOf, type SchemaFault } from '../core/schema-faults.ts';
 import { type BackendObject, backendSchema } from './resources/backend.ts';
 import { maxRoutes, type ModelObject, modelSchema } from './resources/model.ts';
 import { type SecretObject, secretSchema } from './resources/secret.ts';
@@ -48,7 +49,7 @@ const kindsByVersion: ReadonlyMap<unknown, readonly Kind[]> = new Map<unknown, r
 ]);
 
 function read(object: CatalogObject): ReadResult {
-  const bad = (faults: readonly Fault[]): ReadResult => ({
+  const bad = (faults: readonly SchemaFault[]): ReadResult => ({
     kind: 'bad',
     object,
     problems: problemsIn(object, faults),
@@ -83,7 +84,7 @@ function read(object: CatalogObject): ReadResult {
 
 type Parsed<Value> =
   | { readonly ok: true; readonly value: Value }
-  | { readonly ok: false; readonly faults: readonly Fault[] };
+  | { readonly ok: false; readonly faults: readonly SchemaFault[] };
 
 function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): Parsed<z.output<Schema>> {
   const first = schema.safeParse(value, { error: expectation });
@@ -117,7 +118,7 @@ function stepInto(value: unknown, name: PropertyKey): unknown {
 interface ParsedModel {
   readonly value?: ModelObject;
   readonly routeIndexes: readonly number[];
-  readonly faults: readonly Fault[];
+  readonly faults: readonly SchemaFault[];
 }
 
 /** A fault inside one route costs that route only; any other fault, or no route left, costs the Model. */
@@ -126,7 +127,7 @@ function parseModel(value: Readonly<Record<string, unknown>>): ParsedModel {
   const all: readonly unknown[] = isObject(spec) && Array.isArray(spec['routes']) ? spec['routes'] : [];
   // One route more than is allowed is enough to refuse the list: thousands would each be validated first.
   const routes = all.slice(0, maxRoutes + 1);
-  const faults: Fault[] = [];
+  const faults: SchemaFault[] = [];
   let kept = [...routes.keys()];
   // Rules over several fields run once each field is valid, so the remaining routes may show another fault.
   for (;;) {
@@ -155,7 +156,7 @@ function routeOf(path: readonly PropertyKey[]): number | undefined {
 }
 
 /** Names the place of a fault for the object's author. */
-export function problemIn(object: CatalogObject, fault: Fault): CatalogProblem {
+export function problemIn(object: CatalogObject, fault: SchemaFault): CatalogProblem {
   const line = object.lineOf?.(fault.path);
   const where = line === undefined ? object.where : `${object.where}:${line}`;
   return { where, field: fieldPath(fault.path), message: fault.message };
@@ -164,86 +165,8 @@ export function problemIn(object: CatalogObject, fault: Fault): CatalogProblem {
 /** Most problems that are reported of one object: each is located, written and logged. */
 const mostProblems = 100;
 
-function problemsIn(object: CatalogObject, faults: readonly Fault[]): readonly CatalogProblem[] {
+function problemsIn(object: CatalogObject, faults: readonly SchemaFault[]): readonly CatalogProblem[] {
   const problems = faults.slice(0, mostProblems).map((fault) => problemIn(object, fault));
   const left = faults.length - problems.length;
   return left === 0 ? problems : [...problems, { where: object.where, field: '', message: `${left} more like these` }];
-}
-
-/** One thing wrong with an object: where in it, and what was expected there. */
-export interface Fault {
-  readonly path: readonly PropertyKey[];
-  readonly message: string;
-}
-
-/** Words for what zod expects. Only kinds of values are named, never the value itself: it may be a secret. */
-const nouns: ReadonlyMap<string, string> = new Map([
-  ['string', 'text'],
-  ['number', 'a number'],
-  ['int', 'a whole number'],
-  ['boolean', 'true or false'],
-  ['array', 'a list'],
-  ['object', 'a group of fields'],
-  ['record', 'a group of fields'],
-]);
-
-function nounOf(value: unknown): string {
-  if (value === null) return 'nothing';
-  if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'number' && !Number.isInteger(value)) return 'a number that is not whole';
-  return nouns.get(typeof value) ?? typeof value;
-}
-
-function quoted(values: readonly unknown[]): string {
-  return values.map((value) => JSON.stringify(value) ?? String(value)).join(', ');
-}
-
-const units: Readonly<Record<string, string>> = { string: ' characters', array: ' entries' };
-
-/** Says what was expected. Given to zod as the error map; a message declared beside a field wins over it. */
-function expectation(issue: z.core.$ZodRawIssue): string {
-  const missing = issue.input === undefined ? 'required, ' : '';
-  switch (issue.code) {
-    case 'invalid_type':
-      return `${missing}expected ${nouns.get(issue.expected) ?? issue.expected}${missing ? '' : `, got ${nounOf(issue.input)}`}`;
-    case 'invalid_value':
-      return `${missing}expected ${issue.values.length > 1 ? 'one of ' : ''}${quoted(issue.values)}${wasOff(issue)}`;
-    case 'too_big':
-      return `expected at most ${issue.maximum}${units[issue.origin] ?? ''}`;
-    case 'too_small':
-      return `expected at least ${issue.minimum}${units[issue.origin] ?? ''}`;
-    case 'invalid_format':
-      return `expected ${issue.format}`;
-    // Their messages are declared beside the fields or made in faultsOf, or none of our kinds has them.
-    case 'custom':
-    case 'unrecognized_keys':
-    case 'invalid_key':
-    case 'invalid_element':
-    case 'invalid_union':
-    case 'not_multiple_of':
-      return 'expected another value';
-  }
-}
-
-/** A hint for an unquoted Off, which YAML 1.1 reads as false. */
-function wasOff(issue: z.core.$ZodRawIssue<z.core.$ZodIssueInvalidValue>): string {
-  return issue.input === false && issue.values.includes('Off') ? '; write Disabled' : '';
-}
-
-/**
- * The faults of a failed parse, one per field. zod gathers unknown fields, nests the faults of a record's key, and reports
- * every rule that a text breaks: the last one says most, because those on lengths come first.
- */
-function faultsOf(error: z.ZodError): readonly Fault[] {
-  const faults = error.issues.flatMap((issue): readonly Fault[] => {
-    if (issue.code === 'unrecognized_keys') {
-      return issue.keys.map((key) => ({ path: [...issue.path, key], message: issue.message }));
-    }
-    if (issue.code === 'invalid_key') {
-      const reason = issue.issues[0]?.message ?? 'expected another name';
-      return [{ path: issue.path, message: `name not allowed: ${reason}` }];
-    }
-    return [{ path: issue.path, message: issue.message }];
-  });
-  return [...new Map(faults.map((fault) => [fieldPath(fault.path), fault])).values()];
 }

@@ -1,6 +1,5 @@
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CatalogObject, CatalogProblem } from '../core/catalog.ts';
 import { type ManifestEntry, type ParseManifest, parseManifest } from './parse.ts';
 import { type Walk, walk } from './walk.ts';
@@ -24,8 +23,6 @@ export interface Reading extends Manifests {
 }
 
 const maxFileBytes = 4 * 1024 * 1024;
-/** Checking makes way for requests after so long. */
-const sliceMs = 5;
 
 const parseHere: ParseManifest = (file, text) => Promise.resolve(parseManifest(file, text));
 
@@ -98,19 +95,7 @@ async function settle({ path, text, before, check, parse }: SettleOptions): Prom
     return { text, objects: last, good: last, problems: [{ where: path, field: '', message }] };
   }
   const entries = await parse(path, text);
-  await checkInSlices(entries, check);
   return { text, ...settleFile(entries, { last, check }) };
-}
-
-/** Checks the objects a few at a time. The results are remembered, so that the next check of them is quick. */
-async function checkInSlices(entries: readonly ManifestEntry[], check: CheckObject): Promise<void> {
-  let began = performance.now();
-  for (const entry of entries) {
-    if (entry.kind === 'object') check(entry.object);
-    if (performance.now() - began < sliceMs) continue;
-    await nextTurn();
-    began = performance.now();
-  }
 }
 
 type ReadText =

@@ -31,7 +31,10 @@ export interface WatchOptions {
   readonly parse: ParseManifest;
   /** Called with the first reading and then with every one that differs from the last. Must not throw. */
   readonly onChange: (manifests: Manifests) => void;
-  /** Finds the problems that make an object broken, so that its last good version stays. Default: none but syntax. */
+  /**
+   * Finds the problems that make an object broken, so that its last good version stays. Asked about all objects of a file in one turn
+   * of the event loop. Default: none but syntax.
+   */
   readonly check?: CheckObject;
   /** Quiet time after a change before the folder is read. */
   readonly debounceMs?: number;

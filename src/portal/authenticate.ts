@@ -68,18 +68,11 @@ function checkCsrf(request: FastifyRequest, session: Session): void {
 async function sessionOf(portal: Portal, request: FastifyRequest): Promise<Session | undefined> {
   const secret = request.cookies[cookieName(request)];
   if (secret === undefined || secret.length > 100) return undefined;
-  return currentSession(portal, digestOf(secret));
-}
-
-/** The same by the digest of its secret. */
-async function currentSession(
-  portal: Pick<Portal, 'store' | 'clock' | 'adminToken'>,
-  hash: string,
-): Promise<Session | undefined> {
+  const hash = digestOf(secret);
   return (await currentSessions(portal, [hash])).get(hash);
 }
 
-/** The same of several; those that have ended are missing. */
+/** Sessions by the digests of their secrets; those that have ended are missing. */
 export async function currentSessions(
   { store, clock, adminToken }: Pick<Portal, 'store' | 'clock' | 'adminToken'>,
   hashes: readonly string[],

@@ -1,7 +1,8 @@
 import type { FastifyReply } from 'fastify';
-import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
+import type { z } from 'zod';
 import { DatabaseAway, Refusal } from '../core/administration.ts';
-import { messageOf } from '../core/failure.ts';
+import { fieldPath, messageOf } from '../core/failure.ts';
+import { faultsOf } from '../core/schema-faults.ts';
 import type { ErrorAnswer } from './api/values.ts';
 
 type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 413 | 415 | 429 | 500 | 502 | 503;
@@ -43,15 +44,17 @@ export function asPortalError(error: unknown): PortalError {
     const message = 'The database does not answer now. Try again in a moment.';
     return new PortalError(503, message, { retryAfterSeconds: 2, cause: error });
   }
-  if (hasZodFastifySchemaValidationErrors(error)) {
-    const [first] = error.validation;
-    const field = (first?.instancePath ?? '').replace(/^\//, '').replaceAll('/', '.');
-    const message = first?.message ?? 'not as expected';
-    return field === '' ? new PortalError(400, message) : new PortalError(400, `${field}: ${message}`, { field });
-  }
   const status = statusOf(error);
   if (status !== undefined) return new PortalError(status, messageOf(error), { cause: error });
   return new PortalError(500, 'The portal could not do this. Its log says why.', { cause: error });
+}
+
+/** The first thing that is wrong with what a caller sent. */
+export function asInvalid(error: z.ZodError): PortalError {
+  const [fault] = faultsOf(error);
+  const field = fieldPath(fault?.path ?? []);
+  const message = fault?.message ?? 'expected another value';
+  return field === '' ? new PortalError(400, message) : new PortalError(400, `${field}: ${message}`, { field });
 }
 
 /** Of an error of the framework about the request: malformed JSON, a body that is too large. */

@@ -1,15 +1,17 @@
 import fastifyCookie from '@fastify/cookie';
 import fastifyHelmet from '@fastify/helmet';
 import fastify, { type FastifyInstance } from 'fastify';
-import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
+import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { z } from 'zod';
 import { DatabaseAway } from '../core/administration.ts';
 import { messageOf } from '../core/failure.ts';
+import { expectation } from '../core/schema-faults.ts';
 import { accessTo } from './access.ts';
 import { authenticate } from './authenticate.ts';
 import { describeRoutes } from './openapi.ts';
 import { servePages } from './pages.ts';
 import type { Portal } from './portal.ts';
-import { answerError, asPortalError } from './portal-error.ts';
+import { answerError, asInvalid, asPortalError } from './portal-error.ts';
 import { auditRoutes } from './routes/audit.ts';
 import { catalogRoutes } from './routes/catalog.ts';
 import { creditRoutes } from './routes/credits.ts';
@@ -47,7 +49,10 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
     forceCloseConnections: true,
     routerOptions: { ignoreTrailingSlash: true },
   });
-  server.setValidatorCompiler(validatorCompiler);
+  server.setValidatorCompiler<z.ZodType>(({ schema }) => (given) => {
+    const read = schema.safeParse(given, { error: expectation });
+    return read.success ? { value: read.data } : { error: asInvalid(read.error) };
+  });
   server.setSerializerCompiler(serializerCompiler);
   // A form of another site may send text without asking first, JSON it may not.
   server.removeContentTypeParser('text/plain');

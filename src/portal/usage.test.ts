@@ -73,6 +73,34 @@ it('answers what the pages ask in so many lines, however many keys there are, an
   expect((await call(server, { url: '/api/v1/requests' })).status).toBe(500);
 });
 
+it('answers with JSON or with CSV, whichever the caller prefers by `Accept`', async () => {
+  const { server } = await samplePortal();
+  for (const [accept, type] of [
+    [undefined, 'application/json'],
+    ['', 'application/json'],
+    ['*/*', 'application/json'],
+    ['text/html', 'application/json'],
+    ['text/html, */*;q=0.8', 'application/json'],
+    [',;q="', 'application/json'],
+    ['text/csv', 'text/csv'],
+    ['TEXT/CSV; charset=UTF-8', 'text/csv'],
+    ['text/*', 'text/csv'],
+    ['*/*, text/csv', 'text/csv'],
+    ['text/csv;q=0, */*', 'application/json'],
+    ['application/json;q=0, */*', 'text/csv'],
+    // The greater weight, wherever it stands.
+    ['text/csv;q=0.5, application/json;q=0.9', 'application/json'],
+    ['application/json;q=0.5, text/csv', 'text/csv'],
+    // Of equals the first.
+    ['application/json, text/csv', 'application/json'],
+    ['text/csv, application/json', 'text/csv'],
+  ] as const) {
+    const headers = { ...withToken, ...(accept !== undefined && { accept }) };
+    const reply = await server.inject({ url: usage, headers });
+    expect([accept, reply.statusCode, reply.headers['content-type']]).toEqual([accept, 200, `${type}; charset=utf-8`]);
+  }
+});
+
 it('adds up what is not in the top, so that the sums stay the same', async () => {
   const { server } = await busyPortal();
   const from = new Date(sampleNow).toISOString();

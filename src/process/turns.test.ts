@@ -12,6 +12,8 @@ function handTurns() {
       done.push(name);
       return name;
     },
+    /** Whether somebody waits for the next turn. */
+    asked: () => next.length > 0,
     turn: () => {
       const runs = next;
       next = [];
@@ -70,15 +72,43 @@ it('does what a turn gathered at once, in order, and what is asked for meanwhile
 });
 
 it('maps long lists in slices, which lists that follow each other share', async () => {
-  const { sources, work, turn } = handTurns();
+  const { sources, work, turn, asked } = handTurns();
   const inSlices = createSlices(sources);
   const done: string[] = [];
   const all = (async () => [
     ...(await inSlices(['a', 'b', 'c'], (name) => work(name, 0.75, done)())),
     ...(await inSlices(['d', 'e'], (name) => work(name, 0.75, done)())),
   ])();
+  await expect.poll(asked).toBe(true);
   expect(done).toEqual(['a', 'b', 'c']);
   turn();
-  await expect.poll(() => done).toEqual(['a', 'b', 'c', 'd', 'e']);
-  expect(await all).toEqual(done);
+  expect(await all).toEqual(['a', 'b', 'c', 'd', 'e']);
+});
+
+it('waits for each item of a list, and begins a new slice for a list that comes after other work', async () => {
+  const { sources, work, turn, asked } = handTurns();
+  const inSlices = createSlices(sources);
+  const done: string[] = [];
+  const late = async (name: string): Promise<string> => {
+    await Promise.resolve();
+    return work(name, 1.5, done)();
+  };
+  expect(await inSlices(['a'], late)).toEqual(['a']);
+  work('other work', 5, done)();
+  const all = inSlices(['b', 'c', 'd'], late);
+  await expect.poll(asked).toBe(true);
+  expect(done).toEqual(['a', 'other work', 'b', 'c']);
+  turn();
+  expect(await all).toEqual(['b', 'c', 'd']);
+});
+
+it('rejects when an item fails, and maps no other', async () => {
+  const { sources, work } = handTurns();
+  const done: string[] = [];
+  const mapping = createSlices(sources)(['a', 'b', 'c'], async (name) => {
+    if (name === 'b') throw new Error('no');
+    return work(name, 1, done)();
+  });
+  await expect(mapping).rejects.toThrow('no');
+  expect(done).toEqual(['a']);
 });

@@ -1,4 +1,4 @@
-import type { AtTurnEnd } from '../core/clock.ts';
+import type { AtTurnEnd, InSlices } from '../core/clock.ts';
 
 /**
  * Gathers what a turn of the event loop brings, from all sockets, and does it at once when they have been read. Node reads
@@ -85,21 +85,20 @@ export function createTurnShare(options: {
 }
 
 /**
- * How long a slice of `createSlices` may hold the event loop, milliseconds: what is made of a large catalog would hold it for 50 to 100 ms
- * in one piece, and every answer under way would stand still.
+ * How long a slice may hold the event loop, milliseconds. What is made of a large catalog would hold it for 50 to 100 ms in one
+ * piece, and every answer under way would stand still (docs/decisions/0056).
  */
 const sliceMs = 2;
 
-/**
- * For work that is too long for one turn of the event loop: the returned function maps a list in slices, after each of which others have
- * a turn. Lists that are mapped one after the other share their slices. Results may be some milliseconds apart.
- */
-export function createSlices({ elapsed, nextTurn }: TurnSources = processSources) {
-  let begun = elapsed();
-  return async <Item, Result>(items: Iterable<Item>, map: (item: Item) => Result): Promise<Result[]> => {
-    const results: Result[] = [];
+/** For work that is too long for one turn of the event loop. Lists that are mapped one after the other share their slices. */
+export function createSlices({ elapsed, nextTurn }: TurnSources = processSources): InSlices {
+  let begun = -sliceMs;
+  return async <Item, Result>(items: Iterable<Item>, map: (item: Item) => Result) => {
+    // What the list before left of its slice is used up first. Where nothing is left, other work had the time.
+    if (elapsed() - begun >= sliceMs) begun = elapsed();
+    const results: Awaited<Result>[] = [];
     for (const item of items) {
-      results.push(map(item));
+      results.push(await map(item));
       if (elapsed() - begun < sliceMs) continue;
       await new Promise<void>((resolve) => nextTurn(resolve));
       begun = elapsed();
@@ -107,6 +106,3 @@ export function createSlices({ elapsed, nextTurn }: TurnSources = processSources
     return results;
   };
 }
-
-/** As `createSlices` returns it. */
-export type InSlices = ReturnType<typeof createSlices>;

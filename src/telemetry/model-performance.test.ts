@@ -6,7 +6,7 @@ import { modelOf, routeOf } from '../../test/support/route-of.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import type { Outcome } from '../core/account.ts';
 import type { Model } from '../core/catalog.ts';
-import { createAvailability, createModelPerformance, servedOf } from './model-performance.ts';
+import { createAvailability, createModelPerformance } from './model-performance.ts';
 import { thresholds } from './thresholds.ts';
 import { chanceFrom } from '../../test/support/chance.ts';
 
@@ -285,21 +285,6 @@ describe('availability', () => {
     expect(share()).toBe(1);
     clock.advance(sliceMs);
     expect(share()).toBeUndefined();
-  });
-
-  it('of two replicas is that of one that saw everything', () => {
-    const chance = chanceFrom(5);
-    const clock = createFakeClock(start);
-    const [all, ...replicas] = [1, 2, 3].map(() => createAvailability({ clock, windowSeconds: 600 }));
-    for (let count = 0; count < 3000; count += 1) {
-      const isServed = chance.is(0.9);
-      all?.record(isServed);
-      chance.pick(replicas).record(isServed);
-      clock.advance(chance.below(2000));
-    }
-    const seen = servedOf(all?.slices() ?? []);
-    expect(servedOf(replicas.flatMap((replica) => replica.slices()))).toEqual(seen);
-    expect(seen.total).toBeGreaterThan(400);
   });
 });
 

@@ -140,8 +140,8 @@ function failedFor(reason: Outcome['refusedFor']): false | 'disputed' | undefine
   }
 }
 
-/** How many requests of one slice of time were served. Slices of several replicas add up. */
-export interface ServedSlice {
+/** How many requests of one slice of time were served. */
+interface ServedSlice {
   served: number;
   total: number;
 }
@@ -157,13 +157,12 @@ export interface Availability {
   readonly record: (isServed: boolean) => void;
   /** Compares the share that was served with the least share; a model without a least share always meets its level. */
   readonly against: (minimum: number | undefined) => ServiceLevelResult;
-  readonly slices: () => readonly ServedSlice[];
 }
 
 /** Whether a model meets its service level. One that missed it is below it until one of the conditions of its return holds. */
 type LevelState = { readonly kind: 'met' } | { readonly kind: 'missed'; readonly lastBelowAt: number };
 
-export function servedOf(slices: readonly ServedSlice[]): ServedSlice {
+function servedOf(slices: readonly ServedSlice[]): ServedSlice {
   const sum = { served: 0, total: 0 };
   for (const { served, total } of slices) {
     sum.served += served;
@@ -192,8 +191,6 @@ export function createAvailability(options: { readonly clock: Clock; readonly wi
   });
   let state: LevelState = { kind: 'met' };
 
-  const slices = (): readonly ServedSlice[] => ring.live(clock.now());
-
   function nextState({ served, total }: ServedSlice, minimum: number): LevelState {
     const isBelow = served / total < minimum;
     const missed: LevelState = { kind: 'missed', lastBelowAt: clock.elapsed() };
@@ -205,14 +202,13 @@ export function createAvailability(options: { readonly clock: Clock; readonly wi
   }
 
   return {
-    slices,
     record: (isServed) => {
       const slice = ring.at(clock.now());
       slice.total += 1;
       if (isServed) slice.served += 1;
     },
     against: (minimum) => {
-      const sum = servedOf(slices());
+      const sum = servedOf(ring.live(clock.now()));
       state = minimum === undefined ? { kind: 'met' } : nextState(sum, minimum);
       return {
         isMet: state.kind === 'met',

@@ -12,8 +12,8 @@ interface Slice<S> {
 }
 
 /**
- * Slices begin at whole multiples of their width since the Unix epoch, so that slices of several replicas cover the same time
- * and can be added up. When the wall clock is set back, slices that are then in the future are hidden; none becomes younger.
+ * Slices begin at whole multiples of their width since the Unix epoch. When the wall clock is set back, slices that are then in the
+ * future are hidden; none becomes younger.
  */
 export function createSliceRing<S>(options: {
   readonly count: number;

@@ -7,10 +7,7 @@ import { thresholds } from './thresholds.ts';
 const paces = ['streamed', 'whole', 'estimated'] as const;
 type Pace = (typeof paces)[number];
 
-/**
- * What was measured of one model in one slice of time. `figureOf` takes the slices of several replicas together. Most models
- * only ever have two of the histograms.
- */
+/** What was measured of one model in one slice of time. Most models only ever have two of the histograms. */
 export type SpeedSlice = { [K in Pace | 'firstToken']?: Histogram };
 
 /** The speed of one model's answers, over `thresholds.windowMs`. */
@@ -85,7 +82,7 @@ export function figureOf(slices: readonly SpeedSlice[], now: number): Performanc
 
 /**
  * A histogram with logarithmic buckets, for medians of milliseconds and of tokens per second. Histograms of several slices
- * of time, or of several replicas, add up bucket by bucket and give the same median as one histogram of all samples.
+ * of time add up bucket by bucket and give the same median as one histogram of all samples.
  */
 export interface Histogram {
   readonly counts: Uint32Array;

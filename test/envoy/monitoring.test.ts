@@ -10,6 +10,7 @@ import { stringify } from 'yaml';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { alerts, recordings, ruleGroups } from '../../scripts/monitoring/alerts.ts';
 import { dashboards } from '../../scripts/monitoring/dashboards.ts';
+import { createSlices } from '../../src/process/turns.ts';
 import { createMetrics } from '../../src/telemetry/ops/metrics.ts';
 import { type FakeEngine, startFakeEngine } from '../fake-engine/fake-engine.ts';
 import { findOrInstall } from '../support/debian-package.ts';
@@ -136,21 +137,24 @@ const figure =
 const idle = idleFigures();
 
 /** The metrics of a replica that has what this machine does not: a cluster, shared limits, hedges, an engine that counts wrong. */
-const elsewhere = createMetrics({
-  ...idle,
-  catalog: () => ({ models: new Map([['test/pair', undefined]]), servedAt: 0, routes: [] }),
-  edgeAdmitRatio: figure(1, 0.5),
-  sharing: figure({ isShared: true, replicas: 3, late: 0 }, { isShared: false, replicas: 3, late: 0 }),
-  droppedLogRecords: figure(0, 7),
-  store: figure(idle.store(), {
-    ...{ ...idle.store(), database: 'away', journalBytes: 500, isDamaged: true },
-    upkeep: { doneAt: undefined, failures: 10 },
-  }),
-  disk: async () => ({ free: elsewhereIs === 'ill' ? 50 : 500, size: 1_000 }),
-  catalogAgeMs: figure<number | undefined>(0, 400_000),
-  isLeading: figure(true, false),
-  discovery: figure(idle.discovery(), { streams: 1, unansweredMs: 45_000, refusals: 0 }),
-});
+const elsewhere = createMetrics(
+  {
+    ...idle,
+    catalog: () => ({ models: new Map([['test/pair', undefined]]), servedAt: 0, routes: [] }),
+    edgeAdmitRatio: figure(1, 0.5),
+    sharing: figure({ isShared: true, replicas: 3, late: 0 }, { isShared: false, replicas: 3, late: 0 }),
+    droppedLogRecords: figure(0, 7),
+    store: figure(idle.store(), {
+      ...{ ...idle.store(), database: 'away', journalBytes: 500, isDamaged: true },
+      upkeep: { doneAt: undefined, failures: 10 },
+    }),
+    disk: async () => ({ free: elsewhereIs === 'ill' ? 50 : 500, size: 1_000 }),
+    catalogAgeMs: figure<number | undefined>(0, 400_000),
+    isLeading: figure(true, false),
+    discovery: figure(idle.discovery(), { streams: 1, unansweredMs: 45_000, refusals: 0 }),
+  },
+  { inSlices: createSlices() },
+);
 elsewhere.attempt('test/pair@shaky', { reason: 'hedge', step: 'route' });
 elsewhere.implausibleUsage('test/pair@shaky');
 

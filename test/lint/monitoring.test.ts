@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { alerts, recordings } from '../../scripts/monitoring/alerts.ts';
 import { dashboards } from '../../scripts/monitoring/dashboards.ts';
+import { createSlices } from '../../src/process/turns.ts';
 import { createMetrics } from '../../src/telemetry/ops/metrics.ts';
 import { idleFigures } from '../support/idle-figures.ts';
 
-const described = createMetrics(idleFigures()).describe();
+const described = createMetrics(idleFigures(), { inSlices: createSlices() }).describe();
 const names = new Set([
   ...described.flatMap(({ name, type }) =>
     type === 'histogram' ? [name, `${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],

@@ -2,11 +2,22 @@
 // ends with one line that a machine reads. Started by bin/test.mjs, which installs what this needs.
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { delimiter, dirname, join, relative } from 'node:path';
 import { messageOf } from '../../src/core/failure.ts';
-import { runGroup } from './run-group.ts';
+import { type GroupEnd, runGroup } from './run-group.ts';
 import { type Build, chooseSteps, type Step, type Suite } from './steps.ts';
-import { add, lastLine, nothing, oneFailed, onePassed, type Tally, tallyVitest, troubles } from './tally.ts';
+import {
+  add,
+  failedFiles,
+  lastLine,
+  nothing,
+  oneFailed,
+  onePassed,
+  type Tally,
+  tallyVitest,
+  troubles,
+  withSecondTries,
+} from './tally.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const reports = join(root, '.weir', 'test');
@@ -53,6 +64,12 @@ async function runCommand(name: string, command: readonly string[]): Promise<Tal
   return oneFailed;
 }
 
+/**
+ * Files that failed beside others are run once more by themselves: on a busy machine a wait of one program for another may end early.
+ * More than so many are no accident (docs/decisions/0055).
+ */
+const mostTriedAgain = 3;
+
 /** The errors of all suites, repeated at the end. */
 const told: string[] = [];
 
@@ -64,22 +81,37 @@ function beyondCores(title: string): number {
 
 async function runVitest(suites: readonly Suite[]): Promise<Tally> {
   const title = suites.map(({ name }) => name).join('-');
-  const reportFile = join(reports, `${title}.json`);
-  rmSync(reportFile, { force: true });
   const projects = suites.flatMap(({ name, projects: several = [name] }) =>
     several.flatMap((one) => ['--project', one]),
   );
   const workers = process.env['WEIR_TEST_WORKERS'] ?? String(Math.min(4, availableParallelism() + beyondCores(title)));
-  const command = ['vitest', 'run', ...projects, '--maxWorkers', workers];
-  command.push('--reporter', 'default', '--reporter', 'json', '--outputFile.json', reportFile);
-  const { code, leftBehind } = await runGroup({ command, limitMs: limitsMs.vitest, environment, signal });
-  const report = readJson(reportFile);
+  const first = await vitest(title, [...projects, '--maxWorkers', workers]);
+  const failed = failedFiles(first.report);
+  const isTriedAgain = first.code === 1 && failed.length > 0 && failed.length <= mostTriedAgain;
+  let { report, code, leftBehind } = first;
+  if (isTriedAgain) {
+    say(`\nOnce more, alone: ${failed.map((file) => relative(root, file)).join(', ')}`);
+    const second = await vitest(`${title}-again`, [...projects, '--maxWorkers', '1', ...failed]);
+    const both = withSecondTries(first.report, second.report);
+    if (both !== undefined) ({ report, code } = { report: both, code: second.code });
+    leftBehind = [...leftBehind, ...second.leftBehind];
+  }
   told.push(...troubles(report));
   if (typeof code === 'string') say(`${title} ended early (${code})`);
   const tally = tallyVitest(report, code);
   if (leftBehind.length === 0) return tally;
   say(`${title} left processes behind (now killed):\n  ${leftBehind.join('\n  ')}`);
   return add(tally, oneFailed);
+}
+
+/** One run of vitest with its report, undefined where it left none. */
+async function vitest(title: string, parameters: readonly string[]): Promise<GroupEnd & { readonly report: unknown }> {
+  const reportFile = join(reports, `${title}.json`);
+  rmSync(reportFile, { force: true });
+  const command = ['vitest', 'run', ...parameters];
+  command.push('--reporter', 'default', '--reporter', 'json', '--outputFile.json', reportFile);
+  const end = await runGroup({ command, limitMs: limitsMs.vitest, environment, signal });
+  return { ...end, report: readJson(reportFile) };
 }
 
 function readJson(path: string): unknown {

@@ -1,5 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { add, lastLine, nothing, oneFailed, onePassed, tallyVitest, troubles } from './tally.ts';
+import {
+  add,
+  failedFiles,
+  lastLine,
+  nothing,
+  oneFailed,
+  onePassed,
+  tallyVitest,
+  troubles,
+  withSecondTries,
+} from './tally.ts';
 
 const counts = (numPassedTests: number, numFailedTests: number, numTotalTests = numPassedTests + numFailedTests) => ({
   ...{ numPassedTests, numFailedTests, numTotalTests },
@@ -64,4 +74,57 @@ test('what failed is told again with its error, and what needed a second try', (
     'failed: two.test.ts\n    SyntaxError: what',
   ]);
   expect(troubles(undefined)).toEqual([]);
+});
+
+describe('files that are run again', () => {
+  const file = (name: string, tests: Readonly<Record<string, 'passed' | 'failed' | 'pending'>>) => ({
+    name,
+    status: Object.values(tests).includes('failed') ? 'failed' : 'passed',
+    assertionResults: Object.entries(tests).map(([fullName, status]) => ({
+      ...{ fullName, status },
+      failureMessages: status === 'failed' ? [`Error: ${fullName} was late`] : [],
+    })),
+  });
+  const first = {
+    ...counts(2, 2, 5),
+    testResults: [
+      file('/x/fine.test.ts', { fine: 'passed', later: 'pending' }),
+      file('/x/bad.test.ts', { one: 'passed', two: 'failed', three: 'failed' }),
+    ],
+  };
+
+  test('are those with a failure', () => {
+    expect(failedFiles(first)).toEqual(['/x/bad.test.ts']);
+    expect(failedFiles(undefined)).toEqual([]);
+  });
+
+  test('count as their second results say, and what failed before is told', () => {
+    const again = {
+      ...counts(2, 1),
+      testResults: [file('/x/bad.test.ts', { one: 'passed', two: 'passed', three: 'failed' })],
+    };
+    const both = withSecondTries(first, again);
+    expect(tallyVitest(both, 1)).toEqual({ passed: 3, failed: 1, skipped: 1 });
+    expect(troubles(both)).toEqual([
+      'passed on a later try: bad.test.ts > two\n    Error: two was late',
+      'failed: bad.test.ts > three\n    Error: three was late',
+    ]);
+  });
+
+  test('that all pass make the run pass', () => {
+    const again = {
+      ...counts(3, 0),
+      testResults: [file('/x/bad.test.ts', { one: 'passed', two: 'passed', three: 'passed' })],
+    };
+    expect(tallyVitest(withSecondTries(first, again), 0)).toEqual({ passed: 4, failed: 0, skipped: 1 });
+  });
+
+  test('change nothing when they leave no report, or end badly', () => {
+    expect(withSecondTries(first, undefined)).toBeUndefined();
+    const again = {
+      ...counts(3, 0),
+      testResults: [file('/x/bad.test.ts', { one: 'passed', two: 'passed', three: 'passed' })],
+    };
+    expect(tallyVitest(withSecondTries(first, again), 1)).toEqual({ passed: 4, failed: 1, skipped: 1 });
+  });
 });

@@ -41,6 +41,44 @@ const report = z.object({
     }),
   ),
 });
+type Report = z.infer<typeof report>;
+type FileResult = Report['testResults'][number];
+
+/** The files of a vitest report in which something failed; none where there is no report. */
+export function failedFiles(json: unknown): readonly string[] {
+  const files = report.safeParse(json).data?.testResults ?? [];
+  return files.filter(({ status }) => status === 'failed').map(({ name }) => name);
+}
+
+/**
+ * The report of a run with the files that were run again in the place of their first results. What failed the first time keeps that
+ * error, so that `troubles` tells of it. Undefined when one of both is missing: nothing is known to have passed then.
+ */
+export function withSecondTries(first: unknown, second: unknown): Report | undefined {
+  const before = report.safeParse(first).data;
+  const after = report.safeParse(second).data;
+  if (before === undefined || after === undefined) return undefined;
+  const testResults = before.testResults.map((file) => {
+    const again = after.testResults.find(({ name }) => name === file.name);
+    return again === undefined ? file : withFirstErrors(again, file);
+  });
+  const statuses = testResults.flatMap(({ assertionResults }) => assertionResults.map(({ status }) => status));
+  return {
+    testResults,
+    numPassedTests: statuses.filter((status) => status === 'passed').length,
+    numFailedTests: statuses.filter((status) => status === 'failed').length,
+    numTotalTests: statuses.length,
+  };
+}
+
+function withFirstErrors(again: FileResult, first: FileResult): FileResult {
+  const errors = new Map(first.assertionResults.map(({ fullName, failureMessages }) => [fullName, failureMessages]));
+  const assertionResults = again.assertionResults.map((test) => ({
+    ...test,
+    failureMessages: test.status === 'failed' ? test.failureMessages : errors.get(test.fullName),
+  }));
+  return { ...again, assertionResults };
+}
 
 /**
  * Counts the tests of vitest's JSON report (`undefined` when it left none) beside its exit code. A run that ended badly

@@ -5,10 +5,7 @@ import * as z from 'zod';
  * optional field would otherwise be ignored in silence.
  */
 export function fields<Shape extends z.core.$ZodLooseShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> {
-  const known = Object.keys(shape).join(', ');
-  return z.strictObject(shape, {
-    error: (issue) => (issue.code === 'unrecognized_keys' ? `unknown field, expected one of: ${known}` : undefined),
-  });
+  return z.strictObject(shape);
 }
 
 /**

@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import type { CatalogProblem, Snapshot } from '../../core/catalog.ts';
 import { readManifests } from '../../manifests/read.ts';
 import { type Compilation, compile } from '../../catalog/compile.ts';
-import { type Fault, problemIn, readObject } from '../../catalog/read-object.ts';
+import { problemIn, readObject } from '../../catalog/read-object.ts';
+import type { SchemaFault } from '../../core/schema-faults.ts';
 
 /** Adds `weir catalog check DIR [--json]`: exit code 1 when there is any problem. */
 export function catalogCommand(program: Command): void {
@@ -88,7 +89,7 @@ export async function checkManifests(dir: string, services: 'followed' | 'refuse
   return { snapshot, problems: [...problems, ...found, ...(isEmpty ? [empty] : [])], notes };
 }
 
-const serviceNote: Fault = {
+const serviceNote: SchemaFault = {
   path: ['spec', 'service'],
   message: 'for kubectl apply; a gateway that serves this folder itself (--manifests) cannot follow a Service',
 };

@@ -1,8 +1,9 @@
 /** The endpoints of all Backends: what Envoy says of them, and which of them get no requests because earlier ones failed. */
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
+import type { InSlices } from '../../core/clock.ts';
 import type { EndpointsView } from '../../core/replica.ts';
 import type { EndpointCounts, EnvoyClusters } from '../../envoy/runtime/cluster-publisher.ts';
-import { createSlices, type InSlices } from '../../process/turns.ts';
+import { createSlices } from '../../process/turns.ts';
 
 export interface EndpointsAsked {
   /** Names of the endpoints that a route sends no requests because earlier ones failed. */

@@ -9,6 +9,7 @@ import { messageOf } from '../../core/failure.ts';
 import { createAnnouncementsFile } from '../../manifests/announcements-file.ts';
 import { startManifestParser } from '../../manifests/parse-in-worker.ts';
 import { openManifests } from '../../manifests/watch.ts';
+import { createSlices } from '../../process/turns.ts';
 import { startThread } from '../../process/worker-thread.ts';
 import type { Settings } from '../../settings.ts';
 import type { CatalogSource, CatalogSourceOptions } from './catalog.ts';
@@ -21,6 +22,7 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
     script: new URL('../../manifest-worker.ts', import.meta.url),
     startThread,
   });
+  const inSlices = createSlices();
   const { first, announced, close } = await openManifestCatalog({
     clock,
     onChange,
@@ -30,7 +32,12 @@ export async function openManifestFolder(settings: Settings, options: CatalogSou
         clock,
         onChange: changed,
         check: checkObject,
-        parse: parser.parse,
+        parse: async (file, text) => {
+          const entries = await parser.parse(file, text);
+          // The folder checks a whole file in one turn of the event loop. Results are remembered, so the work is done here.
+          await inSlices(entries, (entry) => entry.kind === 'object' && checkObject(entry.object));
+          return entries;
+        },
       }),
     announcements: createAnnouncementsFile(join(settings.WEIR_DATA, 'announcements.json')),
     onAnnounced: (model, { leavesAt }) =>

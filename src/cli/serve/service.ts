@@ -19,7 +19,7 @@ import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { memoryLimitBytes, newRequestId } from '../../process/machine.ts';
 import { tryLock } from '../../process/lock.ts';
 import { watchThreads } from '../../process/threads.ts';
-import { createTurnEnd, createTurnShare } from '../../process/turns.ts';
+import { createSlices, createTurnEnd, createTurnShare } from '../../process/turns.ts';
 import { hashKey, looksLikeKey } from '../../store/key-text.ts';
 import { createHostFollower, systemLookUp } from '../../resolver/follow-hosts.ts';
 import { openStore } from '../../store/open-store.ts';
@@ -208,6 +208,7 @@ export async function startService(
       // Those that are made below.
       underWay: () => ({ requests: pipeline.inFlight(), streams: extproc.open(), uploads }),
     }),
+    { inSlices: createSlices() },
   );
   const uploads = createUploads({ clock: systemClock, limits: uploadLimits(memoryBytes) });
   const guard = { ...load, limits: overloadLimits(memoryBytes) };

@@ -1,8 +1,11 @@
 import { z } from 'zod';
-import { givenMoment, moment, pageOf, pageQuery } from './values.ts';
+import { givenMoment, moment, numberCursor, pageOf, pageQuery } from './values.ts';
 
 /** `GET /audit`. */
 export const auditQuery = pageQuery.extend({
+  cursor: numberCursor(15)
+    .optional()
+    .meta({ description: '`next_cursor` of the page before; without it, the list begins.' }),
   workspace: z.string().optional().meta({ description: 'Only changes of this workspace and its keys, by id or name.' }),
   from: givenMoment.optional().meta({ description: 'Only changes from this moment on.' }),
   to: givenMoment.optional().meta({ description: 'Only changes before this moment.' }),

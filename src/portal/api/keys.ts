@@ -9,14 +9,16 @@ const keyName = z.string().max(100).meta({ description: 'What it is for, one lin
 const rate = positiveCount.meta({ description: 'Sustained requests per second.', example: 100 });
 const burst = positiveCount.meta({ description: 'Requests at once above the rate.', example: 200 });
 
-/** Patterns as `core/model-patterns.ts` reads them. */
+/** Patterns in the form that `core/model-patterns.ts` gives them. */
 const patterns = z
   .array(z.string().max(128))
   .min(1)
   .max(100)
-  .superRefine((given, context) => {
-    const read = readModelPatterns(given.join(','));
-    if ('problem' in read) context.addIssue({ code: 'custom', message: read.problem });
+  .transform((names, context) => {
+    const read = readModelPatterns(names.join(','));
+    if ('patterns' in read) return read.patterns;
+    context.addIssue({ code: 'custom', message: read.problem });
+    return z.NEVER;
   })
   .meta({ description: 'Models such as `org/model`, or `org/*` for all of an organisation.', example: ['qwen/*'] });
 

@@ -26,10 +26,13 @@ export type SignInWays = z.infer<typeof signInWays>;
 
 /** `POST /session`: either the admin token or an API key. */
 export const signIn = z
-  .union([
-    z.strictObject({ token: z.string().min(1).max(500).meta({ description: 'The admin token.' }) }),
-    z.strictObject({ key: z.string().min(1).max(500).meta({ description: 'An API key, `sk-weir-…`.' }) }),
-  ])
+  .union(
+    [
+      z.strictObject({ token: z.string().min(1).max(500).meta({ description: 'The admin token.' }) }),
+      z.strictObject({ key: z.string().min(1).max(500).meta({ description: 'An API key, `sk-weir-…`.' }) }),
+    ],
+    'expected either token or key, a text of at most 500 characters',
+  )
   .meta({ id: 'SignIn', description: 'What somebody signs in with.' });
 export type SignIn = z.infer<typeof signIn>;
 

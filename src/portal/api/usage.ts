@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { givenMoment, keyId, modelId, moment, usd } from './values.ts';
+import { givenMoment, keyId, modelId, moment, numberCursor, usd } from './values.ts';
 
 export const usageDimensions = ['hour', 'day', 'model', 'key', 'workspace', 'surface'] as const;
 const dimension = z.enum(usageDimensions);
+const dimensions = z.array(dimension);
 export type UsageDimension = z.infer<typeof dimension>;
 
 const mostLines = 10_000;
@@ -15,8 +16,12 @@ export const usageQuery = z.object({
   by: z
     .string()
     .default('')
-    .transform((text) => text.split(',').filter((part) => part !== ''))
-    .pipe(z.array(dimension).refine((names) => new Set(names).size === names.length, 'expected each dimension once'))
+    .transform((text, context) => {
+      const names = dimensions.safeParse(text.split(',').filter((part) => part !== ''));
+      if (names.success && new Set(names.data).size === names.data.length) return names.data;
+      context.addIssue(`expected any of ${usageDimensions.join(', ')}, each once, with commas`);
+      return z.NEVER;
+    })
     .meta({
       description: `Any of ${usageDimensions.join(', ')}, with commas; without it, one line.`,
       example: 'day,model',
@@ -34,7 +39,7 @@ export const usageQuery = z.object({
       description: `Only so many models or keys, 1 to ${mostGroups}, have lines: those that cost most over the whole time. The others are added up in a line of each period whose model or key is null. \`by\` has one of both then, with \`hour\` or \`day\` at most.`,
       example: 7,
     }),
-  cursor: z.string().max(20).optional().meta({ description: '`next_cursor` of the page before. CSV has all lines.' }),
+  cursor: numberCursor(9).default(0).meta({ description: '`next_cursor` of the page before. CSV has all lines.' }),
   limit: z.coerce
     .number()
     .int()

@@ -4,16 +4,26 @@ import { parseUsd } from '../../core/money.ts';
 /** A moment as answers have it. */
 export const moment = z.iso.datetime().meta({ description: 'ISO 8601, in UTC.', example: '2026-07-01T12:00:00.000Z' });
 
+/** Text that callers give, in the form that `read` makes of it. Undefined: it is not what was `expected`. */
+function given<Value>(expected: string, read: (text: string) => Value | undefined) {
+  return z.string().transform((text, context) => {
+    const value = read(text);
+    if (value !== undefined) return value;
+    context.addIssue({ code: 'custom', message: `expected ${expected}` });
+    return z.NEVER;
+  });
+}
+
 const dayOrMoment = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
-/** A moment as callers give it: a UTC day means its first moment, as with the options of the commands. */
-export const givenMoment = z
-  .string()
-  .refine(
-    (text) => dayOrMoment.test(text) && !Number.isNaN(Date.parse(text)),
-    'expected a UTC day such as 2026-07-01 or a moment such as 2026-07-01T12:00:00Z',
-  )
-  .meta({ description: 'A UTC day or a moment with its offset, ISO 8601.', example: '2026-07-01' });
+/**
+ * A moment as callers give it, in milliseconds since the Unix epoch: a UTC day means its first moment, as with the options of the
+ * commands.
+ */
+export const givenMoment = given('a UTC day such as 2026-07-01 or a moment such as 2026-07-01T12:00:00Z', (text) => {
+  const at = dayOrMoment.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? undefined : at;
+}).meta({ description: 'A UTC day or a moment with its offset, ISO 8601.', example: '2026-07-01' });
 
 /** An amount as answers have it. */
 export const usd = z
@@ -22,22 +32,16 @@ export const usd = z
   .meta({ description: 'USD, an exact decimal.', example: '12.5' });
 
 /** An amount above or equal to 0, as callers give it. */
-export const givenUsd = z
-  .string()
-  .refine(
-    (text) => (parseUsd(text) ?? -1n) >= 0n,
-    'expected an amount in USD such as "25" or "0.0005", with at most 12 decimals',
-  )
-  .meta({ description: 'USD, a decimal of at most 12 decimals.', example: '25' });
+export const givenUsd = given('an amount in USD such as "25" or "0.0005", with at most 12 decimals', (text) => {
+  const amount = parseUsd(text);
+  return amount === undefined || amount < 0n ? undefined : amount;
+}).meta({ description: 'USD, a decimal of at most 12 decimals.', example: '25' });
 
 /** The same, or less than nothing for a correction. */
-export const givenCredit = z
-  .string()
-  .refine(
-    (text) => parseUsd(text) !== undefined,
-    'expected an amount in USD such as "25" or "-3", with at most 12 decimals',
-  )
-  .meta({ description: 'USD, a decimal of at most 12 decimals; below zero for a correction.', example: '25' });
+export const givenCredit = given('an amount in USD such as "25" or "-3", with at most 12 decimals', parseUsd).meta({
+  description: 'USD, a decimal of at most 12 decimals; below zero for a correction.',
+  example: '25',
+});
 
 /** What a column of counts can sensibly hold. */
 const mostCount = 1_000_000_000;
@@ -66,6 +70,12 @@ export const pageQuery = z.object({
     .default(50)
     .meta({ description: `Most entries of the page, 1 to ${mostPerPage}.`, example: 50 }),
 });
+
+/** `next_cursor` where it is a number of at most so many digits. */
+export function numberCursor(digits: number) {
+  const form = new RegExp(`^\\d{1,${digits}}$`);
+  return z.string().regex(form, 'expected the next_cursor of the page before').transform(Number);
+}
 
 /** A page of a list. */
 export function pageOf<Item extends z.ZodType>(item: Item, what: { readonly id: string; readonly of: string }) {

@@ -25,7 +25,7 @@ export const workspacePage = pageOf(workspace, { id: 'WorkspacePage', of: 'works
 export const newWorkspace = z
   .strictObject({
     name,
-    credit: givenUsd.default('0').meta({ description: 'Its first credit, USD.' }),
+    credit: givenUsd.prefault('0').meta({ description: 'Its first credit, USD.' }),
     max_in_flight: maxInFlight.default(256),
   })
   .meta({ id: 'NewWorkspace', description: 'A workspace to be made.' });

@@ -4,7 +4,6 @@ import { errors, pageAnswer } from '../answers.ts';
 import * as api from '../api/audit.ts';
 import { callerOf } from '../authenticate.ts';
 import type { Portal } from '../portal.ts';
-import { PortalError } from '../portal-error.ts';
 import type { App } from '../server.ts';
 import { workspaceAsked } from '../visible.ts';
 
@@ -24,9 +23,9 @@ export function auditRoutes(app: App, { store }: Portal): void {
       const { workspace, from, to, limit, cursor } = request.query;
       const filter: AuditFilter = {
         workspaceId: await workspaceAsked(store, callerOf(request), workspace),
-        since: from === undefined ? undefined : Date.parse(from),
-        until: to === undefined ? undefined : Date.parse(to),
-        before: beforeOf(cursor),
+        since: from,
+        until: to,
+        before: cursor,
       };
       const found = await store.listAudit(filter, limit + 1);
       return pageAnswer(
@@ -35,10 +34,4 @@ export function auditRoutes(app: App, { store }: Portal): void {
       );
     },
   );
-}
-
-function beforeOf(cursor: string | undefined): number | undefined {
-  if (cursor === undefined) return undefined;
-  if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
-  throw new PortalError(400, 'cursor: expected the next_cursor of the page before.', { field: 'cursor' });
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { parseUsd } from '../../core/money.ts';
 import { shownCredit, shownWorkspace } from '../../core/shown.ts';
 import { errors, pageAnswer } from '../answers.ts';
 import { pageQuery } from '../api/values.ts';
@@ -57,7 +56,7 @@ export function creditRoutes(app: App, portal: Portal): void {
     },
     async (request, reply) => {
       const { amount, note } = request.body;
-      const wanted = { amount: parseUsd(amount) ?? 0n, note, idempotencyKey: request.headers['idempotency-key'] };
+      const wanted = { amount, note, idempotencyKey: request.headers['idempotency-key'] };
       const by = authorship(callerOf(request), clock.now());
       const { workspace, credit } = await store.addCredit(request.params.id, wanted, by);
       return reply.code(201).send({ credit: shownCredit(credit), workspace: shownWorkspace(workspace) });

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import type { Budget, KeyChange, KeyRecord } from '../../core/administration.ts';
-import { type ModelPatterns, readModelPatterns } from '../../core/model-patterns.ts';
-import { formatUsd, parseUsd } from '../../core/money.ts';
+import type { KeyChange, KeyRecord } from '../../core/administration.ts';
+import { formatUsd } from '../../core/money.ts';
 import { shownKey } from '../../core/shown.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/keys.ts';
@@ -73,9 +72,9 @@ export function keyRoutes(app: App, portal: Portal): void {
           name,
           rate,
           burst,
-          budget: budgetOf(budget),
-          expiresAt: momentOf(expires),
-          models: patternsOf(models),
+          budget: budget ?? undefined,
+          expiresAt: expires ?? undefined,
+          models: models ?? undefined,
         },
         authorship(caller, clock.now()),
       );
@@ -117,23 +116,8 @@ function changeOf(body: z.output<typeof api.keyChange>): KeyChange {
   return {
     ...{ status, rate, burst },
     ...(name !== undefined && { name: name ?? undefined }),
-    ...(budget !== undefined && { budget: budgetOf(budget) }),
-    ...(expires !== undefined && { expiresAt: momentOf(expires) }),
-    ...(models !== undefined && { models: patternsOf(models) }),
+    ...(budget !== undefined && { budget: budget ?? undefined }),
+    ...(expires !== undefined && { expiresAt: expires ?? undefined }),
+    ...(models !== undefined && { models: models ?? undefined }),
   };
-}
-
-function budgetOf(given: { readonly limit: string; readonly period: Budget['period'] } | null | undefined) {
-  return given ? { limit: parseUsd(given.limit) ?? 0n, period: given.period } : undefined;
-}
-
-function momentOf(given: string | null | undefined): number | undefined {
-  return given ? Date.parse(given) : undefined;
-}
-
-/** In their usual form; the schema has refused what is none. */
-function patternsOf(given: readonly string[] | null | undefined): ModelPatterns | undefined {
-  if (!given) return undefined;
-  const read = readModelPatterns(given.join(','));
-  return 'patterns' in read ? read.patterns : undefined;
 }

@@ -38,8 +38,8 @@ export function requestRoutes(app: App, portal: Portal): void {
         keyId,
         modelId: model?.toLowerCase(),
         outcome,
-        since: from === undefined ? undefined : Date.parse(from),
-        until: to === undefined ? undefined : Date.parse(to),
+        since: from,
+        until: to,
       };
       const { items, next } = await store.pageOfRequests(filter, { limit, cursor });
       const names = await namesOf(items.map(({ workspaceId }) => workspaceId));

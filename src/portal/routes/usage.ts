@@ -1,4 +1,5 @@
 import { stringify } from 'csv-stringify/sync';
+import Negotiator from 'negotiator';
 import { z } from 'zod';
 import type { LedgerFilter, UsageLine } from '../../core/administration.ts';
 import { formatUsd } from '../../core/money.ts';
@@ -12,6 +13,8 @@ import { PortalError } from '../portal-error.ts';
 import type { App } from '../server.ts';
 import { visibleKey, workspaceAsked } from '../visible.ts';
 
+const [json, csv] = ['application/json; charset=utf-8', 'text/csv; charset=utf-8'] as const;
+
 /** What was used and what it cost, from the rollups. */
 export function usageRoutes(app: App, portal: Portal): void {
   const { store } = portal;
@@ -22,6 +25,8 @@ export function usageRoutes(app: App, portal: Portal): void {
       schema: {
         tags: ['usage'],
         summary: 'Sums of what was used; CSV with `Accept: text/csv`',
+        description:
+          '`Accept` chooses: the type with the greater weight, of equals the one named first. JSON where it says `*/*`, names neither, or is missing.',
         querystring: api.usageQuery,
         response: {
           200: {
@@ -38,25 +43,21 @@ export function usageRoutes(app: App, portal: Portal): void {
     async (request, reply) => {
       const { by, from, to, top, limit, cursor } = request.query;
       const filter = await filterOf(callerOf(request), request.query);
-      const start = startOf(cursor);
-      const isCsv = prefersCsv(request.headers.accept);
+      const isCsv = new Negotiator(request).mediaType([json, csv]) === csv;
       // One more than is shown tells whether there is another page.
-      const page = isCsv ? undefined : { offset: start, limit: limit + 1 };
+      const page = isCsv ? undefined : { offset: cursor, limit: limit + 1 };
       const lines = await store.usageReport(filter, by, { measures: 'performance', top, page });
       const wanted = isCsv ? lines : lines.slice(0, limit);
       const names = by.includes('key') ? await namesOf(wanted) : new Map<string, string>();
       const shown = wanted.map((line) => shownLine(line, names));
       if (isCsv) {
-        return reply
-          .header('content-disposition', 'attachment; filename="usage.csv"')
-          .type('text/csv; charset=utf-8')
-          .send(csvOf(shown, by));
+        return reply.header('content-disposition', 'attachment; filename="usage.csv"').type(csv).send(csvOf(shown, by));
       }
-      return reply.type('application/json; charset=utf-8').send({
+      return reply.type(json).send({
         from: from === undefined ? null : new Date(from).toISOString(),
         to: to === undefined ? null : new Date(to).toISOString(),
         data: shown,
-        next_cursor: lines.length > limit ? String(start + limit) : null,
+        next_cursor: lines.length > limit ? String(cursor + limit) : null,
       });
     },
   );
@@ -67,8 +68,8 @@ export function usageRoutes(app: App, portal: Portal): void {
   ): Promise<LedgerFilter> {
     const common = {
       modelId: model?.toLowerCase(),
-      since: from === undefined ? undefined : Date.parse(from),
-      until: to === undefined ? undefined : Date.parse(to),
+      since: from,
+      until: to,
     };
     if (caller.role === 'key') {
       if (key !== undefined) await visibleKey(store, caller, key);
@@ -88,12 +89,6 @@ export function usageRoutes(app: App, portal: Portal): void {
   }
 }
 
-function startOf(cursor: string | undefined): number {
-  if (cursor === undefined) return 0;
-  if (/^\d{1,9}$/.test(cursor)) return Number(cursor);
-  throw new PortalError(400, 'cursor: expected the next_cursor of the page before.', { field: 'cursor' });
-}
-
 function shownLine(line: UsageLine, names: ReadonlyMap<string, string>): api.UsageLine {
   const { workspace, key, model, surface, day, hour, ...sums } = shownUsage(line);
   return {
@@ -110,10 +105,6 @@ function shownLine(line: UsageLine, names: ReadonlyMap<string, string>): api.Usa
     first_token_p50_ms: line.performance?.firstTokenP50Ms ?? null,
     first_token_p95_ms: line.performance?.firstTokenP95Ms ?? null,
   };
-}
-
-function prefersCsv(accept: string | undefined): boolean {
-  return accept !== undefined && /(^|,)\s*text\/csv\b/.test(accept) && !/application\/json/.test(accept);
 }
 
 /** Text that a spreadsheet would read as a formula gets an apostrophe: names are chosen by people. */

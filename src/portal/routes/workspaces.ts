@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { parseUsd } from '../../core/money.ts';
 import { shownWorkspace } from '../../core/shown.ts';
 import { errors, pageAnswer } from '../answers.ts';
 import { pageQuery } from '../api/values.ts';
@@ -48,7 +47,7 @@ export function workspaceRoutes(app: App, portal: Portal): void {
     async (request, reply) => {
       const { name, credit, max_in_flight: maxInFlight } = request.body;
       const by = authorship(callerOf(request), clock.now());
-      const made = await store.createWorkspace({ name, credit: parseUsd(credit) ?? 0n, maxInFlight }, by);
+      const made = await store.createWorkspace({ name, credit, maxInFlight }, by);
       return reply.code(201).send(shownWorkspace(made));
     },
   );

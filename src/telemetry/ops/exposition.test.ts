@@ -2,25 +2,38 @@ import { describe, expect, it } from 'vitest';
 import { idleFigures } from '../../../test/support/idle-figures.ts';
 import { sampleEnd } from '../../../test/support/sample-end.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
+import { createSlices } from '../../process/turns.ts';
 import { formatFor } from './exposition.ts';
 import { createMetrics } from './metrics.ts';
 
 describe('the format of a scrape', () => {
   it.each([
     [undefined, 'prometheus'],
+    ['', 'prometheus'],
     ['*/*', 'prometheus'],
+    ['text/*', 'prometheus'],
     ['text/html, application/xml;q=0.9', 'prometheus'],
     ['application/openmetrics-text', 'openmetrics'],
     ['application/openmetrics-text;version=1.0.0;q=0.3', 'openmetrics'],
     ['application/openmetrics-text;q=0', 'prometheus'],
     ['APPLICATION/OpenMetrics-Text ; Q=0.5 , text/plain ; q=0.4', 'openmetrics'],
-    // Prometheus 2.42, Prometheus 3, and Prometheus 3 where its own format was asked for.
+    // Of equals the first; what is named goes before what would do, too.
+    ['text/plain, application/openmetrics-text', 'prometheus'],
+    ['application/openmetrics-text, text/plain', 'openmetrics'],
+    ['*/*, application/openmetrics-text;q=0.5', 'openmetrics'],
+    [',;q="', 'prometheus'],
+    // Prometheus 2.30, 2.42, 3, 3 with native histograms, and 3 where its own format was asked for.
+    ['application/openmetrics-text; version=0.0.1,text/plain;version=0.0.4;q=0.5,*/*;q=0.1', 'openmetrics'],
     [
       'application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1',
       'openmetrics',
     ],
     [
       'application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2',
+      'openmetrics',
+    ],
+    [
+      'application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1',
       'openmetrics',
     ],
     ['text/plain;version=0.0.4;q=0.6,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.2', 'prometheus'],
@@ -31,7 +44,8 @@ describe('the format of a scrape', () => {
 
 describe('exemplars', () => {
   function counted() {
-    const metrics = createMetrics(idleFigures({ catalog: () => ({ models, servedAt: 0, routes: [] }) }));
+    const figures = idleFigures({ catalog: () => ({ models, servedAt: 0, routes: [] }) });
+    const metrics = createMetrics(figures, { inSlices: createSlices() });
     for (const [requestId, traceId] of [
       ['chatcmpl-1', undefined],
       ['chatcmpl-2', 'abcdef0123456789abcdef0123456789'],

@@ -1,5 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import Negotiator from 'negotiator';
 import { type OpenMetricsContentType, openMetricsContentType, prometheusContentType, Registry } from 'prom-client';
+import type { InSlices } from '../../core/clock.ts';
 
 /** Formats of the text. Only OpenMetrics has exemplars. */
 export type ExpositionFormat = 'prometheus' | 'openmetrics';
@@ -24,41 +25,46 @@ export const contentTypes: Readonly<Record<ExpositionFormat, string>> = {
   openmetrics: openMetricsContentType,
 };
 
-/** The format that a scraper prefers by its `Accept` (RFC 9110 §12.5.1). Whoever does not name OpenMetrics gets the other one. */
-export function formatFor(accept = ''): ExpositionFormat {
-  const weights = new Map<string, number>();
-  for (const range of accept.toLowerCase().split(',')) {
-    const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
-    const weight = Number(parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? 1);
-    weights.set(type, Math.max(weight, weights.get(type) ?? 0));
-  }
-  const openMetrics = weights.get('application/openmetrics-text') ?? 0;
-  return openMetrics > (weights.get('text/plain') ?? 0) ? 'openmetrics' : 'prometheus';
-}
+const formatOfType: ReadonlyMap<string, ExpositionFormat> = new Map([
+  ['text/plain', 'prometheus'],
+  ['application/openmetrics-text', 'openmetrics'],
+]);
 
 /**
- * How long rendering may hold the event loop, milliseconds. With 200 models that were all asked, prom-client would hold it for
- * 60 to 90 ms in one piece, and every answer under way would stand still (docs/decisions/0056).
+ * The format that a scraper prefers by its `Accept` (RFC 9110 §12.5.1): the one it names with the greater weight, of equals the first.
+ * Whoever names neither gets Prometheus' text.
+ *
+ * The types are compared here and without their parameters. The library matches a range only with an offer that has all parameters of
+ * the range: Prometheus 3, which names OpenMetrics with `escaping=allow-utf-8`, would get the text.
  */
-const sliceMs = 2;
+export function formatFor(accept: string | undefined): ExpositionFormat {
+  const named = new Negotiator({ headers: { accept } }).mediaTypes();
+  const [preferred = 'prometheus'] = named.flatMap((type) => formatOfType.get(type.toLowerCase()) ?? []);
+  return preferred;
+}
 
-/** Renders metrics in slices: after each the event loop has a turn. The values of one text may therefore be some milliseconds apart. */
-export async function renderInSlices(families: Iterable<MetricFamily>, format: ExpositionFormat): Promise<string> {
-  const lines: string[] = [];
-  let begun = performance.now();
+/** Renders metrics in slices, one of one registry after the other (docs/decisions/0056). */
+export async function renderMetrics(
+  families: Iterable<MetricFamily>,
+  { format, inSlices }: { readonly format: ExpositionFormat; readonly inSlices: InSlices },
+): Promise<string> {
+  const texts = await inSlices(singlesOf(families), async ({ name, registry, isFirst }) => {
+    const text = inFormat(await registry.getSingleMetricAsString(name), format);
+    return isFirst ? text : withoutHeader(text);
+  });
+  if (format === 'openmetrics') texts.push('# EOF');
+  return `${texts.filter((text) => text !== '').join('\n')}\n`;
+}
+
+/** The metrics of all registries one by one. A format's parser wants `HELP` and `TYPE` once for each name: the first has them. */
+function* singlesOf(families: Iterable<MetricFamily>) {
   for (const { name, registries } of families) {
-    let hasHeader = false;
+    let isFirst = true;
     for (const registry of registries) {
-      const text = inFormat(await registry.getSingleMetricAsString(name), format);
-      lines.push(hasHeader ? withoutHeader(text) : text);
-      hasHeader = true;
-      if (performance.now() - begun < sliceMs) continue;
-      await nextTurn();
-      begun = performance.now();
+      yield { name, registry, isFirst };
+      isFirst = false;
     }
   }
-  if (format === 'openmetrics') lines.push('# EOF');
-  return `${lines.filter((text) => text !== '').join('\n')}\n`;
 }
 
 /**
@@ -75,7 +81,6 @@ function inFormat(text: string, format: ExpositionFormat): string {
   }
 }
 
-/** A format's parser wants `HELP` and `TYPE` once for each name. */
 function withoutHeader(text: string): string {
   const end = text.indexOf('\n', text.indexOf('\n') + 1);
   return end === -1 ? '' : text.slice(end + 1);

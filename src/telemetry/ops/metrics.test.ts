@@ -6,6 +6,7 @@ import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import type { Outcome } from '../../core/account.ts';
 import { Failure } from '../../core/failure.ts';
 import type { RequestEnd } from '../../core/telemetry.ts';
+import { createSlices } from '../../process/turns.ts';
 import type { EndpointFigures, ServiceFigures } from './gauges.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import type { StoreFigures } from './store-gauges.ts';
@@ -16,7 +17,7 @@ const listed = (...ids: readonly string[]): Partial<ServiceFigures> => ({
   catalog: () => ({ models: new Map(ids.map((id) => [id, undefined])), servedAt: 1_780_000_000_000, routes: [] }),
 });
 const begin = (changes: Partial<ServiceFigures> = {}): Metrics =>
-  createMetrics(idleFigures({ ...listed(model), ...changes }));
+  createMetrics(idleFigures({ ...listed(model), ...changes }), { inSlices: createSlices() });
 const linesOf = async (metrics: Metrics): Promise<readonly string[]> =>
   (await metrics.render('prometheus')).split('\n');
 const containing = (...lines: readonly string[]): readonly string[] => expect.arrayContaining([...lines]) as string[];

@@ -1,11 +1,12 @@
 import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
 import { z } from 'zod';
 import type { Outcome } from '../../core/account.ts';
+import type { InSlices } from '../../core/clock.ts';
 import type { Fault } from '../../core/event.ts';
 import type { RefusingLimit } from '../../core/failure.ts';
 import type { AttemptReason, AttemptStep, RequestEnd, SearchRecord } from '../../core/telemetry.ts';
 import { countersOf, histogramsOf } from './declare.ts';
-import { type ExemplarRegistry, type ExpositionFormat, type MetricFamily, renderInSlices } from './exposition.ts';
+import { type ExemplarRegistry, type ExpositionFormat, type MetricFamily, renderMetrics } from './exposition.ts';
 import { addGauges, type ServiceFigures } from './gauges.ts';
 import { createModelMetrics, type ModelMetrics } from './model-metrics.ts';
 
@@ -61,7 +62,7 @@ const misnamed = /^nodejs_active_/;
  * The service's Prometheus metrics. Labels are names from the catalog and codes from our tables, never what a caller
  * wrote: their number is bounded and they carry no content.
  */
-export function createMetrics(figures: ServiceFigures): Metrics {
+export function createMetrics(figures: ServiceFigures, { inSlices }: { readonly inSlices: InSlices }): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const { name } of described(registry)) if (misnamed.test(name)) registry.removeSingleMetric(name);
@@ -162,7 +163,8 @@ export function createMetrics(figures: ServiceFigures): Metrics {
     // Scrapers that come at once share one text.
     render: (format) => {
       const text =
-        rendering.get(format) ?? renderInSlices(families(), format).finally(() => void rendering.delete(format));
+        rendering.get(format) ??
+        renderMetrics(families(), { format, inSlices }).finally(() => void rendering.delete(format));
       rendering.set(format, text);
       return text;
     },

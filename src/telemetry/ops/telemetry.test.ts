@@ -3,6 +3,7 @@ import { idleFigures } from '../../../test/support/idle-figures.ts';
 import { sampleEnd } from '../../../test/support/sample-end.ts';
 import { silentTelemetry } from '../../../test/support/silent-telemetry.ts';
 import { createLog } from '../../cli/program-log.ts';
+import { createSlices } from '../../process/turns.ts';
 import { createMetrics } from './metrics.ts';
 import { createProblemLog, createTelemetry } from './telemetry.ts';
 
@@ -10,7 +11,7 @@ function setUp() {
   const records: Readonly<Record<string, unknown>>[] = [];
   const write = (record: string): void => void records.push(JSON.parse(record) as Record<string, unknown>);
   const { log } = createLog('info', { output: { write }, onLevel: () => undefined });
-  const metrics = createMetrics(idleFigures());
+  const metrics = createMetrics(idleFigures(), { inSlices: createSlices() });
   const telemetry = createTelemetry(log, { metrics, measured: silentTelemetry, stories: silentTelemetry });
   return { telemetry, log, records, count: (msg: string) => records.filter((record) => record['msg'] === msg).length };
 }
