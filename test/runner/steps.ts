@@ -24,7 +24,7 @@ const check: readonly (Command | Suite)[] = [
   { kind: 'command', name: 'types of the pages', command: ['tsc', '-p', 'portal'] },
   { kind: 'command', name: 'dead exports', command: ['knip'] },
   { kind: 'command', name: 'generated files', command: ['node', 'scripts/generate.ts', '--check'] },
-  { kind: 'suite', name: 'unit' },
+  { kind: 'suite', name: 'unit', projects: ['unit', 'unit-apart'] },
 ];
 
 /** Suites with real processes. Those of one list share a run of vitest; what waits for a long build comes last. */
