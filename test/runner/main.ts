@@ -73,18 +73,14 @@ const mostTriedAgain = 3;
 /** The errors of all suites, repeated at the end. */
 const told: string[] = [];
 
-/** How many files more than there are cores run at once: the more of their time they wait for other programs, the more. */
-function beyondCores(title: string): number {
-  if (title === 'unit') return 0;
-  return title === 'envoy' ? 1 : 2;
-}
-
 async function runVitest(suites: readonly Suite[]): Promise<Tally> {
   const title = suites.map(({ name }) => name).join('-');
   const projects = suites.flatMap(({ name, projects: several = [name] }) =>
     several.flatMap((one) => ['--project', one]),
   );
-  const workers = process.env['WEIR_TEST_WORKERS'] ?? String(Math.min(4, availableParallelism() + beyondCores(title)));
+  // One more than there are cores where most files wait for other programs: with two more, two cores are short for what may not wait.
+  const atOnce = title === 'unit' ? availableParallelism() : availableParallelism() + 1;
+  const workers = process.env['WEIR_TEST_WORKERS'] ?? String(Math.min(4, atOnce));
   const first = await vitest(title, [...projects, '--maxWorkers', workers]);
   const failed = failedFiles(first.report);
   const isTriedAgain = first.code === 1 && failed.length > 0 && failed.length <= mostTriedAgain;
