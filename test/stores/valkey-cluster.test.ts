@@ -139,7 +139,7 @@ describe('on a cluster', () => {
   );
 
   it('a slot that moves to another master is followed, and nothing is counted twice or forgotten', async () => {
-    const [one, two] = await start(2, { patienceMs: 200 });
+    const [one, two] = await start(2, { patienceMs: 1_000 });
     const ask = await askAt(0, { maxInFlight: 6, rate: 1_000, burst: 10_000 });
     const slots = [await one!.slot(ask), await two!.slot(ask)];
     const ending = await two!.slot(ask);

@@ -100,9 +100,10 @@ function createRecentIds(): (id: string) => boolean {
 
 /**
  * Envoy takes for an error what is none: its stream to the service, which is canceled once the answer is complete, a call that the
- * service has given up, and a caller who has left.
+ * service has given up, and a caller who has left. A call that is given up because its answer is an error stays one.
  */
 function isGivenUp(attributes: EndedSpan['attributes']): boolean {
+  if (Number(attributes['http.status_code']) >= 500) return false;
   return attributes['status'] === 'canceled' || attributes['response_flags'] === 'DC';
 }
 

@@ -15,6 +15,7 @@ import { createTraceOf, openTracing, type TracingOptions } from './open-tracing.
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const spanId = '00f067aa0ba902b7';
 const parentId = '1111111111111111';
+const failedId = '2222222222222222';
 
 const sample: EndedSpan = {
   ...{ traceId, spanId, parentId, name: 'chat test/m', kind: 'server', madeBy: 'weir', isError: true },
@@ -254,11 +255,16 @@ describe('the spans of Envoy', () => {
         { span_id: Buffer.from(parentId, 'hex'), status: { code: 'STATUS_CODE_ERROR' } },
         { response_flags: 'DC' },
       ),
+      fromEnvoy(
+        { span_id: Buffer.from(failedId, 'hex'), status: { code: 'STATUS_CODE_ERROR' } },
+        { response_flags: 'DC', 'http.status_code': '500' },
+      ),
     ]);
     await tracing.close(1000);
     expect(receiver.spans()).toMatchObject([
       { spanId, isError: false },
       { spanId: parentId, isError: false },
+      { spanId: failedId, isError: true },
     ]);
   });
 
