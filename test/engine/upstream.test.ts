@@ -71,16 +71,21 @@ async function busySlots(): Promise<number> {
   return slots.filter(({ is_processing: busy }) => busy).length;
 }
 
+/** On a busy machine the engine has at times written all of its answer before the caller leaves: that does not count. */
+const mostTries = 10;
+
 test('a caller who leaves frees the engine within a second, and pays for what came', async () => {
-  const controller = new AbortController();
-  const stream = await weir
-    .client()
-    .chat.completions.create({ ...ask({ max_tokens: 900 }), stream: true }, { signal: controller.signal });
-  let seen = 0;
-  for await (const _ of stream) if ((seen += 1) === 3) controller.abort();
-  await expect.poll(busySlots, { timeout: 1000 }).toBe(0);
-  await weir.settled();
-  const [row] = await weir.ledger();
+  let row: Record<string, unknown> | undefined;
+  for (let tries = 0; tries < mostTries && row?.['outcome'] !== 'cancelled'; tries += 1) {
+    const controller = new AbortController();
+    const stream = await weir
+      .client()
+      .chat.completions.create({ ...ask({ max_tokens: 900 }), stream: true }, { signal: controller.signal });
+    for await (const { choices } of stream) if (choices[0]?.delta.content) controller.abort();
+    await expect.poll(busySlots, { timeout: 1000 }).toBe(0);
+    await weir.settled();
+    [row] = await weir.ledger();
+  }
   expect(row).toMatchObject({ outcome: 'cancelled' });
   expect(Number(row?.['completion_tokens'])).toBeGreaterThan(0);
 });
