@@ -46,6 +46,7 @@ export function expectation(issue: z.core.$ZodRawIssue): string {
       return `expected at least ${issue.minimum}${units[issue.origin] ?? ''}`;
     case 'invalid_format':
       return `expected ${issue.format}`;
+    // The known fields are listed, because a misspelt optional field would otherwise be hard to find.
     case 'unrecognized_keys':
       return `unknown field, expected one of: ${knownFields(issue.inst).join(', ')}`;
     // Their messages are declared beside the fields or made in faultsOf, or none of our kinds has them.

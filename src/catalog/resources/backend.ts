@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { engineNames } from '../../core/catalog.ts';
-import { fields, intOrString, metadata, shaped, withRules } from './fields.ts';
+import { intOrString, metadata, shaped, withRules } from './fields.ts';
 import { secretRef } from './secret.ts';
 
 const hostText = /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?$|^[0-9A-Fa-f]*:[0-9A-Fa-f:.]*$/;
@@ -19,7 +19,7 @@ const hostPort = {
   port: z.int().min(1).max(65_535).meta({ description: 'TCP port of the engine, 1 to 65535.', example: 8000 }),
 };
 
-const endpoint = fields({
+const endpoint = z.strictObject({
   ...hostPort,
   path: path.default('/v1').meta({
     description: 'What stands before /chat/completions. Default /v1; a trailing slash makes no difference.',
@@ -28,7 +28,7 @@ const endpoint = fields({
 });
 
 const endpoints = z
-  .array(fields(hostPort))
+  .array(z.strictObject(hostPort))
   .min(1)
   .max(64)
   .superRefine((list, context) => {
@@ -50,7 +50,7 @@ const servicePort = intOrString(
   'expected a whole number, 1 to 65535, or the name of a port: lowercase letters, digits and "-" with a letter among them',
 );
 
-const service = fields({
+const service = z.strictObject({
   name: shaped(
     z.string().min(1).max(63),
     /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/,
@@ -63,7 +63,7 @@ const service = fields({
   }),
 });
 
-const tlsFields = fields({
+const tlsFields = z.strictObject({
   mode: z
     .enum(['Disabled', 'System', 'Custom', 'Off'])
     .default('Disabled')
@@ -106,7 +106,7 @@ const tls = withRules(tlsFields, [
   },
 ]);
 
-const healthCheck = fields({
+const healthCheck = z.strictObject({
   path: path.min(1).meta({ description: 'Path that answers 200 while the engine is well.', example: '/health' }),
   intervalSeconds: z
     .int()
@@ -116,7 +116,7 @@ const healthCheck = fields({
     .meta({ description: 'Seconds between two checks, 1 to 3600. Default 5.', example: 5 }),
 });
 
-const specFields = fields({
+const specFields = z.strictObject({
   engine: z
     .enum(engineNames)
     .meta({ description: 'What runs there; selects the table of wire format and capabilities.', example: 'vllm' }),
@@ -136,19 +136,21 @@ const specFields = fields({
     example: '/v1',
   }),
   tls: tls.prefault({}).meta({ description: 'How to secure the connection. Default: not at all.' }),
-  credentials: fields({ secretRef: secretRef.meta({ description: 'Holds the token, sent as Authorization: Bearer.' }) })
+  credentials: z
+    .strictObject({ secretRef: secretRef.meta({ description: 'Holds the token, sent as Authorization: Bearer.' }) })
     .optional()
     .meta({ description: 'Credential the engine asks for. Default: none.' }),
-  capacity: fields({
-    maxConcurrentRequests: z.int().min(1).max(1_000_000).optional().meta({
-      description: 'Requests at a time, of all endpoints together, 1 to 1000000. Default: no limit of ours.',
-      example: 64,
-    }),
-    maxConcurrentRequestsPerEndpoint: z.int().min(1).max(1_000_000).optional().meta({
-      description: 'Requests at a time of each endpoint, 1 to 1000000. Default: no limit of ours.',
-      example: 8,
-    }),
-  })
+  capacity: z
+    .strictObject({
+      maxConcurrentRequests: z.int().min(1).max(1_000_000).optional().meta({
+        description: 'Requests at a time, of all endpoints together, 1 to 1000000. Default: no limit of ours.',
+        example: 64,
+      }),
+      maxConcurrentRequestsPerEndpoint: z.int().min(1).max(1_000_000).optional().meta({
+        description: 'Requests at a time of each endpoint, 1 to 1000000. Default: no limit of ours.',
+        example: 8,
+      }),
+    })
     .optional()
     .meta({ description: 'What the engine can carry; a full backend or endpoint is skipped, nothing queues.' }),
   healthCheck: healthCheck.optional().meta({ description: 'Active health check by Envoy. Default: none.' }),
@@ -182,7 +184,7 @@ export const backendSpec = withRules(specFields, [
 ]);
 export type BackendSpec = z.output<typeof backendSpec>;
 
-export const backendSchema = fields({
+export const backendSchema = z.strictObject({
   apiVersion: z.literal('weir.dev/v1alpha1'),
   kind: z.literal('Backend'),
   metadata,

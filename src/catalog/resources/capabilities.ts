@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { fields, withRules } from './fields.ts';
+import { withRules } from './fields.ts';
 
 /** Optional parameters of the chat surface that a route may or may not honour. docs/reference/api.md §4.1. */
 export const parameterNames = [
@@ -21,7 +21,7 @@ export const parameterNames = [
 ] as const;
 
 const inlineReasoning = withRules(
-  fields({
+  z.strictObject({
     tags: z
       .array(z.enum(['think', 'seed', 'kimi', 'bracket', 'gemma', 'harmony']))
       .max(6)
@@ -42,7 +42,7 @@ const inlineReasoning = withRules(
   ],
 );
 
-const capabilityFields = fields({
+const capabilityFields = z.strictObject({
   tools: z
     .boolean()
     .optional()
@@ -90,18 +90,19 @@ const capabilityFields = fields({
       description: 'Features refused together here. Default: the engine’s table.',
       example: [['tools', 'response_format']],
     }),
-  reasoning: fields({
-    off: z.boolean().optional().meta({ description: 'Reasoning can be turned off here.', example: true }),
-    efforts: z
-      .array(z.enum(['low', 'medium', 'high', 'max']))
-      .max(4)
-      .optional()
-      .meta({
-        description: 'Levels provably honoured here; none where only on and off are.',
-        example: ['low', 'high'],
-      }),
-    budget: z.boolean().optional().meta({ description: 'A budget in tokens is honoured here.', example: false }),
-  })
+  reasoning: z
+    .strictObject({
+      off: z.boolean().optional().meta({ description: 'Reasoning can be turned off here.', example: true }),
+      efforts: z
+        .array(z.enum(['low', 'medium', 'high', 'max']))
+        .max(4)
+        .optional()
+        .meta({
+          description: 'Levels provably honoured here; none where only on and off are.',
+          example: ['low', 'high'],
+        }),
+      budget: z.boolean().optional().meta({ description: 'A budget in tokens is honoured here.', example: false }),
+    })
     .optional()
     .meta({ description: 'Reasoning control that works here. Default: the engine’s table.' }),
   inlineReasoning: inlineReasoning

@@ -1,14 +1,6 @@
 import * as z from 'zod';
 
 /**
- * An object with exactly these fields. An unknown field is an error that lists the known ones, because a misspelt
- * optional field would otherwise be ignored in silence.
- */
-export function fields<Shape extends z.core.$ZodLooseShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> {
-  return z.strictObject(shape);
-}
-
-/**
  * Text of any characters, at most `max` of them, counted as the API server counts: in code points. zod alone would count
  * UTF-16 units, twice as many for an emoji.
  */
@@ -138,7 +130,7 @@ const textMap = z.record(z.string().max(317), z.string().max(262_144));
  * those that Kubernetes adds, so that the output of `kubectl get -o yaml` can be used as a manifest.
  * A gateway reads one namespace, so `namespace` takes no part in references.
  */
-export const metadata = fields({
+export const metadata = z.strictObject({
   name: objectName.describe('Name of the object; references use it. Example: vllm-a.'),
   namespace: objectName.optional(),
   labels: textMap.nullish(),

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { capabilities } from './capabilities.ts';
-import { fields, immutable, instant, metadata, objectName, shaped, text, withRules } from './fields.ts';
+import { immutable, instant, metadata, objectName, shaped, text, withRules } from './fields.ts';
 
 const modelId = shaped(
   z.string().min(3).max(128),
@@ -15,7 +15,7 @@ const price = shaped(
   'expected USD per token below 10 with at most 12 decimals and no sign, such as "0.00000015"',
 );
 
-const pricing = fields({
+const pricing = z.strictObject({
   prompt: price.meta({ description: 'USD per prompt token, a decimal in quotes.', example: '0.00000015' }),
   completion: price.meta({ description: 'USD per output token, reasoning included.', example: '0.0000006' }),
   inputCacheRead: price
@@ -23,7 +23,7 @@ const pricing = fields({
     .meta({ description: 'USD per cached prompt token. Default: the prompt price.', example: '0.00000003' }),
 });
 
-const reasoningFields = fields({
+const reasoningFields = z.strictObject({
   mode: z.enum(['None', 'Optional', 'Always']).default('None').meta({
     description: 'Whether the model reasons, and whether it can be told not to. Default None.',
     example: 'Optional',
@@ -50,7 +50,7 @@ const reasoning = withRules(reasoningFields, [
 
 const shareExpected = 'expected a decimal in quotes from "0" to "1", such as "0.99"';
 
-const serviceLevel = fields({
+const serviceLevel = z.strictObject({
   minAvailability: shaped(z.string({ error: shareExpected }).max(12), /^(0(\.[0-9]+)?|1(\.0+)?)$/, shareExpected).meta({
     description: 'Share of requests that must succeed for the model to be listed, "0" to "1".',
     example: '0.99',
@@ -63,7 +63,7 @@ const serviceLevel = fields({
     .meta({ description: 'Seconds over which it is measured, 10 to 86400. Default 900.', example: 900 }),
 });
 
-const route = fields({
+const route = z.strictObject({
   backend: objectName.meta({ description: 'Name of the Backend.', example: 'vllm-a' }),
   upstreamModel: text(256).meta({
     description: 'What the engine calls the model. Callers never see it.',
@@ -113,7 +113,7 @@ const routes = z
   })
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['backend'] });
 
-const modelFields = fields({
+const modelFields = z.strictObject({
   id: immutable(modelId, 'cannot change; make a new Model with the new id').meta({
     description: 'What callers pass as model: lowercase <org>/<model>. It cannot change.',
     example: 'qwen/qwen3-8b',
@@ -131,18 +131,19 @@ const modelFields = fields({
   }),
   pricing: pricing.meta({ description: 'What a token costs, as billed and as published.' }),
   reasoning: reasoning.prefault({}).meta({ description: 'How the model reasons. Default: it does not.' }),
-  tokenizer: fields({
-    path: shaped(
-      z.string().min(1).max(256),
-      /^[A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/,
-      'expected a relative folder without ".." or hidden parts, such as "qwen3-8b"',
-    ).meta({ description: 'Folder under the tokenizer root.', example: 'qwen3-8b' }),
-    tokensPerImage: z.int().min(0).max(1_000_000).optional().meta({
-      description:
-        'Tokens an image part adds to a prompt, for models that take images. Default: images are not counted here.',
-      example: 256,
-    }),
-  })
+  tokenizer: z
+    .strictObject({
+      path: shaped(
+        z.string().min(1).max(256),
+        /^[A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/,
+        'expected a relative folder without ".." or hidden parts, such as "qwen3-8b"',
+      ).meta({ description: 'Folder under the tokenizer root.', example: 'qwen3-8b' }),
+      tokensPerImage: z.int().min(0).max(1_000_000).optional().meta({
+        description:
+          'Tokens an image part adds to a prompt, for models that take images. Default: images are not counted here.',
+        example: 256,
+      }),
+    })
     .optional()
     .meta({
       description: 'Tokenizer and chat template, to count prompts exactly. Default: the engine decides what fits.',
@@ -150,17 +151,18 @@ const modelFields = fields({
   serviceLevel: serviceLevel
     .optional()
     .meta({ description: 'When the model is listed. Default: whenever it can be served.' }),
-  hedging: fields({
-    mode: z
-      .enum(['Disabled', 'Auto', 'Off'])
-      .default('Auto')
-      .meta({
-        description:
-          'Auto starts a second attempt after the route’s p95 time to first token. Default Auto. ' +
-          '"Off" is the earlier spelling of Disabled, which kubectl reads as false where it has no quotes.',
-        example: 'Auto',
-      }),
-  })
+  hedging: z
+    .strictObject({
+      mode: z
+        .enum(['Disabled', 'Auto', 'Off'])
+        .default('Auto')
+        .meta({
+          description:
+            'Auto starts a second attempt after the route’s p95 time to first token. Default Auto. ' +
+            '"Off" is the earlier spelling of Disabled, which kubectl reads as false where it has no quotes.',
+          example: 'Auto',
+        }),
+    })
     .prefault({})
     .meta({ description: 'Whether slow starts are hedged. Default: yes.' }),
   routes: routes.meta({ description: 'The backends that serve the model, 1 to 64, each once.' }),
@@ -190,7 +192,7 @@ export const modelSpec = withRules(modelFields, [
 ]);
 export type ModelSpec = z.output<typeof modelSpec>;
 
-export const modelSchema = fields({
+export const modelSchema = z.strictObject({
   apiVersion: z.literal('weir.dev/v1alpha1'),
   kind: z.literal('Model'),
   metadata,

@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { fields, metadata, objectName, shaped } from './fields.ts';
+import { metadata, objectName, shaped } from './fields.ts';
 
 const keyName = shaped(z.string().min(1).max(253), /^[-._a-zA-Z0-9]+$/, 'expected letters, digits, "-", "_" and "."');
 
 /** One key of a Secret. */
-export const secretRef = fields({
+export const secretRef = z.strictObject({
   name: objectName.meta({ description: 'Name of the Secret.', example: 'vllm-a' }),
   key: keyName.meta({ description: 'Key inside the Secret.', example: 'token' }),
 });
@@ -22,7 +22,7 @@ const base64 = z
  * A core v1 Secret, in manifest folders only: in Kubernetes the API server owns the kind.
  * No message about it may hold one of its values.
  */
-export const secretSchema = fields({
+export const secretSchema = z.strictObject({
   apiVersion: z.literal('v1'),
   kind: z.literal('Secret'),
   metadata,

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { fields, instant } from './fields.ts';
+import { instant } from './fields.ts';
 
 /** The conditions of a Model, each after those that it depends on. */
 export const modelConditionTypes = ['Accepted', 'Servable', 'Priced', 'Listed', 'Retiring'] as const;
@@ -18,7 +18,7 @@ const generation = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
  * One condition, field for field Kubernetes' `metav1.Condition`. The type is no enumeration here: a later version may
  * add one, and its status must stay readable after a downgrade.
  */
-const condition = fields({
+const condition = z.strictObject({
   type: z
     .string()
     .max(316)
@@ -59,7 +59,7 @@ const observedGeneration = generation.meta({
   example: 3,
 });
 
-const routesReady = fields({
+const routesReady = z.strictObject({
   ready: z.int().min(0).max(64).meta({ description: 'Routes that can take a request now.', example: 2 }),
   total: z.int().min(0).max(64).meta({ description: 'Routes that the spec names.', example: 3 }),
   summary: z
@@ -70,7 +70,7 @@ const routesReady = fields({
 
 const mostEndpoints = 1_000_000;
 
-const endpointCounts = fields({
+const endpointCounts = z.strictObject({
   total: z.int().min(0).max(mostEndpoints).meta({ description: 'Endpoints that there are.', example: 8 }),
   healthy: z.int().min(0).max(mostEndpoints).meta({
     description:
@@ -84,7 +84,7 @@ const endpointCounts = fields({
 });
 
 /** The `status` of a Model. Only the elected leader writes it. */
-export const modelStatus = fields({
+export const modelStatus = z.strictObject({
   observedGeneration: observedGeneration.optional(),
   conditions: conditions.optional(),
   routes: routesReady.optional().meta({ description: 'How many of the routes can take a request now.' }),
@@ -104,7 +104,7 @@ export const modelStatus = fields({
 });
 
 /** The `status` of a Backend. Only the elected leader writes it. */
-export const backendStatus = fields({
+export const backendStatus = z.strictObject({
   observedGeneration: observedGeneration.optional(),
   conditions: conditions.optional(),
   endpoints: endpointCounts.optional().meta({ description: 'How many of the endpoints are well, in every replica.' }),
