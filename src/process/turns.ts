@@ -94,7 +94,7 @@ const sliceMs = 2;
 export function createSlices({ elapsed, nextTurn }: TurnSources = processSources): InSlices {
   let begun = -sliceMs;
   return async <Item, Result>(items: Iterable<Item>, map: (item: Item) => Result) => {
-    // What the list before left of its slice is used up first. Where nothing is left, other work had the time.
+    // A list goes on in the slice of the list before it. When that slice is over, other work had the time since, and a new one begins.
     if (elapsed() - begun >= sliceMs) begun = elapsed();
     const results: Awaited<Result>[] = [];
     for (const item of items) {

@@ -4,8 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /**
  * Files that take half a minute or more, and of the unit tests those that take ten seconds: they begin before all others of their run,
  * so that no worker is left alone with one at the end. Those that wait stand between those that compute: side by side they take little
- * longer than alone. A file that is missing here costs time and nothing else. `test/engine/failover` is not here: beside the longest
- * files it failed two times of three, by itself it passes.
+ * longer than alone. A file that is missing here costs time and nothing else.
  */
 export const longFiles: readonly string[] = [
   ...['test/golden/inline-reasoning', 'src/main', 'test/golden/messages-answers', 'src/cli/commands/backup'],

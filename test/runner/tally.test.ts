@@ -92,6 +92,10 @@ describe('files that are run again', () => {
       file('/x/bad.test.ts', { one: 'passed', two: 'failed', three: 'failed' }),
     ],
   };
+  const allPassed = {
+    ...counts(3, 0),
+    testResults: [file('/x/bad.test.ts', { one: 'passed', two: 'passed', three: 'passed' })],
+  };
 
   test('are those with a failure', () => {
     expect(failedFiles(first)).toEqual(['/x/bad.test.ts']);
@@ -112,19 +116,11 @@ describe('files that are run again', () => {
   });
 
   test('that all pass make the run pass', () => {
-    const again = {
-      ...counts(3, 0),
-      testResults: [file('/x/bad.test.ts', { one: 'passed', two: 'passed', three: 'passed' })],
-    };
-    expect(tallyVitest(withSecondTries(first, again), 0)).toEqual({ passed: 4, failed: 0, skipped: 1 });
+    expect(tallyVitest(withSecondTries(first, allPassed), 0)).toEqual({ passed: 4, failed: 0, skipped: 1 });
   });
 
   test('change nothing when they leave no report, or end badly', () => {
     expect(withSecondTries(first, undefined)).toBeUndefined();
-    const again = {
-      ...counts(3, 0),
-      testResults: [file('/x/bad.test.ts', { one: 'passed', two: 'passed', three: 'passed' })],
-    };
-    expect(tallyVitest(withSecondTries(first, again), 1)).toEqual({ passed: 4, failed: 1, skipped: 1 });
+    expect(tallyVitest(withSecondTries(first, allPassed), 1)).toEqual({ passed: 4, failed: 1, skipped: 1 });
   });
 });
