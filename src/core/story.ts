@@ -203,6 +203,12 @@ export const storySchema = z.object({
 
 export type Story = Readonly<z.infer<typeof storySchema>>;
 
+/**
+ * The answer to `GET /internal/requests/ID`: the request with that id alone, or the requests whose correlation id it is, newest
+ * first.
+ */
+export const foundStoriesSchema = z.object({ requests: z.array(storySchema).min(1) });
+
 /** A request with its number: each that ends gets the next one, from 1 on, as long as the process lives. */
 export const numberedStorySchema = storySchema.extend({ seq: count });
 export type NumberedStory = Readonly<z.infer<typeof numberedStorySchema>>;

@@ -341,19 +341,63 @@ describe('the story of a request', () => {
     stories.push({ ...whole, workspace: sample.workspace.id, attempts: [failed, attempt, failed] });
     const url = `${api}/requests/${whole.id}`;
     const seen = await call(sample.server, { url });
-    expect(seen.body).toEqual({ request: null, story: stories[0] });
+    expect(seen.body).toEqual({ request: null, story: stories[0], matches: [] });
     const headers = asBrowser(await memberOf(sample, sample.workspace.id));
     const { story } = (await sample.server.inject({ url, headers })).json<{ story: Story }>();
     expect(story).toEqual({
       ...{ ...whole, workspace: sample.workspace.id, route: null, plan: null },
       attempts: ['route 1', 'route 2', 'route 1'].map((route, index) => ({
         ...{ ...attempt, route, backend: null, endpoint: null, end: index === 1 ? 'complete' : 'failed' },
-        fault: index === 1 ? null : { kind: 'status', status: null, engine_error: null, about: null },
+        fault: index === 1 ? null : { kind: 'status', status: 500, engine_error: null, about: null },
       })),
     });
     expect(JSON.stringify(story)).not.toMatch(new RegExp(`@|${endpoint}|overloaded`));
     const others = asBrowser(await memberOf(sample, sample.otherWorkspace.id));
     expect((await sample.server.inject({ url, headers: others })).statusCode).toBe(404);
+  });
+
+  it('is not hidden by a stranger or another workspace that sends its id as x-request-id', async () => {
+    const stories: Story[] = [];
+    const sample = await samplePortal({ stories });
+    const own = { ...sampleStory(), workspace: sample.workspace.id };
+    stories.push({
+      ...sampleStory(),
+      id: 'chatcmpl-theirs',
+      correlation_id: own.id,
+      workspace: sample.otherWorkspace.id,
+    });
+    stories.push({ ...sampleStory(), id: 'chatcmpl-stranger', correlation_id: own.id, workspace: null, key: null });
+    stories.push(own);
+    const url = `${api}/requests/${own.id}`;
+    const owner = asBrowser(await memberOf(sample, sample.workspace.id));
+    expect((await sample.server.inject({ url, headers: owner })).json()).toMatchObject({ story: { id: own.id } });
+    expect((await call(sample.server, { url })).body).toMatchObject({ story: { id: own.id }, matches: [] });
+  });
+
+  it('is found by its x-request-id among the requests of the workspace alone, and several are listed', async () => {
+    const stories: Story[] = [];
+    const sample = await samplePortal({ stories });
+    const sent = (id: string, workspace: string | null): Story => ({
+      ...sampleStory(),
+      id,
+      workspace,
+      correlation_id: 'same',
+    });
+    stories.push(sent('r4', null), sent('r3', sample.workspace.id), sent('r2', sample.otherWorkspace.id));
+    stories.push(sent('r1', sample.workspace.id));
+    const url = `${api}/requests/same`;
+    const idsFor = async (workspaceId: string): Promise<unknown> => {
+      const headers = asBrowser(await memberOf(sample, workspaceId));
+      const { story, matches } = (await sample.server.inject({ url, headers })).json<{
+        story: Story;
+        matches: Story[];
+      }>();
+      return [story.id, matches.map(({ id }) => id)];
+    };
+    expect(await idsFor(sample.workspace.id)).toEqual(['r3', ['r3', 'r1']]);
+    expect(await idsFor(sample.otherWorkspace.id)).toEqual(['r2', ['r2']]);
+    const { body } = await call(sample.server, { url });
+    expect(body).toMatchObject({ matches: [{ id: 'r4' }, { id: 'r3' }, { id: 'r2' }, { id: 'r1' }] });
   });
 });
 

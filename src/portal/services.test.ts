@@ -76,10 +76,10 @@ describe('the services of a gateway', () => {
       [true, null],
     ]);
     expect(data.map(({ said }) => said.process)).toEqual(['p1', 'p2']);
-    expect((await services.find('r1')).story?.id).toBe('r1');
-    expect((await services.find('corr-2')).story?.id).toBe('r2');
+    expect(idsOf((await services.find('r1')).stories)).toEqual(['r1']);
+    expect(idsOf((await services.find('corr-2')).stories)).toEqual(['r2']);
     expect(await services.find('r3')).toMatchObject({
-      story: undefined,
+      stories: [],
       services: [{ answers: true }, { answers: true }],
     });
     const { stories } = await services.recent(10);
@@ -109,7 +109,7 @@ describe('the services of a gateway', () => {
     await second.ops.close();
     first.complete('r1');
     const found = await services.find('r1');
-    expect(found.story?.id).toBe('r1');
+    expect(idsOf(found.stories)).toEqual(['r1']);
     expect(found.services).toEqual([
       { service: `http://127.0.0.1:${first.ops.port}`, answers: true, problem: null },
       expect.objectContaining({ service: `http://127.0.0.2:${first.ops.port}`, answers: false }),

@@ -6,7 +6,13 @@ import { hostInUrl } from '../core/address.ts';
 import { messageOf } from '../core/failure.ts';
 import { type LiveCatalog, liveCatalogSchema } from '../core/live-catalog.ts';
 import { type LogLevel, logLevelBodySchema } from '../core/log-level.ts';
-import { type NumberedStory, numberedStorySchema, type Story, storyPageSchema, storySchema } from '../core/story.ts';
+import {
+  foundStoriesSchema,
+  type NumberedStory,
+  numberedStorySchema,
+  type Story,
+  storyPageSchema,
+} from '../core/story.ts';
 
 export interface ServicesOptions {
   /** Ops ports, `http://host:port`. A host name means each of its addresses. Read anew for each question. */
@@ -38,10 +44,10 @@ export interface Answers<Said> {
 /** The services of a gateway, as the portal, `weir explain` and `weir log-level` ask them. */
 export interface Services {
   readonly catalog: () => Promise<Answers<LiveCatalog>>;
-  /** The story of one request, by its id or its correlation id: the newest, where several have it. */
+  /** The story of the request with exactly this id, alone; where there is none, of those with this correlation id, newest first. */
   readonly find: (
     id: string,
-  ) => Promise<{ readonly services: readonly ServiceAnswer[]; readonly story: Story | undefined }>;
+  ) => Promise<{ readonly services: readonly ServiceAnswer[]; readonly stories: readonly Story[] }>;
   /** The last requests of all services, newest first, refused ones included. */
   readonly recent: (
     limit: number,
@@ -218,10 +224,11 @@ export function createServices(options: ServicesOptions): Services {
     catalog: () => ask((service) => call(service, 'catalog', liveCatalogSchema)),
     find: async (id) => {
       const { services, data } = await ask((service) =>
-        call(service, `requests/${encodeURIComponent(id)}`, storySchema),
+        call(service, `requests/${encodeURIComponent(id)}`, foundStoriesSchema),
       );
-      const [story] = data.map(({ said }) => said).sort(byNewest);
-      return { services, story };
+      const found = data.flatMap(({ said }) => said.requests);
+      const exact = found.find((story) => story.id === id);
+      return { services, stories: exact === undefined ? found.sort(byNewest) : [exact] };
     },
     recent: async (limit) => {
       const { services, data } = await ask(async (service) => {

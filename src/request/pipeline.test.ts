@@ -1118,7 +1118,7 @@ describe('the stories of requests', () => {
     // The twin: what is kept shows.
     expect(((await heapAfter(100, (body) => bodies.push(body))) - after) / 100).toBeGreaterThan(150 * 1024);
     expect([bodies.length, stories.after(0, 1000).requests.length]).toEqual([100, 300]);
-    expect(stories.find('corr-99')).toMatchObject({
+    expect(stories.find('corr-99')[0]).toMatchObject({
       ...{ outcome: 'completed', model: 'demo/tiny', attempts: [{ backend: expect.any(String), end: 'complete' }] },
       plan: { routes: [{ state: 'available' }, { state: 'available' }] },
     });

@@ -84,7 +84,7 @@ describe('the story of a request', () => {
     stories.outcome(sampleOutcome({ requestId: 'r1', routeId: 'm@b', durationMs: 1617 }));
     clock.advance(4);
     stories.over('r1');
-    const story = stories.find('corr-1');
+    const [story] = stories.find('corr-1');
     expect(storySchema.parse(story)).toEqual(story);
     expect(story).toMatchObject({
       ...{ id: 'r1', workspace: 'ws_1', key: 'key_1', model: 'test/m', outcome: 'completed', route: 'm@b' },
@@ -129,7 +129,7 @@ describe('the story of a request', () => {
       }),
     );
     stories.over('r1');
-    const story = stories.find('r1');
+    const [story] = stories.find('r1');
     expect(story).toMatchObject({
       outcome: 'refused',
       failure: { code: 'attempts_failed', status: 502, about: ['tools'] },
@@ -143,10 +143,10 @@ describe('the story of a request', () => {
   it('is told of a request under way, and forgotten of one whose caller left before anything happened', () => {
     const { stories, began } = begin();
     began('r1', 'corr-1');
-    expect(stories.find('r1')).toMatchObject({ outcome: null, duration_ms: null });
-    expect(stories.find('corr-1')).toMatchObject({ id: 'r1' });
+    expect(stories.find('r1')[0]).toMatchObject({ outcome: null, duration_ms: null });
+    expect(stories.find('corr-1')[0]).toMatchObject({ id: 'r1' });
     stories.over('r1');
-    expect(stories.find('r1')).toBeUndefined();
+    expect(stories.find('r1')).toEqual([]);
     expect(stories.after(0, 10)).toMatchObject({ requests: [], next_after: 0 });
   });
 
@@ -154,8 +154,8 @@ describe('the story of a request', () => {
     const { stories, began } = begin();
     began('r1');
     for (let made = 0; made < 100; made += 1) stories.attempt('r1', first).ended({ kind: 'aborted' }, undefined);
-    expect(stories.find('r1')).toMatchObject({ attempt_count: 100 });
-    expect(stories.find('r1')?.attempts).toHaveLength(24);
+    expect(stories.find('r1')[0]).toMatchObject({ attempt_count: 100 });
+    expect(stories.find('r1')[0]?.attempts).toHaveLength(24);
   });
 });
 
@@ -181,16 +181,25 @@ describe('the stories of a service', () => {
     const { stories, complete, refuse } = begin();
     for (let at = 1; at <= 1001; at += 1) complete(`r${at}`);
     for (let at = 1; at <= 5000; at += 1) refuse(`refused${at}`);
-    expect(stories.find('r1')).toBeUndefined();
-    expect(stories.find('r2')).toMatchObject({ id: 'r2' });
+    expect(stories.find('r1')).toEqual([]);
+    expect(stories.find('r2')[0]).toMatchObject({ id: 'r2' });
     const { requests, missed } = stories.after(0, 10_000);
     expect([requests.length, missed]).toEqual([1250, 6001 - 1250]);
   });
 
-  it('find the newest of several requests with one correlation id', () => {
+  it('find all requests with one correlation id, newest first, at most twenty', () => {
     const { stories, complete } = begin();
     complete('r1', 'same');
     complete('r2', 'same');
-    expect(stories.find('same')?.id).toBe('r2');
+    expect(stories.find('same').map(({ id }) => id)).toEqual(['r2', 'r1']);
+    for (let count = 3; count <= 40; count += 1) complete(`r${count}`, 'same');
+    expect(stories.find('same')).toHaveLength(20);
+  });
+
+  it('find the request with an id alone, though later requests were sent with that id as x-request-id', () => {
+    const { stories, complete } = begin();
+    complete('r1', 'corr-1');
+    complete('r2', 'r1');
+    expect(stories.find('r1').map(({ id }) => id)).toEqual(['r1']);
   });
 });

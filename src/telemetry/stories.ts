@@ -13,13 +13,17 @@ type Told = 'began' | 'progress' | 'outcome' | 'ended' | 'attempt' | 'searched' 
 export interface Stories extends Pick<Telemetry, Told> {
   /** Requests that ended after the one with this number, oldest first. */
   readonly after: (seq: number, limit: number) => StoryPage;
-  /** The newest request with this id, or with this correlation id. */
-  readonly find: (id: string) => Story | undefined;
+  /**
+   * The request with exactly this id; where there is none, the requests with this correlation id, newest first, at most
+   * `mostMatches`. A correlation id is the caller's own word: anybody may send any text, the id of another's request too.
+   */
+  readonly find: (id: string) => readonly Story[];
 }
 
 /** Requests that were dispatched or cost something to look at, and those that were refused before: neither crowds out the other. */
 const mostDispatched = 1000;
 const mostRefused = 250;
+const mostMatches = 20;
 const unwatched: AttemptWatch = { output: () => undefined, movedTo: () => undefined, ended: () => undefined };
 
 /** `process`: a name that no other process has, so that a reader notices a restart. */
@@ -137,13 +141,13 @@ export function createStories({
       };
     },
     find: (id) => {
-      const record =
-        running.get(id) ??
-        [...dispatched.after(0), ...refused.after(0)]
-          .sort((a, b) => b.seq - a.seq)
-          .find(({ requestId, correlationId }) => requestId === id || correlationId === id) ??
-        [...running.values()].findLast(({ correlationId }) => correlationId === id);
-      return record && storyOf(record);
+      const ended = [...dispatched.after(0), ...refused.after(0)].sort((a, b) => b.seq - a.seq);
+      const exact = running.get(id) ?? ended.find(({ requestId }) => requestId === id);
+      if (exact !== undefined) return [storyOf(exact)];
+      return [...[...running.values()].toReversed(), ...ended]
+        .filter(({ correlationId }) => correlationId === id)
+        .slice(0, mostMatches)
+        .map(storyOf);
     },
   };
 

@@ -254,3 +254,18 @@ test('the live catalog tells the routes of every model, and the backends with th
   ]);
   expect(JSON.stringify(catalog)).not.toContain(weir.key);
 });
+
+test('a request is explained by its id, though another was sent with that id; requests of one x-request-id are listed', async () => {
+  const { story } = await explain(await finish(ask('model'), 'explain-own'));
+  await finish(ask('model'), story.id);
+  expect((await explain(story.id)).story.id).toBe(story.id);
+  await finish(ask('model'), 'explain-own');
+  const { stdout } = await runWeir(['explain', 'explain-own', '--data', weir.data]);
+  expect(stdout).toMatch(/^2 requests have the x-request-id explain-own\./);
+  expect(stdout).toContain(story.id);
+  const { stdout: json } = await runWeir(['explain', 'explain-own', '--json', '--data', weir.data]);
+  expect((JSON.parse(json) as readonly Story[]).map(({ correlation_id: sent }) => sent)).toEqual([
+    'explain-own',
+    'explain-own',
+  ]);
+});

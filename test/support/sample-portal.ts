@@ -50,10 +50,11 @@ export async function samplePortal(
   const clock = createFakeClock(sampleNow);
   const followers = new Set<ServicesListener>();
   const services: Pick<Services, 'find' | 'follow'> = {
-    find: async (id) => ({
-      services: [],
-      story: said.stories?.find((story) => story.id === id || story.correlation_id === id),
-    }),
+    find: async (id) => {
+      const exact = said.stories?.filter((story) => story.id === id) ?? [];
+      const sent = said.stories?.filter((story) => story.correlation_id === id) ?? [];
+      return { services: [], stories: exact.length > 0 ? exact : sent };
+    },
     follow: (listener) => {
       followers.add(listener);
       listener.asked?.([]);

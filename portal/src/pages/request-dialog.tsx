@@ -21,8 +21,9 @@ export function RequestDialog({ id, onClose }: { readonly id: string; readonly o
         <code>{id}</code>
       </p>
       <Loaded query={detail} lines={5}>
-        {({ request, story }) => (
+        {({ request, story, matches }) => (
           <>
+            {matches.length > 1 && <Matches of={matches} />}
             {story === null || story.attempts === null ? (
               <p className="muted">How it was served is known for the last thousand requests of each service only.</p>
             ) : (
@@ -43,6 +44,9 @@ export function RequestDialog({ id, onClose }: { readonly id: string; readonly o
   );
 }
 
+/** `engine-error` is "engine error". */
+const faultWords = (kind: string): string => kind.replaceAll('-', ' ');
+
 type Attempt = NonNullable<RequestStory['attempts']>[number];
 
 const reasons: Readonly<Record<Attempt['reason'], string>> = {
@@ -58,6 +62,22 @@ const ends: Readonly<Record<NonNullable<Attempt['end']>, string>> = {
   beaten: 'another attempt was faster',
   aborted: 'aborted',
 };
+
+/** The requests that were sent with one `x-request-id`: the newest is shown below. */
+function Matches({ of }: { readonly of: RequestDetail['matches'] }) {
+  return (
+    <section className="stack" aria-label="Requests with this x-request-id">
+      <p>{of.length} requests were sent with this x-request-id. The newest is shown:</p>
+      <ul>
+        {of.map(({ id, started_at, model, outcome }) => (
+          <li key={id}>
+            <code>{id}</code>, {formatPreciseMoment(started_at)}, {model ?? 'no model'}, {outcome ?? 'under way'}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
 
 interface TimeLineProps {
   readonly story: RequestStory;
@@ -115,7 +135,7 @@ function Summary({
 
 function inWords({ began_ms, first_output_ms, ended_ms, end, fault }: Attempt): string {
   const output = first_output_ms === null ? 'no output' : `first output at ${formatMs(first_output_ms)}`;
-  const why = fault === null ? '' : ` (${[fault.kind, fault.status].filter((part) => part !== null).join(' ')})`;
+  const why = fault === null ? '' : ` (${fault.status === null ? faultWords(fault.kind) : `HTTP ${fault.status}`})`;
   const ending = end === null ? 'under way' : `${ends[end]}${why}`;
   const when = ended_ms === null ? '' : ` at ${formatMs(ended_ms)}`;
   return `Asked at ${formatMs(began_ms)}, ${output}, ${ending}${when}.`;

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import type { Outcome } from '../../core/account.ts';
 import type { Story } from '../../core/story.ts';
 import type { ServiceAnswer } from '../../portal/services.ts';
 import type { Accounts } from '../../store/accounts.ts';
@@ -7,6 +6,7 @@ import { storyFromLedger } from '../../telemetry/tell-story.ts';
 import { accountsCommand } from './accounts-command.ts';
 import { openServices, serviceOrigins, silentOnes } from './services-asked.ts';
 import { storyText } from './story-text.ts';
+import { textTable } from './tables.ts';
 
 interface ExplainOptions {
   readonly data?: string;
@@ -23,34 +23,53 @@ export function explainCommand(program: Command): void {
       .argument('<request>', 'the id of the request, or the x-request-id of its answer'),
     'refuse',
     async (accounts, { data }, [request = '']) => {
-      const live = await fromServices(accounts, serviceOrigins(data), request);
-      const settled = live.story === undefined ? await fromLedger(accounts, request) : undefined;
-      const story = live.story ?? (settled && storyFromLedger(settled));
-      if (story === undefined) throw new Error(unknownText(request, live.services));
+      const { services, stories: live } = await fromServices(accounts, serviceOrigins(data), request);
+      const stories = await orFromLedger(live, { accounts, request });
+      const [story, ...others] = stories;
+      if (story === undefined) throw new Error(unknownText(request, services));
       const workspaces = await accounts.workspaceNames();
-      return { json: story, text: storyText(story, { workspaces, silent: silentOnes(live.services) }) };
+      if (others.length > 0) return { json: stories, text: matchesText(request, stories, workspaces) };
+      return { json: story, text: storyText(story, { workspaces, silent: silentOnes(services) }) };
     },
   );
 }
 
 interface Found {
   readonly services: readonly ServiceAnswer[];
-  readonly story: Story | undefined;
+  readonly stories: readonly Story[];
 }
 
 async function fromServices(accounts: Accounts, origins: readonly string[], request: string): Promise<Found> {
-  if (origins.length === 0) return { services: [], story: undefined };
+  if (origins.length === 0) return { services: [], stories: [] };
   return (await openServices(accounts, origins)).find(request);
 }
 
 /** The newest requests, among which an `x-request-id` is looked for: the ledger has no index of those. */
 const mostNewest = 10_000;
 
-async function fromLedger(accounts: Accounts, request: string): Promise<Outcome | undefined> {
-  const found = await accounts.findRequest(request);
-  if (found !== undefined) return found;
+/**
+ * The stories that services remember, unless the ledger has a request with exactly this id and they do not: they have forgotten it,
+ * and what they found was sent with its id as `x-request-id`.
+ */
+async function orFromLedger(
+  live: readonly Story[],
+  { accounts, request }: { readonly accounts: Accounts; readonly request: string },
+): Promise<readonly Story[]> {
+  if (live.some(({ id }) => id === request)) return live;
+  const settled = await accounts.findRequest(request);
+  if (settled !== undefined) return [storyFromLedger(settled)];
+  if (live.length > 0) return live;
   const newest = await accounts.listRequests({}, mostNewest);
-  return newest.find(({ correlationId }) => correlationId === request);
+  return newest.filter(({ correlationId }) => correlationId === request).map(storyFromLedger);
+}
+
+/** One line for each of several requests with one `x-request-id`, newest first. */
+function matchesText(request: string, stories: readonly Story[], workspaces: (id: string) => string): string {
+  const rows = stories.map(({ id, started_at, workspace, model, outcome }) => [
+    ...[id, started_at, workspace === null ? '' : workspaces(workspace), model ?? '', outcome ?? 'under way'],
+  ]);
+  const table = textTable(['REQUEST', 'STARTED', 'WORKSPACE', 'MODEL', 'OUTCOME'], rows);
+  return `${stories.length} requests have the x-request-id ${request}. Explain one of them by its own id:\n\n${table}`;
 }
 
 function unknownText(request: string, services: readonly ServiceAnswer[]): string {

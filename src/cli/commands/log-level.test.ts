@@ -33,7 +33,7 @@ async function setUp() {
       ...{ secret: () => secret, logLevel: serviceLog.level, catalog: async function* () {} },
       stories: {
         after: (after) => ({ process: 'p1', next_after: after, has_more: false, missed: 0, requests: [] }),
-        find: () => undefined,
+        find: () => [],
       },
     },
   });

@@ -74,6 +74,12 @@ export const requestDetail = z
   .object({
     request: request.nullable().meta({ description: 'Null where nothing was settled: refused, or under way.' }),
     story: requestStory.nullable().meta({ description: 'Null when no service remembers it.' }),
+    matches: z
+      .array(storySchema.pick({ id: true, started_at: true, model: true, outcome: true }).meta({ id: 'RequestMatch' }))
+      .meta({
+        description:
+          'Where an `x-request-id` was asked for: the requests that were sent with it, newest first. The newest is the one shown. Empty where the id of a request was asked for.',
+      }),
   })
   .meta({ id: 'RequestDetail', description: 'A request and its story.' });
 export type RequestDetail = z.infer<typeof requestDetail>;

@@ -12,7 +12,9 @@ import type { App } from '../server.ts';
 import { visibleKey, workspaceAsked } from '../visible.ts';
 
 const tags = ['requests'];
-const params = z.object({ id: z.string().max(200).meta({ description: 'Id of the request, or its correlation id.' }) });
+const params = z.object({
+  id: z.string().max(200).meta({ description: 'Id of the request, or the `x-request-id` that its caller sent.' }),
+});
 
 /** Single requests: rows of the ledger, and how the last ones went. Never content. */
 export function requestRoutes(app: App, portal: Portal): void {
@@ -56,20 +58,40 @@ export function requestRoutes(app: App, portal: Portal): void {
     async (request) => {
       const caller = callerOf(request);
       const { id } = request.params;
-      const { story } = await services.find(id);
-      const settled = await store.findRequest(story?.id ?? id);
-      const owner = settled?.workspaceId ?? story?.workspace;
-      const isVisible = caller.role === 'admin' || (owner !== undefined && owner !== null && maySee(caller, owner));
-      if ((settled === undefined && story === undefined) || !isVisible) {
-        throw new PortalError(404, `No request with the id "${id}" is kept.`);
-      }
+      const found = await findVisible(caller, id);
+      if (found === undefined) throw new PortalError(404, `No request with the id "${id}" is kept.`);
+      const { settled, story, matches } = found;
       const names = await namesOf(settled === undefined ? [] : [settled.workspaceId]);
       return {
         request: settled === undefined ? null : shownRequest(settled, names(settled.workspaceId), caller),
         story: story === undefined ? null : shownStory(story, caller),
+        matches: matches.map(({ id: match, started_at, model, outcome }) => ({
+          id: match,
+          started_at,
+          model,
+          outcome,
+        })),
       };
     },
   );
+
+  /**
+   * The request with exactly this id. Where no request has it: the newest of the requests with this correlation id that the caller
+   * may see, with all of them as `matches`. So a request cannot be hidden by sending its id as `x-request-id`.
+   */
+  async function findVisible(caller: Caller, id: string) {
+    const { stories } = await services.find(id);
+    const exact = stories.find((story) => story.id === id);
+    const settled = await store.findRequest(id);
+    const isVisible = (owner: string | null | undefined): boolean =>
+      caller.role === 'admin' || (owner !== undefined && owner !== null && maySee(caller, owner));
+    if (settled !== undefined || exact !== undefined) {
+      return isVisible(settled?.workspaceId ?? exact?.workspace) ? { settled, story: exact, matches: [] } : undefined;
+    }
+    const matches = stories.filter(({ workspace }) => isVisible(workspace));
+    const [story] = matches;
+    return story && { settled: await store.findRequest(story.id), story, matches };
+  }
 
   /** Names of workspaces, each read once. */
   async function namesOf(ids: readonly string[]): Promise<(id: string) => string> {
@@ -100,8 +122,8 @@ function shownStory(story: Story, { role }: Pick<Caller, 'role'>): api.RequestSt
     route: nameOf(route),
     backend: null,
     endpoint: null,
-    // What an engine says is for its operators.
-    fault: fault && { kind: fault.kind, status: null, engine_error: null, about: null },
+    // What an engine says is for its operators; a member learns the HTTP status alone.
+    fault: fault && { kind: fault.kind, status: fault.status, engine_error: null, about: null },
   }));
   return { ...story, route: null, plan: null, attempts: attempts ?? null };
 }

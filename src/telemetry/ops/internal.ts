@@ -11,7 +11,7 @@ export interface Internal {
   readonly secret: () => string;
   readonly stories: {
     readonly after: (seq: number, limit: number) => StoryPage;
-    readonly find: (id: string) => Story | undefined;
+    readonly find: (id: string) => readonly Story[];
   };
   readonly logLevel: LogLevelControl;
   /** The live catalog as JSON text, in pieces between which requests are served. */
@@ -71,9 +71,9 @@ export function answerInternal(
       fail(400, `after: expected a whole number; limit: expected one from 1 to ${mostStories}`);
     } else response.writeHead(200, json).end(JSON.stringify(stories.after(after, limit)));
   } else if (what === 'requests' && id !== undefined && more.length === 0) {
-    const story = stories.find(decoded(id));
-    if (story === undefined) fail(404, 'this service does not remember such a request');
-    else response.writeHead(200, json).end(JSON.stringify(story));
+    const requests = stories.find(decoded(id));
+    if (requests.length === 0) fail(404, 'this service does not remember such a request');
+    else response.writeHead(200, json).end(JSON.stringify({ requests }));
   } else fail(404, 'not found');
   return true;
 }

@@ -18,7 +18,7 @@ const options = {
         ...{ process: 'p1', next_after: after + limit, has_more: false, missed: 0 },
         requests: [numberedStory(after + 1)],
       }),
-      find: (id: string) => (id === 'a/b' ? sampleStory({ id }) : undefined),
+      find: (id: string) => (id === 'a/b' ? [sampleStory({ id })] : []),
     },
     logLevel: { current: () => level, set: (next: LogLevel) => void (level = next) },
     catalog: async function* () {
@@ -106,7 +106,10 @@ describe('the ops server', () => {
       body: { next_after: 9, requests: [{ seq: 8 }] },
     });
     expect(await ask('/internal/requests', token)).toMatchObject({ body: { next_after: 100 } });
-    expect(await ask('/internal/requests/a%2Fb', token)).toMatchObject({ status: 200, body: { id: 'a/b' } });
+    expect(await ask('/internal/requests/a%2Fb', token)).toMatchObject({
+      status: 200,
+      body: { requests: [{ id: 'a/b' }] },
+    });
     expect(await ask('/internal/requests/other', token)).toMatchObject({ status: 404 });
     expect(await ask('/internal/catalog', token)).toEqual({ status: 200, body: { process: 'p1' } });
     for (const query of ['after=-1', 'after=x', 'limit=0', 'limit=101', 'after=']) {
