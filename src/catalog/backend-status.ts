@@ -4,7 +4,9 @@ import {
   type EndpointFault,
   type EndpointsView,
   type FailingEndpoint,
+  type HealthCheckAnswer,
   type ReplicaView,
+  tellingFailures,
 } from '../core/replica.ts';
 import type { BackendConditionType } from './resources/status.ts';
 import { faultsText, replicaNames, type Statement, type StatusFacts, type StatusParts } from './conditions.ts';
@@ -154,14 +156,37 @@ const faultTexts: Readonly<Record<EndpointFault, string>> = {
   requests: 'failed requests lately',
 };
 
+/** `fails the health check (HTTP 401; …)` */
+function faultText({ why, answer }: FailingEndpoint): string {
+  return answer === undefined ? faultTexts[why] : `${faultTexts[why]} (${answerText(answer)})`;
+}
+
+function answerText(answer: HealthCheckAnswer): string {
+  if ('problem' in answer) return answer.problem;
+  const { status } = answer;
+  const isRefused = status === 401 || status === 403;
+  return `HTTP ${status}${isRefused ? '; health checks carry no credentials, so spec.healthCheck.path has to need none' : ''}`;
+}
+
 const mostNames = 3;
 
 /** Names up to three endpoints, each with what is wrong with it, and counts the rest. */
-function namesOf(failing: readonly FailingEndpoint[], { total, healthy: well }: EndpointCounts): string {
+function namesOf(
+  failing: readonly FailingEndpoint[],
+  { total, healthy: well }: Pick<EndpointCounts, 'total' | 'healthy'>,
+): string {
   const each = [...new Map(failing.map((one) => [one.endpoint, one])).values()].slice(0, mostNames);
   const more = total - well - each.length;
-  const named = each.map(({ endpoint, why }) => `; ${endpoint} ${faultTexts[why]}`).join('');
+  const named = each.map((one) => `; ${one.endpoint} ${faultText(one)}`).join('');
   return named + (each.length > 0 && more > 0 ? `; ${more} more` : '');
+}
+
+/** Up to three endpoints with what they answer to the health check, where that is known. */
+function answersOf(failing: readonly FailingEndpoint[]): string {
+  return failing
+    .flatMap(({ endpoint, answer }) => (answer === undefined ? [] : [`; ${endpoint}: ${answerText(answer)}`]))
+    .slice(0, mostNames)
+    .join('');
 }
 
 /** The trouble of a Backend to which Envoy can send nothing; undefined where it can. */
@@ -173,7 +198,10 @@ function unreachableAt({ unreachable, endpoints }: ReplicaView, { name, cluster 
     case 'no-address':
       return noEndpoint(cluster, view);
     case 'unhealthy':
-      return { reason: 'HealthCheckFailed', message: 'spec.healthCheck: no endpoint passes the health check' };
+      return {
+        reason: 'HealthCheckFailed',
+        message: `spec.healthCheck: no endpoint passes the health check${answersOf(view?.failing ?? [])}`,
+      };
   }
 }
 
@@ -186,6 +214,11 @@ function troubleAt(replica: ReplicaView, backend: Backend, routes: readonly Rout
   }
   if (view?.healthy === 0 && view.total > 0)
     return { reason: 'RequestsFail', message: 'requests to every endpoint failed lately' };
+  const failing = replica.failing.get(backend.name);
+  if (failing !== undefined) {
+    const status = failing.status === undefined ? '' : ` (HTTP ${failing.status})`;
+    return { reason: 'RequestsFail', message: `at least the last ${tellingFailures} requests failed${status}` };
+  }
   return undefined;
 }
 

@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { backend, goodModelSpec, model } from '../../test/support/catalog-objects.ts';
 import type { CatalogObject, KubeObject } from '../core/catalog.ts';
-import { clusterMark, type EndpointsView, type ReplicaView, type Unreachable } from '../core/replica.ts';
+import {
+  clusterMark,
+  type EndpointsView,
+  type FailingBackend,
+  type ReplicaView,
+  type Unreachable,
+} from '../core/replica.ts';
 import { compile } from './compile.ts';
 import { objectStatuses } from './object-status.ts';
 
@@ -23,7 +29,7 @@ function conditionsOf(objects: readonly CatalogObject[], of: string, before: rea
   const replica: ReplicaView = {
     ...{ name: 'weir-0', hasEnvoy: true, refused: new Map(), unreachable: new Map() },
     clusters: new Set(compilation.snapshot.clusters.map(({ name }) => clusterMark(name))),
-    ...{ out: new Set(), unlisted: new Set(), endpoints: new Map() },
+    ...{ failing: new Map(), out: new Set(), unlisted: new Set(), endpoints: new Map() },
   };
   const kubeObjects = objects.map((object) => kubeObject(object));
   const statuses = [...objectStatuses(kubeObjects, { compilation, replicas: [replica], now })];
@@ -97,16 +103,18 @@ describe('the endpoints of a Backend', () => {
   interface Seen extends Partial<EndpointsView> {
     readonly unreachable?: Unreachable;
     readonly out?: boolean;
+    readonly failed?: FailingBackend;
   }
 
   function statusOf(seen: readonly (Seen | undefined)[], declared = objects()) {
     const compilation = compile(declared);
     const replicas = seen.map((one, index): ReplicaView => {
-      const { unreachable, out, total = 8, healthy = 8, failing = [], trouble } = one ?? {};
+      const { unreachable, out, total = 8, healthy = 8, failing = [], failed, trouble } = one ?? {};
       return {
         ...{ name: `weir-${index}`, hasEnvoy: true, refused: new Map(), unlisted: new Set() },
         clusters: new Set(compilation.snapshot.clusters.map(({ name }) => clusterMark(name))),
         unreachable: new Map(unreachable === undefined ? [] : [['vllm-a', unreachable]]),
+        failing: new Map(failed === undefined ? [] : [['vllm-a', failed]]),
         out: new Set(out === true ? ['qwen/qwen3-8b@vllm-a'] : []),
         endpoints: new Map(one === undefined ? [] : [['vllm-a', { total, healthy, failing, trouble }]]),
       };
@@ -174,6 +182,15 @@ describe('the endpoints of a Backend', () => {
     expect(statusOf(seen)).toMatchObject({ endpoints: { summary }, healthy: says, servable: 'True RoutesReady: ' });
   });
 
+  it('fail when the last requests did, all of one prompt, too', () => {
+    expect(statusOf([{ failed: { status: 500 } }])).toMatchObject({
+      healthy: 'False RequestsFail: at least the last 10 requests failed (HTTP 500)',
+    });
+    expect(statusOf([{ failed: { status: undefined } }])).toMatchObject({
+      healthy: 'False RequestsFail: at least the last 10 requests failed',
+    });
+  });
+
   it.each<readonly [string, Seen, object, string, string]>([
     [
       'the health check of all fails',
@@ -181,6 +198,13 @@ describe('the endpoints of a Backend', () => {
       {},
       'False HealthCheckFailed: spec.healthCheck: no endpoint passes the health check',
       'no endpoint passes the health check',
+    ],
+    [
+      'the health check of all fails, and what they answer is known',
+      { healthy: 0, failing: [{ ...third, answer: { status: 401 } }], unreachable: 'unhealthy' },
+      {},
+      'False HealthCheckFailed: spec.healthCheck: no endpoint passes the health check; 10.0.0.3:8000: HTTP 401; health checks carry no credentials, so spec.healthCheck.path has to need none',
+      'no endpoint passes the health check; 10.0.0.3:8000: HTTP 401; health checks carry no credentials, so spec.healthCheck.path has to need none',
     ],
     [
       'requests to all failed',
@@ -228,6 +252,7 @@ describe('the endpoints of a Backend', () => {
       replicas: [
         {
           ...{ name: 'weir-0', hasEnvoy: true, refused: new Map(), unreachable: new Map(), out: new Set<string>() },
+          failing: new Map(),
           clusters: new Set(compilation.snapshot.clusters.map(({ name }) => clusterMark(name))),
           unlisted: new Set<string>(),
           endpoints: new Map([['vllm-a', { total: healthy, healthy, failing: [], trouble: undefined }]]),

@@ -12,10 +12,21 @@ export interface ReplicaView {
   readonly unreachable: ReadonlyMap<string, Unreachable>;
   /** Ids of routes that it sends no requests because earlier ones failed. */
   readonly out: ReadonlySet<string>;
+  /** Backends on which the last requests failed, one prompt's as well as many prompts', with the HTTP status of the last answer. */
+  readonly failing: ReadonlyMap<string, FailingBackend>;
   /** Ids of models that are in its catalog but not on its list. */
   readonly unlisted: ReadonlySet<string>;
   /** Backends with their endpoints. Of another replica only those are known of which some endpoint is not well. */
   readonly endpoints: ReadonlyMap<string, EndpointsView>;
+}
+
+/** So many failures in a row, without an answer between them, say that a backend fails: of one prompt, too. */
+export const tellingFailures = 10;
+
+/** At least the last `tellingFailures` requests to a backend failed. */
+export interface FailingBackend {
+  /** HTTP status of the last one; undefined where there was none. */
+  readonly status: number | undefined;
 }
 
 /** The endpoints of one backend, as one replica sees them. */
@@ -34,7 +45,12 @@ export interface FailingEndpoint {
   /** `Endpoint.name`. */
   readonly endpoint: string;
   readonly why: EndpointFault;
+  /** What it answers to its health check, where that is known. */
+  readonly answer?: HealthCheckAnswer | undefined;
 }
+
+/** The answer to a health check: its HTTP status, or why there is none. */
+export type HealthCheckAnswer = { readonly status: number } | { readonly problem: string };
 
 /** `health-check`: it fails Envoy's. `requests`: requests to it failed, or could not be sent. */
 export const endpointFaults = ['health-check', 'requests'] as const;

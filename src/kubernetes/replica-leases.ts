@@ -44,6 +44,7 @@ const writtenView = z.object({
   refused: z.record(z.string(), z.string()),
   unreachable: z.record(z.string(), z.enum(['no-address', 'unhealthy'])),
   out: z.array(z.string()),
+  failing: z.record(z.string(), z.object({ status: z.number().optional() })).default({}),
   unlisted: z.array(z.string()),
   // An older version writes none.
   endpoints: z
@@ -52,7 +53,13 @@ const writtenView = z.object({
       z.object({
         total: z.number(),
         healthy: z.number(),
-        failing: z.array(z.object({ endpoint: z.string(), why: z.enum(endpointFaults) })),
+        failing: z.array(
+          z.object({
+            endpoint: z.string(),
+            why: z.enum(endpointFaults),
+            answer: z.union([z.object({ status: z.number() }), z.object({ problem: z.string() })]).optional(),
+          }),
+        ),
         trouble: z.string().optional(),
       }),
     )
@@ -131,7 +138,7 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
   };
 }
 
-function textOf({ hasEnvoy, clusters, refused, unreachable, out, unlisted, endpoints }: ReplicaView): string {
+function textOf({ hasEnvoy, clusters, refused, unreachable, out, failing, unlisted, endpoints }: ReplicaView): string {
   const unwell = [...endpoints].filter(([, { total, healthy }]) => healthy < total || total === 0);
   return JSON.stringify({
     hasEnvoy,
@@ -139,6 +146,7 @@ function textOf({ hasEnvoy, clusters, refused, unreachable, out, unlisted, endpo
     refused: Object.fromEntries([...refused].slice(0, 50)),
     unreachable: Object.fromEntries([...unreachable].slice(0, mostNames)),
     out: [...out].slice(0, mostNames),
+    failing: Object.fromEntries([...failing].slice(0, mostBackends)),
     unlisted: [...unlisted].slice(0, mostNames),
     endpoints: Object.fromEntries(unwell.slice(0, mostBackends).map(([backend, view]) => [backend, shortened(view)])),
   });
@@ -159,6 +167,7 @@ function viewOf(name: string, text: string): ReplicaView | undefined {
       refused: new Map(Object.entries(view.refused)),
       unreachable: new Map(Object.entries(view.unreachable)),
       out: new Set(view.out),
+      failing: new Map(Object.entries(view.failing).map(([backend, { status }]) => [backend, { status }])),
       unlisted: new Set(view.unlisted),
       endpoints: new Map(
         Object.entries(view.endpoints).map(([backend, { trouble, ...counts }]) => [backend, { ...counts, trouble }]),

@@ -20,7 +20,7 @@ const byId = (...models: readonly Model[]) => new Map(models.map((model) => [mod
 function begin(model = tiny) {
   const clock = createFakeClock(start);
   const routes = { areIn: true };
-  const performance = createModelPerformance({ clock, hasRoute: () => routes.areIn });
+  const performance = createModelPerformance({ clock, hasRoute: () => routes.areIn, isReachable: () => true });
   performance.retain(byId(model));
   const end = (count: number, changes: Partial<Outcome> = {}): void => {
     const outcome = sampleOutcome({ modelId: model.id, output, ...changes });
@@ -212,7 +212,7 @@ describe('two thousand models', () => {
 
   it('that are all busy for hours take less than 64 MB, and no more the longer it goes on', () => {
     const clock = createFakeClock(start);
-    const performance = createModelPerformance({ clock, hasRoute: () => true });
+    const performance = createModelPerformance({ clock, hasRoute: () => true, isReachable: () => true });
     const serviceLevel = { ...level, windowSeconds: thresholds.windowMs / 1000 };
     const models = Array.from({ length: 2000 }, (_, index) => ({ ...tiny, serviceLevel, id: `demo/tiny-${index}` }));
     const before = heldMegabytes();

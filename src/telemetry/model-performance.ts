@@ -11,6 +11,8 @@ export interface ModelPerformanceOptions {
   readonly clock: Clock;
   /** Whether any route of the model takes requests: neither ejected nor cooling off. A route at capacity counts as taking them. */
   readonly hasRoute: (model: Model) => boolean;
+  /** Whether the backend of some route passes its health check. Only the check finds out that it does again, not requests. */
+  readonly isReachable: (model: Model) => boolean;
 }
 
 /** What is measured of the models of the catalog, in this process. Every method is cheap, and none ever throws. */
@@ -42,7 +44,7 @@ const windowOf = ({ serviceLevel }: Model): number =>
  * to 20 KB, and a model that was never asked takes nothing. A service level with another window starts a new count of
  * availability.
  */
-export function createModelPerformance({ clock, hasRoute }: ModelPerformanceOptions): ModelPerformance {
+export function createModelPerformance({ clock, hasRoute, isReachable }: ModelPerformanceOptions): ModelPerformance {
   let models: ReadonlyMap<string, Model> = new Map();
   const measured = new Map<string, Measured>();
 
@@ -87,11 +89,12 @@ export function createModelPerformance({ clock, hasRoute }: ModelPerformanceOpti
     },
     statusOf: (model) => {
       const found = measured.get(model.id);
-      if (found === undefined) return { listed: hasRoute(model) };
+      if (found === undefined) return { listed: isReachable(model) && hasRoute(model) };
       const figure = figureOf(found.speed.slices(clock.now()), clock.now());
       const { isMet, share } = found.availability.against(model.serviceLevel?.minAvailability);
       return {
-        listed: isMet && (hasRoute(model) || clock.elapsed() - found.askedAt >= thresholds.untriedMs),
+        listed:
+          isMet && isReachable(model) && (hasRoute(model) || clock.elapsed() - found.askedAt >= thresholds.untriedMs),
         availability: share,
         figure,
       };

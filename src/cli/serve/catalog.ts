@@ -70,6 +70,8 @@ export interface CatalogOptions {
   readonly extraClusters: readonly Cluster[];
   readonly isServing: (route: Route) => boolean;
   readonly ejected: EndpointsAsked['ejected'];
+  readonly record: ReplicaParts['record'];
+  readonly answerOf: EndpointsAsked['answerOf'];
   readonly statusOf: (model: Model) => ModelStatus;
   /** What a web search costs; undefined where there is none. */
   readonly searchPrice: Money | undefined;
@@ -99,18 +101,20 @@ export interface ServedCatalog {
 
 /** Opens the catalog that the settings name, and follows it. Rejects when they name a cluster and there is none to ask. */
 export async function openCatalog(settings: Settings, options: CatalogOptions): Promise<ServedCatalog> {
-  const { clock, envoy, endpoints, extraClusters, isServing, ejected, statusOf, searchPrice, onServed } = options;
+  const { clock, envoy, endpoints, extraClusters, isServing, statusOf, searchPrice, onServed } = options;
+  const { ejected, record, answerOf } = options;
   const log = limitRepeats(options.log, clock);
   const source = await openSource(settings, { ...options, log, onChange: (reading) => catalog.change(reading) });
   let compilation: Compilation | undefined;
   let problems: readonly CatalogProblem[] = [];
   const tellProblems = createProblemLog(options.log, 'manifest problem');
-  const asked: EndpointsAsked = { ejected, troubleOf: (cluster) => endpoints.found(cluster)?.trouble };
+  const asked: EndpointsAsked = { ejected, answerOf, troubleOf: (cluster) => endpoints.found(cluster)?.trouble };
   const replica = source.join?.({
     ...asked,
     envoy,
     snapshot: () => catalog.snapshots.current(),
     isServing,
+    record,
     isListed: (model) => statusOf(model).listed,
   });
   const findEndpoints: FollowEndpoints = (wanted, how) => {
@@ -166,7 +170,7 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
       const last = compilation ?? compile([]);
       const isListed = (model: Model): boolean => statusOf(model).listed;
       const own = await replicaView(
-        { ...asked, name: replicaName(settings), isServing, isListed },
+        { ...asked, name: replicaName(settings), isServing, isListed, record },
         { envoy: seen, refused: envoy.refused(), snapshot },
       );
       return { objects: source.objects(last), compilation: last, problems, own };

@@ -18,6 +18,7 @@ async function view(
   const views = await endpointsViews(snapshot, envoy, {
     ejected: ({ id }: Route) => ejected[id] ?? [],
     troubleOf: () => 'spec.service: nobody is there',
+    answerOf: (backend, endpoint) => (endpoint === sick.endpoint ? { status: 503 } : undefined),
   });
   return views.get('a');
 }
@@ -25,14 +26,17 @@ async function view(
 it('counts those that are well, and names the others: those of Envoy, then those to which requests failed', async () => {
   expect(await view({ total: 8, healthy: 7, failing: [sick] }, { 'one@a': ['10.0.0.5:8000'] })).toEqual({
     ...{ total: 8, healthy: 6, ejected: 1, trouble: undefined },
-    failing: [sick, { endpoint: '10.0.0.5:8000', why: 'requests' }],
+    failing: [
+      { ...sick, answer: { status: 503 } },
+      { endpoint: '10.0.0.5:8000', why: 'requests' },
+    ],
   });
 });
 
 it('counts an endpoint once that fails in both ways', async () => {
   expect(await view({ total: 8, healthy: 7, failing: [sick] }, { 'one@a': [sick.endpoint] })).toMatchObject({
     ...{ healthy: 7, ejected: 0 },
-    failing: [sick],
+    failing: [{ ...sick, answer: { status: 503 } }],
   });
   // Envoy leaves out nineteen, of which it names one: the endpoint may be another of them.
   expect(await view({ total: 20, healthy: 1, failing: [sick] }, { 'one@a': ['10.0.0.5:8000'] })).toMatchObject({
@@ -54,7 +58,7 @@ it('says why there is none', async () => {
 });
 
 it('knows nothing of a Backend that Envoy does not have', async () => {
-  const asked = { ejected: () => [], troubleOf: () => undefined };
+  const asked = { ejected: () => [], troubleOf: () => undefined, answerOf: () => undefined };
   const snapshot = { models: new Map<string, Model>(), clusters: [one.backend.cluster] };
   const counts = { total: 1, healthy: 1, failing: [] };
   expect([...(await endpointsViews(snapshot, { active: [], endpoints: new Map([['a', counts]]) }, asked))]).toEqual([]);

@@ -1,7 +1,7 @@
 /** The endpoints of all Backends: what Envoy says of them, and which of them get no requests because earlier ones failed. */
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
 import type { InSlices } from '../../core/clock.ts';
-import type { EndpointsView } from '../../core/replica.ts';
+import type { EndpointsView, HealthCheckAnswer } from '../../core/replica.ts';
 import type { EndpointCounts, EnvoyClusters } from '../../envoy/runtime/cluster-publisher.ts';
 import { createSlices } from '../../process/turns.ts';
 
@@ -10,6 +10,8 @@ export interface EndpointsAsked {
   readonly ejected: (route: Route) => readonly string[];
   /** Why no endpoint of a cluster is found; undefined where there are some. */
   readonly troubleOf: (cluster: string) => string | undefined;
+  /** What an endpoint that fails its health check answers to it. */
+  readonly answerOf: (backend: string, endpoint: string) => HealthCheckAnswer | undefined;
 }
 
 /** A view with what is counted of it. */
@@ -22,7 +24,7 @@ export interface CountedEndpoints extends EndpointsView {
 export async function endpointsViews(
   { models, clusters }: Pick<Snapshot, 'models' | 'clusters'>,
   envoy: EnvoyClusters | undefined,
-  { ejected, troubleOf, inSlices = createSlices() }: EndpointsAsked & { readonly inSlices?: InSlices },
+  { ejected, troubleOf, answerOf, inSlices = createSlices() }: EndpointsAsked & { readonly inSlices?: InSlices },
 ): Promise<ReadonlyMap<string, CountedEndpoints>> {
   const active = new Set(envoy?.active);
   const routes = Map.groupBy(routesOf(models), ({ backend }) => backend.name);
@@ -30,7 +32,8 @@ export async function endpointsViews(
     const counts = active.has(name) ? envoy?.endpoints.get(backend) : undefined;
     if (counts === undefined) return [];
     const left = leftOut(routes.get(backend) ?? [], { total: counts.total, ejected });
-    return [[backend, { ...withLeftOut(counts, left), trouble: counts.total === 0 ? troubleOf(name) : undefined }]];
+    const trouble = counts.total === 0 ? troubleOf(name) : undefined;
+    return [[backend, { ...withLeftOut(counts, left, (endpoint) => answerOf(backend, endpoint)), trouble }]];
   });
   return new Map(views.flat());
 }
@@ -55,9 +58,12 @@ function leftOut(
 function withLeftOut(
   { total, healthy, failing }: EndpointCounts,
   names: readonly string[],
+  answerOf: (endpoint: string) => HealthCheckAnswer | undefined,
 ): Omit<CountedEndpoints, 'trouble'> {
   // Envoy ejects no endpoint of a Backend by itself.
-  const checked = failing.flatMap(({ endpoint, why }) => (why === 'health-check' ? [{ endpoint, why }] : []));
+  const checked = failing.flatMap(({ endpoint, why }) =>
+    why === 'health-check' ? [{ endpoint, why, answer: answerOf(endpoint) }] : [],
+  );
   const known = new Set(checked.map(({ endpoint }) => endpoint));
   const others = names.filter((name) => !known.has(name));
   // Envoy names a few of those that it leaves out: these may be some of the rest.

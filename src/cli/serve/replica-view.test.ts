@@ -23,6 +23,8 @@ it('gives others a turn every few milliseconds, however many backends there are'
       isListed: ({ id }) => (compute(0.05), id !== 'm2'),
       ejected: ({ id }) => (compute(0.05), id === 'm3@b3' ? ['10.0.0.1:80'] : []),
       troubleOf: () => undefined,
+      answerOf: () => undefined,
+      record: () => ({ kind: 'untried' }),
     },
     {
       snapshot: { models: models as unknown as ReadonlyMap<string, Model>, clusters, version: 'v' },

@@ -2,7 +2,8 @@
 import { hostname } from 'node:os';
 import type { EnvoyClusters } from '../../envoy/runtime/cluster-publisher.ts';
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
-import { clusterMark, type ReplicaView, type Unreachable } from '../../core/replica.ts';
+import { clusterMark, type FailingBackend, type ReplicaView, type Unreachable } from '../../core/replica.ts';
+import type { RouteRecord } from '../../routing/health/route-record.ts';
 import { createSlices } from '../../process/turns.ts';
 import type { Settings } from '../../settings.ts';
 import { type EndpointsAsked, endpointsViews } from './endpoints-view.ts';
@@ -20,6 +21,7 @@ interface ViewAsked extends EndpointsAsked {
   readonly name: string;
   readonly isServing: (route: Route) => boolean;
   readonly isListed: (model: Model) => boolean;
+  readonly record: (route: Route) => RouteRecord;
 }
 
 /**
@@ -39,6 +41,15 @@ export async function replicaView(asked: ViewAsked, { snapshot, envoy, refused }
   const out = await inSlices(models, ({ routes }) =>
     routes.filter((route) => !asked.isServing(route)).map(({ id }) => id),
   );
+  const failing = await inSlices(
+    [
+      ...Map.groupBy(
+        models.flatMap(({ routes }) => routes),
+        ({ backend }) => backend.name,
+      ),
+    ],
+    ([backend, routes]) => failingBackend(backend, routes.map(asked.record)),
+  );
   const unlisted = await inSlices(models, (model) => (asked.isListed(model) ? [] : [model.id]));
   return {
     name: asked.name,
@@ -52,9 +63,20 @@ export async function replicaView(asked: ViewAsked, { snapshot, envoy, refused }
     ),
     unreachable: new Map(unreachable),
     out: new Set(out.flat()),
+    failing: new Map(failing.flat()),
     unlisted: new Set(unlisted.flat()),
     endpoints: await endpointsViews(snapshot, envoy, { ...asked, inSlices }),
   };
+}
+
+/** A backend fails when the last requests of some route to it failed, and no route to it has answered since. */
+function failingBackend(
+  backend: string,
+  records: readonly RouteRecord[],
+): readonly (readonly [string, FailingBackend])[] {
+  if (records.some(({ kind }) => kind === 'answers')) return [];
+  const [first] = records.filter((record) => record.kind === 'fails');
+  return first === undefined ? [] : [[backend, { status: first.fault.status }]];
 }
 
 /** Name of this replica among those that follow the same catalog. */

@@ -7,6 +7,7 @@ import { createReplicaLeases } from '../../kubernetes/replica-leases.ts';
 import type { CancelTimer, Clock } from '../../core/clock.ts';
 import type { Model, Route, Snapshot } from '../../core/catalog.ts';
 import type { ReplicaView } from '../../core/replica.ts';
+import type { RouteRecord } from '../../routing/health/route-record.ts';
 import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
 import { type CompiledObjects, startController } from './controller.ts';
 import type { EndpointsAsked } from './endpoints-view.ts';
@@ -19,6 +20,7 @@ export interface ReplicaParts extends EndpointsAsked {
   readonly envoy: Pick<ClusterPublisher, 'look' | 'refused'>;
   readonly isServing: (route: Route) => boolean;
   readonly isListed: (model: Model) => boolean;
+  readonly record: (route: Route) => RouteRecord;
 }
 
 export interface ReplicaOptions extends ReplicaParts {
@@ -131,6 +133,7 @@ function isSameView(a: ReplicaView, b: ReplicaView): boolean {
     isSameMap(a.refused, b.refused) &&
     isSameMap(a.unreachable, b.unreachable) &&
     isSameMap(a.endpoints, b.endpoints, JSON.stringify) &&
+    isSameMap(a.failing, b.failing, JSON.stringify) &&
     [a.clusters.symmetricDifference(b.clusters), a.out.symmetricDifference(b.out)].every(({ size }) => size === 0) &&
     a.unlisted.symmetricDifference(b.unlisted).size === 0
   );

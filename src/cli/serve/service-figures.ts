@@ -22,7 +22,7 @@ interface MeasuredParts {
   /** Undefined: a server keeps the data. */
   readonly fileCheck: FileCheck | undefined;
   readonly catalog: ServedCatalog;
-  readonly health: { readonly isServing: (route: Route) => boolean };
+  readonly isServing: (route: Route) => boolean;
   readonly measured: Pick<ModelPerformance, 'statusOf'>;
   /** Undefined: limits are shared with nobody. */
   readonly link: ValkeyLimits['link'] | undefined;
@@ -43,7 +43,7 @@ interface MeasuredParts {
 
 /** What the metrics of a service are read of, each time that they are asked for. */
 export function figuresOf(parts: MeasuredParts): ServiceFigures {
-  const { settings, store, fileCheck, catalog, health, measured, link, underWay } = parts;
+  const { settings, store, fileCheck, catalog, isServing, measured, link, underWay } = parts;
   return {
     version: manifest.version,
     sharing: link && (() => ({ isShared: link.isUp(), replicas: link.replicas(), late: link.late() })),
@@ -56,7 +56,7 @@ export function figuresOf(parts: MeasuredParts): ServiceFigures {
     }),
     disk: () => diskOf(settings.WEIR_DATA),
     catalog: () => ({
-      ...catalogFigures(catalog.snapshots.current(), health.isServing),
+      ...catalogFigures(catalog.snapshots.current(), isServing),
       servedAt: parts.servedAt(),
     }),
     catalogAgeMs: catalog.ageMs,

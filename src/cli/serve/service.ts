@@ -60,6 +60,7 @@ import { createEndpointTable } from './follow-endpoints.ts';
 import { tellCatalog } from './live-catalog.ts';
 import { checkFile, openGates, startTracing, tokenizerLoader } from './logged-parts.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
+import { watchHealthChecks } from './health-checks.ts';
 import { figuresOf } from './service-figures.ts';
 import { sealFiles } from './seal-files.ts';
 import type { Settings } from '../../settings.ts';
@@ -163,9 +164,18 @@ export async function startService(
   const loadTokenizers = tokenizerLoader(tokenizers, log);
   const structures = startStructureChecker({ startThread });
   const health = createHealth({ clock: systemClock, random: Math.random, endpoints });
+  const checks = watchHealthChecks({
+    clock: systemClock,
+    envoy: clusterPublisher,
+    clusters: () => catalog.snapshots.current().clusters,
+    endpoints,
+  });
+  /** Neither ejected nor cooling off, on a backend that passes its health check. */
+  const isServing = (route: Route): boolean => health.isServing(route) && checks.passes(route.backend.name);
   const measured = createModelPerformance({
     clock: systemClock,
     hasRoute: ({ routes }) => routes.some(health.isServing),
+    isReachable: ({ routes }) => routes.some(({ backend }) => checks.passes(backend.name)),
   });
   const answerLengths = createAnswerLengths();
   let servedAt = systemClock.now();
@@ -177,8 +187,10 @@ export async function startService(
     endpoints,
     followHosts: createHostFollower({ clock: systemClock, lookUp: systemLookUp }),
     extraClusters: found === undefined ? [] : [found.cluster],
-    isServing: health.isServing,
+    isServing,
     ejected: health.ejected,
+    record: health.record,
+    answerOf: checks.answerOf,
     statusOf: measured.statusOf,
     searchPrice: found === undefined ? undefined : settings.WEIR_WEB_SEARCH_PRICE,
     onServed: (snapshot) => {
@@ -202,7 +214,7 @@ export async function startService(
   const phase = { isReady: false };
   const metrics = createMetrics(
     figuresOf({
-      ...{ settings, store, fileCheck, catalog, health, measured, link: sharing },
+      ...{ settings, store, fileCheck, catalog, isServing, measured, link: sharing },
       ...{ gate: addresses, load, shedder, discovery, threads, output },
       servedAt: () => servedAt,
       // Those that are made below.
@@ -300,6 +312,7 @@ export async function startService(
     await discovery.close();
     await shedder.close();
     shedWatch.close();
+    checks.close();
     uploads.close();
     load.close();
     buffers.close();

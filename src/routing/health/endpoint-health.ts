@@ -11,7 +11,7 @@ import type { RouteStatus } from './route-status.ts';
  * What a fault says about the endpoint that it came from. `nothing`: any endpoint would have answered so, or `StructureHealth`
  * deals with it. `full`: the endpoint has enough to do for now. `broken`: a failure.
  */
-function blameOf({ kind, engineError, status, retryAfterSeconds }: Fault): 'nothing' | 'full' | 'broken' {
+export function blameOf({ kind, engineError, status, retryAfterSeconds }: Fault): 'nothing' | 'full' | 'broken' {
   // The engine answered, although not with the right structure, or not where another answer broke off.
   if (kind === 'structure' || kind === 'disjoint') return 'nothing';
   switch (engineError ?? 'other') {

@@ -8,6 +8,7 @@ import { createFailedPrompts } from './failed-prompts.ts';
 import { hedgeAdvice } from './hedge-advice.ts';
 import { type BackendLoads, createBackendLoads } from './load.ts';
 import { createRouteHealth, type RouteHealth } from './route-health.ts';
+import type { RouteRecord } from './route-record.ts';
 import type { RoutingView } from './route-status.ts';
 import { createMetSchemas } from './structure-health.ts';
 
@@ -24,6 +25,8 @@ export interface LiveHealth extends Health, RoutingView {
   readonly retain: (routes: Iterable<Route>) => void;
   /** Whether the route is neither ejected nor cooling off. It may be full. */
   readonly isServing: (route: Route) => boolean;
+  /** What its last requests say, for operators. */
+  readonly record: (route: Route) => RouteRecord;
   /** The endpoints of a route that get no requests because earlier ones failed, by name. */
   readonly ejected: (route: Route) => readonly string[];
   /** Below how many milliseconds nineteen in twenty first outputs of streams came lately; undefined: none did. */
@@ -107,6 +110,7 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
     status: (route, ask) => healthOf(route).status(elapsed(), ask),
     probeStructure: (route, capabilities) => healthOf(route).structure.probe(elapsed(), capabilities),
     isServing: (route) => healthOf(route).isServing(elapsed()),
+    record: (route) => healthOf(route).record(elapsed()),
     ejected: (route) => {
       const now = elapsed();
       return healthOf(route)

@@ -1,9 +1,10 @@
 import type { Endpoint } from '../../core/endpoint.ts';
 import type { EngineName, Route } from '../../core/catalog.ts';
 import { type Fault, isEngineFailure } from '../../core/event.ts';
-import type { AttemptRecord } from '../../core/health.ts';
+import type { AttemptEnd, AttemptRecord } from '../../core/health.ts';
 import { chooseEndpoint } from './choose-endpoint.ts';
 import {
+  blameOf,
   createEndpointHealth,
   type EndpointAttempt,
   type EndpointHealth,
@@ -12,6 +13,7 @@ import {
 } from './endpoint-health.ts';
 import type { BackendLoads, Load } from './load.ts';
 import { createLatencyHistogram, type LatencyHistogram, percentileHalfLifeMs } from './pace.ts';
+import { createRouteRecorder, type RouteRecord } from './route-record.ts';
 import type { RouteStatus, StatusAsk } from './route-status.ts';
 import { createStructureHealth, type StructureHealth } from './structure-health.ts';
 
@@ -39,6 +41,7 @@ export interface RouteHealth {
   readonly isOut: (now: number) => boolean;
   /** Whether some endpoint is neither ejected nor cooling off. It may be full. */
   readonly isServing: (now: number) => boolean;
+  readonly record: (now: number) => RouteRecord;
   /** How long first outputs take over all endpoints. */
   readonly firstOutputs: (stream: boolean) => LatencyHistogram;
 }
@@ -62,6 +65,7 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
   const structure = createStructureHealth(random);
   const streams = createLatencyHistogram({ halfLifeMs: percentileHalfLifeMs });
   const wholes = createLatencyHistogram({ halfLifeMs: percentileHalfLifeMs });
+  const recorder = createRouteRecorder();
   let names: readonly Endpoint[] = [];
   let known: readonly EndpointHealth[] = [];
 
@@ -130,7 +134,10 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
         hasOutput = true;
         record.output();
       },
-      ended: (end) => record.ended(end),
+      ended: (end) => {
+        recordEnd(end);
+        record.ended(end);
+      },
       movedTo: (name) => {
         record.ended({ kind: 'aborted' });
         chosen.passedOver(elapsed());
@@ -138,6 +145,11 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
         record = other?.begin(elapsed(), attemptOn(other, attempt)) ?? unrecorded;
       },
     };
+  }
+
+  function recordEnd(end: AttemptEnd): void {
+    if (end.kind === 'complete') recorder.answered(elapsed());
+    else if (end.kind === 'failed' && blameOf(end.fault) === 'broken') recorder.failed(elapsed(), end.fault);
   }
 
   function status(now: number, { stream, capabilities }: StatusAsk): RouteStatus {
@@ -175,6 +187,7 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
     named,
     begin,
     status,
+    record: recorder.record,
     isOut: (now) => endpoints().every((health) => health.isOut(now)),
     isServing: (now) => endpoints().some((health) => health.isServing(now)),
     firstOutputs: (stream) => (stream ? streams : wholes),

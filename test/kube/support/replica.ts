@@ -121,6 +121,8 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
     extraClusters: [],
     isServing: ({ id }: Route) => !out.has(id),
     ejected: ({ id }: Route) => ejected.get(id) ?? [],
+    record: () => ({ kind: 'untried' }),
+    answerOf: () => undefined,
     statusOf: ({ id }: Model) => ({ listed: !unlisted.has(id) }),
     searchPrice: undefined,
     onServed: () => {

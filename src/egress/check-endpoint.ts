@@ -1,0 +1,50 @@
+import { Agent, request } from 'undici';
+import type { Cluster } from '../core/catalog.ts';
+import type { HealthCheckAnswer } from '../core/replica.ts';
+
+/** As Envoy's: no health check takes longer (`src/envoy/config/clusters.ts`). */
+const timeoutMs = 3_000;
+
+/**
+ * Sends the request of a cluster's health check to one endpoint, as Envoy does: without credentials. Envoy reports that a check
+ * failed and not how, so this answer is for operators alone. Never rejects.
+ */
+export async function checkEndpoint(
+  { healthCheck, tls }: Pick<Cluster, 'healthCheck' | 'tls'>,
+  { endpoint, authority }: { /** `address:port`. */ readonly endpoint: string; readonly authority: string },
+): Promise<HealthCheckAnswer> {
+  const dispatcher = new Agent({
+    connect: {
+      timeout: timeoutMs,
+      ...(tls.mode === 'Custom' ? { ca: tls.ca } : {}),
+      ...(tls.mode === 'Disabled' ? {} : { servername: tls.serverName }),
+    },
+  });
+  try {
+    const { statusCode, body } = await request(
+      `${tls.mode === 'Disabled' ? 'http' : 'https'}://${endpoint}${healthCheck?.path ?? '/'}`,
+      {
+        dispatcher,
+        headers: { host: authority, 'user-agent': 'Envoy/HC' },
+        headersTimeout: timeoutMs,
+        bodyTimeout: timeoutMs,
+      },
+    );
+    // Its text is nobody's matter, and may be long.
+    body.destroy();
+    return { status: statusCode };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    return { problem: problems[code] ?? `no answer${code === '' ? '' : ` (${code})`}` };
+  } finally {
+    await dispatcher.destroy();
+  }
+}
+
+const problems: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  UND_ERR_SOCKET: 'connection ended without an answer',
+  UND_ERR_CONNECT_TIMEOUT: `no connection within ${timeoutMs / 1000} s`,
+  UND_ERR_HEADERS_TIMEOUT: `no answer within ${timeoutMs / 1000} s`,
+};
