@@ -30,8 +30,8 @@ export async function checkEndpoint(
         bodyTimeout: timeoutMs,
       },
     );
-    // Its text is nobody's matter, and may be long.
-    body.destroy();
+    // Only the status counts; the body may be long.
+    await body.dump({ limit: 16_384 });
     return { status: statusCode };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';

@@ -19,7 +19,7 @@ beforeAll(async () => {
     engines: [engine],
     manifests: {
       'catalog.yaml': [
-        backendManifest('checked', { port }).replace(/\}$/m, check),
+        backendManifest('checked', { port }).replace('path: /v1}}', `path: /v1}${check}`),
         backendManifest('plain', engine),
         ...[modelManifest('test/checked', ['checked']), modelManifest('test/both', ['checked', 'plain'])],
       ].join(''),

@@ -21,7 +21,7 @@ function watching(checked = cluster) {
     const failing = healthy === 0 ? [{ endpoint, why: 'health-check' } as const] : [];
     const counts = { total: 1, healthy: healthy ?? 0, failing };
     seen = healthy === undefined ? undefined : { active, endpoints: new Map([['vllm-a', counts]]) };
-    await clock.advance(ms);
+    clock.advance(ms);
     // The look, and the question that follows it.
     for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     return checks.passes('vllm-a');

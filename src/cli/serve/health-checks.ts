@@ -88,11 +88,9 @@ export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
 
   function next(): void {
     cancel = clock.after(lookEveryMs, () => {
-      void look()
-        .catch(() => undefined)
-        .finally(() => {
-          if (!isClosed) next();
-        });
+      void look().finally(() => {
+        if (!isClosed) next();
+      });
     });
   }
   next();
