@@ -330,7 +330,10 @@ describe('usage and requests', () => {
 
 describe('the story of a request', () => {
   it('is told as a service tells it to an admin, and to a member without names and faults of engines', async () => {
-    const fault = { kind: 'status', status: 500, engine_error: 'overloaded', about: 'messages' } as const;
+    const fault = {
+      ...({ kind: 'status', status: 500, engine_error: 'overloaded', about: 'messages' } as const),
+      envoy_flags: 'UC',
+    };
     const whole = sampleStory();
     const [attempt] = whole.attempts ?? [];
     if (attempt === undefined) throw new Error('the sample has no attempt');
@@ -348,7 +351,7 @@ describe('the story of a request', () => {
       ...{ ...whole, workspace: sample.workspace.id, route: null, plan: null },
       attempts: ['route 1', 'route 2', 'route 1'].map((route, index) => ({
         ...{ ...attempt, route, backend: null, endpoint: null, end: index === 1 ? 'complete' : 'failed' },
-        fault: index === 1 ? null : { kind: 'status', status: 500, engine_error: null, about: null },
+        fault: index === 1 ? null : { kind: 'status', status: 500, engine_error: null, about: null, envoy_flags: null },
       })),
     });
     expect(JSON.stringify(story)).not.toMatch(new RegExp(`@|${endpoint}|overloaded`));

@@ -52,7 +52,11 @@ export interface AttemptNote extends AttemptStart {
   endedAt: number | undefined;
   end: AttemptEnd['kind'] | undefined;
   /** Only what is classified: no text of an engine's. */
-  fault: Pick<Fault, 'kind' | 'status' | 'engineError' | 'about'> | undefined;
+  fault:
+    | (Pick<Fault, 'kind' | 'status' | 'engineError' | 'about'> & {
+        /** Envoy's response flags. */ readonly flags: string | undefined;
+      })
+    | undefined;
   facts: AnswerFacts | undefined;
 }
 

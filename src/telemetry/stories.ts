@@ -24,6 +24,8 @@ export interface Stories extends Pick<Telemetry, Told> {
 const mostDispatched = 1000;
 const mostRefused = 250;
 const mostMatches = 20;
+/** The one form of a fault's detail that is a classification: Envoy's response flags for a call without an answer. */
+const envoyFlags = /^Envoy ([A-Z,]+)$/;
 const unwatched: AttemptWatch = { output: () => undefined, movedTo: () => undefined, ended: () => undefined };
 
 /** `process`: a name that no other process has, so that a reader notices a restart. */
@@ -165,8 +167,8 @@ export function createStories({
         note.end = end.kind;
         note.facts = facts;
         if (end.kind !== 'failed') return;
-        const { kind, status, engineError, about } = end.fault;
-        note.fault = { kind, status, ...(engineError && { engineError }), about };
+        const { kind, status, engineError, about, detail } = end.fault;
+        note.fault = { kind, status, ...(engineError && { engineError }), about, flags: envoyFlags.exec(detail)?.[1] };
       },
     };
   }

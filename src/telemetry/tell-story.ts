@@ -99,6 +99,7 @@ function attemptOf(note: AttemptNote, begun: number): NonNullable<Story['attempt
             status: fault.status ?? null,
             engine_error: fault.engineError ?? null,
             about: fault.about ?? null,
+            envoy_flags: fault.flags ?? null,
           },
     output_tokens: note.facts?.usage?.completionTokens ?? null,
   };

@@ -107,7 +107,10 @@ const tls = withRules(tlsFields, [
 ]);
 
 const healthCheck = z.strictObject({
-  path: path.min(1).meta({ description: 'Path that answers 200 while the engine is well.', example: '/health' }),
+  path: path.min(1).meta({
+    description: 'Path that answers 200 while the engine is well, to a request without credentials.',
+    example: '/health',
+  }),
   intervalSeconds: z
     .int()
     .min(1)

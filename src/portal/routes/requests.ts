@@ -123,7 +123,7 @@ function shownStory(story: Story, { role }: Pick<Caller, 'role'>): api.RequestSt
     backend: null,
     endpoint: null,
     // What an engine says is for its operators; a member learns the HTTP status alone.
-    fault: fault && { kind: fault.kind, status: fault.status, engine_error: null, about: null },
+    fault: fault && { kind: fault.kind, status: fault.status, engine_error: null, about: null, envoy_flags: null },
   }));
   return { ...story, route: null, plan: null, attempts: attempts ?? null };
 }
