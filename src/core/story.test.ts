@@ -36,6 +36,7 @@ describe('a story', () => {
       '.attempts[].backend',
       '.attempts[].endpoint',
       '.attempts[].fault.about',
+      '.attempts[].fault.envoy_flags',
       '.searches[].provider',
       '.bill.cost',
     ]);

@@ -61,10 +61,14 @@ const faultSchema = z
       .nullable()
       .meta({ description: 'what the engine’s own error says, in the gateway’s words' }),
     about: z.string().nullable().meta({ description: 'the part of the request that the engine’s error names' }),
-    envoy_flags: z.string().nullable().meta({
-      description:
-        'Envoy’s response flags, where the call got no answer: `UH` when no endpoint passes its health check',
-    }),
+    envoy_flags: z
+      .string()
+      .regex(/^[A-Z,]+$/)
+      .nullable()
+      .meta({
+        description:
+          'Envoy’s response flags, where the call got no answer: `UH` when no endpoint passes its health check',
+      }),
   })
   .meta({ id: 'AttemptFault', description: 'why an attempt was no good' });
 

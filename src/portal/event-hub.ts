@@ -1,11 +1,13 @@
 import { Readable } from 'node:stream';
 import type { CancelTimer, Clock } from '../core/clock.ts';
-import type { PortalEvent } from './api/events.ts';
+import type { EndedKind, PortalEvent } from './api/events.ts';
 
 /** Somebody who looks at a page. */
 export interface Reader {
   /** Ends with it; undefined: a Bearer token. */
   readonly sessionHash: string | undefined;
+  /** The same for all sessions of one person. */
+  readonly person: string;
   /** What of an event the reader may see; undefined: nothing. */
   readonly allow: (event: PortalEvent, about: EventSubject) => PortalEvent | undefined;
 }
@@ -32,6 +34,10 @@ export interface EventHub {
   readonly readers: () => number;
   readonly close: () => void;
 }
+
+/** Streams of one session, and of one person: another one closes the oldest. */
+const mostOfSession = 8;
+const mostOfPerson = 32;
 
 /** Most that waits for one reader, bytes; further events are left out, and the reader is told how many. */
 const mostWaiting = 64 * 1024;
@@ -74,14 +80,28 @@ export function createEventHub(clock: Clock): EventHub {
     if (text !== '') reader.stream.push(text);
   }
 
-  function end(reader: OpenReader, reason: string): void {
+  function end(reader: OpenReader, kind: EndedKind, reason: string): void {
     open.delete(reader);
-    reader.stream.push(textOf({ name: 'ended', data: { reason } }));
+    reader.stream.push(textOf({ name: 'ended', data: { kind, reason } }));
     reader.stream.push(null);
+  }
+
+  /** A set has its readers in the order in which they came. */
+  function makeRoom({ sessionHash, person }: Reader): void {
+    const readers = [...open];
+    const ofSession = readers.filter((one) => sessionHash !== undefined && one.sessionHash === sessionHash);
+    const ofPerson = readers.filter((one) => one.person === person);
+    const surplus = [
+      ...ofSession.slice(0, Math.max(0, ofSession.length + 1 - mostOfSession)),
+      ...ofPerson.slice(0, Math.max(0, ofPerson.length + 1 - mostOfPerson)),
+    ];
+    for (const reader of new Set(surplus))
+      end(reader, 'replaced', 'Too many pages of this session or person are open.');
   }
 
   return {
     open: (reader, first) => {
+      makeRoom(reader);
       const stream = new Readable({
         // A reader that has caught up is told what it missed, also while nothing new happens.
         read: () => {
@@ -104,13 +124,13 @@ export function createEventHub(clock: Clock): EventHub {
       for (const reader of open) send(reader, told);
     },
     endSession: (hash) => {
-      for (const reader of open) if (reader.sessionHash === hash) end(reader, 'The session has ended.');
+      for (const reader of open) if (reader.sessionHash === hash) end(reader, 'session', 'The session has ended.');
     },
     sessions: () => new Set([...open].flatMap(({ sessionHash }) => sessionHash ?? [])),
     readers: () => open.size,
     close: () => {
       cancel();
-      for (const reader of open) end(reader, 'The portal is ending.');
+      for (const reader of open) end(reader, 'portal', 'The portal is ending.');
     },
   };
 }

@@ -7,7 +7,7 @@ import { adminToken, asBrowser, samplePortal, signIn, withToken } from '../../te
 import type { PortalEvent } from './api/events.ts';
 import { createEventHub, type Reader } from './event-hub.ts';
 
-const everything: Reader = { sessionHash: undefined, allow: (event) => event };
+const everything: Reader = { sessionHash: undefined, person: 'tester', allow: (event) => event };
 const about = { workspaceId: undefined };
 const balance = (amount: string): PortalEvent => ({
   name: 'balance',

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { answerError, PortalError } from './portal-error.ts';
+import { answerError, noSuchPath } from './portal-error.ts';
 
 /** Where the build puts files that are named after their content. */
 const assets = '/assets/';
@@ -30,15 +30,23 @@ export async function servePages(server: FastifyInstance, folder: string): Promi
     });
   }
   server.setNotFoundHandler((request, reply) => {
-    const { pathname } = new URL(request.url, 'http://portal');
-    const isPage = ['GET', 'HEAD'].includes(request.method) && !/^\/(api|assets)(\/|$)/.test(pathname);
-    if (!isPage)
-      return answerError(
-        reply,
-        new PortalError(404, 'There is no such path. /api/openapi.json lists those of the API.'),
-      );
+    const isPage = ['GET', 'HEAD'].includes(request.method) && isPagePath(request.url);
+    if (!isPage) return answerError(reply, noSuchPath());
     return isBuilt ? sendApplication(reply) : reply.code(503).type('text/html; charset=utf-8').send(notBuilt);
   });
+}
+
+/** Whether a path can be one of a page: it decodes to plain segments, and belongs neither to the API nor to the files of the build. */
+function isPagePath(url: string): boolean {
+  const [path = ''] = url.split('?');
+  let decoded: string;
+  try {
+    decoded = decodeURIComponent(path);
+  } catch {
+    return false;
+  }
+  if (/[\0\\]|\/\/|(^|\/)\.\.?(\/|$)/.test(decoded)) return false;
+  return decoded.startsWith('/') && !/^\/(api|assets)(\/|$)/.test(decoded);
 }
 
 function sendApplication(reply: FastifyReply): FastifyReply {

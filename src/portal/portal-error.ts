@@ -49,6 +49,10 @@ export function asPortalError(error: unknown): PortalError {
   return new PortalError(500, 'The portal could not do this. Its log says why.', { cause: error });
 }
 
+export function noSuchPath(): PortalError {
+  return new PortalError(404, 'There is no such path. /api/openapi.json lists those of the API.');
+}
+
 /** The first thing that is wrong with what a caller sent. */
 export function asInvalid(error: z.ZodError): PortalError {
   const [fault] = faultsOf(error);

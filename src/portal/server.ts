@@ -5,13 +5,17 @@ import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-
 import type { z } from 'zod';
 import { DatabaseAway } from '../core/administration.ts';
 import { messageOf } from '../core/failure.ts';
+import { isSameSecret } from '../core/internal-token.ts';
+import { createJsonScan } from '../core/json-scan.ts';
 import { expectation } from '../core/schema-faults.ts';
 import { accessTo } from './access.ts';
 import { authenticate } from './authenticate.ts';
+import { limitConnections } from './connection-limits.ts';
+import { portalMetrics } from './metrics.ts';
 import { describeRoutes } from './openapi.ts';
 import { servePages } from './pages.ts';
 import type { Portal } from './portal.ts';
-import { answerError, asInvalid, asPortalError } from './portal-error.ts';
+import { answerError, asInvalid, asPortalError, noSuchPath, PortalError } from './portal-error.ts';
 import { auditRoutes } from './routes/audit.ts';
 import { catalogRoutes } from './routes/catalog.ts';
 import { creditRoutes } from './routes/credits.ts';
@@ -38,13 +42,20 @@ export interface ServerOptions {
   readonly version: string;
 }
 
-const bodyBytes = 1024 * 1024;
+/** What bodies hold: the playground's, which the gateway reads, has a limit of its own. */
+const bodyLimits = { bytes: 64 * 1024, json: { maxDepth: 20, maxValues: 5_000 } } as const;
+/** A head and a body have to come within so many milliseconds. Node looks at its connections every two seconds. */
+const arrivalLimits = { headersTimeout: 10_000, requestTimeout: 20_000, connectionsCheckingInterval: 2_000 } as const;
 
 /** Builds the portal's server: the admin API under `/api`, the pages elsewhere. Nothing listens yet. */
 export async function createServer(portal: Portal, options: ServerOptions): Promise<FastifyInstance> {
   const server = fastify({
     trustProxy: (_address, hop) => hop < options.trustedHops,
-    bodyLimit: bodyBytes,
+    bodyLimit: bodyLimits.bytes,
+    requestTimeout: arrivalLimits.requestTimeout,
+    http: arrivalLimits,
+    // A path that cannot be decoded names nothing.
+    frameworkErrors: (_error, _request, reply) => void answerError(reply, noSuchPath()),
     // An event stream would keep the server from closing.
     forceCloseConnections: true,
     routerOptions: { ignoreTrailingSlash: true },
@@ -56,6 +67,15 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   server.setSerializerCompiler(serializerCompiler);
   // A form of another site may send text without asking first, JSON it may not.
   server.removeContentTypeParser('text/plain');
+  const parse = server.getDefaultJsonParser('error', 'error');
+  server.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body: string, done) => {
+    // Parsing cannot be interrupted, and a megabyte of brackets takes it a second.
+    if (createJsonScan(bodyLimits.json).push(body)) void parse(request, body, done);
+    else
+      done(
+        new PortalError(400, `The body holds more than ${bodyLimits.json.maxValues} values, or nests them too deeply.`),
+      );
+  });
   server.setErrorHandler((error, request, reply) => {
     const told = asPortalError(error);
     // That the database is away is told once, and not for each request.
@@ -91,6 +111,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   });
   await server.register(async (app) => logLevelRoutes(typed(app), portal));
   await servePages(server, options.pages);
+  const connections = limitConnections(server, options);
   server.get('/livez', { schema: { hide: true } }, () => 'ok\n');
   server.get('/readyz', { schema: { hide: true } }, async (_, reply) => {
     try {
@@ -99,6 +120,13 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
     } catch (error) {
       return reply.code(503).send(`not ready: ${messageOf(error)}\n`);
     }
+  });
+  const metrics = portalMetrics({ connections, readers: portal.events.readers });
+  server.get('/metrics', { schema: { hide: true } }, async (request, reply) => {
+    if (!isSameSecret(request.headers.authorization ?? '', `Bearer ${portal.adminToken}`)) {
+      throw new PortalError(401, 'Metrics need the admin token: `Authorization: Bearer TOKEN`.');
+    }
+    return reply.type(metrics.contentType).send(await metrics.metrics());
   });
   await server.ready();
   return server;

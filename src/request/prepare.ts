@@ -12,7 +12,7 @@ import { arrangeMessages } from '../dialects/arrange-messages.ts';
 import { writeRequest } from '../dialects/engine/write-request.ts';
 import { checkImages } from '../dialects/content.ts';
 import { dialects } from '../dialects/dialects.ts';
-import { createJsonScan, type JsonScan } from '../dialects/json-scan.ts';
+import { createJsonScan, type JsonScan } from '../core/json-scan.ts';
 import type { TokenCounters } from '../metering/meter.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });

@@ -240,8 +240,8 @@ export function pastCap(name: string, balance: Money): Refusal {
   );
 }
 
-/** Line breaks, what moves the cursor of a terminal, and what turns the direction of the text after it. */
-const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069]/u;
+/** Line breaks, what moves the cursor of a terminal or turns the direction of text, and halves of surrogate pairs, which PostgreSQL refuses. */
+const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069]/u;
 
 /** A text that an operator gives an object, without blanks around it; undefined when nothing is left. Throws a `Refusal`. */
 export function oneLine(

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'react';
-import type { PortalEvent, PortalEventName } from '../../../src/portal/api/events.ts';
+import type { EndedKind, PortalEvent, PortalEventName } from '../../../src/portal/api/events.ts';
 import { apiRoot } from './api.ts';
 import { useSession } from './session.ts';
 
@@ -49,6 +49,11 @@ function openOrClose(): void {
   for (const name of names) {
     stream.addEventListener(name, (event: MessageEvent<string>) => tell(name, JSON.parse(event.data)));
   }
+  // Newer tabs took its place: it comes back when this tab is shown anew, and not by itself.
+  stream.addEventListener('ended', (event: MessageEvent<string>) => {
+    const { kind }: { readonly kind: EndedKind } = JSON.parse(event.data);
+    if (kind === 'replaced') stream?.close();
+  });
 }
 
 document.addEventListener('visibilitychange', openOrClose);

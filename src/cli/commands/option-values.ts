@@ -1,15 +1,18 @@
 import { InvalidArgumentError } from 'commander';
 import type { BudgetPeriod } from '../../core/account.ts';
 import { type ModelPatterns, readModelPatterns } from '../../core/model-patterns.ts';
-import { type Money, parseUsd } from '../../core/money.ts';
+import { readMoment } from '../../core/moment.ts';
+import { maxBalance, type Money, parseUsd } from '../../core/money.ts';
 
 const budgetPeriods = ['day', 'week', 'month', 'total'] as const satisfies readonly BudgetPeriod[];
 
 /** Parsers of option values. Each throws commander's error for a bad value, which ends the command with a usage error. */
 export function usdOption(text: string): Money {
   const amount = parseUsd(text);
-  if (amount === undefined || amount < 0n) {
-    throw new InvalidArgumentError('It must be an amount in USD such as 25 or 0.0005, with at most 12 decimals.');
+  if (amount === undefined || amount < 0n || amount > maxBalance) {
+    throw new InvalidArgumentError(
+      'It must be an amount in USD such as 25 or 0.0005, with at most 12 decimals and at most 9000000.',
+    );
   }
   return amount;
 }
@@ -39,9 +42,8 @@ export function periodOption(text: string): BudgetPeriod {
 
 /** A UTC day (`2026-07-01`, its first moment) or a moment with its offset (`2026-07-01T12:00:00Z`). */
 export function momentOption(text: string): number {
-  const shaped = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text);
-  const moment = shaped ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(moment)) {
+  const moment = readMoment(text);
+  if (moment === undefined) {
     throw new InvalidArgumentError('It must be a UTC day such as 2026-07-01 or a moment such as 2026-07-01T12:00:00Z.');
   }
   return moment;

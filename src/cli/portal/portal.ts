@@ -11,9 +11,10 @@ export function run(argv: readonly string[]): Promise<number> {
     'portal',
     () => settingsFrom(argv),
     async (settings, { programLog, announce }) => {
-      // Where it has no machine of its own, streams come before pages.
-      lowerPriorityOfProcess();
       const portal = await startPortal(settings, programLog);
+      // Where it has no machine of its own, streams come before pages. It starts at normal priority: on a busy machine a start at the
+      // lowest one takes many seconds, in which there is no portal.
+      lowerPriorityOfProcess();
       announce({ type: 'ready', port: portal.port });
       if (process.send === undefined) {
         process.stdout.write(`ready http://${hostInUrl(settings.WEIR_ADMIN_HOST)}:${portal.port}\n`);

@@ -1,5 +1,5 @@
 import type { AnswerEvent, Fault, ReadStep, ResponseReader } from '../../core/event.ts';
-import { createJsonScan, type JsonLimits } from '../json-scan.ts';
+import { createJsonScan, type JsonLimits } from '../../core/json-scan.ts';
 import { isObject, parseJson } from '../../core/json.ts';
 import { createSseDecoder, eventStreamType } from '../sse.ts';
 import { type DeltaTemplate, learnTemplate, soleText } from './delta-template.ts';

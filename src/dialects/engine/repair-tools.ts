@@ -1,6 +1,6 @@
 import type { AnswerEvent } from '../../core/event.ts';
 import { isObject, type JsonObject, parseJson, textOf } from '../../core/json.ts';
-import { createJsonScan, type JsonScan } from '../json-scan.ts';
+import { createJsonScan, type JsonScan } from '../../core/json-scan.ts';
 
 /** Most tool calls in one answer: no model makes so many. */
 const maxCalls = 1024;

@@ -1,6 +1,6 @@
 import type { RelayedEvent } from '../../core/event.ts';
 import type { Citation } from '../../core/web-search.ts';
-import { createJsonScan, type JsonScan } from '../json-scan.ts';
+import { createJsonScan, type JsonScan } from '../../core/json-scan.ts';
 import { writeCitation, writeSearchCall, writeSearchResult } from './search-blocks.ts';
 
 /**

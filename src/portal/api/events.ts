@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { request } from './requests.ts';
 import { moment, usd, workspaceId } from './values.ts';
 
+const endedKinds = ['session', 'replaced', 'portal'] as const;
+export type EndedKind = (typeof endedKinds)[number];
+
 /** What changes while somebody looks: the events of `GET /events`, by the name in their `event:` line. */
 export const portalEvents = {
   /** A request was settled. */
@@ -28,7 +31,15 @@ export const portalEvents = {
   /** Events were left out, because the reader was slow: what is shown should be read anew. */
   missed: z.object({ events: z.int().min(1) }).meta({ id: 'MissedEvent' }),
   /** The session has ended, and the stream with it. */
-  ended: z.object({ reason: z.string() }).meta({ id: 'EndedEvent' }),
+  ended: z
+    .object({
+      kind: z.enum(endedKinds).meta({
+        description:
+          'session: it is over; replaced: newer streams of the session or person took its place; portal: it ends',
+      }),
+      reason: z.string(),
+    })
+    .meta({ id: 'EndedEvent' }),
 } as const;
 
 export type PortalEventName = keyof typeof portalEvents;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { parseUsd } from '../../core/money.ts';
+import { readMoment } from '../../core/moment.ts';
+import { maxBalance, parseUsd } from '../../core/money.ts';
 
 /** A moment as answers have it. */
 export const moment = z.iso.datetime().meta({ description: 'ISO 8601, in UTC.', example: '2026-07-01T12:00:00.000Z' });
@@ -14,16 +15,14 @@ function given<Value>(expected: string, read: (text: string) => Value | undefine
   });
 }
 
-const dayOrMoment = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
-
 /**
  * A moment as callers give it, in milliseconds since the Unix epoch: a UTC day means its first moment, as with the options of the
  * commands.
  */
-export const givenMoment = given('a UTC day such as 2026-07-01 or a moment such as 2026-07-01T12:00:00Z', (text) => {
-  const at = dayOrMoment.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(at) ? undefined : at;
-}).meta({ description: 'A UTC day or a moment with its offset, ISO 8601.', example: '2026-07-01' });
+export const givenMoment = given(
+  'a UTC day such as 2026-07-01 or a moment such as 2026-07-01T12:00:00Z',
+  readMoment,
+).meta({ description: 'A UTC day or a moment with its offset, ISO 8601.', example: '2026-07-01' });
 
 /** An amount as answers have it. */
 export const usd = z
@@ -31,11 +30,14 @@ export const usd = z
   .regex(/^-?\d+(\.\d{1,12})?$/)
   .meta({ description: 'USD, an exact decimal.', example: '12.5' });
 
-/** An amount above or equal to 0, as callers give it. */
-export const givenUsd = given('an amount in USD such as "25" or "0.0005", with at most 12 decimals', (text) => {
-  const amount = parseUsd(text);
-  return amount === undefined || amount < 0n ? undefined : amount;
-}).meta({ description: 'USD, a decimal of at most 12 decimals.', example: '25' });
+/** An amount from 0 to the most that a workspace may hold, as callers give it. */
+export const givenUsd = given(
+  'an amount in USD such as "25" or "0.0005", with at most 12 decimals and at most 9000000',
+  (text) => {
+    const amount = parseUsd(text);
+    return amount === undefined || amount < 0n || amount > maxBalance ? undefined : amount;
+  },
+).meta({ description: 'USD, a decimal of at most 12 decimals, at most 9000000.', example: '25' });
 
 /** The same, or less than nothing for a correction. */
 export const givenCredit = given('an amount in USD such as "25" or "-3", with at most 12 decimals', parseUsd).meta({

@@ -21,6 +21,8 @@ export function eventRoutes(app: FastifyInstance, portal: Portal): void {
   app.get(
     '/api/v1/events',
     {
+      // A stream without a body would never end.
+      exposeHeadRoute: false,
       schema: {
         tags: ['events'],
         summary: 'New requests, balances and health as they happen',
@@ -36,7 +38,8 @@ export function eventRoutes(app: FastifyInstance, portal: Portal): void {
         throw new PortalError(503, 'Too many pages are open. Close some, or try again.', { retryAfterSeconds: 10 });
       }
       const allow = (event: PortalEvent, about: EventSubject): PortalEvent | undefined => allowed(event, about, caller);
-      const reader = { sessionHash: caller.session?.hash, allow };
+      const { kind, name } = caller.actor;
+      const reader = { sessionHash: caller.session?.hash, person: `${kind} ${name}`, allow };
       return reply
         .type('text/event-stream; charset=utf-8')
         .header('x-accel-buffering', 'no')

@@ -36,6 +36,8 @@ export function sessionRoutes(app: App, portal: Portal): void {
   app.post(
     '/api/v1/session',
     {
+      // Strangers send it: the longest token and its JSON fit in a quarter.
+      bodyLimit: 4096,
       schema: {
         tags: ['session'],
         summary: 'Sign in: the answer sets the cookie of the session',

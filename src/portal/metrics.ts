@@ -1,0 +1,39 @@
+import { Gauge, Counter, Registry } from 'prom-client';
+import type { ConnectionCounts } from './connection-limits.ts';
+
+/** The metrics of the portal: who is connected, and who was refused (docs/portal.md). */
+export function portalMetrics({
+  connections,
+  readers,
+}: {
+  readonly connections: () => ConnectionCounts;
+  readonly readers: () => number;
+}): Registry {
+  const registry = new Registry();
+  const registers = [registry];
+  new Gauge({
+    ...{ name: 'weir_portal_connections', help: 'Open connections of the portal.', registers },
+    collect() {
+      this.set(connections().open);
+    },
+  });
+  new Gauge({
+    ...{ name: 'weir_portal_event_readers', help: 'Open streams of live events.', registers },
+    collect() {
+      this.set(readers());
+    },
+  });
+  new Counter({
+    name: 'weir_portal_connections_refused_total',
+    help: 'Connections refused because their address, or all addresses together, had too many (`limit`: address, total).',
+    labelNames: ['limit'],
+    registers,
+    collect() {
+      const { address, total } = connections().refused;
+      this.reset();
+      this.inc({ limit: 'address' }, address);
+      this.inc({ limit: 'total' }, total);
+    },
+  });
+  return registry;
+}
