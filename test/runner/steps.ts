@@ -14,6 +14,8 @@ export interface Suite {
   readonly name: string;
   readonly projects?: readonly string[];
   readonly needs?: Build;
+  /** Starts real programs, which need the cores. */
+  readonly withProcesses?: true;
 }
 
 /** What `npm run check` does: no process of another program, and done in seconds. */
@@ -27,16 +29,18 @@ const check: readonly (Command | Suite)[] = [
   { kind: 'suite', name: 'unit', projects: ['unit', 'unit-apart'] },
 ];
 
+const withProcesses = true;
+
 /** Suites with real processes. Those of one list share a run of vitest; what waits for a long build comes last. */
 const runs: readonly (readonly Suite[])[] = [
-  [{ kind: 'suite', name: 'envoy', projects: ['envoy', 'envoy-alone'] }],
+  [{ kind: 'suite', name: 'envoy', projects: ['envoy', 'envoy-alone'], withProcesses }],
   [
-    { kind: 'suite', name: 'house' },
-    { kind: 'suite', name: 'stores' },
-    { kind: 'suite', name: 'portal' },
-    { kind: 'suite', name: 'engine', needs: 'real engine' },
-    { kind: 'suite', name: 'clients', needs: 'real engine' },
-    { kind: 'suite', name: 'kube', needs: 'kubernetes tools' },
+    { kind: 'suite', name: 'house', withProcesses },
+    { kind: 'suite', name: 'stores', withProcesses },
+    { kind: 'suite', name: 'portal', withProcesses },
+    { kind: 'suite', name: 'engine', needs: 'real engine', withProcesses },
+    { kind: 'suite', name: 'clients', needs: 'real engine', withProcesses },
+    { kind: 'suite', name: 'kube', needs: 'kubernetes tools', withProcesses },
   ],
 ];
 
