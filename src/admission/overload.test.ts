@@ -22,11 +22,12 @@ const limits = {
 };
 const idle = {
   eventLoopDelayMs: 0,
+  ownDelayMs: 0,
   memoryShare: 0.1,
   medianWaitMs: 0,
   queuedForMs: 0,
   waitedMs: 0,
-  openRequests: 1,
+  openRequests: 20,
 };
 
 interface Given extends Partial<Load> {
@@ -65,6 +66,19 @@ describe('a new request', () => {
     ['the loop is half way, and chance is against it', { eventLoopDelayMs: 200 }, 0.49, 'event-loop'],
     ['the loop is half way, and chance is for it', { eventLoopDelayMs: 200 }, 0.5, 'admitted'],
     ['the loop is at its last threshold', { eventLoopDelayMs: 300 }, 0.999, 'event-loop'],
+    ['other programs have the cores, and few are open', { eventLoopDelayMs: 900, openRequests: 7 }, 0, 'admitted'],
+    [
+      'the loop is busy itself, and few are open',
+      { eventLoopDelayMs: 900, ownDelayMs: 900, openRequests: 1 },
+      0.999,
+      'event-loop',
+    ],
+    [
+      'a queue stands while other programs have the cores, and few are open',
+      { waitedMs: 900, queuedForMs: 4_000, openRequests: 7 },
+      0,
+      'admitted',
+    ],
     ['memory is half way, and chance is against it', { memoryShare: 0.85 }, 0.49, 'memory'],
     ['memory is half way, and chance is for it', { memoryShare: 0.85 }, 0.51, 'admitted'],
     ['memory is beyond all', { memoryShare: 1.2 }, 0.999, 'memory'],
@@ -97,7 +111,9 @@ describe('the share that is shed', () => {
   it.each([
     [{}, 1, 0],
     [{ memoryShare: 0.85 }, 1, 0.5],
-    [{ memoryShare: 0.85, eventLoopDelayMs: 200 }, 1, 0.75],
+    [{ memoryShare: 0.85, eventLoopDelayMs: 200 }, 20, 0.75],
+    [{ memoryShare: 0.85, eventLoopDelayMs: 200 }, 1, 0.5],
+    [{ eventLoopDelayMs: 300, ownDelayMs: 200 }, 1, 0.5],
     [{ memoryShare: 1.2 }, 1, 1],
     [{ queuedForMs: 9_000, medianWaitMs: 9_000 }, 1, 0],
     [{}, 100, 1],

@@ -49,6 +49,12 @@ const bytesPerRequest = 128 * 1024;
 /** More open requests than one process can serve: above this only Envoy's connections would grow. */
 const mostOpenRequests = 20_000;
 
+/**
+ * With fewer open requests a delay of the event loop counts only as far as the loop itself ran: a service that is starved by other
+ * programs serves a few requests late, and would serve none by refusing them.
+ */
+const fewRequests = 8;
+
 /** Share of its memory above which a process sheds load. */
 export const memoryShareToShed = 0.8;
 
@@ -99,9 +105,13 @@ function shedReason(
   // Where two resources run short, each refuses its share of the requests that the other has let pass.
   if (isShed(arrival.openRequests, limits.openRequests, random)) return 'open-requests';
   if (isShed(load.memoryShare, limits.memoryShare, random)) return 'memory';
-  if (isShed(load.eventLoopDelayMs, limits.eventLoopDelayMs, random)) return 'event-loop';
-  if (load.queuedForMs < limits.burstMs) return undefined;
+  if (isShed(delayOf(load, arrival.openRequests), limits.eventLoopDelayMs, random)) return 'event-loop';
+  if (load.queuedForMs < limits.burstMs || arrival.openRequests < fewRequests) return undefined;
   return isShed(arrival.waitedMs, limits.waitMs, random) ? 'queue' : undefined;
+}
+
+function delayOf({ eventLoopDelayMs, ownDelayMs }: Load, openRequests: number): number {
+  return openRequests < fewRequests ? ownDelayMs : eventLoopDelayMs;
 }
 
 function isShed(value: number, range: SheddingRange, random: () => number): boolean {
@@ -116,11 +126,11 @@ function shareShed(value: number, { from, to }: SheddingRange): number {
 
 /** Share of new requests that are refused now, whatever their own wait. */
 export function shedShare(openRequests: number, { limits, current }: Pick<LoadGuard, 'limits' | 'current'>): number {
-  const { memoryShare, eventLoopDelayMs } = current();
+  const load = current();
   const shares = [
     shareShed(openRequests, limits.openRequests),
-    shareShed(memoryShare, limits.memoryShare),
-    shareShed(eventLoopDelayMs, limits.eventLoopDelayMs),
+    shareShed(load.memoryShare, limits.memoryShare),
+    shareShed(delayOf(load, openRequests), limits.eventLoopDelayMs),
   ];
   return 1 - shares.reduce((pass, share) => pass * (1 - share), 1);
 }

@@ -5,6 +5,8 @@ export type ShedReason = 'queue' | 'event-loop' | 'memory' | 'open-requests';
 export interface Load {
   /** How long a task that is ready waits for the event loop, on average over the last fractions of a second. */
   readonly eventLoopDelayMs: number;
+  /** The part of that delay in which the event loop itself ran. The rest is time in which other programs had the cores. */
+  readonly ownDelayMs: number;
   /** Memory in use, as a share of the limit. */
   readonly memoryShare: number;
   /** The median wait of the newest requests before the service. */

@@ -3,6 +3,9 @@ import { createLoopMeter, createProcessLoad, type LoadSources, type ProcessLoad 
 
 let now: number;
 let memory: number;
+/** Share of the time in which the loop has a processor. */
+let share: number;
+let ran: number;
 let tick: () => void;
 let garbage: number;
 let collections: number;
@@ -12,6 +15,8 @@ let meter: ProcessLoad;
 
 beforeEach(() => {
   now = 0;
+  ran = 0;
+  share = 1;
   memory = 100;
   garbage = 0;
   collections = 0;
@@ -19,6 +24,7 @@ beforeEach(() => {
   stopped = false;
   const sources: LoadSources = {
     elapsed: () => now,
+    ranMs: () => ran,
     every: (_, run) => {
       tick = run;
       return () => {
@@ -39,6 +45,7 @@ beforeEach(() => {
 function pass(ms: number, gapMs = 20): void {
   for (const end = now + ms; now < end;) {
     now += gapMs;
+    ran += gapMs * share;
     tick();
   }
 }
@@ -57,6 +64,15 @@ describe("the event loop's delay", () => {
     expect(meter.current().eventLoopDelayMs).toBeCloseTo(81, 0);
     pass(1_000);
     expect(meter.current().eventLoopDelayMs).toBeLessThan(1);
+  });
+
+  it('is its own while it runs, and not while other programs have the cores', () => {
+    pass(1_000, 500);
+    expect(meter.current().ownDelayMs).toBeCloseTo(meter.current().eventLoopDelayMs, 0);
+    share = 0.05;
+    pass(2_000, 500);
+    expect(meter.current().eventLoopDelayMs).toBeGreaterThan(200);
+    expect(meter.current().ownDelayMs).toBeLessThan(10);
   });
 
   it('is hardly seen of a single pause of 50 ms', () => {

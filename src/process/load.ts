@@ -20,6 +20,8 @@ export interface LoopUse {
 export interface LoadSources {
   /** Monotonic milliseconds. */
   readonly elapsed: () => number;
+  /** Processor time of the event loop's thread so far, milliseconds. */
+  readonly ranMs: () => number;
   /** Runs `run` every so often until the returned function is called; keeps no process alive. */
   readonly every: (intervalMs: number, run: () => void) => () => void;
   /** Bytes in use, and those of garbage that is not yet collected. */
@@ -52,6 +54,7 @@ const longestQueueMs = 4_000;
 
 const processSources: LoadSources = {
   elapsed: () => performance.now(),
+  ranMs: threadRanMs,
   every: (intervalMs, run) => {
     const timer = setInterval(run, intervalMs).unref();
     return () => clearInterval(timer);
@@ -63,6 +66,12 @@ const processSources: LoadSources = {
   },
   collectGarbage: createCollector(),
 };
+
+/** Processor time of this thread so far, milliseconds. */
+function threadRanMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
 
 /** V8's own full collection. V8 provides it only in a context that is made while the flag is set. */
 function createCollector(): () => void {
@@ -85,15 +94,17 @@ export function createProcessLoad(options: {
   readonly collectFromShare: number;
   readonly sources?: LoadSources;
 }): ProcessLoad {
-  const { elapsed, every, memoryInUse, collectGarbage } = options.sources ?? processSources;
+  const { elapsed, ranMs, every, memoryInUse, collectGarbage } = options.sources ?? processSources;
   const { memoryLimitBytes, collectFromShare } = options;
   let eventLoopDelayMs = 0;
+  let ownDelayMs = 0;
   let memoryShare = memoryInUse() / memoryLimitBytes;
   let mayCollectAt = 0;
   let medianWaitMs = 0;
   let queuedForMs = 0;
-  let load: Load = { eventLoopDelayMs, memoryShare, medianWaitMs, queuedForMs };
+  let load: Load = { eventLoopDelayMs, ownDelayMs, memoryShare, medianWaitMs, queuedForMs };
   let tickedAt = elapsed();
+  let ranAtTick = ranMs();
   let lookedAt = tickedAt;
   let windowAt = tickedAt;
   let waits: number[] = [];
@@ -117,9 +128,13 @@ export function createProcessLoad(options: {
     const now = elapsed();
     const gapMs = now - tickedAt;
     tickedAt = now;
+    const ran = ranMs();
+    const ownGapMs = Math.min(gapMs, tickMs + ran - ranAtTick);
+    ranAtTick = ran;
     if (gapMs > 0) {
       const weight = 1 - Math.exp(-gapMs / memoryMs);
       eventLoopDelayMs += (meanWait(gapMs) - eventLoopDelayMs) * weight;
+      ownDelayMs += (meanWait(ownGapMs) - ownDelayMs) * weight;
     }
     if (now - lookedAt >= lookAtMemoryEveryMs) {
       lookedAt = now;
@@ -133,7 +148,7 @@ export function createProcessLoad(options: {
       queuedForMs += medianWaitMs > momentMs ? windowMs : -2 * windowMs;
       queuedForMs = Math.min(longestQueueMs, Math.max(0, queuedForMs));
     }
-    load = { eventLoopDelayMs, memoryShare, medianWaitMs, queuedForMs };
+    load = { eventLoopDelayMs, ownDelayMs, memoryShare, medianWaitMs, queuedForMs };
   });
 
   return {
@@ -159,10 +174,7 @@ export function createLoopMeter(
     readonly activeMs: () => number;
   } = {
     elapsed: () => performance.now(),
-    ranMs: () => {
-      const { user, system } = process.threadCpuUsage();
-      return (user + system) / 1_000;
-    },
+    ranMs: threadRanMs,
     activeMs: () => performance.eventLoopUtilization().active,
   },
 ): () => LoopUse {

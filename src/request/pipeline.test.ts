@@ -58,7 +58,7 @@ const wholeJson = JSON.stringify({
 const cost = 2_520_000n;
 
 const idleLoad = {
-  current: () => ({ eventLoopDelayMs: 0, memoryShare: 0, medianWaitMs: 0, queuedForMs: 0 }),
+  current: () => ({ eventLoopDelayMs: 0, ownDelayMs: 0, memoryShare: 0, medianWaitMs: 0, queuedForMs: 0 }),
   ...{ arrived: () => undefined, limits: overloadLimits(1024 ** 3) },
 };
 

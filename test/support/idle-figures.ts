@@ -6,7 +6,7 @@ export function idleFigures(changes: Partial<ServiceFigures> = {}): ServiceFigur
     version: '1.2.3',
     inFlight: () => 0,
     streams: () => 0,
-    load: () => ({ eventLoopDelayMs: 0, memoryShare: 0, medianWaitMs: 0, queuedForMs: 0 }),
+    load: () => ({ eventLoopDelayMs: 0, ownDelayMs: 0, memoryShare: 0, medianWaitMs: 0, queuedForMs: 0 }),
     uploads: { arriving: () => 0, bytes: () => 0 },
     edgeAdmitRatio: () => 1,
     sharing: () => ({ isShared: true, replicas: 3, late: 0 }),
