@@ -4,7 +4,7 @@ import * as z from 'zod';
 import type { LogLevel } from '../../core/log-level.ts';
 import { machineMemoryBytes } from '../../process/machine.ts';
 import type { CatalogPlace } from './catalog-place.ts';
-import { launchProgram } from './launch-program.ts';
+import { launchProgram, secretsOfStart } from './launch-program.ts';
 import type { ServiceUse } from './needed-services.ts';
 import type { Launched } from '../../process/supervise.ts';
 
@@ -47,18 +47,6 @@ export const nodeFlags = [
   '--no-allocation-site-pretenuring',
 ] as const;
 
-/** Settings of `weir start` itself: the service refuses variables it does not know, and needs no upstream key. */
-const notForTheService = {
-  WEIR_TLS_CERTIFICATE_FILE: undefined,
-  WEIR_TLS_KEY_FILE: undefined,
-  WEIR_EDGE_HOST: undefined,
-  WEIR_TRUSTED_HOPS: undefined,
-  WEIR_WATCHDOG_SECONDS: undefined,
-  WEIR_CONNECTIONS_PER_ADDRESS: undefined,
-  WEIR_UNAUTHENTICATED_IDLE_SECONDS: undefined,
-  WEIR_UPSTREAM_KEY: undefined,
-} as const;
-
 /** Which one of how many services behind one Envoy. */
 export interface ServicePlace {
   /** From 1 on. */
@@ -93,7 +81,6 @@ export interface ServiceLaunch {
   readonly place: ServicePlace | undefined;
   /** The least level that it logs; undefined: as the environment has it. */
   readonly logLevel: LogLevel | undefined;
-  readonly report: (line: string) => void;
   readonly onLogLevel: (level: LogLevel) => void;
   readonly onOpsPort: (port: number) => void;
   /** Has the percentage of new requests that one of several services would have Envoy refuse. */
@@ -142,9 +129,8 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
       ...(catalog.kind === 'folder' ? [`--manifests=${catalog.folder}`] : []),
       `--ops-port=${opsPort}`,
     ],
-    env: { ...logSettings(launch), ...notForTheService, ...catalogSettings(launch), ...placeSettings(place) },
+    env: { ...logSettings(launch), ...secretsOfStart, ...catalogSettings(launch), ...placeSettings(place) },
     logPath: launch.logPath,
-    report: launch.report,
     onLogLevel: launch.onLogLevel,
     onMessage: (raw) => {
       const message = serviceMessage.safeParse(raw).data;

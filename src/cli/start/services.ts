@@ -6,6 +6,7 @@ import type { EnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { createLoadShedder, shedAtEnvoy } from '../../envoy/runtime/load-shedder.ts';
 import { openServicesFile } from '../../envoy/runtime/services-file.ts';
 import { pause, systemClock } from '../../process/clock.ts';
+import type { StartSettings } from '../../settings.ts';
 import type { Supervised } from '../../process/supervise.ts';
 import type { CatalogPlace } from './catalog-place.ts';
 import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
@@ -29,13 +30,6 @@ export interface ServicesOptions {
   readonly files: RunFolder;
   readonly admin: EnvoyAdmin;
 }
-
-/**
- * The ops port of the first service. Those of the others follow, and leave out 9091, the portal's. A port that another program has is
- * replaced by a free one.
- */
-const firstOpsPort = 9090;
-const portStep = 2;
 
 const stepMs = 100;
 /** As often as each service is asked (`src/process/supervise.ts`). */
@@ -157,6 +151,17 @@ const drainWithinMs = 600_000;
 const drainPollMs = 100;
 const replaceGraceMs = 10_000;
 
+/** The ops port that a service should have, or 0: those of further services follow the first one's and leave out the portal's. */
+function wantedOpsPort(settings: StartSettings, number: number): number {
+  const { WEIR_OPS_PORT: first, WEIR_ADMIN_PORT: portal } = settings;
+  if (first === 0) return 0;
+  const next = first + number - 1;
+  const port = first < portal && portal <= next ? next + 1 : next;
+  return port <= highestPort ? port : 0;
+}
+
+const highestPort = 65_535;
+
 /** Starts one service and keeps Envoy told how it is. */
 function startService(
   context: StartContext,
@@ -164,7 +169,7 @@ function startService(
   { place, tell, onUse, onShed }: ServiceRole,
 ): StartedService {
   const number = place?.number ?? 1;
-  let opsPort = firstOpsPort + portStep * (number - 1);
+  let opsPort = wantedOpsPort(context.settings, number);
   let phase: 'down' | 'up' | 'draining' = 'down';
   let isStrained = false;
   let logLevel: LogLevel | undefined;
@@ -189,11 +194,12 @@ function startService(
       logLevel,
       place,
       logPath,
-      report: (line) => context.report(place === undefined ? line : `Service ${number}: ${line}`),
       onLogLevel: (level) => {
         logLevel = level;
       },
       onOpsPort: (bound) => {
+        if (opsPort !== 0 && bound !== opsPort)
+          context.report(`Port ${opsPort} is taken by another program; the ops port is ${bound}.`);
         opsPort = bound;
       },
       onShed,
