@@ -10,6 +10,8 @@ import type { Launched } from '../../process/supervise.ts';
 
 /** Messages of the service to the program that started it, besides those of every program. */
 const serviceMessage = z.discriminatedUnion('type', [
+  /** Envoy can ask the service for endpoints; nothing else is ready yet. */
+  z.object({ type: z.literal('listening') }),
   /** The service serves: ext_proc listens and Envoy has confirmed the first clusters. */
   z.object({ type: z.literal('ready'), opsPort: z.int() }),
   /** One of several services would have Envoy refuse this percentage of new requests. */
@@ -65,6 +67,8 @@ export interface ServiceLook {
 }
 
 export interface LaunchedService extends Launched {
+  /** Resolves when Envoy can ask the service for endpoints; never, when the service ends before. */
+  readonly isListening: Promise<void>;
   readonly isAnswering: () => Promise<boolean>;
   /** Asks the service. Never resolves when the service does not answer. */
   readonly look: () => Promise<ServiceLook>;
@@ -120,6 +124,7 @@ function heapFlags(place: ServicePlace | undefined): readonly string[] {
 export function launchService(launch: ServiceLaunch): LaunchedService {
   const { data, run, catalog, opsPort, place } = launch;
   const { promise: isUp, resolve } = Promise.withResolvers<void>();
+  const listening = Promise.withResolvers<void>();
   const { child, ask } = launchProgram({
     nodeFlags: [...nodeFlags, ...heapFlags(place)],
     command: 'serve',
@@ -135,6 +140,9 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
     onMessage: (raw) => {
       const message = serviceMessage.safeParse(raw).data;
       switch (message?.type) {
+        case 'listening':
+          listening.resolve();
+          return;
         case 'ready':
           launch.onOpsPort(message.opsPort);
           resolve();
@@ -151,5 +159,5 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
     const { open, isOverloaded, loop, filled } = serviceFigures.parse(await ask());
     return { open, isOverloaded, use: loop === undefined || filled === undefined ? undefined : { ...loop, filled } };
   };
-  return { child, isUp, look, isAnswering: () => look().then(() => true) };
+  return { child, isUp, isListening: listening.promise, look, isAnswering: () => look().then(() => true) };
 }

@@ -29,6 +29,8 @@ export interface ServicesOptions {
   readonly count: number;
   readonly files: RunFolder;
   readonly admin: EnvoyAdmin;
+  /** Called once, when Envoy can ask each service for endpoints: it warns of every one that it cannot reach. */
+  readonly onListening: () => void;
 }
 
 const stepMs = 100;
@@ -70,6 +72,7 @@ export async function startServices(context: StartContext, options: ServicesOpti
       await Promise.all(services.map(({ supervised }) => supervised.stop(graceMs)));
     },
   });
+  void Promise.all(services.map(({ isListening }) => isListening)).then(options.onListening);
   await Promise.all(services.map(({ supervised }) => waitUntilUp(supervised, context.stop)));
   return {
     opsPorts: () => services.map(({ opsPort }) => opsPort()),
@@ -129,6 +132,8 @@ function repeat(everyMs: number, step: () => void): CancelTimer {
 
 interface StartedService {
   readonly supervised: Supervised;
+  /** Resolves when the service listens for Envoy for the first time. */
+  readonly isListening: Promise<void>;
   readonly opsPort: () => number;
   readonly state: () => ServiceState;
   /** Resolves to undefined when the next run serves, else to the reason why it does not. */
@@ -174,6 +179,7 @@ function startService(
   let isStrained = false;
   let logLevel: LogLevel | undefined;
   let current: LaunchedService | undefined;
+  const listening = Promise.withResolvers<void>();
   const state = (): ServiceState => {
     if (phase !== 'up') return 'away';
     return isStrained ? 'strained' : 'serving';
@@ -206,6 +212,7 @@ function startService(
     });
     current = launched;
     enter('down');
+    void launched.isListening.then(listening.resolve);
     void launched.isUp.then(() => {
       if (!over.aborted) enter('up');
     });
@@ -252,6 +259,7 @@ function startService(
   const supervised = supervisePart(context, names, launch);
   return {
     supervised,
+    isListening: listening.promise,
     opsPort: () => opsPort,
     state,
     replace: async (confirmed) => {

@@ -89,13 +89,19 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
     hasModels: true,
   };
   if (stop.aborted) return;
+  const listening = Promise.withResolvers<void>();
   const [services] = await Promise.all([
-    startServices(context, { catalog, count: replicas, files: envoy.files, admin }, (all) =>
-      stack.defer(() => all.stop(hurry(serviceGraceMs))),
+    startServices(
+      context,
+      { catalog, count: replicas, files: envoy.files, admin, onListening: listening.resolve },
+      (all) => stack.defer(() => all.stop(hurry(serviceGraceMs))),
     ),
-    startEnvoy(context, { command, files: envoy.files, admin }, (started) =>
-      stack.defer(() => started.stop(hurry(envoyGraceMs))),
-    ),
+    Promise.race([listening.promise, untilAborted(stop)]).then(() => {
+      if (stop.aborted) return;
+      return startEnvoy(context, { command, files: envoy.files, admin }, (started) =>
+        stack.defer(() => started.stop(hurry(envoyGraceMs))),
+      );
+    }),
   ]);
   stack.defer(() => drainEdge(admin, { now, report }));
   if (stop.aborted) return;
