@@ -211,6 +211,16 @@ describe('weir usage and ledger', () => {
   });
 });
 
+describe('weir serve', () => {
+  it('ends with code 1 and the reason when it cannot start, whatever it has opened by then', async () => {
+    const cwd = temporaryFolder();
+    const key = join(cwd, 'no-such-key');
+    const env = { WEIR_OPS_PORT: '0', WEIR_WEB_SEARCH: `brave:${key}` };
+    const { code, stderr } = await runWeir(['serve'], { cwd, env });
+    expect([code, stderr]).toEqual([1, expect.stringContaining(key)]);
+  });
+});
+
 describe('the command line', () => {
   it('refuses what cannot be done in one sentence, with exit code 1', async () => {
     const { cwd, json, refusal } = folderWithCommands();

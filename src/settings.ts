@@ -1,13 +1,19 @@
 import { z } from 'zod';
-import { fieldPath } from './core/failure.ts';
 import { parseUsd } from './core/money.ts';
 import { logLevelSchema } from './core/log-level.ts';
 import { imageHostForms, type ImageHosts, readImageHosts } from './core/image-hosts.ts';
 import { readValkeyAddress, type ValkeyAddress, valkeyAddressForms } from './core/valkey-address.ts';
 import { readSearchSetting, searchForms } from './core/web-search.ts';
 
-const wholeNumber = (least: number, most: number) =>
-  z.string().regex(/^\d+$/, 'expected a whole number').transform(Number).pipe(z.number().min(least).max(most));
+const wholeNumber = (least: number, most: number) => {
+  const error = ({ input }: { readonly input?: unknown }) =>
+    `expected a whole number from ${least} to ${most}, got "${String(input)}"`;
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, { error })
+    .transform(Number)
+    .pipe(z.number().min(least, { error }).max(most, { error }));
+};
 
 const port = wholeNumber(0, 65_535);
 
@@ -46,7 +52,10 @@ const searchPrice = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
-/** Every setting of `weir serve`: an environment variable each, with the prefix `WEIR_`. Described for `--help`. */
+/**
+ * Every setting of `weir serve`: an environment variable each, with the prefix `WEIR_`. `settingsHelp` prints descriptions,
+ * defaults, bounds and choices from here.
+ */
 export const settingsSchema = z.object({
   WEIR_DATA: z
     .string()
@@ -122,7 +131,7 @@ export const settingsSchema = z.object({
     .describe(
       'Address that Envoy listens on for callers; default: 127.0.0.1 for `weir start`, 0.0.0.0 for `weir envoy bootstrap`.',
     ),
-  WEIR_TRUSTED_HOPS: wholeNumber(0, 100).default(0).describe('Proxies in front of Envoy that are believed.'),
+  WEIR_TRUSTED_HOPS: wholeNumber(0, 99).default(0).describe('Proxies in front of Envoy that are believed.'),
   WEIR_CONNECTIONS_PER_ADDRESS: wholeNumber(0, 1_000_000)
     .optional()
     .describe(
@@ -143,16 +152,16 @@ export const settingsSchema = z.object({
   WEIR_IMAGE_HOSTS: imageHosts
     .default('any')
     .describe(
-      'Hosts from which engines may fetch the images of a prompt: none, or a list such as images.example.com,*.example.org,10.0.0.5:8080; images sent as data: always go; default: any host.',
+      'Hosts from which engines may fetch the images of a prompt: none, or a list such as images.example.com,*.example.org,10.0.0.5:8080; images sent as data: always go.',
     ),
   WEIR_WEB_SEARCH: searchProvider
     .optional()
     .describe(
-      'Who searches the web: searxng:URL of an instance, brave:KEYFILE or tavily:KEYFILE with the key of its API; default: nobody, and web search is refused.',
+      'Provider of web search: searxng:URL of an instance, brave:KEYFILE or tavily:KEYFILE with the key of its API; default: none, and web search is refused.',
     ),
   WEIR_WEB_SEARCH_PRICE: searchPrice
     .default(0n)
-    .describe('What a search of the web is billed, USD, such as 0.005; default: 0.'),
+    .describe(`What a search of the web is billed, USD from 0 to ${maxSearchPrice}, such as 0.005; default: 0.`),
   WEIR_SEAL_KEY_FILE: z
     .string()
     .min(1)
@@ -161,7 +170,7 @@ export const settingsSchema = z.object({
       'Keys that seal what searches found, 32 random bytes in base64 or hex on each line: the first one seals, all of them open; default: one that is made in the data folder, for a single replica.',
     ),
   WEIR_BILLING_LINES: z
-    .enum(['drop', 'keep'])
+    .enum(['drop', 'keep'], 'expected drop or keep')
     .default('drop')
     .describe(
       'What becomes of the billing line that coding agents put before their system text: it differs from session to session, and would keep engines from sharing the beginnings of prompts.',
@@ -214,7 +223,7 @@ export const portalSettingsSchema = z.object({
   WEIR_SERVICES: serviceUrls
     .default([new URL('http://127.0.0.1:9090')])
     .describe(
-      'Ops ports of the services, with commas: they tell what is live. A host name with several addresses means all of them; default: http://127.0.0.1:9090.',
+      'Ops ports of the services, with commas: they tell what is live. A host name with several addresses means all of them.',
     ),
   WEIR_PUBLIC_URL: z
     .url({ protocol: /^https?$/, error: 'expected an address such as https://models.example.com/v1' })
@@ -264,33 +273,25 @@ export const portalSettingsSchema = z.object({
 
 export type PortalSettings = z.infer<typeof portalSettingsSchema>;
 
+/** Every setting of `weir start`: those of the service and the portal, which it hands on to them, and its own. */
+export const startSettingsSchema = portalSettingsSchema.extend(settingsSchema.shape).extend({
+  // Without these `weir start` has folders, and knows addresses, of its own.
+  WEIR_DATA: z.string().min(1).optional(),
+  WEIR_MANIFESTS: z.string().min(1).optional(),
+  WEIR_SERVICES: serviceUrls.optional(),
+  // 9090 is the port of Prometheus, which often runs on the same machine (docs/decisions/0070).
+  WEIR_OPS_PORT: port
+    .default(9190)
+    .describe(
+      'Port of /metrics, /livez and /readyz of the service, the next ones for the further services of --replicas; 0, or a port that another program has, takes a free one.',
+    ),
+  WEIR_WATCHDOG_SECONDS: wholeNumber(0, 9999)
+    .default(15)
+    .describe('Time after which a service or an Envoy that does not answer is ended and started again; 0: never.'),
+  WEIR_UPSTREAM_KEY: z.string().optional().describe('Key of the engine of --upstream, which `ps` does not show.'),
+});
+
+export type StartSettings = z.infer<typeof startSettingsSchema>;
+
 /** What every program that runs long has. */
 export type LogSettings = Pick<Settings, 'WEIR_LOG_LEVEL' | 'WEIR_LOG_FORMAT'>;
-
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Reads the settings of `weir serve`. Throws an Error that names every bad one; empty means unset. */
-export function readSettings(environment: Environment): Settings {
-  return read(settingsSchema, environment);
-}
-
-/** The same for `weir portal`. */
-export function readPortalSettings(environment: Environment): PortalSettings {
-  return read(portalSettingsSchema, environment);
-}
-
-/** A variable of the other program is not unknown: both may be set for all programs of a machine. */
-function read<Schema extends z.ZodObject>(schema: Schema, environment: Environment): z.output<Schema> {
-  const given = Object.fromEntries(
-    Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
-  );
-  const known = { ...settingsSchema.shape, ...portalSettingsSchema.shape };
-  const unknown = Object.keys(given).filter((name) => name.startsWith('WEIR_') && !(name in known));
-  const parsed = schema.safeParse(given);
-  const problems = [
-    ...unknown.map((name) => `${name}: there is no such setting`),
-    ...(parsed.error?.issues ?? []).map((issue) => `${fieldPath(issue.path)}: ${issue.message}`),
-  ];
-  if (!parsed.success || problems.length > 0) throw new Error(problems.join('; '));
-  return parsed.data;
-}

@@ -2,7 +2,7 @@
 # Starts Prometheus and Alertmanager from PATH for a Weir on this machine. Ctrl-C ends both.
 #
 #   apt-get install prometheus prometheus-alertmanager   # or put both on PATH
-#   WEIR_ENVOY_OPS_PORT=9192 npm start                   # in another terminal
+#   WEIR_ENVOY_OPS_PORT=9092 npm start                   # in another terminal
 #   examples/monitoring/run.sh [FOLDER]                  # FOLDER keeps the data; default: a new one
 #
 # Grafana, where there is one: copy grafana-*.yaml into its provisioning folders (README.md).
@@ -17,6 +17,7 @@ mkdir -p "$data"
 "$alertmanager" --config.file=alertmanager.yml --storage.path="$data/alertmanager" --log.level=warn \
   --web.listen-address=127.0.0.1:9093 --cluster.listen-address= &
 pids=($!)
+# 9090 may be taken: Debian starts a Prometheus there when the package is installed.
 "$prometheus" --config.file=prometheus.yml --storage.tsdb.path="$data/prometheus" --log.level=warn \
   --web.listen-address=127.0.0.1:9094 --enable-feature=exemplar-storage &
 pids+=($!)

@@ -40,6 +40,8 @@ export async function runProgram<Settings extends LogSettings>(
   let programLog: ProgramLog | undefined;
   let running: RunningProgram | undefined;
   let code: number;
+  /** Whether all that was opened is closed again, so that the process ends by itself. */
+  let isClosed = false;
   const fatal = (error: Error): void => {
     announce({ type: 'fatal', message: error.message });
     stop.resolve(1);
@@ -61,18 +63,27 @@ export async function runProgram<Settings extends LogSettings>(
     await running.close();
     // An open channel would keep the process alive.
     if (process.connected) process.disconnect?.();
+    isClosed = running.lingers?.() !== true;
   } catch (error) {
     const message = messageOf(error);
-    announce({ type: 'fatal', message });
+    // Waited for: the exit below would lose what is still on its way.
+    await said({ type: 'fatal', message });
     process.stderr.write(`weir ${name}: ${message}\n`);
     code = 1;
   }
-  // A write that nobody reads would keep the process alive.
-  if ((await programLog?.output.close(lastLogMs)) === false || running?.lingers?.() === true) process.exit(code);
+  // A write that is not read would keep the process alive, and so would what a failed start has opened.
+  if ((await programLog?.output.close(lastLogMs)) === false || !isClosed) process.exit(code);
   return code;
 }
 
 function announce(message: Readonly<Record<string, unknown>>): void {
-  // A supervisor that is gone is no error.
-  process.send?.(message, undefined, undefined, () => undefined);
+  void said(message);
+}
+
+/** Resolves when the supervisor has the message, or is gone, which is no error. */
+function said(message: Readonly<Record<string, unknown>>): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.send === undefined) resolve();
+    else process.send(message, undefined, undefined, () => resolve());
+  });
 }

@@ -88,6 +88,11 @@ export interface Outcome {
   readonly refusedFor?: RefusedFor | undefined;
 }
 
+/** Whether there was anything to count. Of a request that no engine answered `countedBy` says nothing. */
+export function isCounted({ kind, usage }: Pick<Outcome, 'kind' | 'usage'>): boolean {
+  return kind === 'completed' || usage.promptTokens + usage.completionTokens + (usage.webSearches ?? 0) > 0;
+}
+
 /** What the pipeline needs of the accounts and the ledger. Every call is asynchronous and never blocks the event loop. */
 export interface Store {
   /**

@@ -156,7 +156,10 @@ const billSchema = z
     cached_tokens: count.nullable(),
     reasoning_tokens: count.nullable(),
     web_searches: count.nullable(),
-    counted_by: z.enum(['engine', 'tokenizer', 'estimate']),
+    counted_by: z
+      .enum(['engine', 'tokenizer', 'estimate'])
+      .nullable()
+      .meta({ description: 'null: no engine answered, and there was nothing to count' }),
     cost: z.string().meta({ description: 'USD, as an exact decimal' }),
   })
   .meta({ id: 'RequestBill' });

@@ -135,7 +135,8 @@ function requestEvent(story: Story, names: ReadonlyMap<string, string>): ToldEve
     cached_tokens: bill.cached_tokens,
     reasoning_tokens: bill.reasoning_tokens,
     estimated: bill.counted_by === 'estimate',
-    counted_by: bill.counted_by,
+    // As the ledger has it where there was nothing to count.
+    counted_by: bill.counted_by ?? 'engine',
     web_searches: bill.web_searches,
     cost: bill.cost,
     attempts: story.attempt_count,

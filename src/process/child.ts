@@ -54,7 +54,10 @@ export function startChild({ command, args, env = {}, logPath, onMessage }: Chil
       if (child.pid === undefined) resolve(`could not be started: ${error.message}`);
     });
     child.once('exit', (code, signal) => {
-      resolve(signal === null ? `ended with code ${String(code)}` : `was killed by ${signal}`);
+      const ending = signal === null ? `ended with code ${String(code)}` : `was killed by ${signal}`;
+      // What the child said last may still be in the channel, which closes behind it.
+      if (child.connected) child.once('disconnect', () => resolve(ending));
+      else resolve(ending);
     });
   });
 

@@ -1,3 +1,4 @@
+import { isCounted } from '../core/account.ts';
 import type { AnswerFacts } from '../core/telemetry.ts';
 import { formatUsd, type Usage } from '../core/money.ts';
 import type { AttributeValue, EndedSpan, RequestTrace } from '../core/trace.ts';
@@ -82,7 +83,7 @@ function requestSpan(frame: Frame): EndedSpan {
       'weir.route': outcome?.routeId,
       'weir.attempts': outcome === undefined ? undefined : record.attemptCount,
       'weir.cost_usd': outcome === undefined ? undefined : Number(formatUsd(outcome.cost)),
-      'weir.counted_by': outcome?.countedBy,
+      'weir.counted_by': outcome !== undefined && isCounted(outcome) ? outcome.countedBy : undefined,
     },
   });
 }

@@ -1,4 +1,4 @@
-import type { Outcome } from '../core/account.ts';
+import { isCounted, type Outcome } from '../core/account.ts';
 import { formatUsd } from '../core/money.ts';
 import type { Ranking } from '../core/plan.ts';
 import type { Story } from '../core/story.ts';
@@ -105,14 +105,15 @@ function attemptOf(note: AttemptNote, begun: number): NonNullable<Story['attempt
   };
 }
 
-function billOf({ usage, countedBy, cost }: Outcome): Story['bill'] {
+function billOf(outcome: Outcome): Story['bill'] {
+  const { usage, countedBy, cost } = outcome;
   return {
     prompt_tokens: usage.promptTokens,
     completion_tokens: usage.completionTokens,
     cached_tokens: usage.cachedTokens ?? null,
     reasoning_tokens: usage.reasoningTokens ?? null,
     web_searches: usage.webSearches ?? null,
-    counted_by: countedBy,
+    counted_by: isCounted(outcome) ? countedBy : null,
     cost: formatUsd(cost),
   };
 }

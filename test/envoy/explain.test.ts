@@ -158,6 +158,19 @@ test('a cancelled request: what was delivered is billed', async () => {
   expect(text).toContain('was cancelled: its caller left');
 });
 
+test('a failed request: nothing was billed, and no engine counted', async () => {
+  for (const engine of [alpha, beta]) engine.set({ status: 500 });
+  const { story, text } = await explain(await finish(ask('broken'), 'explain-failed'));
+  expect(story).toMatchObject({
+    ...{ outcome: 'failed', route: null },
+    bill: { prompt_tokens: 0, completion_tokens: 0, counted_by: null, cost: '0' },
+  });
+  expect(text).toMatch(/^Nothing was billed\.$/m);
+  expect(text).not.toContain('counted by');
+  const late = await explain(story.id, { WEIR_SERVICES: `http://127.0.0.1:${alpha.port}` });
+  expect(late.story).toMatchObject({ source: 'ledger', bill: story.bill });
+});
+
 test('a refused request: the code, the parts that it is about, and nothing of its text', async () => {
   await finish({ ...ask('model'), model: `${canary}/none` }, 'explain-refused');
   const { story, text } = await explain('explain-refused');

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { envoyArguments } from '../../src/envoy/config/bootstrap.ts';
-import { readPortalSettings } from '../../src/settings.ts';
+import { readPortalSettings } from '../../src/read-settings.ts';
 import { foreignCrdFolder, installCrds, makeNamespace } from './support/cluster.ts';
 import { chart, helm, objectsIn, type Rendered, template } from './support/helm.ts';
 import { kubectl } from './support/kubectl.ts';

@@ -141,6 +141,16 @@ function inWords({ began_ms, first_output_ms, ended_ms, end, fault }: Attempt): 
   return `Asked at ${formatMs(began_ms)}, ${output}, ${ending}${when}.`;
 }
 
+/** Whether there was anything to count: of a request that no engine answered there was not. */
+function isCounted({
+  outcome,
+  prompt_tokens: prompt,
+  completion_tokens: output,
+  web_searches: searches,
+}: Request): boolean {
+  return outcome === 'completed' || prompt + output + (searches ?? 0) > 0;
+}
+
 function Bill({ of }: { readonly of: Request }) {
   const { word, tone } = outcomes[of.outcome];
   const count = (value: number | null): string => (value === null ? unknown : formatCount(value));
@@ -156,7 +166,7 @@ function Bill({ of }: { readonly of: Request }) {
         { name: 'of them cached', value: count(of.cached_tokens) },
         { name: 'Output tokens', value: count(of.completion_tokens) },
         { name: 'of them reasoning', value: count(of.reasoning_tokens) },
-        { name: 'Counted by', value: of.counted_by },
+        ...(isCounted(of) ? [{ name: 'Counted by', value: of.counted_by }] : []),
         { name: 'Web searches', value: count(of.web_searches) },
         { name: 'Surface', value: `${of.surface}, ${of.stream ? 'streamed' : 'whole'}` },
         { name: 'Workspace', value: of.workspace },

@@ -3,7 +3,7 @@ import { runWeir } from '../../../test/support/run-weir.ts';
 import { temporaryFolder } from '../../../test/support/sample-database.ts';
 import type { LogLevel } from '../../core/log-level.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
-import { readPortalSettings } from '../../settings.ts';
+import { readPortalSettings } from '../../read-settings.ts';
 import { openAccounts } from '../../store/accounts.ts';
 import { startOps } from '../../telemetry/ops/server.ts';
 import { startPortal } from '../portal/running-portal.ts';

@@ -19,7 +19,7 @@ export function logLevelCommand(program: Command): void {
         'tell or change the least level that running programs log: the services of WEIR_SERVICES, else those that run with the data folder; and the portal of the data folder',
       )
       .addArgument(new Argument('[level]', 'the new level; without it nothing changes').choices(logLevels))
-      .option('--at <urls>', 'only these ops ports or portals, such as http://127.0.0.1:9090, with commas'),
+      .option('--at <urls>', 'only these ops ports or portals, such as http://127.0.0.1:9190, with commas'),
     'refuse',
     async (accounts, { data, at }, [wanted]) => {
       const origins = at === undefined ? everyOrigin(data) : originsIn('--at', at);

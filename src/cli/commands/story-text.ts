@@ -189,7 +189,7 @@ function unrememberedLines({ attempts, attempt_count: count, route }: Story): re
 const counters = { engine: 'the engine', tokenizer: 'the model’s tokenizer', estimate: 'an estimate' } as const;
 
 function billLine({ bill, waits }: Story): string {
-  if (bill === null) return 'Nothing was billed.';
+  if (bill === null || bill.counted_by === null) return 'Nothing was billed.';
   const { prompt_tokens: prompt, completion_tokens: output, cached_tokens: cached, reasoning_tokens: reasoning } = bill;
   const searches = bill.web_searches === null ? '' : `, ${bill.web_searches} web searches`;
   const record = waits?.record ?? null;

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { notedProgramLog } from '../../../test/support/noted-log.ts';
 import { compileCache, runWeir } from '../../../test/support/run-weir.ts';
 import { temporaryFolder } from '../../../test/support/sample-database.ts';
-import { readPortalSettings } from '../../settings.ts';
+import { readPortalSettings } from '../../read-settings.ts';
 import { startPortal } from './running-portal.ts';
 
 describe('weir portal', () => {

@@ -1,7 +1,9 @@
-import { parseArgs } from 'node:util';
 import { hostInUrl } from '../../core/address.ts';
 import { lowerPriorityOfProcess } from '../../process/machine.ts';
-import { type PortalSettings, portalSettingsSchema, readPortalSettings } from '../../settings.ts';
+import { readPortalSettings } from '../../read-settings.ts';
+import { type PortalSettings, portalSettingsSchema } from '../../settings.ts';
+import { settingsHelp } from '../../settings-help.ts';
+import { readFlags } from '../flags.ts';
 import { runProgram } from '../run-program.ts';
 import { startPortal } from './running-portal.ts';
 
@@ -30,17 +32,16 @@ const help = (): string =>
     '',
     'Serves the portal and its admin API (docs/portal.md). Each setting is an environment variable; a flag wins over it.',
     '',
-    ...Object.entries(portalSettingsSchema.shape).map(
-      ([name, schema]) => `  ${name.padEnd(24)} ${schema.description ?? ''}`,
-    ),
+    settingsHelp(portalSettingsSchema),
     '',
   ].join('\n');
 
 /** The settings, flags before the environment. Undefined after printing the help, when that was asked for. Throws as `readSettings`. */
 function settingsFrom(argv: readonly string[]): PortalSettings | undefined {
-  const { values } = parseArgs({
-    args: [...argv],
-    options: { data: { type: 'string' }, port: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+  const values = readFlags('portal', argv, {
+    data: { type: 'string' },
+    port: { type: 'string' },
+    help: { type: 'boolean', short: 'h' },
   });
   if (values.help === true) {
     process.stdout.write(help());

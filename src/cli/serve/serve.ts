@@ -1,5 +1,7 @@
-import { parseArgs } from 'node:util';
-import { readSettings, type Settings, settingsSchema } from '../../settings.ts';
+import { readSettings } from '../../read-settings.ts';
+import { type Settings, settingsSchema } from '../../settings.ts';
+import { settingsHelp } from '../../settings-help.ts';
+import { readFlags } from '../flags.ts';
 import { runProgram } from '../run-program.ts';
 import { startService } from './service.ts';
 
@@ -14,7 +16,7 @@ const help = (): string =>
     '',
     'Runs the service that Envoy hands its requests to. Each setting is an environment variable; a flag wins over it.',
     '',
-    ...Object.entries(settingsSchema.shape).map(([name, schema]) => `  ${name.padEnd(20)} ${schema.description ?? ''}`),
+    settingsHelp(settingsSchema),
     '',
     "With OTEL_EXPORTER_OTLP_ENDPOINT requests are traced, as OpenTelemetry's variables say (docs/tracing.md).",
     '',
@@ -22,15 +24,12 @@ const help = (): string =>
 
 /** The settings of `weir serve`, its flags before the environment. Undefined after printing the help, when that was asked for. Throws as `readSettings`. */
 export function settingsFrom(argv: readonly string[]): Settings | undefined {
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      data: { type: 'string' },
-      run: { type: 'string' },
-      manifests: { type: 'string' },
-      'ops-port': { type: 'string' },
-      help: { type: 'boolean' },
-    },
+  const values = readFlags('serve', argv, {
+    data: { type: 'string' },
+    run: { type: 'string' },
+    manifests: { type: 'string' },
+    'ops-port': { type: 'string' },
+    help: { type: 'boolean', short: 'h' },
   });
   if (values.help === true) {
     process.stdout.write(help());

@@ -130,6 +130,8 @@ export async function startService(
     render: renderEndpoints,
     onRefused: (reason) => partsLog.error({ reason }, 'Envoy refused endpoints'),
   });
+  // An Envoy that starts earlier logs a warning for each try to reach it.
+  announce({ type: 'listening' });
   const endpoints = createEndpointTable({ clock: systemClock, discovery });
   const memoryBytes = memoryLimitBytes();
   const load = createProcessLoad({ memoryLimitBytes: memoryBytes, collectFromShare: memoryShareToShed });

@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { createSecureContext } from 'node:tls';
-import { isIP } from 'node:net';
+import type { z } from 'zod';
 import { messageOf } from '../../core/failure.ts';
 import type { TraceSampling } from '../../core/trace.ts';
 import { envoyArguments, renderBootstrap } from '../../envoy/config/bootstrap.ts';
@@ -10,10 +10,10 @@ import { type ConnectionLimits, connectionsModule } from '../../envoy/config/con
 import { type EdgeCertificate, renderEdgeCertificate } from '../../envoy/config/edge-listener.ts';
 import { runFolder, type RunFolder } from '../../envoy/config/run-folder.ts';
 import { machineMemoryBytes } from '../../process/machine.ts';
+import { type Environment, readSome } from '../../read-settings.ts';
+import { settingsSchema } from '../../settings.ts';
 import { readTracingSettings } from '../../tracing-settings.ts';
 import { StartRefusal } from './refusal.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface EnvoyFiles {
   readonly files: RunFolder;
@@ -44,11 +44,12 @@ export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
   const { run, port, edge, services, opsPort, extProcPort, heapBytes = quarterOfMachine(), env } = options;
   const address = edge.host;
   // The command names the port of a container, which others reach; the variable that of a machine.
-  const ownOpsPort = readCount(options.env, 'WEIR_ENVOY_OPS_PORT', 65_535);
+  const variables = readVariables(env);
+  const ownOpsPort = variables.WEIR_ENVOY_OPS_PORT;
   const ops =
     opsPort === undefined ? ownOpsPort && { address: '127.0.0.1', port: ownOpsPort } : { address, port: opsPort };
   const files = runFolder(run);
-  const tls = readTls(env);
+  const tls = readTls(variables);
   const bootstrap = renderBootstrap({
     runFolder: run,
     services,
@@ -79,6 +80,26 @@ export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
   };
 }
 
+const envoySchema = settingsSchema.pick({
+  WEIR_EDGE_HOST: true,
+  WEIR_TRUSTED_HOPS: true,
+  WEIR_CONNECTIONS_PER_ADDRESS: true,
+  WEIR_UNAUTHENTICATED_IDLE_SECONDS: true,
+  WEIR_ENVOY_OPS_PORT: true,
+  WEIR_TLS_CERTIFICATE_FILE: true,
+  WEIR_TLS_KEY_FILE: true,
+});
+
+type EnvoyVariables = z.output<typeof envoySchema>;
+
+function readVariables(env: Environment): EnvoyVariables {
+  try {
+    return readSome(env, envoySchema);
+  } catch (error) {
+    throw new StartRefusal(messageOf(error), { cause: error });
+  }
+}
+
 function readTracing(env: Environment): TraceSampling | undefined {
   try {
     return readTracingSettings(env)?.sampling;
@@ -91,9 +112,8 @@ function quarterOfMachine(): number {
   return Math.round(Math.min(4 * gibibyte, Math.max(gibibyte / 2, machineMemoryBytes() / 4)));
 }
 
-function readTls(env: Environment): EdgeCertificate | undefined {
-  const certificateFile = env['WEIR_TLS_CERTIFICATE_FILE'] ?? '';
-  const keyFile = env['WEIR_TLS_KEY_FILE'] ?? '';
+function readTls(variables: EnvoyVariables): EdgeCertificate | undefined {
+  const { WEIR_TLS_CERTIFICATE_FILE: certificateFile = '', WEIR_TLS_KEY_FILE: keyFile = '' } = variables;
   if (certificateFile === '' && keyFile === '') return undefined;
   const cert = readPem('WEIR_TLS_CERTIFICATE_FILE', certificateFile);
   const key = readPem('WEIR_TLS_KEY_FILE', keyFile);
@@ -150,12 +170,11 @@ export function readEdgeSettings(
   env: Environment,
   options: { readonly defaultHost: string; readonly openFiles: number | undefined },
 ): EdgeSettings {
-  const trustedHops = readCount(env, 'WEIR_TRUSTED_HOPS', 99) ?? 0;
-  const perAddress = readCount(env, 'WEIR_CONNECTIONS_PER_ADDRESS', 1_000_000);
-  const unauthenticatedIdleSeconds = readCount(env, 'WEIR_UNAUTHENTICATED_IDLE_SECONDS', 620) ?? 15;
+  const variables = readVariables(env);
+  const { WEIR_TRUSTED_HOPS: trustedHops, WEIR_CONNECTIONS_PER_ADDRESS: perAddress } = variables;
   const maxConnections = connectionsWithin(options.openFiles);
   return {
-    host: readHost(env, 'WEIR_EDGE_HOST') ?? options.defaultHost,
+    host: variables.WEIR_EDGE_HOST ?? options.defaultHost,
     trustedHops,
     maxConnections,
     connections:
@@ -164,7 +183,7 @@ export function readEdgeSettings(
         : {
             // Two addresses must not use up all connections.
             perAddress: perAddress ?? Math.min(connectionsPerAddress, Math.ceil(maxConnections / 3)),
-            unauthenticatedIdleSeconds,
+            unauthenticatedIdleSeconds: variables.WEIR_UNAUTHENTICATED_IDLE_SECONDS,
           },
   };
 }
@@ -177,20 +196,4 @@ function connectionsWithin(openFiles: number | undefined): number {
   throw new StartRefusal(
     `Envoy may have only ${openFiles} files open, which is too few for connections; raise \`ulimit -Hn\` above ${descriptorsBesides + 1_000}.`,
   );
-}
-
-function readHost(env: Environment, name: string): string | undefined {
-  const text = env[name] ?? '';
-  if (text === '') return undefined;
-  if (isIP(text) === 0)
-    throw new StartRefusal(`${name}: expected an IP address, such as 127.0.0.1, 0.0.0.0 or ::, got "${text}".`);
-  return text;
-}
-
-function readCount(env: Environment, name: string, most: number): number | undefined {
-  const text = env[name] ?? '';
-  if (text === '') return undefined;
-  const count = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(count <= most)) throw new StartRefusal(`${name}: expected a whole number from 0 to ${most}, got "${text}".`);
-  return count;
 }

@@ -7,6 +7,7 @@ import { pause, systemClock } from '../../process/clock.ts';
 import { type Launched, supervise, type Supervised } from '../../process/supervise.ts';
 import { copyDemoManifests, launchDemoEngine } from './demo.ts';
 import type { OwnFolders } from './own-folders.ts';
+import type { StartSettings } from '../../settings.ts';
 import { StartRefusal } from './refusal.ts';
 
 /** What every part of the gateway is started with. */
@@ -16,6 +17,7 @@ export interface StartContext {
   readonly report: (line: string) => void;
   /** Aborted when the operator wants the gateway to end. */
   readonly stop: AbortSignal;
+  readonly settings: StartSettings;
   /** How long the service and Envoy may leave questions without an answer; 0: for ever. */
   readonly silenceMs: number;
 }

@@ -21,7 +21,6 @@ export interface ProgramLaunch {
   /** Added to the environment; undefined takes a variable out. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly logPath: string;
-  readonly report: (line: string) => void;
   /** Has every level that the program's log is set to while it runs, for the program's next life. */
   readonly onLogLevel: (level: LogLevel) => void;
   /** Has every message that is the program's own. */
@@ -35,13 +34,17 @@ export interface LaunchedProgram {
 }
 
 const main = fileURLToPath(new URL('../../main.ts', import.meta.url));
+/** What a program that `weir start` runs has no use for. */
+export const secretsOfStart = { WEIR_UPSTREAM_KEY: undefined } as const;
+
 /** How long a program that gave up may take to close what it has open. */
 const lastWordsMs = 2_000;
 
 /** Starts one of our own programs as a child. */
 export function launchProgram(launch: ProgramLaunch): LaunchedProgram {
-  const { nodeFlags = [], command, args, env, logPath, report, onLogLevel, onMessage } = launch;
+  const { nodeFlags = [], command, args, env, logPath, onLogLevel, onMessage } = launch;
   let asking: ((alive: object) => void)[] = [];
+  let gaveUp: string | undefined;
   const child = startChild({
     command: process.execPath,
     args: [...nodeFlags, main, command, ...args],
@@ -51,7 +54,7 @@ export function launchProgram(launch: ProgramLaunch): LaunchedProgram {
       const message = programMessage.safeParse(raw).data;
       switch (message?.type) {
         case 'fatal':
-          report(message.message);
+          gaveUp = message.message;
           // Something open may keep it running, and while it runs it is not started again.
           void child.stop(lastWordsMs);
           return;
@@ -68,7 +71,12 @@ export function launchProgram(launch: ProgramLaunch): LaunchedProgram {
     },
   });
   return {
-    child,
+    // The reason that the program gave is what the operator must read: neither its exit code nor the same words in its log.
+    child: {
+      ...child,
+      ended: child.ended.then((ending) => (gaveUp === undefined ? ending : `gave up: ${gaveUp.replace(/\.$/, '')}`)),
+      lastLines: () => (gaveUp === undefined ? child.lastLines() : []),
+    },
     // Over the channel, which exists from the start: the answer comes from the event loop that serves.
     ask: () => {
       const { promise, resolve } = Promise.withResolvers<object>();

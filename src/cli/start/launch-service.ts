@@ -4,12 +4,14 @@ import * as z from 'zod';
 import type { LogLevel } from '../../core/log-level.ts';
 import { machineMemoryBytes } from '../../process/machine.ts';
 import type { CatalogPlace } from './catalog-place.ts';
-import { launchProgram } from './launch-program.ts';
+import { launchProgram, secretsOfStart } from './launch-program.ts';
 import type { ServiceUse } from './needed-services.ts';
 import type { Launched } from '../../process/supervise.ts';
 
 /** Messages of the service to the program that started it, besides those of every program. */
 const serviceMessage = z.discriminatedUnion('type', [
+  /** Envoy can ask the service for endpoints; nothing else is ready yet. */
+  z.object({ type: z.literal('listening') }),
   /** The service serves: ext_proc listens and Envoy has confirmed the first clusters. */
   z.object({ type: z.literal('ready'), opsPort: z.int() }),
   /** One of several services would have Envoy refuse this percentage of new requests. */
@@ -47,18 +49,6 @@ export const nodeFlags = [
   '--no-allocation-site-pretenuring',
 ] as const;
 
-/** Settings of `weir start` itself: the service refuses variables it does not know, and needs no upstream key. */
-const notForTheService = {
-  WEIR_TLS_CERTIFICATE_FILE: undefined,
-  WEIR_TLS_KEY_FILE: undefined,
-  WEIR_EDGE_HOST: undefined,
-  WEIR_TRUSTED_HOPS: undefined,
-  WEIR_WATCHDOG_SECONDS: undefined,
-  WEIR_CONNECTIONS_PER_ADDRESS: undefined,
-  WEIR_UNAUTHENTICATED_IDLE_SECONDS: undefined,
-  WEIR_UPSTREAM_KEY: undefined,
-} as const;
-
 /** Which one of how many services behind one Envoy. */
 export interface ServicePlace {
   /** From 1 on. */
@@ -77,6 +67,8 @@ export interface ServiceLook {
 }
 
 export interface LaunchedService extends Launched {
+  /** Resolves when Envoy can ask the service for endpoints; never, when the service ends before. */
+  readonly isListening: Promise<void>;
   readonly isAnswering: () => Promise<boolean>;
   /** Asks the service. Never resolves when the service does not answer. */
   readonly look: () => Promise<ServiceLook>;
@@ -93,7 +85,6 @@ export interface ServiceLaunch {
   readonly place: ServicePlace | undefined;
   /** The least level that it logs; undefined: as the environment has it. */
   readonly logLevel: LogLevel | undefined;
-  readonly report: (line: string) => void;
   readonly onLogLevel: (level: LogLevel) => void;
   readonly onOpsPort: (port: number) => void;
   /** Has the percentage of new requests that one of several services would have Envoy refuse. */
@@ -133,6 +124,7 @@ function heapFlags(place: ServicePlace | undefined): readonly string[] {
 export function launchService(launch: ServiceLaunch): LaunchedService {
   const { data, run, catalog, opsPort, place } = launch;
   const { promise: isUp, resolve } = Promise.withResolvers<void>();
+  const listening = Promise.withResolvers<void>();
   const { child, ask } = launchProgram({
     nodeFlags: [...nodeFlags, ...heapFlags(place)],
     command: 'serve',
@@ -142,13 +134,15 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
       ...(catalog.kind === 'folder' ? [`--manifests=${catalog.folder}`] : []),
       `--ops-port=${opsPort}`,
     ],
-    env: { ...logSettings(launch), ...notForTheService, ...catalogSettings(launch), ...placeSettings(place) },
+    env: { ...logSettings(launch), ...secretsOfStart, ...catalogSettings(launch), ...placeSettings(place) },
     logPath: launch.logPath,
-    report: launch.report,
     onLogLevel: launch.onLogLevel,
     onMessage: (raw) => {
       const message = serviceMessage.safeParse(raw).data;
       switch (message?.type) {
+        case 'listening':
+          listening.resolve();
+          return;
         case 'ready':
           launch.onOpsPort(message.opsPort);
           resolve();
@@ -165,5 +159,5 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
     const { open, isOverloaded, loop, filled } = serviceFigures.parse(await ask());
     return { open, isOverloaded, use: loop === undefined || filled === undefined ? undefined : { ...loop, filled } };
   };
-  return { child, isUp, look, isAnswering: () => look().then(() => true) };
+  return { child, isUp, isListening: listening.promise, look, isAnswering: () => look().then(() => true) };
 }

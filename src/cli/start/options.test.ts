@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { readStartOptions } from './options.ts';
+import { readStartOptions, startHelp } from './options.ts';
+import { SettingRefusal } from './refusal.ts';
 
 test('without arguments it is the demo on port 8080 with its data in .weir', () => {
   const options = readStartOptions([], {});
@@ -19,6 +20,7 @@ test('a folder of manifests takes the place of the demo engine, not of the demo 
     source: { kind: 'manifests', folder: '/m' },
     silenceMs: 15_000,
     replicas: 1,
+    settings: expect.objectContaining({ WEIR_OPS_PORT: 9190 }),
   });
 });
 
@@ -70,8 +72,37 @@ test.each([
   expect(() => readStartOptions(['--replicas', replicas], env)).toThrow(words);
 });
 
+test('settings stand where flags are missing', () => {
+  const at = (env: Readonly<Record<string, string>>, ...argv: readonly string[]) => readStartOptions(argv, env);
+  expect(at({ WEIR_DATA: '/d' })).toMatchObject({ data: '/d', dataFlag: " --data '/d'" });
+  expect(at({ WEIR_DATA: '/d' }, '--data', '/e')).toMatchObject({ data: '/e' });
+  expect(at({ WEIR_MANIFESTS: '/m' })?.source).toEqual({ kind: 'manifests', folder: '/m' });
+  expect(at({ WEIR_MANIFESTS: '/m' }, '--manifests', '/n')?.source).toEqual({ kind: 'manifests', folder: '/n' });
+  expect(at({ WEIR_MANIFESTS: '/m' }, '--upstream', 'u:1')?.source.kind).toBe('upstream');
+  expect(at({ WEIR_KUBERNETES_NAMESPACE: 'a' })?.source).toEqual({ kind: 'kubernetes', namespace: 'a' });
+  expect(at({ WEIR_KUBERNETES_NAMESPACE: 'a' }, '--kubernetes')?.source).toEqual({
+    kind: 'kubernetes',
+    namespace: 'a',
+  });
+  expect(at({ WEIR_KUBERNETES_NAMESPACE: 'a' }, '--manifests', '/n')?.source.kind).toBe('manifests');
+  expect(at({ WEIR_OPS_PORT: '9500' })?.settings).toMatchObject({ WEIR_OPS_PORT: 9500 });
+});
+
+test.each(['--manifest', '--manifset'])('%s is refused with the flag that was meant', (flag) => {
+  expect(() => readStartOptions([flag, 'm'], {})).toThrow(
+    `Unknown option '${flag}' (Did you mean --manifests?). \`weir start --help\` lists the options.`,
+  );
+});
+
+test('a bad setting is refused by name, before anything is started', () => {
+  const bad = { WEIR_OPS_PORT: 'x', WEIR_ADMIN_PRT: '1' };
+  expect(() => readStartOptions([], bad)).toThrow(SettingRefusal);
+  expect(() => readStartOptions([], bad)).toThrow(/^WEIR_ADMIN_PRT: .*WEIR_ADMIN_PORT\?\); WEIR_OPS_PORT: .*"x"\.$/);
+});
+
 test('the help is asked for', () => {
   expect(readStartOptions(['--help'], {})).toBeUndefined();
+  expect(startHelp).toContain('WEIR_OPS_PORT   (0 to 65535; default 9190)');
 });
 
 test.each([

@@ -1,9 +1,12 @@
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import type { DatabaseLocation } from '../../store/open-database.ts';
 import { databaseLocation } from '../commands/database-location.ts';
 import { messageOf } from '../../core/failure.ts';
-import { StartRefusal } from './refusal.ts';
+import { type Environment, readStartSettings } from '../../read-settings.ts';
+import { settingsHelp } from '../../settings-help.ts';
+import { type StartSettings, startSettingsSchema } from '../../settings.ts';
+import { readFlags } from '../flags.ts';
+import { SettingRefusal, StartRefusal } from './refusal.ts';
 
 /** Where the catalog comes from, by the command line. */
 export type StartSource =
@@ -38,10 +41,21 @@ export interface StartOptions {
   readonly replicas: number;
   /** Whether the portal runs, too. */
   readonly portal: boolean;
+  readonly settings: StartSettings;
 }
 
 const mostReplicas = 64;
-const usualWatchdogSeconds = 15;
+const usualData = '.weir';
+
+const ownSettings = startSettingsSchema.pick({
+  WEIR_EDGE_HOST: true,
+  WEIR_TLS_CERTIFICATE_FILE: true,
+  WEIR_TLS_KEY_FILE: true,
+  WEIR_TRUSTED_HOPS: true,
+  WEIR_OPS_PORT: true,
+  WEIR_WATCHDOG_SECONDS: true,
+  WEIR_UPSTREAM_KEY: true,
+});
 
 export const startHelp = `Usage: weir start [options]     (npm start -- [options])
 
@@ -54,18 +68,20 @@ Starts the gateway on this machine: Envoy, the service and, unless told otherwis
   --upstream-key K        its key (or WEIR_UPSTREAM_KEY, which \`ps\` does not show)
   --price PROMPT,COMPLETION   USD per token of the upstream's models, such as 0.0000001,0.0000004 (default 0,0)
   --port N                port for callers, 0 for a free one (default 8080)
-  --data DIR              folder for accounts, ledger, journal, logs and sockets (default .weir)
+  --data DIR              folder for accounts, ledger, journal, logs and sockets (default ${usualData})
   --replicas N            services behind the one Envoy, for a machine of many cores; from 2 on with WEIR_DATABASE_URL
                           (PostgreSQL) and WEIR_VALKEY_URL (default 1)
   --no-demo               no demo engine, demo workspace or demo key
   --no-portal             no portal
   --help                  this text
 
-Settings from the environment: ENVOY_PATH (the Envoy to use), WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE (PEM;
-callers then use https), WEIR_EDGE_HOST (address for callers, default 127.0.0.1; 0.0.0.0 lets other machines call),
-WEIR_TRUSTED_HOPS (proxies in front), WEIR_WATCHDOG_SECONDS (a service or an Envoy that has not answered for so long is
-ended and started again; default 15, 0: never), and those of \`weir serve --help\`
-and \`weir portal --help\`.
+Settings from the environment; a flag wins over its setting:
+
+  ENVOY_PATH              the Envoy to use (default: the one on PATH, else the pinned one, which is fetched)
+${settingsHelp(ownSettings)}
+
+All settings of \`weir serve --help\` and \`weir portal --help\` apply, too. WEIR_DATA is --data, WEIR_MANIFESTS --manifests and
+WEIR_KUBERNETES_NAMESPACE --kubernetes with --namespace. \`weir start\` sets WEIR_RUN and WEIR_SERVICE_NUMBER itself.
 
 SIGUSR2 replaces the services of --replicas one by one; no request is lost.`;
 
@@ -75,7 +91,7 @@ const flags = {
   'upstream-key': { type: 'string' },
   price: { type: 'string' },
   port: { type: 'string', default: '8080' },
-  data: { type: 'string', default: '.weir' },
+  data: { type: 'string' },
   replicas: { type: 'string', default: '1' },
   'no-demo': { type: 'boolean', default: false },
   'no-portal': { type: 'boolean', default: false },
@@ -84,57 +100,66 @@ const flags = {
   help: { type: 'boolean', short: 'h', default: false },
 } as const;
 
-/** Reads the command line. Returns undefined when the help was asked for; throws StartRefusal on a mistake in it. */
-export function readStartOptions(
-  argv: readonly string[],
-  env: Readonly<Record<string, string | undefined>>,
-): StartOptions | undefined {
+/**
+ * Reads the command line and the settings. Returns undefined when the help was asked for; throws StartRefusal on a mistake in the
+ * command line, SettingRefusal on one in the settings.
+ */
+export function readStartOptions(argv: readonly string[], env: Environment): StartOptions | undefined {
   const values = parse(argv);
   if (values.help) return undefined;
   const port = Number(values.port);
   if (!/^\d+$/.test(values.port) || port > 65_535) {
     throw new StartRefusal(`--port: expected a number from 0 to 65535, got "${values.port}".`);
   }
+  const settings = readSettings(env);
   // npm runs scripts in the package's folder, but a path is relative to where it was typed.
   const typedIn = env['npm_lifecycle_event'] === 'start' ? (env['INIT_CWD'] ?? '.') : '.';
-  const isDefault = !argv.some((argument) => argument.startsWith('--data'));
-  const data = isDefault ? resolve(values.data) : resolve(typedIn, values.data);
-  const url = env['WEIR_DATABASE_URL'] ?? '';
+  const { WEIR_DATABASE_URL: url, WEIR_DATA: dataSetting } = settings;
+  const given = values.data ?? dataSetting;
+  const data = given === undefined ? resolve(usualData) : resolve(typedIn, given);
   return {
     port,
     data,
-    database: url === '' ? { kind: 'sqlite', file: join(data, 'weir.db') } : readDatabase(url),
-    dataFlag: isDefault || url !== '' ? '' : ` --data '${data}'`,
+    database: url === undefined ? { kind: 'sqlite', file: join(data, 'weir.db') } : readDatabase(url),
+    dataFlag: given === undefined || url !== undefined ? '' : ` --data '${data}'`,
     demo: !values['no-demo'],
     portal: !values['no-portal'],
-    source: readSource(values, { env, typedIn }),
-    replicas: readReplicas(values.replicas, env),
-    silenceMs: readWatchdogSeconds(env['WEIR_WATCHDOG_SECONDS'] ?? '') * 1000,
+    source: readSource(values, { settings, typedIn }),
+    replicas: readReplicas(values.replicas, settings),
+    silenceMs: settings.WEIR_WATCHDOG_SECONDS * 1000,
+    settings,
   };
 }
 
 function parse(argv: readonly string[]) {
   try {
-    return parseArgs({ args: [...argv], options: flags, strict: true, allowPositionals: false }).values;
+    return readFlags('start', argv, flags);
   } catch (error) {
-    const reason = messageOf(error).split(/\.\s/)[0];
-    throw new StartRefusal(`${reason}. \`weir start --help\` lists the options.`, { cause: error });
+    throw new StartRefusal(messageOf(error), { cause: error });
+  }
+}
+
+function readSettings(env: Environment): StartSettings {
+  try {
+    return readStartSettings(env);
+  } catch (error) {
+    throw new SettingRefusal(`${messageOf(error)}.`, { cause: error });
   }
 }
 
 /** Several services are several replicas: accounts and limits must be where all of them reach them. */
-function readReplicas(text: string, env: Readonly<Record<string, string | undefined>>): number {
+function readReplicas(text: string, settings: StartSettings): number {
   const replicas = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   if (replicas < 1 || replicas > mostReplicas) {
     throw new StartRefusal(`--replicas: expected a whole number from 1 to ${mostReplicas}, got "${text}".`);
   }
   if (replicas === 1) return replicas;
-  if (!/^postgres(ql)?:/.test(env['WEIR_DATABASE_URL'] ?? '')) {
+  if (!/^postgres(ql)?:/.test(settings.WEIR_DATABASE_URL ?? '')) {
     throw new StartRefusal(
       `WEIR_DATABASE_URL: --replicas ${replicas} needs PostgreSQL, whose accounts all services share. Set it to postgres://USER:PASSWORD@HOST:PORT/NAME, or start one service.`,
     );
   }
-  if ((env['WEIR_VALKEY_URL'] ?? '') === '') {
+  if (settings.WEIR_VALKEY_URL === undefined) {
     throw new StartRefusal(
       `WEIR_VALKEY_URL: --replicas ${replicas} needs Valkey or Redis, so that rates, concurrency and reservations hold for all services together. Set it to valkey://HOST:PORT or the path of a Unix socket, or start one service.`,
     );
@@ -142,15 +167,9 @@ function readReplicas(text: string, env: Readonly<Record<string, string | undefi
   return replicas;
 }
 
-function readWatchdogSeconds(text: string): number {
-  if (text === '') return usualWatchdogSeconds;
-  if (/^\d{1,4}$/.test(text)) return Number(text);
-  throw new StartRefusal(`WEIR_WATCHDOG_SECONDS: expected a whole number from 0 to 9999, got "${text}".`);
-}
-
 function readSource(
   values: ReturnType<typeof parse>,
-  { env, typedIn }: { readonly env: Readonly<Record<string, string | undefined>>; readonly typedIn: string },
+  { settings, typedIn }: { readonly settings: StartSettings; readonly typedIn: string },
 ): StartSource {
   const { manifests, upstream, kubernetes, namespace } = values;
   const given = Object.entries({ manifests, upstream, kubernetes: kubernetes ? '' : undefined }).flatMap(
@@ -166,16 +185,26 @@ function readSource(
   if (upstream === undefined && (values.price !== undefined || values['upstream-key'] !== undefined)) {
     throw new StartRefusal(`--${values.price === undefined ? 'upstream-key' : 'price'} goes with --upstream URL only.`);
   }
-  if (kubernetes) return { kind: 'kubernetes', namespace };
+  if (kubernetes) return { kind: 'kubernetes', namespace: namespace ?? settings.WEIR_KUBERNETES_NAMESPACE };
   if (manifests !== undefined) return { kind: 'manifests', folder: resolve(typedIn, manifests) };
-  if (upstream === undefined) return values['no-demo'] ? { kind: 'empty' } : { kind: 'demo' };
-  const key = values['upstream-key'] ?? env['WEIR_UPSTREAM_KEY'];
+  if (upstream === undefined) return sourceWithoutFlag(settings, { typedIn, demo: !values['no-demo'] });
+  const key = values['upstream-key'] ?? settings.WEIR_UPSTREAM_KEY;
   return {
     kind: 'upstream',
     url: readUrl(upstream),
     price: readPrice(values.price ?? '0,0'),
     key: key === undefined || key === '' ? undefined : checkKey(key),
   };
+}
+
+/** As `weir serve` chooses by the same settings; without them, the demo. */
+function sourceWithoutFlag(
+  { WEIR_KUBERNETES_NAMESPACE: namespace, WEIR_MANIFESTS: folder }: StartSettings,
+  { typedIn, demo }: { readonly typedIn: string; readonly demo: boolean },
+): StartSource {
+  if (namespace !== undefined) return { kind: 'kubernetes', namespace };
+  if (folder !== undefined) return { kind: 'manifests', folder: resolve(typedIn, folder) };
+  return demo ? { kind: 'demo' } : { kind: 'empty' };
 }
 
 function readDatabase(url: string): DatabaseLocation {

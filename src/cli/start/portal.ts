@@ -4,17 +4,13 @@ import * as z from 'zod';
 import { localAddressOf } from '../../core/address.ts';
 import type { LogLevel } from '../../core/log-level.ts';
 import { readAdminToken } from '../../portal/secrets.ts';
-import { readPortalSettings } from '../../settings.ts';
 import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
-import { launchProgram } from './launch-program.ts';
+import { launchProgram, secretsOfStart } from './launch-program.ts';
 
 /** What the portal says to the program that started it, besides what every program says: it serves. */
 const portalMessage = z.object({ type: z.literal('ready'), port: z.int() });
 
 const names = { name: 'The portal', recordedAs: 'the portal', log: 'portal.log' } as const;
-
-/** Settings of `weir start` itself, which the portal would refuse. */
-const notForThePortal = { WEIR_WATCHDOG_SECONDS: undefined, WEIR_UPSTREAM_KEY: undefined } as const;
 
 export interface PortalPlace {
   /** Addresses of the services' ops ports. */
@@ -28,9 +24,7 @@ export interface PortalPlace {
  * operator wants the gateway to end first.
  */
 export async function startPortal(context: StartContext, place: PortalPlace, own: Own): Promise<string | undefined> {
-  const { data, report, stop } = context;
-  // Refused here and by name: a child's own refusal would come after its log.
-  const settings = readPortalSettings({ ...process.env, ...notForThePortal, WEIR_DATA: data });
+  const { data, stop, settings } = context;
   let port = settings.WEIR_ADMIN_PORT;
   let logLevel: LogLevel = settings.WEIR_LOG_LEVEL;
   const supervised = supervisePart(context, names, (logPath) => {
@@ -40,13 +34,12 @@ export async function startPortal(context: StartContext, place: PortalPlace, own
       // A portal that is started again keeps the port that was printed, and the level that it was given.
       args: [`--data=${data}`, `--port=${port}`],
       env: {
-        ...notForThePortal,
+        ...secretsOfStart,
         WEIR_LOG_LEVEL: logLevel,
-        WEIR_SERVICES: process.env['WEIR_SERVICES'] ?? place.services.join(','),
-        WEIR_PUBLIC_URL: process.env['WEIR_PUBLIC_URL'] ?? place.baseUrl,
+        WEIR_SERVICES: settings.WEIR_SERVICES?.map(({ origin }) => origin).join(',') ?? place.services.join(','),
+        WEIR_PUBLIC_URL: settings.WEIR_PUBLIC_URL ?? place.baseUrl,
       },
       logPath,
-      report,
       onLogLevel: (level) => {
         logLevel = level;
       },

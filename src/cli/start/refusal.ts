@@ -5,3 +5,6 @@ export class StartRefusal extends Error {
     this.name = 'StartRefusal';
   }
 }
+
+/** A reason that is in the settings and not in the command line. */
+export class SettingRefusal extends StartRefusal {}

@@ -6,6 +6,7 @@ import type { EnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { createLoadShedder, shedAtEnvoy } from '../../envoy/runtime/load-shedder.ts';
 import { openServicesFile } from '../../envoy/runtime/services-file.ts';
 import { pause, systemClock } from '../../process/clock.ts';
+import type { StartSettings } from '../../settings.ts';
 import type { Supervised } from '../../process/supervise.ts';
 import type { CatalogPlace } from './catalog-place.ts';
 import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
@@ -28,14 +29,9 @@ export interface ServicesOptions {
   readonly count: number;
   readonly files: RunFolder;
   readonly admin: EnvoyAdmin;
+  /** Called once, when Envoy can ask each service for endpoints: it warns of every one that it cannot reach. */
+  readonly onListening: () => void;
 }
-
-/**
- * The ops port of the first service. Those of the others follow, and leave out 9091, the portal's. A port that another program has is
- * replaced by a free one.
- */
-const firstOpsPort = 9090;
-const portStep = 2;
 
 const stepMs = 100;
 /** As often as each service is asked (`src/process/supervise.ts`). */
@@ -76,6 +72,7 @@ export async function startServices(context: StartContext, options: ServicesOpti
       await Promise.all(services.map(({ supervised }) => supervised.stop(graceMs)));
     },
   });
+  void Promise.all(services.map(({ isListening }) => isListening)).then(options.onListening);
   await Promise.all(services.map(({ supervised }) => waitUntilUp(supervised, context.stop)));
   return {
     opsPorts: () => services.map(({ opsPort }) => opsPort()),
@@ -135,6 +132,8 @@ function repeat(everyMs: number, step: () => void): CancelTimer {
 
 interface StartedService {
   readonly supervised: Supervised;
+  /** Resolves when the service listens for Envoy for the first time. */
+  readonly isListening: Promise<void>;
   readonly opsPort: () => number;
   readonly state: () => ServiceState;
   /** Resolves to undefined when the next run serves, else to the reason why it does not. */
@@ -157,6 +156,17 @@ const drainWithinMs = 600_000;
 const drainPollMs = 100;
 const replaceGraceMs = 10_000;
 
+/** The ops port that a service should have, or 0: those of further services follow the first one's and leave out the portal's. */
+function wantedOpsPort(settings: StartSettings, number: number): number {
+  const { WEIR_OPS_PORT: first, WEIR_ADMIN_PORT: portal } = settings;
+  if (first === 0) return 0;
+  const next = first + number - 1;
+  const port = first < portal && portal <= next ? next + 1 : next;
+  return port <= highestPort ? port : 0;
+}
+
+const highestPort = 65_535;
+
 /** Starts one service and keeps Envoy told how it is. */
 function startService(
   context: StartContext,
@@ -164,11 +174,12 @@ function startService(
   { place, tell, onUse, onShed }: ServiceRole,
 ): StartedService {
   const number = place?.number ?? 1;
-  let opsPort = firstOpsPort + portStep * (number - 1);
+  let opsPort = wantedOpsPort(context.settings, number);
   let phase: 'down' | 'up' | 'draining' = 'down';
   let isStrained = false;
   let logLevel: LogLevel | undefined;
   let current: LaunchedService | undefined;
+  const listening = Promise.withResolvers<void>();
   const state = (): ServiceState => {
     if (phase !== 'up') return 'away';
     return isStrained ? 'strained' : 'serving';
@@ -189,17 +200,19 @@ function startService(
       logLevel,
       place,
       logPath,
-      report: (line) => context.report(place === undefined ? line : `Service ${number}: ${line}`),
       onLogLevel: (level) => {
         logLevel = level;
       },
       onOpsPort: (bound) => {
+        if (opsPort !== 0 && bound !== opsPort)
+          context.report(`Port ${opsPort} is taken by another program; the ops port is ${bound}.`);
         opsPort = bound;
       },
       onShed,
     });
     current = launched;
     enter('down');
+    void launched.isListening.then(listening.resolve);
     void launched.isUp.then(() => {
       if (!over.aborted) enter('up');
     });
@@ -246,6 +259,7 @@ function startService(
   const supervised = supervisePart(context, names, launch);
   return {
     supervised,
+    isListening: listening.promise,
     opsPort: () => opsPort,
     state,
     replace: async (confirmed) => {

@@ -17,7 +17,7 @@ import { greetingLines, listedModels } from './greeting.ts';
 import { readStartOptions, startHelp, type StartOptions } from './options.ts';
 import { takeFolders } from './own-folders.ts';
 import { startPortal } from './portal.ts';
-import { StartRefusal } from './refusal.ts';
+import { SettingRefusal, StartRefusal } from './refusal.ts';
 import { type Services, startServices } from './services.ts';
 
 const envoyGraceMs = 5_000;
@@ -48,7 +48,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   } catch (error) {
     if (signals.drain.aborted) return 0;
     report(messageOf(error));
-    return misunderstood ? 2 : 1;
+    return misunderstood && !(error instanceof SettingRefusal) ? 2 : 1;
   } finally {
     signals.dispose();
   }
@@ -56,7 +56,7 @@ export async function run(argv: readonly string[]): Promise<number> {
 
 /** Starts everything, prints how to use it, waits for the operator's signal, and ends everything in the reverse order. */
 async function runUntilStopped(options: StartOptions, signals: StopSignals): Promise<void> {
-  const { data, source, silenceMs } = options;
+  const { data, source, silenceMs, settings } = options;
   const { drain: stop, now } = signals;
   await using stack = new AsyncDisposableStack();
   const hurry = (graceMs: number): number => (now.aborted ? hurriedGraceMs : graceMs);
@@ -67,7 +67,7 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   stack.defer(keepLogsSmall(folders.logs, systemClock));
   const port = await takePort(options.port, edge.host);
   stack.defer(port.release);
-  const context: StartContext = { data, folders, report, stop, silenceMs };
+  const context: StartContext = { data, folders, report, stop, silenceMs, settings };
 
   const found = source.kind === 'demo' ? undefined : await findCatalog(source, { data, report, signal: stop });
   const binary = await findEnvoy({ env: process.env, report, signal: stop });
@@ -89,13 +89,19 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
     hasModels: true,
   };
   if (stop.aborted) return;
+  const listening = Promise.withResolvers<void>();
   const [services] = await Promise.all([
-    startServices(context, { catalog, count: replicas, files: envoy.files, admin }, (all) =>
-      stack.defer(() => all.stop(hurry(serviceGraceMs))),
+    startServices(
+      context,
+      { catalog, count: replicas, files: envoy.files, admin, onListening: listening.resolve },
+      (all) => stack.defer(() => all.stop(hurry(serviceGraceMs))),
     ),
-    startEnvoy(context, { command, files: envoy.files, admin }, (started) =>
-      stack.defer(() => started.stop(hurry(envoyGraceMs))),
-    ),
+    Promise.race([listening.promise, untilAborted(stop)]).then(() => {
+      if (stop.aborted) return;
+      return startEnvoy(context, { command, files: envoy.files, admin }, (started) =>
+        stack.defer(() => started.stop(hurry(envoyGraceMs))),
+      );
+    }),
   ]);
   stack.defer(() => drainEdge(admin, { now, report }));
   if (stop.aborted) return;
@@ -104,7 +110,7 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   const models = await listedModels(baseUrl, { expectSome, signal: stop });
   if (stop.aborted) return;
   if (expectSome && models.length === 0) report('No model is listed yet: no backend answers. See the logs.');
-  const ops = services.opsPorts().map((opsPort) => `http://127.0.0.1:${opsPort}`);
+  const ops = services.opsPorts().map((opsPort) => `http://${localAddressOf(settings.WEIR_OPS_HOST)}:${opsPort}`);
   const opsUrls = ops.map((url) => `${url}/metrics`);
   const portal = options.portal
     ? await startPortal(context, { services: ops, baseUrl }, (started) =>

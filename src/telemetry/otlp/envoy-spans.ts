@@ -56,7 +56,9 @@ export async function receiveEnvoySpans(options: {
         const spans = read.data.resource_spans.flatMap(({ scope_spans }) =>
           scope_spans.flatMap((scope) => scope.spans),
         );
-        take(spans.map(readSpan).filter(({ traceId, spanId }) => isFirst(traceId + spanId)));
+        // Of two copies that come together the later one counts: it has the stream's real end and status.
+        const whole = new Map(spans.map(readSpan).map((one) => [one.traceId + one.spanId, one]));
+        take([...whole].flatMap(([key, one]) => (isFirst(key) ? [one] : [])));
       }
       answer(null, {});
     },
@@ -80,8 +82,8 @@ export async function receiveEnvoySpans(options: {
 const mostRecent = 8192;
 
 /**
- * Whether a span has not been seen before. Envoy 1.40 exports the span of its ext_proc stream twice under one id when the stream
- * is closed after the answer has ended: as canceled, and with its status.
+ * Whether a span has not been seen before. Envoy 1.40 exports the span of its ext_proc stream twice under one id: when Envoy has
+ * all of the answer, as canceled, and again when the service has closed the stream, with the stream's status.
  */
 function createRecentIds(): (id: string) => boolean {
   const recent = new Set<string>();
@@ -99,12 +101,20 @@ function createRecentIds(): (id: string) => boolean {
 }
 
 /**
- * Envoy takes for an error what is none: its stream to the service, which is canceled once the answer is complete, a call that the
- * service has given up, and a caller who has left. A call that is given up because its answer is an error stays one.
+ * Envoy takes for an error what is none: its stream to the service, which Envoy ends once the answer is complete, a call that the
+ * service has given up, and a caller that has left. A call that is given up because its answer is an error stays one, and so does
+ * a stream that the service has ended with an error.
  */
 function isGivenUp(attributes: EndedSpan['attributes']): boolean {
   if (Number(attributes['http.status_code']) >= 500) return false;
+  if (Number(attributes['grpc.status_code'] ?? 0) !== 0) return false;
   return attributes['status'] === 'canceled' || attributes['response_flags'] === 'DC';
+}
+
+/** Envoy calls its stream to the service canceled after each answer, a good one too: the word says nothing. */
+function withoutCanceled(name: string, attributes: EndedSpan['attributes']): EndedSpan['attributes'] {
+  const { status, ...others } = attributes;
+  return name.includes('ExternalProcessor.Process') && status === 'canceled' ? others : attributes;
 }
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
@@ -116,17 +126,17 @@ function readSpan(read: z.output<typeof span>): EndedSpan {
     // The query of a search has what the caller's model has asked for, and a caller may put a key into that of a request.
     if (text !== undefined) attributes[key] = key === 'http.url' ? withoutQuery(text) : text;
   }
-  const { parent_span_id: parent, kind, status } = read;
+  const { parent_span_id: parent, kind, name, status } = read;
   return {
     traceId: hex(read.trace_id),
     spanId: hex(read.span_id),
     parentId: parent.length === 0 ? undefined : hex(parent),
-    name: read.name,
+    name,
     kind: kind === 'SPAN_KIND_SERVER' ? 'server' : kind === 'SPAN_KIND_CLIENT' ? 'client' : 'internal',
     startedAt: milliseconds(read.start_time_unix_nano),
     endedAt: milliseconds(read.end_time_unix_nano),
     isError: status?.code === 'STATUS_CODE_ERROR' && !isGivenUp(attributes),
-    attributes,
+    attributes: withoutCanceled(name, attributes),
     madeBy: 'envoy',
   };
 }

@@ -247,8 +247,10 @@ describe('the spans of Envoy', () => {
   it('are exported once, though Envoy exports that of a stream twice, and what was given up is no error', async () => {
     const receiver = await collector();
     const tracing = await start();
-    const canceled = fromEnvoy({ status: { code: 'STATUS_CODE_ERROR' } }, { status: 'canceled' });
-    await exportAsEnvoy([canceled, fromEnvoy({}, { status: 'canceled', 'grpc.status_code': '0' })]);
+    const name = 'async envoy.service.ext_proc.v3.ExternalProcessor.Process egress';
+    const canceled = fromEnvoy({ name, status: { code: 'STATUS_CODE_ERROR' } }, { status: 'canceled' });
+    const ended = { name, end_time_unix_nano: '1790000000012000000' };
+    await exportAsEnvoy([canceled, fromEnvoy(ended, { status: 'canceled', 'grpc.status_code': '0' })]);
     await exportAsEnvoy([canceled]);
     await exportAsEnvoy([
       fromEnvoy(
@@ -262,10 +264,31 @@ describe('the spans of Envoy', () => {
     ]);
     await tracing.close(1000);
     expect(receiver.spans()).toMatchObject([
-      { spanId, isError: false },
+      { spanId, isError: false, attributes: { 'grpc.status_code': '0' }, to: 1_790_000_000_012 },
       { spanId: parentId, isError: false },
       { spanId: failedId, isError: true },
     ]);
+    expect(receiver.spans()[0]?.attributes).not.toHaveProperty('status');
+  });
+
+  it('of a stream is not canceled when only its first copy came, and is an error when the service ended it with one', async () => {
+    const receiver = await collector();
+    const tracing = await start();
+    const name = 'async envoy.service.ext_proc.v3.ExternalProcessor.Process egress';
+    const failed = { name, span_id: Buffer.from(failedId, 'hex'), status: { code: 'STATUS_CODE_ERROR' } };
+    await exportAsEnvoy([
+      fromEnvoy({ name }, { status: 'canceled' }),
+      fromEnvoy(failed, { status: 'canceled', 'grpc.status_code': '13' }),
+      // A call of an engine that was given up says so.
+      fromEnvoy({ name: 'egress engine', span_id: Buffer.from(parentId, 'hex') }, { status: 'canceled' }),
+    ]);
+    await tracing.close(1000);
+    expect(receiver.spans()).toMatchObject([
+      { spanId, isError: false, attributes: {} },
+      { spanId: failedId, isError: true, attributes: { 'grpc.status_code': '13' } },
+      { spanId: parentId, attributes: { status: 'canceled' } },
+    ]);
+    expect(receiver.spans()[0]?.attributes).toEqual({});
   });
 
   it('that cannot be read are left out, and the socket goes with the end', async () => {

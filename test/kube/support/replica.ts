@@ -8,7 +8,7 @@ import type { Clock } from '../../../src/core/clock.ts';
 import { openCatalog } from '../../../src/cli/serve/catalog.ts';
 import { createEndpointTable } from '../../../src/cli/serve/follow-endpoints.ts';
 import { systemClock } from '../../../src/process/clock.ts';
-import { readSettings } from '../../../src/settings.ts';
+import { readSettings } from '../../../src/read-settings.ts';
 
 /** Stands in for Envoy where a test wants it to refuse, to lag or to find an engine ill. */
 export interface StandInEnvoy {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { portalSettingsSchema, readPortalSettings, readSettings, settingsSchema } from './settings.ts';
+import { readPortalSettings, readSettings, readSome, readStartSettings } from './read-settings.ts';
+import { portalSettingsSchema, settingsSchema } from './settings.ts';
 
 describe('settings', () => {
   it('have defaults for all that must be set, and say what each is', () => {
@@ -58,6 +59,7 @@ describe('settings', () => {
     ...['*', 'https://images.example.com', 'none,', 'a b'].map((value) => ['WEIR_IMAGE_HOSTS', value] as const),
     ['WEIR_NO_SUCH_THING', 'x'],
     ['WEIR_toString', 'x'],
+    ['WEIR_PORT', '8080'],
   ])('refuse %s=%s by name', (name, value) => {
     expect(() => readSettings({ [name]: value })).toThrow(new RegExp(`^${name}: .{5}`));
   });
@@ -103,5 +105,77 @@ describe('settings of the portal', () => {
     ['WEIR_ADMIN_TYPO', 'x'],
   ])('are refused by name: %s=%s', (name, value) => {
     expect(() => readPortalSettings({ [name]: value })).toThrow(name);
+  });
+});
+
+describe('settings of weir start', () => {
+  it('are those of the service and the portal, and its own; the ops port is out of the way of Prometheus', () => {
+    const unset = readStartSettings({});
+    expect(unset).toMatchObject({ WEIR_OPS_PORT: 9190, WEIR_ADMIN_PORT: 9091, WEIR_WATCHDOG_SECONDS: 15 });
+    for (const name of ['WEIR_DATA', 'WEIR_MANIFESTS', 'WEIR_SERVICES']) expect(unset).not.toHaveProperty(name);
+    expect(readStartSettings({ WEIR_OPS_PORT: '9090' })).toMatchObject({ WEIR_OPS_PORT: 9090 });
+    expect(() => readStartSettings({ WEIR_ADMIN_PORT: 'x', WEIR_OPS_PORT: 'y' })).toThrow(
+      /WEIR_ADMIN_PORT: .*; WEIR_OPS_PORT: /,
+    );
+    expect(() => readStartSettings({ WEIR_WATCHDOG_SECONDS: '15s' })).toThrow(
+      'WEIR_WATCHDOG_SECONDS: expected a whole number from 0 to 9999, got "15s"',
+    );
+  });
+});
+
+describe('an unknown setting', () => {
+  it.each([
+    ['WEIR_OPSPORT', ' (Did you mean WEIR_OPS_PORT?)'],
+    ['WEIR_LOGLEVEL', ' (Did you mean WEIR_LOG_LEVEL?)'],
+    ['WEIR_ADMIN_PRT', ' (Did you mean WEIR_ADMIN_PORT?)'],
+    ['WEIR_COMPLETELY_OTHER', ''],
+  ])('is refused with the one that was meant: %s', (name, asked) => {
+    const message = `${name}: there is no such setting${asked}`;
+    for (const read of [readSettings, readPortalSettings, readStartSettings]) {
+      expect(() => read({ [name]: '1' })).toThrow(new Error(message));
+    }
+  });
+
+  it('is left alone by commands that read only some settings', () => {
+    const schema = settingsSchema.pick({ WEIR_TRUSTED_HOPS: true });
+    expect(readSome({ WEIR_COMPLETELY_OTHER: '1', WEIR_TRUSTED_HOPS: '2' }, schema)).toEqual({ WEIR_TRUSTED_HOPS: 2 });
+    expect(() => readSome({ WEIR_TRUSTED_HOPS: '-2' }, schema)).toThrow('WEIR_TRUSTED_HOPS: expected');
+  });
+});
+
+/** What Kubernetes adds to each container of a namespace for a Service with one port. */
+function serviceLinks(name: string): Readonly<Record<string, string>> {
+  return {
+    [`${name}_SERVICE_HOST`]: '10.96.0.7',
+    [`${name}_SERVICE_PORT`]: '8080',
+    [`${name}_SERVICE_PORT_HTTP`]: '8080',
+    [`${name}_PORT`]: 'tcp://10.96.0.7:8080',
+    [`${name}_PORT_8080_TCP`]: 'tcp://10.96.0.7:8080',
+    [`${name}_PORT_8080_TCP_PROTO`]: 'tcp',
+    [`${name}_PORT_8080_TCP_PORT`]: '8080',
+    [`${name}_PORT_8080_TCP_ADDR`]: '10.96.0.7',
+  };
+}
+
+describe('variables that Kubernetes adds for Services', () => {
+  it.each(['WEIR', 'WEIR_PORTAL', 'WEIR_OPS', 'WEIR_ADMIN'])('are no settings: %s', (name) => {
+    const links = serviceLinks(name);
+    expect(readSettings(links)).toEqual(readSettings({}));
+    expect(readPortalSettings(links)).toEqual(readPortalSettings({}));
+    expect(readStartSettings(links)).toEqual(readStartSettings({}));
+  });
+
+  it('leave a setting of the same name alone where the operator has set it', () => {
+    expect(readSettings({ ...serviceLinks('WEIR_OPS'), WEIR_OPS_PORT: '9400' })).toMatchObject({ WEIR_OPS_PORT: 9400 });
+    expect(() => readSettings({ ...serviceLinks('WEIR_OPS'), WEIR_OPS_PORT: 'x' })).toThrow('WEIR_OPS_PORT: expected');
+  });
+
+  it('are known by their set, so that a mistyped setting of such a form is still refused', () => {
+    const { WEIR_SERVICE_HOST: _, ...withoutHost } = serviceLinks('WEIR');
+    for (const [name, value] of Object.entries(withoutHost)) {
+      expect(() => readSettings({ [name]: value })).toThrow(`${name}: there is no such setting`);
+    }
+    expect(() => readSettings({ ...serviceLinks('WEIR'), WEIR_OPSPORT: '1' })).toThrow('WEIR_OPSPORT: ');
+    expect(() => readSettings({ ...serviceLinks('WEIR'), WEIR_PORT: '8081' })).toThrow('WEIR_PORT: ');
   });
 });

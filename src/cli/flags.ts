@@ -1,0 +1,26 @@
+import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { didYouMean } from '../core/near-name.ts';
+import { messageOf } from '../core/failure.ts';
+
+type Flags = NonNullable<ParseArgsConfig['options']>;
+
+/** Reads the flags of a program that takes no other arguments. Throws an Error with one sentence about the first that is not understood, and where to look. */
+export function readFlags<const Known extends Flags>(
+  program: 'start' | 'serve' | 'portal',
+  argv: readonly string[],
+  known: Known,
+): ReturnType<typeof parseArgs<{ args: string[]; options: Known; strict: true; allowPositionals: false }>>['values'] {
+  const args = [...argv];
+  try {
+    const { tokens } = parseArgs({ args, options: known, strict: false, allowPositionals: true, tokens: true });
+    const names = Object.keys(known).map((name) => `--${name}`);
+    for (const token of tokens) {
+      if (token.kind !== 'option' || token.name in known) continue;
+      throw new Error(`Unknown option '${token.rawName}'${didYouMean(token.rawName, names)}`);
+    }
+    return parseArgs({ args, options: known, strict: true, allowPositionals: false }).values;
+  } catch (error) {
+    const [reason] = messageOf(error).split(/\.\s/);
+    throw new Error(`${reason}. \`weir ${program} --help\` lists the options.`, { cause: error });
+  }
+}

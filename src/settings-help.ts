@@ -1,0 +1,49 @@
+import { z } from 'zod';
+
+const widest = 120;
+const indent = ' '.repeat(4);
+
+/** What JSON Schema tells of a setting. Lists are addresses, shown as the variable has them. */
+const told = z.object({
+  description: z.string(),
+  default: z.union([z.string(), z.number(), z.array(z.string()).transform((list) => list.join(','))]).optional(),
+  enum: z.array(z.string()).optional(),
+  minimum: z.number().optional(),
+  maximum: z.number().optional(),
+});
+
+/** The part of `--help` that lists settings: each with its description, default, bounds and choices, all taken from the schema. */
+export function settingsHelp(schema: z.ZodObject): string {
+  return Object.entries(schema.shape)
+    .map(([name, setting]) => {
+      const facts = told.parse(
+        z.toJSONSchema(z.object({ setting }), { io: 'output', unrepresentable: 'any' }).properties?.['setting'],
+      );
+      return [`  ${name}${valuesOf(facts)}`, ...wrap(facts.description)].join('\n');
+    })
+    .join('\n');
+}
+
+function valuesOf(facts: z.output<typeof told>): string {
+  const { enum: choices, minimum, maximum } = facts;
+  const values = [
+    ...(choices === undefined ? [] : [choices.join(' | ')]),
+    ...(minimum === undefined || maximum === undefined ? [] : [`${minimum} to ${maximum}`]),
+    ...(facts.default === undefined ? [] : [`default ${facts.default}`]),
+  ];
+  return values.length === 0 ? '' : `   (${values.join('; ')})`;
+}
+
+/** A paragraph in lines that fit a terminal. */
+function wrap(text: string): readonly string[] {
+  const lines: string[] = [];
+  let line = indent;
+  for (const word of text.split(' ')) {
+    if (line.length > indent.length && line.length + 1 + word.length > widest) {
+      lines.push(line);
+      line = indent;
+    }
+    line += line === indent ? word : ` ${word}`;
+  }
+  return [...lines, line];
+}
