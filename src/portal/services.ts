@@ -6,6 +6,7 @@ import { hostInUrl } from '../core/address.ts';
 import { messageOf } from '../core/failure.ts';
 import { type LiveCatalog, liveCatalogSchema } from '../core/live-catalog.ts';
 import { type LogLevel, logLevelBodySchema } from '../core/log-level.ts';
+import { type ProblemReport, problemReportSchema } from '../core/problem.ts';
 import { type NumberedStory, numberedStorySchema, type Story, storyPageSchema, storySchema } from '../core/story.ts';
 
 export interface ServicesOptions {
@@ -35,9 +36,11 @@ export interface Answers<Said> {
   readonly data: readonly { readonly service: string; readonly said: Said }[];
 }
 
-/** The services of a gateway, as the portal, `weir explain` and `weir log-level` ask them. */
+/** The services of a gateway, as the portal, `weir explain`, `weir problems` and `weir log-level` ask them. */
 export interface Services {
   readonly catalog: () => Promise<Answers<LiveCatalog>>;
+  /** What each of them knows to be wrong now: `createProblemList` makes one list of it. */
+  readonly problems: () => Promise<Answers<ProblemReport>>;
   /** The story of one request, by its id or its correlation id: the newest, where several have it. */
   readonly find: (
     id: string,
@@ -216,6 +219,7 @@ export function createServices(options: ServicesOptions): Services {
 
   return {
     catalog: () => ask((service) => call(service, 'catalog', liveCatalogSchema)),
+    problems: () => ask((service) => call(service, 'problems', problemReportSchema)),
     find: async (id) => {
       const { services, data } = await ask((service) =>
         call(service, `requests/${encodeURIComponent(id)}`, storySchema),

@@ -54,11 +54,13 @@ import { createSystemPlacement } from '../../routing/system-placement.ts';
 import type { ProgramSurroundings, RunningProgram } from '../run-program.ts';
 import { openCatalog } from './catalog.ts';
 import { createAnswerLengths } from '../../metering/expected-output.ts';
+import { createErrorCounts } from '../../telemetry/error-counts.ts';
 import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from './follow-endpoints.ts';
 import { tellCatalog } from './live-catalog.ts';
 import { checkFile, openGates, startTracing, tokenizerLoader } from './logged-parts.ts';
+import { openProblems } from './observe-problems.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
 import { figuresOf } from './service-figures.ts';
 import { sealFiles } from './seal-files.ts';
@@ -103,12 +105,17 @@ export async function startService(
   const paths = runFolder(settings.WEIR_RUN);
   const url = settings.WEIR_DATABASE_URL;
   const location = databaseLocation(url === undefined ? { data: settings.WEIR_DATA } : { url });
+  const logStatus = createStoreLog(partsLog);
+  let lookForProblems = (): void => undefined;
   const store = await openStore({
     location,
     journal: join(settings.WEIR_DATA, 'journal'),
     retentionDays: settings.WEIR_LEDGER_RETENTION_DAYS,
     tryLock,
-    onStatus: createStoreLog(partsLog),
+    onStatus: (status) => {
+      logStatus(status);
+      lookForProblems();
+    },
     onCommit: (commit) => metrics.committed(commit),
     onForeignFile: (path) => partsLog.warn({ path }, 'not a file of the journal: it is ignored'),
   });
@@ -167,6 +174,7 @@ export async function startService(
     clock: systemClock,
     hasRoute: ({ routes }) => routes.some(health.isServing),
   });
+  const errors = createErrorCounts(systemClock);
   const answerLengths = createAnswerLengths();
   let servedAt = systemClock.now();
   const catalog = await openCatalog(settings, {
@@ -184,10 +192,12 @@ export async function startService(
     onServed: (snapshot) => {
       health.retain(routesOf(snapshot));
       measured.retain(snapshot.models);
+      errors.retain(snapshot);
       servedAt = systemClock.now();
       answerLengths.retain(snapshot.models);
       void loadTokenizers(snapshot);
     },
+    onChanged: () => lookForProblems(),
   });
 
   const { limits, addresses, sharing } = openGates(settings, partsLog);
@@ -200,16 +210,15 @@ export async function startService(
   const stories = createStories({ clock: systemClock, process: instance, tellSpans: tracing?.tellSpans });
   const live = { look: catalog.look, statusOf: measured.statusOf, health, endpoints };
   const phase = { isReady: false };
-  const metrics = createMetrics(
-    figuresOf({
-      ...{ settings, store, fileCheck, catalog, health, measured, link: sharing },
-      ...{ gate: addresses, load, shedder, discovery, threads, output },
-      servedAt: () => servedAt,
-      // Those that are made below.
-      underWay: () => ({ requests: pipeline.inFlight(), streams: extproc.open(), uploads }),
-    }),
-    { inSlices: createSlices() },
-  );
+  const figures = figuresOf({
+    ...{ settings, store, fileCheck, catalog, health, measured, link: sharing },
+    ...{ gate: addresses, load, shedder, discovery, threads, output },
+    servedAt: () => servedAt,
+    // Those that are made below.
+    underWay: () => ({ requests: pipeline.inFlight(), streams: extproc.open(), uploads }),
+    problems: () => problems.report().problems,
+  });
+  const metrics = createMetrics(figures, { inSlices: createSlices() });
   const uploads = createUploads({ clock: systemClock, limits: uploadLimits(memoryBytes) });
   const guard = { ...load, limits: overloadLimits(memoryBytes) };
   const readInTurn = createTurnShare({ budgetMs: bodiesPerTurnMs });
@@ -244,7 +253,7 @@ export async function startService(
     placement: createSystemPlacement(),
     structures,
     ...(search === undefined ? {} : { search }),
-    telemetry: createTelemetry(log, { metrics, measured, stories }),
+    telemetry: createTelemetry(log, { metrics, measured, errors, stories }),
     clock: systemClock,
     random: Math.random,
     newId: newRequestId,
@@ -261,6 +270,11 @@ export async function startService(
   });
   const refusedShare = (): number => (uploads.isFull() ? 1 : shedShare(pipeline.inFlight(), guard));
   const shedWatch = createShedWatch({ clock: systemClock, shedShare: refusedShare });
+  const problems = await openProblems(settings, {
+    ...{ figures, store, catalog, errors, refusedShare, announce },
+    ...{ admin: envoyAdmin, servedAt: () => servedAt, log: partsLog },
+  });
+  lookForProblems = problems.lookNow;
   const ops = await startOps({
     host: settings.WEIR_OPS_HOST,
     port: settings.WEIR_OPS_PORT,
@@ -269,6 +283,7 @@ export async function startService(
       secret: store.secret,
       stories,
       logLevel: programLog.level,
+      problems: problems.report,
       catalog: () => tellCatalog({ process: instance, now: systemClock.now, isReady: () => phase.isReady, ...live }),
     },
     unready: () => {
@@ -293,6 +308,7 @@ export async function startService(
   let lingers = false;
   const close = async (): Promise<void> => {
     phase.isReady = false;
+    await problems.close();
     // Another replica begins to lead while this one still drains.
     await Promise.all([catalog.leave(), extproc.close(settings.WEIR_DRAIN_SECONDS * 1000)]);
     await catalog.close();

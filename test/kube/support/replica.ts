@@ -123,6 +123,7 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
     ejected: ({ id }: Route) => ejected.get(id) ?? [],
     statusOf: ({ id }: Model) => ({ listed: !unlisted.has(id) }),
     searchPrice: undefined,
+    onChanged: () => undefined,
     onServed: () => {
       swaps += 1;
     },
