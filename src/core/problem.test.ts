@@ -1,6 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { sampleProblem, sampleReport } from '../../test/support/sample-problem.ts';
-import { byUrgency, cutProblems, mergeProblems, problemId, type ProblemReport } from './problem.ts';
+import { byUrgency, cutProblems, mergeProblems, problemId, problemKinds, type ProblemReport } from './problem.ts';
 
 const noon = Date.parse('2026-07-01T12:00:00Z');
 const services = (...reports: readonly ProblemReport[]) =>
@@ -90,4 +91,9 @@ it('a list that is cut ends with the count of the others, and with their earlies
     list[0],
     expect.objectContaining({ problem: '2 more problems are not listed here.', since: at('12:00:01') }),
   ]);
+});
+
+it('every kind is described in docs/problems.md, in the order of the list', () => {
+  const page = readFileSync('docs/problems.md', 'utf8');
+  expect([...page.matchAll(/^\| `([\w-]+)` \| `.+` \| .+ \|$/gm)].map(([, kind]) => kind)).toEqual([...problemKinds]);
 });

@@ -5,7 +5,15 @@ const figure = (
   failed: number,
   total: number,
   lately: ErrorFigure['lately'] = { failed: 0, total: 0 },
-): ErrorFigure => ({ object: 'Model/a', model: 'org/a', windowMs: 900_000, failed, total, lately });
+): ErrorFigure => ({
+  object: 'Model/a',
+  model: 'org/a',
+  windowMs: 900_000,
+  failed,
+  total,
+  lately,
+  lastFault: undefined,
+});
 
 it.each<readonly [string, ErrorFigure, { readonly begins: boolean; readonly goesOn: boolean }]>([
   ['nothing came', figure(0, 0), { begins: false, goesOn: false }],
@@ -29,9 +37,9 @@ it('says how many of how many failed, and of what', () => {
     ...{ object: 'Model/a', kind: 'model-failing', model: 'org/a' },
     problem: '24 of 30 requests failed in the last 15 minutes (80 %).',
   });
-  const ofBackend = { ...figure(24, 30), object: 'Backend/b', model: undefined };
+  const ofBackend = { ...figure(24, 30), object: 'Backend/b', model: undefined, lastFault: 'status 401' };
   expect(errorRateProblem(ofBackend, () => false)).toMatchObject({
     ...{ object: 'Backend/b', kind: 'backend-failing' },
-    problem: '24 of 30 attempts failed in the last 15 minutes (80 %).',
+    problem: '24 of 30 attempts failed in the last 15 minutes (80 %). The last fault: status 401.',
   });
 });

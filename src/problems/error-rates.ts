@@ -11,6 +11,8 @@ export interface ErrorFigure {
   readonly total: number;
   /** Of those the last ones: whether it goes on. */
   readonly lately: { readonly failed: number; readonly total: number };
+  /** The newest failure, in a word or two; undefined where it has none. */
+  readonly lastFault: string | undefined;
 }
 
 /** A tenth that fails is a problem, and it is over when a twentieth does. */
@@ -24,7 +26,7 @@ export function errorRateProblem(
   figure: ErrorFigure,
   isListed: (problem: Pick<Finding, 'object' | 'kind'>) => boolean,
 ): Finding | undefined {
-  const { object, model, failed, total, lately, windowMs } = figure;
+  const { object, model, failed, total, lately, windowMs, lastFault } = figure;
   const kind = model === undefined ? 'backend-failing' : 'model-failing';
   const least = failed === total ? enoughWhereAllFail : enoughFailures;
   const share = isListed({ object, kind }) ? shares.end : shares.begin;
@@ -34,7 +36,7 @@ export function errorRateProblem(
   const minutes = Math.round(windowMs / 60_000);
   return {
     ...{ object, kind, model },
-    problem: `${failed} of ${total} ${what} failed in the last ${minutes} minutes (${Math.round((failed / total) * 100)} %).`,
+    problem: `${failed} of ${total} ${what} failed in the last ${minutes} minutes (${Math.round((failed / total) * 100)} %).${lastFault === undefined ? '' : ` The last fault: ${lastFault}.`}`,
     action:
       'Find the faults of its attempts in the log or with `weir explain`: docs/runbooks.md#weirerrorbudgetburnfast',
   };

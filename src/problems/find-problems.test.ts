@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { selfSigned } from '../../test/support/self-signed.ts';
 import type { Cluster } from '../core/catalog.ts';
 import { trustedCertificate } from './certificates.ts';
+import { createSlices } from '../process/turns.ts';
 import type { ErrorFigure } from './error-rates.ts';
 import { findProblems, type Observed } from './find-problems.ts';
 import { type Finding, type FoundKind, paces } from './kinds.ts';
@@ -32,11 +33,21 @@ function object(name: string, condition: string, message = 'because'): Observed 
 const certificate = (expiresAt: string): Observed =>
   inService({ certificates: [{ object: 'certificate/a', what: 'The certificate', expiresAt: Date.parse(expiresAt) }] });
 const failing = (name: string, model?: string): ErrorFigure => ({
-  ...{ object: name, model, windowMs: 900_000, failed: 9, total: 10, lately: { failed: 2, total: 2 } },
+  ...{
+    object: name,
+    model,
+    windowMs: 900_000,
+    failed: 9,
+    total: 10,
+    lately: { failed: 2, total: 2 },
+    lastFault: undefined,
+  },
 });
 
-const all = (observed: Observed, isListed = false): readonly Finding[] =>
-  findProblems(observed, () => isListed).findings;
+const look = (observed: Observed, isListed = false) =>
+  findProblems(observed, { isListed: () => isListed, inSlices: createSlices() });
+const all = async (observed: Observed, isListed = false): Promise<readonly Finding[]> =>
+  (await look(observed, isListed)).findings;
 
 /** Each line: what is observed, and the one problem that it is. */
 const table: readonly (readonly [string, Observed, FoundKind, object: string, problem: string])[] = [
@@ -199,8 +210,8 @@ const table: readonly (readonly [string, Observed, FoundKind, object: string, pr
 ];
 
 describe('the rules', () => {
-  it.each(table)('%s', (_, observed, kind, name, problem) => {
-    const found = all(observed);
+  it.each(table)('%s', async (_, observed, kind, name, problem) => {
+    const found = await all(observed);
     expect(found).toEqual([
       expect.objectContaining({ kind, object: name, problem: expect.stringContaining(problem) as string }),
     ]);
@@ -211,18 +222,18 @@ describe('the rules', () => {
     expect(Object.keys(paces).filter((kind) => !table.some(([, , shown]) => shown === kind))).toEqual([]);
   });
 
-  it('find nothing where all is well', () => {
-    expect(all(well)).toEqual([]);
+  it('find nothing where all is well', async () => {
+    expect(await all(well)).toEqual([]);
     const healthy = ['Accepted True Accepted', 'Programmed True Programmed', 'Healthy True NothingFailed'];
     const retiring = ['Retiring True RetireAt', 'Servable True SomeRoutesReady', 'Priced True Priced'];
-    for (const condition of [...healthy, ...retiring]) expect(all(object('Backend/a', condition))).toEqual([]);
-    expect(all(certificate('2026-07-16T00:00:00Z'))).toEqual([]);
-    expect(all(inService({ isSharing: undefined, disk: undefined, catalogAgeMs: undefined }))).toEqual([]);
+    for (const condition of [...healthy, ...retiring]) expect(await all(object('Backend/a', condition))).toEqual([]);
+    expect(await all(certificate('2026-07-16T00:00:00Z'))).toEqual([]);
+    expect(await all(inService({ isSharing: undefined, disk: undefined, catalogAgeMs: undefined }))).toEqual([]);
   });
 
-  it('name a section of a page that is there, wherever an action names one', () => {
+  it('name a section of a page that is there, wherever an action names one', async () => {
     for (const [, observed] of table) {
-      for (const { action } of all(observed)) {
+      for (const { action } of await all(observed)) {
         const [, page = '', section = ''] = /(docs\/[\w-]+\.md)#([\w-]+)/.exec(action) ?? [];
         if (page === '') expect(action).not.toContain('docs/');
         else expect(sectionsOf(page), action).toContain(section);
@@ -249,32 +260,35 @@ describe('thresholds with a way back', () => {
     ['41 % of the journal', inStore({ journalBytes: 105 * mebibyte }), true, true],
     ['35 % of the journal', inStore({ journalBytes: 90 * mebibyte }), false, true],
     ['29 % of the journal', inStore({ journalBytes: 74 * mebibyte }), false, false],
-  ])('%s', (_, observed, isProblem, isStillOne) => {
-    expect([all(observed).length, all(observed, true).length]).toEqual([Number(isProblem), Number(isStillOne)]);
+  ])('%s', async (_, observed, isProblem, isStillOne) => {
+    expect([(await all(observed)).length, (await all(observed, true)).length]).toEqual([
+      Number(isProblem),
+      Number(isStillOne),
+    ]);
   });
 });
 
 describe('problems that say the same', () => {
   const down = object('Backend/a', 'Healthy False NoAddress').objects;
 
-  it('are one: a backend that is down needs no share of failures', () => {
-    expect(all({ ...well, objects: down, errors: [failing('Backend/a')] }).map(({ kind }) => kind)).toEqual([
+  it('are one: a backend that is down needs no share of failures', async () => {
+    expect((await all({ ...well, objects: down, errors: [failing('Backend/a')] })).map(({ kind }) => kind)).toEqual([
       'backend-down',
     ]);
     const unserved: readonly ObservedObject[] = object('Model/a', 'Servable False NoRouteReady').objects;
-    const kinds = all({ ...well, objects: unserved, errors: [failing('Model/a', 'org/a')] }).map(({ kind }) => kind);
-    expect(kinds).toEqual(['model-not-served']);
+    const found = await all({ ...well, objects: unserved, errors: [failing('Model/a', 'org/a')] });
+    expect(found.map(({ kind }) => kind)).toEqual(['model-not-served']);
   });
 
-  it('are two where they are of two objects', () => {
-    expect(all({ ...well, objects: down, errors: [failing('Backend/b')] })).toHaveLength(2);
+  it('are two where they are of two objects', async () => {
+    expect(await all({ ...well, objects: down, errors: [failing('Backend/b')] })).toHaveLength(2);
   });
 
-  it('are not looked for in conditions while Envoy is silent, and stay as they were', () => {
-    const look = findProblems({ ...inService({ isEnvoyAnswering: false }), objects: down }, () => false);
-    expect(look.findings.map(({ kind }) => kind)).toEqual(['envoy-silent']);
-    expect(look.unknown).toContain('backend-down');
-    expect(findProblems(well, () => false).unknown.size).toBe(0);
+  it('are not looked for in conditions while Envoy is silent, and stay as they were', async () => {
+    const { findings, unknown } = await look({ ...inService({ isEnvoyAnswering: false }), objects: down });
+    expect(findings.map(({ kind }) => kind)).toEqual(['envoy-silent']);
+    expect(unknown).toContain('backend-down');
+    expect((await look(well)).unknown.size).toBe(0);
   });
 });
 
@@ -283,13 +297,13 @@ describe('the mistakes of an author', () => {
     ...{ where: `a.yaml:${line}`, field, message: 'required', object: 'Model/a' },
   });
 
-  it('are the same one when lines are written above them', () => {
-    const details = [3, 9].map((line) => all({ ...well, mistakes: [mistake('spec.id', line)] })[0]?.detail);
-    expect(details[0]).toBe(details[1]);
+  it('are the same one when lines are written above them', async () => {
+    const detailAt = async (line: number) => (await all({ ...well, mistakes: [mistake('spec.id', line)] }))[0]?.detail;
+    expect(await detailAt(3)).toBe(await detailAt(9));
   });
 
-  it('are listed one by one, and counted where an object has many', () => {
-    const found = all({ ...well, mistakes: Array.from({ length: 9 }, (_, index) => mistake(`spec.f${index}`)) });
+  it('are listed one by one, and counted where an object has many', async () => {
+    const found = await all({ ...well, mistakes: Array.from({ length: 9 }, (_, index) => mistake(`spec.f${index}`)) });
     expect(found.map(({ problem }) => problem).slice(-2)).toEqual([
       'Refused: spec.f4: required (a.yaml:1).',
       'Refused: 4 more mistakes.',

@@ -1,3 +1,4 @@
+import type { InSlices } from '../core/clock.ts';
 import { errorRateProblem, type ErrorFigure } from './error-rates.ts';
 import type { Finding, FoundKind } from './kinds.ts';
 import { type CatalogMistake, conditionProblems, mistakes, type ObservedObject } from './object-problems.ts';
@@ -10,6 +11,11 @@ export interface Observed {
   readonly mistakes: readonly CatalogMistake[];
   readonly objects: readonly ObservedObject[];
   readonly errors: readonly ErrorFigure[];
+}
+
+export interface FindOptions {
+  readonly isListed: ProblemTracker['isListed'];
+  readonly inSlices: InSlices;
 }
 
 /** Kinds that only an Envoy that answers can show. */
@@ -25,18 +31,20 @@ const covering: Readonly<Partial<Record<FoundKind, FoundKind>>> = {
   'backend-failing': 'backend-down',
 };
 
-/** Finds every problem in what was observed. A problem that another one of the same object says already is left out. */
-export function findProblems(observed: Observed, isListed: ProblemTracker['isListed']): Look {
-  const { service, objects, errors } = observed;
-  const findings = [
-    ...serviceProblems(service, isListed),
-    ...mistakes(observed.mistakes),
-    ...(service.isEnvoyAnswering ? objects.flatMap(conditionProblems) : []),
-    ...errors.flatMap((figure) => errorRateProblem(figure, isListed) ?? []),
-  ];
-  const found = new Set(findings.map(({ object, kind }) => `${kind} ${object}`));
+/**
+ * Finds every problem in what was observed. A problem that another one of the same object says already is left out. A catalog of
+ * thousands of objects is looked through in slices.
+ */
+export async function findProblems(
+  { service, objects, errors, mistakes: found }: Observed,
+  { isListed, inSlices }: FindOptions,
+): Promise<Look> {
+  const ofObjects = await inSlices(service.isEnvoyAnswering ? objects : [], conditionProblems);
+  const ofErrors = await inSlices(errors, (figure) => errorRateProblem(figure, isListed) ?? []);
+  const findings = [...serviceProblems(service, isListed), ...mistakes(found), ...ofObjects.flat(), ...ofErrors.flat()];
+  const all = new Set(findings.map(({ object, kind }) => `${kind} ${object}`));
   return {
-    findings: findings.filter(({ object, kind }) => !isCovered(object, kind, found)),
+    findings: findings.filter(({ object, kind }) => !isCovered(object, kind, all)),
     unknown: service.isEnvoyAnswering ? nothing : seenThroughEnvoy,
   };
 }

@@ -7,7 +7,7 @@ export type FoundKind = Exclude<ProblemKind, 'service-silent' | 'not-shown'>;
 export interface Finding {
   readonly object: string;
   readonly kind: FoundKind;
-  /** What tells it from other problems of this object and kind; no figure that changes. Absent: there are no others. */
+  /** What distinguishes it from other problems of this object and kind; no figure that changes. Absent: there are no others. */
   readonly detail?: string | undefined;
   /** The id of the model whose callers notice. Absent: of none. */
   readonly model?: string | undefined;

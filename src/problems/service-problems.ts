@@ -26,7 +26,7 @@ export interface ObservedCertificate {
 export interface ObservedService {
   readonly now: number;
   readonly store: ObservedStore;
-  /** Undefined: limits are shared with nobody. */
+  /** Whether Valkey answers, so that limits are shared. Undefined: there is no Valkey. */
   readonly isSharing: boolean | undefined;
   /** Room on the disk of the data folder, bytes; undefined where it cannot be read. */
   readonly disk: { readonly free: number; readonly size: number } | undefined;
@@ -156,7 +156,7 @@ function sizeText(bytes: number): string {
   return `${amount < 10 && power > 0 ? amount.toFixed(1) : Math.round(amount)} ${units[power]}`;
 }
 
-/** A length of time in its largest unit: nobody needs the minutes of three days. */
+/** A length of time in its largest unit. */
 function duration(ms: number): string {
   const [amount, unit] =
     ms < 60_000

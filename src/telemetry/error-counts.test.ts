@@ -38,22 +38,22 @@ describe('the count of failed requests', () => {
   ])('%s', (_, changes, expected) => {
     const { counts, outcome } = setUp();
     outcome({ firstTokenMs: undefined, ...changes });
-    const [found] = counts.ofModels();
+    const [found] = [...counts.ofModels()];
     expect(found && [found[1].failed, found[1].total]).toEqual(expected);
   });
 
   it("says nothing for a flood of callers' own faults, and all for as many of the engine's", () => {
     const { counts, outcome } = setUp();
     outcome({ kind: 'failed', refusedFor: 'bad-request' }, 28);
-    expect(counts.ofModels()).toEqual([]);
+    expect([...counts.ofModels()]).toEqual([]);
     outcome({ kind: 'failed', refusedFor: 'other' }, 28);
-    expect(counts.ofModels()[0]?.[1]).toMatchObject({ failed: 28, total: 28 });
+    expect([...counts.ofModels()][0]?.[1]).toMatchObject({ failed: 28, total: 28 });
   });
 
   it('counts one that was refused for want of capacity as failed', () => {
     const { counts } = setUp();
     counts.unavailable('a/b');
-    expect(counts.ofModels()).toEqual([['a/b', expect.objectContaining({ failed: 1, total: 1 })]]);
+    expect([...counts.ofModels()]).toEqual([['a/b', expect.objectContaining({ failed: 1, total: 1 })]]);
   });
 
   it('looks back a quarter of an hour, and knows of the last minutes by themselves', () => {
@@ -61,12 +61,13 @@ describe('the count of failed requests', () => {
     outcome({ kind: 'failed' }, 10);
     clock.advance(5 * 60_000);
     outcome({ kind: 'completed' }, 30);
-    expect(counts.ofModels()[0]?.[1]).toEqual({
+    expect([...counts.ofModels()][0]?.[1]).toEqual({
       ...{ windowMs: 900_000, failed: 10, total: 40 },
       lately: { failed: 0, total: 30 },
+      lastFault: undefined,
     });
     clock.advance(11 * 60_000);
-    expect(counts.ofModels()[0]?.[1]).toMatchObject({ failed: 0, total: 30, lately: { failed: 0, total: 0 } });
+    expect([...counts.ofModels()][0]?.[1]).toMatchObject({ failed: 0, total: 30, lately: { failed: 0, total: 0 } });
   });
 
   it('forgets what is not in the catalog any more', () => {
@@ -74,11 +75,20 @@ describe('the count of failed requests', () => {
     outcome({ kind: 'failed' });
     counts.attempt('b', failedWith({}));
     counts.retain({ models: new Map(), clusters: [] });
-    expect([counts.ofModels(), counts.ofBackends()]).toEqual([[], []]);
+    expect([[...counts.ofModels()], [...counts.ofBackends()]]).toEqual([[], []]);
   });
 });
 
 describe('the count of failed attempts', () => {
+  it('knows how the newest one failed', () => {
+    const { counts } = setUp();
+    counts.attempt('b', failedWith({ status: 500, engineError: 'other' }));
+    expect([...counts.ofBackends()][0]?.[1].lastFault).toBe('status 500');
+    counts.attempt('b', failedWith({ kind: 'stalled' }));
+    counts.attempt('b', { kind: 'complete' });
+    expect([...counts.ofBackends()][0]?.[1].lastFault).toBe('stalled');
+  });
+
   it.each<readonly [string, AttemptEnd, readonly [failed: number, total: number] | undefined]>([
     ['one that was answered', { kind: 'complete' }, [0, 1]],
     ['one that could not connect', failedWith({ kind: 'connect' }), [1, 1]],
@@ -93,7 +103,7 @@ describe('the count of failed attempts', () => {
   ])('%s', (_, end, expected) => {
     const { counts } = setUp();
     counts.attempt('b', end);
-    const [found] = counts.ofBackends();
+    const [found] = [...counts.ofBackends()];
     expect(found && [found[1].failed, found[1].total]).toEqual(expected);
   });
 });

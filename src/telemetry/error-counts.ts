@@ -1,7 +1,7 @@
 import type { Outcome } from '../core/account.ts';
 import type { Snapshot } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
-import { isOfTheRequest } from '../core/event.ts';
+import { type Fault, isOfTheRequest } from '../core/event.ts';
 import type { AttemptEnd } from '../core/health.ts';
 import { createSliceRing, type SliceRing } from './slice-ring.ts';
 
@@ -15,6 +15,8 @@ export interface ErrorCount extends Count {
   readonly windowMs: number;
   /** The newest of them, of one to two minutes. */
   readonly lately: Count;
+  /** The newest failure of an attempt: its kind and, where an engine answered, the status. Undefined: of a model, or there was none. */
+  readonly lastFault: string | undefined;
 }
 
 /**
@@ -29,8 +31,9 @@ export interface ErrorCounts {
   readonly attempt: (backend: string, end: AttemptEnd) => void;
   /** Forgets models and backends that are not in the catalog any more. */
   readonly retain: (snapshot: Pick<Snapshot, 'models' | 'clusters'>) => void;
-  readonly ofModels: () => readonly (readonly [id: string, ErrorCount])[];
-  readonly ofBackends: () => readonly (readonly [name: string, ErrorCount])[];
+  /** Each is added up when it is read. */
+  readonly ofModels: () => Iterable<readonly [id: string, ErrorCount]>;
+  readonly ofBackends: () => Iterable<readonly [name: string, ErrorCount]>;
 }
 
 const sliceMs = 60_000;
@@ -42,16 +45,23 @@ interface Slice {
   total: number;
 }
 
+/** How one request or attempt ended. */
+interface Result {
+  readonly isServed: boolean;
+  readonly fault?: Fault;
+}
+
 interface Rings {
   readonly whole: SliceRing<Slice>;
   readonly lately: SliceRing<Slice>;
+  lastFault: string | undefined;
 }
 
 export function createErrorCounts(clock: Pick<Clock, 'now'>): ErrorCounts {
   const models = new Map<string, Rings>();
   const backends = new Map<string, Rings>();
 
-  function add(to: Map<string, Rings>, name: string, isServed: boolean): void {
+  function add(to: Map<string, Rings>, name: string, { isServed, fault }: Result): void {
     const rings = to.get(name) ?? newRings();
     to.set(name, rings);
     for (const ring of [rings.whole, rings.lately]) {
@@ -59,27 +69,28 @@ export function createErrorCounts(clock: Pick<Clock, 'now'>): ErrorCounts {
       slice.total += 1;
       if (!isServed) slice.failed += 1;
     }
+    rings.lastFault = fault === undefined ? rings.lastFault : faultText(fault);
   }
 
-  const countsIn = (from: ReadonlyMap<string, Rings>): readonly (readonly [string, ErrorCount])[] =>
-    [...from].map(([name, { whole, lately }]) => [
-      name,
-      {
-        windowMs: sliceMs * windowSlices,
-        ...sumOf(whole.live(clock.now())),
-        lately: sumOf(lately.live(clock.now())),
-      },
-    ]);
+  function* countsIn(from: ReadonlyMap<string, Rings>): Generator<readonly [string, ErrorCount]> {
+    for (const [name, { whole, lately, lastFault }] of from) {
+      const windowMs = sliceMs * windowSlices;
+      const counts = { ...sumOf(whole.live(clock.now())), lately: sumOf(lately.live(clock.now())) };
+      yield [name, { windowMs, ...counts, lastFault }];
+    }
+  }
 
   return {
     outcome: (outcome) => {
       const isServed = servedOf(outcome);
-      if (isServed !== undefined) add(models, outcome.modelId, isServed);
+      if (isServed !== undefined) add(models, outcome.modelId, { isServed });
     },
-    unavailable: (modelId) => add(models, modelId, false),
+    unavailable: (modelId) => add(models, modelId, { isServed: false }),
     attempt: (backend, end) => {
-      if (end.kind === 'complete') add(backends, backend, true);
-      if (end.kind === 'failed' && !isOfTheRequest(end.fault)) add(backends, backend, false);
+      if (end.kind === 'complete') add(backends, backend, { isServed: true });
+      if (end.kind === 'failed' && !isOfTheRequest(end.fault)) {
+        add(backends, backend, { isServed: false, fault: end.fault });
+      }
     },
     retain: ({ models: known, clusters }) => {
       const named = new Set(clusters.map(({ backend }) => backend));
@@ -94,8 +105,10 @@ export function createErrorCounts(clock: Pick<Clock, 'now'>): ErrorCounts {
 function newRings(): Rings {
   const ring = (count: number) =>
     createSliceRing<Slice>({ count, widthMs: sliceMs, empty: () => ({ failed: 0, total: 0 }) });
-  return { whole: ring(windowSlices), lately: ring(latelySlices) };
+  return { whole: ring(windowSlices), lately: ring(latelySlices), lastFault: undefined };
 }
+
+const faultText = ({ kind, status }: Fault): string => (status === undefined ? kind : `status ${status}`);
 
 function sumOf(slices: readonly Slice[]): Count {
   const sum = { failed: 0, total: 0 };

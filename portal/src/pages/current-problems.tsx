@@ -17,12 +17,11 @@ export function CurrentProblems({ isAdmin }: { readonly isAdmin: boolean }) {
   return (
     <Notice tone="warn">
       <h2>{problems.length === 1 ? '1 current problem' : `${problems.length} current problems`}</h2>
-      <ul>
+      <ul className="problems">
         {problems.map(({ id, object, problem, since, action }) => (
           <li key={id}>
             <strong>{object}</strong>, since <time dateTime={since}>{formatMoment(since)}</time>: {problem}
-            <br />
-            {action}
+            <p className="muted">{action}</p>
           </li>
         ))}
       </ul>

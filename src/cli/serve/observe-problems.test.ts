@@ -8,6 +8,7 @@ import { createSnapshots } from '../../catalog/snapshots.ts';
 import type { CatalogObject, CatalogProblem, KubeObject } from '../../core/catalog.ts';
 import { clusterMark, type ReplicaView } from '../../core/replica.ts';
 import { findProblems } from '../../problems/find-problems.ts';
+import { createSlices } from '../../process/turns.ts';
 import { createErrorCounts } from '../../telemetry/error-counts.ts';
 import { createObserver } from './observe-problems.ts';
 
@@ -58,7 +59,7 @@ function setUp({ objects = good, files = [], own = {}, edgeEndsInDays, message }
     },
   });
   const found = async () =>
-    findProblems(await observe(), () => false).findings.map(
+    (await findProblems(await observe(), { isListed: () => false, inSlices: createSlices() })).findings.map(
       ({ object, kind, problem }) => `${object} ${kind} ${problem}`,
     );
   return { clock, errors, observe, found, asked: () => asked };
@@ -158,7 +159,7 @@ describe('a service and its catalog', () => {
     }
     expect(await found()).toEqual([
       'Model/a model-failing 28 of 28 requests failed in the last 15 minutes (100 %).',
-      'Backend/vllm-a backend-failing 28 of 28 attempts failed in the last 15 minutes (100 %).',
+      'Backend/vllm-a backend-failing 28 of 28 attempts failed in the last 15 minutes (100 %). The last fault: status 401.',
     ]);
   });
 

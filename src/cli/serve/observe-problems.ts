@@ -40,7 +40,7 @@ interface ProblemParts extends Omit<ObservedParts, 'clock'> {
   readonly log: Pick<PartLog, 'warn'>;
 }
 
-/** Begins to look for the problems of a service, which its supervisor is told of whenever they change. */
+/** Begins to look for the problems of a service. The supervisor gets the list whenever it changes. */
 export function openProblems(
   { WEIR_DATA: data, WEIR_SERVICE_NUMBER: number = 1 }: Settings,
   { servedAt, announce, log, ...parts }: ProblemParts,
@@ -75,7 +75,7 @@ export function createObserver(parts: ObservedParts): () => Promise<Observed> {
       }),
       mistakes: await mistakesOf(view, inSlices),
       objects,
-      errors: errorFigures(objects, errors),
+      errors: await errorFigures(objects, errors, inSlices),
     };
   };
 }
@@ -110,14 +110,20 @@ function declaredName({ value }: CatalogObject): string | undefined {
   return typeof kind === 'string' && typeof name === 'string' ? `${kind}/${name}` : undefined;
 }
 
-function errorFigures(objects: readonly ObservedObject[], errors: ObservedParts['errors']): readonly ErrorFigure[] {
+async function errorFigures(
+  objects: readonly ObservedObject[],
+  errors: ObservedParts['errors'],
+  inSlices: InSlices,
+): Promise<readonly ErrorFigure[]> {
   const byModel = new Map(objects.flatMap(({ object, model }) => (model === undefined ? [] : [[model, object]])));
-  const ofModels = errors
-    .ofModels()
-    .map(([model, count]) => ({ object: byModel.get(model) ?? `Model/${model}`, model, ...count }));
-  const ofBackends = errors
-    .ofBackends()
-    .map(([backend, count]) => ({ object: `Backend/${backend}`, model: undefined, ...count }));
+  const ofModels = await inSlices(errors.ofModels(), ([model, count]) => ({
+    ...{ object: byModel.get(model) ?? `Model/${model}`, model },
+    ...count,
+  }));
+  const ofBackends = await inSlices(errors.ofBackends(), ([backend, count]) => ({
+    ...{ object: `Backend/${backend}`, model: undefined },
+    ...count,
+  }));
   return [...ofModels, ...ofBackends];
 }
 

@@ -2,6 +2,7 @@ import type { CancelTimer, Clock } from '../../core/clock.ts';
 import { messageOf } from '../../core/failure.ts';
 import type { Problem, ProblemReport } from '../../core/problem.ts';
 import { findProblems, type Observed } from '../../problems/find-problems.ts';
+import { createSlices } from '../../process/turns.ts';
 import { createProblemTracker } from '../../problems/track-problems.ts';
 import type { PartLog } from '../../telemetry/ops/repeat-limit.ts';
 
@@ -53,11 +54,12 @@ export async function watchProblems(options: ProblemWatchOptions): Promise<Probl
 
   async function lookOnce(): Promise<void> {
     const before = new Set(tracker.current().map(({ id }) => id));
-    const hasChanged = tracker.look(findProblems(await observe(), tracker.isListed));
+    const look = await findProblems(await observe(), { isListed: tracker.isListed, inSlices: createSlices() });
+    const hasChanged = tracker.look(look);
     if (isClosed || (!hasChanged && version === catalog().version)) return;
     version = catalog().version;
     onChange(report());
-    // Figures change with every look, and nobody reads them in the file.
+    // Figures change with every look: the file is written when a problem appears or ends.
     const isNews = before.symmetricDifference(new Set(tracker.current().map(({ id }) => id))).size > 0;
     if (isNews) saving = saving.then(() => file.save(tracker.current())).catch(unsaved);
   }

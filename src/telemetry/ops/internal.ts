@@ -6,7 +6,7 @@ import { type LogLevelControl, logLevelBodySchema } from '../../core/log-level.t
 import type { ProblemReport } from '../../core/problem.ts';
 import type { Story, StoryPage } from '../../core/story.ts';
 
-/** What a service tells the portal, `weir explain`, `weir problems` and `weir log-level` of itself, and lets them change. */
+/** What a service reports of itself to the portal, `weir explain`, `weir problems` and `weir log-level`, and lets them change. */
 export interface Internal {
   /** The secret of the database, as it is now. */
   readonly secret: () => string;
