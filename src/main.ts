@@ -59,6 +59,11 @@ const groups: readonly Group[] = [
     load: { kind: 'commands', register: async () => (await import('./cli/commands/explain.ts')).explainCommand },
   },
   {
+    name: 'problems',
+    summary: 'what is wrong now, since when, and what to do',
+    load: { kind: 'commands', register: async () => (await import('./cli/commands/problems.ts')).problemsCommand },
+  },
+  {
     name: 'log-level',
     summary: 'tell or change what running programs log',
     load: { kind: 'commands', register: async () => (await import('./cli/commands/log-level.ts')).logLevelCommand },

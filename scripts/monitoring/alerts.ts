@@ -1,3 +1,4 @@
+import { thresholds } from '../../src/problems/service-problems.ts';
 import { failedOutcomes } from './queries.ts';
 
 export interface Alert {
@@ -55,6 +56,19 @@ export const alerts: readonly Alert[] = [
     summary: 'No endpoint of the backend {{ $labels.backend }} takes requests.',
   },
   {
+    name: 'WeirBackendFailing',
+    expr: 'max by (namespace, object) (weir_problem{kind="backend-failing"}) == 1',
+    ...{ for: '10m', severity: 'ticket' },
+    summary: '{{ $labels.object }} fails a tenth of its attempts or more; other routes may serve in its place.',
+  },
+  {
+    name: 'WeirObjectRefused',
+    expr: 'max by (namespace) (weir_problems{kind="object-refused"}) > 0',
+    ...{ for: '5m', severity: 'ticket' },
+    summary:
+      'The catalog has {{ $value }} mistakes: some Models, Backends or manifests are not served as they are written.',
+  },
+  {
     name: 'WeirAway',
     expr: 'absent(weir_build_info)',
     ...{ for: '2m', severity: 'page' },
@@ -74,7 +88,7 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'WeirJournalFilling',
-    expr: 'max by (namespace) (weir_journal_bytes / weir_journal_limit_bytes) > 0.4 or min by (namespace) (weir_journal_has_room) == 0',
+    expr: `max by (namespace) (weir_journal_bytes / weir_journal_limit_bytes) > ${thresholds.journal.begin} or min by (namespace) (weir_journal_has_room) == 0`,
     ...{ for: '1m', severity: 'page' },
     summary: 'The journal is {{ $value | humanizePercentage }} full; above 80 % new requests are refused.',
   },
@@ -123,13 +137,13 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'WeirCertificateExpires',
-    expr: 'min by (namespace) (envoy_server_days_until_first_cert_expiring) < 14',
+    expr: `min by (namespace) (envoy_server_days_until_first_cert_expiring) < ${thresholds.certificateDays}`,
     ...{ for: '1m', severity: 'ticket' },
     summary: 'A certificate of Envoy expires in {{ $value }} days.',
   },
   {
     name: 'WeirDiskFilling',
-    expr: 'min by (namespace, instance) (weir_data_disk_free_bytes / weir_data_disk_size_bytes) < 0.1',
+    expr: `min by (namespace, instance) (weir_data_disk_free_bytes / weir_data_disk_size_bytes) < ${thresholds.diskLeft.begin}`,
     ...{ for: '5m', severity: 'ticket' },
     summary: 'The disk of the data folder of {{ $labels.instance }} has {{ $value | humanizePercentage }} left.',
   },

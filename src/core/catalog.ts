@@ -141,6 +141,8 @@ export interface CatalogProblem {
   /** Path of the field at fault: `spec.routes[0].backend`; empty when it is the whole document. */
   readonly field: string;
   readonly message: string;
+  /** `Backend/vllm-a`: the object that has the problem, where a file has it that is not compiled. */
+  readonly object?: string | undefined;
 }
 
 /** A Model or Backend in a Kubernetes cluster: what it declares, and what the API server knows of it beyond that. */

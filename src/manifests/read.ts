@@ -154,7 +154,10 @@ export function settleFile(
     objects: [...good, ...kept, ...passed.map(({ object }) => object)],
     good: [...good, ...kept],
     // Compiling the catalog finds and reports the problems of the objects that are passed on.
-    problems: [...syntax, ...held.flatMap(({ problems }) => problems)],
+    problems: [
+      ...syntax,
+      ...held.flatMap(({ object, problems }) => problems.map((problem) => ({ ...problem, object: nameOf(object) }))),
+    ],
   };
 }
 

@@ -43,6 +43,7 @@ function requestsOf({ workspace, key }: Sample): Readonly<Record<keyof typeof ac
     'GET /api/v1/requests/:id': { url: `${api}/requests/nothing` },
     'GET /api/v1/models': { url: `${api}/models` },
     'GET /api/v1/backends': { url: `${api}/backends` },
+    'GET /api/v1/problems': { url: `${api}/problems` },
     'GET /api/v1/audit': { url: `${api}/audit?workspace=acme` },
     'GET /api/v1/events': { url: `${api}/events`, payloadAsStream: true },
     'POST /api/v1/playground/chat': {
@@ -79,6 +80,7 @@ const expected: Readonly<Record<keyof typeof accessTable, readonly [number, numb
   'GET /api/v1/requests/:id': [401, 403, 404, 404, 404],
   'GET /api/v1/models': [401, 403, 200, 200, 200],
   'GET /api/v1/backends': [401, 403, 403, 403, 200],
+  'GET /api/v1/problems': [401, 403, 403, 403, 200],
   'GET /api/v1/audit': [401, 403, 404, 200, 200],
   'GET /api/v1/events': [401, 403, 200, 200, 200],
   // The gateway of the tests is not there: 502 is as far as it goes.

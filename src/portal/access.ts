@@ -33,6 +33,7 @@ export const accessTable = {
   'GET /api/v1/requests/:id': 'members',
   'GET /api/v1/models': 'members',
   'GET /api/v1/backends': 'admins',
+  'GET /api/v1/problems': 'admins',
   'GET /api/v1/audit': 'members',
   'GET /api/v1/events': 'members',
   'POST /api/v1/playground/chat': 'members',

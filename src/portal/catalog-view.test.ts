@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { asBrowser, call, memberOf, samplePortal } from '../../test/support/sample-portal.ts';
 import type { LiveCatalog, LiveModel, LiveRoute } from '../core/live-catalog.ts';
 import type { Model, ModelList } from './api/catalog.ts';
-import { modelsOf, problemsOf } from './catalog-view.ts';
+import { modelsOf } from './catalog-view.ts';
 import type { Answers } from './services.ts';
 
 const route = (state: LiveRoute['state'], backend = 'vllm-a'): LiveRoute => ({
@@ -86,24 +86,6 @@ describe('the catalog of several services', () => {
     const unknown = model({ pricing: null, owned_by: null, tokens_per_second_p50: null, first_token_ms_p50: 300 });
     const [merged] = modelsOf(answers({ models: [unknown] }, { models: [model()] }));
     expect(merged).toMatchObject({ owned_by: 'a', tokens_per_second_p50: 50, first_token_ms_p50: 200 });
-  });
-
-  it('tells what is wrong: services, models, backends', () => {
-    const backend = {
-      ...{ name: 'vllm-a', engine: 'vllm', in_flight: 0, capacity: null, endpoints: null, failing: [] },
-      conditions: [condition('Healthy', 'False', '10.0.0.1:80 refuses connections')],
-    };
-    const some = answers(
-      { models: [model({ routes: [route('ejected')] })], backends: [backend] },
-      { backends: [backend] },
-    );
-    const silent = { service: 'http://10.0.0.9:9090', answers: false, problem: 'nothing listens' };
-    expect(problemsOf({ ...some, services: [...some.services, silent] })).toEqual([
-      { kind: 'service', name: silent.service, message: 'The service does not answer: nothing listens.' },
-      { kind: 'model', name: 'a/b', message: 'a/b@vllm-a is ejected' },
-      { kind: 'backend', name: 'vllm-a', message: '10.0.0.1:80 refuses connections' },
-    ]);
-    expect(problemsOf(answers({ models: [model()] }))).toEqual([]);
   });
 });
 

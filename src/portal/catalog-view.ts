@@ -1,14 +1,11 @@
 import type { LiveBackend, LiveCatalog, LiveModel } from '../core/live-catalog.ts';
 import type * as api from './api/catalog.ts';
-import type { PortalEvent } from './api/events.ts';
 import type { Answers, ServiceAnswer } from './services.ts';
 
 type LiveCondition = LiveBackend['conditions'][number];
 
 /** Conditions that say something is wrong when they are true; all others when they are not. */
 const badWhenTrue = new Set(['Retiring']);
-
-type Problem = Extract<PortalEvent, { readonly name: 'health' }>['data']['problems'][number];
 
 /** A route that is full or being probed is at work; these get requests only when nothing else can. */
 const away: ReadonlySet<string> = new Set(['ejected', 'invalid-structure', 'last-resort']);
@@ -66,23 +63,6 @@ export function backendsOf({ data }: Answers<LiveCatalog>): api.Backend[] {
 
 export function servicesOf(services: readonly ServiceAnswer[]): api.ModelList['services'] {
   return services.map((one) => ({ ...one }));
-}
-
-/** What is wrong now, most important first. */
-export function problemsOf(answers: Answers<LiveCatalog>): Problem[] {
-  const services = answers.services.flatMap(({ service, problem }): Problem[] =>
-    problem === null ? [] : [{ kind: 'service', name: service, message: `The service does not answer: ${problem}.` }],
-  );
-  const models = modelsOf(answers).flatMap(({ id, state, reason }): Problem[] =>
-    state === 'available' ? [] : [{ kind: 'model', name: id, message: reason ?? `It is ${state}.` }],
-  );
-  const backends = answers.data.flatMap(({ said }) => said.backends.flatMap(problemOf));
-  return [...services, ...models, ...new Map(backends.map((problem) => [problem.name, problem])).values()];
-}
-
-function problemOf({ name, conditions }: LiveBackend): Problem[] {
-  const wrong = conditions.find(isWrong);
-  return wrong === undefined ? [] : [{ kind: 'backend', name, message: wrong.message || wrong.reason }];
 }
 
 function isWrong({ type, status }: LiveCondition): boolean {

@@ -1,10 +1,10 @@
 import type { CancelTimer } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 import { formatUsd } from '../core/money.ts';
+import { cutProblems } from '../core/problem.ts';
 import type { Story } from '../core/story.ts';
 import * as requests from './api/requests.ts';
 import { currentSessions } from './authenticate.ts';
-import { problemsOf } from './catalog-view.ts';
 import type { ToldEvent } from './event-hub.ts';
 import type { Portal } from './portal.ts';
 
@@ -17,6 +17,8 @@ export interface EventFeed {
 const everyMs = 1_000;
 /** How long the services are followed after the last reader has gone: a page that is loaded anew comes back at once. */
 const unreadMs = 10_000;
+/** Problems in one event: the page shows them all at once. */
+const mostProblems = 50;
 const nobody = { workspaceId: undefined } as const;
 
 /**
@@ -24,16 +26,22 @@ const nobody = { workspaceId: undefined } as const;
  * is over. One look serves all readers.
  */
 export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
-  const { store, services, catalog, events, forgetReports, clock, log } = portal;
+  const { store, services, events, forgetReports, clock, log } = portal;
   let cancel: CancelTimer = () => undefined;
   let isClosed = false;
   const balances = new Map<string, string>();
-  let problems = '';
+  let shownProblems = '';
   let names: ReadonlyMap<string, string> = new Map();
   let following: { readonly begun: Promise<void>; readonly stop: () => void } | undefined;
   let wantedAt = 0;
 
+  /** A database that is away is a problem to show: the problems do not wait for what is read of it. */
   async function look(): Promise<void> {
+    const looked = await Promise.allSettled([lookAtAccounts(), lookAtProblems()]);
+    for (const one of looked) if (one.status === 'rejected') throw one.reason;
+  }
+
+  async function lookAtAccounts(): Promise<void> {
     const hashes = events.sessions();
     const current = await currentSessions(portal, [...hashes]);
     for (const hash of hashes) if (!current.has(hash)) events.endSession(hash);
@@ -43,10 +51,13 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
       return true;
     });
     events.tell(changed);
+  }
+
+  async function lookAtProblems(): Promise<void> {
     const health = await readHealth();
     const text = health.event.name === 'health' ? JSON.stringify(health.event.data.problems) : '';
-    if (text !== problems) events.tell([health]);
-    problems = text;
+    if (text !== shownProblems) events.tell([health]);
+    shownProblems = text;
   }
 
   async function readBalances(): Promise<readonly ToldEvent[]> {
@@ -86,7 +97,8 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
   }
 
   async function readHealth(): Promise<ToldEvent> {
-    const data = { at: new Date(clock.now()).toISOString(), problems: problemsOf(await catalog()) };
+    const { problems } = await portal.problems();
+    const data = { at: new Date(clock.now()).toISOString(), problems: [...cutProblems(problems, mostProblems)] };
     return { event: { name: 'health', data }, about: nobody };
   }
 

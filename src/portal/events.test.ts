@@ -76,7 +76,7 @@ describe('GET /events', () => {
 
   it('begins with the balances and what is wrong, and tells each change of a balance', async () => {
     const { server, accounts, clock, workspace } = await samplePortal({
-      catalog: {
+      problems: {
         services: [{ service: 'http://127.0.0.1:9090', answers: false, problem: 'nothing listens' }],
         data: [],
       },
@@ -84,7 +84,7 @@ describe('GET /events', () => {
     const seen = await openAs(server, withToken);
     await expect.poll(seen.names).toEqual(['balance', 'balance', 'health']);
     expect(seen.events()[2]?.[1]).toMatchObject({
-      problems: [{ kind: 'service', message: expect.stringContaining('nothing listens') }],
+      problems: [{ object: 'service/127.0.0.1:9090', problem: 'Does not answer: nothing listens.' }],
     });
     const by = { actor: { kind: 'command-line', name: 'x' }, now: sampleNow } as const;
     await accounts.creditWorkspace('acme', { amount: 10n ** 12n, note: undefined }, by);

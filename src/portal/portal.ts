@@ -3,6 +3,7 @@ import type { LiveCatalog } from '../core/live-catalog.ts';
 import type { LogLevelControl } from '../core/log-level.ts';
 import type { FailedSignIns } from './failed-sign-ins.ts';
 import type { OidcSignIn } from './oidc.ts';
+import type { ProblemList } from './problem-list.ts';
 import type { PortalStore } from './store-port.ts';
 import type { Answers, Services } from './services.ts';
 import type { EventFeed } from './event-feed.ts';
@@ -20,6 +21,8 @@ export interface Portal {
   readonly services: Pick<Services, 'find' | 'follow'>;
   /** How each service sees the catalog, at most a second old. */
   readonly catalog: () => Promise<Answers<LiveCatalog>>;
+  /** What is wrong now, at most a second old. */
+  readonly problems: () => Promise<ProblemList>;
   /** Reports that are asked for from now on are read anew: requests have been settled. */
   readonly forgetReports: () => void;
   readonly events: EventHub;

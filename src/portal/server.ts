@@ -23,6 +23,7 @@ import { eventRoutes } from './routes/events.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { logLevelRoutes } from './routes/log-level.ts';
 import { playgroundRoutes } from './routes/playground.ts';
+import { problemRoutes } from './routes/problems.ts';
 import { oidcRoutes } from './routes/oidc.ts';
 import { requestRoutes } from './routes/requests.ts';
 import { sessionRoutes } from './routes/session.ts';
@@ -102,7 +103,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
     app.get('/api/openapi.json', { schema: { hide: true } }, describe);
     for (const routes of [
       ...[sessionRoutes, oidcRoutes, workspaceRoutes, creditRoutes, keyRoutes, usageRoutes],
-      ...[requestRoutes, catalogRoutes, auditRoutes],
+      ...[requestRoutes, catalogRoutes, problemRoutes, auditRoutes],
     ]) {
       routes(app, portal);
     }

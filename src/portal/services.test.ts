@@ -1,12 +1,14 @@
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
+import { sampleProblem, sampleReport } from '../../test/support/sample-problem.ts';
 import { systemClock } from '../process/clock.ts';
 import { internalToken } from '../core/internal-token.ts';
 import type { LogLevel, LogLevelControl } from '../core/log-level.ts';
 import type { Story } from '../core/story.ts';
 import { createStories, type Stories } from '../telemetry/stories.ts';
 import { type OpsServer, startOps } from '../telemetry/ops/server.ts';
+import { createProblemList } from './problem-list.ts';
 import { createServices, type ServiceAnswer } from './services.ts';
 
 const secret = 'a'.repeat(64);
@@ -34,6 +36,7 @@ async function live(process: string, { host = '127.0.0.1', port = 0 } = {}): Pro
       secret: () => secret,
       stories,
       logLevel: level,
+      problems: () => sampleReport([sampleProblem({ since: `2026-07-01T12:00:0${process.slice(1)}.000Z` })]),
       catalog: async function* () {
         yield JSON.stringify({ ...head, models: [], backends: [], problems: [] });
       },
@@ -84,6 +87,17 @@ describe('the services of a gateway', () => {
     });
     const { stories } = await services.recent(10);
     expect(new Set(idsOf(stories))).toEqual(new Set(['r1', 'r2']));
+  });
+
+  it('report their problems, which are one list with the earliest times', async () => {
+    const { services } = await two();
+    const { data } = await services.problems();
+    expect(data.map(({ said }) => said.problems.map(({ since }) => since))).toEqual([
+      ['2026-07-01T12:00:01.000Z'],
+      ['2026-07-01T12:00:02.000Z'],
+    ]);
+    const { problems } = await createProblemList(services, systemClock)();
+    expect(problems).toEqual([sampleProblem({ since: '2026-07-01T12:00:01.000Z' })]);
   });
 
   it('say the least level that they log, and change it', async () => {

@@ -6,6 +6,7 @@ import { hostInUrl } from '../core/address.ts';
 import { messageOf } from '../core/failure.ts';
 import { type LiveCatalog, liveCatalogSchema } from '../core/live-catalog.ts';
 import { type LogLevel, logLevelBodySchema } from '../core/log-level.ts';
+import { type ProblemReport, problemReportSchema } from '../core/problem.ts';
 import {
   foundStoriesSchema,
   type NumberedStory,
@@ -41,9 +42,11 @@ export interface Answers<Said> {
   readonly data: readonly { readonly service: string; readonly said: Said }[];
 }
 
-/** The services of a gateway, as the portal, `weir explain` and `weir log-level` ask them. */
+/** The services of a gateway, as the portal, `weir explain`, `weir problems` and `weir log-level` ask them. */
 export interface Services {
   readonly catalog: () => Promise<Answers<LiveCatalog>>;
+  /** What each of them knows to be wrong now: `createProblemList` makes one list of it. */
+  readonly problems: () => Promise<Answers<ProblemReport>>;
   /** The story of the request with exactly this id, alone; where there is none, of those with this correlation id, newest first. */
   readonly find: (
     id: string,
@@ -222,6 +225,7 @@ export function createServices(options: ServicesOptions): Services {
 
   return {
     catalog: () => ask((service) => call(service, 'catalog', liveCatalogSchema)),
+    problems: () => ask((service) => call(service, 'problems', problemReportSchema)),
     find: async (id) => {
       const { services, data } = await ask((service) =>
         call(service, `requests/${encodeURIComponent(id)}`, foundStoriesSchema),

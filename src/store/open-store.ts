@@ -29,6 +29,8 @@ const usualJournalBytes = 256 * 1024 * 1024;
 const goodForMs = { sqlite: 5_000, postgres: 800 } as const;
 const readAgainEveryMs = 300;
 const readAgainAtMost = 5_000;
+/** A server of which nothing was asked for so long is asked whether it is there. SQLite's file does not go away. */
+const lookEveryMs = 5_000;
 /** How long a known key goes on working while the database is away, and an operator therefore cannot suspend it. */
 const awayForMs = 30 * 60_000;
 
@@ -99,7 +101,11 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
   for (const path of journal.foreignFiles) options.onForeignFile?.(path);
   const workerData: StoreWorkerData = { location, journalFolder: journal.folder, journalBytes, retentionDays };
   const worker = new Worker(new URL('./store-worker.ts', import.meta.url), { workerData, name: 'weir-store' });
-  const post = (request: StoreRequest) => worker.postMessage(request);
+  let askedAt = performance.now();
+  const post = (request: StoreRequest): void => {
+    askedAt = performance.now();
+    worker.postMessage(request);
+  };
   const cache = createCredentialCache(rememberedKeys);
   const lookUps = createLookUps((hash) => post({ kind: 'find', hashes: [hash] }));
   const ready = Promise.withResolvers<void>();
@@ -214,6 +220,7 @@ export async function openStore(options: StoreOptions): Promise<OpenStore> {
     if (location.kind !== 'postgres' || status.database !== 'here' || phase !== 'open') return;
     const hashes = cache.takeUsed(readAgainAtMost);
     if (hashes.length > 0) post({ kind: 'find', hashes });
+    else if (performance.now() - askedAt >= lookEveryMs) post({ kind: 'look' });
   }, readAgainEveryMs);
 
   try {

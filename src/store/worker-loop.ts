@@ -46,6 +46,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   const wanted = new Set<string>();
   let reserved: Reserved | undefined;
   let hasReserved = false;
+  let isLookWanted = false;
   /** When this thread has last removed what replicas left that are gone. */
   let forgotAt = 0;
   let segment: (JournalSegment & { settled: number; refused: number }) | undefined;
@@ -158,6 +159,16 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     }
   }
 
+  /** Without requests nothing else is asked of the database, and an outage would be noticed by the first caller after it. */
+  async function look(): Promise<void> {
+    if (database === undefined || status.database !== 'here') return;
+    try {
+      await readSharedSecret(database.queries);
+    } catch (error) {
+      if (database.classify(error) === 'away') isAway(messageOf(error));
+    }
+  }
+
   /** One step of a recovery: opens or probes the database, and settles some rows of the journal. */
   async function comeBack(): Promise<void> {
     // SQLite's calls are synchronous: messages that arrived meanwhile are handled now.
@@ -232,6 +243,9 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
         const now = reserved;
         reserved = undefined;
         await tellReserved(now);
+      } else if (isLookWanted) {
+        isLookWanted = false;
+        await look();
       } else if (status.database === 'here' && upkeep?.isDue() === true && !closing) await upkeep.step();
       else if (status.database === 'here' || retry !== undefined || closing) return;
       if (status.database !== 'here' && retry === undefined && !closing) await comeBack();
@@ -258,6 +272,9 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
           break;
         case 'reserved':
           reserved = request.reserved;
+          break;
+        case 'look':
+          isLookWanted = true;
           break;
       }
       void work();

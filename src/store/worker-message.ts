@@ -18,6 +18,8 @@ export type StoreRequest =
   | { readonly kind: 'find'; readonly hashes: readonly string[] }
   /** What the service's requests under way are expected to cost, for commands that correct a balance. */
   | { readonly kind: 'reserved'; readonly reserved: Reserved }
+  /** Nothing was asked of the database for a while: asks whether it is there. */
+  | { readonly kind: 'look' }
   | { readonly kind: 'close' };
 
 /** Why one outcome of a batch was not written: the database refuses it for good, or there was no room in the journal. */

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createEnvoyAdmin } from '../../src/envoy/runtime/admin.ts';
 import type { ExtProcServer } from '../../src/extproc/server.ts';
 import type { Cluster } from '../../src/core/catalog.ts';
 import { startEnvoy, type TestEnvoy } from './support/envoy.ts';
@@ -52,6 +53,15 @@ describe('an edge with a certificate', () => {
     expect(headers[':status']).toBe(200);
     stream.resume();
     await new Promise<void>((resolve) => session.close(resolve));
+  });
+
+  it('says until when its certificate is good, and for whom', async () => {
+    const admin = createEnvoyAdmin(envoy.files);
+    const { validToDate } = new X509Certificate(ca);
+    expect(await admin.ownCertificates()).toEqual([
+      { names: expect.arrayContaining(['engine.example']) as string[], expiresAt: validToDate.getTime() },
+    ]);
+    admin.close();
   });
 
   it('refuses TLS 1.1 and plain text', async () => {

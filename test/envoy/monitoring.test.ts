@@ -10,6 +10,7 @@ import { stringify } from 'yaml';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { alerts, recordings, ruleGroups } from '../../scripts/monitoring/alerts.ts';
 import { dashboards } from '../../scripts/monitoring/dashboards.ts';
+import type { Problem } from '../../src/core/problem.ts';
 import { createSlices } from '../../src/process/turns.ts';
 import { createMetrics } from '../../src/telemetry/ops/metrics.ts';
 import { type FakeEngine, startFakeEngine } from '../fake-engine/fake-engine.ts';
@@ -152,6 +153,13 @@ const elsewhere = createMetrics(
     catalogAgeMs: figure<number | undefined>(0, 400_000),
     isLeading: figure(true, false),
     discovery: figure(idle.discovery(), { streams: 1, unansweredMs: 45_000, refusals: 0 }),
+    problems: figure<readonly Pick<Problem, 'object' | 'kind'>[]>(
+      [],
+      [
+        { object: 'Backend/shaky', kind: 'backend-failing' },
+        { object: 'Model/pair', kind: 'object-refused' },
+      ],
+    ),
   },
   { inSlices: createSlices() },
 );
@@ -254,6 +262,7 @@ test('each alert that the figures of a replica can show fires in a real Promethe
   const counted = ['WeirEngineCountsWrong', 'WeirLedgerSlow', 'WeirLogLost', 'WeirRetentionStuck'];
   const shown = [
     ...[
+      'WeirBackendFailing',
       'WeirCatalogOld',
       'WeirCertificateExpires',
       'WeirDiskFilling',
@@ -261,7 +270,7 @@ test('each alert that the figures of a replica can show fires in a real Promethe
       'WeirJournalFilling',
       'WeirLedgerAway',
     ],
-    ...['WeirLedgerDamaged', 'WeirLimitsNotShared', 'WeirNoLeader', 'WeirOverloaded'],
+    ...['WeirLedgerDamaged', 'WeirLimitsNotShared', 'WeirNoLeader', 'WeirObjectRefused', 'WeirOverloaded'],
   ];
   elsewhere.committed({ into: 'database', rows: 1, durationMs: 1 });
   await expect.poll(() => query('weir_ledger_rows_total{namespace="elsewhere"}')).not.toEqual([]);

@@ -102,6 +102,20 @@ describe('several replicas', () => {
     await vi.waitFor(async () => expect(await used()).toBe('suspended'), { timeout: 1_000, interval: 20 });
   });
 
+  it('notice that the server is away though nothing is asked of them, and that it is back', async () => {
+    const server = await startPostgres();
+    onTestFinished(server.close);
+    const states: string[] = [];
+    const url = await server.database('idle');
+    const onStatus = ({ database }: { readonly database: string }) => states.push(database);
+    await storeAt({ kind: 'postgres', url }, { onStatus });
+    await vi.waitFor(() => expect(states.at(-1)).toBe('here'), { timeout: 20_000 });
+    await server.stop();
+    await vi.waitFor(() => expect(states.at(-1)).toBe('away'), { timeout: 20_000 });
+    await server.start();
+    await vi.waitFor(() => expect(states.at(-1)).toBe('here'), { timeout: 20_000 });
+  });
+
   it('hear of a command at once', { retry: 2 }, async () => {
     const { location, key, text } = await sampleDatabase();
     const store = await storeAt(location);

@@ -27,6 +27,7 @@ export function idleFigures(changes: Partial<ServiceFigures> = {}): ServiceFigur
       Promise.resolve([
         { thread: 'requests', busyMs: 500, delayMs: undefined, memory: { heapBytes: 8, externalBytes: 4 } },
       ]),
+    problems: () => [],
     ...changes,
   };
 }

@@ -4,17 +4,20 @@ import { onTestFinished } from 'vitest';
 import type { LiveCatalog } from '../../src/core/live-catalog.ts';
 import { internalToken } from '../../src/core/internal-token.ts';
 import type { LogLevel } from '../../src/core/log-level.ts';
+import type { ProblemReport } from '../../src/core/problem.ts';
 import type { Story } from '../../src/core/story.ts';
 import { createEventFeed } from '../../src/portal/event-feed.ts';
 import { createEventHub } from '../../src/portal/event-hub.ts';
 import { createFailedSignIns } from '../../src/portal/failed-sign-ins.ts';
 import type { OidcSignIn } from '../../src/portal/oidc.ts';
 import { digestOf, newToken } from '../../src/portal/secrets.ts';
+import { createProblemList } from '../../src/portal/problem-list.ts';
 import { createServer } from '../../src/portal/server.ts';
 import type { Answers, Services, ServicesListener } from '../../src/portal/services.ts';
 import { openAccounts } from '../../src/store/accounts.ts';
 import { hashKey } from '../../src/store/key-text.ts';
 import { createFakeClock } from './fake-clock.ts';
+import { sampleReport } from './sample-problem.ts';
 import { sampleDatabase, sampleNow, temporaryFolder } from './sample-database.ts';
 
 export const adminToken = 'the-admin-token-of-the-tests-0123456789';
@@ -22,8 +25,14 @@ export const adminToken = 'the-admin-token-of-the-tests-0123456789';
 /** What the services of a test say. */
 export interface SaidByServices {
   readonly catalog?: Answers<LiveCatalog>;
+  readonly problems?: Answers<ProblemReport>;
   readonly stories?: readonly Story[];
 }
+
+const noProblems: Answers<ProblemReport> = {
+  services: [{ service: 'http://127.0.0.1:9090', answers: true, problem: null }],
+  data: [{ service: 'http://127.0.0.1:9090', said: sampleReport() }],
+};
 
 /** Who is signed in in a browser. */
 export interface Browser {
@@ -62,6 +71,8 @@ export async function samplePortal(
     },
   };
   const catalog = async (): Promise<Answers<LiveCatalog>> => said.catalog ?? { services: [], data: [] };
+  const askProblems = async (): Promise<Answers<ProblemReport>> => said.problems ?? noProblems;
+  const problems = createProblemList({ problems: askProblems }, clock);
   const logged: object[] = [];
   const log = {
     warn: (facts: object, message: string) => void logged.push({ ...facts, message }),
@@ -78,7 +89,7 @@ export async function samplePortal(
       findCredential: async (text: string, at: number) =>
         (await accounts.findCredentials([hashKey(text)], at)).get(hashKey(text)),
     },
-    ...{ services, catalog, events, adminToken, log, oidc: options.oidc },
+    ...{ services, catalog, problems, events, adminToken, log, oidc: options.oidc },
     gatewayUrl: options.gatewayUrl ?? 'http://127.0.0.1:1/v1',
     forgetReports: () => undefined,
     failedSignIns: createFailedSignIns(clock.elapsed),

@@ -9,10 +9,10 @@ import { useThrottled } from '../data/throttled.ts';
 import { beginningOf, hourMs, type UsageFilter, useMinute, useUsage } from '../data/usage.ts';
 import { formatCount, formatMoment, formatMoney, formatMs, formatShare, unknown } from '../format/format.ts';
 import { Card, Facts, Figure, Page } from '../parts/page.tsx';
-import { Loaded, Notice } from '../parts/states.tsx';
+import { Loaded } from '../parts/states.tsx';
 import { useAskedWorkspace } from '../data/workspaces.ts';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
-import { useHealth } from '../shell/live-data.ts';
+import { CurrentProblems } from './current-problems.tsx';
 import { BudgetBar } from './key-table.tsx';
 import { RecentCost } from './recent-cost.tsx';
 
@@ -53,7 +53,7 @@ export function OverviewPage() {
   useEvents({ request: refresh });
   return (
     <Page title="Overview" about={session.role === 'key' ? 'What this key has used.' : 'How things stand right now.'}>
-      {session.role !== 'key' && <Wrong />}
+      {session.role !== 'key' && <CurrentProblems isAdmin={session.role === 'admin'} />}
       {session.role !== 'key' && (
         <div className="filters">
           <WorkspaceSelect all />
@@ -95,34 +95,6 @@ export function OverviewPage() {
       </Loaded>
       <RecentCost filter={filters.last} now={now} />
     </Page>
-  );
-}
-
-/** What the services tell of models, backends and themselves. */
-function Wrong() {
-  const health = useHealth();
-  if (health === undefined) return null;
-  if (health.problems.length === 0) {
-    return (
-      <Notice tone="good">
-        <p>All services, backends and models are well.</p>
-      </Notice>
-    );
-  }
-  return (
-    <Notice tone="warn">
-      <h2>What is wrong right now</h2>
-      <ul>
-        {health.problems.map(({ kind, name, message }) => (
-          <li key={`${kind} ${name}`}>
-            <strong>
-              {kind} {name}
-            </strong>
-            : {message}
-          </li>
-        ))}
-      </ul>
-    </Notice>
   );
 }
 

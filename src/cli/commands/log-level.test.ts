@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runWeir } from '../../../test/support/run-weir.ts';
 import { temporaryFolder } from '../../../test/support/sample-database.ts';
+import { sampleReport } from '../../../test/support/sample-problem.ts';
 import type { LogLevel } from '../../core/log-level.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { readPortalSettings } from '../../read-settings.ts';
@@ -31,6 +32,7 @@ async function setUp() {
     ...{ port: 0, metrics: async () => '', unready: () => undefined },
     internal: {
       ...{ secret: () => secret, logLevel: serviceLog.level, catalog: async function* () {} },
+      problems: sampleReport,
       stories: {
         after: (after) => ({ process: 'p1', next_after: after, has_more: false, missed: 0, requests: [] }),
         find: () => [],

@@ -9,6 +9,7 @@ import { createFailedSignIns } from '../../portal/failed-sign-ins.ts';
 import { createOidcSignIn, type OidcSignIn } from '../../portal/oidc.ts';
 import { readAdminToken } from '../../portal/secrets.ts';
 import { createServer } from '../../portal/server.ts';
+import { createProblemList } from '../../portal/problem-list.ts';
 import { createServices, rememberCatalog } from '../../portal/services.ts';
 import { shareReports } from '../../portal/shared-reports.ts';
 import type { PortalStore } from '../../portal/store-port.ts';
@@ -64,6 +65,7 @@ export async function startPortal(
   stack.defer(events.close);
   const parts = {
     catalog: rememberCatalog(services, systemClock),
+    problems: createProblemList(services, systemClock),
     ...{ store, services, events, adminToken, log, logLevel, clock: systemClock, oidc: oidcOf(settings) },
     internalToken: token,
     forgetReports: shared.forget,

@@ -77,6 +77,8 @@ export interface CatalogOptions {
   readonly searchPrice: Money | undefined;
   /** Has every snapshot that requests get, the first one included. */
   readonly onServed: (snapshot: Snapshot) => void;
+  /** What the catalog declares, or what is wrong with it, may have changed. */
+  readonly onChanged: () => void;
 }
 
 export interface ServedCatalog {
@@ -101,7 +103,7 @@ export interface ServedCatalog {
 
 /** Opens the catalog that the settings name, and follows it. Rejects when they name a cluster and there is none to ask. */
 export async function openCatalog(settings: Settings, options: CatalogOptions): Promise<ServedCatalog> {
-  const { clock, envoy, endpoints, extraClusters, isServing, statusOf, searchPrice, onServed } = options;
+  const { clock, envoy, endpoints, extraClusters, isServing, statusOf, searchPrice, onServed, onChanged } = options;
   const { ejected, record, answerOf } = options;
   const log = limitRepeats(options.log, clock);
   const source = await openSource(settings, { ...options, log, onChange: (reading) => catalog.change(reading) });
@@ -139,10 +141,12 @@ export async function openCatalog(settings: Settings, options: CatalogOptions): 
       compilation = compiled;
       source.compiled(compiled);
       replica?.changed();
+      onChanged();
     },
     onSwap: (snapshot) => {
       onServed(snapshot);
       replica?.changed();
+      onChanged();
       log.info({ version: snapshot.version, models: snapshot.models.size }, 'catalog changed');
     },
     onError: (error) => log.error({ error: String(error) }, 'Envoy does not have the catalog yet'),

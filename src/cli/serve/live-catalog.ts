@@ -108,7 +108,8 @@ function modelOf(object: KubeObject, view: CatalogView, options: LiveCatalogOpti
   };
 }
 
-function idOf({ declared: { value } }: KubeObject): string | undefined {
+/** The id of a Model as its object declares it. */
+export function idOf({ declared: { value } }: KubeObject): string | undefined {
   const spec = isObject(value) && isObject(value['spec']) ? value['spec'] : {};
   return typeof spec['id'] === 'string' ? spec['id'] : undefined;
 }

@@ -34,6 +34,7 @@ interface MeasuredParts {
   readonly output: Pick<LogStream, 'dropped'>;
   /** When the snapshot that is served was taken, milliseconds since the Unix epoch. */
   readonly servedAt: () => number;
+  readonly problems: ServiceFigures['problems'];
   readonly underWay: () => {
     readonly requests: number;
     readonly streams: number;
@@ -72,6 +73,7 @@ export function figuresOf(parts: MeasuredParts): ServiceFigures {
     modelStatuses: () =>
       [...catalog.snapshots.current().models.values()].map((model) => [model.id, measured.statusOf(model)]),
     threads: parts.threads.read,
+    problems: parts.problems,
   };
 }
 

@@ -25,8 +25,6 @@ import { createHostFollower, systemLookUp } from '../../resolver/follow-hosts.ts
 import { openStore } from '../../store/open-store.ts';
 import { startStructureChecker } from '../../structured-output/checker/start-structure-checker.ts';
 import { startTokenizers } from '../../tokenizer/start-tokenizers.ts';
-import { openSeal } from '../../web-search/seal/seal.ts';
-import { openSearch } from '../../web-search/providers/open-search.ts';
 import { startThread } from '../../process/worker-thread.ts';
 import { startPrepareWorker } from '../../process/prepare-in-worker.ts';
 import {
@@ -54,15 +52,17 @@ import { createSystemPlacement } from '../../routing/system-placement.ts';
 import type { ProgramSurroundings, RunningProgram } from '../run-program.ts';
 import { openCatalog } from './catalog.ts';
 import { createAnswerLengths } from '../../metering/expected-output.ts';
+import { createErrorCounts } from '../../telemetry/error-counts.ts';
 import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
 import { createEndpointTable } from './follow-endpoints.ts';
 import { tellCatalog } from './live-catalog.ts';
 import { checkFile, openGates, startTracing, tokenizerLoader } from './logged-parts.ts';
+import { openProblems } from './observe-problems.ts';
 import { placeAtEnvoy } from './place-at-envoy.ts';
 import { watchHealthChecks } from './health-checks.ts';
 import { figuresOf } from './service-figures.ts';
-import { sealFiles } from './seal-files.ts';
+import { openWebSearch } from './web-search.ts';
 import type { Settings } from '../../settings.ts';
 import { readTracingSettings } from '../../tracing-settings.ts';
 
@@ -104,12 +104,17 @@ export async function startService(
   const paths = runFolder(settings.WEIR_RUN);
   const url = settings.WEIR_DATABASE_URL;
   const location = databaseLocation(url === undefined ? { data: settings.WEIR_DATA } : { url });
+  const logStatus = createStoreLog(partsLog);
+  let lookForProblems = (): void => undefined;
   const store = await openStore({
     location,
     journal: join(settings.WEIR_DATA, 'journal'),
     retentionDays: settings.WEIR_LEDGER_RETENTION_DAYS,
     tryLock,
-    onStatus: createStoreLog(partsLog),
+    onStatus: (status) => {
+      logStatus(status);
+      lookForProblems();
+    },
     onCommit: (commit) => metrics.committed(commit),
     onForeignFile: (path) => partsLog.warn({ path }, 'not a file of the journal: it is ignored'),
   });
@@ -145,15 +150,7 @@ export async function startService(
   const countUpstream = createUpstreamRequests({ admin: envoyAdmin, clock: systemClock });
   const atTurnEnd = createTurnEnd();
   const egress = createEgress({ socketPath: paths.egressSocket, countUpstream, atTurnEnd });
-  const searching = settings.WEIR_WEB_SEARCH;
-  const found =
-    searching === undefined ? undefined : await openSearch(searching, { upstream: egress, clock: systemClock });
-  const sealing = sealFiles(settings);
-  const search = sealing && {
-    seal: openSeal({ ...sealing, elapsed: systemClock.elapsed }),
-    price: settings.WEIR_WEB_SEARCH_PRICE,
-    ...(found === undefined ? {} : { provider: found.provider }),
-  };
+  const { sealing, found, search } = await openWebSearch(settings, egress);
   const tokenizerRoot = settings.WEIR_TOKENIZERS ?? join(settings.WEIR_DATA, 'tokenizers');
   const reading = { imageHosts: settings.WEIR_IMAGE_HOSTS, keepsBillingLines: settings.WEIR_BILLING_LINES === 'keep' };
   const worker = startPrepareWorker({
@@ -179,6 +176,7 @@ export async function startService(
     hasRoute: ({ routes }) => routes.some(health.isServing),
     isReachable: ({ routes }) => routes.some(({ backend }) => checks.passes(backend.name)),
   });
+  const errors = createErrorCounts(systemClock);
   const answerLengths = createAnswerLengths();
   let servedAt = systemClock.now();
   const catalog = await openCatalog(settings, {
@@ -198,10 +196,12 @@ export async function startService(
     onServed: (snapshot) => {
       health.retain(routesOf(snapshot));
       measured.retain(snapshot.models);
+      errors.retain(snapshot);
       servedAt = systemClock.now();
       answerLengths.retain(snapshot.models);
       void loadTokenizers(snapshot);
     },
+    onChanged: () => lookForProblems(),
   });
 
   const { limits, addresses, sharing } = openGates(settings, partsLog);
@@ -214,16 +214,15 @@ export async function startService(
   const stories = createStories({ clock: systemClock, process: instance, tellSpans: tracing?.tellSpans });
   const live = { look: catalog.look, statusOf: measured.statusOf, health, endpoints };
   const phase = { isReady: false };
-  const metrics = createMetrics(
-    figuresOf({
-      ...{ settings, store, fileCheck, catalog, isServing, measured, link: sharing },
-      ...{ gate: addresses, load, shedder, discovery, threads, output },
-      servedAt: () => servedAt,
-      // Those that are made below.
-      underWay: () => ({ requests: pipeline.inFlight(), streams: extproc.open(), uploads }),
-    }),
-    { inSlices: createSlices() },
-  );
+  const figures = figuresOf({
+    ...{ settings, store, fileCheck, catalog, isServing, measured, link: sharing },
+    ...{ gate: addresses, load, shedder, discovery, threads, output },
+    servedAt: () => servedAt,
+    // Those that are made below.
+    underWay: () => ({ requests: pipeline.inFlight(), streams: extproc.open(), uploads }),
+    problems: () => problems.report().problems,
+  });
+  const metrics = createMetrics(figures, { inSlices: createSlices() });
   const uploads = createUploads({ clock: systemClock, limits: uploadLimits(memoryBytes) });
   const guard = { ...load, limits: overloadLimits(memoryBytes) };
   const readInTurn = createTurnShare({ budgetMs: bodiesPerTurnMs });
@@ -258,7 +257,7 @@ export async function startService(
     placement: createSystemPlacement(),
     structures,
     ...(search === undefined ? {} : { search }),
-    telemetry: createTelemetry(log, { metrics, measured, stories }),
+    telemetry: createTelemetry(log, { metrics, measured, errors, stories }),
     clock: systemClock,
     random: Math.random,
     newId: newRequestId,
@@ -275,6 +274,11 @@ export async function startService(
   });
   const refusedShare = (): number => (uploads.isFull() ? 1 : shedShare(pipeline.inFlight(), guard));
   const shedWatch = createShedWatch({ clock: systemClock, shedShare: refusedShare });
+  const problems = await openProblems(settings, {
+    ...{ figures, store, catalog, errors, refusedShare, announce },
+    ...{ admin: envoyAdmin, servedAt: () => servedAt, log: partsLog },
+  });
+  lookForProblems = problems.lookNow;
   const ops = await startOps({
     host: settings.WEIR_OPS_HOST,
     port: settings.WEIR_OPS_PORT,
@@ -283,6 +287,7 @@ export async function startService(
       secret: store.secret,
       stories,
       logLevel: programLog.level,
+      problems: problems.report,
       catalog: () => tellCatalog({ process: instance, now: systemClock.now, isReady: () => phase.isReady, ...live }),
     },
     unready: () => {
@@ -307,6 +312,7 @@ export async function startService(
   let lingers = false;
   const close = async (): Promise<void> => {
     phase.isReady = false;
+    await problems.close();
     // Another replica begins to lead while this one still drains.
     await Promise.all([catalog.leave(), extproc.close(settings.WEIR_DRAIN_SECONDS * 1000)]);
     await catalog.close();

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { hostname } from 'node:os';
 import * as z from 'zod';
 import type { LogLevel } from '../../core/log-level.ts';
+import { type ProblemReport, problemReportSchema } from '../../core/problem.ts';
 import { machineMemoryBytes } from '../../process/machine.ts';
 import type { CatalogPlace } from './catalog-place.ts';
 import { launchProgram, secretsOfStart } from './launch-program.ts';
@@ -16,6 +17,8 @@ const serviceMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ready'), opsPort: z.int() }),
   /** One of several services would have Envoy refuse this percentage of new requests. */
   z.object({ type: z.literal('shed'), percent: z.number() }),
+  /** The service's list of problems has changed. */
+  z.object({ type: z.literal('problems'), report: problemReportSchema }),
 ]);
 
 /** What the service says of itself when it is asked; nothing while it starts. */
@@ -89,6 +92,8 @@ export interface ServiceLaunch {
   readonly onOpsPort: (port: number) => void;
   /** Has the percentage of new requests that one of several services would have Envoy refuse. */
   readonly onShed: (percent: number) => void;
+  /** Has the service's problems whenever they change. */
+  readonly onProblems: (report: ProblemReport) => void;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -149,6 +154,9 @@ export function launchService(launch: ServiceLaunch): LaunchedService {
           return;
         case 'shed':
           launch.onShed(message.percent);
+          return;
+        case 'problems':
+          launch.onProblems(message.report);
           return;
         case undefined:
           return;

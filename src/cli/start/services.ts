@@ -1,6 +1,7 @@
 import type { RunFolder } from '../../envoy/config/run-folder.ts';
 import type { CancelTimer } from '../../core/clock.ts';
 import type { LogLevel } from '../../core/log-level.ts';
+import type { ProblemReport } from '../../core/problem.ts';
 import { renderServices, type ServiceState } from '../../envoy/config/service-cluster.ts';
 import type { EnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { createLoadShedder, shedAtEnvoy } from '../../envoy/runtime/load-shedder.ts';
@@ -11,6 +12,7 @@ import type { Supervised } from '../../process/supervise.ts';
 import type { CatalogPlace } from './catalog-place.ts';
 import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
 import { createNeededServices, type ServiceUse, withSpares } from './needed-services.ts';
+import { createProblemLines } from './problem-lines.ts';
 import { type LaunchedService, launchService, type ServicePlace } from './launch-service.ts';
 
 /** The services of a gateway that serves: one, or several behind one Envoy. */
@@ -42,6 +44,7 @@ export async function startServices(context: StartContext, options: ServicesOpti
   const { count, files, admin } = options;
   const percents = new Map<number, number>();
   const several = count === 1 ? undefined : openPlaces(options);
+  const problems = createProblemLines({ print: context.report, clock: systemClock });
   const services = Array.from({ length: count }, (_, index) => {
     const number = index + 1;
     return startService(context, options, {
@@ -53,6 +56,7 @@ export async function startServices(context: StartContext, options: ServicesOpti
       },
       onUse: (use) => several?.uses.set(number, use),
       onShed: (percent) => percents.set(number, percent),
+      onProblems: (report) => problems.take(number, report),
     });
   });
   // Envoy refuses a request only when all services would.
@@ -64,7 +68,12 @@ export async function startServices(context: StartContext, options: ServicesOpti
       stepMs,
       next: () => (percents.size === 0 ? 1 : 1 - Math.min(...percents.values()) / 100),
     });
-  const cancelLooks = several && repeat(lookMs, several.look);
+  const cancelLooks =
+    several &&
+    repeat(lookMs, () => {
+      several.look();
+      problems.look();
+    });
   own({
     stop: async (graceMs) => {
       cancelLooks?.();
@@ -147,6 +156,8 @@ interface ServiceRole {
   /** Has how busy the service was, each time it is asked. */
   readonly onUse: (use: ServiceUse) => void;
   readonly onShed: (percent: number) => void;
+  /** Has the service's problems whenever they change. */
+  readonly onProblems: (report: ProblemReport) => void;
 }
 
 /** A service that has not answered for so long gets requests only while the others are no better off. */
@@ -171,7 +182,7 @@ const highestPort = 65_535;
 function startService(
   context: StartContext,
   { catalog }: ServicesOptions,
-  { place, tell, onUse, onShed }: ServiceRole,
+  { place, tell, onUse, onShed, onProblems }: ServiceRole,
 ): StartedService {
   const number = place?.number ?? 1;
   let opsPort = wantedOpsPort(context.settings, number);
@@ -209,6 +220,7 @@ function startService(
         opsPort = bound;
       },
       onShed,
+      onProblems,
     });
     current = launched;
     enter('down');

@@ -9,6 +9,14 @@ export interface FailingEndpoint {
   readonly why: 'health-check' | 'outlier';
 }
 
+/** A certificate of the edge. */
+export interface EdgeCertificate {
+  /** The names and addresses that it is for. */
+  readonly names: readonly string[];
+  /** Milliseconds since the Unix epoch. */
+  readonly expiresAt: number;
+}
+
 /** Envoy's admin interface on its socket: https://www.envoyproxy.io/docs/envoy/v1.40.0/operations/admin */
 export interface EnvoyAdmin {
   /** Whether Envoy is up and takes requests. False when it is away, starting or ending. Never rejects. */
@@ -29,6 +37,8 @@ export interface EnvoyAdmin {
   readonly clusters: () => Promise<{ readonly active: readonly string[]; readonly warming: readonly string[] }>;
   /** The endpoints of these clusters that get no requests, by cluster. Envoy writes half a kilobyte about each endpoint of them. */
   readonly failingEndpoints: (clusters: readonly string[]) => Promise<ReadonlyMap<string, readonly FailingEndpoint[]>>;
+  /** The certificates that Envoy shows to callers: none without TLS at the edge. */
+  readonly ownCertificates: () => Promise<readonly EdgeCertificate[]>;
   /** Sets values of Envoy's runtime, until it ends. */
   readonly setRuntime: (values: Readonly<Record<string, number>>) => Promise<void>;
   /** Has Envoy accept no new connections at the edge, and close the open ones with their next answer. Calls upstream go on. */
@@ -47,9 +57,9 @@ const timeoutMs = 5_000;
 
 /** Speaks to Envoy's admin interface. Every call rejects when Envoy is away or answers anything but 200. */
 export function createEnvoyAdmin(options: { readonly adminSocket: string }): EnvoyAdmin {
-  // One connection for each user in the service: the cluster publisher, the load shedder, the downstream buffers and the
-  // upstream requests each ask one thing at a time.
-  const agent = new Agent({ keepAlive: true, maxSockets: 4 });
+  // One connection for each user in the service: the cluster publisher, the load shedder, the downstream buffers, the upstream
+  // requests and the list of problems each ask one thing at a time.
+  const agent = new Agent({ keepAlive: true, maxSockets: 5 });
   const ask = (method: string, path: string): Promise<{ readonly status: number | undefined; readonly body: string }> =>
     new Promise((resolve, reject) => {
       const sent = request({ socketPath: options.adminSocket, agent, method, path, timeout: timeoutMs }, (response) => {
@@ -90,6 +100,7 @@ export function createEnvoyAdmin(options: { readonly adminSocket: string }): Env
     },
     failingEndpoints: async (names) =>
       failingIn(JSON.parse(await call('GET', `/clusters?format=json&filter=${encodeURIComponent(anyOf(names))}`))),
+    ownCertificates: async () => certificatesIn(JSON.parse(await call('GET', '/certs'))),
     setRuntime: async (values) => {
       const query = Object.entries(values).map(([key, value]) => `${encodeURIComponent(key)}=${value}`);
       await call('POST', `/runtime_modify?${query.join('&')}`);
@@ -153,6 +164,35 @@ function failingIn(dump: unknown): ReadonlyMap<string, readonly FailingEndpoint[
         return [{ endpoint: endpointName(at.address, at.port_value), why }];
       }),
     ]),
+  );
+}
+
+/** https://www.envoyproxy.io/docs/envoy/v1.40.0/api-v3/admin/v3/certs.proto. Chains are Envoy's own, the others it trusts. */
+const certificateList = z.object({
+  certificates: z
+    .array(
+      z.object({
+        cert_chain: z
+          .array(
+            z.object({
+              subject_alt_names: z
+                .array(z.object({ dns: z.string(), uri: z.string(), ip_address: z.string() }).partial())
+                .default([]),
+              expiration_time: z.iso.datetime(),
+            }),
+          )
+          .default([]),
+      }),
+    )
+    .default([]),
+});
+
+function certificatesIn(list: unknown): readonly EdgeCertificate[] {
+  return certificateList.parse(list).certificates.flatMap(({ cert_chain: chain }) =>
+    chain.map(({ subject_alt_names: names, expiration_time: end }) => ({
+      names: names.flatMap(({ dns, uri, ip_address: address }) => dns ?? uri ?? address ?? []),
+      expiresAt: Date.parse(end),
+    })),
   );
 }
 

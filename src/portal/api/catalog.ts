@@ -30,7 +30,7 @@ export const model = liveModelSchema
 export type Model = z.infer<typeof model>;
 
 /** Whether the services could be asked: what is live is known to them alone. */
-const services = z
+export const servicesAsked = z
   .array(
     z
       .object({
@@ -43,7 +43,7 @@ const services = z
   .meta({ description: 'Whom the portal asked. Where none answers, `data` is empty because nothing is known.' });
 
 export const modelList = z
-  .object({ services, data: z.array(model), next_cursor: z.null() })
+  .object({ services: servicesAsked, data: z.array(model), next_cursor: z.null() })
   .meta({ id: 'ModelList', description: 'The whole catalog.' });
 export type ModelList = z.infer<typeof modelList>;
 
@@ -54,6 +54,6 @@ export const backend = liveBackendSchema
 export type Backend = z.infer<typeof backend>;
 
 export const backendList = z
-  .object({ services, data: z.array(backend), next_cursor: z.null() })
+  .object({ services: servicesAsked, data: z.array(backend), next_cursor: z.null() })
   .meta({ id: 'BackendList', description: 'All backends, once for each service.' });
 export type BackendList = z.infer<typeof backendList>;

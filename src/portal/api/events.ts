@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { problemSchema } from '../../core/problem.ts';
 import { request } from './requests.ts';
 import { moment, usd, workspaceId } from './values.ts';
 
@@ -17,15 +18,7 @@ export const portalEvents = {
   health: z
     .object({
       at: moment,
-      problems: z.array(
-        z
-          .object({
-            kind: z.enum(['service', 'model', 'backend']),
-            name: z.string(),
-            message: z.string(),
-          })
-          .meta({ id: 'Problem' }),
-      ),
+      problems: z.array(problemSchema).meta({ description: 'The most urgent first; for members those of models.' }),
     })
     .meta({ id: 'HealthEvent', description: 'What is wrong now; empty when nothing is.' }),
   /** Events were left out, because the reader was slow: what is shown should be read anew. */

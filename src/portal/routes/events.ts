@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
+import { type Problem, problemId } from '../../core/problem.ts';
 import { errors } from '../answers.ts';
 import { type PortalEvent, portalEvents } from '../api/events.ts';
 import { callerOf } from '../authenticate.ts';
@@ -60,14 +61,20 @@ const forMembers = oncePerEvent((event): PortalEvent => {
   switch (event.name) {
     case 'request':
       return { name: 'request', data: { ...event.data, route: null } };
-    case 'health': {
-      const models = event.data.problems.filter(({ kind }) => kind === 'model');
-      const problems = models.map((problem) => ({ ...problem, message: 'It is not served as it should be.' }));
-      return { name: 'health', data: { ...event.data, problems } };
-    }
+    case 'health':
+      return { name: 'health', data: { ...event.data, problems: event.data.problems.flatMap(ofModel) } };
     case 'balance':
     case 'missed':
     case 'ended':
       return event;
   }
 });
+
+/** Of a problem a member learns which model it is about, and since when. */
+function ofModel({ model, kind, since }: Problem): readonly Problem[] {
+  if (model === null) return [];
+  const object = `Model/${model}`;
+  const problem = 'It is not served as it should be.';
+  const action = 'Try again later, or take another model.';
+  return [{ id: problemId({ object, kind }), object, kind, model, problem, since, action }];
+}

@@ -1,7 +1,9 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Load } from '../../core/load.ts';
+import type { Problem } from '../../core/problem.ts';
 import type { ModelStatus } from '../../core/replica.ts';
 import { addTotal, gaugesOf } from './declare.ts';
+import { addProblemGauges } from './problem-gauges.ts';
 import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
 
 /** The state of the limits that all replicas share. */
@@ -79,6 +81,8 @@ export interface ServiceFigures {
   /** The status of each model of the catalog, by its id. */
   readonly modelStatuses: () => Iterable<readonly [string, ModelStatus]>;
   readonly threads: () => Promise<readonly ThreadFigures[]>;
+  /** What is wrong now, the most urgent first. */
+  readonly problems: () => readonly Pick<Problem, 'object' | 'kind'>[];
 }
 
 /** Adds all metrics that are read when they are asked for, in place of being counted as things happen. */
@@ -113,6 +117,7 @@ export function addGauges(registry: Registry, figures: ServiceFigures): void {
   addCatalogGauges(registry, figures);
   addModelGauges(registry, figures.modelStatuses);
   addEndpointGauge(registry, figures.endpoints);
+  addProblemGauges(registry, figures.problems);
   addThreadGauges(registry, figures.threads, () => load().eventLoopDelayMs);
 }
 

@@ -3,9 +3,10 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { hasInternalToken } from '../../core/internal-token.ts';
 import { type LogLevelControl, logLevelBodySchema } from '../../core/log-level.ts';
+import type { ProblemReport } from '../../core/problem.ts';
 import type { Story, StoryPage } from '../../core/story.ts';
 
-/** What a service tells the portal, `weir explain` and `weir log-level` of itself, and lets them change. */
+/** What a service reports of itself to the portal, `weir explain`, `weir problems` and `weir log-level`, and lets them change. */
 export interface Internal {
   /** The secret of the database, as it is now. */
   readonly secret: () => string;
@@ -14,6 +15,7 @@ export interface Internal {
     readonly find: (id: string) => readonly Story[];
   };
   readonly logLevel: LogLevelControl;
+  readonly problems: () => ProblemReport;
   /** The live catalog as JSON text, in pieces between which requests are served. */
   readonly catalog: () => AsyncIterable<string>;
 }
@@ -30,7 +32,7 @@ const json = { 'content-type': 'application/json', 'cache-control': 'no-store' }
 export function answerInternal(
   request: IncomingMessage,
   response: ServerResponse,
-  { secret, stories, logLevel, catalog }: Internal,
+  { secret, stories, logLevel, problems, catalog }: Internal,
 ): boolean {
   const url = URL.parse(request.url ?? '', 'http://ops');
   if (url?.pathname.startsWith(prefix) !== true) return false;
@@ -62,6 +64,8 @@ export function answerInternal(
     response.writeHead(200, json);
     // The reader may leave in the middle, which is nobody's fault.
     pipeline(Readable.from(catalog()), response).catch(() => response.destroy());
+  } else if (what === 'problems' && id === undefined) {
+    response.writeHead(200, json).end(JSON.stringify(problems()));
   } else if (what === 'log-level' && id === undefined) {
     response.writeHead(200, json).end(JSON.stringify({ level: logLevel.current() }));
   } else if (what === 'requests' && id === undefined) {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { internalToken } from '../../core/internal-token.ts';
 import type { LogLevel } from '../../core/log-level.ts';
+import { sampleProblem, sampleReport } from '../../../test/support/sample-problem.ts';
 import { numberedStory, sampleStory } from '../../../test/support/sample-story.ts';
 import { startOps } from './server.ts';
 
@@ -21,6 +22,7 @@ const options = {
       find: (id: string) => (id === 'a/b' ? [sampleStory({ id })] : []),
     },
     logLevel: { current: () => level, set: (next: LogLevel) => void (level = next) },
+    problems: () => sampleReport([sampleProblem()]),
     catalog: async function* () {
       yield '{"process":';
       yield '"p1"}';
@@ -89,6 +91,7 @@ describe('the ops server', () => {
     for (const path of [
       '/internal/requests',
       '/internal/catalog',
+      '/internal/problems',
       '/internal/log-level',
       '/internal/requests/a%2Fb',
       '/internal/',
@@ -112,6 +115,7 @@ describe('the ops server', () => {
     });
     expect(await ask('/internal/requests/other', token)).toMatchObject({ status: 404 });
     expect(await ask('/internal/catalog', token)).toEqual({ status: 200, body: { process: 'p1' } });
+    expect(await ask('/internal/problems', token)).toEqual({ status: 200, body: sampleReport([sampleProblem()]) });
     for (const query of ['after=-1', 'after=x', 'limit=0', 'limit=101', 'after=']) {
       expect(await ask(`/internal/requests?${query}`, token), query).toMatchObject({ status: 400 });
     }

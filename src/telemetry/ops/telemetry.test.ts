@@ -12,7 +12,10 @@ function setUp() {
   const write = (record: string): void => void records.push(JSON.parse(record) as Record<string, unknown>);
   const { log } = createLog('info', { output: { write }, onLevel: () => undefined });
   const metrics = createMetrics(idleFigures(), { inSlices: createSlices() });
-  const telemetry = createTelemetry(log, { metrics, measured: silentTelemetry, stories: silentTelemetry });
+  const telemetry = createTelemetry(log, {
+    ...{ metrics, measured: silentTelemetry, stories: silentTelemetry },
+    errors: { ...silentTelemetry, attempt: () => undefined },
+  });
   return { telemetry, log, records, count: (msg: string) => records.filter((record) => record['msg'] === msg).length };
 }
 

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Fault } from '../../core/event.ts';
+import type { AttemptEnd } from '../../core/health.ts';
 import type { AttemptWatch, RequestEnd, Telemetry } from '../../core/telemetry.ts';
 import type { Metrics } from './metrics.ts';
 import { formatUsd } from '../../core/money.ts';
@@ -9,12 +10,16 @@ export interface TelemetryParts {
   readonly metrics: Metrics;
   /** Measures the models. */
   readonly measured: Pick<Telemetry, 'outcome' | 'unavailable'>;
+  /** Counts what failed lately. */
+  readonly errors: Pick<Telemetry, 'outcome' | 'unavailable'> & {
+    readonly attempt: (backend: string, end: AttemptEnd) => void;
+  };
   /** Remembers the story of each request. */
   readonly stories: Pick<Telemetry, 'began' | 'progress' | 'outcome' | 'ended' | 'attempt' | 'searched' | 'over'>;
 }
 
 /** Tells operators about requests: in metrics, in the log, in what is measured of models, and in the stories of requests. */
-export function createTelemetry(log: Logger, { metrics, measured, stories }: TelemetryParts): Telemetry {
+export function createTelemetry(log: Logger, { metrics, measured, errors, stories }: TelemetryParts): Telemetry {
   /** How often each route's engine has reported impossible token counts. */
   const implausible = new Map<string, number>();
   const repeats = createRepeatLimit({ now: () => performance.now() });
@@ -35,10 +40,14 @@ export function createTelemetry(log: Logger, { metrics, measured, stories }: Tel
     began: stories.began,
     progress: stories.progress,
     over: stories.over,
-    unavailable: measured.unavailable,
+    unavailable: (modelId) => {
+      measured.unavailable(modelId);
+      errors.unavailable(modelId);
+    },
     outcome: (outcome) => {
       metrics.outcome(outcome);
       measured.outcome(outcome);
+      errors.outcome(outcome);
       stories.outcome(outcome);
     },
     ended: (end) => {
@@ -53,7 +62,7 @@ export function createTelemetry(log: Logger, { metrics, measured, stories }: Tel
     },
     won: (_, routeId, reason) => metrics.won(routeId, reason),
     attempt: (requestId, start): AttemptWatch => {
-      const { routeId, reason, step } = start;
+      const { routeId, backend, reason, step } = start;
       metrics.attempt(routeId, { reason, step });
       if (reason !== 'first') log.debug({ requestId, routeId, reason, step }, 'another attempt');
       const { output, movedTo, ended } = stories.attempt(requestId, start);
@@ -62,6 +71,7 @@ export function createTelemetry(log: Logger, { metrics, measured, stories }: Tel
         movedTo,
         ended: (end, facts) => {
           ended(end, facts);
+          errors.attempt(backend, end);
           if (end.kind === 'failed') attemptFailed(requestId, routeId, end.fault);
         },
       };

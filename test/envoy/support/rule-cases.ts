@@ -40,6 +40,12 @@ export const ruleCases: Readonly<Record<string, RuleCase>> = {
   },
   WeirNoRoute: gauge('weir_route_serving{model="a/a", backend="a"}', 1, 0),
   WeirBackendWithoutEndpoint: gauge('weir_endpoints{backend="a", state="healthy"}', 3, 0),
+  WeirBackendFailing: {
+    series: { 'weir_problem{object="Backend/a", kind="backend-failing"}': '_x5 1+0x19 _x20' },
+    fires: 20,
+    quiet: [4, 10, 40],
+  },
+  WeirObjectRefused: gauge('weir_problems{kind="object-refused"}', 0, 2),
   WeirAway: { series: { weir_build_info: '1+0x4 _x20 1+0x19' }, fires: 20, quiet: [4, 40] },
   WeirOverloaded: counter('weir_limit_refusals_total{limit="queue"}'),
   WeirLedgerAway: gauge('weir_ledger_database{state="away"}', 0, 1),

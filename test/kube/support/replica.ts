@@ -125,6 +125,7 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
     answerOf: () => undefined,
     statusOf: ({ id }: Model) => ({ listed: !unlisted.has(id) }),
     searchPrice: undefined,
+    onChanged: () => undefined,
     onServed: () => {
       swaps += 1;
     },

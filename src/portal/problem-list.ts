@@ -1,0 +1,64 @@
+import type { Clock } from '../core/clock.ts';
+import { byUrgency, mergeProblems, type Problem, problemId } from '../core/problem.ts';
+import type { ServiceAnswer, Services } from './services.ts';
+
+/** The current problems of all services as one list, the most urgent first, and who was asked. */
+export interface ProblemList {
+  readonly services: readonly ServiceAnswer[];
+  readonly problems: readonly Problem[];
+}
+
+const rememberedMs = 1_000;
+
+/**
+ * Returns what asks all services and makes one list of their problems. One that does not answer is a problem itself. Questions
+ * within a second get the same answer: many pages ask, and one question serves all of them.
+ */
+export function createProblemList(
+  services: Pick<Services, 'problems'>,
+  clock: Pick<Clock, 'now' | 'elapsed'>,
+): () => Promise<ProblemList> {
+  const silentSince = new Map<string, string>();
+  let last: { readonly at: number; readonly list: Promise<ProblemList> } | undefined;
+
+  function silent(asked: readonly ServiceAnswer[]): readonly Problem[] {
+    const now = new Date(clock.now()).toISOString();
+    const missing = new Map(asked.flatMap(({ service, problem }) => (problem === null ? [] : [[service, problem]])));
+    for (const service of silentSince.keys()) if (!missing.has(service)) silentSince.delete(service);
+    for (const service of missing.keys()) if (!silentSince.has(service)) silentSince.set(service, now);
+    if (asked.length === 0) return [noService(now)];
+    return [...missing].map(([service, why]) => silentService(service, why, silentSince.get(service) ?? now));
+  }
+
+  async function ask(): Promise<ProblemList> {
+    const { services: asked, data } = await services.problems();
+    const reports = data.map(({ service, said }) => ({ name: placeOf(service), report: said }));
+    const problems = [...silent(asked), ...mergeProblems(reports, clock.now())].toSorted(byUrgency);
+    return { services: asked, problems };
+  }
+
+  return () => {
+    if (last === undefined || clock.elapsed() - last.at >= rememberedMs) last = { at: clock.elapsed(), list: ask() };
+    return last.list;
+  };
+}
+
+const placeOf = (origin: string): string => origin.replace(/^http:\/\//, '');
+
+function silentService(origin: string, why: string, since: string): Problem {
+  const identity = { object: `service/${placeOf(origin)}`, kind: 'service-silent' } as const;
+  return {
+    ...{ ...identity, id: problemId(identity), model: null, since },
+    problem: `Does not answer: ${why}.`,
+    action: 'Start it again, or take its address out of WEIR_SERVICES: docs/runbooks.md#weiraway',
+  };
+}
+
+function noService(now: string): Problem {
+  const identity = { object: 'service', kind: 'service-silent' } as const;
+  return {
+    ...{ ...identity, id: problemId(identity), model: null, since: now },
+    problem: 'No service is known that could be asked.',
+    action: 'Start the gateway, or name its services in WEIR_SERVICES: docs/runbooks.md#weiraway',
+  };
+}

@@ -1,0 +1,23 @@
+import { errors } from '../answers.ts';
+import * as api from '../api/problems.ts';
+import { servicesOf } from '../catalog-view.ts';
+import type { Portal } from '../portal.ts';
+import type { App } from '../server.ts';
+
+/** What is wrong now. */
+export function problemRoutes(app: App, { problems }: Portal): void {
+  app.get(
+    '/api/v1/problems',
+    {
+      schema: {
+        tags: ['problems'],
+        summary: 'What is wrong now, since when, and what to do',
+        response: { 200: api.problemList, ...errors },
+      },
+    },
+    async () => {
+      const { services, problems: data } = await problems();
+      return { services: servicesOf(services), data: [...data], next_cursor: null };
+    },
+  );
+}

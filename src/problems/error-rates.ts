@@ -1,0 +1,43 @@
+import type { Finding } from './kinds.ts';
+
+/** What became of the requests to a model, or of the attempts on a backend, without those that failed by their caller's fault. */
+export interface ErrorFigure {
+  /** `Model/qwen3-8b` or `Backend/vllm-a` */
+  readonly object: string;
+  /** The id of a model; undefined: it is a backend. */
+  readonly model: string | undefined;
+  readonly windowMs: number;
+  readonly failed: number;
+  readonly total: number;
+  /** Of those the last ones: whether it goes on. */
+  readonly lately: { readonly failed: number; readonly total: number };
+  /** The newest failure, in a word or two; undefined where it has none. */
+  readonly lastFault: string | undefined;
+}
+
+/** A tenth that fails is a problem, and it is over when a twentieth does. */
+const shares = { begin: 0.1, end: 0.05 } as const;
+/** With fewer failures one bad moment is no share. Where nothing but failures came, fewer say enough. */
+const enoughFailures = 5;
+const enoughWhereAllFail = 3;
+
+/** The problem of a share of requests that fail; undefined: there is none. */
+export function errorRateProblem(
+  figure: ErrorFigure,
+  isListed: (problem: Pick<Finding, 'object' | 'kind'>) => boolean,
+): Finding | undefined {
+  const { object, model, failed, total, lately, windowMs, lastFault } = figure;
+  const kind = model === undefined ? 'backend-failing' : 'model-failing';
+  const least = failed === total ? enoughWhereAllFail : enoughFailures;
+  const share = isListed({ object, kind }) ? shares.end : shares.begin;
+  const isBad = (some: ErrorFigure['lately']): boolean => some.failed >= share * some.total;
+  if (failed < least || !isBad({ failed, total }) || !isBad(lately)) return undefined;
+  const what = model === undefined ? 'attempts' : 'requests';
+  const minutes = Math.round(windowMs / 60_000);
+  return {
+    ...{ object, kind, model },
+    problem: `${failed} of ${total} ${what} failed in the last ${minutes} minutes (${Math.round((failed / total) * 100)} %).${lastFault === undefined ? '' : ` The last fault: ${lastFault}.`}`,
+    action:
+      'Find the faults of its attempts in the log or with `weir explain`: docs/runbooks.md#weirerrorbudgetburnfast',
+  };
+}

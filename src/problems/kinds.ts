@@ -1,0 +1,59 @@
+import type { ProblemKind } from '../core/problem.ts';
+
+/** The kinds that a service finds by itself. The others are found where the problems of services meet. */
+export type FoundKind = Exclude<ProblemKind, 'service-silent' | 'not-shown'>;
+
+/** One problem as a look at the service finds it. Its time is the tracker's business. */
+export interface Finding {
+  readonly object: string;
+  readonly kind: FoundKind;
+  /** What distinguishes it from other problems of this object and kind; no figure that changes. Absent: there are no others. */
+  readonly detail?: string | undefined;
+  /** The id of the model whose callers notice. Absent: of none. */
+  readonly model?: string | undefined;
+  /** A sentence with the figure. */
+  readonly problem: string;
+  readonly action: string;
+}
+
+/** How soon a kind of problem is listed, and how soon it leaves the list. */
+export interface Pace {
+  /** A problem is listed once it has been seen for so long. Shorter moments are no problem. */
+  readonly afterMs: number;
+  /** A problem leaves the list once it has not been seen for so long. One that comes back before has never ended. */
+  readonly clearMs: number;
+}
+
+/** What the author of an object wrote is right or wrong: nothing passes by itself. */
+const certain: Pace = { afterMs: 0, clearMs: 0 };
+/** Health checks and connections fail for a moment now and then. */
+const flickering: Pace = { afterMs: 3_000, clearMs: 10_000 };
+/** Shares of requests go up and down with each request. */
+const rates: Pace = { afterMs: 0, clearMs: 60_000 };
+/** Figures that rise slowly and have thresholds of their own for the way back. */
+const levels: Pace = { afterMs: 0, clearMs: 5_000 };
+/** Every change begins with a lag of moments. */
+const lag: Pace = { afterMs: 30_000, clearMs: 5_000 };
+
+/** The pace of each kind. */
+export const paces: Readonly<Record<FoundKind, Pace>> = {
+  'envoy-silent': { afterMs: 10_000, clearMs: 0 },
+  'database-down': { afterMs: 0, clearMs: 5_000 },
+  'database-damaged': certain,
+  'journal-filling': levels,
+  'disk-filling': levels,
+  overloaded: { afterMs: 5_000, clearMs: 30_000 },
+  'model-not-served': flickering,
+  'model-failing': rates,
+  'model-below-level': certain,
+  'backend-down': flickering,
+  'backend-failing': rates,
+  'endpoints-failing': flickering,
+  'object-refused': certain,
+  'cluster-refused': certain,
+  'replica-behind': lag,
+  'catalog-old': certain,
+  'database-replaying': { afterMs: 5_000, clearMs: 0 },
+  'valkey-down': flickering,
+  'certificate-expires': certain,
+};

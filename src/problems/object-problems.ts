@@ -1,0 +1,117 @@
+/** The problems of the catalog's objects: what their authors wrote, and what their conditions say. */
+import type { CatalogProblem } from '../core/catalog.ts';
+import type { Finding } from './kinds.ts';
+
+/** A mistake in the catalog, with the object that it was found in. */
+export interface CatalogMistake extends CatalogProblem {
+  /** `Backend/vllm-a`; undefined: the text is of no object that has a kind and a name. */
+  readonly object: string | undefined;
+}
+
+/** A condition as the status of an object has it. */
+export interface ObservedCondition {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface ObservedObject {
+  /** `Backend/vllm-a` */
+  readonly object: string;
+  /** The id of a Model. */
+  readonly model: string | undefined;
+  readonly conditions: readonly ObservedCondition[];
+}
+
+/** Mistakes of one object that are listed one by one. */
+const mostOfOne = 5;
+const longestMessage = 400;
+
+/** One problem for each mistake of an author. */
+export function mistakes(found: readonly CatalogMistake[]): readonly Finding[] {
+  const byObject = Map.groupBy(found, (mistake) => mistake.object ?? fileOf(mistake.where));
+  return [...byObject].flatMap(([object, own]) => {
+    const more = own.length - mostOfOne;
+    return [...own.slice(0, mostOfOne).map((one) => mistakeOf(object, one)), ...(more > 0 ? [rest(object, more)] : [])];
+  });
+}
+
+const whatToMend =
+  'Correct the field. Until then the last good version serves, if there is one: docs/runbooks.md#weirobjectrefused';
+
+function mistakeOf(object: string, { where, field, message }: CatalogMistake): Finding {
+  const text = (field === '' ? message : `${field}: ${message}`).slice(0, longestMessage);
+  const place = where === object ? '' : ` (${where})`;
+  // A line moves whenever something is written above it, and the mistake is the same.
+  return { object, kind: 'object-refused', detail: text, problem: `Refused: ${text}${place}.`, action: whatToMend };
+}
+
+function rest(object: string, more: number): Finding {
+  const problem = `Refused: ${more} more mistakes.`;
+  return { object, kind: 'object-refused', detail: 'more', problem, action: whatToMend };
+}
+
+/** A file without the number of its document and the line. */
+function fileOf(where: string): string {
+  return `manifest/${where.replace(/:\d+$/, '').replace(/#\d+$/, '')}`;
+}
+
+/** What a condition means for the list. */
+interface ConditionRule extends Pick<Finding, 'kind' | 'action'> {
+  /** Comes before the condition's message. */
+  readonly problem: string;
+}
+
+const engineDown: ConditionRule = {
+  kind: 'backend-down',
+  problem: 'No endpoint takes requests',
+  action:
+    'Start or repair the engine, or correct its host, port or health check: docs/runbooks.md#weirbackendwithoutendpoint',
+};
+
+/**
+ * By type, status and reason of a condition. The others are well, say what a mistake of the author has said already, or repeat another
+ * condition.
+ */
+const rules: Readonly<Record<string, ConditionRule>> = {
+  'Programmed False EnvoyRefused': {
+    kind: 'cluster-refused',
+    problem: 'Envoy does not take it',
+    action: "Correct what Envoy's message names: docs/runbooks.md#weirenvoydoesnotfollow",
+  },
+  'Programmed False Lagging': {
+    kind: 'replica-behind',
+    problem: 'Its newest version does not serve everywhere',
+    action: "Look in Envoy's log for the reason: docs/runbooks.md#weirenvoydoesnotfollow",
+  },
+  'Healthy False NoReadyEndpoint': engineDown,
+  'Healthy False NoAddress': engineDown,
+  'Healthy False HealthCheckFailed': engineDown,
+  'Healthy False RequestsFail': engineDown,
+  'Healthy True SomeEndpointsFail': {
+    kind: 'endpoints-failing',
+    problem: 'Some endpoints get no requests',
+    action: 'Repair or remove the endpoints that are named: docs/runbooks.md#weirbackendwithoutendpoint',
+  },
+  'Servable False NoRouteReady': {
+    kind: 'model-not-served',
+    problem: 'No route takes requests',
+    action: 'Bring one of its backends back: docs/runbooks.md#weirnoroute',
+  },
+  'Listed False BelowServiceLevel': {
+    kind: 'model-below-level',
+    problem: 'Callers do not see it in the list of models',
+    action: 'Find out why its requests fail: docs/runbooks.md#weirerrorbudgetburnfast',
+  },
+};
+
+/** The problems of one object, by its conditions. */
+export function conditionProblems({ object, model, conditions }: ObservedObject): readonly Finding[] {
+  return conditions.flatMap(({ type, status, reason, message }) => {
+    const rule = rules[`${type} ${status} ${reason}`];
+    if (rule === undefined) return [];
+    const { kind, action } = rule;
+    return [{ object, kind, model, problem: `${rule.problem}: ${message.slice(0, longestMessage)}.`, action }];
+  });
+}

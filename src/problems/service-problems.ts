@@ -1,0 +1,171 @@
+/** The problems of a service and of what it needs: its database, its disk, its Envoy, Valkey, certificates. */
+import type { Finding } from './kinds.ts';
+
+export interface ObservedStore {
+  readonly database: 'here' | 'behind' | 'away';
+  /** The last error, if the store has said one. */
+  readonly message?: string | undefined;
+  readonly journalBytes: number;
+  readonly journalLimitBytes: number;
+  /** Whether the bills of new requests have room. */
+  readonly hasRoom: boolean;
+  /** Undefined: a server keeps the data. */
+  readonly isDamaged: boolean | undefined;
+}
+
+export interface ObservedCertificate {
+  /** `certificate/gateway.example.com`, or the Backend that trusts it. */
+  readonly object: string;
+  /** What it is, as the subject of a sentence. */
+  readonly what: string;
+  /** Milliseconds since the Unix epoch. */
+  readonly expiresAt: number;
+}
+
+/** What is known of a service at one moment. */
+export interface ObservedService {
+  readonly now: number;
+  readonly store: ObservedStore;
+  /** Whether Valkey answers, so that limits are shared. Undefined: there is no Valkey. */
+  readonly isSharing: boolean | undefined;
+  /** Room on the disk of the data folder, bytes; undefined where it cannot be read. */
+  readonly disk: { readonly free: number; readonly size: number } | undefined;
+  readonly isEnvoyAnswering: boolean;
+  /** How long Envoy has not answered the oldest message about endpoints. */
+  readonly unansweredMs: number;
+  /** Share of new requests that the service refuses because it is too busy. */
+  readonly refusedShare: number;
+  /** How long ago the API server was heard of; undefined: there is none, or not yet. */
+  readonly catalogAgeMs: number | undefined;
+  readonly certificates: readonly ObservedCertificate[];
+}
+
+type IsListed = (problem: Pick<Finding, 'object' | 'kind'>) => boolean;
+
+/** Where a problem begins and, so that it does not come and go, where it ends. Shares of the whole. */
+export const thresholds = {
+  journal: { begin: 0.4, end: 0.3 },
+  diskLeft: { begin: 0.1, end: 0.12 },
+  certificateDays: 14,
+  catalogAgeMs: 60_000,
+  unansweredMs: 1_000,
+} as const;
+
+const dayMs = 86_400_000;
+
+/** The problems of the service, by what was observed. */
+export function serviceProblems(observed: ObservedService, isListed: IsListed): readonly Finding[] {
+  return [
+    ...storeProblems(observed.store, isListed),
+    ...diskProblems(observed, isListed),
+    ...envoyProblems(observed),
+    ...observed.certificates.flatMap((certificate) => certificateProblems(certificate, observed.now)),
+    ...when(observed.refusedShare > 0, {
+      ...{ object: 'service', kind: 'overloaded' },
+      problem: `Refuses ${percent(observed.refusedShare)} of new requests with 503: it is too busy.`,
+      action: 'Add replicas, or lower the rate of the key that floods: docs/runbooks.md#weiroverloaded',
+    }),
+    ...when(observed.isSharing === false, {
+      ...{ object: 'valkey', kind: 'valkey-down' },
+      problem: 'Does not answer: each replica keeps to its share of the limits.',
+      action: 'Bring Valkey or the network to it back: docs/runbooks.md#weirlimitsnotshared',
+    }),
+    ...when((observed.catalogAgeMs ?? 0) > thresholds.catalogAgeMs, {
+      ...{ object: 'catalog', kind: 'catalog-old' },
+      problem: `The API server was last heard of ${duration(observed.catalogAgeMs ?? 0)} ago: changes of Models and Backends wait.`,
+      action: 'Restore access to the API server: docs/runbooks.md#weircatalogold',
+    }),
+  ];
+}
+
+function storeProblems(store: ObservedStore, isListed: IsListed): readonly Finding[] {
+  const { database, journalBytes, journalLimitBytes, hasRoom, message } = store;
+  const full = journalBytes / journalLimitBytes;
+  const journal = { object: 'journal', kind: 'journal-filling' } as const;
+  return [
+    ...when(database === 'away', {
+      ...{ object: 'database', kind: 'database-down' },
+      problem: `Does not answer${message === undefined ? '' : ` (${message})`}: ${sizeText(journalBytes)} of bills wait in the journal.`,
+      action: 'Bring the database back; the journal is then settled by itself: docs/runbooks.md#weirledgeraway',
+    }),
+    ...when(database === 'behind', {
+      ...{ object: 'database', kind: 'database-replaying' },
+      problem: `Is back, and ${sizeText(journalBytes)} of the journal are not settled yet.`,
+      action: 'Wait; if it does not shrink: docs/runbooks.md#weirjournalfilling',
+    }),
+    ...when(store.isDamaged === true, {
+      ...{ object: 'database', kind: 'database-damaged' },
+      problem: 'The check at the start found damage in the database file.',
+      action: 'Restore a backup: docs/runbooks.md#weirledgerdamaged',
+    }),
+    ...when(!hasRoom || full > (isListed(journal) ? thresholds.journal.end : thresholds.journal.begin), {
+      ...journal,
+      problem: `Is ${percent(full)} full (${sizeText(journalBytes)} of ${sizeText(journalLimitBytes)})${hasRoom ? '' : ': new requests are refused with 503'}.`,
+      action: 'Bring the database back before it is full: docs/runbooks.md#weirjournalfilling',
+    }),
+  ];
+}
+
+function diskProblems({ disk }: ObservedService, isListed: IsListed): readonly Finding[] {
+  if (disk === undefined || disk.size === 0) return [];
+  const left = disk.free / disk.size;
+  const identity = { object: 'disk', kind: 'disk-filling' } as const;
+  const { begin, end } = thresholds.diskLeft;
+  return when(left < (isListed(identity) ? end : begin), {
+    ...identity,
+    problem: `The disk of the data folder has ${percent(left)} left (${sizeText(disk.free)} of ${sizeText(disk.size)}).`,
+    action: 'Make room or enlarge the volume: docs/runbooks.md#weirdiskfilling',
+  });
+}
+
+function envoyProblems({ isEnvoyAnswering, unansweredMs }: ObservedService): readonly Finding[] {
+  if (!isEnvoyAnswering) {
+    return when(true, {
+      ...{ object: 'envoy', kind: 'envoy-silent' },
+      problem: 'Does not answer on its admin socket: it is down, starting or stuck.',
+      action: 'Look in its log, and restart it if it does not come back by itself.',
+    });
+  }
+  return when(unansweredMs > thresholds.unansweredMs, {
+    ...{ object: 'envoy', kind: 'replica-behind' },
+    problem: `Has not taken the newest endpoints for ${duration(unansweredMs)}: it goes on with those it had.`,
+    action: 'Look in its log and at its memory: docs/runbooks.md#weirenvoydoesnotfollow',
+  });
+}
+
+function certificateProblems({ object, what, expiresAt }: ObservedCertificate, now: number): readonly Finding[] {
+  const leftMs = expiresAt - now;
+  const date = new Date(expiresAt).toISOString().slice(0, 16).replace('T', ' ');
+  const until = leftMs > 0 ? `expires in ${duration(leftMs)}` : `expired ${duration(-leftMs)} ago`;
+  return when(leftMs < thresholds.certificateDays * dayMs, {
+    ...{ object, kind: 'certificate-expires' },
+    problem: `${what} ${until} (${date} UTC).`,
+    action: 'Renew it: docs/runbooks.md#weircertificateexpires',
+  });
+}
+
+const when = (isSo: boolean, finding: Finding): readonly Finding[] => (isSo ? [finding] : []);
+
+const percent = (share: number): string => `${Math.round(share * 100)} %`;
+
+const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+function sizeText(bytes: number): string {
+  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  const amount = bytes / 1024 ** power;
+  return `${amount < 10 && power > 0 ? amount.toFixed(1) : Math.round(amount)} ${units[power]}`;
+}
+
+/** A length of time in its largest unit. */
+function duration(ms: number): string {
+  const [amount, unit] =
+    ms < 60_000
+      ? [ms / 1_000, 'second']
+      : ms < 3_600_000
+        ? [ms / 60_000, 'minute']
+        : ms < 2 * dayMs
+          ? [ms / 3_600_000, 'hour']
+          : [ms / dayMs, 'day'];
+  const whole = Math.floor(amount);
+  return `${whole} ${unit}${whole === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,112 @@
+import type { Clock } from '../core/clock.ts';
+import { byUrgency, cutProblems, type Problem, problemId } from '../core/problem.ts';
+import { type Finding, type FoundKind, type Pace, paces as usualPaces } from './kinds.ts';
+
+/** What one look at the service found. */
+export interface Look {
+  readonly findings: readonly Finding[];
+  /** Kinds that could not be looked for: their problems stay as they were. */
+  readonly unknown: ReadonlySet<FoundKind>;
+}
+
+export interface ProblemTracker {
+  /** Takes the findings of one look. Returns whether a problem has appeared, ended or changed its words. */
+  readonly look: (look: Look) => boolean;
+  /** The problems that are listed now, the most urgent first. */
+  readonly current: () => readonly Problem[];
+  /** Whether a problem is listed: a rule with two thresholds asks for it. */
+  readonly isListed: (problem: Pick<Finding, 'object' | 'kind' | 'detail'>) => boolean;
+}
+
+export interface TrackerOptions {
+  readonly clock: Pick<Clock, 'now' | 'elapsed'>;
+  /** The problems that were listed when the process before ended. */
+  readonly kept: readonly Problem[];
+  /** Default: those of the kinds. */
+  readonly paces?: Readonly<Record<FoundKind, Pace>>;
+}
+
+/** One problem with its times: `since` by the wall clock, for people; the others monotonic. */
+interface Tracked {
+  readonly finding: Finding;
+  readonly since: number;
+  readonly firstSeen: number;
+  readonly lastSeen: number;
+  readonly isListed: boolean;
+}
+
+/** A process that has just begun knows less of its surroundings than the one before. */
+const leastClearOfKeptMs = 15_000;
+/** Problems that are listed by name. */
+const mostListed = 500;
+
+/** Gives problems their times. A problem has the same `since` from the first look that finds it to its end, whatever its figures do. */
+export function createProblemTracker({ clock, kept, paces = usualPaces }: TrackerOptions): ProblemTracker {
+  const startedAt = clock.elapsed();
+  let tracked: ReadonlyMap<string, Tracked> = new Map(kept.flatMap((problem) => trackedOf(problem, startedAt)));
+  const isKept = new Set(tracked.keys());
+  let listed = listOf(tracked);
+
+  /** How long a problem may go unseen before it ends. */
+  const clearMs = (id: string, { clearMs: usual }: Pace): number =>
+    isKept.has(id) ? Math.max(usual, leastClearOfKeptMs) : usual;
+
+  function next({ findings, unknown }: Look): ReadonlyMap<string, Tracked> {
+    const at = clock.elapsed();
+    const after = new Map<string, Tracked>();
+    for (const finding of findings) {
+      const id = problemId(finding);
+      const { firstSeen = at, since = clock.now(), isListed = false } = tracked.get(id) ?? {};
+      const isDue = at - firstSeen >= paces[finding.kind].afterMs;
+      after.set(id, { finding, since, firstSeen, lastSeen: at, isListed: isListed || isDue });
+      isKept.delete(id);
+    }
+    for (const [id, one] of tracked) {
+      if (after.has(id)) continue;
+      const { kind } = one.finding;
+      if (unknown.has(kind)) after.set(id, { ...one, lastSeen: at });
+      else if (one.isListed && at - one.lastSeen < clearMs(id, paces[kind])) after.set(id, one);
+    }
+    return after;
+  }
+
+  return {
+    look: (found) => {
+      tracked = next(found);
+      const before = listed;
+      listed = listOf(tracked);
+      return !isSameList(before, listed);
+    },
+    current: () => listed,
+    isListed: (problem) => tracked.get(problemId(problem))?.isListed === true,
+  };
+}
+
+function trackedOf(problem: Problem, at: number): readonly (readonly [string, Tracked])[] {
+  const { id, object, kind, model } = problem;
+  if (kind === 'service-silent' || kind === 'not-shown') return [];
+  const detail = id.slice(problemId({ object, kind }).length + 1);
+  const finding = { object, kind, detail, model: model ?? undefined, problem: problem.problem, action: problem.action };
+  return [[id, { finding, since: Date.parse(problem.since), firstSeen: at, lastSeen: at, isListed: true }]];
+}
+
+function listOf(tracked: ReadonlyMap<string, Tracked>): readonly Problem[] {
+  const all = [...tracked]
+    .flatMap(([id, { finding, since, isListed }]) => (isListed ? [problemOf(id, finding, since)] : []))
+    .toSorted(byUrgency);
+  return cutProblems(all, mostListed);
+}
+
+function problemOf(id: string, { object, kind, model, problem, action }: Finding, since: number): Problem {
+  return { id, object, kind, model: model ?? null, problem, since: new Date(since).toISOString(), action };
+}
+
+function isSameList(a: readonly Problem[], b: readonly Problem[]): boolean {
+  return (
+    a.length === b.length &&
+    a.every((one, index) => {
+      const other = b[index];
+      return one.id === other?.id && one.problem === other.problem && one.action === other.action;
+    })
+  );
+}

@@ -1,0 +1,36 @@
+import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import * as z from 'zod';
+import { type Problem, problemSchema } from '../core/problem.ts';
+
+/** Keeps the problems that are listed over a restart, so that each keeps its time. */
+export interface ProblemsFile {
+  /** Empty when there is no file, or none that can be read. */
+  readonly load: () => Promise<readonly Problem[]>;
+  /** Replaces the whole file. Rejects when it cannot be written. */
+  readonly save: (problems: readonly Problem[]) => Promise<void>;
+}
+
+const fileBody = z.object({ version: z.literal(1), problems: z.array(problemSchema) });
+
+/** The file of one service in the data folder. `service`: its number. */
+export function createProblemsFile(data: string, service: number): ProblemsFile {
+  const file = join(data, 'problems', `service-${service}.json`);
+  return {
+    load: async () => {
+      try {
+        return fileBody.parse(JSON.parse(await readFile(file, 'utf8'))).problems;
+      } catch {
+        // Times that are lost begin anew.
+        return [];
+      }
+    },
+    save: async (problems) => {
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      const draft = `${file}.draft`;
+      await using handle = await open(draft, 'w', 0o600);
+      await handle.writeFile(JSON.stringify({ version: 1, problems }));
+      await rename(draft, file);
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
+import { backendManifest } from '../support/weir.ts';
+import {
+  expectAccessible,
+  expectNoOverflow,
+  heading,
+  launchBrowser,
+  openSignedIn,
+  screenshot,
+} from './support/browser.ts';
+
+const gateway = inject('gateway');
+const manifest = join(gateway.data, 'manifests-demo', 'broken.yaml');
+let browser: Browser;
+
+beforeAll(async () => {
+  browser = await launchBrowser();
+});
+afterEach(() => rmSync(manifest, { force: true }));
+afterAll(() => browser.close());
+
+for (const width of [1280, 390] as const) {
+  test(`the Overview begins with what is wrong now, and what to do, for as long as it is, ${width} pixels wide`, async () => {
+    const { page, expectQuiet } = await openSignedIn(browser, '/', { width });
+    expect(await heading(page)).toBe('Overview');
+    await page.locator('.figures').waitFor();
+    expect(await page.content()).not.toContain('Backend/broken');
+
+    writeFileSync(manifest, backendManifest('broken', { port: 1 }, 'vlm'));
+    const problem = page.getByRole('listitem').filter({ hasText: 'Backend/broken' });
+    await problem.waitFor();
+    const text = await problem.innerText();
+    expect(text).toMatch(/^Backend\/broken, since .+: Refused: spec\.engine: expected one of/);
+    expect(text).toContain('docs/runbooks.md#weirobjectrefused');
+    expect(await page.getByRole('heading', { level: 2 }).first().innerText()).toMatch(/^\d+ current problems?$/);
+    const comesFirst = `(() => {
+      const [notice, figures] = ['.notice', '.figures'].map((name) => document.querySelector(name));
+      return Boolean(notice.compareDocumentPosition(figures) & Node.DOCUMENT_POSITION_FOLLOWING);
+    })()`;
+    expect(await page.evaluate(comesFirst)).toBe(true);
+    await expectNoOverflow(page);
+    await expectAccessible(page);
+    await screenshot(page, `overview-problem-${width}`);
+
+    rmSync(manifest);
+    await problem.waitFor({ state: 'detached' });
+    expectQuiet();
+    await page.context().close();
+  });
+}
