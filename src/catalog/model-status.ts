@@ -1,4 +1,4 @@
-import type { KubeObject, Model, Route } from '../core/catalog.ts';
+import { isStandby, type KubeObject, type Model, type Route } from '../core/catalog.ts';
 import { formatUsd } from '../core/money.ts';
 import type { ReplicaView } from '../core/replica.ts';
 import { hasBackend, unreachableText } from './backend-status.ts';
@@ -138,6 +138,9 @@ function servability({ result, model, notice, replicas, now }: ModelFacts, route
   if (result?.state === 'kept') {
     const message = `the last version that was good serves; ${faultsText(result.problems)}`;
     return { type, status: 'True', reason: 'LastGoodServes', message };
+  }
+  if (reasons !== '' && routes.ready.length > 0 && routes.ready.every(isStandby)) {
+    return { type, status: 'True', reason: 'StandbyReady', message: `only routes of weight 0 are ready; ${reasons}` };
   }
   if (reasons !== '') return { type, status: 'True', reason: 'SomeRoutesReady', message: reasons };
   return { type, status: 'True', reason: 'RoutesReady', message: '' };

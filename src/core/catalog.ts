@@ -86,9 +86,13 @@ export interface Route {
   readonly id: string;
   readonly backend: Backend;
   readonly upstreamModel: string;
+  /** Its share of the requests, relative to the other routes of the model. 0: a standby. */
   readonly weight: number;
   readonly capabilities: CapabilityOverrides;
 }
+
+/** Whether the route is asked only where no route with a weight can take the request. */
+export const isStandby = ({ weight }: Pick<Route, 'weight'>): boolean => weight === 0;
 
 export type ReasoningEffort = 'low' | 'medium' | 'high' | 'max';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Model } from '../core/catalog.ts';
+import type { Ranking } from '../core/plan.ts';
 import {
   type PreparedRequest,
   type PromptCount,
@@ -44,6 +45,30 @@ describe('a plan', () => {
     const firsts = Array.from({ length: 1000 }, (_, step) => plan(model, step / 1000)[0]);
     expect(firsts.filter((name) => name === 'heavy')).toHaveLength(750);
     expect(firsts.filter((name) => name === 'light')).toHaveLength(250);
+  });
+
+  it('says that a standby is asked because nothing with a weight was left, and that it has no chance before', () => {
+    const rankingOf = (out: readonly string[]): Ranking | undefined => {
+      let found: Ranking | undefined;
+      const health: RoutingView = {
+        ...neverSeen,
+        status: (route, asked) => ({
+          ...neverSeen.status(route, asked),
+          ...(out.includes(route.backend.name) && { state: 'unavailable' as const }),
+        }),
+      };
+      const model = modelOf([heavy, light, idle]);
+      makePlan(asking(model.id), { ...on(model), health, ranked: (ranking) => (found = ranking) });
+      return found;
+    };
+    const chances = rankingOf([])?.routes.map(({ routeId, chance }) => [routeId, chance > 0]);
+    expect(chances).toEqual([
+      ['tiny@heavy', true],
+      ['tiny@light', true],
+      ['tiny@idle', false],
+    ]);
+    expect([rankingOf([])?.first, rankingOf(['heavy'])?.first]).toEqual(['chance', 'chance']);
+    expect(rankingOf(['heavy', 'light'])?.first).toBe('standby');
   });
 
   it('works with routes of no weight at all', () => {

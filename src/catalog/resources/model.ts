@@ -69,8 +69,9 @@ const route = z.strictObject({
     description: 'What the engine calls the model. Callers never see it.',
     example: 'Qwen/Qwen3-8B',
   }),
-  weight: z.int().min(1).max(1_000_000).default(100).meta({
-    description: 'Share of the requests relative to the other routes, 1 to 1000000. Default 100.',
+  weight: z.int().min(0).max(1_000_000).default(100).meta({
+    description:
+      'Share of the requests relative to the other routes, 0 to 1000000. 0: asked only when nothing else is left. Default 100.',
     example: 100,
   }),
   capabilities: capabilities.prefault({}).meta({ description: 'Overrides of the engine’s table. Default: none.' }),
