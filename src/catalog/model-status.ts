@@ -72,9 +72,11 @@ function accepted({ result }: ModelFacts): ModelStatement {
   const type = 'Accepted';
   const own = ownProblems(result);
   if (own.length === 0) return { type, status: 'True', reason: 'Accepted', message: '' };
-  // A bad route costs that route alone.
+  // A bad route or an alias that is taken costs that route or alias alone.
   if (result?.state === 'accepted') {
-    return { type, status: 'True', reason: 'SomeRoutesRefused', message: faultsText(own) };
+    const isAlias = own.every(({ problem: { field } }) => field.startsWith('spec.aliases'));
+    const reason = isAlias ? 'SomeAliasesRefused' : 'SomeRoutesRefused';
+    return { type, status: 'True', reason, message: faultsText(own) };
   }
   const reason = own.some(({ cause }) => cause === 'name-conflict') ? 'IdTaken' : 'Invalid';
   return { type, status: 'False', reason, message: faultsText(own) };

@@ -67,6 +67,17 @@ describe('what the API server would not have let through', () => {
     expect(conditions['Servable']).toBe('True RoutesReady: ');
   });
 
+  it('leaves out an alias that is taken', () => {
+    const other = model('b', { id: 'qwen/other', aliases: ['qwen/qwen3-8b', 'fine'] });
+    const conditions = conditionsOf([backend('vllm-a'), model('a'), other], 'Model/b');
+    const fault = 'spec.aliases[0]: expected a name of its own, "qwen/qwen3-8b" is the id of Model/a';
+    expect(conditions).toMatchObject({
+      Accepted: `True SomeAliasesRefused: ${fault}`,
+      Servable: 'True RoutesReady: ',
+      Listed: 'True Listed: ',
+    });
+  });
+
   it('says that a standby alone is ready, and names the route that is missing', () => {
     const standby = { backend: 'vllm-b', upstreamModel: 'm', weight: 0 };
     const routes = [...goodModelSpec.routes, standby];

@@ -2,7 +2,7 @@
  * One request's life. Read this first: `complete`, `completeAdmitted` and `serve` have one line per stage, in order.
  */
 import type { Credential, OutcomeKind, Store } from '../core/account.ts';
-import type { Snapshot } from '../core/catalog.ts';
+import { modelNamed, type Snapshot } from '../core/catalog.ts';
 import type { Dialect, Surface } from '../core/dialect.ts';
 import type { RelayedEvent } from '../core/event.ts';
 import { correlationIdOf, type Exchange, type RequestHead } from '../core/exchange.ts';
@@ -133,8 +133,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     checkDeclaredSize(head);
     const prepared = await readPrompt(exchange, caller);
     const { snapshot, release } = snapshots.hold();
-    const { modelId, stream } = prepared.request;
-    telemetry.progress(caller.requestId, { kind: 'read', modelId: snapshot.models.get(modelId)?.id, stream });
+    const { stream } = prepared.request;
+    const modelId = modelNamed(snapshot, prepared.request.modelName)?.id;
+    telemetry.progress(caller.requestId, { kind: 'read', modelId, stream });
     try {
       checkSearch(prepared.request, options.search);
       const plan = planFor(prepared, snapshot, caller);
@@ -193,8 +194,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       });
     } catch (error) {
       if (asFailure(error).code === 'no_capacity') {
-        tally.planned(prepared.request.modelId);
-        telemetry.unavailable(prepared.request.modelId);
+        const id = modelNamed(snapshot, prepared.request.modelName)?.id ?? prepared.request.modelName;
+        tally.planned(id);
+        telemetry.unavailable(id);
       }
       throw error;
     }

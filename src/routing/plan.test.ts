@@ -17,8 +17,8 @@ import { modelOf, routeOf, snapshotOf } from '../../test/support/route-of.ts';
 import { noTokenizers } from '../../test/support/uncounted.ts';
 
 const noCount = () => Promise.resolve({ kind: 'unknown', reason: 'tokenizer' } as const);
-const asking = (modelId: string, hasImages = false): PreparedRequest => ({
-  request: { modelId, tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
+const asking = (modelName: string, hasImages = false): PreparedRequest => ({
+  request: { modelName, tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
   shape: promptShape({ images: hasImages ? 1 : 0, callerImages: hasImages ? 1 : 0 }),
   ...{ bodyFor: () => '', countPrompt: noCount, release: () => undefined },
 });
@@ -75,7 +75,19 @@ describe('a plan', () => {
     expect(plan(modelOf([idle, routeOf('other', { weight: 0 })]), 0.5).toSorted()).toEqual(['idle', 'other']);
   });
 
+  it('is made for the model that an alias names; a key goes by the id', () => {
+    const model = modelOf([heavy], { aliases: ['gpt-4o', 'llama3.2:1b'] });
+    const allowing = (allowedModels?: readonly string[]) => ({ ...on(model), allowedModels });
+    for (const name of ['demo/tiny', 'gpt-4o', 'llama3.2:1b']) {
+      expect(makePlan(asking(name), allowing()).model.id).toBe('demo/tiny');
+      expect(makePlan(asking(name), allowing(['demo/*'])).model.id).toBe('demo/tiny');
+      const refused = expect.objectContaining({ code: 'model_not_found' }) as Error;
+      expect(() => makePlan(asking(name), allowing(['other/tiny', 'gpt-4o/*']))).toThrow(refused);
+    }
+  });
+
   it.each([
+    ['a suffix that is no part of a name', asking('demo/tiny:1b'), modelOf([heavy]), 'variant_not_supported'],
     ['a model that is not there', asking('demo/other'), modelOf([heavy]), 'model_not_found'],
     ['images for a model of text', asking('demo/tiny', true), modelOf([heavy]), 'modality_not_supported'],
     ['a model without routes', asking('demo/tiny'), modelOf([]), 'no_capacity'],
@@ -165,7 +177,7 @@ async function check({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' 
   const asks: PromptCountAsk[] = [];
   const prepared: PreparedRequest = {
     request: {
-      ...{ modelId: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
+      ...{ modelName: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
       ...(cap === undefined ? {} : { maxOutputTokens: cap }),
     },
     shape: promptShape({ bodyBytes, images, callerImages: images }),

@@ -1,8 +1,9 @@
 import type { Capabilities, SystemMessages } from '../core/capability.ts';
-import type { Model, Route, Snapshot } from '../core/catalog.ts';
+import { type Model, modelNamed, type Route, type Snapshot } from '../core/catalog.ts';
 import { Failure } from '../core/failure.ts';
 import type { StructuralCapability } from '../core/health.ts';
 import type { Plan, Ranking } from '../core/plan.ts';
+import { hasSuffix, variantNotSupported } from '../core/model-name.ts';
 import { allowsModel, type ModelPatterns } from '../core/model-patterns.ts';
 import { mostTokens, type PreparedRequest, type PromptCounting, type Tokenizers } from '../core/prompt.ts';
 import type { AffinityOf } from './affinity.ts';
@@ -38,7 +39,7 @@ export interface PlanOptions {
 export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan {
   const { capabilitiesOf, turn, health: view = neverSeen, affinityOf, boundsOf, placement } = options;
   const { request, shape } = prepared;
-  const model = findModel(request.modelId, options);
+  const model = findModel(request.modelName, options);
   if (!model.inputModalities.includes('image') && shape.callerImages > 0) {
     throw new Failure('modality_not_supported', `messages: ${model.id} takes no image parts`);
   }
@@ -68,9 +69,13 @@ export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan 
   }
 }
 
-/** Finds the model that a request names. Throws `model_not_found`, also for a model that the caller's key may not call. */
-function findModel(modelId: string, { snapshot, allowedModels }: PlanOptions): Model {
-  const model = snapshot.models.get(modelId);
+/**
+ * Finds the model that a request names. Throws `model_not_found`, also for a model that the caller's key may not call, and
+ * `variant_not_supported` for an unknown name with a suffix.
+ */
+function findModel(name: string, { snapshot, allowedModels }: PlanOptions): Model {
+  const model = modelNamed(snapshot, name);
+  if (model === undefined && hasSuffix(name)) throw variantNotSupported();
   if (model === undefined || !allowsModel(allowedModels, model.id)) {
     const lists =
       allowedModels === undefined ? 'GET /v1/models lists it' : 'GET /v1/models lists what this key may call';

@@ -47,8 +47,8 @@ export function createCallChecks({ adminApi, models }: CallOptions): CallChecks 
 
   function readAs(surface: keyof typeof dialects, text: string): readonly string[] {
     try {
-      const { modelId } = dialects[surface].readRequest(JSON.parse(text));
-      return models.has(modelId) ? [] : [`no example has a manifest of the model ${modelId}`];
+      const { modelName } = dialects[surface].readRequest(JSON.parse(text));
+      return models.has(modelName) ? [] : [`no example has a manifest of the model ${modelName}`];
     } catch (error) {
       return [messageOf(error)];
     }
