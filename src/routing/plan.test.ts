@@ -8,10 +8,11 @@ import {
   promptCounting,
   type TokenizerBounds,
 } from '../core/prompt.ts';
+import { messageOf } from '../core/failure.ts';
 import { capabilitiesOf } from '../engines/engines.ts';
 import { createAffinity } from './affinity.ts';
 import { neverSeen, type RoutingView, type StatusAsk } from './health/route-status.ts';
-import { checkContext, makePlan } from './plan.ts';
+import { checkContext, makePlan, type PlanOptions } from './plan.ts';
 import { promptShape } from '../../test/support/prompt-shape.ts';
 import { modelOf, routeOf, snapshotOf } from '../../test/support/route-of.ts';
 import { noTokenizers } from '../../test/support/uncounted.ts';
@@ -84,6 +85,32 @@ describe('a plan', () => {
       const refused = expect.objectContaining({ code: 'model_not_found' }) as Error;
       expect(() => makePlan(asking(name), allowing(['other/tiny', 'gpt-4o/*']))).toThrow(refused);
     }
+  });
+
+  it('says which name is not there, and which ones are near, of those that the caller may see', () => {
+    const models = ['demo/tiny', 'demo/tinny', 'demo/tina', 'other/tiny'].map((id) => modelOf([heavy], { id }));
+    const messageFor = (name: string, options: Partial<PlanOptions> = {}): string => {
+      try {
+        makePlan(asking(name), { snapshot: snapshotOf(models), capabilitiesOf, turn: 0, ...options });
+        return 'planned';
+      } catch (error) {
+        return messageOf(error);
+      }
+    };
+    expect(messageFor('demo/tiny')).toBe('planned');
+    expect(messageFor('demo/tinyy')).toBe(
+      'model: "demo/tinyy" is not in the catalog. Did you mean demo/tiny or demo/tinny or other/tiny? GET /v1/models lists the models.',
+    );
+    expect(messageFor('demo/tinyy', { allowedModels: ['demo/tinny', 'demo/tina'] })).toBe(
+      'model: "demo/tinyy" is not in the catalog. Did you mean demo/tinny or demo/tina? GET /v1/models lists what this key may call.',
+    );
+    expect(messageFor('demo/tinyy', { isListed: ({ id }) => id === 'demo/tinny' })).toContain('mean demo/tinny?');
+    expect(messageFor('demo/tiny', { allowedModels: ['qwen/*'] })).toBe(
+      'model: "demo/tiny" is not in the catalog. GET /v1/models lists what this key may call.',
+    );
+    expect(messageFor('a"\n\u{7}'.padEnd(200, 'b'))).toMatch(
+      /^model: "a\\"\\n\\u0007b{124}…" is not in the catalog\. GET/,
+    );
   });
 
   it.each([
