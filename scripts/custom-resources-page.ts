@@ -166,6 +166,7 @@ kind: Model
 metadata: {name: qwen3-8b}
 spec:
   id: qwen/qwen3-8b
+  aliases: [gpt-4o]
   ownedBy: qwen
   added: "2026-06-01T00:00:00Z"
   contextLength: 131072

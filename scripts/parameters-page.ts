@@ -184,7 +184,7 @@ other gateways act on, are named in the response header \`x-service-inert-params
 
 ${listed([...inertNames])}
 
-The suffixes \`:nitro\` and \`:floor\` of a model id mean nothing and are stripped; any other is 400 \`variant_not_supported\`.
+The suffixes \`:nitro\` and \`:floor\` of a model id mean nothing and are stripped; any other is 400 \`variant_not_supported\`, unless it is the end of an alias of a model.
 
 ## What an operator knows better
 

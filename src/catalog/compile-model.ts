@@ -80,6 +80,7 @@ function assemble(spec: ModelSpec, prices: Prices, routes: readonly Route[]): Mo
   const { serviceLevel, tokenizer } = spec;
   return {
     id: spec.id,
+    aliases: spec.aliases,
     ownedBy: spec.ownedBy,
     added: unixSeconds(spec.added),
     contextLength: spec.contextLength,

@@ -46,6 +46,7 @@ test('compiles a model with everything it says, prices exact', () => {
   const snapshot = good([backend('vllm-a'), object]);
   expect(snapshot.models.get('qwen/qwen3-8b')).toEqual({
     id: 'qwen/qwen3-8b',
+    aliases: [],
     ownedBy: 'qwen',
     added: 1_780_272_000,
     contextLength: 131_072,

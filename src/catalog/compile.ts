@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Backend, CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../core/catalog.ts';
+import { claimAliases } from './aliases.ts';
 import { compileBackend, type CompiledBackend, secretsOf } from './compile-backend.ts';
 import { type BackendsInSight, type CompiledModel, compileModel } from './compile-model.ts';
 import { problemIn, type Read, readObject, type ReadResult } from './read-object.ts';
@@ -66,9 +67,9 @@ export function compile(
   for (const read of reads) collected.report(objectOf(read), read.problems, 'invalid');
 
   const backends = compileBackends(reads, { collected, previous, services });
-  const models = compileModels(reads, { backends, collected, previous });
+  const { models, aliases } = compileModels(reads, { backends, collected, previous });
   const clusters = clustersOf(backends.usable);
-  const snapshot = { version: versionOf(models, clusters), models, clusters };
+  const snapshot = { version: versionOf({ models, aliases, clusters }), models, aliases, clusters };
   const results = new Map(
     [...problems].map(([object, found]) => [object, { state: states.get(object) ?? 'refused', problems: found }]),
   );
@@ -135,9 +136,11 @@ function compileBackends(
 function compileModels(
   reads: readonly ReadResult[],
   { backends, collected, previous }: ModelContext,
-): ReadonlyMap<string, Model> {
+): Pick<Snapshot, 'models' | 'aliases'> {
   const modelsRead = reads.flatMap((result) => (result.kind === 'Model' ? [result.read] : []));
   const models = new Map<string, Model>();
+  /** The objects that the models come from. */
+  const owners = new Map<string, CatalogObject>();
   const broken = new Map(reads.flatMap((result) => rawId(result).map((id) => [id, objectOf(result)])));
   const report: Report = (object, found) => collected.report(object, found, 'name-conflict');
   const byId = unique(modelsRead, { nameOf: ({ value }) => value.spec.id, path: ['spec', 'id'], report });
@@ -148,6 +151,7 @@ function compileModels(
     collected.report(object, found, 'reference');
     if (model) {
       models.set(id, model);
+      owners.set(id, object);
       collected.setState(object, 'accepted');
     } else broken.set(id, object);
   }
@@ -155,9 +159,18 @@ function compileModels(
     const kept = models.has(id) ? undefined : keepModel(previous?.models.get(id), backends.usable);
     if (kept === undefined) continue;
     models.set(id, kept);
+    owners.set(id, object);
     collected.setState(object, 'kept');
   }
-  return new Map([...models].sort(([a], [b]) => order(a, b)));
+  const claims = [...owners].map(([modelId, object]) => ({
+    ...{ object, modelId, createdAt: createdAt(object) },
+    aliases: models.get(modelId)?.aliases ?? [],
+  }));
+  // The id of a valid Model is taken, also while its backends are missing.
+  const ids = new Map([...byId].map(([id, { object }]) => [id, object]));
+  const { aliases, refused } = claimAliases(claims, new Map([...ids, ...owners]));
+  for (const { object, fault } of refused) report(object, [problemIn(object, fault)]);
+  return { models: new Map([...models].sort(([a], [b]) => order(a, b))), aliases };
 }
 
 /** The name of an object that failed its schema but has a kind and a name. */
@@ -180,20 +193,16 @@ interface UniqueOptions<Item> {
   readonly report: (object: CatalogObject, problems: readonly CatalogProblem[]) => void;
 }
 
-interface Named {
-  readonly metadata: { readonly creationTimestamp?: string | null | undefined };
-}
-
 /**
  * Keeps one object per name, so that nobody can take over a name that is in use: the object created first, or the first in
  * order where no times are known. Reports the others.
  */
-function unique<Item extends Read<Named>>(
+function unique<Item extends Read<unknown>>(
   items: readonly Item[],
   options: UniqueOptions<Item>,
 ): ReadonlyMap<string, Item> {
   const kept = new Map<string, Item>();
-  const dated = items.map((item) => ({ item, createdAt: createdAt(item) }));
+  const dated = items.map((item) => ({ item, createdAt: createdAt(item.object) }));
   for (const { item } of dated.sort((a, b) => a.createdAt - b.createdAt)) {
     const name = options.nameOf(item);
     const first = kept.get(name);
@@ -206,9 +215,11 @@ function unique<Item extends Read<Named>>(
   return kept;
 }
 
-function createdAt(item: Read<Named>): number {
-  const created = item.value.metadata.creationTimestamp;
-  return created ? Date.parse(created) : 0;
+/** Milliseconds since the epoch; 0 where no time is known, as of objects in a folder. */
+function createdAt({ value }: CatalogObject): number {
+  const metadata = isObject(value) ? value['metadata'] : undefined;
+  const created = isObject(metadata) ? metadata['creationTimestamp'] : undefined;
+  return (typeof created === 'string' && Date.parse(created)) || 0;
 }
 
 /**
@@ -236,13 +247,14 @@ function clustersOf(backends: ReadonlyMap<string, Backend>): readonly Cluster[] 
 const digestOnce = createRemembered<Model, string>();
 
 /** Changes whenever anything changes that a request or Envoy could notice, credentials included. */
-function versionOf(models: ReadonlyMap<string, Model>, clusters: readonly Cluster[]): string {
+function versionOf({ models, aliases, clusters }: Omit<Snapshot, 'version'>): string {
   const parts = [...models.values()].map((model) =>
     digestOnce(model, [], () => hash('sha256', textOf(model)).slice(0, 32)),
   );
   // A cluster's name is a digest of its content but for its endpoints.
   const clusterParts = clusters.map(({ name, endpoints }) => `${name} ${JSON.stringify(endpoints)}`);
-  return hash('sha256', [...parts, ...clusterParts].join('\n')).slice(0, 32);
+  const aliasParts = [...aliases].map((pair) => pair.join(' ')).sort();
+  return hash('sha256', [...parts, ...aliasParts, ...clusterParts].join('\n')).slice(0, 32);
 }
 
 function textOf(model: Model): string {

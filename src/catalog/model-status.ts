@@ -1,4 +1,4 @@
-import type { KubeObject, Model, Route } from '../core/catalog.ts';
+import { isStandby, type KubeObject, type Model, type Route } from '../core/catalog.ts';
 import { formatUsd } from '../core/money.ts';
 import type { ReplicaView } from '../core/replica.ts';
 import { hasBackend, unreachableText } from './backend-status.ts';
@@ -72,9 +72,11 @@ function accepted({ result }: ModelFacts): ModelStatement {
   const type = 'Accepted';
   const own = ownProblems(result);
   if (own.length === 0) return { type, status: 'True', reason: 'Accepted', message: '' };
-  // A bad route costs that route alone.
+  // A bad route or an alias that is taken costs that route or alias alone.
   if (result?.state === 'accepted') {
-    return { type, status: 'True', reason: 'SomeRoutesRefused', message: faultsText(own) };
+    const isAlias = own.every(({ problem: { field } }) => field.startsWith('spec.aliases'));
+    const reason = isAlias ? 'SomeAliasesRefused' : 'SomeRoutesRefused';
+    return { type, status: 'True', reason, message: faultsText(own) };
   }
   const reason = own.some(({ cause }) => cause === 'name-conflict') ? 'IdTaken' : 'Invalid';
   return { type, status: 'False', reason, message: faultsText(own) };
@@ -138,6 +140,9 @@ function servability({ result, model, notice, replicas, now }: ModelFacts, route
   if (result?.state === 'kept') {
     const message = `the last version that was good serves; ${faultsText(result.problems)}`;
     return { type, status: 'True', reason: 'LastGoodServes', message };
+  }
+  if (reasons !== '' && routes.ready.length > 0 && routes.ready.every(isStandby)) {
+    return { type, status: 'True', reason: 'StandbyReady', message: `only routes of weight 0 are ready; ${reasons}` };
   }
   if (reasons !== '') return { type, status: 'True', reason: 'SomeRoutesReady', message: reasons };
   return { type, status: 'True', reason: 'RoutesReady', message: '' };

@@ -67,10 +67,35 @@ describe('what the API server would not have let through', () => {
   });
 
   it('leaves out a route that is at fault by itself', () => {
-    const routes = [...goodModelSpec.routes, { backend: 'vllm-b', upstreamModel: 'm', weight: 0 }];
+    const routes = [...goodModelSpec.routes, { backend: 'vllm-b', upstreamModel: 'm', weight: -1 }];
     const conditions = conditionsOf([backend('vllm-a'), backend('vllm-b'), model('a', { routes })], 'Model/a');
-    expect(conditions['Accepted']).toBe('True SomeRoutesRefused: spec.routes[1].weight: expected at least 1');
+    expect(conditions['Accepted']).toBe('True SomeRoutesRefused: spec.routes[1].weight: expected at least 0');
     expect(conditions['Servable']).toBe('True RoutesReady: ');
+  });
+
+  it('leaves out an alias that is taken', () => {
+    const other = model('b', { id: 'qwen/other', aliases: ['qwen/qwen3-8b', 'fine'] });
+    const conditions = conditionsOf([backend('vllm-a'), model('a'), other], 'Model/b');
+    const fault = 'spec.aliases[0]: expected a name of its own, "qwen/qwen3-8b" is the id of Model/a';
+    expect(conditions).toMatchObject({
+      Accepted: `True SomeAliasesRefused: ${fault}`,
+      Servable: 'True RoutesReady: ',
+      Listed: 'True Listed: ',
+    });
+  });
+
+  it('says that a standby alone is ready, and names the route that is missing', () => {
+    const standby = { backend: 'vllm-b', upstreamModel: 'm', weight: 0 };
+    const routes = [...goodModelSpec.routes, standby];
+    const both = [backend('vllm-a'), backend('vllm-b'), model('a', { routes })];
+    expect(conditionsOf(both, 'Model/a')['Servable']).toBe('True RoutesReady: ');
+    const fault = 'spec.routes[0].backend: expected a Backend, there is none named "vllm-a"';
+    expect(conditionsOf(both.slice(1), 'Model/a')).toMatchObject({
+      Servable: `True StandbyReady: only routes of weight 0 are ready; ${fault}`,
+      Listed: 'True Listed: ',
+    });
+    const standbys = [backend('vllm-b'), model('a', { routes: [standby] })];
+    expect(conditionsOf(standbys, 'Model/a')['Servable']).toBe('True RoutesReady: ');
   });
 
   it('names the field of a Backend', () => {

@@ -86,9 +86,13 @@ export interface Route {
   readonly id: string;
   readonly backend: Backend;
   readonly upstreamModel: string;
+  /** Its share of the requests, relative to the other routes of the model. 0: a standby. */
   readonly weight: number;
   readonly capabilities: CapabilityOverrides;
 }
+
+/** Whether the route is asked only where no route with a weight can take the request. */
+export const isStandby = ({ weight }: Pick<Route, 'weight'>): boolean => weight === 0;
 
 export type ReasoningEffort = 'low' | 'medium' | 'high' | 'max';
 
@@ -96,6 +100,8 @@ export type ReasoningEffort = 'low' | 'medium' | 'high' | 'max';
 export interface Model {
   /** Lowercase `<org>/<model>`. */
   readonly id: string;
+  /** Other names, as they are declared; `Snapshot.aliases` has those that count. */
+  readonly aliases: readonly string[];
   readonly ownedBy: string;
   /** Unix seconds when it joined the catalog. */
   readonly added: number;
@@ -122,7 +128,14 @@ export interface Snapshot {
   /** Digest of the content. */
   readonly version: string;
   readonly models: ReadonlyMap<string, Model>;
+  /** The id of a model by its alias. No alias is the id of a model. */
+  readonly aliases: ReadonlyMap<string, string>;
   readonly clusters: readonly Cluster[];
+}
+
+/** The model that a request names in lower case, by its id or an alias. */
+export function modelNamed({ models, aliases }: Pick<Snapshot, 'models' | 'aliases'>, name: string): Model | undefined {
+  return models.get(name) ?? models.get(aliases.get(name) ?? '');
 }
 
 /** One object as its source delivered it, not validated yet. */

@@ -10,7 +10,7 @@ const long = words(200);
 
 function conversation(messages: readonly Message[], more: Partial<Request> = {}): number | undefined {
   return conversationDigest({
-    ...{ modelId: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
+    ...{ modelName: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
     ...{ messages, ...more },
   });
 }
@@ -59,7 +59,7 @@ describe('a conversation', () => {
   const tool: Tool = { name: 'f', parameters: { type: 'object', properties: { a: {}, b: {} } } };
   const call = { id: 'call_1', name: 'f', arguments: '{"a":1}' };
   it.each<readonly [string, readonly Message[], Partial<Request>]>([
-    ['another model', base, { modelId: 'demo/other' }],
+    ['another model', base, { modelName: 'demo/other' }],
     ['another role', [system('short'), assistant('one'), assistant(long)], {}],
     ['another order', [system('short'), assistant(long), user('one')], {}],
     ['another cut between messages', [system('short'), user(`one${long.slice(0, 1)}`), assistant(long.slice(1))], {}],
@@ -126,7 +126,7 @@ describe('a conversation', () => {
 describe('a whole prompt', () => {
   const digest = (messages: readonly Message[], more: Partial<Request> = {}): number =>
     promptDigest({
-      ...{ modelId: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
+      ...{ modelName: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
       ...{ messages, ...more },
     });
   const plain = digest([system('a'), user('b')]);
@@ -141,7 +141,7 @@ describe('a whole prompt', () => {
     ['the same words by others', plain, digest([user('a'), user('b')])],
     ['other borders', plain, digest([system('ab'), user('')])],
     ['one message more', plain, digest([system('a'), user('b'), user('')])],
-    ['another model', plain, digest([system('a'), user('b')], { modelId: 'demo/other' })],
+    ['another model', plain, digest([system('a'), user('b')], { modelName: 'demo/other' })],
     ['tools', plain, digest([system('a'), user('b')], { tools: [{ name: 'f' }] })],
     ['another image', digest([user('a')]), digest([{ role: 'user', content: [{ type: 'image', url: 'https://a' }] }])],
     ['another end of a long text', digest([user(farApart)]), digest([user(`${farApart.slice(0, -1)}!`)])],

@@ -68,8 +68,8 @@ export const textDigest = (text: string): number => Number.parseInt(hash('sha256
  * many more as make a kilobyte. All turns of the conversation have the same one, and conversations that share a system prompt do
  * not. Undefined for a prompt of less than a kilobyte. Use it only for preferences.
  */
-export function conversationDigest({ modelId, messages, tools }: Request): number | undefined {
-  const beginning: Beginning = { text: `${marks.model} ${modelId};`, bytes: 0 };
+export function conversationDigest({ modelName, messages, tools }: Request): number | undefined {
+  const beginning: Beginning = { text: `${marks.model} ${modelName};`, bytes: 0 };
   if (tools.length > 0) addText(beginning, marks.tools, JSON.stringify(tools));
   let isLeading = true;
   for (const message of messages) {
@@ -92,8 +92,8 @@ function ends(text: string): string {
 }
 
 /** A digest of a whole prompt: the same for equal prompts to the same model, whatever the caller and the parameters. */
-export function promptDigest({ modelId, messages, tools }: Request): number {
-  let text = ends(modelId);
+export function promptDigest({ modelName, messages, tools }: Request): number {
+  let text = ends(modelName);
   if (tools.length > 0) text += ends(JSON.stringify(tools));
   for (const message of messages) {
     text += message.role;

@@ -87,6 +87,8 @@ export interface Health {
   ) => HedgeAdvice | undefined;
   /** Whether the endpoint has been ejected: an attempt that still waits there for its first output is better made elsewhere. */
   readonly isOut: (at: AttemptPlace) => boolean;
+  /** Whether a single attempt finds out if the endpoint, which was ejected, is well again. */
+  readonly isProbed: (at: AttemptPlace) => boolean;
   /**
    * Whether the endpoint's engine is most likely at work on an attempt that has waited so long for its first output: it has
    * answered lately, has not failed since, and does not take longer now than is usual for it.

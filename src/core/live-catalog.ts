@@ -71,6 +71,7 @@ export const liveRouteSchema = z
 export const liveModelSchema = z
   .object({
     id: z.string(),
+    aliases: z.array(z.string()).default([]).meta({ description: 'other names that requests may use' }),
     listed: z.boolean(),
     conditions: z.array(conditionSchema).meta({
       description: 'Accepted, Servable, Priced, Listed, Retiring: the first that is not as it should be says why',

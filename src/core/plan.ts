@@ -27,10 +27,10 @@ export interface Ranking {
 }
 
 /**
- * `only`: nothing else was left. `probe`: to find out whether it is well again. `affinity`: it is the route of this conversation.
- * `chance`: by its score.
+ * `only`: nothing else was left. `standby`: no route with a weight was left. `probe`: to find out whether it is well again.
+ * `affinity`: it is the route of this conversation. `chance`: by its score.
  */
-export type FirstReason = 'only' | 'probe' | 'affinity' | 'chance';
+export type FirstReason = 'only' | 'standby' | 'probe' | 'affinity' | 'chance';
 
 /** A route as it was when it was ranked. */
 export interface RankedRoute {

@@ -96,8 +96,8 @@ export interface Sampling {
 
 /** What the caller asked, in no vendor's words. */
 export interface Request {
-  /** Lowercase, any accepted suffix stripped. */
-  readonly modelId: string;
+  /** The id of a model or an alias, as `readModelName` gives it. */
+  readonly modelName: string;
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];
   /** The service answers calls of `web_search` itself. `tools` holds it as the model is to see it (`webSearchTool`). */

@@ -8,6 +8,7 @@ import * as z from 'zod';
 import type { OutcomeKind } from './account.ts';
 import type { EngineError, FaultKind, RefusedFor } from './event.ts';
 import { failures } from './failure.ts';
+import type { FirstReason } from './plan.ts';
 import type { AttemptReason, AttemptStep, SearchRecord } from './telemetry.ts';
 
 const count = z.number().int().min(0);
@@ -118,15 +119,14 @@ const leftOutSchema = z
   })
   .meta({ id: 'LeftOutRoute', description: 'a route of the model that was not in the plan' });
 
-/** Why the first route of a plan is the first. */
-const firstRouteReasons = ['only', 'probe', 'affinity', 'chance'] as const;
-
 const planSchema = z
   .object({
-    first: z.enum(firstRouteReasons).nullable().meta({
-      description:
-        'why the first route is the first: the only one; to find out whether it is well again; it is the route of this conversation; by its chance. null: no route was left',
-    }),
+    first: oneOf<FirstReason>({ only: true, standby: true, probe: true, affinity: true, chance: true })
+      .nullable()
+      .meta({
+        description:
+          'why the first route is the first: the only one; no route with a weight was left; to find out whether it is well again; it is the route of this conversation; by its chance. null: no route was left',
+      }),
     routes: z.array(plannedRouteSchema).meta({ description: 'in the order in which they are tried' }),
     left_out: z.array(leftOutSchema),
   })

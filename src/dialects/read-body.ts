@@ -41,18 +41,6 @@ function deepest(
   return best.path.length > here.path.length ? best : here;
 }
 
-/**
- * Splits a model id from its suffixes: `:nitro` and `:floor` are accepted and have no effect, any other is refused
- * (docs/reference/api.md §1, rule 9). Throws `variant_not_supported`.
- */
-export function readModelId(text: string): string {
-  const [id = '', ...suffixes] = text.toLowerCase().split(':');
-  if (suffixes.some((suffix) => suffix !== 'nitro' && suffix !== 'floor')) {
-    throw new Failure('variant_not_supported', 'model: only the suffixes :nitro and :floor are accepted');
-  }
-  return id;
-}
-
 /** The fields of a body that are accepted and have no effect, in the order in which the body has them. */
 export function inertFields(body: unknown, names: ReadonlySet<string>): readonly string[] {
   return isObject(body) ? Object.keys(body).filter((name) => names.has(name)) : [];

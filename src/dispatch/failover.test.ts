@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Fault } from '../core/event.ts';
 import type { AttemptEnd, Health } from '../core/health.ts';
+import type { Plan } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
-import { modelOf, plannedOfAll } from '../../test/support/route-of.ts';
+import { modelOf, plannedOf, plannedOfAll } from '../../test/support/route-of.ts';
 import { steadyBegin, steadyHealth } from '../../test/support/steady-health.ts';
 import { expectQuiet, runDispatch as begin } from '../../test/support/run-dispatch.ts';
 
@@ -212,6 +213,39 @@ describe('a hedge', () => {
     expect(run.upstream.calls).toHaveLength(2);
     run.leave();
     expectQuiet(run);
+  });
+
+  describe('beside a standby', () => {
+    const clusters = (run: ReturnType<typeof begin>): readonly string[] =>
+      run.upstream.calls.map(({ call }) => call.cluster);
+    const first = plannedOf('a');
+    const standby = plannedOf('c', { weight: 0 });
+    const planOf = (...routes: Plan['routes']): Plan => ({ model: modelOf([], { hedging: 'Auto' }), routes });
+
+    it.each([
+      ['is not made there while the first attempt is merely slow', {}, ['cluster-a']],
+      ['is made there when the endpoint has been ejected', { isOut: () => true }, ['cluster-a', 'cluster-c']],
+      ['is made there when the first attempt is a probe', { isProbed: () => true }, ['cluster-a', 'cluster-c']],
+    ])('%s', (_, fields: Partial<Health>, expected) => {
+      const run = begin({ plan: planOf(first, standby), health: advising(fields), idleMs: 100_000 });
+      run.clock.advance(5000);
+      expect(clusters(run)).toEqual(expected);
+      run.leave();
+      expectQuiet(run);
+    });
+
+    it('is followed by the standby only when no attempt on another route runs any more', async () => {
+      const run = begin({ plan: planOf(first, plannedOf('b'), standby), health: advising(), idleMs: 100_000 });
+      run.clock.advance(200);
+      run.engine(1).fail('ECONNRESET');
+      run.clock.advance(5000);
+      expect(clusters(run)).toEqual(['cluster-a', 'cluster-b']);
+      run.engine(0).fail('ECONNRESET');
+      expect(clusters(run)).toEqual(['cluster-a', 'cluster-b', 'cluster-c']);
+      run.says(2, '0:hello 0!').end();
+      expect(await run.ended).toMatchObject({ kind: 'completed', attempts: 3 });
+      expectQuiet(run);
+    });
   });
 
   it('is never made where the model does without', () => {

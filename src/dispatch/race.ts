@@ -1,7 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { type AnswerEvent, type Fault, isOutput } from '../core/event.ts';
-import type { Endpoint } from '../core/endpoint.ts';
-import type { AttemptEnd, AttemptPlace, AttemptRecord, Health, OtherEndpoints } from '../core/health.ts';
+import type { AttemptEnd, AttemptPlace, AttemptRecord, Health } from '../core/health.ts';
 import type { PlannedRoute } from '../core/plan.ts';
 import type { StructuralDefect } from '../core/structure.ts';
 import type { AttemptReason, AttemptStep, AttemptWatch } from '../core/telemetry.ts';
@@ -12,7 +11,7 @@ import { type Action, decide, newRace, type RaceEvent } from './decide.ts';
 import { createHedgeWatch, type HedgeBudget } from './hedge.ts';
 import type { EngineProtocol } from './protocol.ts';
 import { type Refusal, refusalOf } from './retries.ts';
-import type { Tried } from './tried.ts';
+import { openRoutes, placesLeft, type Tried } from './tried.ts';
 
 /** What attempts are made with; it outlives the request. */
 export interface DispatchServices {
@@ -88,7 +87,7 @@ export interface AttemptRace {
 /** An attempt of this race. */
 interface Runner extends Winner {
   readonly number: number;
-  readonly endpoint: Endpoint;
+  readonly at: AttemptPlace;
   readonly why: AttemptReason;
   readonly begunAt: number;
   attempt: Attempt | undefined;
@@ -169,7 +168,7 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
     if (runner === undefined) return;
     runner.attempt?.abandon(why);
     tell(runner, { kind: why });
-    tried.abandoned(runner.planned, runner.endpoint);
+    tried.abandoned(runner.planned, runner.at.endpoint);
     runners.delete(number);
   }
 
@@ -185,7 +184,7 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
       tried.began(planned, endpoint);
       const begunAt = clock.elapsed();
       const runner: Runner = {
-        ...{ number, planned, endpoint, continuation, why, begunAt },
+        ...{ number, planned, at: { route: planned.route, endpoint }, continuation, why, begunAt },
         ...{ attempt: undefined, watch: undefined, held: [] },
       };
       runners.set(number, runner);
@@ -211,7 +210,7 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
 
   /** Begins an attempt in the first place that takes one: on the route that is planned first, as long as an endpoint is left there. */
   function nextPlace(): (Pick<Runner, 'planned' | 'continuation'> & { readonly record: AttemptRecord }) | undefined {
-    for (const planned of routes) {
+    for (const planned of openNow()) {
       const avoid = tried.on(planned);
       const continuation = continueOn?.(planned);
       if (avoid === 'all' || (continueOn !== undefined && continuation === undefined)) continue;
@@ -221,30 +220,26 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
     return undefined;
   }
 
-  /** Where further attempts can be made. */
-  function placesLeft(): readonly OtherEndpoints[] {
-    return routes.flatMap((planned) => {
-      const avoid = tried.on(planned);
-      const left = avoid === 'all' ? undefined : { route: planned.route, avoid };
-      return left !== undefined && health.endpointsLeft(left) > 0 ? [left] : [];
-    });
-  }
+  const openNow = (): readonly PlannedRoute[] => {
+    const running = [...runners.values()].map(({ at }) => at);
+    return openRoutes(routes, running, health);
+  };
 
   function tell({ watch, attempt }: Runner, end: AttemptEnd): void {
     watch?.ended(end, attempt?.facts());
   }
 
   function calling(runner: Runner): string | undefined {
-    const { planned, endpoint, why } = runner;
+    const { planned, at, why } = runner;
     const beginning = continueOn === undefined ? 'first' : 'resume';
     const step = previous === undefined ? 'first' : previous === planned ? 'endpoint' : 'route';
-    const at = { route: planned.route, endpoint };
     runner.watch = listener.attempting(at, asked.size === 0 ? beginning : why, step);
     previous = planned;
     asked.add(planned);
     if (options.hedging) {
       const isRoom = (): boolean => race.running.length < 2;
-      hedging.watch(at, { others: placesLeft(), isRoom, start: () => take({ kind: 'hedge' }) });
+      const others = placesLeft(routes, { tried, health });
+      hedging.watch(at, { others, isRoom, start: () => take({ kind: 'hedge' }) });
     }
     return runner.watch?.traceparent;
   }
@@ -277,7 +272,7 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
     tried.failed(planned, fault);
     listener.failed(planned, fault);
     // Permission is spent when it is given: it is not asked for where nothing is left to try.
-    const isLast = placesLeft().length > 0 && !listener.mayRetry(fault);
+    const isLast = placesLeft(openNow(), { tried, health }).length > 0 && !listener.mayRetry(fault);
     take({ kind: 'failed', attempt: number, isLast });
   }
 
@@ -324,10 +319,10 @@ export function startRace(options: RaceOptions, services: DispatchServices, list
 
   function leave(): readonly LeftAttempt[] {
     const left: LeftAttempt[] = [];
-    for (const { attempt, planned, endpoint, begunAt } of runners.values()) {
+    for (const { attempt, at, begunAt } of runners.values()) {
       if (attempt === undefined || !attempt.isCalled()) continue;
       attempt.leave();
-      left.push({ attempt, at: { route: planned.route, endpoint }, waitedMs: clock.elapsed() - begunAt });
+      left.push({ attempt, at, waitedMs: clock.elapsed() - begunAt });
     }
     stop();
     return left;

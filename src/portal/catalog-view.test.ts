@@ -19,7 +19,15 @@ const route = (state: LiveRoute['state'], backend = 'vllm-a'): LiveRoute => ({
 });
 
 const model = (changes: Partial<LiveModel> = {}): LiveModel => ({
-  ...{ id: 'a/b', listed: true, conditions: [], owned_by: 'a', context_length: 4096, input_modalities: ['text'] },
+  ...{
+    id: 'a/b',
+    aliases: [],
+    listed: true,
+    conditions: [],
+    owned_by: 'a',
+    context_length: 4096,
+    input_modalities: ['text'],
+  },
   reasoning: { mode: 'None', efforts: [] },
   pricing: { prompt: '0.000001', completion: '0.000002', input_cache_read: '0.0000005' },
   ...{ availability: 1, min_availability: null, tokens_per_second_p50: 50, first_token_ms_p50: 100 },

@@ -23,7 +23,7 @@ describe('a body that is read in a worker', () => {
     const size = bytes.length;
     const prepared = await worker.prepare(bytes, 'chat');
     expect(prepared.shape.bodyBytes).toBe(size);
-    expect(prepared.request).toMatchObject({ modelId: 'demo/tiny', stream: false });
+    expect(prepared.request).toMatchObject({ modelName: 'demo/tiny', stream: false });
     expect(prepared.request).not.toHaveProperty('messages');
     const written = JSON.parse(new TextDecoder().decode((await prepared.bodyFor(targetOf('a'))) as Uint8Array)) as {
       messages: { content: string }[];
@@ -38,7 +38,7 @@ describe('a body that is read in a worker', () => {
   it('leaves the rest of a shared buffer alone', async () => {
     const shared = Buffer.concat([Buffer.from('before'), encode(bodyOf('hi')), Buffer.from('after')]);
     const prepared = await worker.prepare(shared.subarray(6, shared.length - 5), 'chat');
-    expect(prepared.request.modelId).toBe('demo/tiny');
+    expect(prepared.request.modelName).toBe('demo/tiny');
     expect(shared.toString().slice(0, 6) + shared.toString().slice(-5)).toBe('beforeafter');
     prepared.release();
   });
@@ -67,7 +67,7 @@ describe('a body that is read in a worker', () => {
     const prepared = await Promise.all(
       ['a/one', 'a/two', 'a/three'].map((model) => worker.prepare(encode({ ...bodyOf(model), model }), 'chat')),
     );
-    expect(prepared.map(({ request }) => request.modelId)).toEqual(['a/one', 'a/two', 'a/three']);
+    expect(prepared.map(({ request }) => request.modelName)).toEqual(['a/one', 'a/two', 'a/three']);
     const bodies = await Promise.all(prepared.map(async ({ bodyFor }) => bodyFor(targetOf('a'))));
     expect(bodies.map((body) => /a\/\w+/.exec(new TextDecoder().decode(body as Uint8Array))?.[0])).toEqual([
       'a/one',

@@ -2,7 +2,7 @@
  * One request's life. Read this first: `complete`, `completeAdmitted` and `serve` have one line per stage, in order.
  */
 import type { Credential, OutcomeKind, Store } from '../core/account.ts';
-import type { Snapshot } from '../core/catalog.ts';
+import { type Model, modelNamed, type Snapshot } from '../core/catalog.ts';
 import type { Dialect, Surface } from '../core/dialect.ts';
 import type { RelayedEvent } from '../core/event.ts';
 import { correlationIdOf, type Exchange, type RequestHead } from '../core/exchange.ts';
@@ -44,6 +44,8 @@ export interface PipelineOptions extends AuthenticateOptions, ModelServices {
   readonly snapshots: Snapshots;
   /** The body of `GET /v1/models`, with these models alone. */
   readonly modelList: (models: ModelPatterns | undefined) => string;
+  /** Whether that list has a model. Absent: it has all. */
+  readonly isListed?: (model: Model) => boolean;
   readonly prepare: (body: Uint8Array, surface: Surface) => PreparedRequest | Promise<PreparedRequest>;
   readonly tokenizers: Tokenizers;
   readonly health: Health & RoutingView;
@@ -133,8 +135,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     checkDeclaredSize(head);
     const prepared = await readPrompt(exchange, caller);
     const { snapshot, release } = snapshots.hold();
-    const { modelId, stream } = prepared.request;
-    telemetry.progress(caller.requestId, { kind: 'read', modelId: snapshot.models.get(modelId)?.id, stream });
+    const { stream } = prepared.request;
+    const modelId = modelNamed(snapshot, prepared.request.modelName)?.id;
+    telemetry.progress(caller.requestId, { kind: 'read', modelId, stream });
     try {
       checkSearch(prepared.request, options.search);
       const plan = planFor(prepared, snapshot, caller);
@@ -183,6 +186,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       return makePlan(prepared, {
         snapshot,
         allowedModels: credential.key.models,
+        isListed: options.isListed,
         capabilitiesOf,
         turn: options.random(),
         health,
@@ -193,8 +197,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       });
     } catch (error) {
       if (asFailure(error).code === 'no_capacity') {
-        tally.planned(prepared.request.modelId);
-        telemetry.unavailable(prepared.request.modelId);
+        const id = modelNamed(snapshot, prepared.request.modelName)?.id ?? prepared.request.modelName;
+        tally.planned(id);
+        telemetry.unavailable(id);
       }
       throw error;
     }

@@ -23,7 +23,7 @@ describe('preparing a request', () => {
         hasLaterSystem: false,
         conversation: undefined,
       },
-      request: { modelId: 'demo/tiny' },
+      request: { modelName: 'demo/tiny' },
     });
     expect(JSON.parse(prepared.bodyFor(targetOf('a', { parameters: ['temperature'] })) as string)).toEqual({
       ...{ model: 'Tiny/Upstream-1B', messages: [{ role: 'user', content: 'hi' }], temperature: 0.5, stream: false },
@@ -72,7 +72,7 @@ describe('preparing a request', () => {
 
   it('takes a byte order mark', () => {
     expect(
-      prepareHere(encode(`\u{FEFF}${bodyWith('')}`), { surface: 'chat', countPrompt: uncounted }).request.modelId,
+      prepareHere(encode(`\u{FEFF}${bodyWith('')}`), { surface: 'chat', countPrompt: uncounted }).request.modelName,
     ).toBe('demo/tiny');
   });
 
@@ -121,7 +121,7 @@ describe('preparing a request', () => {
 });
 
 const request: Request = {
-  ...{ modelId: 'a/b', messages: [{ role: 'user', content: 'x' }], stream: false, includeUsage: false, inert: [] },
+  ...{ modelName: 'a/b', messages: [{ role: 'user', content: 'x' }], stream: false, includeUsage: false, inert: [] },
   ...{ tools: [{ name: 'f', parameters: { type: 'object' }, strict: true }], sampling: { n: 2, logit_bias: { 1: 2 } } },
   responseFormat: { type: 'json_schema', name: 's', schema: { type: 'array' } },
 };

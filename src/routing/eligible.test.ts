@@ -10,7 +10,7 @@ import { modelOf, routeOf } from '../../test/support/route-of.ts';
 const all: Capabilities = { ...vllm.capabilities, conflicts: [] };
 const tool = { name: 'f' };
 const asks = (more: Partial<Asked> = {}): Asked => ({
-  ...{ modelId: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
+  ...{ modelName: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
   ...more,
 });
 

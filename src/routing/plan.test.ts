@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Model } from '../core/catalog.ts';
+import type { Ranking } from '../core/plan.ts';
 import {
   type PreparedRequest,
   type PromptCount,
@@ -7,17 +8,18 @@ import {
   promptCounting,
   type TokenizerBounds,
 } from '../core/prompt.ts';
+import { messageOf } from '../core/failure.ts';
 import { capabilitiesOf } from '../engines/engines.ts';
 import { createAffinity } from './affinity.ts';
 import { neverSeen, type RoutingView, type StatusAsk } from './health/route-status.ts';
-import { checkContext, makePlan } from './plan.ts';
+import { checkContext, makePlan, type PlanOptions } from './plan.ts';
 import { promptShape } from '../../test/support/prompt-shape.ts';
 import { modelOf, routeOf, snapshotOf } from '../../test/support/route-of.ts';
 import { noTokenizers } from '../../test/support/uncounted.ts';
 
 const noCount = () => Promise.resolve({ kind: 'unknown', reason: 'tokenizer' } as const);
-const asking = (modelId: string, hasImages = false): PreparedRequest => ({
-  request: { modelId, tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
+const asking = (modelName: string, hasImages = false): PreparedRequest => ({
+  request: { modelName, tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
   shape: promptShape({ images: hasImages ? 1 : 0, callerImages: hasImages ? 1 : 0 }),
   ...{ bodyFor: () => '', countPrompt: noCount, release: () => undefined },
 });
@@ -46,11 +48,73 @@ describe('a plan', () => {
     expect(firsts.filter((name) => name === 'light')).toHaveLength(250);
   });
 
+  it('says that a standby is asked because nothing with a weight was left, and that it has no chance before', () => {
+    const rankingOf = (out: readonly string[]): Ranking | undefined => {
+      let found: Ranking | undefined;
+      const health: RoutingView = {
+        ...neverSeen,
+        status: (route, asked) => ({
+          ...neverSeen.status(route, asked),
+          ...(out.includes(route.backend.name) && { state: 'unavailable' as const }),
+        }),
+      };
+      const model = modelOf([heavy, light, idle]);
+      makePlan(asking(model.id), { ...on(model), health, ranked: (ranking) => (found = ranking) });
+      return found;
+    };
+    const chances = rankingOf([])?.routes.map(({ routeId, chance }) => [routeId, chance > 0]);
+    expect(chances).toEqual([
+      ['tiny@heavy', true],
+      ['tiny@light', true],
+      ['tiny@idle', false],
+    ]);
+    expect([rankingOf([])?.first, rankingOf(['heavy'])?.first]).toEqual(['chance', 'chance']);
+    expect(rankingOf(['heavy', 'light'])?.first).toBe('standby');
+  });
+
   it('works with routes of no weight at all', () => {
     expect(plan(modelOf([idle, routeOf('other', { weight: 0 })]), 0.5).toSorted()).toEqual(['idle', 'other']);
   });
 
+  it('is made for the model that an alias names; a key goes by the id', () => {
+    const model = modelOf([heavy], { aliases: ['gpt-4o', 'llama3.2:1b'] });
+    const allowing = (allowedModels?: readonly string[]) => ({ ...on(model), allowedModels });
+    for (const name of ['demo/tiny', 'gpt-4o', 'llama3.2:1b']) {
+      expect(makePlan(asking(name), allowing()).model.id).toBe('demo/tiny');
+      expect(makePlan(asking(name), allowing(['demo/*'])).model.id).toBe('demo/tiny');
+      const refused = expect.objectContaining({ code: 'model_not_found' }) as Error;
+      expect(() => makePlan(asking(name), allowing(['other/tiny', 'gpt-4o/*']))).toThrow(refused);
+    }
+  });
+
+  it('says which name is not there, and which ones are near, of those that the caller may see', () => {
+    const models = ['demo/tiny', 'demo/tinny', 'demo/tina', 'other/tiny'].map((id) => modelOf([heavy], { id }));
+    const messageFor = (name: string, options: Partial<PlanOptions> = {}): string => {
+      try {
+        makePlan(asking(name), { snapshot: snapshotOf(models), capabilitiesOf, turn: 0, ...options });
+        return 'planned';
+      } catch (error) {
+        return messageOf(error);
+      }
+    };
+    expect(messageFor('demo/tiny')).toBe('planned');
+    expect(messageFor('demo/tinyy')).toBe(
+      'model: "demo/tinyy" is not in the catalog. Did you mean demo/tiny or demo/tinny or other/tiny? GET /v1/models lists the models.',
+    );
+    expect(messageFor('demo/tinyy', { allowedModels: ['demo/tinny', 'demo/tina'] })).toBe(
+      'model: "demo/tinyy" is not in the catalog. Did you mean demo/tinny or demo/tina? GET /v1/models lists what this key may call.',
+    );
+    expect(messageFor('demo/tinyy', { isListed: ({ id }) => id === 'demo/tinny' })).toContain('mean demo/tinny?');
+    expect(messageFor('demo/tiny', { allowedModels: ['qwen/*'] })).toBe(
+      'model: "demo/tiny" is not in the catalog. GET /v1/models lists what this key may call.',
+    );
+    expect(messageFor('a"\n\u{7}'.padEnd(200, 'b'))).toMatch(
+      /^model: "a\\"\\n\\u0007b{124}…" is not in the catalog\. GET/,
+    );
+  });
+
   it.each([
+    ['a suffix that is no part of a name', asking('demo/tiny:1b'), modelOf([heavy]), 'variant_not_supported'],
     ['a model that is not there', asking('demo/other'), modelOf([heavy]), 'model_not_found'],
     ['images for a model of text', asking('demo/tiny', true), modelOf([heavy]), 'modality_not_supported'],
     ['a model without routes', asking('demo/tiny'), modelOf([]), 'no_capacity'],
@@ -140,7 +204,7 @@ async function check({ bodyBytes = 10, cap, images = 0, tokenizer = { path: 't' 
   const asks: PromptCountAsk[] = [];
   const prepared: PreparedRequest = {
     request: {
-      ...{ modelId: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
+      ...{ modelName: 'demo/tiny', tools: [], sampling: {}, stream: false, includeUsage: false, inert: [] },
       ...(cap === undefined ? {} : { maxOutputTokens: cap }),
     },
     shape: promptShape({ bodyBytes, images, callerImages: images }),

@@ -1,13 +1,15 @@
 import type { Capabilities, SystemMessages } from '../core/capability.ts';
-import type { Model, Route, Snapshot } from '../core/catalog.ts';
+import { type Model, modelNamed, type Route, type Snapshot } from '../core/catalog.ts';
 import { Failure } from '../core/failure.ts';
 import type { StructuralCapability } from '../core/health.ts';
 import type { Plan, Ranking } from '../core/plan.ts';
+import { hasSuffix, variantNotSupported } from '../core/model-name.ts';
 import { allowsModel, type ModelPatterns } from '../core/model-patterns.ts';
 import { mostTokens, type PreparedRequest, type PromptCounting, type Tokenizers } from '../core/prompt.ts';
 import type { AffinityOf } from './affinity.ts';
 import { type Asked, eligibleRoutes, lackOf } from './eligible.ts';
 import { neverSeen, type RoutingView } from './health/route-status.ts';
+import { nearNames } from './near-names.ts';
 import { order } from './score.ts';
 import type { SystemPlacement } from './system-placement.ts';
 
@@ -15,6 +17,8 @@ export interface PlanOptions {
   readonly snapshot: Snapshot;
   /** The models that the caller's key may call. Undefined: every model. */
   readonly allowedModels?: ModelPatterns | undefined;
+  /** Whether `GET /v1/models` lists a model: no other one is named to a caller. Absent: it lists all. */
+  readonly isListed?: ((model: Model) => boolean) | undefined;
   readonly capabilitiesOf: (route: Route) => Capabilities;
   /** A random number, 0 ≤ turn < 1: it picks the first route by its chance. */
   readonly turn: number;
@@ -38,7 +42,7 @@ export interface PlanOptions {
 export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan {
   const { capabilitiesOf, turn, health: view = neverSeen, affinityOf, boundsOf, placement } = options;
   const { request, shape } = prepared;
-  const model = findModel(request.modelId, options);
+  const model = findModel(request.modelName, options);
   if (!model.inputModalities.includes('image') && shape.callerImages > 0) {
     throw new Failure('modality_not_supported', `messages: ${model.id} takes no image parts`);
   }
@@ -68,16 +72,35 @@ export function makePlan(prepared: PreparedRequest, options: PlanOptions): Plan 
   }
 }
 
-/** Finds the model that a request names. Throws `model_not_found`, also for a model that the caller's key may not call. */
-function findModel(modelId: string, { snapshot, allowedModels }: PlanOptions): Model {
-  const model = snapshot.models.get(modelId);
+/**
+ * Finds the model that a request names. Throws `model_not_found`, also for a model that the caller's key may not call, and
+ * `variant_not_supported` for an unknown name with a suffix.
+ */
+function findModel(name: string, options: PlanOptions): Model {
+  const { snapshot, allowedModels } = options;
+  const model = modelNamed(snapshot, name);
+  if (model === undefined && hasSuffix(name)) throw variantNotSupported();
   if (model === undefined || !allowsModel(allowedModels, model.id)) {
-    const lists =
-      allowedModels === undefined ? 'GET /v1/models lists it' : 'GET /v1/models lists what this key may call';
-    throw new Failure('model_not_found', `model: not in the catalog; ${lists}`);
+    throw new Failure('model_not_found', notFoundText(name, options));
   }
   return model;
 }
+
+/** Repeats the name, which may be a caller's own secret: the text is for the caller alone, as every message of a failure is. */
+function notFoundText(name: string, { snapshot, allowedModels, isListed = () => true }: PlanOptions): string {
+  const allowed = [...snapshot.models.keys()].filter((id) => allowsModel(allowedModels, id));
+  const near = nearNames(name, allowed).filter((id) => {
+    const model = snapshot.models.get(id);
+    return model !== undefined && isListed(model);
+  });
+  const meant = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`;
+  const lists = allowedModels === undefined ? 'the models' : 'what this key may call';
+  const shown = name.length > longestShown ? `${name.slice(0, longestShown)}…` : name;
+  return `model: ${JSON.stringify(shown)} is not in the catalog.${meant} GET /v1/models lists ${lists}.`;
+}
+
+/** Longest name that is repeated whole, characters: that of the longest id. */
+const longestShown = 128;
 
 const none: readonly StructuralCapability[] = [];
 

@@ -109,8 +109,34 @@ describe('the order of routes', () => {
     ['a route that may be back goes first', { routes: [{}, { state: 'probe', success: 0.2 }, {}] }, 'b a c'],
     ['one of two that may be back; the other last', { routes: [{ state: 'probe' }, { state: 'probe' }, {}] }, 'a c b'],
     ['a probe does not come before more honoured', { routes: [{ state: 'probe' }, { honoured: 1 }] }, 'b a'],
-    ['a route of no weight is not probed first', { routes: [{}, { weight: 0, state: 'probe' }] }, 'a b'],
-    ['only probes are left', { routes: [{ weight: 0, state: 'probe' }] }, 'a'],
+    [
+      'a standby comes behind what fails and is slow',
+      { routes: [{ weight: 0 }, { success: 0.1, firstOutput: slow }] },
+      'b a',
+    ],
+    ['… whatever the standby honours', { routes: [{ weight: 0, honoured: 2 }, {}] }, 'b a'],
+    ['… and is not probed first', { routes: [{}, { weight: 0, state: 'probe' }] }, 'a b'],
+    ['a standby that may be back is asked when it is alone', { routes: [{ weight: 0, state: 'probe' }] }, 'a'],
+    ['a standby comes before what fails at once', { routes: [{ state: 'last-resort' }, { weight: 0 }] }, 'b a'],
+    [
+      '… and behind it where both do',
+      { routes: [{ weight: 0, state: 'last-resort' }, { state: 'last-resort' }] },
+      'b a',
+    ],
+    ['a standby takes what a full route does not', { routes: [{ state: 'unavailable' }, { weight: 0 }] }, 'b'],
+    [
+      'a standby gives the structure that the others miss',
+      { routes: [{ state: 'invalid-structure' }, { weight: 0 }] },
+      'b',
+    ],
+    ['a route that may be back goes before a standby', { routes: [{ weight: 0 }, { state: 'probe' }] }, 'b a'],
+    [
+      'a standby comes before a second one that may be back',
+      { routes: [{ state: 'probe' }, { state: 'probe' }, { weight: 0 }] },
+      'a c b',
+    ],
+    ['a standby is no conversation’s own', { routes: [{}, { weight: 0 }], own: 'b' }, 'a b'],
+    ['… unless standbys alone are left', { routes: [{ weight: 0 }, { weight: 0 }, { weight: 0 }], own: 'c' }, 'c a b'],
     ['a route of invalid structure is not asked', { routes: [{ state: 'invalid-structure', weight: 900 }, {}] }, 'b'],
     [
       'routes of invalid structure alone are better than none',
@@ -166,6 +192,19 @@ describe('the share of first places', () => {
       'of one that was sick long ago grows',
       { routes: [{ firstOutput: fast }, { firstOutput: measured(1000, 0.2) }] },
       [78, 22, 0],
+    ],
+    ['of a standby is nothing', { routes: [{ weight: 1 }, { weight: 0 }] }, [100, 0, 0]],
+    ['of standbys alone is equal', { routes: [{ weight: 0 }, { weight: 0 }] }, [50, 50, 0]],
+    [
+      'does not depend on how fast a standby is',
+      {
+        routes: [
+          { firstOutput: measured(1000) },
+          { firstOutput: measured(2000) },
+          { weight: 0, firstOutput: measured(10) },
+        ],
+      },
+      [66, 34, 0],
     ],
     ['of a full one that is not out is nothing', { routes: [sized(8, 8), sized(7, 8)] }, [0, 100, 0]],
   ])('%s', (_, row, expected) => {

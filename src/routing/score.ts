@@ -1,3 +1,4 @@
+import { isStandby } from '../core/catalog.ts';
 import type { FirstReason, LeftOutRoute, RankedRoute, Ranking } from '../core/plan.ts';
 import type { Candidate } from './eligible.ts';
 import type { RouteStatus, RoutingView, StatusAsk } from './health/route-status.ts';
@@ -26,10 +27,10 @@ const leastWorth = 0.1;
 const leastRoom = 0.25;
 
 /**
- * Orders the candidates that can be asked now as they are to be tried; none when all are unavailable. The routes that honour most
- * of the optional parameters come first. Of these, a route that may be well again is probed; else a conversation goes to its own
- * route; else chance decides by score. The others follow by score. Routes that fail at once come last:
- * trying them is better than failing.
+ * Orders the candidates that can be asked now as they are to be tried; none when all are unavailable. Routes with a weight come
+ * before standby routes. The routes that honour most of the optional parameters come first. Of these, a route that may be well
+ * again is probed; else a conversation goes to its own route; else chance decides by score. The others follow by score. Routes
+ * that fail at once come last: trying them is better than failing.
  */
 export function order(candidates: readonly Candidate[], options: OrderOptions): readonly Candidate[] {
   const { view, ask, turn, ranked } = options;
@@ -41,28 +42,41 @@ export function order(candidates: readonly Candidate[], options: OrderOptions): 
     return [];
   }
   const group = entries.filter(
-    (entry) => entry.candidate.honoured === best.candidate.honoured && isLast(entry) === isLast(best),
+    (entry) => entry.candidate.honoured === best.candidate.honoured && tierOf(entry) === tierOf(best),
   );
   const probe = probeIn(group);
   const own = probe === undefined ? ownIn(group, options) : undefined;
   const first = probe ?? own ?? pick(group, turn) ?? best;
   if (first.status.state === 'structure-probe') view.probeStructure(first.candidate.route, ask.capabilities);
-  const ordered = [first, ...entries.filter((entry) => entry !== first)];
+  const ordered = [first, ...followers(entries, first)];
   if (ranked !== undefined) {
     const why: FirstReason = first === probe ? 'probe' : first === own ? 'affinity' : 'chance';
-    const routes = ordered.flatMap(rankedRoute);
-    ranked({ first: entries.length === 1 ? 'only' : why, routes, leftOut: leftOut() });
+    const routes = ordered.flatMap((entry) => rankedRoute(entry, tierOf(entry) === tierOf(first)));
+    ranked({
+      first: isStandbyEntry(first) ? 'standby' : entries.length === 1 ? 'only' : why,
+      routes,
+      leftOut: leftOut(),
+    });
   }
   return ordered.map(({ candidate }) => candidate);
 }
 
-function rankedRoute({ candidate, status, score }: Entry): readonly RankedRoute[] {
+/** The routes after the first one. A standby that is well comes before a route that may still be down. */
+function followers(entries: readonly Entry[], first: Entry): readonly Entry[] {
+  const others = entries.filter((entry) => entry !== first);
+  if (!others.some(isStandbyEntry)) return others;
+  const place = (entry: Entry): number =>
+    isLast(entry) ? 3 + Number(isStandbyEntry(entry)) : isProbe(entry) ? 2 : Number(isStandbyEntry(entry));
+  return others.toSorted((a, b) => place(a) - place(b));
+}
+
+/** `isInTurn`: the route has a chance to be the first one. */
+function rankedRoute({ candidate, status, score }: Entry, isInTurn: boolean): readonly RankedRoute[] {
   const { state, success, validity, inFlight, capacity, firstOutput } = status;
   if (state === 'unavailable') return [];
   const routeId = candidate.route.id;
-  return [
-    { routeId, state, chance: score.chance, success, validity, inFlight, capacity, firstOutputMs: firstOutput?.ms },
-  ];
+  const chance = isInTurn ? score.chance : 0;
+  return [{ routeId, state, chance, success, validity, inFlight, capacity, firstOutputMs: firstOutput?.ms }];
 }
 
 interface Entries {
@@ -74,7 +88,8 @@ interface Entries {
 function entriesOf(candidates: readonly Candidate[], { view, ask }: OrderOptions): Entries {
   const all = candidates.map((candidate) => ({
     candidate,
-    weight: candidate.route.weight,
+    // Among themselves, standby routes are equals.
+    weight: isStandby(candidate.route) ? 1 : candidate.route.weight,
     status: view.status(candidate.route, ask),
   }));
   const statuses = all.filter(({ status }) => status.state !== 'unavailable');
@@ -82,13 +97,12 @@ function entriesOf(candidates: readonly Candidate[], { view, ask }: OrderOptions
   // Where all routes are known for defects, an answer that may be valid is better than none: one caller's schema that no answer
   // can meet must not take a model from the other callers.
   const able = valid.length > 0 ? valid : statuses;
-  const scored = scores(able);
-  const entries = able.flatMap(({ candidate, status }, index) => {
-    const score = scored[index];
-    return score === undefined ? [] : [{ candidate, status, score }];
-  });
   return {
-    entries,
+    // A route is compared with those that it takes turns with.
+    entries: [
+      ...scored(able.filter(({ candidate }) => !isStandby(candidate.route))),
+      ...scored(able.filter(({ candidate }) => isStandby(candidate.route))),
+    ],
     leftOut: () =>
       able.length === all.length
         ? []
@@ -96,6 +110,14 @@ function entriesOf(candidates: readonly Candidate[], { view, ask }: OrderOptions
             .filter((one) => !able.includes(one))
             .map(({ candidate, status }) => ({ routeId: candidate.route.id, why: whyLeftOut(status), lacks: [] })),
   };
+}
+
+function scored(able: readonly (Scorable & { readonly candidate: Candidate })[]): readonly Entry[] {
+  const found = scores(able);
+  return able.flatMap(({ candidate, status }, index) => {
+    const score = found[index];
+    return score === undefined ? [] : [{ candidate, status, score }];
+  });
 }
 
 function whyLeftOut({ state, inFlight, capacity }: RouteStatus): LeftOutRoute['why'] {
@@ -106,10 +128,15 @@ function whyLeftOut({ state, inFlight, capacity }: RouteStatus): LeftOutRoute['w
 const isLast = ({ status }: Entry): boolean => status.state === 'last-resort';
 const isProbe = ({ status }: Entry): boolean => status.state === 'probe' || status.state === 'structure-probe';
 
-/** The last resort last; then most honoured first, available before probes, by score, and by weight, which orders routes without load. */
+const isStandbyEntry = ({ candidate }: Entry): boolean => isStandby(candidate.route);
+
+/** Routes take turns with those of their tier: with a weight, standby, and the two kinds again that fail at once. */
+const tierOf = (entry: Entry): number => Number(isLast(entry)) * 2 + Number(isStandbyEntry(entry));
+
+/** By tier; then most honoured first, available before probes, by score, and by weight, which orders routes without load. */
 function byRank(a: Entry, b: Entry): number {
   return (
-    Number(isLast(a)) - Number(isLast(b)) ||
+    tierOf(a) - tierOf(b) ||
     b.candidate.honoured - a.candidate.honoured ||
     Number(isProbe(a)) - Number(isProbe(b)) ||
     b.score.chance - a.score.chance ||
@@ -117,9 +144,7 @@ function byRank(a: Entry, b: Entry): number {
   );
 }
 
-/** A route without weight is asked when nothing else is left: it is not probed before. */
-const probeIn = (group: readonly Entry[]): Entry | undefined =>
-  group.find((entry) => isProbe(entry) && entry.candidate.route.weight > 0);
+const probeIn = (group: readonly Entry[]): Entry | undefined => group.find(isProbe);
 
 /** The route that all turns of a conversation go to: a slow one, or one that is filling up, leaves them to the next. */
 function ownIn(group: readonly Entry[], { affinity }: OrderOptions): Entry | undefined {

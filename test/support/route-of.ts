@@ -48,6 +48,7 @@ export const tinyPrices = { prompt: 150_000n, completion: 600_000n, inputCacheRe
 export function modelOf(routes: readonly Route[], fields: Partial<Model> = {}): Model {
   return {
     id: 'demo/tiny',
+    aliases: [],
     ownedBy: 'demo',
     added: 1_780_000_000,
     contextLength: 8192,
@@ -62,7 +63,8 @@ export function modelOf(routes: readonly Route[], fields: Partial<Model> = {}): 
 
 export function snapshotOf(models: readonly Model[], version = 'one'): Snapshot {
   const clusters = models.flatMap(({ routes }) => routes.map(({ backend }) => backend.cluster));
-  return { version, models: new Map(models.map((model) => [model.id, model])), clusters };
+  const aliases = new Map(models.flatMap(({ id, aliases: names }) => names.map((alias) => [alias, id])));
+  return { version, models: new Map(models.map((model) => [model.id, model])), aliases, clusters };
 }
 
 /** A request's target on a route, with nothing asked for. */

@@ -78,7 +78,7 @@ export function createSimulation(options: SimulationOptions) {
 
   function prepared(number: number): PreparedRequest {
     return {
-      request: { modelId: model.id, tools: [], sampling: {}, stream, includeUsage: false, inert: [] },
+      request: { modelName: model.id, tools: [], sampling: {}, stream, includeUsage: false, inert: [] },
       shape: promptShape({ conversation: conversationOf(number), digest: number }),
       bodyFor: () => '',
       countPrompt: () => Promise.resolve({ kind: 'unknown', reason: 'tokenizer' }),

@@ -30,7 +30,8 @@ export function ModelsPage() {
       </div>
       <Loaded query={models}>
         {({ data, services }) => {
-          const found = data.filter(({ id }) => id.includes(wanted.trim().toLowerCase()));
+          const text = wanted.trim().toLowerCase();
+          const found = data.filter(({ id, aliases }) => [id, ...aliases].some((name) => name.includes(text)));
           return (
             <>
               <ServiceProblems services={services} />
@@ -82,6 +83,7 @@ function ModelCard({ model }: { readonly model: Model }) {
       )}
       <Facts
         facts={[
+          ...(model.aliases.length === 0 ? [] : [{ name: 'Also called', value: model.aliases.join(', ') }]),
           ...prices(model),
           {
             name: 'Context',

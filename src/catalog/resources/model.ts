@@ -8,6 +8,38 @@ const modelId = shaped(
   'expected lowercase <org>/<model> of letters, digits, ".", "_" and "-", such as "qwen/qwen3-8b"',
 );
 
+/** Most aliases of a Model. */
+const maxAliases = 16;
+
+/** Other names of a model: those that callers used before, or the name that the engine has for it. */
+const aliases = withRules(
+  z
+    .array(
+      shaped(
+        z.string().min(1).max(128),
+        /^[a-z0-9][a-z0-9._-]*(\/[a-z0-9][a-z0-9._-]*)*(:[a-z0-9][a-z0-9._-]*)?$/,
+        'expected a lowercase name of letters, digits, ".", "_" and "-", with "/" between its parts and perhaps a tag behind ":", such as "gpt-4o" or "old-org/old-name"',
+      ),
+    )
+    .max(maxAliases),
+  [
+    {
+      field: [],
+      reason: 'Invalid',
+      message: 'expected each alias once',
+      holds: (list) => new Set(list).size === list.length,
+      cel: 'self.all(alias, self.exists_one(other, other == alias))',
+    },
+    {
+      field: [],
+      reason: 'Invalid',
+      message: 'expected no alias that ends in :nitro, :floor, :free or :online, which requests use for variants',
+      holds: (list) => !list.some((alias) => /:(nitro|floor|free|online)$/.test(alias)),
+      cel: 'self.all(alias, !alias.matches(r":(nitro|floor|free|online)$"))',
+    },
+  ],
+);
+
 /** Below ten dollars a token, so that the cost of an answer fits a 64-bit column. */
 const price = shaped(
   z.string({ error: 'expected a decimal in quotes, USD per token, such as "0.00000015"' }).max(32),
@@ -69,8 +101,9 @@ const route = z.strictObject({
     description: 'What the engine calls the model. Callers never see it.',
     example: 'Qwen/Qwen3-8B',
   }),
-  weight: z.int().min(1).max(1_000_000).default(100).meta({
-    description: 'Share of the requests relative to the other routes, 1 to 1000000. Default 100.',
+  weight: z.int().min(0).max(1_000_000).default(100).meta({
+    description:
+      'Share of the requests relative to the other routes, 0 to 1000000. 0: asked only when nothing else is left. Default 100.',
     example: 100,
   }),
   capabilities: capabilities.prefault({}).meta({ description: 'Overrides of the engine’s table. Default: none.' }),
@@ -117,6 +150,11 @@ const modelFields = z.strictObject({
   id: immutable(modelId, 'cannot change; make a new Model with the new id').meta({
     description: 'What callers pass as model: lowercase <org>/<model>. It cannot change.',
     example: 'qwen/qwen3-8b',
+  }),
+  aliases: aliases.default([]).meta({
+    description:
+      'Other names that requests may use for the model, at most 16, lowercase. An alias that is the id of another Model, or an alias of an older one, does not count. Aliases are not listed; answers and bills have the id. Default: none.',
+    example: ['gpt-4o', 'old-org/old-name'],
   }),
   ownedBy: text(128).meta({ description: 'Owner shown in the catalog.', example: 'qwen' }),
   added: instant.meta({ description: 'When it joined the catalog.', example: '2026-06-01T00:00:00Z' }),
@@ -174,6 +212,13 @@ const modelFields = z.strictObject({
 
 /** The `spec` of a Model: an entry of the catalog. docs/reference/api.md §2.1. */
 export const modelSpec = withRules(modelFields, [
+  {
+    field: ['aliases'],
+    reason: 'Invalid',
+    message: 'expected other names than the id',
+    holds: ({ id, aliases: names }) => !names.includes(id),
+    cel: '!has(self.aliases) || !(self.id in self.aliases)',
+  },
   {
     field: ['tokenizer', 'tokensPerImage'],
     reason: 'Forbidden',

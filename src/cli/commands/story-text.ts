@@ -85,6 +85,7 @@ function waitLines({ waits, first_output_ms: first }: Story): readonly string[] 
 
 const firstReasons: Readonly<Record<NonNullable<Plan['first']>, string>> = {
   only: 'the only route that could serve it',
+  standby: 'as no route with a weight was left',
   probe: 'to find out whether it is well again',
   affinity: 'as the route of this conversation',
   chance: 'by its chance',

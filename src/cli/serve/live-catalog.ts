@@ -93,6 +93,7 @@ function modelOf(object: KubeObject, view: CatalogView, options: LiveCatalogOpti
   const status = model && options.statusOf(model);
   return {
     id,
+    aliases: (model?.aliases ?? []).filter((alias) => compilation.snapshot.aliases.get(alias) === id),
     listed: status?.listed ?? false,
     conditions: conditionsOf(modelStatus(object, { compilation, replicas: [own], now: options.now() })),
     owned_by: model?.ownedBy ?? null,

@@ -27,7 +27,7 @@ it('gives others a turn every few milliseconds, however many backends there are'
       record: () => ({ kind: 'untried' }),
     },
     {
-      snapshot: { models: models as unknown as ReadonlyMap<string, Model>, clusters, version: 'v' },
+      snapshot: { models: models as unknown as ReadonlyMap<string, Model>, aliases: new Map(), clusters, version: 'v' },
       envoy: {
         active: clusters.map(({ name }) => name),
         endpoints: new Map(clusters.map(({ backend }) => [backend, counts])),

@@ -80,7 +80,12 @@ export function figuresOf(parts: MeasuredParts): ServiceFigures {
 /** The catalog as its gauges show it. */
 function catalogFigures({ models }: Snapshot, isServing: (route: Route) => boolean) {
   const routes = [...models.values()].flatMap(({ id, routes: ofModel }) =>
-    ofModel.map((route) => ({ model: id, backend: route.backend.name, isServing: isServing(route) })),
+    ofModel.map((route) => ({
+      model: id,
+      backend: route.backend.name,
+      weight: route.weight,
+      isServing: isServing(route),
+    })),
   );
   return { models, routes };
 }

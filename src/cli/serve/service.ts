@@ -236,6 +236,7 @@ export async function startService(
     abuseContact: settings.WEIR_ABUSE_CONTACT,
     snapshots: catalog.snapshots,
     modelList: catalog.modelList,
+    isListed: (model) => measured.statusOf(model).listed,
     prepare: (body, surface) =>
       body.length <= largestBodyHere
         ? readInTurn(() =>

@@ -224,7 +224,7 @@ describe('a request that was read', () => {
   it('holds nothing more than what was sent', () => {
     expect(readRequest(good)).toEqual({
       ...{
-        modelId: 'demo/tiny',
+        modelName: 'demo/tiny',
         messages: [user],
         tools: [],
         sampling: {},
@@ -388,11 +388,14 @@ describe('model ids', () => {
     ['demo/tiny:nitro', 'demo/tiny'],
     ['demo/tiny:FLOOR', 'demo/tiny'],
     ['demo/tiny:nitro:floor', 'demo/tiny'],
+    ['GPT-4o', 'gpt-4o'],
+    ['Llama3.2:1B', 'llama3.2:1b'],
+    ['llama3.2:1b:floor', 'llama3.2:1b'],
   ])('%s is %s', (given, id) => {
-    expect(readRequest({ ...good, model: given }).modelId).toBe(id);
+    expect(readRequest({ ...good, model: given }).modelName).toBe(id);
   });
 
-  it.each(['demo/tiny:free', 'demo/tiny:online', 'demo/tiny:other', 'demo/tiny:', 'demo/tiny:nitro:free'])(
+  it.each(['demo/tiny:free', 'demo/tiny:online', 'demo/tiny:', 'demo/tiny:nitro:free', 'demo/tiny:1b:free'])(
     '%s names a variant that is not offered',
     (model) => {
       expect(failureOf({ ...good, model }).code).toBe('variant_not_supported');

@@ -1,7 +1,8 @@
 import { Failure } from '../../core/failure.ts';
+import { readModelName } from '../../core/model-name.ts';
 import type { Content, Message, Request, ResponseFormat, Sampling, ToolCall } from '../../core/request.ts';
 import { contentOf } from '../content.ts';
-import { inertFields, parseBody, present, readModelId } from '../read-body.ts';
+import { inertFields, parseBody, present } from '../read-body.ts';
 import { readReasoning } from './read-reasoning.ts';
 import { customInput, readTools } from './read-tools.ts';
 import { type ChatBody, chatBody, type ChatMessage } from './schema.ts';
@@ -34,7 +35,7 @@ export const inertNames: ReadonlySet<string> = new Set([
 export function readRequest(value: unknown): Request {
   const body = parseBody(chatBody, value);
   return {
-    modelId: readModelId(body.model),
+    modelName: readModelName(body.model),
     messages: body.messages.map(readMessage),
     ...readTools(body),
     responseFormat: readResponseFormat(body.response_format),

@@ -1,6 +1,7 @@
 import type { ReadOptions } from '../../core/dialect.ts';
+import { readModelName } from '../../core/model-name.ts';
 import type { Request, ResponseFormat, Sampling } from '../../core/request.ts';
-import { inertFields, parseBody, present, readModelId } from '../read-body.ts';
+import { inertFields, parseBody, present } from '../read-body.ts';
 import { readMessages } from './read-messages.ts';
 import { readReasoning } from './read-reasoning.ts';
 import { readToolChoice, readTools } from './read-tools.ts';
@@ -37,7 +38,7 @@ export function readRequest(value: unknown, { seal, keepsBillingLines = false }:
   const messages = readMessages(body, { searches, keepsBillingLines });
   const sources = searches.sources();
   return {
-    modelId: readModelId(body.model),
+    modelName: readModelName(body.model),
     messages,
     tools,
     webSearch,

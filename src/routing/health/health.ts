@@ -1,4 +1,4 @@
-import type { Route } from '../../core/catalog.ts';
+import { isStandby, type Route } from '../../core/catalog.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Endpoints } from '../../core/endpoint.ts';
 import type { AttemptPlace, Health } from '../../core/health.ts';
@@ -94,11 +94,17 @@ export function createHealth({ clock, random, endpoints }: HealthOptions): LiveH
         now: elapsed(),
         stream,
         endpoint: endpoint.name,
-        others: others.map(({ route: other, avoid }) => ({ health: healthOf(other), avoid })),
+        isStandby: isStandby(route),
+        others: others.map(({ route: other, avoid }) => ({
+          health: healthOf(other),
+          avoid,
+          isStandby: isStandby(other),
+        })),
       }),
     isAnswering: (at, wait) => placeOf(at)?.isAnswering(elapsed(), wait) === true,
     // An endpoint that is gone finishes what it has.
     isOut: (at) => placeOf(at)?.isEjected(elapsed()) === true,
+    isProbed: (at) => placeOf(at)?.probing(elapsed()) === true,
     structure: (route, finding) => {
       const { capability, result, caller, asked } = finding;
       const now = elapsed();

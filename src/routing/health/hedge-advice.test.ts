@@ -73,6 +73,18 @@ describe('when to hedge', () => {
     expect(set.hedge(a, { stream: true, others: [b] })).toBeUndefined();
   });
 
+  it('leaves a standby alone, unless the attempt is a probe or runs on a standby itself', () => {
+    const standby = { ...b, weight: 0 };
+    const set = watchHealth();
+    expect(set.hedge(a, { stream: true, others: [standby] })).toBeUndefined();
+    expect(set.hedge(a, { stream: true, others: [standby, c] })).toEqual({ afterMs: 1000, insured: false });
+    expect(set.hedge({ ...c, weight: 0 }, { stream: true, others: [standby] })).toBeDefined();
+    for (let time = 0; time < 5; time += 1) set.attempt(a, failed(reset));
+    set.clock.advance(60_000);
+    set.begin(a);
+    expect(set.hedge(a, { stream: true, others: [standby] })).toMatchObject({ insured: true });
+  });
+
   it('is off when the others are out', () => {
     const set = watchHealth();
     for (let time = 0; time < 5; time += 1) set.attempt(b, failed(reset));

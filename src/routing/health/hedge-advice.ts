@@ -20,6 +20,7 @@ export interface HedgeAsk {
   readonly stream: boolean;
   /** Name of the endpoint that the attempt is made on. */
   readonly endpoint: string;
+  readonly isStandby: boolean;
   /** The routes where a second attempt could be made; the attempt's own may be among them. */
   readonly others: readonly HedgeCandidate[];
 }
@@ -28,16 +29,20 @@ export interface HedgeCandidate {
   readonly health: RouteHealth;
   /** Names of endpoints that are not to be asked. */
   readonly avoid: ReadonlySet<string>;
+  readonly isStandby: boolean;
 }
 
 /**
  * Advises after how much silence a second attempt is worth its cost (docs/reference/architecture.md §2.3): the time by which
- * nineteen in twenty answers have begun there. Undefined where no other endpoint has room, or all together are busy.
+ * nineteen in twenty answers have begun there. Undefined where no other endpoint has room, or all together are busy. A standby is
+ * no place for a second attempt while the first one runs on an endpoint that is well.
  */
 export function hedgeAdvice(health: RouteHealth, ask: HedgeAsk): HedgeAdvice | undefined {
-  const { now, stream, others } = ask;
-  const able = others.filter((other) => hasRoom(other, now));
+  const { now, stream } = ask;
   const own = health.named(ask.endpoint);
+  const isProbe = own?.probing(now) === true;
+  const others = isProbe || ask.isStandby ? ask.others : ask.others.filter(({ isStandby }) => !isStandby);
+  const able = others.filter((other) => hasRoom(other, now));
   if (able.length === 0) return undefined;
   const coldMs = stream ? coldStreamMs : coldWholeMs;
   const bestMs = able.reduce(
@@ -45,7 +50,7 @@ export function hedgeAdvice(health: RouteHealth, ask: HedgeAsk): HedgeAdvice | u
     Infinity,
   );
   const ownP95 = own?.pace(stream).p95(now);
-  if (own?.probing(now) === true) {
+  if (isProbe) {
     // The caller must not wait long for an endpoint that may well be dead, and one that was always somewhat slower than the
     // others must not lose each of its probes to them.
     const ownMs = ownP95?.ms ?? 0;

@@ -41,7 +41,12 @@ interface CatalogFigures {
   /** When the snapshot that is served was taken, milliseconds since the Unix epoch. */
   readonly servedAt: number;
   /** Whether each route takes requests: neither ejected nor cooling off. */
-  readonly routes: Iterable<{ readonly model: string; readonly backend: string; readonly isServing: boolean }>;
+  readonly routes: Iterable<{
+    readonly model: string;
+    readonly backend: string;
+    readonly weight: number;
+    readonly isServing: boolean;
+  }>;
 }
 
 /** What Envoy is told of endpoints over xDS. */
@@ -160,12 +165,22 @@ function addCatalogGauges(
   });
   new Gauge({
     name: 'weir_route_serving',
-    help: '1: the route takes requests. 0: all its endpoints are ejected or cooling off.',
+    help: '1: the route takes requests, a standby once nothing else is left. 0: all its endpoints are ejected or cooling off.',
     registers: [registry],
     labelNames: ['model', 'backend'] as const,
     collect() {
       this.reset();
       for (const { model, backend, isServing } of catalog().routes) this.set({ model, backend }, Number(isServing));
+    },
+  });
+  new Gauge({
+    name: 'weir_route_weight',
+    help: 'Weight of the route. 0: a standby, asked only when nothing else is left.',
+    registers: [registry],
+    labelNames: ['model', 'backend'] as const,
+    collect() {
+      this.reset();
+      for (const { model, backend, weight } of catalog().routes) this.set({ model, backend }, weight);
     },
   });
 }

@@ -281,7 +281,7 @@ describe('gauges', () => {
       ['vllm-a', { total: 8, healthy: 5, ejected: 1 }],
       ['vllm-b', { total: 0, healthy: 0, ejected: 0 }],
     ];
-    const routes = [{ model, backend: 'vllm-a', isServing: false }];
+    const routes = [{ model, backend: 'vllm-a', weight: 0, isServing: false }];
     const metrics = begin({
       endpoints: () => Promise.resolve(backends),
       catalog: () => ({ models: new Map(), servedAt: 0, routes }),
@@ -292,7 +292,12 @@ describe('gauges', () => {
       ...['weir_endpoints{backend="vllm-a",state="ejected"} 1', 'weir_endpoints{backend="vllm-b",state="healthy"} 0'],
       ...['weir_endpoints{backend="vllm-b",state="unhealthy"} 0', 'weir_endpoints{backend="vllm-b",state="ejected"} 0'],
     ]);
-    expect(await linesOf(metrics)).toEqual(containing(`weir_route_serving{model="${model}",backend="vllm-a"} 0`));
+    expect(await linesOf(metrics)).toEqual(
+      containing(
+        `weir_route_serving{model="${model}",backend="vllm-a"} 0`,
+        `weir_route_weight{model="${model}",backend="vllm-a"} 0`,
+      ),
+    );
     backends = [];
     expect(await lines()).toEqual([]);
   });

@@ -27,6 +27,7 @@ export const serviceBackendSpec = {
 
 export const fullModelSpec = {
   ...goodModelSpec,
+  aliases: ['gpt-4o', 'old-org/old-name'],
   inputModalities: ['text', 'image'],
   reasoning: { mode: 'Optional', efforts: ['low', 'high'] },
   tokenizer: { path: 'qwen3-8b', tokensPerImage: 256 },

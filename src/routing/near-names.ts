@@ -1,0 +1,49 @@
+import leven from 'leven';
+
+/** Longest name that others are looked for, characters: that of the longest id. */
+const longestName = 128;
+/** Most names that are given. */
+const mostNames = 3;
+/** Pairs of characters that are compared at most for one name: some milliseconds, however long the catalog is. */
+const mostPairs = 500_000;
+/** Names that are looked at, at most. */
+const mostLookedAt = 10_000;
+/** A name of so many characters or more is near the longer names that begin with it. */
+const leastPrefix = 3;
+
+/** What one name may differ from another and still be near: one character in four, and two at least of a whole id. */
+const allowance = (length: number, least: number): number => Math.max(least, Math.floor(length / 4));
+
+/** The part behind the organisation, which callers leave out or take for another one. */
+const tailOf = (name: string): string => name.slice(name.lastIndexOf('/') + 1);
+
+const begins = (short: string, long: string): boolean => short.length >= leastPrefix && long.startsWith(short);
+
+/** The names that somebody may have meant, nearest first: misspelt, without their organisation, or cut short. */
+export function nearNames(wanted: string, names: Iterable<string>): readonly string[] {
+  if (wanted.length > longestName) return [];
+  const tail = tailOf(wanted);
+  const found: { readonly name: string; readonly distance: number }[] = [];
+  let pairs = 0;
+
+  /** How many characters two names differ in; infinite where that is more than `most`. */
+  function difference(one: string, other: string, most: number): number {
+    if (Math.abs(one.length - other.length) > most || pairs > mostPairs) return Infinity;
+    pairs += one.length * other.length;
+    const distance = leven(one, other, { maxDistance: most + 1 });
+    return distance > most ? Infinity : distance;
+  }
+
+  for (const name of Iterator.from(names).take(mostLookedAt)) {
+    const nameTail = tailOf(name);
+    const whole = difference(wanted, name, allowance(wanted.length, 2));
+    // Another organisation weighs as much as one wrong character.
+    const behind = difference(tail, nameTail, allowance(tail.length, 1)) + 1;
+    const distance = Math.min(whole, behind, begins(tail, nameTail) || begins(nameTail, tail) ? 1.5 : Infinity);
+    if (distance < Infinity) found.push({ name, distance });
+  }
+  return found
+    .toSorted((a, b) => a.distance - b.distance)
+    .slice(0, mostNames)
+    .map(({ name }) => name);
+}
