@@ -1,14 +1,11 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { oldVersionAt } from '../../test/support/old-ledger.ts';
-import { newLocation, sampleAuthor, sampleDatabase, sampleNow } from '../../test/support/sample-database.ts';
+import { describe, expect, it } from 'vitest';
+import { sampleAuthor, sampleDatabase, sampleNow } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import type { Outcome } from '../core/account.ts';
 import { exportRequests } from './export-requests.ts';
 import { setKeptSince } from './kept-since.ts';
 import { createKey } from './keys.ts';
 import { listRequests } from './list-requests.ts';
-import { moveOldRows } from './old-ledger.ts';
-import { openDatabase } from './open-database.ts';
 import { createWorkspace } from './workspaces.ts';
 
 const hour = 3_600_000;
@@ -70,23 +67,6 @@ describe('exportRequests', () => {
     await settle(outcomesOf({ workspaceId: other.id, keyId: key.id }, 40, { name: 'other' }));
     const filter = { workspaceId: ids.workspaceId, since: mine[3]!.startedAt, until: mine[31]!.startedAt };
     expect((await all(exportRequests(queries, filter, 6))).flat()).toEqual(mine.slice(3, 31));
-  });
-
-  it('has each row of the version before once, though all of them move while it reads', async () => {
-    const location = await newLocation();
-    const before = await oldVersionAt(location);
-    const old = outcomesOf(before.ids, 60, { apart: 60_000, name: 'chatcmpl-' });
-    await before.settle(old);
-    await before.close();
-    const database = await openDatabase(location, { missing: 'refuse', user: 'operator' });
-    onTestFinished(() => database.close());
-    const read: Outcome[] = [];
-    for await (const page of exportRequests(database.queries, {}, 7)) {
-      read.push(...page);
-      await moveOldRows(database, 11);
-    }
-    expect(read).toEqual(old);
-    expect(await database.queries.selectFrom('ledger').selectAll().execute()).toHaveLength(0);
   });
 
   it('goes on with what is settled meanwhile, where that started later', async () => {

@@ -1,10 +1,10 @@
 import { type Kysely, sql } from 'kysely';
 import type { Outcome } from '../core/account.ts';
 import { keptSince } from './kept-since.ts';
-import { oldRowsOfFilter, usageOfFilter } from './ledger-filter.ts';
+import { usageOfFilter } from './ledger-filter.ts';
 import { type LedgerFilter, Refusal } from '../core/administration.ts';
 import { type LedgerRow, outcomeOf } from './ledger-row.ts';
-import { type Range, rangeOf, readOldRange, readRange } from './read-requests.ts';
+import { type Range, rangeOf, readRange } from './read-requests.ts';
 import type { Schema } from './schema.ts';
 import { periodMs } from './usage-rollup.ts';
 
@@ -21,8 +21,7 @@ interface Page {
 /**
  * Reads all requests of a filter that are kept, oldest first, a page at a time: at most `pageRows`, unless more than that started in
  * one millisecond. Each page is a short transaction, so that an export of hours keeps neither a WAL from being checkpointed nor old
- * versions of rows from being vacuumed. Pages are cut between milliseconds: rows of the version before move from table to table
- * meanwhile, and keep their start while they do.
+ * versions of rows from being vacuumed. Pages are cut between milliseconds, because the next page is found by its first moment.
  *
  * A request that is settled while this runs is in it if it started after what was read already. Throws a `Refusal` when
  * retention drops requests that were still to be read.
@@ -74,27 +73,17 @@ async function readPage(
   if (start === undefined) return undefined;
   const to = Math.min(until, (Math.floor(start / hourMs) + 1) * hourMs);
   const range = { filter, from: start, to, first: 'oldest' } as const;
-  const read = await readBoth({ limit: pageRows + 1 });
-  if (read.every((rows) => rows.length <= pageRows)) return pageOf(read, to);
+  const rows = await readRange(queries, { ...range, limit: pageRows + 1 });
+  if (rows.length <= pageRows) return pageOf(rows, to);
 
   // The last row of a page that is full may not be the last one of its millisecond.
-  const ends = read.flatMap((rows) => (rows.length > pageRows ? (rows.at(-1)?.started_at ?? []) : []));
-  const end = Math.min(...ends.map(Number));
-  if (end > start) return pageOf(read, end);
-  return pageOf(await readBoth({ to: start + 1, limit: undefined }), start + 1);
-
-  async function readBoth(change: {
-    readonly to?: number;
-    readonly limit: number | undefined;
-  }): Promise<readonly (readonly LedgerRow[])[]> {
-    const changed = { ...range, ...change };
-    return [await readRange(queries, changed), await readOldRange(queries, changed)];
-  }
+  const end = Number(rows.at(-1)?.started_at);
+  if (end > start) return pageOf(rows, end);
+  return pageOf(await readRange(queries, { ...range, to: start + 1, limit: undefined }), start + 1);
 }
 
-function pageOf(read: readonly (readonly LedgerRow[])[], to: number): Page {
-  const rows = read.flat().filter((row) => row.started_at < to);
-  return { outcomes: rows.toSorted((one, other) => Number(one.started_at - other.started_at)).map(outcomeOf), to };
+function pageOf(rows: readonly LedgerRow[], to: number): Page {
+  return { outcomes: rows.filter((row) => row.started_at < to).map(outcomeOf), to };
 }
 
 /**
@@ -111,15 +100,8 @@ async function nextStart(
     where period >= ${hourOf(since)} and period <= ${hourOf(to - 1)} and ${usageOfFilter(filter)}
     order by period limit 1
   `.execute(queries);
-  const old = await sql<{ started_at: bigint }>`
-    select started_at from ledger where ${oldRowsOfFilter({ ...filter, since: from, until: to })}
-    order by started_at limit 1
-  `.execute(queries);
-  const starts = [
-    ...hours.rows.map(({ period }) => Math.max(since, Number(period) * hourMs)),
-    ...old.rows.map((row) => Number(row.started_at)),
-  ];
-  return starts.length === 0 ? undefined : Math.min(...starts);
+  const [first] = hours.rows;
+  return first === undefined ? undefined : Math.max(since, Number(first.period) * hourMs);
 }
 
 /** The hour of a moment, as rollups number them: within 31 bits. */

@@ -16,25 +16,6 @@ export function usageOfFilter({ workspaceId, keyId, modelId, outcome }: LedgerFi
   return sql.join(conditions, sql` and `);
 }
 
-/** The same on the table of the version before. */
-export function oldRowsOfFilter({
-  workspaceId,
-  keyId,
-  modelId,
-  outcome,
-  since,
-  until,
-}: LedgerFilter): RawBuilder<unknown> {
-  const conditions = [sql`1 = 1`];
-  if (workspaceId !== undefined) conditions.push(sql`ledger.workspace_id = ${workspaceId}`);
-  if (keyId !== undefined) conditions.push(sql`ledger.key_id = ${keyId}`);
-  if (modelId !== undefined) conditions.push(sql`ledger.model_id = ${modelId}`);
-  if (outcome !== undefined) conditions.push(sql`ledger.kind = ${outcome}`);
-  if (since !== undefined) conditions.push(sql`ledger.started_at >= ${since}`);
-  if (until !== undefined) conditions.push(sql`ledger.started_at < ${until}`);
-  return sql.join(conditions, sql` and `);
-}
-
 /** Periods of one table of rollups. */
 interface Part {
   readonly table: UsageTable;

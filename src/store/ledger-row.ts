@@ -1,10 +1,7 @@
 import type { Outcome } from '../core/account.ts';
 import type { CountedBy } from '../core/money.ts';
 
-/**
- * One settled request as the journal has it, and as the version before had it in its table `ledger`. Counts, ids, names and times;
- * never content.
- */
+/** One settled request as the journal has it. Counts, ids, names and times; never content. */
 export interface LedgerRow {
   readonly request_id: string;
   readonly correlation_id: string;
@@ -25,15 +22,15 @@ export interface LedgerRow {
   readonly web_searches: bigint | null;
   readonly cost: bigint;
   readonly attempts: bigint;
-  /** Null in rows of versions before. */
+  /** Null where no attempt was made. */
   readonly routes: bigint | null;
   readonly started_at: bigint;
   readonly first_token_ms: bigint | null;
   readonly duration_ms: bigint;
 }
 
-/** The columns of the table `ledger` of the version before. */
-export const oldLedgerColumns = [
+/** The fields of a row in the order in which they are written to the journal. */
+export const ledgerFields = [
   'request_id',
   'correlation_id',
   'workspace_id',
@@ -54,10 +51,8 @@ export const oldLedgerColumns = [
   'started_at',
   'first_token_ms',
   'duration_ms',
+  'routes',
 ] as const satisfies readonly (keyof LedgerRow)[];
-
-/** The fields of a row in the order in which they are written to the journal. */
-export const ledgerFields = [...oldLedgerColumns, 'routes'] as const satisfies readonly (keyof LedgerRow)[];
 
 /**
  * The row of an outcome. Throws a RangeError when a count or a time is not a whole number or not a number at all:

@@ -3,13 +3,12 @@ import { isSqlite } from './sql-dialect.ts';
 import { histogramMeasures, usageSumColumns } from './usage-rollup.ts';
 
 /**
- * Makes the tables of the compact ledger: requests, rollups, and the names that both refer to by number. The table `ledger` of the
- * versions before stays, since replicas of them go on writing to it until they are replaced; `old-ledger.ts` empties it.
+ * Makes the tables of the ledger: requests, rollups, and the names that both refer to by number.
  *
  * The statements are SQL because Kysely's schema builder has no words for much of them: partitions, tables without a rowid, settings
  * of a table's storage. Its migrator runs them like the other steps.
  */
-export async function createCompactLedger(database: Kysely<unknown>, amountBound: string): Promise<void> {
+export async function createLedger(database: Kysely<unknown>, amountBound: string): Promise<void> {
   const sqlite = isSqlite(database);
   const run = (text: string) => sql.raw(text).execute(database);
   const number = sqlite ? 'integer primary key' : 'integer generated always as identity primary key';

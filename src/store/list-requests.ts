@@ -6,15 +6,16 @@ import { usageOfFilter } from './ledger-filter.ts';
 import { type LedgerRow, outcomeOf } from './ledger-row.ts';
 import { badCursor } from './page-cursor.ts';
 import { type PackedId, packId, startOf } from './packed-id.ts';
-import { type RangeQuery, rangeOf, readOldRange, readRange } from './read-requests.ts';
+import { type RangeQuery, rangeOf, readRange } from './read-requests.ts';
 import type { Schema } from './schema.ts';
 import { periodMs } from './usage-rollup.ts';
 
 const hourMs = periodMs.usage_hours;
 
 /**
- * Lists requests that are kept, newest first; after those of an earlier page, where its last one is given. Those of one key, workspace or model are looked for in the hours of which the rollups
- * say that they have some: `requests` has no index but its ids, which are in the order of time.
+ * Lists requests that are kept, newest first; after those of an earlier page, where its last one is given. Those of one key,
+ * workspace or model are read from the hours in which the rollups count some: the only index of `requests` is that of its ids, which
+ * are in the order of time.
  */
 export async function listRequests(
   queries: Kysely<Schema>,
@@ -31,14 +32,8 @@ export async function listRequests(
     .transaction()
     .setAccessMode('read only')
     .setIsolationLevel('repeatable read')
-    .execute(async (transaction) => {
-      const kept = isOfSome ? await listByHours(transaction, range) : await readRange(transaction, range);
-      return [...kept, ...(await readOldRange(transaction, range))];
-    });
-  return rows
-    .toSorted((one, other) => Number(other.started_at - one.started_at))
-    .slice(0, limit)
-    .map(outcomeOf);
+    .execute((transaction) => (isOfSome ? listByHours(transaction, range) : readRange(transaction, range)));
+  return rows.map(outcomeOf);
 }
 
 /** The same, page by page. */

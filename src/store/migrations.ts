@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Migration } from 'kysely/migration';
-import { createCompactLedger } from './ledger-tables.ts';
+import { createLedger } from './ledger-tables.ts';
 import type { Schema } from './schema.ts';
 import { isSqlite } from './sql-dialect.ts';
 
@@ -11,7 +11,7 @@ export async function isUpToDate(database: Kysely<Schema>, changes = migrations)
 
 /**
  * Brings the tables up to date. Safe to call from several processes at once: they take turns under SQLite's write lock or an
- * advisory lock of PostgreSQL. Throws when the tables were made by a newer version, and when a change fails, which is then rolled
+ * advisory lock of PostgreSQL. Throws when the tables were made by a newer or an unreleased version, and when a change fails, which is then rolled
  * back. Tests that need the tables of an earlier version name its changes.
  */
 export async function migrate(database: Kysely<Schema>, changes = migrations): Promise<void> {
@@ -28,7 +28,7 @@ export async function migrate(database: Kysely<Schema>, changes = migrations): P
   const known = new Set(Object.keys(changes));
   const unknown = (await migratedNames(database)).find((name) => !known.has(name));
   if (unknown !== undefined) {
-    throw new Error(`its tables were made by a newer version of Weir (${unknown} is not known here)`);
+    throw new Error(`its tables were made by a newer or an unreleased version of Weir (${unknown} is not known here)`);
   }
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined)
@@ -62,61 +62,71 @@ async function migratedNames(database: Kysely<Schema>): Promise<readonly string[
 const amountBound = '9000000000000000000';
 
 /**
- * Adds what the portal needs: its sessions, the beginnings of keys, by which people tell them apart, and what marks a credit that is
- * asked for twice.
- */
-async function addPortal({ schema }: Kysely<unknown>): Promise<void> {
-  await schema
-    .createTable('sessions')
-    .addColumn('hash', 'text', (column) => column.primaryKey())
-    .addColumn('role', 'text', (column) => column.notNull())
-    .addColumn('name', 'text', (column) => column.notNull())
-    .addColumn('workspaces', 'text', (column) => column.notNull())
-    .addColumn('key_id', 'text', (column) => column.references('keys.id'))
-    .addColumn('credential', 'text')
-    .addColumn('csrf_token', 'text', (column) => column.notNull())
-    .addColumn('log_out_hint', 'text')
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
-    .addColumn('expires_at', 'bigint', (column) => column.notNull())
-    .execute();
-  await schema.createIndex('sessions_by_expiry').on('sessions').column('expires_at').execute();
-  await schema.alterTable('keys').addColumn('prefix', 'text').execute();
-  await schema.alterTable('credits').addColumn('idempotency_key', 'text').execute();
-  await schema
-    .createIndex('credits_asked_for_once')
-    .unique()
-    .on('credits')
-    .columns(['workspace_id', 'idempotency_key'])
-    .execute();
-}
-
-/**
- * The changes of the tables, oldest first, for SQLite and PostgreSQL alike: text and 64-bit integers, and a dialect's own words only
- * where the two have none in common (triggers) and for the tables of the ledger (`ledger-tables.ts`), whose rows are many. A migration
- * that has been released is never edited; add another one.
+ * The changes of the tables, oldest first, for SQLite and PostgreSQL alike: text and 64-bit integers. A dialect's own words are used
+ * only for triggers and for the tables of the ledger (`ledger-tables.ts`), whose rows are many. A migration that has been released is
+ * never edited: add another one.
  */
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001-accounts-and-ledger': { up: createAccountsAndLedger },
-  '0002-spending-and-counts': { up: addSpendingAndCounts },
-  '0003-web-searches': { up: addWebSearches },
-  '0004-secrets': { up: addSecrets },
-  '0005-audit-trail': { up: addAuditTrail },
-  '0006-reservations': { up: addReservations },
-  '0007-compact-ledger': { up: (database) => createCompactLedger(database, amountBound) },
-  '0008-portal': { up: addPortal },
+  '0002-portal': { up: addPortal },
 };
 
-/** Adds a table of what replicas share and nobody else may know. */
-async function addSecrets({ schema }: Kysely<unknown>): Promise<void> {
-  await schema
-    .createTable('secrets')
-    .addColumn('name', 'text', (column) => column.primaryKey())
-    .addColumn('value', 'text', (column) => column.notNull())
-    .execute();
+async function createAccountsAndLedger(database: Kysely<unknown>): Promise<void> {
+  await createAccounts(database);
+  await createAuditTrail(database);
+  await createLedger(database, amountBound);
 }
 
-/** Adds what replicas tell of their reservations. */
-async function addReservations({ schema }: Kysely<unknown>): Promise<void> {
+async function createAccounts({ schema }: Kysely<unknown>): Promise<void> {
+  await schema
+    .createTable('workspaces')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('name', 'text', (column) => column.notNull().unique())
+    .addColumn('status', 'text', (column) => column.notNull().check(sql`status in ('active', 'suspended')`))
+    .addColumn('balance', 'bigint', (column) => column.notNull().check(within('balance')))
+    .addColumn('max_in_flight', 'bigint', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .execute();
+
+  await schema
+    .createTable('keys')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('hash', 'text', (column) => column.notNull().unique())
+    .addColumn('workspace_id', 'text', (column) => column.notNull().references('workspaces.id'))
+    .addColumn('status', 'text', (column) => column.notNull().check(sql`status in ('active', 'suspended', 'revoked')`))
+    .addColumn('budget_limit', 'bigint', (column) => column.check(within('budget_limit')))
+    .addColumn('budget_period', 'text', (column) =>
+      column.check(sql`budget_period in ('day', 'week', 'month', 'total')`),
+    )
+    .addColumn('rate', 'bigint', (column) => column.notNull())
+    .addColumn('burst', 'bigint', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('name', 'text')
+    .addColumn('expires_at', 'bigint')
+    .addColumn('models', 'text')
+    .execute();
+  await schema.createIndex('keys_of_workspace').on('keys').column('workspace_id').execute();
+
+  await schema
+    .createTable('credits')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('workspace_id', 'text', (column) => column.notNull().references('workspaces.id'))
+    .addColumn('amount', 'bigint', (column) => column.notNull().check(within('amount')))
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('note', 'text')
+    .execute();
+  await schema.createIndex('credits_of_workspace').on('credits').column('workspace_id').execute();
+
+  await schema
+    .createTable('spending')
+    .addColumn('key_id', 'text', (column) => column.notNull().references('keys.id'))
+    .addColumn('day', 'bigint', (column) => column.notNull())
+    .addColumn('amount', 'bigint', (column) => column.notNull().check(within('amount')))
+    .addColumn('last_used_at', 'bigint', (column) => column.notNull())
+    .addPrimaryKeyConstraint('spending_of_key', ['key_id', 'day'])
+    .execute();
+
+  // The requests under way, as each replica last reported them.
   await schema
     .createTable('reservations')
     .addColumn('replica', 'text', (column) => column.notNull())
@@ -125,20 +135,21 @@ async function addReservations({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('as_of', 'bigint', (column) => column.notNull())
     .addPrimaryKeyConstraint('reservation_of_replica', ['replica', 'workspace_id'])
     .execute();
+
+  // Secrets that all processes of one database share.
+  await schema
+    .createTable('secrets')
+    .addColumn('name', 'text', (column) => column.primaryKey())
+    .addColumn('value', 'text', (column) => column.notNull())
+    .execute();
 }
 
-/** Adds names, expiry and models of keys, notes of credits, and the audit trail. */
-async function addAuditTrail(database: Kysely<unknown>): Promise<void> {
-  const { schema } = database;
-  for (const [column, type] of [
-    ['name', 'text'],
-    ['expires_at', 'bigint'],
-    ['models', 'text'],
-  ] as const) {
-    await schema.alterTable('keys').addColumn(column, type).execute();
-  }
-  await schema.alterTable('credits').addColumn('note', 'text').execute();
+function within(column: string) {
+  return sql.raw(`${column} between -${amountBound} and ${amountBound}`);
+}
 
+async function createAuditTrail(database: Kysely<unknown>): Promise<void> {
+  const { schema } = database;
   const onSqlite = isSqlite(database);
   await schema
     .createTable('audit')
@@ -189,113 +200,28 @@ async function keepRowsOnSqlite(database: Kysely<unknown>): Promise<void> {
   }
 }
 
-/** Adds how often the web was searched; null where that was not asked for. */
-async function addWebSearches({ schema }: Kysely<unknown>): Promise<void> {
-  await schema.alterTable('ledger').addColumn('web_searches', 'bigint').execute();
-}
-
-/** Adds spending by key and day, computed from the existing rows; and replaces the flag `estimated` by who counted the tokens. */
-async function addSpendingAndCounts(database: Kysely<unknown>): Promise<void> {
-  const { schema } = database;
+/** Adds the portal's sessions, the first characters of keys, and the mark by which a credit is booked once. */
+async function addPortal({ schema }: Kysely<unknown>): Promise<void> {
   await schema
-    .createTable('spending')
-    .addColumn('key_id', 'text', (column) => column.notNull().references('keys.id'))
-    .addColumn('day', 'bigint', (column) => column.notNull())
-    .addColumn('amount', 'bigint', (column) => column.notNull().check(within('amount')))
-    .addColumn('last_used_at', 'bigint', (column) => column.notNull())
-    .addPrimaryKeyConstraint('spending_of_key', ['key_id', 'day'])
-    .execute();
-  await sql`
-    insert into spending (key_id, day, amount, last_used_at)
-    select key_id, started_at - started_at % 86400000, cast(sum(cost) as bigint), max(started_at)
-    from ledger group by key_id, started_at - started_at % 86400000
-  `.execute(database);
-
-  await schema
-    .alterTable('ledger')
-    .addColumn('counted_by', 'text', (column) =>
-      column
-        .notNull()
-        .defaultTo('engine')
-        .check(sql`counted_by in ('engine', 'tokenizer', 'estimate')`),
-    )
-    .execute();
-  // Until now rows did not tell whether the engine or a tokenizer had counted.
-  await sql`update ledger set counted_by = 'estimate' where estimated = 1`.execute(database);
-  await schema.alterTable('ledger').dropColumn('estimated').execute();
-}
-
-function within(column: string) {
-  return sql.raw(`${column} between -${amountBound} and ${amountBound}`);
-}
-
-async function createAccountsAndLedger(database: Kysely<unknown>): Promise<void> {
-  const { schema } = database;
-
-  await schema
-    .createTable('workspaces')
-    .addColumn('id', 'text', (column) => column.primaryKey())
-    .addColumn('name', 'text', (column) => column.notNull().unique())
-    .addColumn('status', 'text', (column) => column.notNull().check(sql`status in ('active', 'suspended')`))
-    .addColumn('balance', 'bigint', (column) => column.notNull().check(within('balance')))
-    .addColumn('max_in_flight', 'bigint', (column) => column.notNull())
+    .createTable('sessions')
+    .addColumn('hash', 'text', (column) => column.primaryKey())
+    .addColumn('role', 'text', (column) => column.notNull())
+    .addColumn('name', 'text', (column) => column.notNull())
+    .addColumn('workspaces', 'text', (column) => column.notNull())
+    .addColumn('key_id', 'text', (column) => column.references('keys.id'))
+    .addColumn('credential', 'text')
+    .addColumn('csrf_token', 'text', (column) => column.notNull())
+    .addColumn('log_out_hint', 'text')
     .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('expires_at', 'bigint', (column) => column.notNull())
     .execute();
-
+  await schema.createIndex('sessions_by_expiry').on('sessions').column('expires_at').execute();
+  await schema.alterTable('keys').addColumn('prefix', 'text').execute();
+  await schema.alterTable('credits').addColumn('idempotency_key', 'text').execute();
   await schema
-    .createTable('keys')
-    .addColumn('id', 'text', (column) => column.primaryKey())
-    .addColumn('hash', 'text', (column) => column.notNull().unique())
-    .addColumn('workspace_id', 'text', (column) => column.notNull().references('workspaces.id'))
-    .addColumn('status', 'text', (column) => column.notNull().check(sql`status in ('active', 'suspended', 'revoked')`))
-    .addColumn('budget_limit', 'bigint', (column) => column.check(within('budget_limit')))
-    .addColumn('budget_period', 'text', (column) =>
-      column.check(sql`budget_period in ('day', 'week', 'month', 'total')`),
-    )
-    .addColumn('rate', 'bigint', (column) => column.notNull())
-    .addColumn('burst', 'bigint', (column) => column.notNull())
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .createIndex('credits_asked_for_once')
+    .unique()
+    .on('credits')
+    .columns(['workspace_id', 'idempotency_key'])
     .execute();
-
-  await schema
-    .createTable('credits')
-    .addColumn('id', 'text', (column) => column.primaryKey())
-    .addColumn('workspace_id', 'text', (column) => column.notNull().references('workspaces.id'))
-    .addColumn('amount', 'bigint', (column) => column.notNull().check(within('amount')))
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
-    .execute();
-
-  await schema
-    .createTable('ledger')
-    .addColumn('request_id', 'text', (column) => column.primaryKey())
-    .addColumn('correlation_id', 'text', (column) => column.notNull())
-    .addColumn('workspace_id', 'text', (column) => column.notNull().references('workspaces.id'))
-    .addColumn('key_id', 'text', (column) => column.notNull().references('keys.id'))
-    .addColumn('model_id', 'text', (column) => column.notNull())
-    .addColumn('route_id', 'text')
-    .addColumn('surface', 'text', (column) => column.notNull())
-    .addColumn('stream', 'bigint', (column) => column.notNull().check(sql`stream in (0, 1)`))
-    .addColumn('kind', 'text', (column) => column.notNull())
-    .addColumn('prompt_tokens', 'bigint', (column) => column.notNull())
-    .addColumn('completion_tokens', 'bigint', (column) => column.notNull())
-    .addColumn('cached_tokens', 'bigint')
-    .addColumn('reasoning_tokens', 'bigint')
-    .addColumn('estimated', 'bigint', (column) => column.notNull().check(sql`estimated in (0, 1)`))
-    .addColumn('cost', 'bigint', (column) => column.notNull().check(sql.raw(`cost between 0 and ${amountBound}`)))
-    .addColumn('attempts', 'bigint', (column) => column.notNull())
-    .addColumn('started_at', 'bigint', (column) => column.notNull())
-    .addColumn('first_token_ms', 'bigint')
-    .addColumn('duration_ms', 'bigint', (column) => column.notNull())
-    .execute();
-
-  for (const [name, columns] of [
-    ['keys_of_workspace', ['keys', 'workspace_id']],
-    ['credits_of_workspace', ['credits', 'workspace_id']],
-    ['ledger_by_time', ['ledger', 'started_at']],
-    ['ledger_of_workspace', ['ledger', 'workspace_id', 'started_at']],
-    ['ledger_of_key', ['ledger', 'key_id', 'started_at']],
-  ] as const) {
-    const [table, ...indexed] = columns;
-    await schema.createIndex(name).on(table).columns(indexed).execute();
-  }
 }

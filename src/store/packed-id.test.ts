@@ -31,7 +31,7 @@ describe('a packed id', () => {
 
   it.each([
     ['one character less', 'chatcmpl-AZ3xYkBvSi2aTn0qVYl4z'],
-    ['the 24 characters of the version before', 'chatcmpl-AZ3xYkBvSi2aTn0qVYl4zQAA'],
+    ['24 characters, which is more than 16 bytes', 'chatcmpl-AZ3xYkBvSi2aTn0qVYl4zQAA'],
     ['bits that 16 bytes do not have', 'chatcmpl-AZ3xYkBvSi2aTn0qVYl4zB'],
     ['the prefix of another surface', 'msg_AZ3xYkBvSi2aTn0qVYl4zQ'],
   ])('does not take %s for one of the service', (_, text) => {

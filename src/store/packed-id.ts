@@ -16,7 +16,7 @@ const ownPrefixes = { chat: 'chatcmpl-', messages: 'msg_' } as const satisfies R
 const packedText = /^[\w-]{21}[AQgw]$/;
 
 /**
- * Packs the id of a request. An id of another form, as the version before made them and tests do, becomes its start and 80 bits of
+ * Packs the id of a request. An id of another form becomes its start and 80 bits of
  * a hash: the same id and start give the same bytes, so that a row that is settled again is found. Such an id is to be kept beside.
  */
 export function packId(

@@ -1,8 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { LedgerFilter } from '../core/administration.ts';
-import { oldRowsOfFilter } from './ledger-filter.ts';
-import { type LedgerRow, oldLedgerColumns } from './ledger-row.ts';
-import { firstIdAt, type PackedId, packId } from './packed-id.ts';
+import type { LedgerRow } from './ledger-row.ts';
+import { firstIdAt, type PackedId } from './packed-id.ts';
 import type { Schema } from './schema.ts';
 import { idDigits, idValue } from './sql-dialect.ts';
 import { requestColumnNames, type RequestNames, rowOf, type StoredRequest, traitsSql } from './stored-request.ts';
@@ -74,23 +73,6 @@ export async function readRange(
     order by requests.id ${direction}
   `.execute(queries);
   return rows.map((row) => rowOf(withNumbers(row), row));
-}
-
-/** The same of rows of the version before that have not moved yet. */
-export async function readOldRange(
-  queries: Kysely<Schema>,
-  { filter, from, to, first, limit, after }: RangeQuery,
-): Promise<readonly LedgerRow[]> {
-  const { rows } = await sql<Omit<LedgerRow, 'routes'>>`
-    select ${sql.join(oldLedgerColumns.map((field) => sql.ref(field)))} from ledger
-    where ${oldRowsOfFilter({ ...filter, since: from, until: to })}
-    order by started_at ${directions[first]}, request_id ${upTo(limit)}
-  `.execute(queries);
-  return rows.filter((row) => after === undefined || packOf(row) < after).map((row) => ({ ...row, routes: null }));
-}
-
-function packOf({ request_id: id, surface, started_at: startedAt }: Omit<LedgerRow, 'routes'>): PackedId {
-  return packId(id, { surface, startedAt: Number(startedAt) }).id;
 }
 
 function upTo(limit: number | undefined): RawBuilder<unknown> {

@@ -2,7 +2,6 @@ import type { AccountStatus, BudgetPeriod, KeyStatus } from '../core/account.ts'
 import type { Money } from '../core/money.ts';
 import { type AliasedRawBuilder, type ColumnType, type Generated, sql } from 'kysely';
 import type { Actor, AuditAction, Session } from '../core/administration.ts';
-import type { LedgerRow } from './ledger-row.ts';
 import type { StoredRequest } from './stored-request.ts';
 import type { usageSumColumns } from './usage-rollup.ts';
 
@@ -27,8 +26,6 @@ export interface Schema {
   readonly ledger_models: LedgerModelTable;
   readonly ledger_routes: LedgerRouteTable;
   readonly ledger_state: LedgerStateTable;
-  /** The ledger of the version before, which `old-ledger.ts` empties. */
-  readonly ledger: Omit<LedgerRow, 'routes'>;
 }
 
 /** A column of less than 64 bits: SQLite's driver reads a bigint, PostgreSQL's a number. */

@@ -1,7 +1,6 @@
 import { dayStart } from './budget-period.ts';
 import { droppedBefore, keptSince } from './kept-since.ts';
 import type { LedgerRow } from './ledger-row.ts';
-import { notInOldLedger } from './old-ledger.ts';
 import type { Money } from '../core/money.ts';
 import type { OpenDatabase } from './open-database.ts';
 import type { PackedId } from './packed-id.ts';
@@ -52,10 +51,9 @@ export async function settleBatch(database: SettlingDatabase, rows: readonly Led
         const kept = await keptSince(transaction);
         if (oldest < kept) throw droppedBefore(kept);
       }
-      const unsettled = await notInOldLedger(transaction, entries);
       // Straight to the connection: the query layer's work around each statement costs more than the statement.
       return transaction.getExecutor().provideConnection(async (connection) => {
-        const written = await writes.insertRequests(connection, unsettled);
+        const written = await writes.insertRequests(connection, entries);
         if (written.length === 0) return { balances: [], spendings: [] };
         const costs = costsOf(written);
         const charged = await writes.charge(connection, costs);

@@ -19,7 +19,6 @@ export interface Top {
   readonly groups: readonly { readonly number: number | bigint; readonly name: string }[];
 }
 
-/** What rows of an older version cost is not ranked: they move to the rollups within minutes. */
 export async function topOf(
   queries: Kysely<Schema>,
   { filter, ranked, size }: { readonly filter: LedgerFilter; readonly ranked: Top['of']; readonly size: number },
@@ -58,17 +57,11 @@ export function inOrderOfTop(lines: readonly UsageLine[], { of, groups }: Top): 
   });
 }
 
-/**
- * A column that names groups by their numbers, or by their names: with a report of the top its own value for those in the top, and one
- * value for all others, which is null among names.
- */
-export function groupColumn(
-  of: Top['of'],
-  column: RawBuilder<unknown>,
-  { top, by }: { readonly top: Top | undefined; readonly by: 'number' | 'name' },
-): RawBuilder<unknown> {
+/** The column of a rollup that numbers its groups. With a report of the top, all groups outside it share one number. */
+export function groupColumn(of: Top['of'], top: Top | undefined): RawBuilder<unknown> {
+  const column = sql.ref(of);
   if (top?.of !== of) return column;
-  const others = by === 'number' ? othersNumber : sql`null`;
-  const kept = top.groups.map((group) => group[by]);
-  return kept.length === 0 ? others : sql`case when ${column} in (${sql.join(kept)}) then ${column} else ${others} end`;
+  if (top.groups.length === 0) return othersNumber;
+  const kept = sql.join(top.groups.map((group) => group.number));
+  return sql`case when ${column} in (${kept}) then ${column} else ${othersNumber} end`;
 }

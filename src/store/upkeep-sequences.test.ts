@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { differencesIn } from '../../test/support/ledger-differences.ts';
-import { settleAsBefore } from '../../test/support/old-ledger.ts';
 import { databaseKind, sampleAuthor, sampleDatabase } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import type { Outcome } from '../core/account.ts';
@@ -13,8 +12,6 @@ const day = 86_400_000;
 
 type Step =
   | { readonly kind: 'settle'; readonly requests: readonly Request[] }
-  /** Requests of the version before, which a replica of it settles. */
-  | { readonly kind: 'settle-before'; readonly requests: readonly Request[] }
   | { readonly kind: 'credit'; readonly amount: bigint }
   /** So many steps of upkeep; then its process dies. */
   | { readonly kind: 'keep-up'; readonly steps: number; readonly retentionDays: number }
@@ -30,7 +27,6 @@ const request = fc.record({ id: fc.nat(40), cost: fc.bigInt(0n, 400n), hour: fc.
 const requests = fc.array(request, { minLength: 1, maxLength: 6 });
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('settle' as const), requests }),
-  fc.record({ kind: fc.constant('settle-before' as const), requests }),
   fc.record({ kind: fc.constant('credit' as const), amount: fc.bigInt(-900n, 900n) }),
   fc.record({
     kind: fc.constant('keep-up' as const),
@@ -64,8 +60,8 @@ it('any sequence of settlements, corrections, upkeep and crashes leaves books th
       // A request has one start and one cost, however often it comes.
       const known = new Map<string, Outcome>();
       const settled = new Set<string>();
-      const outcomeOf = (prefix: string, { id, cost, hour }: Request): Outcome => {
-        const requestId = `${prefix}${id}`;
+      const outcomeOf = ({ id, cost, hour }: Request): Outcome => {
+        const requestId = `r${id}`;
         const outcome =
           known.get(requestId) ?? sampleOutcome({ ...ids, requestId, cost, startedAt: now + hour * 3_600_000 });
         known.set(requestId, outcome);
@@ -78,7 +74,7 @@ it('any sequence of settlements, corrections, upkeep and crashes leaves books th
       for (const each of sequence) {
         switch (each.kind) {
           case 'settle':
-            for (const outcome of each.requests.map((one) => outcomeOf('r', one))) {
+            for (const outcome of each.requests.map(outcomeOf)) {
               if (outcome.startedAt < (await keptSince(queries)))
                 await expect(settle([outcome])).rejects.toThrow('older than');
               else {
@@ -87,18 +83,6 @@ it('any sequence of settlements, corrections, upkeep and crashes leaves books th
               }
             }
             break;
-          case 'settle-before': {
-            // A replica of that version settles what has just ended.
-            const fresh = each.requests.map((one) => ({
-              ...outcomeOf('old', one),
-              startedAt: now + one.hour * 3_600_000,
-            }));
-            const first = fresh.filter(({ requestId }) => !settled.has(requestId));
-            await settleAsBefore(queries, first);
-            for (const outcome of first) known.set(outcome.requestId, outcome);
-            first.forEach(charge);
-            break;
-          }
           case 'credit': {
             if (each.amount === 0n) break;
             const credit = { amount: each.amount, note: 'a reason' };

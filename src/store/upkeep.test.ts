@@ -3,14 +3,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { differencesIn } from '../../test/support/ledger-differences.ts';
-import { oldVersionAt, settleAsBefore } from '../../test/support/old-ledger.ts';
-import { databaseKind, newLocation, sampleDatabase, sampleNow } from '../../test/support/sample-database.ts';
+import { databaseKind, sampleDatabase, sampleNow } from '../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { sqliteFile, storeAt } from '../../test/support/sample-store.ts';
 import { keptSince } from './kept-since.ts';
 import { ledgerRow } from './ledger-row.ts';
 import { listRequests } from './list-requests.ts';
-import { moveOldRows } from './old-ledger.ts';
 import { type OpenDatabase, openDatabase } from './open-database.ts';
 import { settleBatch, settleOrExplain } from './settle-batch.ts';
 import type { UpkeepOptions } from './upkeep.ts';
@@ -33,89 +31,6 @@ async function keepUp(database: OpenDatabase, options: Partial<UpkeepOptions> = 
   }
   return reports;
 }
-
-/** A database of the version before with requests of three days, opened by this one. */
-async function migrated(count = 30) {
-  const location = await newLocation();
-  const before = await oldVersionAt(location);
-  const old = Array.from({ length: count }, (_, index) =>
-    sampleOutcome({
-      ...before.ids,
-      requestId: `chatcmpl-${String(index).padStart(24, 'x')}`,
-      startedAt: sampleNow + ((index * 7) % count) * ((3 * day) / count),
-      cost: BigInt(index),
-    }),
-  );
-  await before.settle(old);
-  await before.close();
-  const database = await openDatabase(location, { missing: 'refuse', user: 'operator' });
-  onTestFinished(() => database.close());
-  return { location, database, ids: before.ids, old };
-}
-
-describe('rows of the version before', () => {
-  it('are counted and listed before they move, while they do and after, each once', async () => {
-    const { database, old } = await migrated();
-    const { queries } = database;
-    const cost = old.reduce((sum, outcome) => sum + outcome.cost, 0n);
-    const seen = async () => {
-      const listed = await listRequests(queries, {}, 100);
-      expect(new Map(listed.map((row) => [row.requestId, row]))).toEqual(
-        new Map(old.map((row) => [row.requestId, row])),
-      );
-      expect(await usageReport(queries, {}, [])).toMatchObject([{ requests: old.length, cost }]);
-      const days = await usageReport(queries, { since: sampleNow + day }, ['day']);
-      expect(days.map((line) => [line.day, line.requests])).toEqual([
-        ['2026-07-02', old.length / 3],
-        ['2026-07-03', old.length / 3],
-      ]);
-      expect(await differencesIn(database)).toEqual([]);
-    };
-    await seen();
-    expect(await moveOldRows(database, 7)).toBe(7);
-    await seen();
-    expect(await keepUp(database)).toEqual([]);
-    await seen();
-    expect(await queries.selectFrom('ledger').selectAll().execute()).toEqual([]);
-  });
-
-  it('are never charged again by a journal that names them, before they move and after', async () => {
-    const { database, old } = await migrated(6);
-    const again = async () => {
-      expect(await settleBatch(database, old.map(ledgerRow))).toEqual({ balances: [], spendings: [] });
-      expect(await differencesIn(database)).toEqual([]);
-    };
-    await again();
-    await moveOldRows(database, 3);
-    await again();
-    await keepUp(database);
-    await again();
-  });
-
-  it('move in a service that settles meanwhile, beside a replica of that version that goes on writing', async () => {
-    const { location, database, ids, old } = await migrated(3_000);
-    const store = await storeAt(location);
-    let moving = true;
-    let settled = 0;
-    const load = (async () => {
-      while (moving) {
-        const requestIds = Array.from({ length: 20 }, () => `new-${(settled += 1)}`);
-        await Promise.all(requestIds.map((requestId) => store.settle(sampleOutcome({ ...ids, requestId, cost: 3n }))));
-        await settleAsBefore(database.queries, [sampleOutcome({ ...ids, requestId: `late-${settled}`, cost: 3n })]);
-        settled += 1;
-      }
-    })();
-    await expect
-      .poll(async () => (await database.queries.selectFrom('ledger').selectAll().execute()).length, { timeout: 30_000 })
-      .toBeLessThan(20);
-    moving = false;
-    await load;
-    await store.close();
-    await keepUp(database);
-    expect((await usageReport(database.queries, {}, []))[0]?.requests).toBe(old.length + settled);
-    expect(await differencesIn(database)).toEqual([]);
-  });
-});
 
 /** A database with a request in each of so many days, and what settles one more. */
 async function daysOfRequests(days: number) {

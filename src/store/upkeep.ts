@@ -1,5 +1,4 @@
 import { keptSince, setKeptSince } from './kept-since.ts';
-import { moveOldRows } from './old-ledger.ts';
 import type { OpenDatabase } from './open-database.ts';
 import { periodMs } from './usage-rollup.ts';
 import { nextHour, requestsIn, verifyHour, verifyHourInSlices } from './verify-rows.ts';
@@ -8,9 +7,8 @@ import { nextHour, requestsIn, verifyHour, verifyHourInSlices } from './verify-r
 export type UpkeepStep = 'more' | 'done';
 
 /**
- * What is done to the ledger beside settling, in small steps without end: rows of the version before are moved, and requests that
- * are older than they are to be kept are dropped once they are proven to be in the rollups. It can end after any step, and the next
- * process goes on.
+ * The upkeep of the ledger beside settling, in small steps without end: requests past their retention are dropped once the rollups
+ * are proven to count them. Upkeep can end after any step; the next process goes on.
  */
 export type Upkeep = AsyncGenerator<UpkeepStep, never>;
 
@@ -28,14 +26,6 @@ const dayMs = periodMs.usage_days;
 /** The moment before which requests are to be dropped: the beginning of a UTC day. */
 export function dropBefore({ retentionDays, now }: Pick<UpkeepOptions, 'retentionDays' | 'now'>): number {
   return retentionDays === 0 ? 0 : Math.max(0, Math.floor(now() / dayMs - retentionDays) * dayMs);
-}
-
-/** Moves all rows of the version before, at most so many in a step. Ends when there are none. */
-export async function* moveAll(
-  database: Pick<OpenDatabase, 'queries' | 'writes' | 'prepare'>,
-  rowsInStep: number,
-): AsyncGenerator<UpkeepStep, void> {
-  while ((await moveOldRows(database, rowsInStep)) > 0) yield 'more';
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { OutcomeKind } from '../core/account.ts';
-import { oldRowsOfFilter, partsOf, usageOfFilter } from './ledger-filter.ts';
+import { partsOf, usageOfFilter } from './ledger-filter.ts';
 import {
   type LedgerFilter,
   type LinesOfPage,
@@ -9,7 +9,6 @@ import {
   type UsageLine,
   type UsagePerformance,
 } from '../core/administration.ts';
-import { isOldLedgerEmpty } from './old-ledger.ts';
 import { exactTotal, moneyUnit, type Schema } from './schema.ts';
 import { groupColumn, inOrderOfTop, rankedDimension, type Top, topOf } from './top-groups.ts';
 import { histogramColumns, kindCodes, periodMs, quantileOf, surfaceCodes } from './usage-rollup.ts';
@@ -54,7 +53,7 @@ export async function usageReport(
     });
   }
   const ranked = size === undefined ? undefined : rankedDimension(dimensions);
-  // As of one moment: rows of an older version may be moving to the rollups.
+  // As of one moment: the top is ranked by one query and summed by another.
   return queries
     .transaction()
     .setAccessMode('read only')
@@ -62,10 +61,9 @@ export async function usageReport(
     .execute(async (transaction) => {
       const top =
         ranked === undefined || size === undefined ? undefined : await topOf(transaction, { filter, ranked, size });
-      const sources = [named(filter, dimensions, { measures, top })];
-      if (!(await isOldLedgerEmpty(transaction))) sources.push(oldRows(filter, { measures, top }));
+      const source = named(filter, dimensions, { measures, top });
       const readPage = top === undefined ? page : undefined;
-      const { rows } = await report(sources, dimensions, { measures, page: readPage }).execute(transaction);
+      const { rows } = await report(source, dimensions, { measures, page: readPage }).execute(transaction);
       const lines = rows.map((row) => lineOf(row, measures));
       if (top === undefined) return lines;
       const { offset, limit } = page ?? { offset: 0, limit: lines.length };
@@ -113,20 +111,20 @@ function furtherOf(measures: UsageMeasures): readonly string[] {
 }
 
 /**
- * The lines of sources whose columns are `workspace`, `key`, `model`, `surface`, `hour`, `day` and the sums. Lines of several sources
- * are added up, and those of the keys of one workspace; otherwise each group is one line of the source already.
+ * The lines of a source whose columns are `workspace`, `key`, `model`, `surface`, `hour`, `day` and the sums. The lines of the keys of
+ * one workspace are added up; otherwise each group is one line of the source already.
  */
 function report(
-  sources: readonly RawBuilder<unknown>[],
+  source: RawBuilder<unknown>,
   dimensions: readonly UsageDimension[],
   { measures, page }: { readonly measures: UsageMeasures; readonly page: LinesOfPage | undefined },
 ) {
   const by = dimensions.map((dimension) => sql.ref(dimension));
-  const isSummed = sources.length > 1 || dimensions.includes('workspace');
+  const isSummed = dimensions.includes('workspace');
   const columns = [...sums, ...furtherOf(measures)].map((sum) =>
     isSummed ? sql`${total(sql.ref(sum))} as ${sql.ref(sum)}` : sql.ref(sum),
   );
-  const from = sql`from (${sql.join(sources, sql` union all `)}) as sources`;
+  const from = sql`from (${source}) as source`;
   const grouped = isSummed ? sql`group by ${sql.join(by)} having sum(requests) > 0` : sql`where requests > 0`;
   const lines = by.length === 0 ? sql`` : sql`${grouped} order by ${sql.join(by)}`;
   const those = page === undefined ? sql`` : sql`limit ${page.limit} offset ${page.offset}`;
@@ -159,7 +157,7 @@ function named(
     const day = table === 'usage_hours' ? sql`period / 24` : sql`period`;
     const further =
       measures === 'sums' ? sql`` : sql`, ${isError} as errors, ${sql.join(buckets.map((name) => sql.ref(name)))}`;
-    const group = (of: Top['of']) => groupColumn(of, sql.ref(of), { top, by: 'number' });
+    const group = (of: Top['of']) => groupColumn(of, top);
     return sql`select ${group('key')} as key, ${group('model')} as model, surface, ${hour} as hour, ${day} as day,
         ${sql.join(counts.map((count) => sql.ref(count)))}, cost ${further}
       from ${sql.table(table)} where period >= ${from} and period < ${to} and ${usageOfFilter(filter)}`;
@@ -183,21 +181,6 @@ function named(
     ${byKey ? sql`${join} ledger_keys on ledger_keys.number = numbered.key` : sql``}
     ${asked.has('workspace') ? sql`join workspaces on workspaces.id = ledger_keys.workspace_id` : sql``}
     ${asked.has('model') ? sql`${join} ledger_models on ledger_models.number = numbered.model` : sql``}`;
-}
-
-/** Rows of the version before that have not moved yet. */
-function oldRows(filter: LedgerFilter, { measures, top }: Reading): RawBuilder<unknown> {
-  const unit = sql.lit(moneyUnit);
-  const further =
-    measures === 'sums'
-      ? sql``
-      : sql`, case when ledger.kind in (${sql.join(errors)}) then 1 else 0 end, ${sql.join(buckets.map(() => sql`0`))}`;
-  return sql`select workspaces.name as workspace, ${groupColumn('key', sql`ledger.key_id`, { top, by: 'name' })} as key,
-      ${groupColumn('model', sql`ledger.model_id`, { top, by: 'name' })} as model,
-      case ledger.surface when 'chat' then 0 else 1 end as surface, ledger.started_at / ${sql.lit(hourMs)} as hour, ledger.started_at / ${sql.lit(dayMs)} as day, 1 as requests,
-      prompt_tokens, completion_tokens, coalesce(cached_tokens, 0), coalesce(reasoning_tokens, 0),
-      coalesce(web_searches, 0), cost / ${unit}, cost % ${unit} ${further}
-    from ledger join workspaces on workspaces.id = ledger.workspace_id where ${oldRowsOfFilter(filter)}`;
 }
 
 function lineOf(row: SummedRow, measures: UsageMeasures): UsageLine {

@@ -72,8 +72,6 @@ async function verifySpending(
       union all
       select key_id, cast(period as bigint) * 86400000, 0, cost
       from usage_days join ledger_keys on ledger_keys.number = usage_days.key
-      union all
-      select key_id, started_at - started_at % 86400000, 0, cost from ledger
     ) as entries
     group by key_id, day
     having sum(counted) <> sum(expected)
@@ -112,19 +110,20 @@ async function verifyBalances(transaction: Kysely<Schema>): Promise<readonly Wor
     .select(sql<bigint>`cast(sum(requests) as bigint)`.as('requests'))
     .groupBy('ledger_keys.workspace_id')
     .execute();
-  // Rows of the version before that have not moved to the rollups yet.
-  const old = await transaction
-    .selectFrom('ledger')
-    .select((row) => ['workspace_id', row.fn.countAll<bigint>().as('requests'), ...exactSum('cost', 'total')])
-    .groupBy('workspace_id')
-    .execute();
   const credits = new Map(credited.map((row) => [row.workspace_id, exactTotal(row.total_high, row.total_low)]));
   return workspaces.map(({ id, name, balance }) => {
-    const spent = [...counted, ...old].filter((row) => row.workspace_id === id);
-    const costs = spent.reduce((sum, row) => sum + exactTotal(row.total_high, row.total_low), 0n);
+    const spent = counted.find((row) => row.workspace_id === id);
+    const costs = spent === undefined ? 0n : exactTotal(spent.total_high, spent.total_low);
     const credit = credits.get(id) ?? 0n;
-    const requests = spent.reduce((sum, row) => sum + Number(row.requests), 0);
-    return { id, name, requests, credits: credit, costs, balance, expected: credit - costs };
+    return {
+      id,
+      name,
+      requests: Number(spent?.requests ?? 0),
+      credits: credit,
+      costs,
+      balance,
+      expected: credit - costs,
+    };
   });
 }
 

@@ -1,12 +1,10 @@
 import { type Kysely, sql } from 'kysely';
 import { keptSince, setKeptSince } from '../kept-since.ts';
-import { isOldLedgerEmpty } from '../old-ledger.ts';
 import type { OpenDatabase } from '../open-database.ts';
 import type { Schema } from '../schema.ts';
-import { dropBefore, moveAll, proveHours, type Upkeep, type UpkeepOptions, type UpkeepStep } from '../upkeep.ts';
+import { dropBefore, proveHours, type Upkeep, type UpkeepOptions, type UpkeepStep } from '../upkeep.ts';
 import { type Month, monthOf, type Partitions, partitionsLock } from './partitions.ts';
 
-const rowsInStep = 1_000;
 const hourMs = 3_600_000;
 /** Partitions are made so long before they are needed: a service that was off for a month makes the next one when it settles. */
 const aheadMs = [0, 31, 62].map((days) => days * 24 * hourMs);
@@ -27,8 +25,6 @@ export async function* postgresUpkeep(
     const { rows } = await sql<{ mine: boolean }>`select pg_try_advisory_lock(${lock}) as mine`.execute(queries);
     if (rows[0]?.mine === true) {
       try {
-        yield* moveAll(database, rowsInStep);
-        await emptyOldLedger(queries);
         yield* dropMonths(database, options);
       } finally {
         await sql`select pg_advisory_unlock(${lock})`.execute(queries);
@@ -36,18 +32,6 @@ export async function* postgresUpkeep(
     }
     yield 'done';
   }
-}
-
-/** Gives back the space of the table of the version before, once all of its rows have moved. */
-async function emptyOldLedger(queries: Kysely<Schema>): Promise<void> {
-  const { rows } = await sql<{ bytes: bigint }>`select pg_relation_size('ledger') as bytes`.execute(queries);
-  if ((rows[0]?.bytes ?? 0n) === 0n) return;
-  await queries.transaction().execute(async (transaction) => {
-    // A replica of the version before may hold the table, and all that settle would wait behind this.
-    await sql`set local lock_timeout = '200ms'`.execute(transaction);
-    await sql`lock table ledger in access exclusive mode`.execute(transaction);
-    if (await isOldLedgerEmpty(transaction)) await sql`truncate ledger`.execute(transaction);
-  });
 }
 
 async function* dropMonths(

@@ -3,15 +3,7 @@ import { keptSince } from '../kept-since.ts';
 import type { OpenDatabase } from '../open-database.ts';
 import { firstIdAt } from '../packed-id.ts';
 import { idValue } from '../sql-dialect.ts';
-import {
-  dropBefore,
-  moveAll,
-  proveHours,
-  releaseHour,
-  type Upkeep,
-  type UpkeepOptions,
-  type UpkeepStep,
-} from '../upkeep.ts';
+import { dropBefore, proveHours, releaseHour, type Upkeep, type UpkeepOptions, type UpkeepStep } from '../upkeep.ts';
 
 /** In a step: 10 ms or so, and settlements come between. */
 const rowsInStep = 200;
@@ -29,7 +21,6 @@ export async function* sqliteUpkeep(
   options: UpkeepOptions,
 ): Upkeep {
   for (;;) {
-    yield* moveAll(database, rowsInStep);
     // What an earlier process has released and not deleted to its end.
     yield* deleteReleased(database);
     const until = dropBefore(options);
