@@ -104,7 +104,20 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0006-reservations': { up: addReservations },
   '0007-compact-ledger': { up: (database) => createCompactLedger(database, amountBound) },
   '0008-portal': { up: addPortal },
+  '0009-playground-keys': { up: addPlaygroundKeys },
 };
+
+/** Adds whose playground a key is for. A person has one such key in a workspace, besides revoked ones. */
+async function addPlaygroundKeys({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('keys').addColumn('playground_of', 'text').execute();
+  await schema
+    .createIndex('one_playground_key')
+    .unique()
+    .on('keys')
+    .columns(['workspace_id', 'playground_of'])
+    .where(sql<boolean>`playground_of is not null and status <> 'revoked'`)
+    .execute();
+}
 
 /** Adds a table of what replicas share and nobody else may know. */
 async function addSecrets({ schema }: Kysely<unknown>): Promise<void> {
