@@ -24,6 +24,8 @@ const onBothDatabases = [
     'keys',
     'migrations',
     'open-store',
+    'playground-keys',
+    'sessions',
     'settle-batch',
   ],
   ...[

@@ -256,8 +256,19 @@ export const portalSettingsSchema = z.object({
   WEIR_OIDC_ADMINS: z
     .string()
     .default('')
-    .transform((text) => text.split(',').map((name) => name.trim()))
-    .describe('Admins, with commas: subjects, verified e-mail addresses, groups as group:NAME.'),
+    .transform((text, context) => {
+      const names = text.split(',').map((name) => name.trim());
+      return names.flatMap((name) => {
+        if (name === '') return [];
+        const [, kind, value = ''] = /^(sub|email|group):(.+)$/s.exec(name) ?? [];
+        if (kind === 'sub' || kind === 'email' || kind === 'group') return [{ kind, value } as const];
+        // An address reads as nothing else: its mark may be left out.
+        if (name.includes('@') && !name.includes(':')) return [{ kind: 'email', value: name } as const];
+        context.addIssue({ code: 'custom', message: `"${name}": expected sub:SUBJECT, email:ADDRESS or group:NAME` });
+        return [];
+      });
+    })
+    .describe('Admins, with commas: sub:SUBJECT, email:ADDRESS (where the provider has verified it), group:NAME.'),
   WEIR_OIDC_GROUPS_CLAIM: z
     .string()
     .min(1)

@@ -11,17 +11,17 @@ export interface AddressGate {
 }
 
 /**
- * Runs the authentication of a request. Throws `rate_limited` while its address is blocked, whatever its key, and tells the
- * gate when authentication fails (docs/reference/api.md §5, rule 5).
+ * Runs the authentication of a request. Throws `rate_limited` while its origin (an address, or a session of the portal) is blocked,
+ * whatever its key, and reports a failed authentication to the gate (docs/reference/api.md §5, rule 5).
  */
 export async function throughGate<Found>(
-  address: string | undefined,
+  origin: string | undefined,
   gate: AddressGate,
   authenticate: () => Promise<Found>,
 ): Promise<Found> {
-  // Without an address there is nothing to block.
-  if (address === undefined) return authenticate();
-  const waitMs = gate.blockedMs(address);
+  // Without an origin there is nothing to block.
+  if (origin === undefined) return authenticate();
+  const waitMs = gate.blockedMs(origin);
   if (waitMs > 0) {
     throw new Failure('rate_limited', 'Too many requests without a valid API key came from this address.', {
       retryAfterSeconds: Math.ceil(waitMs / 1000),
@@ -31,7 +31,7 @@ export async function throughGate<Found>(
   try {
     return await authenticate();
   } catch (error) {
-    if (error instanceof Failure && error.code === 'unauthenticated') gate.failed(address);
+    if (error instanceof Failure && error.code === 'unauthenticated') gate.failed(origin);
     throw error;
   }
 }

@@ -28,6 +28,7 @@ function attempt(headers: Headers, credential: Credential | undefined, lookedUp:
     hashKey: (text) => `hash of ${text}`,
     clock: createFakeClock(),
     abuseContact: 'abuse@example.com',
+    sharedSecret: () => '',
   });
 }
 
@@ -59,7 +60,13 @@ describe('authentication (docs/reference/api.md §5)', () => {
   it('knows nothing later when the look-up fails by then', async () => {
     const answers = [Promise.resolve(credentialOf()), Promise.reject(new Error('away'))];
     const { latest } = await authenticate(headOf('Bearer sk-weir-a'), ['authorization'], {
-      ...{ looksLikeKey: () => true, hashKey: String, abuseContact: '', clock: createFakeClock() },
+      ...{
+        looksLikeKey: () => true,
+        hashKey: String,
+        abuseContact: '',
+        sharedSecret: () => '',
+        clock: createFakeClock(),
+      },
       store: { findCredential: () => answers.shift(), settle: () => Promise.resolve(), canSettle: () => true },
     });
     expect(await latest()).toBeUndefined();
@@ -87,7 +94,13 @@ describe('authentication (docs/reference/api.md §5)', () => {
   it('does not look for it where its callers do not put it, and says where they do', async () => {
     const head = headOf(undefined, 'sk-weir-a');
     const options = {
-      ...{ looksLikeKey: () => true, hashKey: String, abuseContact: '', clock: createFakeClock() },
+      ...{
+        looksLikeKey: () => true,
+        hashKey: String,
+        abuseContact: '',
+        sharedSecret: () => '',
+        clock: createFakeClock(),
+      },
       store: { findCredential: () => credentialOf(), settle: () => Promise.resolve(), canSettle: () => true },
     };
     await expect(authenticate(head, ['authorization'], options)).rejects.toThrow(
@@ -120,7 +133,7 @@ function expiring() {
   const clock = createFakeClock();
   const credential = credentialOf({ key: { expiresAt: clock.now() + 5_000, models: ['a/*'] } });
   const options: AuthenticateOptions = {
-    ...{ looksLikeKey: () => true, hashKey: String, abuseContact: '', clock },
+    ...{ looksLikeKey: () => true, hashKey: String, abuseContact: '', sharedSecret: () => '', clock },
     store: { findCredential: () => credential, settle: () => Promise.resolve(), canSettle: () => true },
   };
   return { clock, options };

@@ -4,6 +4,7 @@ import type { KeyHeader } from '../core/dialect.ts';
 import type { ModelPatterns } from '../core/model-patterns.ts';
 import { Failure } from '../core/failure.ts';
 import type { RequestHead } from '../core/exchange.ts';
+import { portalSessionHeader, provenPortalSession } from '../core/portal-session.ts';
 
 export interface AuthenticateOptions {
   readonly store: Store;
@@ -14,6 +15,8 @@ export interface AuthenticateOptions {
   readonly clock: Clock;
   /** Address named to suspended callers (docs/reference/api.md §5). */
   readonly abuseContact: string;
+  /** The secret that the portal shares (`Store.secret`). */
+  readonly sharedSecret: () => string;
 }
 
 /** How a key is sent in each header, for the message to a caller without a key. */
@@ -44,6 +47,22 @@ function keyIn(
     if (text !== undefined && looksLikeKey(text)) return text;
   }
   return undefined;
+}
+
+/**
+ * What failed authentication and bodies on their way are counted against: the caller's address, or the session of the portal for
+ * which the portal sends the request, since all its users have the portal's address.
+ */
+export function originOf(
+  head: RequestHead,
+  keyHeaders: readonly KeyHeader[],
+  options: Pick<AuthenticateOptions, 'looksLikeKey' | 'hashKey' | 'sharedSecret'>,
+): string | undefined {
+  const value = head.header(portalSessionHeader);
+  if (value === undefined) return head.address;
+  const text = keyIn(head, keyHeaders, options);
+  if (text === undefined) return head.address;
+  return provenPortalSession(value, options.hashKey(text), options.sharedSecret()) ?? head.address;
 }
 
 /** Looked at with each request, so that no key that the store remembers outlives its expiry. */

@@ -112,6 +112,8 @@ export interface KeyRecord extends Key {
   readonly name: string | undefined;
   /** The first characters of its text; undefined for keys of versions that did not keep them. */
   readonly prefix: string | undefined;
+  /** The portal made it and alone has its text (`PlaygroundKey`). */
+  readonly isOfPlayground: boolean;
   readonly createdAt: number;
   /** When the last request that was settled with the key had started; undefined when there was none. */
   readonly lastUsedAt: number | undefined;
@@ -131,6 +133,20 @@ export interface NewKey extends KeyDetails {
   readonly budget?: Budget | undefined;
   readonly rate: number;
   readonly burst: number;
+}
+
+/** What the portal asks of the key with which it calls the gateway for one person: there is one for each workspace. */
+export interface PlaygroundKey extends Omit<NewKey, 'expiresAt'> {
+  /** Id of the workspace that pays. */
+  readonly workspace: string;
+  /** Whose it is: the same text for the same person, over sessions and restarts. */
+  readonly owner: string;
+  /** How long a text is good. The key has a new one before that. */
+  readonly textMs: number;
+  /** A text that would end sooner than this is not used. */
+  readonly spareMs: number;
+  /** A text that the gateway has refused: it is not given out again. */
+  readonly refused: string | undefined;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { InjectOptions } from 'fastify';
 import { describe, expect, it } from 'vitest';
+import { sampleNow } from '../../test/support/sample-database.ts';
 import {
   adminToken,
   asBrowser,
@@ -136,6 +137,30 @@ describe('the table of access', () => {
       if (accessTable[route as keyof typeof accessTable] === 'everyone') continue;
       expect(await statusOf(sample, request, asBrowser(browser)), route).toBe(401);
     }
+  });
+
+  it('takes an admin whom a provider vouches for by any name, the name of the admin token, too', async () => {
+    const { server, accounts } = await samplePortal();
+    const [secret, csrfToken] = [newToken(), newToken()];
+    const session = {
+      ...{
+        hash: digestOf(secret),
+        role: 'admin' as const,
+        name: 'admin token',
+        workspaces: [],
+        keyId: undefined,
+        csrfToken,
+      },
+      ...{ credential: 'subject', createdAt: sampleNow, expiresAt: sampleNow + 3_600_000 },
+    } as const;
+    const headers = { cookie: `weir_session=${secret}` };
+    const status = async (): Promise<number> => (await server.inject({ url: '/api/v1/session', headers })).statusCode;
+    await accounts.createSession({ ...session, logOutHint: 'ID token' });
+    expect(await status()).toBe(200);
+    // The same row without a provider is a sign-in with an admin token, and with another one than is good now.
+    await accounts.endSession(session.hash);
+    await accounts.createSession({ ...session, logOutHint: undefined });
+    expect(await status()).toBe(401);
   });
 
   it('takes neither a forged cookie nor one of another scheme', async () => {

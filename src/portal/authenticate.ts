@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isSameSecret } from '../core/internal-token.ts';
 import { accessTo, admits } from './access.ts';
-import { adminTokenName, type Caller, callerOfSession, callerWithToken } from './callers.ts';
+import { type Caller, callerOfSession, callerWithToken, isOfToken } from './callers.ts';
 import type { Portal } from './portal.ts';
 import { PortalError } from './portal-error.ts';
 import { digestOf, newToken } from './secrets.ts';
@@ -79,9 +79,8 @@ export async function currentSessions(
 ): Promise<ReadonlyMap<string, Session>> {
   const found = await store.findSessions(hashes, clock.now());
   const digest = digestOf(adminToken);
-  // Whoever signed in with a token that was replaced since has to sign in anew.
-  const isCurrent = ({ role, name, credential }: Session): boolean =>
-    role !== 'admin' || name !== adminTokenName || credential === digest;
+  // Sign-ins with an admin token that was replaced since are over. People whom a provider vouches for may have any name.
+  const isCurrent = (session: Session): boolean => !isOfToken(session) || session.credential === digest;
   return new Map(found.filter(isCurrent).map((session) => [session.hash, session]));
 }
 
@@ -93,20 +92,21 @@ export async function beginSession(
 ): Promise<Session> {
   const secret = newToken();
   const createdAt = portal.clock.now();
-  const session: Session = {
+  const wanted: Session = {
     ...who,
     hash: digestOf(secret),
     csrfToken: newToken(),
     createdAt,
     expiresAt: createdAt + sessionMs,
   };
-  await portal.store.createSession(session);
+  const session = await portal.store.createSession(wanted);
+  if (session === undefined) throw new PortalError(401, 'This key is not active any more, or it has expired.');
   reply.setCookie(cookieName(request), secret, {
     path: '/',
     httpOnly: true,
     sameSite: 'strict',
     secure: isOverTls(request),
-    maxAge: sessionMs / 1000,
+    maxAge: Math.ceil((session.expiresAt - createdAt) / 1000),
   });
   return session;
 }

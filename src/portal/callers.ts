@@ -12,10 +12,14 @@ export interface Caller {
   readonly session: Session | undefined;
 }
 
+/** Whether a session was begun with the admin token. An admin whom an identity provider vouches for is a person, of any name. */
+export function isOfToken({ role, logOutHint }: Session): boolean {
+  return role === 'admin' && logOutHint === undefined;
+}
+
 export function callerOfSession(session: Session): Caller {
   const { role, name, workspaces, keyId } = session;
-  // An admin that an identity provider vouches for is a person, not the token.
-  const kind = role === 'admin' && session.logOutHint === undefined ? 'admin-token' : 'portal-user';
+  const kind = isOfToken(session) ? 'admin-token' : 'portal-user';
   return { role, name, actor: { kind, name }, workspaces, keyId, session };
 }
 

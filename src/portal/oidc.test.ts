@@ -27,7 +27,10 @@ async function begin() {
     name: 'Example accounts',
     portalUrl,
     scopes: 'openid profile email',
-    admins: ['ada@example.com', 'group:operators'],
+    admins: [
+      { kind: 'email', value: 'ada@example.com' },
+      { kind: 'group', value: 'operators' },
+    ],
     groupsClaim: 'groups',
   });
   const sample = await samplePortal({}, { oidc });

@@ -5,6 +5,12 @@ import { messageOf } from '../core/failure.ts';
 /** Where the provider sends the browser back to. */
 export const callbackPath = '/api/v1/oidc/callback';
 
+/** An admin by one claim of one kind: a subject that reads like an address or a group is neither. */
+export interface OidcAdmin {
+  readonly kind: 'sub' | 'email' | 'group';
+  readonly value: string;
+}
+
 export interface OidcOptions {
   readonly issuer: URL;
   readonly clientId: string;
@@ -16,8 +22,8 @@ export interface OidcOptions {
   readonly portalUrl: URL;
   /** Space-separated. */
   readonly scopes: string;
-  /** Subjects, verified e-mail addresses, and groups as `group:NAME`: who of them signs in is an admin. */
-  readonly admins: readonly string[];
+  /** Who is an admin. */
+  readonly admins: readonly OidcAdmin[];
   /** The claim that lists groups. */
   readonly groupsClaim: string;
 }
@@ -165,7 +171,8 @@ function failureOf(error: unknown): OidcFailure {
   return error instanceof TypeError || codes.includes('OAUTH_TIMEOUT') ? 'provider-away' : 'refused';
 }
 
-function personOf(
+/** Who has signed in, by the claims of the ID token and of userinfo. */
+export function personOf(
   claims: Readonly<Record<string, unknown>> & { readonly sub: string },
   { admins, groupsClaim, idToken }: Pick<OidcOptions, 'admins' | 'groupsClaim'> & { readonly idToken: string },
 ): Person {
@@ -173,9 +180,21 @@ function personOf(
   const listed = claims[groupsClaim];
   const groups = (Array.isArray(listed) ? listed : [listed]).filter((group) => typeof group === 'string');
   const address = typeof email === 'string' && isVerified === true ? email : undefined;
-  const isAdmin = [subject, address, ...groups.map((group) => `group:${group}`)].some(
-    (name) => name !== undefined && admins.includes(name),
-  );
-  const name = address ?? (typeof userName === 'string' ? userName : subject);
-  return { subject, name, isAdmin, groups, idToken };
+  const claimed = { sub: [subject], email: address === undefined ? [] : [address], group: groups };
+  const isAdmin = admins.some(({ kind, value }) => claimed[kind].includes(value));
+  const names = [address, typeof userName === 'string' ? userName : undefined, subject].map((name) => shownName(name));
+  return { subject, name: names.find((name) => name !== '') ?? 'unnamed', isAdmin, groups, idToken };
+}
+
+/** Longest name of a person, characters. */
+const longestName = 200;
+
+/** A provider's name for a person as one line of pages and of the audit trail. */
+function shownName(name = ''): string {
+  return name
+    .toWellFormed()
+    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069]/gu, '')
+    .trim()
+    .slice(0, longestName)
+    .toWellFormed();
 }

@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { call, samplePortal, withToken } from '../../test/support/sample-portal.ts';
+import { provenPortalSession } from '../core/portal-session.ts';
+import { hashKey } from '../store/key-text.ts';
+import { asBrowser, call, memberOf, samplePortal, withToken } from '../../test/support/sample-portal.ts';
 
 /** A gateway that notes what it gets and answers as it is told. */
 async function fakeGateway(answer: (request: IncomingMessage, response: ServerResponse) => void) {
@@ -42,7 +44,7 @@ async function ask(answer: Parameters<typeof fakeGateway>[0]) {
   return { ...sample, ...gateway, send, url };
 }
 
-it('passes body and answer on untouched, with a key of its own that lasts an hour and may spend a dollar', async () => {
+it('passes body and answer on untouched, with a key of its own whose text lasts an hour and which may spend a dollar a day', async () => {
   const stream = 'data: {"choices":[]}\n\n: comment\n\ndata: [DONE]\n\n';
   const { send, seen, server, accounts, workspace, clock } = await ask((_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'x-secret': 'no' }).end(stream);
@@ -55,10 +57,10 @@ it('passes body and answer on untouched, with a key of its own that lasts an hou
   expect(seen.map((one) => one.body)).toEqual([body, body]);
   expect(seen[0]?.key).toMatch(/^Bearer sk-weir-\w{49}$/);
   expect(seen[1]?.key).toBe(seen[0]?.key);
-  const keys = await accounts.pageOfKeys(workspace.id, { limit: 9, cursor: undefined });
-  expect(
-    keys.items.map(({ name, budget, expiresAt }) => [name, budget?.limit, budget?.period, expiresAt]),
-  ).toContainEqual([...['playground of admin token', 10n ** 12n, 'total', clock.now() + 3_600_000]]);
+  const keys = await accounts.listKeys(workspace);
+  expect(keys.map(({ name, budget, expiresAt }) => [name, budget?.limit, budget?.period, expiresAt])).toContainEqual([
+    ...['playground of admin token', 10n ** 12n, 'day', clock.now() + 3_600_000],
+  ]);
   // Neither an answer nor the trail has the key.
   const told = JSON.stringify([(await call(server, { url: '/api/v1/audit' })).body, first.headers]);
   expect(told).not.toContain(seen[0]?.key.slice(7));
@@ -101,4 +103,60 @@ it('ends the call to the gateway when the reader goes', async () => {
   await reply.body?.getReader().read();
   leaving.abort();
   await expect(ended.promise).resolves.toBeUndefined();
+});
+
+/** A gateway that takes keys as the accounts have them. */
+async function askGood() {
+  const sample = await ask((request, response) => {
+    const text = (request.headers.authorization ?? '').slice('Bearer '.length);
+    void sample.accounts.findCredentials([hashKey(text)], sample.clock.now()).then((found) => {
+      const isGood = found.get(hashKey(text))?.key.status === 'active';
+      response.writeHead(isGood ? 200 : 401, { 'content-type': 'application/json' }).end('{}');
+    });
+  });
+  const internal = async () =>
+    (await sample.accounts.listKeys(sample.workspace)).filter(({ isOfPlayground }) => isOfPlayground);
+  return { ...sample, internal };
+}
+
+it('replaces a key that was revoked at once, and never sends the refused one again', async () => {
+  const { send, seen, accounts, internal } = await askGood();
+  expect((await send()).statusCode).toBe(200);
+  const [key] = await internal();
+  await accounts.setKeyStatus(key?.id ?? '', 'revoked', { actor: { kind: 'command-line', name: 'tester' }, now: 0 });
+  for (let count = 0; count < 5; count += 1) expect((await send()).statusCode).toBe(200);
+  const texts = seen.map((one) => one.key);
+  expect(new Set(texts).size).toBe(2);
+  expect(texts.filter((text) => text === texts[0]).length).toBeLessThanOrEqual(2);
+});
+
+it('has one key for a person, however often they sign in, which is not in the lists of members and not theirs to revoke', async () => {
+  const { server, accounts, workspace, internal } = await askGood();
+  const url = `/api/v1/playground/chat?workspace=${workspace.id}`;
+  let member = {};
+  for (let count = 0; count < 5; count += 1) {
+    member = asBrowser(await memberOf({ accounts }, workspace.id));
+    const headers = { ...member, 'content-type': 'application/json' };
+    expect((await server.inject({ method: 'POST', url, headers, payload: body })).statusCode).toBe(200);
+  }
+  const keys = await internal();
+  expect(keys).toHaveLength(1);
+  const listed = await server.inject({ url: `/api/v1/workspaces/${workspace.id}/keys`, headers: member });
+  expect(listed.body).not.toContain(keys[0]?.id);
+  const revoked = await server.inject({ method: 'POST', url: `/api/v1/keys/${keys[0]?.id}/revoke`, headers: member });
+  expect(revoked.statusCode).toBe(404);
+});
+
+it('proves to the gateway for which session it calls', async () => {
+  const proofs: unknown[] = [];
+  const { send, accounts, seen } = await ask((request, response) => {
+    proofs.push(request.headers['weir-portal-session']);
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+  });
+  await send();
+  const hash = hashKey((seen[0]?.key ?? '').slice('Bearer '.length));
+  const secret = await accounts.sharedSecret();
+  expect(provenPortalSession(String(proofs[0]), hash, secret)).toMatch(/^[0-9a-f]{32}$/);
+  // Somebody who has read the header cannot send another key with it.
+  expect(provenPortalSession(String(proofs[0]), hashKey('another'), secret)).toBeUndefined();
 });

@@ -13,6 +13,7 @@ import type {
   NewWorkspace,
   Page,
   PageRequest,
+  PlaygroundKey,
   Session,
   UsageDimension,
   UsageLine,
@@ -44,6 +45,10 @@ export interface PortalStore {
   readonly pageOfKeys: (workspaceId: string, page: PageRequest) => Promise<Page<KeyRecord>>;
   readonly findKey: (id: string) => Promise<KeyRecord>;
   readonly createKey: (wanted: NewKey, by: Authorship) => Promise<{ readonly key: KeyRecord; readonly text: string }>;
+  /** What all processes of the database share, to prove to the gateway for which session the portal calls. */
+  readonly sharedSecret: () => Promise<string>;
+  /** The text of the key with which the portal calls the gateway for a person. Makes, renews and replaces that key as needed. */
+  readonly playgroundKey: (wanted: PlaygroundKey, by: Authorship) => Promise<string>;
   readonly changeKey: (id: string, change: KeyChange, by: Authorship) => Promise<KeyRecord>;
   readonly setKeyStatus: (id: string, status: KeyStatus, by: Authorship) => Promise<KeyRecord>;
   /** What was spent with keys in the current period of their budgets; keys that were never used are missing. */
@@ -53,7 +58,8 @@ export interface PortalStore {
   /** The credential of a key by its text; undefined when there is no such key. */
   readonly findCredential: (keyText: string, now: number) => Promise<Credential | undefined>;
   readonly listAudit: (filter: AuditFilter, limit: number) => Promise<readonly AuditEntry[]>;
-  readonly createSession: (session: Session) => Promise<void>;
+  /** The session as it was begun, which ends with its key's expiry at the latest; undefined when its key is not good any more. */
+  readonly createSession: (session: Session) => Promise<Session | undefined>;
   /** Those that are not good any more are missing. */
   readonly findSessions: (hashes: readonly string[], now: number) => Promise<readonly Session[]>;
   readonly endSession: (hash: string) => Promise<void>;

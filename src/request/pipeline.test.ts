@@ -133,6 +133,7 @@ function begin(options: BeginOptions = {}) {
     },
     looksLikeKey: (text) => text.startsWith('sk-weir-'),
     hashKey: (text) => `hash of ${text}`,
+    sharedSecret: () => 'the shared secret',
     abuseContact: 'abuse@example.com',
     prepare:
       options.prepare ?? ((body, surface) => countRelease(prepareHere(body, { surface, countPrompt: uncounted }))),

@@ -15,7 +15,7 @@ import { type PreparedRequest, promptCounting, type Tokenizers } from '../core/p
 import type { AttemptReason } from '../core/telemetry.ts';
 import type { RequestTrace } from '../core/trace.ts';
 import { type AddressGate, throughGate } from '../admission/address-gate.ts';
-import { authenticate, type AuthenticateOptions, listedModels } from '../admission/authenticate.ts';
+import { authenticate, type AuthenticateOptions, listedModels, originOf } from '../admission/authenticate.ts';
 import { admit, type Admitted } from '../admission/limits.ts';
 import { checkLoad, type LoadGuard } from '../admission/overload.ts';
 import { checkDeclaredSize, maxBodyBytes, type UploadLedger } from '../admission/uploads.ts';
@@ -85,6 +85,8 @@ interface Caller extends Asking {
   /** Wall clock and monotonic, milliseconds. */
   readonly startedAt: number;
   readonly begun: number;
+  /** As `originOf`. */
+  readonly origin: string | undefined;
   readonly credential: Credential;
   readonly admitted: Admitted;
 }
@@ -113,13 +115,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       { head, startedAt: begin.startedAt, openRequests: inFlight },
       { ...options.load, random: options.random },
     );
-    const caller = await throughGate(head.address, options.gate, () => authenticate(head, keyHeaders, options));
+    const origin = originOf(head, keyHeaders, options);
+    const caller = await throughGate(origin, options.gate, () => authenticate(head, keyHeaders, options));
     const { key, workspace } = caller.credential;
     telemetry.progress(requestId, { kind: 'authenticated', workspaceId: workspace.id, keyId: key.id });
     const admitted = await admit(caller, options.limits);
     telemetry.progress(requestId, { kind: 'admitted' });
     try {
-      await completeAdmitted(exchange, { ...begin, credential: caller.credential, admitted });
+      await completeAdmitted(exchange, { ...begin, origin, credential: caller.credential, admitted });
     } finally {
       await admitted.release();
     }
@@ -166,9 +169,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   /** Takes the body in and reads it. Its share of the memory for uploads is given back once it has been read. */
   async function readPrompt(
     exchange: Exchange,
-    { requestId, dialect, credential, admitted, tally }: Caller,
+    { requestId, dialect, origin, credential, admitted, tally }: Caller,
   ): Promise<PreparedRequest> {
-    const owner = { workspaceId: credential.workspace.id, address: exchange.head.address };
+    const owner = { workspaceId: credential.workspace.id, address: origin };
     const upload = options.uploads.open(owner, admitted.headers);
     try {
       const asked = clock.elapsed();

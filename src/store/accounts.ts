@@ -16,6 +16,7 @@ import {
   setKeyStatus,
   updateKey,
 } from './keys.ts';
+import { playgroundKey } from './playground-keys.ts';
 import { createSession, endSession, findSessions } from './sessions.ts';
 import { readSharedSecret } from './shared-secret.ts';
 import {
@@ -85,6 +86,7 @@ export async function openAccounts(location: DatabaseLocation, options: OpenOpti
     setKeyBudget: changing(setKeyBudget),
     setKeyLimits: changing(setKeyLimits),
     updateKey: changing(updateKey),
+    playgroundKey: changing(playgroundKey),
     listAudit: listAudit.bind(undefined, queries),
     usageReport: usageReport.bind(undefined, queries),
     listRequests: listRequests.bind(undefined, queries),

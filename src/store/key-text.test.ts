@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { hashKey, keyText, looksLikeKey, newKey } from './key-text.ts';
+import { derivedKey, hashKey, keyText, looksLikeKey, newKey } from './key-text.ts';
 
 const randomBytes = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const printable = fc.integer({ min: 0, max: 0x24f }).map((code) => String.fromCodePoint(code));
@@ -88,20 +88,23 @@ describe('looksLikeKey', () => {
 
 describe('newKey', () => {
   it('never makes the same key twice, and every one holds its checksum', () => {
-    const texts = Array.from({ length: 500 }, () => newKey().text);
+    const texts = Array.from({ length: 500 }, () => newKey());
     expect(new Set(texts).size).toBe(texts.length);
     expect(texts.every(looksLikeKey)).toBe(true);
   });
+});
 
-  it('gives the hash by which the key is found', () => {
-    const { text, hash } = newKey();
-    expect(hashKey(text)).toBe(hash);
-    expect(hash).toMatch(/^[0-9a-f]{64}$/);
+describe('derivedKey', () => {
+  it('is the same key for the same subject and secret, and another one for any other', () => {
+    const text = derivedKey('a', 'secret');
+    expect(derivedKey('a', 'secret')).toBe(text);
+    expect(looksLikeKey(text)).toBe(true);
+    expect(new Set([text, derivedKey('b', 'secret'), derivedKey('a', 'other')]).size).toBe(3);
   });
 });
 
 describe('hashKey', () => {
-  it('is SHA-256', () => {
+  it('is SHA-256 in lowercase hex', () => {
     expect(hashKey('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
   });
 });

@@ -1,4 +1,4 @@
-import { hash, randomBytes } from 'node:crypto';
+import { createHmac, hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
@@ -57,10 +57,14 @@ export function keptPrefix(text: string): string {
   return text.slice(0, keptLength);
 }
 
-/** Makes a key. The text is shown to its owner once; only the hash is ever stored. */
-export function newKey(): { readonly text: string; readonly hash: string } {
-  const text = keyText(randomBytes(keyBytes));
-  return { text, hash: hashKey(text) };
+/** The text of a new key. It is shown to its owner once; only the hash is ever stored. */
+export function newKey(): string {
+  return keyText(randomBytes(keyBytes));
+}
+
+/** The text of a key that every process with the secret of the database can write for itself; each `subject` has its own. */
+export function derivedKey(subject: string, sharedSecret: string): string {
+  return keyText(createHmac('sha256', sharedSecret).update(subject).digest());
 }
 
 /**

@@ -15,9 +15,10 @@ import {
 } from '../core/administration.ts';
 import { shownKeySettings } from '../core/shown.ts';
 import { recordChange } from './audit.ts';
-import { keptPrefix, newKey } from './key-text.ts';
+import { hashKey, keptPrefix, newKey } from './key-text.ts';
 import { afterCursor, cursorOf } from './page-cursor.ts';
 import type { Schema } from './schema.ts';
+import { limitSessionsOf } from './sessions.ts';
 import { findWorkspace, newId, oneLine } from './workspaces.ts';
 
 /**
@@ -29,37 +30,48 @@ export async function createKey(
   wanted: NewKey,
   by: Authorship,
 ): Promise<{ readonly key: KeyRecord; readonly text: string }> {
-  const { text, hash } = newKey();
-  const details = detailColumns(wanted, by);
+  const text = newKey();
+  const columns = keyColumns({ ...wanted, text, id: newId('key'), playgroundOf: null }, by);
   return queries.transaction().execute(async (transaction) => {
     const workspace = await findWorkspace(transaction, wanted.workspace);
-    const row = {
-      id: newId('key'),
-      hash,
-      prefix: keptPrefix(text),
-      workspace_id: workspace.id,
-      status: 'active',
-      ...budgetColumns(wanted.budget),
-      rate: BigInt(wanted.rate),
-      burst: BigInt(wanted.burst),
-      created_at: BigInt(by.now),
-      ...details,
-    } as const;
+    const row = { ...columns, workspace_id: workspace.id };
     await transaction.insertInto('keys').values(row).execute();
     const key = recordOf({ ...row, workspace_name: workspace.name, last_used_at: null });
-    await record(transaction, { action: 'key.create', before: undefined, after: key }, by);
+    await recordKey(transaction, { action: 'key.create', before: undefined, after: key }, by);
     return { key, text };
   });
 }
 
-/** All keys, or those of one workspace, oldest first. */
+type WithText = Omit<NewKey, 'workspace'> & {
+  readonly id: string;
+  readonly text: string;
+  readonly playgroundOf: string | null;
+};
+
+/** The row of a new key, without its workspace. Throws a `Refusal` as `createKey` does. */
+export function keyColumns(key: WithText, by: Authorship): Omit<Schema['keys'], 'workspace_id'> {
+  return {
+    id: key.id,
+    hash: hashKey(key.text),
+    prefix: keptPrefix(key.text),
+    status: 'active',
+    ...budgetColumns(key.budget),
+    rate: BigInt(key.rate),
+    burst: BigInt(key.burst),
+    created_at: BigInt(by.now),
+    ...detailColumns(key, by),
+    playground_of: key.playgroundOf,
+  };
+}
+
+/** All keys, or those of one workspace, oldest first; those of the portal's playground are among them. */
 export async function listKeys(queries: Kysely<Schema>, workspace?: Workspace): Promise<readonly KeyRecord[]> {
   let query = records(queries).orderBy('keys.created_at').orderBy('keys.id');
   if (workspace) query = query.where('keys.workspace_id', '=', workspace.id);
   return (await query.execute()).map(recordOf);
 }
 
-/** The keys of one workspace, newest first. */
+/** The keys of one workspace, newest first, without those of the portal's playground: no member has their texts. */
 export async function pageOfKeys(
   queries: Kysely<Schema>,
   workspaceId: string,
@@ -67,6 +79,7 @@ export async function pageOfKeys(
 ): Promise<Page<KeyRecord>> {
   const rows = await records(queries)
     .where('keys.workspace_id', '=', workspaceId)
+    .where('keys.playground_of', 'is', null)
     .where(afterCursor('keys', cursor))
     .orderBy('keys.created_at', 'desc')
     .orderBy('keys.id', 'desc')
@@ -244,14 +257,15 @@ async function change(
     for (const { action, columnsFor } of steps) {
       await transaction.updateTable('keys').set(columnsFor(key)).where('id', '=', id).execute();
       const after = await findKey(transaction, id);
-      await record(transaction, { action, before: key, after }, by);
+      await recordKey(transaction, { action, before: key, after }, by);
       key = after;
     }
+    await limitSessionsOf(transaction, key);
     return key;
   });
 }
 
-async function record(
+export async function recordKey(
   transaction: Transaction<Schema>,
   changed: { readonly action: AuditAction; readonly before: KeyRecord | undefined; readonly after: KeyRecord },
   by: Authorship,
@@ -283,7 +297,7 @@ export function keyOf(row: Selectable<Schema['keys']>): Key {
   };
 }
 
-function recordOf(
+export function recordOf(
   row: Selectable<Schema['keys']> & { readonly workspace_name: string; readonly last_used_at: bigint | null },
 ): KeyRecord {
   const { workspace_name: workspaceName, last_used_at: lastUsedAt } = row;
@@ -292,6 +306,7 @@ function recordOf(
     workspaceName,
     name: row.name ?? undefined,
     prefix: row.prefix ?? undefined,
+    isOfPlayground: row.playground_of !== null,
     createdAt: Number(row.created_at),
     lastUsedAt: lastUsedAt === null ? undefined : Number(lastUsedAt),
   };

@@ -69,7 +69,20 @@ const amountBound = '9000000000000000000';
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001-accounts-and-ledger': { up: createAccountsAndLedger },
   '0002-portal': { up: addPortal },
+  '0003-playground-keys': { up: addPlaygroundKeys },
 };
+
+/** Adds whose playground a key is for. A person has one such key in a workspace, besides revoked ones. */
+async function addPlaygroundKeys({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('keys').addColumn('playground_of', 'text').execute();
+  await schema
+    .createIndex('one_playground_key')
+    .unique()
+    .on('keys')
+    .columns(['workspace_id', 'playground_of'])
+    .where(sql<boolean>`playground_of is not null and status <> 'revoked'`)
+    .execute();
+}
 
 async function createAccountsAndLedger(database: Kysely<unknown>): Promise<void> {
   await createAccounts(database);

@@ -57,6 +57,8 @@ interface KeyTable {
   readonly models: string | null;
   /** The first characters of the key's text; null for keys of versions that did not keep them. */
   readonly prefix: string | null;
+  /** The person for whom the portal calls the gateway with it; null for a key that somebody has the text of. */
+  readonly playground_of: string | null;
 }
 
 /** Money put into a workspace, or taken back by a correction: what its balance is checked against, with the ledger. */

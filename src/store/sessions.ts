@@ -1,25 +1,73 @@
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely, Selectable, Transaction } from 'kysely';
+import type { Key } from '../core/account.ts';
 import type { Session } from '../core/administration.ts';
 import type { Schema } from './schema.ts';
 
-/** Begins a session, and forgets those that have expired. */
-export async function createSession(queries: Kysely<Schema>, session: Session): Promise<void> {
-  await queries.deleteFrom('sessions').where('expires_at', '<=', BigInt(session.createdAt)).execute();
-  await queries
-    .insertInto('sessions')
-    .values({
-      hash: session.hash,
-      role: session.role,
-      name: session.name,
-      workspaces: session.workspaces.join(','),
-      key_id: session.keyId ?? null,
-      credential: session.credential ?? null,
-      csrf_token: session.csrfToken,
-      log_out_hint: session.logOutHint ?? null,
-      created_at: BigInt(session.createdAt),
-      expires_at: BigInt(session.expiresAt),
-    })
-    .execute();
+/**
+ * Begins a session, and forgets those that have expired. The session of a key ends with the key's expiry at the latest. Undefined: the
+ * key is not good any more, and there is no session.
+ */
+export async function createSession(queries: Kysely<Schema>, wanted: Session): Promise<Session | undefined> {
+  return queries.transaction().execute(async (transaction) => {
+    const session = await limitedByKey(transaction, wanted);
+    if (session === undefined) return undefined;
+    await transaction.deleteFrom('sessions').where('expires_at', '<=', BigInt(session.createdAt)).execute();
+    await transaction
+      .insertInto('sessions')
+      .values({
+        hash: session.hash,
+        role: session.role,
+        name: session.name,
+        workspaces: session.workspaces.join(','),
+        key_id: session.keyId ?? null,
+        credential: session.credential ?? null,
+        csrf_token: session.csrfToken,
+        log_out_hint: session.logOutHint ?? null,
+        created_at: BigInt(session.createdAt),
+        expires_at: BigInt(session.expiresAt),
+      })
+      .execute();
+    return session;
+  });
+}
+
+/**
+ * A session as its key allows it. The update locks the key until the session is there: a suspension at the same moment either comes
+ * first and is seen here, or finds the session and ends it.
+ */
+async function limitedByKey(transaction: Transaction<Schema>, session: Session): Promise<Session | undefined> {
+  if (session.keyId === undefined) return session;
+  const row = await transaction
+    .updateTable('keys')
+    .set((columns) => ({ status: columns.ref('status') }))
+    .where('id', '=', session.keyId)
+    .where('status', '=', 'active')
+    .returning('expires_at')
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const keyEnds = row.expires_at === null ? Infinity : Number(row.expires_at);
+  return keyEnds <= session.createdAt ? undefined : { ...session, expiresAt: Math.min(session.expiresAt, keyEnds) };
+}
+
+/**
+ * Ends the sessions of a key that is not active any more. They stay ended when the key is resumed, and none goes on beyond an expiry
+ * that the key was given meanwhile.
+ */
+export async function limitSessionsOf(
+  transaction: Transaction<Schema>,
+  { id, status, expiresAt }: Pick<Key, 'id' | 'status' | 'expiresAt'>,
+): Promise<void> {
+  if (status !== 'active') {
+    await transaction.deleteFrom('sessions').where('key_id', '=', id).execute();
+  } else if (expiresAt !== undefined) {
+    const ends = BigInt(expiresAt);
+    await transaction
+      .updateTable('sessions')
+      .set({ expires_at: ends })
+      .where('key_id', '=', id)
+      .where('expires_at', '>', ends)
+      .execute();
+  }
 }
 
 /**

@@ -101,6 +101,8 @@ export async function openPatiently(
       pageOfKeys: calling((of) => of.pageOfKeys),
       findKey: calling((of) => of.findKey),
       createKey: calling((of) => of.createKey),
+      sharedSecret: calling((of) => of.sharedSecret),
+      playgroundKey: calling((of) => of.playgroundKey),
       changeKey: calling((of) => of.changeKey),
       setKeyStatus: calling((of) => of.setKeyStatus),
       spentBy: calling((of) => of.spentBy),

@@ -233,6 +233,7 @@ export async function startService(
     limits,
     looksLikeKey,
     hashKey,
+    sharedSecret: store.secret,
     abuseContact: settings.WEIR_ABUSE_CONTACT,
     snapshots: catalog.snapshots,
     modelList: catalog.modelList,

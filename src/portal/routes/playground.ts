@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
 import { Agent, request as call } from 'undici';
@@ -5,6 +6,7 @@ import { z } from 'zod';
 import { isLoopback } from '../../core/address.ts';
 import { messageOf } from '../../core/failure.ts';
 import { parseUsd } from '../../core/money.ts';
+import { portalSessionHeader, portalSessionName, portalSessionValue } from '../../core/portal-session.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/playground.ts';
 import { callerOf } from '../authenticate.ts';
@@ -13,24 +15,17 @@ import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
 import { visibleWorkspace } from '../visible.ts';
 
-/** What a playground's key may spend, and how long it is good: enough to try things, little to lose. */
+/** What a person's playground may spend in a day, and how long a text of its key is good: enough to try things, little to lose. */
 const budgetUsd = '1';
 const keyMs = 3_600_000;
 /** A key that is about to expire is not used for another answer. */
 const spareMs = 60_000;
 const keyLimits = { rate: 5, burst: 10 } as const;
 const bodyBytes = 16 * 1024 * 1024;
-const mostKeys = 1_000;
-
-interface PlaygroundKey {
-  readonly text: string;
-  readonly until: number;
-}
 
 /** Trying models in the browser, through the gateway like everybody else. Nothing is kept. */
 export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): Promise<void> {
   const { store, clock } = portal;
-  const keys = new Map<string, PlaygroundKey>();
   // A gateway on this machine may have a certificate for its public name alone.
   const agent = new Agent({
     headersTimeout: 0,
@@ -39,26 +34,39 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
   });
   api_.addHook('onClose', () => agent.destroy());
 
-  /** The key of somebody's playground: made when there is none that is good. */
-  async function keyFor(caller: Caller, workspace: string): Promise<string> {
-    const now = clock.now();
-    const owner = `${caller.session?.hash ?? caller.name} ${workspace}`;
-    const known = keys.get(owner);
-    if (known !== undefined && known.until - spareMs > now) return known.text;
-    const until = now + keyMs;
-    const { text } = await store.createKey(
+  /** The text of the key of a person's playground. `refused`: a text that the gateway has refused. */
+  function keyFor(caller: Caller, workspace: string, refused?: string): Promise<string> {
+    return store.playgroundKey(
       {
-        workspace,
+        ...{ workspace, refused, textMs: keyMs, spareMs },
+        owner: `${caller.role} ${caller.session?.credential ?? caller.name}`,
         name: `playground of ${caller.name}`.slice(0, 100),
-        budget: { limit: parseUsd(budgetUsd) ?? 0n, period: 'total' },
-        expiresAt: until,
+        budget: { limit: parseUsd(budgetUsd) ?? 0n, period: 'day' },
         ...keyLimits,
       },
-      authorship(caller, now),
+      authorship(caller, clock.now()),
     );
-    keys.set(owner, { text, until });
-    for (const [name, { until: end }] of keys) if (end <= now || keys.size > mostKeys) keys.delete(name);
-    return text;
+  }
+
+  /** Sends a body to the gateway on behalf of a session: what fails counts against that, and not against the portal's address. */
+  async function send(
+    gatewayUrl: string,
+    sent: { readonly caller: Caller; readonly key: string; readonly body: Buffer; readonly signal: AbortSignal },
+  ) {
+    const { caller, key, body, signal } = sent;
+    const sessionName = portalSessionName(caller.session?.hash ?? caller.name);
+    const keyHash = createHash('sha256').update(key).digest('hex');
+    return call(`${gatewayUrl}/chat/completions`, {
+      method: 'POST',
+      dispatcher: agent,
+      headers: {
+        ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        [portalSessionHeader]: portalSessionValue({ sessionName, keyHash }, await store.sharedSecret()),
+      },
+      ...{ body, signal },
+    }).catch((error: unknown) => {
+      throw new PortalError(502, `The gateway does not answer: ${messageOf(error)}.`, { cause: error });
+    });
   }
 
   await api_.register(async (scope) => {
@@ -98,15 +106,16 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
         const { id } = await visibleWorkspace(store, caller, request.query.workspace);
         const gone = new AbortController();
         reply.raw.on('close', () => gone.abort());
-        const answer = await call(`${portal.gatewayUrl}/chat/completions`, {
-          method: 'POST',
-          dispatcher: agent,
-          headers: { authorization: `Bearer ${await keyFor(caller, id)}`, 'content-type': 'application/json' },
-          body: z.instanceof(Buffer).parse(request.body),
-          signal: gone.signal,
-        }).catch((error: unknown) => {
-          throw new PortalError(502, `The gateway does not answer: ${messageOf(error)}.`, { cause: error });
-        });
+        const { gatewayUrl } = portal;
+        const body = z.instanceof(Buffer).parse(request.body);
+        const key = await keyFor(caller, id);
+        const asked = { caller, body, signal: gone.signal };
+        let answer = await send(gatewayUrl, { ...asked, key });
+        if (answer.statusCode === 401) {
+          // The key was revoked, or has ended: another one is made, and the refused one is never sent again.
+          await answer.body.dump();
+          answer = await send(gatewayUrl, { ...asked, key: await keyFor(caller, id, key) });
+        }
         const { 'content-type': type, 'retry-after': retryAfter } = answer.headers;
         if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter));
         return reply
