@@ -46,7 +46,7 @@ export const problemSchema = z
   .meta({ id: 'Problem' });
 export type Problem = Readonly<z.infer<typeof problemSchema>>;
 
-/** What one service reports: the answer to `GET /internal/problems`. */
+/** The report of one service: the answer to `GET /internal/problems`. */
 export const problemReportSchema = z.object({
   /** The catalog that it serves. */
   catalog: z.object({ version: z.string(), served_at: z.iso.datetime() }),
