@@ -5,7 +5,7 @@ import { byUrgency, cutProblems, mergeProblems, problemId, problemKinds, type Pr
 
 const noon = Date.parse('2026-07-01T12:00:00Z');
 const services = (...reports: readonly ProblemReport[]) =>
-  reports.map((report, index) => ({ name: `service ${index + 1}`, report }));
+  reports.map((report, index) => ({ name: String(index + 1), report }));
 const at = (time: string): string => `2026-07-01T${time}.000Z`;
 
 describe('the problems of several services', () => {
@@ -60,13 +60,13 @@ describe('a service with another catalog', () => {
       'lags behind most',
       '12:01:00',
       [serving('v2', at('12:00:10')), serving('v2', at('12:00:11')), serving('v1', at('11:00:00'))],
-      [['service/service 3', at('12:00:10')]],
+      [['service/3', at('12:00:10')]],
     ],
     [
       'lags behind the newer one of two',
       '12:01:00',
       [serving('v2', at('12:00:10')), serving('v1', at('11:00:00'))],
-      [['service/service 2', at('12:00:10')]],
+      [['service/2', at('12:00:10')]],
     ],
     ['has half a minute to follow', '12:00:39', [serving('v2', at('12:00:10')), serving('v1', at('11:00:00'))], []],
     [

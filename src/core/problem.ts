@@ -46,7 +46,7 @@ export const problemSchema = z
   .meta({ id: 'Problem' });
 export type Problem = Readonly<z.infer<typeof problemSchema>>;
 
-/** What one service reports: the answer to `GET /internal/problems`. */
+/** The report of one service: the answer to `GET /internal/problems`. */
 export const problemReportSchema = z.object({
   /** The catalog that it serves. */
   catalog: z.object({ version: z.string(), served_at: z.iso.datetime() }),
@@ -56,7 +56,7 @@ export type ProblemReport = Readonly<z.infer<typeof problemReportSchema>>;
 
 /** One service that was asked for its problems. */
 export interface ReportingService {
-  /** As operators know it: an address, or a number. */
+  /** Its address, or its number. */
   readonly name: string;
   readonly report: ProblemReport;
 }
@@ -99,7 +99,9 @@ export function byUrgency(a: Problem, b: Problem): number {
 
 function seenBy(views: readonly { readonly name: string }[], total: number): string {
   const [first] = views;
-  return views.length === 1 ? `(seen by ${first?.name} alone)` : `(seen by ${views.length} of ${total} services)`;
+  return views.length === 1
+    ? `(seen by service ${first?.name} alone)`
+    : `(seen by ${views.length} of ${total} services)`;
 }
 
 /** The services whose catalog is another one than that of most. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { byUrgency, mergeProblems, type Problem, problemId } from '../core/problem.ts';
-import type { ServiceAnswer, Services } from './services.ts';
+import { rememberAnswer, type ServiceAnswer, type Services } from './services.ts';
 
 /** The current problems of all services as one list, the most urgent first, and who was asked. */
 export interface ProblemList {
@@ -8,18 +8,15 @@ export interface ProblemList {
   readonly problems: readonly Problem[];
 }
 
-const rememberedMs = 1_000;
-
 /**
- * Returns what asks all services and makes one list of their problems. One that does not answer is a problem itself. Questions
- * within a second get the same answer: many pages ask, and one question serves all of them.
+ * Returns what asks all services and makes one list of their problems, the same for a second. A service that does not answer is a
+ * problem itself.
  */
 export function createProblemList(
   services: Pick<Services, 'problems'>,
   clock: Pick<Clock, 'now' | 'elapsed'>,
 ): () => Promise<ProblemList> {
   const silentSince = new Map<string, string>();
-  let last: { readonly at: number; readonly list: Promise<ProblemList> } | undefined;
 
   function silent(asked: readonly ServiceAnswer[]): readonly Problem[] {
     const now = new Date(clock.now()).toISOString();
@@ -37,10 +34,7 @@ export function createProblemList(
     return { services: asked, problems };
   }
 
-  return () => {
-    if (last === undefined || clock.elapsed() - last.at >= rememberedMs) last = { at: clock.elapsed(), list: ask() };
-    return last.list;
-  };
+  return rememberAnswer(ask, clock);
 }
 
 const placeOf = (origin: string): string => origin.replace(/^http:\/\//, '');

@@ -290,17 +290,15 @@ export function createServices(options: ServicesOptions): Services {
 
 const rememberedMs = 1_000;
 
-/** The same catalog for a second: many pages ask for it, and one question serves all of them. */
-export function rememberCatalog(
-  services: Pick<Services, 'catalog'>,
+/** The same answer for a second: many pages ask, and one question serves all of them. */
+export function rememberAnswer<Answer>(
+  ask: () => Promise<Answer>,
   clock: Pick<Clock, 'elapsed'>,
-): Services['catalog'] {
-  let last: { readonly at: number; readonly answers: Promise<Answers<LiveCatalog>> } | undefined;
+): () => Promise<Answer> {
+  let last: { readonly at: number; readonly answer: Promise<Answer> } | undefined;
   return () => {
-    if (last === undefined || clock.elapsed() - last.at >= rememberedMs) {
-      last = { at: clock.elapsed(), answers: services.catalog() };
-    }
-    return last.answers;
+    if (last === undefined || clock.elapsed() - last.at >= rememberedMs) last = { at: clock.elapsed(), answer: ask() };
+    return last.answer;
   };
 }
 

@@ -2,13 +2,12 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { selfSigned } from '../../test/support/self-signed.ts';
 import type { Cluster } from '../core/catalog.ts';
-import { trustedCertificate } from './certificates.ts';
 import { createSlices } from '../process/turns.ts';
 import type { ErrorFigure } from './error-rates.ts';
 import { findProblems, type Observed } from './find-problems.ts';
 import { type Finding, type FoundKind, paces } from './kinds.ts';
 import type { ObservedCondition, ObservedObject } from './object-problems.ts';
-import type { ObservedService, ObservedStore } from './service-problems.ts';
+import { type ObservedService, type ObservedStore, trustedCertificate } from './service-problems.ts';
 
 const now = Date.parse('2026-07-01T12:00:00Z');
 const mebibyte = 1024 ** 2;

@@ -57,6 +57,9 @@ function fileOf(where: string): string {
   return `manifest/${where.replace(/:\d+$/, '').replace(/#\d+$/, '')}`;
 }
 
+/** A text of others as the end of a sentence. */
+const asEnd = (text: string): string => `${text.slice(0, longestMessage).replace(/\.$/, '')}.`;
+
 /** What a condition means for the list. */
 interface ConditionRule extends Pick<Finding, 'kind' | 'action'> {
   /** Comes before the condition's message. */
@@ -112,6 +115,6 @@ export function conditionProblems({ object, model, conditions }: ObservedObject)
     const rule = rules[`${type} ${status} ${reason}`];
     if (rule === undefined) return [];
     const { kind, action } = rule;
-    return [{ object, kind, model, problem: `${rule.problem}: ${message.slice(0, longestMessage)}.`, action }];
+    return [{ object, kind, model, problem: `${rule.problem}: ${asEnd(message)}`, action }];
   });
 }

@@ -41,6 +41,7 @@ const good: Readonly<Record<string, () => string>> = {
   'b.yaml': () => modelManifest('test/b', ['vllm-b']),
 };
 
+/** Writes a file as it is when it is good, or what `change` makes of that. */
 function write(name: string, change: (text: string) => string = (text) => text): void {
   writeFileSync(join(manifests, name), change(good[name]?.() ?? ''));
 }
@@ -134,6 +135,26 @@ describe('a manifest that breaks while the gateway runs', () => {
       .poll(() => printed('Backend/spare').map((line) => line.slice(0, 6)), inTime)
       .toEqual(['Proble', 'Ended:']);
   });
+});
+
+test('a health check that fails takes backend and model down, and ends with it', async () => {
+  const checked = await startDemoEngine({ behaviour: { healthStatus: 200 } });
+  const backend = backendManifest('checked', checked).replace(
+    'path: /v1}}',
+    'path: /v1}, healthCheck: {path: /health, intervalSeconds: 1}}',
+  );
+  write('checked.yaml', () => backend + modelManifest('test/checked', ['checked']));
+  await expect.poll(async () => (await chat(gateway, { model: 'test/checked' })).status, inTime).toBe(200);
+  checked.set({ healthStatus: 401 });
+  await expect
+    .poll(async () => (await listed()).map(({ object }) => object), inTime)
+    .toEqual([...['Model/test-checked', 'Backend/checked']]);
+  expect((await listed())[1]?.problem).toMatch(/^No endpoint takes requests: spec\.healthCheck/);
+  checked.reset();
+  await expect.poll(() => printed('Backend/checked').length, inTime).toBe(2);
+  await expect.poll(listed, inTime).toEqual([]);
+  rmSync(join(manifests, 'checked.yaml'));
+  await checked.close();
 });
 
 describe('requests that fail', () => {

@@ -10,7 +10,7 @@ import { createOidcSignIn, type OidcSignIn } from '../../portal/oidc.ts';
 import { readAdminToken } from '../../portal/secrets.ts';
 import { createServer } from '../../portal/server.ts';
 import { createProblemList } from '../../portal/problem-list.ts';
-import { createServices, rememberCatalog } from '../../portal/services.ts';
+import { createServices, rememberAnswer } from '../../portal/services.ts';
 import { shareReports } from '../../portal/shared-reports.ts';
 import type { PortalStore } from '../../portal/store-port.ts';
 import { systemClock } from '../../process/clock.ts';
@@ -64,7 +64,7 @@ export async function startPortal(
   const events = createEventHub(systemClock);
   stack.defer(events.close);
   const parts = {
-    catalog: rememberCatalog(services, systemClock),
+    catalog: rememberAnswer(services.catalog, systemClock),
     problems: createProblemList(services, systemClock),
     ...{ store, services, events, adminToken, log, logLevel, clock: systemClock, oidc: oidcOf(settings) },
     internalToken: token,

@@ -77,7 +77,7 @@ export interface CatalogOptions {
   readonly searchPrice: Money | undefined;
   /** Has every snapshot that requests get, the first one included. */
   readonly onServed: (snapshot: Snapshot) => void;
-  /** What the catalog declares, or what is wrong with it, may have changed. */
+  /** Called when the objects of the catalog, or its problems, may have changed. */
   readonly onChanged: () => void;
 }
 

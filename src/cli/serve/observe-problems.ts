@@ -5,11 +5,15 @@ import type { CatalogObject, Cluster, KubeObject } from '../../core/catalog.ts';
 import type { Clock, InSlices } from '../../core/clock.ts';
 import { isObject } from '../../core/json.ts';
 import type { EnvoyAdmin } from '../../envoy/runtime/admin.ts';
-import { edgeCertificate, trustedCertificate } from '../../problems/certificates.ts';
 import type { ErrorFigure } from '../../problems/error-rates.ts';
 import type { Observed } from '../../problems/find-problems.ts';
 import type { CatalogMistake, ObservedObject } from '../../problems/object-problems.ts';
-import type { ObservedCertificate, ObservedService } from '../../problems/service-problems.ts';
+import {
+  edgeCertificate,
+  type ObservedCertificate,
+  type ObservedService,
+  trustedCertificate,
+} from '../../problems/service-problems.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createProblemsFile } from '../../process/problems-file.ts';
 import { createSlices } from '../../process/turns.ts';
@@ -24,7 +28,7 @@ import { type ProblemWatch, watchProblems } from './watch-problems.ts';
 
 export interface ObservedParts {
   readonly clock: Clock;
-  /** What the metrics are read of, too. */
+  /** Figures that the metrics show, too. */
   readonly figures: Pick<ServiceFigures, 'store' | 'sharing' | 'disk' | 'discovery' | 'catalogAgeMs'>;
   readonly store: Pick<OpenStore, 'status'>;
   readonly catalog: Pick<ServedCatalog, 'look' | 'snapshots'>;
@@ -142,7 +146,7 @@ async function observedService(
   };
 }
 
-/** Those of the edge, which Envoy knows, and those by which the Backends of the catalog are trusted. */
+/** Looks at the certificates of the edge, which Envoy knows, and at those by which the Backends of the catalog are trusted. */
 function createCertificateLook({
   clock,
   admin,

@@ -73,8 +73,9 @@ describe('the watch over problems', () => {
     expect(reports.map(({ catalog }) => catalog.version)).toEqual(['v1', 'v1', 'v2']);
   });
 
-  it('looks at once when it is asked to, and once more when that was while it looked', async () => {
+  it('looks at once when it is asked to, and once more after a moment when that was while it looked', async () => {
     const { clock, watch, settle, say, looks } = await setUp();
+    clock.advance(200);
     const held = Promise.withResolvers<Observed>();
     say(() => held.promise);
     watch.lookNow();
@@ -83,19 +84,32 @@ describe('the watch over problems', () => {
     expect(looks()).toBe(2);
     held.resolve(well);
     await settle();
-    clock.advance(0);
-    await settle();
+    clock.advance(199);
+    expect(looks()).toBe(2);
+    clock.advance(1);
     expect(looks()).toBe(3);
   });
 
-  it('rests for nineteen times as long as a look takes, where that is more than two seconds', async () => {
+  it('looks five times a second at most, however often it is asked to', async () => {
+    const { clock, watch, settle, looks } = await setUp();
+    for (let times = 0; times < 1_000; times += 1) {
+      watch.lookNow();
+      clock.advance(1);
+      await settle();
+    }
+    expect(looks()).toBe(1 + 5);
+  });
+
+  it('rests for nineteen times as long as a look takes, also when it is asked to look', async () => {
     const { clock, watch, settle, say, looks } = await setUp();
+    clock.advance(200);
     const held = Promise.withResolvers<Observed>();
     say(() => held.promise);
     watch.lookNow();
     clock.advance(500);
     held.resolve(well);
     await settle();
+    watch.lookNow();
     clock.advance(9_499);
     expect(looks()).toBe(2);
     clock.advance(1);
@@ -107,7 +121,7 @@ describe('the watch over problems', () => {
     const { clock, watch, settle, say, saved } = await setUp({ kept });
     expect(watch.report().problems).toEqual(kept);
     say(async () => mistake('spec.id'));
-    watch.lookNow();
+    clock.advance(2_000);
     await settle();
     say(async () => mistake('spec.routes'));
     clock.advance(20_000);

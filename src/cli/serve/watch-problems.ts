@@ -23,13 +23,15 @@ export interface ProblemWatchOptions {
 
 export interface ProblemWatch {
   readonly report: () => ProblemReport;
-  /** Something has changed: looks at once. */
+  /** Something has changed: looks at once, or as soon as the last look is a moment ago. */
   readonly lookNow: () => void;
   /** Resolves when nothing is under way any more. */
   readonly close: () => Promise<void>;
 }
 
 const everyMs = 2_000;
+/** The least rest after a look: while the database is away the journal changes with every bill. */
+const leastRestMs = 200;
 /** A catalog of thousands of objects takes long to look at: no more than a twentieth of the time goes into it. */
 const restPerLook = 19;
 
@@ -40,6 +42,8 @@ export async function watchProblems(options: ProblemWatchOptions): Promise<Probl
   let cancel: CancelTimer = () => undefined;
   let looking: Promise<void> | undefined;
   let isAskedAgain = false;
+  /** When the next look may begin, by the monotonic clock. */
+  let restedAt = 0;
   let isClosed = false;
   let version: string | undefined;
   let saving = Promise.resolve();
@@ -69,11 +73,6 @@ export async function watchProblems(options: ProblemWatchOptions): Promise<Probl
 
   function look(): void {
     cancel();
-    if (isClosed) return;
-    if (looking !== undefined) {
-      isAskedAgain = true;
-      return;
-    }
     isAskedAgain = false;
     const begun = clock.elapsed();
     looking = lookOnce()
@@ -81,15 +80,28 @@ export async function watchProblems(options: ProblemWatchOptions): Promise<Probl
       .finally(() => {
         looking = undefined;
         if (isClosed) return;
-        const restMs = Math.max(everyMs, (clock.elapsed() - begun) * restPerLook);
-        cancel = clock.after(isAskedAgain ? 0 : restMs, look);
+        const leastMs = Math.max(leastRestMs, (clock.elapsed() - begun) * restPerLook);
+        restedAt = clock.elapsed() + leastMs;
+        cancel = clock.after(isAskedAgain ? leastMs : Math.max(everyMs, leastMs), look);
       });
+  }
+
+  function lookNow(): void {
+    if (isClosed) return;
+    if (looking !== undefined) {
+      isAskedAgain = true;
+      return;
+    }
+    cancel();
+    const leftMs = restedAt - clock.elapsed();
+    if (leftMs <= 0) look();
+    else cancel = clock.after(leftMs, look);
   }
 
   look();
   return {
     report,
-    lookNow: look,
+    lookNow,
     close: async () => {
       isClosed = true;
       cancel();

@@ -58,7 +58,7 @@ it('prints that a service stays behind the others, though it sends nothing new',
   clock.advance(31_000);
   problems.look();
   expect(printed()).toEqual([
-    expect.stringMatching(/^Problem: service\/service 1: Serves another catalog/),
+    expect.stringMatching(/^Problem: service\/1: Serves another catalog/),
     expect.any(String),
   ]);
 });

@@ -32,7 +32,7 @@ export function createProblemLines({ print, clock }: ProblemLinesOptions): Probl
   }
 
   function look(): void {
-    const named = [...reports].map(([number, report]) => ({ name: `service ${number}`, report }));
+    const named = [...reports].map(([number, report]) => ({ name: String(number), report }));
     const current = new Map(mergeProblems(named, clock.now()).map((problem) => [problem.id, problem]));
     const before = shown;
     shown = current;

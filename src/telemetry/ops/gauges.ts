@@ -1,9 +1,8 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Load } from '../../core/load.ts';
-import type { Problem } from '../../core/problem.ts';
+import { type Problem, problemKinds } from '../../core/problem.ts';
 import type { ModelStatus } from '../../core/replica.ts';
 import { addTotal, gaugesOf } from './declare.ts';
-import { addProblemGauges } from './problem-gauges.ts';
 import { addStoreGauges, type StoreFigures } from './store-gauges.ts';
 
 /** The state of the limits that all replicas share. */
@@ -297,5 +296,32 @@ function addThreadGauges(registry: Registry, read: ServiceFigures['threads'], ow
     help: 'Memory of each thread: of its heap, and of buffers outside of it.',
     registers,
     labelNames: ['thread', 'kind'] as const,
+  });
+}
+
+/** Problems with a series of their own: each series stays in Prometheus for as long as it keeps anything. */
+const mostNamed = 100;
+
+/** Adds the current problems: how many there are of each kind, and the most urgent ones by name. */
+function addProblemGauges(registry: Registry, read: ServiceFigures['problems']): void {
+  new Gauge({
+    name: 'weir_problem',
+    help: `1 for each current problem, as \`weir problems\` lists them; the ${mostNamed} most urgent ones.`,
+    registers: [registry],
+    labelNames: ['object', 'kind'] as const,
+    collect() {
+      this.reset();
+      for (const { object, kind } of read().slice(0, mostNamed)) this.set({ object, kind }, 1);
+    },
+  });
+  new Gauge({
+    name: 'weir_problems',
+    help: 'How many current problems there are of each kind.',
+    registers: [registry],
+    labelNames: ['kind'] as const,
+    collect() {
+      const byKind = Map.groupBy(read(), ({ kind }) => kind);
+      for (const kind of problemKinds) this.set({ kind }, byKind.get(kind)?.length ?? 0);
+    },
   });
 }
