@@ -1,3 +1,4 @@
+import { longestShownPath, nothingAt } from '../core/api-paths.ts';
 import type { Dialect } from '../core/dialect.ts';
 import type { Exchange, Headers, RequestHead } from '../core/exchange.ts';
 import { Failure } from '../core/failure.ts';
@@ -49,6 +50,8 @@ export function replyModels(exchange: Exchange, body: string): void {
 
 /** Answers what is the same for everybody. Throws `not_found`. */
 export function replyFixed(exchange: Exchange, kind: Exclude<Operation['kind'], 'answer' | 'models'>): void {
+  const { method, path } = exchange.head;
+  const asked = `${method} ${path.split('?', 1)[0]?.slice(0, longestShownPath)}`;
   switch (kind) {
     case 'models-preflight':
       exchange.reply(204, preflight, '');
@@ -57,6 +60,6 @@ export function replyFixed(exchange: Exchange, kind: Exclude<Operation['kind'], 
       exchange.reply(200, json, '{"status":"ok"}');
       return;
     case 'unknown':
-      throw new Failure('not_found', 'There is nothing at this path and method.');
+      throw new Failure('not_found', nothingAt(asked));
   }
 }

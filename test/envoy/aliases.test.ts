@@ -1,3 +1,5 @@
+import Anthropic from '@anthropic-ai/sdk';
+import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
 import { runWeir } from '../support/run-weir.ts';
@@ -43,9 +45,35 @@ test('bills and metrics know the id alone, and the catalog lists no alias', asyn
   expect(await (await globalThis.fetch(weir.opsUrl)).text()).not.toContain('gpt-4o');
   const list = (await (await weir.fetch(`${weir.baseUrl}/models`)).json()) as { data: readonly { id: string }[] };
   expect(list.data.map(({ id }) => id)).toEqual(['test/model', 'test/other']);
-  for (const path of ['gpt-4o', 'old-org/old-name', 'test/model']) {
-    expect((await weir.fetch(`${weir.baseUrl}/models/${path}`)).status).toBe(404);
-  }
+});
+
+test.each(['gpt-4o', 'old-org/old-name', 'test/model'])('%s has no path of its own', async (name) => {
+  const answer = await weir.fetch(`${weir.baseUrl}/models/${name}`);
+  expect([answer.status, await answer.json()]).toMatchObject([404, { error: { type: 'invalid_request_error' } }]);
+  // docs/clients.md says what the official libraries make of it.
+  await expect(weir.client().models.retrieve(name)).rejects.toBeInstanceOf(OpenAI.NotFoundError);
+  await expect(weir.messagesClient().models.retrieve(name)).rejects.toBeInstanceOf(Anthropic.NotFoundError);
+});
+
+test('a name that is misspelt is repeated, with the one that may have been meant', async () => {
+  const answer = await weir.chat({ model: 'test/modle', messages });
+  const message =
+    'model: "test/modle" is not in the catalog. Did you mean test/model? GET /v1/models lists the models.';
+  expect([answer.status, await answer.json()]).toEqual([
+    400,
+    { error: { type: 'invalid_request_error', code: 'model_not_found', message } },
+  ]);
+  expect(weir.log()).not.toContain('modle');
+});
+
+test('the name that the engine has for a model is no name of the model', async () => {
+  // Not through `weir`, which looks for this name in every answer: this one repeats what the caller wrote.
+  const answer = await globalThis.fetch(`${weir.baseUrl}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${weir.key}` },
+    body: JSON.stringify({ model: 'demo-chat', messages }),
+  });
+  expect([answer.status, await answer.json()]).toMatchObject([400, { error: { code: 'model_not_found' } }]);
 });
 
 test('the models of a key are ids: an alias of one of them is served, and the alias of another is not found', async () => {

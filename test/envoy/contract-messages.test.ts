@@ -200,7 +200,6 @@ describe('a model id', () => {
     ['no/such', 'model_not_found'],
     ['no/such:nitro', 'model_not_found'],
     ['vllm', 'model_not_found'],
-    ['demo-chat', 'model_not_found'],
     ['__proto__', 'model_not_found'],
     [' test/vllm', 'model_not_found'],
   ])('%s is %s', async (model, code) => {

@@ -103,6 +103,21 @@ describe('the surface', () => {
   });
 
   it.each([
+    ['GET /v1/models/qwen%2Fqwen3-8b?key=sk-weir-secret', 'GET /v1/models/qwen%2Fqwen3-8b'],
+    ['GET /v1/"quoted"\\path', 'GET /v1/%22quoted%22/path'],
+    [`POST /${'a'.repeat(500)}`, `POST /${'a'.repeat(99)}`],
+    ['DELETE /v1/models', 'DELETE /v1/models'],
+  ])('the 404 of %s repeats what was asked, without the query, and says what there is', async (line, asked) => {
+    const answer = await sendRaw(envoy.port, `${line} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n`);
+    expect(JSON.parse(answer.body)).toEqual({
+      error: {
+        type: 'invalid_request_error',
+        message: `There is nothing at ${asked}. The API has POST /v1/chat/completions, POST /v1/messages, GET /v1/models and GET /healthz.`,
+      },
+    });
+  });
+
+  it.each([
     'POST /v1/messages/count_tokens?beta=true',
     'GET /v1/messages',
     'POST /v1/messages/',

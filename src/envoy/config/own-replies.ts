@@ -1,3 +1,4 @@
+import { longestShownPath, nothingAt } from '../../core/api-paths.ts';
 import { type Json, type ConfigObject, typed } from './typed.ts';
 
 interface OwnReply {
@@ -13,7 +14,13 @@ const rejected = { status: 400, type: 'invalid_request_error' } as const;
 
 /** Every status that Envoy sends by itself, and what the caller gets instead. 500 and 504 never reach a caller. */
 const replies: readonly OwnReply[] = [
-  { from: [404], status: 404, type: 'invalid_request_error', message: 'There is nothing at this path and method.' },
+  {
+    from: [404],
+    status: 404,
+    type: 'invalid_request_error',
+    // The path without its query, which may hold a secret. Envoy escapes what stands in JSON.
+    message: nothingAt(`%REQ(:METHOD)% %PATH(NQ:PATH):${longestShownPath}%`),
+  },
   {
     from: [429],
     status: 429,
