@@ -82,8 +82,20 @@ function programmed({ result, backend, replicas }: BackendFacts): BackendStateme
     const message = `not in the Envoy of ${replicaNames(lagging)} yet (${lagging.length} of ${replicas.length})`;
     return { type, status: 'False', reason: 'Lagging', message };
   }
+  const unusable = replicas.flatMap(({ endpoints }) => serviceFault(backend, endpoints.get(backend.name)) ?? []);
+  const [fault] = unusable;
+  if (fault !== undefined) return { type, status: 'False', reason: 'ServiceNotUsable', message: fault };
   const everywhere = replicas.length === 1 ? 'in Envoy' : `in the Envoy of all ${replicas.length} replicas`;
   return { type, status: 'True', reason: 'Programmed', message: everywhere };
+}
+
+/**
+ * Why nothing can come of the Service that a Backend names: there is none, or it has no such port. Envoy has a cluster then to which
+ * no pod can ever belong. A Service without a ready pod is no such fault.
+ */
+function serviceFault({ cluster }: Backend, view: EndpointsView | undefined): string | undefined {
+  if (cluster.endpoints.kind !== 'service') return undefined;
+  return view?.trouble !== undefined && /^spec\.service\.(name|port):/.test(view.trouble) ? view.trouble : undefined;
 }
 
 /** Whether a replica's Envoy has exactly this version of a backend. */

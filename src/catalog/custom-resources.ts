@@ -61,7 +61,7 @@ const messageOf = (type: string, name: string, description: string): PrinterColu
 const backendConditions: Readonly<Record<BackendConditionType, string>> = {
   Accepted: 'The object makes sense, and the Secrets it names are there. Where not, the message begins with the field.',
   Programmed:
-    'The Envoy of every replica has its cluster, by Envoy’s own answer. Where not, the message names who lags.',
+    'The Envoy of every replica has its cluster, by Envoy’s own answer, and the Service that it names is there with that port. Where not, the message names the field or the replicas.',
   Healthy:
     'It answers: at least one endpoint passes the health check where there is one, and not every request lately has failed. The message names the endpoints that do not.',
 };

@@ -154,6 +154,7 @@ describe('the endpoints of a Backend', () => {
     return {
       endpoints: ofBackend?.endpoints,
       healthy: ofBackend?.says('Healthy'),
+      programmed: ofBackend?.says('Programmed'),
       servable: ofModel?.says('Servable'),
     };
   }
@@ -263,6 +264,21 @@ describe('the endpoints of a Backend', () => {
     const status = statusOf([seen], objects(spec));
     expect(status.healthy).toBe(says);
     expect(status.servable).toBe(`False NoRouteReady: spec.routes[0].backend: "vllm-a": ${ofModel}`);
+  });
+
+  it.each([
+    ['spec.service.name: there is no Service "vllm-a"', service, 'False ServiceNotUsable: spec.service.name: '],
+    [
+      'spec.service.port: Service "vllm-a" has no TCP port http',
+      service,
+      'False ServiceNotUsable: spec.service.port: ',
+    ],
+    ['spec.service: no pod of Service "vllm-a" is ready', service, 'True Programmed: in the Envoy of all 2'],
+    ['spec.endpoint.host: "a" has no address', {}, 'True Programmed: in the Envoy of all 2'],
+  ])('are programmed unless the Service cannot have any: %s', (trouble, spec, says) => {
+    const none = { total: 0, healthy: 0, unreachable: 'no-address', trouble } as const;
+    const { programmed } = statusOf([undefined, none], objects(spec));
+    expect(programmed).toContain(says);
   });
 
   it('are not counted while no Envoy knows of them', () => {

@@ -244,11 +244,17 @@ test('a Service is followed as it is, and the Backend says why it leads nowhere'
   replica.envoy.endpoints.set('pods', { total: 0, healthy: 0 });
   const says = (message: string): Promise<void> =>
     until('backends', 'pods', 'Healthy', `False NoReadyEndpoint: ${message}`);
+  const isUnusable = (message: string): Promise<void> =>
+    until('backends', 'pods', 'Programmed', `False ServiceNotUsable: ${message}`);
   await says('spec.service.name: there is no Service "pods"');
+  await isUnusable('spec.service.name: there is no Service "pods"');
   const service = await makeService(kubernetes, namespace, 'pods');
   await says('spec.service.port: Service "pods" has no TCP port 8000; it has 80 (http)');
+  await isUnusable('spec.service.port: Service "pods" has no TCP port 8000; it has 80 (http)');
   await cluster.backend('pods', { endpoint: undefined, service: { name: 'pods', port: 80 } });
   await says('spec.service: Service "pods" has no EndpointSlice yet');
+  // Such a Service may get pods at any time.
+  await until('backends', 'pods', 'Programmed', /^True Programmed/);
   await service.pod('one', { address: '10.0.0.1', port: 8000 }, 'starting');
   await says('spec.service: no pod of Service "pods" is ready');
 
