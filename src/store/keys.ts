@@ -297,7 +297,7 @@ export function keyOf(row: Selectable<Schema['keys']>): Key {
   };
 }
 
-export function recordOf(
+function recordOf(
   row: Selectable<Schema['keys']> & { readonly workspace_name: string; readonly last_used_at: bigint | null },
 ): KeyRecord {
   const { workspace_name: workspaceName, last_used_at: lastUsedAt } = row;
