@@ -88,6 +88,19 @@ describe('what strangers send', () => {
     },
   );
 
+  it.each([
+    '/requests?workspace=%00',
+    '/requests?model=a%00',
+    '/workspaces/a%00b',
+    '/keys/%00',
+    '/requests/%00',
+    '/audit?object=%00',
+  ])('%s, with a NUL that PostgreSQL takes in no text, is refused', async (path) => {
+    const { server } = await samplePortal();
+    const answer = await server.inject({ url: `${api}${path}`, headers: withToken });
+    expect([answer.statusCode, answer.json()]).toMatchObject([400, { error: { type: 'invalid_request_error' } }]);
+  });
+
   it('a budget that no workspace can hold is refused with the field', async () => {
     const { server } = await samplePortal();
     const payload = { budget: { limit: '9223373', period: 'month' } };

@@ -1,6 +1,6 @@
 import fastifyCookie from '@fastify/cookie';
 import fastifyHelmet from '@fastify/helmet';
-import fastify, { type FastifyInstance } from 'fastify';
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { z } from 'zod';
 import { DatabaseAway } from '../core/administration.ts';
@@ -99,6 +99,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
       reply.header('cache-control', 'no-store');
       await authenticate(portal, request);
     });
+    api.addHook('preValidation', refuseNul);
     const app = typed(api);
     app.get('/api/openapi.json', { schema: { hide: true } }, describe);
     for (const routes of [
@@ -132,6 +133,16 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   await server.ready();
   return server;
 }
+
+/** Refuses a NUL in an address: PostgreSQL takes it in no text, and would fail where a look-up should find nothing. */
+async function refuseNul({ query, params }: FastifyRequest): Promise<void> {
+  for (const [field, value] of [...entriesOf(query), ...entriesOf(params)]) {
+    if (String(value).includes('\0')) throw new PortalError(400, `${field}: expected text without a NUL`, { field });
+  }
+}
+
+const entriesOf = (of: unknown): readonly (readonly [string, unknown])[] =>
+  typeof of === 'object' && of !== null ? Object.entries(of) : [];
 
 /** No script but our own files, no code from text, no frame, and nothing from other hosts. */
 const helmetOptions = {
