@@ -64,7 +64,8 @@ const otherEndpoint: ConfigObject = {
       'envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate',
     ),
   ],
-  host_selection_retry_max_attempts: 5,
+  // Each try draws by another hash: of two endpoints, five tries all drew the one that had just refused in one call of 32.
+  host_selection_retry_max_attempts: 40,
 };
 
 const toCluster: ConfigObject = {
