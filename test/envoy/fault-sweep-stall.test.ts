@@ -24,7 +24,7 @@ let alone: SweepGateway;
 // that is well may be silent where two cores are short.
 beforeAll(async () => {
   accompanied = await startSweepGateway({ shapes, idleSeconds: 2 });
-  alone = await startSweepGateway({ shapes, second: 'none', idleSeconds: 2 });
+  alone = await startSweepGateway({ shapes, second: 'none', idleSeconds: 2, keepAliveSeconds: 60 });
 });
 afterAll(async () => {
   await accompanied.close();

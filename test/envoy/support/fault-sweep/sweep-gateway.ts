@@ -30,6 +30,8 @@ export interface SweepGatewayOptions {
   /** `able` unless told. */
   readonly second?: SecondRoute;
   readonly idleSeconds?: number;
+  /** Above the silence that is waited for, an answer in one piece fails before its head has left. */
+  readonly keepAliveSeconds?: number;
   /** Where it is asked; chat unless told. */
   readonly surface?: SweepSurface;
 }
@@ -59,7 +61,7 @@ const ownDescriptors = 4;
 
 /** Starts one. */
 export async function startSweepGateway(options: SweepGatewayOptions): Promise<SweepGateway> {
-  const { shapes, second = 'able', idleSeconds = 60, surface = chatSurface } = options;
+  const { shapes, second = 'able', idleSeconds = 60, keepAliveSeconds = 15, surface = chatSurface } = options;
   const { bodyOf, path } = surface;
   const models = (own: (shape: SweepShape) => BehaviourInput): readonly DemoModelInput[] =>
     shapes.map((shape) => ({ id: upstreamModel(shape), behaviour: { ...shape.behaviour, ...own(shape) } }));
@@ -71,7 +73,10 @@ export async function startSweepGateway(options: SweepGatewayOptions): Promise<S
   const weir = await startWeir({
     engines: [broken, spare],
     manifests: { 'catalog.yaml': catalog.renewed(new Map()) },
-    env: { WEIR_TOKENIZERS: tokenizers, WEIR_IDLE_SECONDS: String(idleSeconds) },
+    env: {
+      ...{ WEIR_TOKENIZERS: tokenizers, WEIR_IDLE_SECONDS: String(idleSeconds) },
+      WEIR_KEEP_ALIVE_SECONDS: String(keepAliveSeconds),
+    },
   });
   const key = await roomyKey(weir);
   // A client library's stream would cost more than the gateway's.
