@@ -3,10 +3,10 @@ import { join } from 'node:path';
 
 const folderIn = (data: string): string => join(data, 'ops');
 
-/** The portal, or a service by its number: `service-1`. */
-type ProgramName = 'portal' | `service-${number}`;
+/** The portal, the gateway that callers reach, or a service by its number: `service-1`. */
+type ProgramName = 'portal' | 'gateway' | `service-${number}`;
 
-/** Leaves word in the data folder of where a program answers, for commands: a service on its ops port. The result takes the word back. */
+/** Writes into the data folder where a program answers, for commands: a service on its ops port. The result removes it again. */
 export function leaveOpsAddress(
   data: string,
   { program, origin }: { readonly program: ProgramName; readonly origin: string },
@@ -17,13 +17,13 @@ export function leaveOpsAddress(
   return () => rmSync(file, { force: true });
 }
 
-/** Where the services, or the portal, of this data folder said that they answer. One that was killed is still named. */
-export function readOpsAddresses(data: string, of: 'services' | 'portal'): readonly string[] {
+/** Where the services, the portal or the gateway of this data folder said that they answer. One that was killed is still named. */
+export function readOpsAddresses(data: string, of: 'services' | 'portal' | 'gateway'): readonly string[] {
   try {
     return readdirSync(folderIn(data)).flatMap((name) => {
-      if ((name === 'portal') !== (of === 'portal')) return [];
+      if (of === 'services' ? !name.startsWith('service-') : name !== of) return [];
       const origin = readFileSync(join(folderIn(data), name), 'utf8').trim();
-      return /^http:\/\/[^/]+$/.test(origin) && URL.canParse(origin) ? [origin] : [];
+      return /^https?:\/\/[^/]+$/.test(origin) && URL.canParse(origin) ? [origin] : [];
     });
   } catch {
     // None has ever run there, or it has just taken its word back.

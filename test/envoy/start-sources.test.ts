@@ -1,8 +1,8 @@
-import { readFileSync, statSync, writeFileSync, mkdirSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { startDemoEngine, type DemoEngine } from '../../examples/demo-engine/engine.ts';
-import { chat, newDataFolder, removeStarts, start, type Started } from '../support/start.ts';
+import { allGone, chat, newDataFolder, removeStarts, start, type Started } from '../support/start.ts';
 import { runWeir } from '../support/run-weir.ts';
 
 let engine: DemoEngine | undefined;
@@ -39,6 +39,10 @@ test.each(['', '/', '/v1', '/v1/', '/v1/models'])(
     const answer = await chat(gateway, { model: 'local/tiny-1b' });
     expect(answer.status).toBe(200);
     expect(await answer.json()).toMatchObject({ model: 'local/tiny-1b', usage: { cost: 0 } });
+    expect(gateway.stderr()).toContain('"tiny:1b" is called local/tiny-1b here; requests may name it tiny:1b, too.');
+    expect(gateway.stderr()).not.toContain('"Qwen/Qwen3-8B" is called');
+    const byItsName = await chat(gateway, { model: 'tiny:1b' });
+    expect([byItsName.status, await byItsName.json()]).toMatchObject([200, { model: 'local/tiny-1b' }]);
     expect(Object.keys(gateway.processes())).not.toContain('the demo engine');
   },
 );
@@ -69,25 +73,25 @@ test("an upstream's key is sent to it, stays out of the output, and lies in a fi
   }
 });
 
-function manifest(port: number): string {
+function manifest(port: number, name = 'mine'): string {
   return `
 apiVersion: weir.dev/v1alpha1
 kind: Backend
-metadata: {name: mine}
+metadata: {name: ${name}}
 spec:
   engine: vllm
   endpoint: {host: 127.0.0.1, port: ${port}, path: /v1}
 ---
 apiVersion: weir.dev/v1alpha1
 kind: Model
-metadata: {name: mine}
+metadata: {name: ${name}}
 spec:
-  id: mine/one
+  id: ${name}/one
   ownedBy: me
   added: "2026-06-01T00:00:00Z"
   contextLength: 4096
   pricing: {prompt: "0", completion: "0"}
-  routes: [{backend: mine, upstreamModel: m}]
+  routes: [{backend: ${name}, upstreamModel: m}]
 `;
 }
 
@@ -105,6 +109,52 @@ test('a folder of manifests with --no-demo has no demo key; one made beside the 
   const { stdout } = await runWeir(['key', 'create', '--workspace', 'w', '--json', '--data', gateway.data]);
   const { key } = JSON.parse(stdout) as { readonly key: string };
   expect((await chat({ ...gateway, key }, { model: 'mine/one' })).status).toBe(200);
+});
+
+test('the example names a model whose engine answers, and not one whose engine is dead', async () => {
+  engine = await startDemoEngine({ models: ['m'] });
+  const dead = await startDemoEngine();
+  await dead.close();
+  const folder = newDataFolder();
+  writeFileSync(join(folder, 'live.yaml'), manifest(engine.port));
+  writeFileSync(join(folder, 'dead.yaml'), manifest(dead.port, 'dead'));
+  const gateway = await start(['--manifests', folder]);
+  expect(gateway.stdout()).toContain('models:    dead/one, mine/one');
+  expect(gateway.stdout()).toMatch(/^Try it:\n\ncurl .*"model":"mine\/one"/m);
+  await gateway.stop();
+
+  rmSync(join(folder, 'live.yaml'));
+  const alone = await start(['--manifests', folder]);
+  expect(alone.stdout()).toMatch(/^No engine answers yet\. Try it once one does:\n\ncurl .*"model":"dead\/one"/m);
+});
+
+test('a key that is made names the address of the gateway that runs here, and a model that the key may call', async () => {
+  engine = await startDemoEngine({ models: ['m', 'n'] });
+  const gateway = await start(['--upstream', engine.url]);
+  const create = async (...more: readonly string[]): Promise<string> =>
+    (await runWeir(['key', 'create', '--workspace', 'demo', ...more, '--data', gateway.data])).stdout;
+  const limited = await create('--models', 'local/n');
+  expect(limited).toContain(`export OPENAI_BASE_URL=${gateway.baseUrl} OPENAI_API_KEY=sk-weir-`);
+  expect(limited).toContain(`"model": "local/n"`);
+  expect(limited).not.toMatch(/HOST:PORT|ORG\/MODEL|localhost:8080/);
+  const [, key = ''] = /OPENAI_API_KEY=(\S+)/.exec(limited) ?? [];
+  expect((await chat({ ...gateway, key }, { model: 'local/n' })).status).toBe(200);
+  expect(await create('--models', 'other/model')).toContain('ORG/MODEL: put in a model');
+
+  await gateway.stop();
+  const alone = await create();
+  expect(alone).toContain('export OPENAI_BASE_URL=http://HOST:PORT/v1 OPENAI_API_KEY=sk-weir-');
+  expect(alone).toContain('HOST:PORT: no gateway runs with this data folder, put in the address of yours');
+});
+
+test('a gateway that was killed is not named: its address answers nothing', async () => {
+  const gateway = await start([]);
+  const pids = gateway.processes();
+  await gateway.stop('SIGKILL');
+  await allGone(pids);
+  const made = await runWeir(['key', 'create', '--workspace', 'demo', '--data', gateway.data]);
+  expect(readdirSync(join(gateway.data, 'ops'))).toContain('gateway');
+  expect(made.stdout).toContain('http://HOST:PORT/v1');
 });
 
 test('--no-demo alone starts on an empty folder and follows what is put there', async () => {

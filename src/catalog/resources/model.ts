@@ -12,7 +12,7 @@ const modelId = shaped(
 const maxAliases = 16;
 
 /** Other names of a model: those that callers used before, or the name that the engine has for it. */
-const aliases = withRules(
+export const modelAliases = withRules(
   z
     .array(
       shaped(
@@ -151,7 +151,7 @@ const modelFields = z.strictObject({
     description: 'What callers pass as model: lowercase <org>/<model>. It cannot change.',
     example: 'qwen/qwen3-8b',
   }),
-  aliases: aliases.default([]).meta({
+  aliases: modelAliases.default([]).meta({
     description:
       'Other names that requests may use for the model, at most 16, lowercase. An alias that is the id of another Model, or an alias of an older one, does not count. Aliases are not listed; answers and bills have the id. Default: none.',
     example: ['gpt-4o', 'old-org/old-name'],

@@ -5,6 +5,7 @@ import type { BudgetPeriod, Key, KeyStatus } from '../../core/account.ts';
 import type { ModelPatterns } from '../../core/model-patterns.ts';
 import { formatUsd, type Money } from '../../core/money.ts';
 import { accountsCommand, byOperator } from './accounts-command.ts';
+import { findOwnGateway, type OwnGateway } from './own-gateway.ts';
 import { absent, countOption, modelsOption, momentOption, optionOr, periodOption, usdOption } from './option-values.ts';
 import { textTable } from './tables.ts';
 
@@ -19,6 +20,8 @@ interface LimitOptions {
 }
 
 interface CreateOptions extends BudgetOptions {
+  readonly data?: string;
+  readonly json?: true;
   readonly workspace: string;
   readonly rate: number;
   readonly burst: number;
@@ -54,7 +57,9 @@ export function keyCommand(program: Command): void {
     const wanted = { workspace, budget, rate, burst, name, expiresAt, models };
     const { key, text } = await accounts.createKey(wanted, byOperator());
     const { id, ...rest } = shownKey(key);
-    return { json: { id, key: text, ...rest }, text: shownOnce(key, text) };
+    // A script gets its answer without a look at the gateway.
+    const gateway = options.json ? undefined : await findOwnGateway(options.data, key);
+    return { json: { id, key: text, ...rest }, text: shownOnce(key, text, gateway) };
   });
 
   accountsCommand<{ readonly workspace?: string }>(
@@ -180,14 +185,21 @@ function tableOf(keys: readonly KeyRecord[]): string {
   );
 }
 
-function shownOnce(key: KeyRecord, text: string): string {
+function shownOnce(key: KeyRecord, text: string, gateway: OwnGateway | undefined): string {
+  const { baseUrl = 'http://HOST:PORT/v1', model = 'ORG/MODEL' } = gateway ?? {};
+  const unknown = [
+    ...(gateway === undefined ? ['HOST:PORT: no gateway runs with this data folder, put in the address of yours'] : []),
+    ...(gateway?.model === undefined ? ['ORG/MODEL: put in a model that GET /v1/models lists'] : []),
+  ];
+  const hints = unknown.map((hint) => `\n  ${hint}`).join('');
+  const insecure = /^https:\/\/(?:127\.|\[::1\])/.test(baseUrl) ? ' -k' : '';
   return `The key ${key.id} of the workspace "${key.workspaceName}". It is shown this once; only its hash is kept.
 
   ${text}
 
 Any client of the chat-completions format works with it:
 
-  export OPENAI_BASE_URL=http://localhost:8080/v1 OPENAI_API_KEY=${text}
-  curl $OPENAI_BASE_URL/chat/completions -H "Authorization: Bearer $OPENAI_API_KEY" -H 'Content-Type: application/json' \\
-    -d '{"model": "ORG/MODEL", "messages": [{"role": "user", "content": "Hello"}]}'`;
+  export OPENAI_BASE_URL=${baseUrl} OPENAI_API_KEY=${text}
+  curl${insecure} $OPENAI_BASE_URL/chat/completions -H "Authorization: Bearer $OPENAI_API_KEY" -H 'Content-Type: application/json' \\
+    -d '{"model": "${model}", "messages": [{"role": "user", "content": "Hello"}]}'${hints === '' ? '' : `\n${hints}`}`;
 }

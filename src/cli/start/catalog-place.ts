@@ -1,11 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../process/clock.ts';
+import type { Model } from '../../core/catalog.ts';
 import { problemLine } from '../commands/catalog.ts';
 import { checkManifests } from '../commands/catalog.ts';
 import type { StartSource } from './options.ts';
 import { StartRefusal } from './refusal.ts';
-import { writeUpstreamManifests } from './upstream-manifests.ts';
+import { type NamedEntry, writeUpstreamManifests } from './upstream-manifests.ts';
 import { probeUpstream } from './upstream.ts';
 
 /** Where the service finds its catalog. */
@@ -17,6 +18,8 @@ export type CatalogPlace =
 export interface FoundCatalog {
   readonly catalog: CatalogPlace;
   readonly hasModels: boolean;
+  /** The models of a folder, by id. Undefined: they are in a cluster. */
+  readonly models: ReadonlyMap<string, Model> | undefined;
 }
 
 interface FindOptions {
@@ -37,7 +40,7 @@ export async function findCatalog(
     case 'kubernetes': {
       const { findKubernetes } = await import('./kubernetes-place.ts');
       const { namespace, hasModels } = await findKubernetes(source.namespace, options);
-      return { catalog: { kind: 'kubernetes', namespace }, hasModels };
+      return { catalog: { kind: 'kubernetes', namespace }, hasModels, models: undefined };
     }
     case 'manifests':
       return inFolder(source.folder);
@@ -46,7 +49,7 @@ export async function findCatalog(
     case 'empty': {
       const folder = join(options.data, 'manifests');
       mkdirSync(folder, { recursive: true });
-      return { catalog: { kind: 'folder', folder }, hasModels: false };
+      return { catalog: { kind: 'folder', folder }, hasModels: false, models: undefined };
     }
   }
 }
@@ -59,8 +62,25 @@ async function listUpstream(
   const upstream = await probeUpstream(url, { signal, key });
   report(`${upstream.base.href} lists ${upstream.entries.length} model(s); taken for ${upstream.engine}.`);
   const folder = join(data, 'manifests-upstream');
-  await writeUpstreamManifests(upstream, { folder, price, key, now: systemClock.now() });
+  const models = await writeUpstreamManifests(upstream, { folder, price, key, now: systemClock.now() });
+  for (const line of renamedLines(models, join(folder, 'models.yaml'))) report(line);
   return folder;
+}
+
+/** Most models whose names are printed. */
+const mostRenamed = 8;
+
+/** A line for each model that has another name in the catalog than the engine has for it. */
+export function renamedLines(models: readonly NamedEntry[], file: string): readonly string[] {
+  const renamed = models.filter(({ entry, id }) => entry.id.toLowerCase() !== id);
+  const lines = renamed.slice(0, mostRenamed).map(({ entry, id, alias }) => {
+    const shown = JSON.stringify(entry.id);
+    return alias === undefined
+      ? `${shown} is called ${id} here.`
+      : `${shown} is called ${id} here; requests may name it ${alias}, too.`;
+  });
+  const more = renamed.length - lines.length;
+  return more > 0 ? [...lines, `${more} more model(s) have other names here: ${file}`] : lines;
 }
 
 /**
@@ -70,7 +90,8 @@ async function listUpstream(
  */
 async function inFolder(folder: string): Promise<FoundCatalog> {
   const { snapshot, problems } = await checkManifests(folder, 'refused');
-  if (problems.length === 0) return { catalog: { kind: 'folder', folder }, hasModels: snapshot.models.size > 0 };
+  const { models } = snapshot;
+  if (problems.length === 0) return { catalog: { kind: 'folder', folder }, hasModels: models.size > 0, models };
   const lines = problems.map((problem) => `  ${problemLine(problem)}`);
   throw new StartRefusal(`The manifests in ${folder} are not in order:\n${lines.join('\n')}`);
 }

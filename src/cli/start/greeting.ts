@@ -1,5 +1,4 @@
-import { Agent, fetch } from 'undici';
-import * as z from 'zod';
+import { createModelsClient } from '../listed-models.ts';
 import type { CatalogPlace } from './catalog-place.ts';
 import { pause, systemClock } from '../../process/clock.ts';
 import { messageOf } from '../../core/failure.ts';
@@ -17,6 +16,8 @@ export interface Greeting {
   readonly replace: string | undefined;
   readonly key: string | undefined;
   readonly models: readonly string[];
+  /** A model for the example; undefined: no engine of any model answers. */
+  readonly answering: string | undefined;
   readonly catalog: CatalogPlace;
   readonly logs: string;
   /** `--data DIR` as other commands need it; empty for the default. */
@@ -27,7 +28,7 @@ const shownModels = 8;
 
 /** The lines for the operator, the last one `ready <base url>`: nothing else begins with that word. */
 export function greetingLines(greeting: Greeting): readonly string[] {
-  const { baseUrl, opsUrls, portal, replace, key, models, dataFlag, catalog } = greeting;
+  const { baseUrl, opsUrls, portal, replace, key, models, answering, dataFlag, catalog } = greeting;
   const [first] = models;
   const more = models.length > shownModels ? `, … (${models.length} in all)` : '';
   return [
@@ -50,7 +51,14 @@ export function greetingLines(greeting: Greeting): readonly string[] {
           '',
         ]
       : []),
-    ...(first === undefined ? [] : ['Try it:', '', curlLine({ baseUrl, key: key ?? 'KEY', model: first }), '']),
+    ...(first === undefined
+      ? []
+      : [
+          answering === undefined ? 'No engine answers yet. Try it once one does:' : 'Try it:',
+          '',
+          curlLine({ baseUrl, key: key ?? 'KEY', model: answering ?? first }),
+          '',
+        ]),
     `ready ${baseUrl}`,
   ];
 }
@@ -70,8 +78,6 @@ function curlLine({
   return `curl -sN${isLocalTls} ${baseUrl}/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'`;
 }
 
-const list = z.object({ data: z.array(z.object({ id: z.string() })) });
-
 const patienceMs = 10_000;
 const pollMs = 250;
 
@@ -84,18 +90,16 @@ export async function listedModels(
   baseUrl: string,
   options: { readonly expectSome: boolean; readonly signal: AbortSignal },
 ): Promise<readonly string[]> {
-  // This is our own edge, whose certificate is for its public name and not for 127.0.0.1.
-  const agent = new Agent({ connect: { rejectUnauthorized: false } });
+  const client = createModelsClient();
   const deadline = systemClock.elapsed() + patienceMs;
   let trouble = 'it did not answer';
   try {
     for (;;) {
       let ids: readonly string[] | undefined;
       try {
-        const response = await fetch(`${baseUrl}/models`, { dispatcher: agent, signal: options.signal });
-        const body = await response.text();
-        if (response.status === 200) ids = list.parse(JSON.parse(body)).data.map(({ id }) => id);
-        else trouble = `it answered with status ${response.status}`;
+        const answer = await client.ask(baseUrl, options.signal);
+        if (answer.kind === 'listed') ({ ids } = answer);
+        else trouble = `it answered with status ${answer.status}`;
       } catch (error) {
         trouble = messageOf(error);
       }
@@ -108,6 +112,6 @@ export async function listedModels(
       await pause(pollMs, options.signal);
     }
   } finally {
-    await agent.destroy();
+    await client.close();
   }
 }

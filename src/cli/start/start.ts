@@ -2,12 +2,14 @@ import { tieToThisProcess } from '../../process/child.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createEnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { findEnvoy } from '../../process/find-envoy.ts';
+import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { keepLogsSmall } from '../../process/log-file.ts';
 import { openFilesLimit } from '../../process/machine.ts';
 import { claimPort, type PortClaim } from '../../process/ports.ts';
 import { listenForStop, type StopSignals } from '../../process/stop-signals.ts';
 import { localAddressOf } from '../../core/address.ts';
 import { messageOf } from '../../core/failure.ts';
+import { answeringModel } from './answering-model.ts';
 import { findCatalog } from './catalog-place.ts';
 import { prepareDemoAccount } from './demo.ts';
 import { drainEdge } from './drain.ts';
@@ -80,13 +82,18 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   if (stop.aborted) return;
 
   report('Starting Envoy and the service …');
-  const { catalog, hasModels: expectSome } = found ?? {
+  const {
+    catalog,
+    hasModels: expectSome,
+    models: declared,
+  } = found ?? {
     // The demo engine's manifests name its port, which is known only once it runs.
     catalog: {
       kind: 'folder',
       folder: await startDemoEngine(context, (engine) => stack.defer(() => engine.stop(hurriedGraceMs))),
     },
     hasModels: true,
+    models: undefined,
   };
   if (stop.aborted) return;
   const listening = Promise.withResolvers<void>();
@@ -106,9 +113,12 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   stack.defer(() => drainEdge(admin, { now, report }));
   if (stop.aborted) return;
 
-  const baseUrl = `${envoy.scheme}://${localAddressOf(edge.host)}:${port.port}/v1`;
+  const origin = `${envoy.scheme}://${localAddressOf(edge.host)}:${port.port}`;
+  const baseUrl = `${origin}/v1`;
   const models = await listedModels(baseUrl, { expectSome, signal: stop });
   if (stop.aborted) return;
+  stack.defer(leaveOpsAddress(data, { program: 'gateway', origin }));
+  const answering = answeringModel(models, declared, stop);
   if (expectSome && models.length === 0) report('No model is listed yet: no backend answers. See the logs.');
   const ops = services.opsPorts().map((opsPort) => `http://${localAddressOf(settings.WEIR_OPS_HOST)}:${opsPort}`);
   const opsUrls = ops.map((url) => `${url}/metrics`);
@@ -121,9 +131,8 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   const { dataFlag } = options;
   const replace = replicas === 1 ? undefined : `kill -USR2 ${process.pid}`;
   stack.defer(replaceOnSignal(services, replicas));
-  console.log(
-    greetingLines({ baseUrl, opsUrls, portal, replace, key, models, catalog, logs: folders.logs, dataFlag }).join('\n'),
-  );
+  const greeting = { baseUrl, opsUrls, portal, replace, key, models, catalog, logs: folders.logs, dataFlag };
+  console.log(greetingLines({ ...greeting, answering: await answering }).join('\n'));
 
   await untilAborted(stop);
   report('Ending …');

@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { modelAliases } from '../../catalog/resources/model.ts';
 import type { UpstreamPrice } from './options.ts';
 import { contextLengthOf, type Upstream, type UpstreamEntry } from './upstream.ts';
 
@@ -18,20 +19,36 @@ export interface UpstreamCatalog {
   readonly now: number;
 }
 
-/** Writes the Backend and one Model per entry into the folder; the key goes into a file of its own that only its owner reads. */
-export async function writeUpstreamManifests(upstream: Upstream, catalog: UpstreamCatalog): Promise<void> {
+/** A model of an upstream, and what it is called here. */
+export interface NamedEntry {
+  readonly entry: UpstreamEntry;
+  readonly id: string;
+  /** The upstream's own name in lower case, where it is not the id and can be an alias. */
+  readonly alias: string | undefined;
+}
+
+/**
+ * Writes the Backend and one Model per entry into the folder; the key goes into a file of its own that only its owner reads. Resolves
+ * with the names of the models.
+ */
+export async function writeUpstreamManifests(
+  upstream: Upstream,
+  catalog: UpstreamCatalog,
+): Promise<readonly NamedEntry[]> {
   const { folder, key } = catalog;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   for (const file of readdirSync(folder)) if (file.endsWith('.yaml')) rmSync(join(folder, file));
+  const models = catalogNames(upstream.entries);
   const files: readonly (readonly [string, readonly unknown[]])[] = [
     ...(key === undefined ? [] : [['secret.yaml', [secretObject(key)]] as const]),
     ['backend.yaml', [await backendObject(upstream, key !== undefined)]],
-    ['models.yaml', modelObjects(upstream.entries, catalog)],
+    ['models.yaml', modelObjects(models, catalog)],
   ];
   for (const [file, objects] of files) {
     const text = objects.map((object) => stringify(object, { lineWidth: 0 })).join('---\n');
     writeFileSync(join(folder, file), note + text, { mode: 0o600 });
   }
+  return models;
 }
 
 function secretObject(token: string): unknown {
@@ -55,12 +72,9 @@ async function backendObject({ engine, base }: Upstream, hasKey: boolean): Promi
   };
 }
 
-function modelObjects(entries: readonly UpstreamEntry[], { price, now }: UpstreamCatalog): readonly unknown[] {
-  const ids = new Set<string>();
+function modelObjects(models: readonly NamedEntry[], { price, now }: UpstreamCatalog): readonly unknown[] {
   const names = new Set<string>();
-  return entries.map((entry) => {
-    const id = catalogIdOf(entry.id, ids);
-    ids.add(id);
+  return models.map(({ entry, id, alias }) => {
     const hasImages = entry.architecture?.input_modalities?.includes('image') === true;
     return {
       apiVersion,
@@ -68,6 +82,7 @@ function modelObjects(entries: readonly UpstreamEntry[], { price, now }: Upstrea
       metadata: { name: objectName(id, names) },
       spec: {
         id,
+        ...(alias === undefined ? {} : { aliases: [alias] }),
         // Not the engine's own `owned_by`: "llamacpp" or "library" would tell callers what serves them.
         ownedBy: id.slice(0, id.indexOf('/')),
         added: new Date(addedAt(entry, now)).toISOString(),
@@ -77,6 +92,23 @@ function modelObjects(entries: readonly UpstreamEntry[], { price, now }: Upstrea
         routes: [{ backend: upstreamName, upstreamModel: entry.id }],
       },
     };
+  });
+}
+
+/** An id for every model of an upstream, and its own name as an alias, so that callers who used that name need not change it. */
+export function catalogNames(entries: readonly UpstreamEntry[]): readonly NamedEntry[] {
+  const ids = new Set<string>();
+  const named = entries.map((entry) => {
+    const id = catalogIdOf(entry.id, ids);
+    ids.add(id);
+    return { entry, id };
+  });
+  const aliases = new Set<string>();
+  return named.map(({ entry, id }) => {
+    const own = entry.id.toLowerCase();
+    const isFree = !ids.has(own) && !aliases.has(own) && modelAliases.safeParse([own]).success;
+    if (isFree) aliases.add(own);
+    return { entry, id, alias: isFree ? own : undefined };
   });
 }
 
