@@ -220,7 +220,17 @@ describe('helm upgrade', () => {
       const object = { apiVersion: 'weir.dev/v1alpha1', kind, metadata: { name: 'mine' }, spec };
       expect(await kubectl(cluster, at('apply', '-f', '-'), JSON.stringify(object))).toMatchObject({ code: 0 });
     }
-    await run('upgrade', 'weir', chart, '--set', 'demo.enabled=false');
+    // The service keeps a Model with a finalizer until its notice has run, and that of the demo has a waiver.
+    const demo = `${ours('models')}/weir-demo-engine`;
+    const finalizers = (names: readonly string[]): Promise<KubeAnswer> =>
+      kubeRequest(cluster, 'PATCH', demo, {
+        ...{ body: { metadata: { finalizers: names } }, contentType: 'application/merge-patch+json' },
+      });
+    await finalizers(['weir.dev/notice']);
+    const upgraded = run('upgrade', 'weir', chart, '--set', 'demo.enabled=false');
+    await expect.poll(() => get(demo)).toMatchObject({ body: { metadata: { deletionTimestamp: expect.anything() } } });
+    await finalizers([]);
+    await upgraded;
     for (const kind of ['models', 'backends']) {
       expect(await get(`${ours(kind)}/weir-demo-engine`), kind).toMatchObject({ status: 404 });
       expect(await get(`${ours(kind)}/mine`), kind).toMatchObject({ status: 200 });
