@@ -1,37 +1,75 @@
 import { type ChartValue, readChartValues } from './chart-values.ts';
+import kubernetesTypes from './kubernetes-types.json' with { type: 'json' };
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** charts/weir/values.schema.json: Helm checks every installation against it. A value that is not there is refused. */
+/** charts/weir/values.schema.json: Helm checks every installation against it. A name that is not there is refused, at every level. */
 export function chartSchema(): string {
   const schema = {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'Values of the chart weir',
-    ...group(readChartValues(), { global: { type: 'object', description: 'Where the chart is part of another one.' } }),
+    ...group(readChartValues(), {
+      global: { type: 'object', description: 'Where the chart is part of another one.', additionalProperties: true },
+    }),
+    definitions: definitions(),
   };
-  return `${JSON.stringify(schema, undefined, 2)}\n`;
+  return `${JSON.stringify(closed(schema), undefined, 2)}\n`;
 }
 
 function group(values: readonly ChartValue[], more: Schema = {}): Schema {
   const properties = values.map((value) => [value.path.at(-1), schemaOf(value)] as const);
-  return { type: 'object', additionalProperties: false, properties: { ...Object.fromEntries(properties), ...more } };
+  return { type: 'object', properties: { ...Object.fromEntries(properties), ...more } };
 }
 
 function schemaOf({ description, initial, schema, inner }: ChartValue): Schema {
   const said = description === '' ? {} : { description };
   if (inner !== undefined) return { ...said, ...group(inner), ...schema };
-  const isStrict = 'properties' in schema;
-  return {
-    ...said,
-    type: typeOf(initial),
-    default: initial,
-    ...(isStrict ? { additionalProperties: false } : {}),
-    ...schema,
-  };
+  // Beside a reference draft 7 reads nothing: these are for readers.
+  if ('$ref' in schema) return { ...said, default: initial, ...schema };
+  return { ...said, type: typeOf(initial), default: initial, ...schema };
 }
 
 function typeOf(value: unknown): string {
   if (Array.isArray(value)) return 'array';
   if (Number.isInteger(value)) return 'integer';
   return typeof value;
+}
+
+/**
+ * Types of Kubernetes that values refer to (test/kube/chart-types.test.ts takes them from an API server), and what the chart
+ * makes of them.
+ */
+function definitions(): Schema {
+  const { name: _, ...sources } = kubernetesTypes.Volume.properties;
+  return {
+    ...kubernetesTypes,
+    // The chart names it.
+    VolumeSource: { type: 'object', properties: sources },
+    // Of the Gateway API, which the API server does not have by itself.
+    ParentReference: {
+      type: 'object',
+      properties: {
+        ...Object.fromEntries(
+          ['group', 'kind', 'namespace', 'name', 'sectionName'].map((field) => [field, { type: 'string' }]),
+        ),
+        port: { type: 'integer' },
+      },
+      required: ['name'],
+    },
+  };
+}
+
+/** The same schema, in which no object takes a name that it does not have. Helm then says which names there are. */
+function closed(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closed);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const inner = Object.fromEntries(
+    // A default is a value.
+    Object.entries(schema).map(([key, value]) => [key, key === 'default' ? value : closed(value)]),
+  );
+  const { type, properties } = inner;
+  if (type !== 'object' || 'additionalProperties' in inner || typeof properties !== 'object' || properties === null) {
+    return inner;
+  }
+  return { ...inner, additionalProperties: false, propertyNames: { enum: Object.keys(properties) } };
 }

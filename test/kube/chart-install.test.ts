@@ -208,6 +208,45 @@ describe('helm upgrade', () => {
     expect(JSON.stringify(body)).toContain('{"name":"WEIR_LOG_LEVEL","value":"debug"}');
   });
 
+  test('without the demo takes its Backend and Model away, and leaves those that are not of the chart', async () => {
+    const others = ['model', 'backend'].map((kind) => `${kind}/mine`);
+    const specs = await Promise.all(
+      ['models', 'backends'].map(
+        async (kind) => (await get(`${ours(kind)}/weir-demo-engine`)).body as { spec: object },
+      ),
+    );
+    for (const [index, kind] of ['Model', 'Backend'].entries()) {
+      const spec = { ...specs[index]?.spec, ...(kind === 'Model' ? { id: 'mine/model' } : {}) };
+      const object = { apiVersion: 'weir.dev/v1alpha1', kind, metadata: { name: 'mine' }, spec };
+      expect(await kubectl(cluster, at('apply', '-f', '-'), JSON.stringify(object))).toMatchObject({ code: 0 });
+    }
+    // The service keeps a Model with a finalizer until its notice has run, and that of the demo has a waiver.
+    const demo = `${ours('models')}/weir-demo-engine`;
+    const finalizers = (names: readonly string[]): Promise<KubeAnswer> =>
+      kubeRequest(cluster, 'PATCH', demo, {
+        ...{ body: { metadata: { finalizers: names } }, contentType: 'application/merge-patch+json' },
+      });
+    await finalizers(['weir.dev/notice']);
+    const upgraded = run('upgrade', 'weir', chart, '--set', 'demo.enabled=false');
+    await expect.poll(() => get(demo)).toMatchObject({ body: { metadata: { deletionTimestamp: expect.anything() } } });
+    await finalizers([]);
+    await upgraded;
+    for (const kind of ['models', 'backends']) {
+      expect(await get(`${ours(kind)}/weir-demo-engine`), kind).toMatchObject({ status: 404 });
+      expect(await get(`${ours(kind)}/mine`), kind).toMatchObject({ status: 200 });
+    }
+    expect(await get(`/apis/apps/v1/namespaces/${namespace}/deployments/weir-demo-engine`)).toMatchObject({
+      status: 404,
+    });
+    // Once more, with nothing left to take away, and then the demo comes back.
+    await run('upgrade', 'weir', chart, '--set', 'demo.enabled=false');
+    await run('upgrade', 'weir', chart, '--set', 'demo.enabled=true');
+    for (const kind of ['models', 'backends']) {
+      expect(await get(`${ours(kind)}/weir-demo-engine`), kind).toMatchObject({ status: 200 });
+    }
+    await kubectl(cluster, at('delete', ...others));
+  });
+
   test('keeps what a person has added to an object of the release', async () => {
     await kubectl(cluster, at('label', 'service', 'weir', 'mine=yes'));
     await run('upgrade', 'weir', chart, '--set', 'demo.enabled=true');

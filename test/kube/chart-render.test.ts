@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { envoyArguments } from '../../src/envoy/config/bootstrap.ts';
 import { readPortalSettings } from '../../src/read-settings.ts';
@@ -275,10 +277,49 @@ const refused: readonly (readonly [object, string])[] = [
   [{ settings: { logLevel: 'loud' } }, "at '/settings/logLevel': value must be one of"],
   [{ tokenizers: { configMaps: [{ folder: '../x', configMap: 'y' }] } }, 'does not match pattern'],
   [{ tokenizers: { initContainer: { image: 'x', securityContext: {} } } }, "additional properties 'securityContext'"],
+  // Parts of Kubernetes objects, and maps of texts.
+  [{ resources: { limit: { cpu: 1 } } }, "at '/resources': additional properties 'limit' not allowed"],
+  [
+    { envoy: { resources: { limits: { cpu: [1] } } } },
+    "at '/envoy/resources/limits/cpu': got array, want number or string",
+  ],
+  [{ extraEnv: [{ name: 'A', valueForm: {} }] }, "at '/extraEnv/0': additional properties 'valueForm' not allowed"],
+  [{ extraVolumes: [{ name: 'a', secret: { name: 'b' } }] }, "additional properties 'name' not allowed"],
+  [{ extraVolumeMounts: [{ name: 'a' }] }, "at '/extraVolumeMounts/0': missing property 'mountPath'"],
+  [{ tolerations: [{ keys: 'gpu' }] }, "additional properties 'keys' not allowed"],
+  [{ affinity: { nodeAfinity: {} } }, "additional properties 'nodeAfinity' not allowed"],
+  [{ podSecurityContext: { runAsuser: 1 } }, "additional properties 'runAsuser' not allowed"],
+  [{ tokenizers: { volume: { name: 'a', emptyDir: {} } } }, "additional properties 'name' not allowed"],
+  [{ networkPolicy: { opsFrom: [{ podSelectr: {} }] } }, "additional properties 'podSelectr' not allowed"],
+  [{ httpRoute: { parentRefs: [{ nam: 'public' }] } }, "additional properties 'nam' not allowed"],
+  [{ autoscaling: { behavior: { scaledown: {} } } }, "additional properties 'scaledown' not allowed"],
+  [{ service: { annotations: { 'example.com/idle': 60 } } }, 'got number, want string'],
 ];
 
 test.each(refused)('%j is refused', async (values, message) => {
   await expect(template(values)).rejects.toThrow(message);
+});
+
+test('a name that is not there is refused with those that are', async () => {
+  await expect(template({ resources: { limit: { cpu: 1 } } })).rejects.toThrow(
+    "value must be one of 'claims', 'limits', 'requests'",
+  );
+  await expect(template({ service: { ports: 1 } })).rejects.toThrow(
+    /value must be one of 'type', 'port', 'annotations'/,
+  );
+});
+
+test('no object of the schema takes whatever it is given, but the values of other charts', () => {
+  const open: string[] = [];
+  const look = (schema: unknown, path: string): void => {
+    if (typeof schema !== 'object' || schema === null) return;
+    const { type, additionalProperties: others = true, ...inner } = schema as Readonly<Record<string, unknown>>;
+    if (type === 'object' && others === true) open.push(path);
+    for (const [name, value] of Object.entries(inner)) if (name !== 'default') look(value, `${path}/${name}`);
+  };
+  look(JSON.parse(readFileSync(join(chart, 'values.schema.json'), 'utf8')), '');
+  // Fields of the API server's own, which a volume claim of a template may carry and no author writes.
+  expect(open).toEqual(['/properties/global', '/definitions/FieldsV1']);
 });
 
 const byKind = (objects: readonly Rendered[], kind: string): Rendered | undefined =>
@@ -480,6 +521,16 @@ describe('the workload', () => {
     expect(told.get('WEIR_SEAL_KEY_FILE')).toBe('/etc/weir/seal/keys');
     const mounts = spec.containers[0]?.volumeMounts?.map(({ mountPath }) => mountPath);
     expect(mounts).toEqual(expect.arrayContaining(['/etc/weir/search', '/etc/weir/seal']));
+  });
+
+  test('gets no variables of Services, nor does any other pod of the chart', async () => {
+    const values = { ...stores, replicas: 2, portal: { enabled: true }, demo: { enabled: true } };
+    const pods = objectsIn(await template(values)).flatMap(({ kind, metadata, spec }) => {
+      const { template: pod } = (spec ?? {}) as { readonly template?: { readonly spec: object } };
+      return pod === undefined ? [] : [{ name: `${kind} ${metadata.name}`, ...pod.spec }];
+    });
+    expect(pods.map(({ name }) => name)).toHaveLength(3);
+    for (const pod of pods) expect(pod).toMatchObject({ enableServiceLinks: false });
   });
 
   test('names what one release has apart from another', async () => {
