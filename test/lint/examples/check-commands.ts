@@ -15,7 +15,7 @@ const foreign = new Set([
   ...['createdb', 'docker', 'envoy', 'kind', 'node', 'openssl', 'pg_dump', 'pg_restore'],
 ]);
 /** Variables that begin like a setting and are none: a client's own, those of scripts, and one that Kubernetes sets. */
-const noSettings = new Set(['WEIR_KEY', 'WEIR_PORTAL', 'WEIR_PORT']);
+const noSettings = new Set(['WEIR_KEY', 'WEIR_PORTAL', 'WEIR_PORT', 'WEIR_SERVICE_HOST']);
 
 /** What stands for a value in a line of usage, and a value for it. */
 const placeholders: Readonly<Record<string, string>> = { N: '1', USD: '1', YESTERDAY: '2026-11-21' };
