@@ -11,7 +11,7 @@ import {
   type StatusFacts,
   type StatusParts,
 } from './conditions.ts';
-import { type Notice, noticeFor } from './notice.ts';
+import { type Notice, noticeFor, waiverAnnotation } from './notice.ts';
 import { isObject } from '../core/json.ts';
 import type { ModelConditionType } from './resources/status.ts';
 
@@ -27,7 +27,7 @@ export function modelStatus(object: KubeObject, { compilation, replicas, now }: 
   const { id, backends } = specOf(object);
   const serves = result !== undefined && result.state !== 'refused';
   const model = serves && id !== undefined ? compilation.snapshot.models.get(id) : undefined;
-  const facts: ModelFacts = { result, model, backends, notice, replicas, now };
+  const facts: ModelFacts = { id, result, model, backends, notice, replicas, now };
   const routes = readyRoutes(facts);
   const servable = servability(facts, routes);
   const [ready, total] = [routes.ready.length, backends.length];
@@ -55,6 +55,8 @@ function specOf({ declared }: KubeObject): { readonly id: string | undefined; re
 }
 
 interface ModelFacts {
+  /** `spec.id`, where it is a text. */
+  readonly id: string | undefined;
   /** Undefined: the Model has left the catalog and is not compiled any more. */
   readonly result: ObjectResult | undefined;
   /** The Model in the snapshot, if the snapshot has something of it. */
@@ -179,7 +181,7 @@ function listed({ model, replicas }: ModelFacts, servable: ModelStatement): Mode
   return { type, status: 'False', reason: 'BelowServiceLevel', message };
 }
 
-function retiring({ notice, now }: ModelFacts): ModelStatement {
+function retiring({ id, notice, now }: ModelFacts): ModelStatement {
   const type = 'Retiring';
   if (notice === undefined) return { type, status: 'False', reason: 'Staying', message: '' };
   const { leavesAt, announcedAt, announcedFor, cause, isWaived } = notice;
@@ -191,8 +193,20 @@ function retiring({ notice, now }: ModelFacts): ModelStatement {
   if (isWaived) {
     return { type, status: 'True', reason: 'NoticeWaived', message: `${field}: ${dates}, without its notice` };
   }
+  if (cause === 'deleted') {
+    const message = `${field}: ${dates}. ${deletionAdvice(id)}`;
+    return { type, status: 'True', reason: 'Deleted', message };
+  }
   const isMoved = cause === 'retireAt' && announcedFor !== undefined && leavesAt > announcedFor;
   const why = isMoved ? '; honoured no earlier than 14 days after it was first seen' : '';
-  const reason = cause === 'deleted' ? 'Deleted' : 'RetireAt';
-  return { type, status: 'True', reason, message: `${field}: ${dates}${why}` };
+  return { type, status: 'True', reason: 'RetireAt', message: `${field}: ${dates}${why}` };
+}
+
+/** What to do about a deletion, which Kubernetes cannot take back: the person who waits for `kubectl delete` reads it in the event. */
+function deletionAdvice(id: string | undefined): string {
+  return [
+    '`kubectl delete` waits for that; it need not: `--wait=false`.',
+    `To keep the model, create a second Model with the id ${JSON.stringify(id)}: it takes over when this one leaves.`,
+    `To let it leave now, set the annotation ${waiverAnnotation}=true.`,
+  ].join(' ');
 }

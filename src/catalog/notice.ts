@@ -6,7 +6,7 @@ const noticeMs = 14 * 24 * 60 * 60 * 1000;
 
 /** The finalizer that keeps a deleted Model until its notice has run. */
 const noticeFinalizer = 'weir.dev/notice';
-const waiverAnnotation = 'weir.dev/waive-notice';
+export const waiverAnnotation = 'weir.dev/waive-notice';
 
 /** When and why a model leaves the catalog. */
 export interface Notice extends Announcement {

@@ -54,6 +54,40 @@ test('a deleted Model is served until its notice has run, and then it is gone', 
   await expect.poll(cluster.events, within).toContain('Normal Left Model/good');
 });
 
+test('a deletion says what to do about it, and a second Model with the id takes over without a gap', async () => {
+  await cluster.remove('models', 'good');
+  const advice =
+    '`kubectl delete` waits for that; it need not: `--wait=false`. To keep the model, create a second Model with the id ' +
+    '"test/good": it takes over when this one leaves. To let it leave now, set the annotation weir.dev/waive-notice=true.';
+  await until('Retiring', new RegExp(`^True Deleted: .*${RegExp.escape(advice)}$`));
+  const notes = async (): Promise<readonly string[]> =>
+    (await cluster.storedEvents()).filter(({ reason }) => reason === 'RetirementAnnounced').map(({ note }) => note);
+  await expect.poll(notes, within).toEqual([expect.stringContaining(advice)]);
+
+  await cluster.model('good-again', { id: 'test/good' });
+  await expect.poll(() => cluster.condition('models', 'good-again', 'Accepted'), within).toMatch(/^False IdTaken/);
+  await cluster.merge('models', 'good', { metadata: { annotations: { 'weir.dev/waive-notice': 'true' } } });
+  const gaps: (readonly string[])[] = [];
+  const isThere = async (): Promise<boolean> => {
+    if (!replica.models().includes('test/good')) gaps.push(replica.models());
+    return cluster.exists('models', 'good');
+  };
+  await expect.poll(isThere, { ...within, interval: 5 }).toBe(false);
+  await expect.poll(() => cluster.condition('models', 'good-again', 'Listed'), within).toMatch(/^True Listed/);
+  expect(await isThere()).toBe(false);
+  expect(gaps).toEqual([]);
+});
+
+test('an object that is applied again while it is being deleted is still deleted', async () => {
+  await cluster.remove('models', 'good');
+  await until('Retiring', /^True Deleted/);
+  await cluster.model('good');
+  expect((await cluster.get('models', 'good')).metadata.deletionTimestamp).toBeDefined();
+  clock.advance(14 * day + 60_000);
+  await expect.poll(() => cluster.exists('models', 'good'), within).toBe(false);
+  await expect.poll(replica.models, within).toEqual(['test/stays']);
+});
+
 test('retireAt is honoured no earlier than 14 days after it was first seen', async () => {
   await cluster.model('good', { retireAt: inDays(2) });
   await until('Retiring', /^True RetireAt: spec\.retireAt: .*honoured no earlier than 14 days after it was first seen/);

@@ -67,6 +67,10 @@ export function objectsIn(connection: Omit<KubeConnection, 'kubeconfig'>, namesp
     const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
     return ((await ask('GET', path)) as { readonly items: readonly StoredLease[] }).items;
   };
+  const storedEvents = async (): Promise<readonly StoredEvent[]> => {
+    const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
+    return ((await ask('GET', path)) as { readonly items: readonly StoredEvent[] }).items;
+  };
   return {
     backend: (name: string, spec: Fields = {}) =>
       apply('backends', 'Backend', name, { spec: { ...goodBackendSpec, ...spec } }),
@@ -91,11 +95,11 @@ export function objectsIn(connection: Omit<KubeConnection, 'kubeconfig'>, namesp
       if (found === undefined || found.observedGeneration !== metadata.generation) return '';
       return `${found.status} ${found.reason}${found.message === '' ? '' : `: ${found.message}`}`;
     },
-    events: async (): Promise<readonly string[]> => {
-      const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
-      const { items } = (await ask('GET', path)) as { readonly items: readonly StoredEvent[] };
-      return items.map(({ type, reason, regarding }) => `${type} ${reason} ${regarding.kind}/${regarding.name}`);
-    },
+    storedEvents,
+    events: async (): Promise<readonly string[]> =>
+      (await storedEvents()).map(
+        ({ type, reason, regarding }) => `${type} ${reason} ${regarding.kind}/${regarding.name}`,
+      ),
     /** Who holds which Lease, and when each was last renewed. */
     leases: async () => byName(await leases(), ({ spec }) => spec.holderIdentity ?? ''),
     renewals: async () => byName(await leases(), ({ spec }) => spec.renewTime ?? ''),
