@@ -221,15 +221,15 @@ function troubleAt(replica: ReplicaView, backend: Backend, routes: readonly Rout
   const unreachable = unreachableAt(replica, backend);
   if (unreachable !== undefined) return unreachable;
   const view = replica.endpoints.get(backend.name);
+  const failing = replica.failing.get(backend.name);
+  const lastStatus = failing?.status === undefined ? '' : ` (HTTP ${failing.status})`;
   if (routes.length > 0 && routes.every(({ id }) => replica.out.has(id))) {
-    return { reason: 'RequestsFail', message: 'the requests on all of its routes failed lately' };
+    return { reason: 'RequestsFail', message: `the requests on all of its routes failed lately${lastStatus}` };
   }
   if (view?.healthy === 0 && view.total > 0)
-    return { reason: 'RequestsFail', message: 'requests to every endpoint failed lately' };
-  const failing = replica.failing.get(backend.name);
+    return { reason: 'RequestsFail', message: `requests to every endpoint failed lately${lastStatus}` };
   if (failing !== undefined) {
-    const status = failing.status === undefined ? '' : ` (HTTP ${failing.status})`;
-    return { reason: 'RequestsFail', message: `at least the last ${tellingFailures} requests failed${status}` };
+    return { reason: 'RequestsFail', message: `at least the last ${tellingFailures} requests failed${lastStatus}` };
   }
   return undefined;
 }
