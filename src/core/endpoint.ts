@@ -72,6 +72,16 @@ export function authorityOf({ host, port }: HostPort, scheme: 'http' | 'https'):
   return port === (scheme === 'http' ? 80 : 443) ? hostInUrl(host) : `${hostInUrl(host)}:${port}`;
 }
 
+/** Whether two lists name the same endpoints, in the same order and in every field. Lists of thousands mostly hold the same objects. */
+export function isSameEndpoints(a: readonly Endpoint[], b: readonly Endpoint[]): boolean {
+  if (a === b) return true;
+  return a.length === b.length && a.every((endpoint, at) => endpoint === b[at] || isSameEndpoint(endpoint, b[at]));
+}
+
+function isSameEndpoint(a: Endpoint, b: Endpoint | undefined): boolean {
+  return a.name === b?.name && a.authority === b.authority && a.zone === b.zone;
+}
+
 /** `address:port`, an IPv6 address in brackets: the name of an endpoint. */
 export function endpointName(address: string, port: number): string {
   return `${hostInUrl(address)}:${port}`;

@@ -153,24 +153,46 @@ export function endpointsOf(facts: ServiceFacts): FoundEndpoints {
   const family = slices.some(({ addressType }) => addressType === 'IPv4') ? 'IPv4' : 'IPv6';
   const host = `${source.service}.${namespace}.svc`;
   const servicePort = service?.ports.find(({ name, port }) => source.port === name || source.port === port)?.port;
-  const states = new Map<SliceEndpoint['state'], Map<string, Endpoint>>(order.map((state) => [state, new Map()]));
-  for (const slice of slices) {
+  const parts = slices.flatMap((slice) => {
     const port = slice.addressType === family ? portOf(slice) : undefined;
-    if (port === undefined) continue;
-    const authority = authorityOf({ host, port: servicePort ?? port }, scheme);
-    for (const { address, state, zone } of slice.endpoints) {
-      const name = endpointName(address, port);
-      states.get(state)?.set(name, { name, address, port, authority, zone });
-    }
-  }
-  const inState = (state: SliceEndpoint['state']): readonly Endpoint[] =>
-    [...(states.get(state)?.values() ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1));
+    if (port === undefined) return [];
+    return [endpointsIn(slice, { port, authority: authorityOf({ host, port: servicePort ?? port }, scheme) })];
+  });
+  const inState = (state: 'ready' | 'draining'): readonly Endpoint[] => {
+    const byName = new Map(parts.flatMap((part) => part[state].map((endpoint) => [endpoint.name, endpoint])));
+    return [...byName.values()].sort(byNameOf);
+  };
   const ready = inState('ready');
   const endpoints = ready.length > 0 ? ready : inState('draining');
   return { endpoints, trouble: endpoints.length > 0 ? undefined : troubleOf(facts, portOf) };
 }
 
-const order = ['ready', 'draining', 'out'] as const;
+const byNameOf = (a: Endpoint, b: Endpoint): number => (a.name < b.name ? -1 : 1);
+
+interface SlicePart {
+  readonly port: number;
+  readonly authority: string;
+  /** In the order of their names. */
+  readonly ready: readonly Endpoint[];
+  readonly draining: readonly Endpoint[];
+}
+
+/** Of a large Service, one slice of many changes at a time: the endpoints of the others stay the very same objects. */
+const parts = new WeakMap<Slice, SlicePart>();
+
+function endpointsIn(slice: Slice, at: Pick<SlicePart, 'port' | 'authority'>): SlicePart {
+  const before = parts.get(slice);
+  if (before !== undefined && before.port === at.port && before.authority === at.authority) return before;
+  const inState = (wanted: SliceEndpoint['state']): readonly Endpoint[] =>
+    slice.endpoints
+      .flatMap(({ address, state, zone }) =>
+        state === wanted ? [{ ...at, name: endpointName(address, at.port), address, zone }] : [],
+      )
+      .sort(byNameOf);
+  const part = { ...at, ready: inState('ready'), draining: inState('draining') };
+  parts.set(slice, part);
+  return part;
+}
 
 type PortFinder = (slice: Pick<Slice, 'ports'>) => number | undefined;
 

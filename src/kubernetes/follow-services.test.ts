@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import type { FoundEndpoints, ServiceSource } from '../core/endpoint.ts';
 import type { KubeClient, WatchOptions } from './client.ts';
@@ -91,22 +91,91 @@ it('asks the API server for nothing until somebody follows a Service, and for no
   await follower.close();
 });
 
+/** Longer than changes are gathered. */
+const gatheredMs = 50;
+
 it('tells a change at once, to those whom it concerns alone', async () => {
-  const { follower, follow, say, changes } = begin({
+  const { clock, follower, follow, say, changes } = begin({
     slices: [slice('a', 1, '10.0.0.1'), slice('b', 2, '10.0.0.9')],
     services: [serviceOf('a', 3), serviceOf('b', 4)],
   });
   const [a, b] = [follow(source('a')), follow(source('b', 80))];
   await settled();
   expect([a.told(), b.told()]).toEqual([[['10.0.0.1']], [['10.0.0.9']]]);
+  clock.advance(gatheredMs);
   say('slices', 'MODIFIED', slice('a', 6, '10.0.0.1', '10.0.0.2'));
+  expect(a.told()).toEqual([['10.0.0.1'], ['10.0.0.1', '10.0.0.2']]);
+  clock.advance(gatheredMs);
   say('slices', 'MODIFIED', slice('a', 7, '10.0.0.2'));
   expect(a.told()).toEqual([['10.0.0.1'], ['10.0.0.1', '10.0.0.2'], ['10.0.0.2']]);
+  clock.advance(gatheredMs);
   say('slices', 'DELETED', slice('a', 8));
   expect(a.found.at(-1)).toEqual({ endpoints: [], trouble: 'spec.service: Service "a" has no EndpointSlice yet' });
   expect(b.told()).toHaveLength(1);
   expect(changes()).toBe(5);
   await follower.close();
+});
+
+describe('a Service whose pods flap', () => {
+  const up = (version: number) => slice('a', version, '10.0.0.1', '10.0.0.2');
+  const down = (version: number) => slice('a', version, '10.0.0.1');
+  const start = async () => {
+    const begun = begin({ slices: [up(1)], services: [serviceOf('a', 2)] });
+    const a = begun.follow(source('a'));
+    await settled();
+    begun.clock.advance(gatheredMs);
+    return { ...begun, a };
+  };
+
+  it('is told at its first change and once for each time of gathering, with what is so at its end', async () => {
+    const { clock, follower, say, a } = await start();
+    for (let version = 10; version < 510; version += 1)
+      say('slices', 'MODIFIED', version % 2 === 0 ? down(version) : up(version));
+    expect(a.told()).toEqual([['10.0.0.1', '10.0.0.2'], ['10.0.0.1']]);
+    clock.advance(gatheredMs);
+    expect(a.told().slice(2)).toEqual([['10.0.0.1', '10.0.0.2']]);
+    clock.advance(10 * gatheredMs);
+    expect(a.told()).toHaveLength(3);
+    // A single change is told at once again.
+    say('slices', 'MODIFIED', down(600));
+    expect(a.told().slice(3)).toEqual([['10.0.0.1']]);
+    await follower.close();
+  });
+
+  it('is told of each change that comes after the time of gathering', async () => {
+    const { clock, follower, say, a } = await start();
+    for (let version = 10; version < 30; version += 1) {
+      say('slices', 'MODIFIED', version % 2 === 0 ? down(version) : up(version));
+      clock.advance(gatheredMs);
+    }
+    expect(a.told()).toHaveLength(21);
+    await follower.close();
+  });
+
+  it('keeps the endpoints of slices that have not changed as they are', async () => {
+    const other = { ...slice('a', 3, '10.0.0.9'), metadata: { ...slice('a', 3).metadata, name: 'a-y' } };
+    const { clock, follower, follow, say } = begin({ slices: [up(1), other], services: [serviceOf('a', 2)] });
+    const { found } = follow(source('a'));
+    await settled();
+    clock.advance(gatheredMs);
+    say('slices', 'MODIFIED', down(6));
+    const at9 = found.map(({ endpoints }) => endpoints.find(({ address }) => address === '10.0.0.9'));
+    expect(at9).toHaveLength(2);
+    expect(at9[0]).toBe(at9[1]);
+    await follower.close();
+  });
+
+  it('leaves no timer when nothing follows it any more, whatever a closing watch says', async () => {
+    const { clock, follower, say, a } = await start();
+    say('slices', 'MODIFIED', down(6));
+    say('slices', 'MODIFIED', up(7));
+    a.stop();
+    say('slices', 'MODIFIED', down(8));
+    await settled();
+    expect(clock.armed()).toBe(0);
+    expect(a.told()).toHaveLength(2);
+    await follower.close();
+  });
 });
 
 it('does not tell of a version in which nothing has changed', async () => {
@@ -127,11 +196,16 @@ it('knows a Service that is followed later at once', async () => {
 });
 
 it('follows a port’s number to another port of the pods', async () => {
-  const { follower, follow, say } = begin({ slices: [slice('a', 1, '10.0.0.1')], services: [serviceOf('a', 2)] });
+  const { clock, follower, follow, say } = begin({
+    slices: [slice('a', 1, '10.0.0.1')],
+    services: [serviceOf('a', 2)],
+  });
   const a = follow(source('a', 80));
   await settled();
+  clock.advance(gatheredMs);
   say('services', 'MODIFIED', serviceOf('a', 6, 8080));
   expect(a.found.at(-1)?.trouble).toBe('spec.service.port: Service "a" has no TCP port 80; it has 8080 (http)');
+  clock.advance(gatheredMs);
   say('services', 'MODIFIED', serviceOf('a', 7, 80));
   expect(a.told()).toEqual([['10.0.0.1'], [], ['10.0.0.1']]);
   await follower.close();

@@ -1,5 +1,11 @@
 import type { CancelTimer, Clock } from '../core/clock.ts';
-import type { Endpoint, FollowEndpoints, FoundEndpoints, ServiceSource } from '../core/endpoint.ts';
+import {
+  type Endpoint,
+  type FollowEndpoints,
+  type FoundEndpoints,
+  isSameEndpoints,
+  type ServiceSource,
+} from '../core/endpoint.ts';
 import { abortedBy, type KubeClient, sentenceOf } from './client.ts';
 import { allInStepAt, type Collection, followCollection, tellTroubleChanges, type Trouble } from './collection.ts';
 import { endpointsOf, readService, readSlice, type Service, type Slice } from './endpoint-slices.ts';
@@ -34,6 +40,11 @@ export interface ServicesFollower {
 const patienceMs = 1_000;
 /** A watch that is opened or breaks off is in trouble for moments that nobody needs to hear of. */
 const quietMs = 250;
+/**
+ * After a change that concerned some Service, others are gathered for so long. Pods that come and go by the hundred, or whose readiness
+ * flaps, make many changes a second, and one of a Service with 5,000 pods takes some milliseconds.
+ */
+const gatherMs = 50;
 
 interface Followed {
   readonly source: ServiceSource;
@@ -61,6 +72,8 @@ export function followServices(options: FollowServicesOptions): ServicesFollower
   let byService: ReadonlyMap<string | undefined, readonly Slice[]> | undefined;
   let isLate = false;
   let cancelTroubles: CancelTimer | undefined;
+  let cancelGathering: CancelTimer | undefined;
+  let isBehind = false;
   const tellChanges = tellTroubleChanges(options.onTroubles, []);
 
   function begin(): Watched {
@@ -92,31 +105,48 @@ export function followServices(options: FollowServicesOptions): ServicesFollower
   }
 
   function changed(): void {
+    // A watch that is being closed may have something to say yet.
+    if (watched === undefined) return;
     cancelTroubles ??= clock.after(quietMs, tellTroubles);
     byService = undefined;
-    for (const one of all) lookAt(one);
+    isBehind = true;
+    if (cancelGathering === undefined) lookAtAll();
   }
 
-  /** Finds the endpoints of a Service unless nothing of it has changed. */
-  function lookAt(one: Followed): void {
-    if (watched === undefined) return;
+  function lookAtAll(): void {
+    isBehind = false;
+    let hasFound = false;
+    for (const one of all) hasFound = lookAt(one) || hasFound;
+    if (!hasFound) return;
+    cancelGathering = clock.after(gatherMs, () => {
+      cancelGathering = undefined;
+      if (isBehind) lookAtAll();
+    });
+  }
+
+  /** Finds the endpoints of a Service unless nothing of it has changed. Returns whether it did. */
+  function lookAt(one: Followed): boolean {
+    if (watched === undefined) return false;
     const { slices, services } = watched;
     const { source, scheme, from } = one;
     // The slices know a port's name, so that a right to read Services is missed for numbers alone.
     const needsServices = !isLate || typeof source.port === 'number';
     if (!slices.isListed() || (needsServices && !services.isListed())) {
       if (isLate && one.found === undefined) tell(one, lastKnown(one, watched));
-      return;
+      return false;
     }
     byService ??= Map.groupBy(slices.items().values(), ({ service }) => service);
     const [service, own] = [services.items().get(source.service), byService.get(source.service) ?? noSlices];
-    if (from !== undefined && from.service === service && isSame(from.slices, own)) return;
+    if (from !== undefined && from.service === service && isSame(from.slices, own)) return false;
     one.from = { slices: own, service };
     tell(one, endpointsOf({ source, scheme, namespace, service, slices: own }));
+    return true;
   }
 
   function tell(one: Followed, found: FoundEndpoints): void {
-    if (JSON.stringify(one.found) === JSON.stringify(found)) return;
+    const { found: before } = one;
+    if (before?.trouble === found.trouble && before !== undefined && isSameEndpoints(before.endpoints, found.endpoints))
+      return;
     one.found = found;
     one.onFound(found);
     options.onChange();
@@ -152,6 +182,8 @@ export function followServices(options: FollowServicesOptions): ServicesFollower
     cancelPatience();
     cancelTroubles?.();
     cancelTroubles = undefined;
+    cancelGathering?.();
+    cancelGathering = undefined;
     const ended = Promise.all([slices.close(), services.close()]).finally(() => ending.delete(ended));
     ending.add(ended);
   }

@@ -1,7 +1,13 @@
 /** The endpoints of all clusters, as they are now: what Envoy is told, and what requests are planned with. */
 import type { Cluster } from '../../core/catalog.ts';
 import { type Clock, waitFor } from '../../core/clock.ts';
-import type { Endpoint, Endpoints, FollowEndpoints, FoundEndpoints } from '../../core/endpoint.ts';
+import {
+  type Endpoint,
+  type Endpoints,
+  type FollowEndpoints,
+  type FoundEndpoints,
+  isSameEndpoints,
+} from '../../core/endpoint.ts';
 import type { EndpointDiscovery } from '../../envoy/runtime/endpoint-discovery.ts';
 
 export interface EndpointTable extends Endpoints {
@@ -52,12 +58,13 @@ export function createEndpointTable(options: {
     const names = new Set(found.endpoints.map(({ name }) => name));
     const remaining = endpoints.filter(({ name }) => names.has(name));
     rows.set(cluster, { endpoints: remaining.length === endpoints.length ? endpoints : remaining, found });
-    if (before !== undefined && isSame(before.endpoints, found.endpoints)) return;
+    if (before !== undefined && isSameEndpoints(before.endpoints, found.endpoints)) return;
     await discovery.set(cluster, found.endpoints);
     // Something else may have been found meanwhile.
     const now = rows.get(cluster);
-    const isCurrent = now?.found !== undefined && isSame(now.found.endpoints, found.endpoints);
-    if (isCurrent && !isSame(now.endpoints, found.endpoints)) rows.set(cluster, { ...now, endpoints: found.endpoints });
+    const isCurrent = now?.found !== undefined && isSameEndpoints(now.found.endpoints, found.endpoints);
+    if (isCurrent && !isSameEndpoints(now.endpoints, found.endpoints))
+      rows.set(cluster, { ...now, endpoints: found.endpoints });
   }
 
   function start(cluster: Cluster, find: FollowEndpoints): Followed {
@@ -106,12 +113,4 @@ export function createEndpointTable(options: {
 /** Most clusters of a catalog that has changed are the very same objects. */
 function hasSameSource(a: Cluster, b: Cluster): boolean {
   return a === b || (a.tls.mode === b.tls.mode && JSON.stringify(a.endpoints) === JSON.stringify(b.endpoints));
-}
-
-function isSame(a: readonly Endpoint[], b: readonly Endpoint[]): boolean {
-  return a.length === b.length && a.every((endpoint, at) => isSameEndpoint(endpoint, b[at]));
-}
-
-function isSameEndpoint(a: Endpoint, b: Endpoint | undefined): boolean {
-  return a.name === b?.name && a.authority === b.authority && a.zone === b.zone;
 }
