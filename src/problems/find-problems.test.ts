@@ -1,13 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { selfSigned } from '../../test/support/self-signed.ts';
-import type { Cluster } from '../core/catalog.ts';
 import { createSlices } from '../process/turns.ts';
 import type { ErrorFigure } from './error-rates.ts';
 import { findProblems, type Observed } from './find-problems.ts';
 import { type Finding, type FoundKind, paces } from './kinds.ts';
 import type { ObservedCondition, ObservedObject } from './object-problems.ts';
-import { type ObservedService, type ObservedStore, trustedCertificate } from './service-problems.ts';
+import type { ObservedService, ObservedStore } from './service-problems.ts';
 
 const now = Date.parse('2026-07-01T12:00:00Z');
 const mebibyte = 1024 ** 2;
@@ -221,6 +219,18 @@ describe('the rules', () => {
     expect(Object.keys(paces).filter((kind) => !table.some(([, , shown]) => shown === kind))).toEqual([]);
   });
 
+  it('take a reason that they do not know for one of its kind, and leave out what another problem says', async () => {
+    const kindsOf = async (condition: string) => (await all(object('Model/a', condition))).map(({ kind }) => kind);
+    expect(await kindsOf('Servable False OfANewSort')).toEqual(['model-not-served']);
+    expect(await kindsOf('Healthy False OfANewSort')).toEqual(['backend-down']);
+    expect(await kindsOf('Healthy True OfANewSort')).toEqual([]);
+    expect(await kindsOf('Healthy Unknown NotProgrammed')).toEqual([]);
+    for (const reason of ['NotAccepted', 'BackendNotUsable', 'Left']) {
+      expect(await kindsOf(`Servable False ${reason}`)).toEqual([]);
+    }
+    for (const reason of ['NotInCatalog', 'NotServable']) expect(await kindsOf(`Listed False ${reason}`)).toEqual([]);
+  });
+
   it('find nothing where all is well', async () => {
     expect(await all(well)).toEqual([]);
     const healthy = ['Accepted True Accepted', 'Programmed True Programmed', 'Healthy True NothingFailed'];
@@ -308,32 +318,5 @@ describe('the mistakes of an author', () => {
       'Refused: 4 more mistakes.',
     ]);
     expect(found).toHaveLength(6);
-  });
-});
-
-describe('the certificates by which a Backend is trusted', () => {
-  const cluster = (ca: string): Cluster => ({
-    ...{ name: 'c', backend: 'a', endpoints: { kind: 'hosts', hosts: [] } },
-    tls: { mode: 'Custom', serverName: 'a', ca },
-  });
-  const end = Date.parse('2126-10-28T18:56:08Z');
-
-  it.each([
-    ['one', selfSigned.certificate, { what: 'The CA certificate of spec.tls.caSecretRef', expiresAt: end }],
-    ['two', selfSigned.certificate.repeat(2), { what: 'The last CA certificate of spec.tls.caSecretRef' }],
-    [
-      'one with a text that is none',
-      `${selfSigned.certificate}-----BEGIN CERTIFICATE-----\nxx\n-----END CERTIFICATE-----`,
-      { expiresAt: end },
-    ],
-    ['none', 'nothing', undefined],
-  ])('%s', (_, ca, expected) => {
-    const found = trustedCertificate(cluster(ca));
-    if (expected === undefined) expect(found).toBeUndefined();
-    else expect(found).toMatchObject({ object: 'Backend/a', ...expected });
-  });
-
-  it('are none of a Backend that is trusted by those of the system', () => {
-    expect(trustedCertificate({ ...cluster(''), tls: { mode: 'System', serverName: 'a' } })).toBeUndefined();
   });
 });

@@ -66,19 +66,9 @@ interface ConditionRule extends Pick<Finding, 'kind' | 'action'> {
   readonly problem: string;
 }
 
-const engineDown: ConditionRule = {
-  kind: 'backend-down',
-  problem: 'No endpoint takes requests',
-  action:
-    'Start or repair the engine, or correct its host, port or health check: docs/runbooks.md#weirbackendwithoutendpoint',
-};
-
-/**
- * By type, status and reason of a condition. The others are well, say what a mistake of the author has said already, or repeat another
- * condition.
- */
-const rules: Readonly<Record<string, ConditionRule>> = {
-  'Programmed False EnvoyRefused': {
+/** By type, status and reason of a condition; by type and status for all other reasons. `none`: another problem says it. */
+const rules: Readonly<Record<string, ConditionRule | 'none'>> = {
+  'Programmed False': {
     kind: 'cluster-refused',
     problem: 'Envoy does not take it',
     action: "Correct what Envoy's message names: docs/runbooks.md#weirenvoydoesnotfollow",
@@ -88,32 +78,44 @@ const rules: Readonly<Record<string, ConditionRule>> = {
     problem: 'Its newest version does not serve everywhere',
     action: "Look in Envoy's log for the reason: docs/runbooks.md#weirenvoydoesnotfollow",
   },
-  'Healthy False NoReadyEndpoint': engineDown,
-  'Healthy False NoAddress': engineDown,
-  'Healthy False HealthCheckFailed': engineDown,
-  'Healthy False RequestsFail': engineDown,
+  'Healthy False': {
+    kind: 'backend-down',
+    problem: 'No endpoint takes requests',
+    action:
+      'Start or repair the engine, or correct its host, port or health check: docs/runbooks.md#weirbackendwithoutendpoint',
+  },
   'Healthy True SomeEndpointsFail': {
     kind: 'endpoints-failing',
     problem: 'Some endpoints get no requests',
     action: 'Repair or remove the endpoints that are named: docs/runbooks.md#weirbackendwithoutendpoint',
   },
-  'Servable False NoRouteReady': {
+  'Servable False': {
     kind: 'model-not-served',
     problem: 'No route takes requests',
     action: 'Bring one of its backends back: docs/runbooks.md#weirnoroute',
   },
-  'Listed False BelowServiceLevel': {
+  'Listed False': {
     kind: 'model-below-level',
     problem: 'Callers do not see it in the list of models',
     action: 'Find out why its requests fail: docs/runbooks.md#weirerrorbudgetburnfast',
   },
+  // A mistake of the author, which is listed by itself.
+  'Programmed False NotAccepted': 'none',
+  'Programmed False LastGoodServes': 'none',
+  'Servable False NotAccepted': 'none',
+  'Servable False BackendNotUsable': 'none',
+  // A model that left at its date.
+  'Servable False Left': 'none',
+  'Listed False NotInCatalog': 'none',
+  // The condition `Servable` has the reason.
+  'Listed False NotServable': 'none',
 };
 
 /** The problems of one object, by its conditions. */
 export function conditionProblems({ object, model, conditions }: ObservedObject): readonly Finding[] {
   return conditions.flatMap(({ type, status, reason, message }) => {
-    const rule = rules[`${type} ${status} ${reason}`];
-    if (rule === undefined) return [];
+    const rule = rules[`${type} ${status} ${reason}`] ?? rules[`${type} ${status}`] ?? 'none';
+    if (rule === 'none') return [];
     const { kind, action } = rule;
     return [{ object, kind, model, problem: `${rule.problem}: ${asEnd(message)}`, action }];
   });
