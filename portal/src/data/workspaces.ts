@@ -28,11 +28,23 @@ export function useWorkspaceChoices(): readonly WorkspaceChoice[] | undefined {
   return session.role === 'admin' ? all.data?.data : session.workspaces;
 }
 
-/** The workspace that the address names, else the first one. Undefined while they are being asked for, and where there is none. */
+/**
+ * The workspace that the address names, else the one that was the first when the list first came. That one stays chosen while it exists:
+ * a new workspace that comes before it by name must not become the payer of a form that is open. Undefined while they are being asked
+ * for, and where there is none.
+ */
 export function useChosenWorkspace(): WorkspaceChoice | undefined {
   const choices = useWorkspaceChoices();
   const [{ workspace }] = useAddress();
-  return choices?.find(({ id, name }) => id === workspace || name === workspace) ?? choices?.[0];
+  const first = choices?.[0];
+  const usual = useQuery({
+    queryKey: ['usual-workspace'],
+    queryFn: () => first?.id ?? null,
+    enabled: first !== undefined,
+    ...{ staleTime: Infinity, gcTime: Infinity },
+  });
+  const named = choices?.find(({ id, name }) => id === workspace || name === workspace);
+  return named ?? choices?.find(({ id }) => id === usual.data) ?? first;
 }
 
 /**

@@ -18,10 +18,23 @@ const precise = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeSt
 const recent = new Intl.DateTimeFormat(undefined, {
   ...{ day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit', second: '2-digit' },
 });
+/** `23 Nov 2026, 17:05 UTC`. */
+const utcMoment = new Intl.DateTimeFormat(undefined, {
+  ...{ day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' },
+  ...{ hourCycle: 'h23', timeZone: 'UTC', timeZoneName: 'short' },
+});
+const zoned = new Intl.DateTimeFormat(undefined, {
+  ...{ day: 'numeric', month: 'short', year: 'numeric', hour: 'numeric', minute: '2-digit', second: '2-digit' },
+  timeZoneName: 'short',
+});
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 const shortDay = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const hour = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+const counted = new Intl.RelativeTimeFormat(undefined, { numeric: 'always' });
+
+/** The zone of the reader, such as `Europe/Berlin`. */
+export const timeZone = moment.resolvedOptions().timeZone;
 
 /** What stands where nothing is known. */
 export const unknown = '–';
@@ -74,12 +87,21 @@ export function formatPreciseMoment(iso: string): string {
   return precise.format(new Date(iso));
 }
 
+/** With seconds and the zone, for what must not be mistaken. */
+export function formatZonedMoment(iso: string): string {
+  return zoned.format(new Date(iso));
+}
+
+export function formatUtcMoment(iso: string): string {
+  return utcMoment.format(new Date(iso));
+}
+
 /** Without the year, for lists whose entries are of late. */
 export function formatRecent(iso: string): string {
   return recent.format(new Date(iso));
 }
 
-export function formatDay(iso: string): string {
+function formatDay(iso: string): string {
   return day.format(new Date(iso));
 }
 
@@ -90,6 +112,18 @@ export function formatUtcDay(text: string): string {
 
 export function formatHour(iso: string): string {
   return hour.format(new Date(iso));
+}
+
+const hourMs = 3_600_000;
+
+/** `in 50 minutes`, `in 30 hours`, `3 hours ago` within two days; beyond that the day. */
+export function formatUntil(iso: string, now = Date.now()): string {
+  const left = new Date(iso).getTime() - now;
+  if (Math.abs(left) >= 48 * hourMs) return formatDay(iso);
+  const minutes = Math.trunc(left / 60_000);
+  return Math.abs(minutes) < 120
+    ? counted.format(minutes, 'minute')
+    : counted.format(Math.trunc(left / hourMs), 'hour');
 }
 
 const steps = [

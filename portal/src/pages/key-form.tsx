@@ -1,10 +1,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useId, useState } from 'react';
 import type { ModelList } from '../../../src/portal/api/catalog.ts';
-import type { Key, NewKey } from '../../../src/portal/api/keys.ts';
+import type { Key } from '../../../src/portal/api/keys.ts';
 import { ApiError, call } from '../data/api.ts';
+import { formatUtcMoment, timeZone } from '../format/format.ts';
 import { Button } from '../parts/button.tsx';
-import { Select, TextField, textOf } from '../parts/fields.tsx';
+import { Select, TextField, valueOf } from '../parts/fields.tsx';
 import { Problem } from '../parts/states.tsx';
 
 interface KeyFormProps {
@@ -13,17 +14,52 @@ interface KeyFormProps {
   readonly of?: Key;
   readonly state: { readonly error: Error | null; readonly isPending: boolean };
   readonly onCancel: () => void;
-  readonly onSubmit: (given: NewKey) => void;
+  readonly onSubmit: (changed: KeyFields) => void;
 }
+
+/** The fields that differ from what the form showed at first; null takes a value away. */
+export interface KeyFields {
+  readonly name?: string | null;
+  readonly budget?: { readonly limit: string; readonly period: Period } | null;
+  readonly expires_at?: string | null;
+  readonly models?: string[] | null;
+}
+
+type Period = NonNullable<Key['budget']>['period'];
+
+/** What stands in the form. */
+interface Shown {
+  readonly name: string;
+  readonly limit: string;
+  readonly period: Period;
+  /** A moment where the reader is, to the minute; empty: none. */
+  readonly expires: string;
+  readonly models: string;
+}
+
+const shownOf = (of: Key | undefined): Shown => ({
+  name: of?.name ?? '',
+  limit: of?.budget?.limit ?? '',
+  period: of?.budget?.period ?? 'month',
+  expires: localMinute(of?.expires_at ?? null),
+  models: of?.models?.join(', ') ?? '',
+});
 
 const fields = ['name', 'budget', 'expires_at', 'models'] as const;
 
 /** Name, budget, expiry and models of a key that is made or changed. */
 export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps) {
-  const [models, setModels] = useState(of?.models?.join(', ') ?? '');
+  // What the form showed at first, whatever becomes of the key meanwhile.
+  const [first] = useState(() => shownOf(of));
+  const [models, setModels] = useState(first.models);
+  const [expires, setExpires] = useState(first.expires);
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    onSubmit(readForm(new FormData(event.currentTarget), models));
+    const form = new FormData(event.currentTarget);
+    const period = periodOf(valueOf(form, 'period'));
+    onSubmit(
+      changesOf(first, { name: valueOf(form, 'name'), limit: valueOf(form, 'budget'), period, expires, models }),
+    );
   };
   const errorOf = (name: (typeof fields)[number]): string | undefined =>
     state.error instanceof ApiError && state.error.field?.startsWith(name) ? state.error.message : undefined;
@@ -35,7 +71,7 @@ export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps)
         name="name"
         maxLength={100}
         autoFocus
-        defaultValue={of?.name ?? ''}
+        defaultValue={first.name}
         error={errorOf('name')}
         hint="What it is for."
       />
@@ -44,14 +80,14 @@ export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps)
           label="Budget (USD)"
           name="budget"
           inputMode="decimal"
-          defaultValue={of?.budget?.limit ?? ''}
+          defaultValue={first.limit}
           placeholder="No limit"
           error={errorOf('budget')}
         />
         <Select
           label="Period"
           name="period"
-          defaultValue={of?.budget?.period ?? 'month'}
+          defaultValue={first.period}
           options={[
             { value: 'day', label: 'Day' },
             { value: 'week', label: 'Week' },
@@ -62,11 +98,11 @@ export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps)
       </div>
       <TextField
         label="Expires"
-        name="expires"
-        type="date"
-        defaultValue={dayOf(of?.expires_at ?? null)}
+        type="datetime-local"
+        value={expires}
+        onChange={(event) => setExpires(event.target.value)}
         error={errorOf('expires_at')}
-        hint="The last day on which it works. Empty: it does not expire."
+        hint={expiryHint(expires)}
       />
       <ModelsField value={models} onChange={setModels} error={errorOf('models')} />
       {state.error !== null && !hasField && <Problem error={state.error} />}
@@ -80,40 +116,44 @@ export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps)
   );
 }
 
-function readForm(form: FormData, models: string): NewKey {
-  const day = textOf(form, 'expires');
-  const patterns = models
-    .split(',')
-    .map((pattern) => pattern.trim())
-    .filter(Boolean);
+/** The changes that somebody made. A field that was only shown is not sent: it may hold less than the value, and may be old. */
+function changesOf(first: Shown, last: Shown): KeyFields {
+  const limit = last.limit.trim();
+  const isBudget = limit !== first.limit || (limit !== '' && last.period !== first.period);
+  const patterns = patternsOf(last.models);
   return {
-    name: textOf(form, 'name') || undefined,
-    budget:
-      textOf(form, 'budget') === ''
-        ? null
-        : { limit: textOf(form, 'budget'), period: periodOf(textOf(form, 'period')) },
-    expires_at: day === '' ? null : endOf(day),
-    models: patterns.length === 0 ? null : patterns,
+    ...(last.name !== first.name && { name: last.name.trim() || null }),
+    ...(isBudget && { budget: limit === '' ? null : { limit, period: last.period } }),
+    ...(last.expires !== first.expires && { expires_at: last.expires === '' ? null : isoOf(last.expires) }),
+    ...(patterns.join() !== patternsOf(first.models).join() && { models: patterns.length === 0 ? null : patterns }),
   };
 }
 
-type Period = NonNullable<Key['budget']>['period'];
+const patternsOf = (text: string): string[] =>
+  text
+    .split(',')
+    .map((pattern) => pattern.trim())
+    .filter(Boolean);
 
 function periodOf(text: string): Period {
   return text === 'day' || text === 'week' || text === 'total' ? text : 'month';
 }
 
-/** The last moment of a day where the reader is. */
-function endOf(day: string): string {
-  return new Date(`${day}T23:59:59.999`).toISOString();
-}
-
-/** The day of a moment where the reader is, as a field for dates has it. */
-function dayOf(iso: string | null): string {
+/** A moment as the field for it has it: where the reader is, without a zone. */
+function localMinute(iso: string | null): string {
   if (iso === null) return '';
   const moment = new Date(iso);
   const two = (part: number): string => String(part).padStart(2, '0');
-  return `${moment.getFullYear()}-${two(moment.getMonth() + 1)}-${two(moment.getDate())}`;
+  const day = [String(moment.getFullYear()).padStart(4, '0'), two(moment.getMonth() + 1), two(moment.getDate())];
+  return `${day.join('-')}T${two(moment.getHours())}:${two(moment.getMinutes())}`;
+}
+
+const isoOf = (local: string): string => new Date(local).toISOString();
+
+function expiryHint(local: string): string {
+  if (local === '' || Number.isNaN(Date.parse(local)))
+    return `In your time zone, ${timeZone}. Empty: it does not expire.`;
+  return `In your time zone, ${timeZone}: ${formatUtcMoment(isoOf(local))}. From then on it is refused.`;
 }
 
 interface ModelsFieldProps {

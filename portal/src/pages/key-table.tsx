@@ -1,5 +1,12 @@
 import type { Key } from '../../../src/portal/api/keys.ts';
-import { formatAgo, formatDay, formatMoney, formatPreciseMoment, unknown } from '../format/format.ts';
+import {
+  formatAgo,
+  formatMoney,
+  formatPreciseMoment,
+  formatUntil,
+  formatZonedMoment,
+  unknown,
+} from '../format/format.ts';
 import { Badge, Bar } from '../parts/badge.tsx';
 import { Button } from '../parts/button.tsx';
 import type { Tone } from '../parts/states.tsx';
@@ -26,6 +33,16 @@ export function BudgetBar({ of }: { readonly of: Pick<Key, 'budget' | 'spent'> }
       share={limit === 0 ? 1 : Number(of.spent) / limit}
       label={`${formatMoney(of.spent)} of ${formatMoney(of.budget.limit)} ${periods[of.budget.period]}`}
     />
+  );
+}
+
+/** When a key expires: in hours where that is near, and the exact moment with its zone for those who point at it. */
+function Expiry({ at }: { readonly at: string | null }) {
+  if (at === null) return <span className="nowrap">Never</span>;
+  return (
+    <time className="nowrap" dateTime={at} title={formatZonedMoment(at)}>
+      {formatUntil(at)}
+    </time>
   );
 }
 
@@ -68,7 +85,7 @@ export function KeyTable({ keys, onChoose }: KeyTableProps) {
     },
     {
       title: 'Expires',
-      cell: ({ expires_at: at }) => <span className="nowrap">{at === null ? 'Never' : formatDay(at)}</span>,
+      cell: ({ expires_at: at }) => <Expiry at={at} />,
     },
     { title: 'Actions', bare: true, cell: (key) => <Actions of={key} onChoose={onChoose} /> },
   ];

@@ -10,7 +10,7 @@ import { More } from '../parts/more.tsx';
 import { Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { WorkspaceSelect } from '../parts/workspace-select.tsx';
-import { KeyForm } from './key-form.tsx';
+import { KeyForm, type KeyFields } from './key-form.tsx';
 import { KeySecret } from './key-secret.tsx';
 import { KeyTable } from './key-table.tsx';
 
@@ -33,7 +33,10 @@ export function KeysPage() {
   const keys = useList<Key>({ queryKey: ['keys', workspace?.id], path, enabled: workspace !== undefined });
   const refresh = (): Promise<void> => client.invalidateQueries({ queryKey: ['keys'] });
   const create = useMutation({
-    mutationFn: (given: NewKey) => call<CreatedKey>(path, { method: 'POST', body: given }),
+    mutationFn: ({ name, ...given }: KeyFields) => {
+      const body: NewKey = { ...given, name: name ?? undefined };
+      return call<CreatedKey>(path, { method: 'POST', body });
+    },
     onSuccess: (key) => {
       setOpen(nothing);
       setCreated(key);
@@ -114,12 +117,14 @@ interface EditKeyProps {
 
 function EditKey({ of, onClose, onChange }: EditKeyProps) {
   const edit = useMutation({
-    mutationFn: ({ name, ...given }: NewKey) => onChange(of.id, { ...given, name: name ?? null }),
+    mutationFn: async (changed: KeyFields) => {
+      if (Object.keys(changed).length > 0) await onChange(of.id, changed);
+    },
     onSuccess: onClose,
   });
   return (
     <Dialog title="Edit key" isOpen onClose={onClose}>
-      <KeyForm action="Save" of={of} state={edit} onCancel={onClose} onSubmit={(given) => edit.mutate(given)} />
+      <KeyForm action="Save" of={of} state={edit} onCancel={onClose} onSubmit={(changed) => edit.mutate(changed)} />
     </Dialog>
   );
 }

@@ -7,7 +7,7 @@ import { useEvents } from '../data/events.ts';
 import { useSession } from '../data/session.ts';
 import { useThrottled } from '../data/throttled.ts';
 import { beginningOf, hourMs, type UsageFilter, useMinute, useUsage } from '../data/usage.ts';
-import { formatCount, formatMoment, formatMoney, formatMs, formatShare, unknown } from '../format/format.ts';
+import { formatCount, formatMoney, formatMs, formatShare, formatZonedMoment, unknown } from '../format/format.ts';
 import { Card, Facts, Figure, Page } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { useAskedWorkspace } from '../data/workspaces.ts';
@@ -110,7 +110,7 @@ function OwnKey({ id }: { readonly id: string }) {
               { name: 'Budget', value: <BudgetBar of={own} /> },
               { name: 'Rate', value: `${formatCount(own.rate)} requests a second, ${formatCount(own.burst)} at once` },
               { name: 'Models', value: own.models === null ? 'All' : own.models.join(', ') },
-              { name: 'Expires', value: own.expires_at === null ? 'Never' : formatMoment(own.expires_at) },
+              { name: 'Expires', value: own.expires_at === null ? 'Never' : formatZonedMoment(own.expires_at) },
               { name: 'Status', value: own.status },
             ]}
           />

@@ -1,4 +1,4 @@
-import { type FormEvent, type KeyboardEvent, useEffect, useReducer, useRef } from 'react';
+import { type FormEvent, type KeyboardEvent, useEffect, useReducer, useRef, useState } from 'react';
 import { useAddress } from '../data/address.ts';
 import { ask, type ChatAnswer, emptyAnswer } from '../data/chat.ts';
 import { useChosenWorkspace } from '../data/workspaces.ts';
@@ -48,7 +48,11 @@ export function PlaygroundPage() {
   const running = useRef<AbortController>(undefined);
   useEffect(() => () => running.current?.abort(), []);
   const ids = (models.data?.data ?? []).filter(({ listed }) => listed).map(({ id }) => id);
-  const model = ids.find((id) => id === wanted) ?? ids[0];
+  // The model that is shown stays chosen when it leaves the list: no question may go to another one, at another price.
+  const [usual, setUsual] = useState<string>();
+  if (usual === undefined && ids[0] !== undefined) setUsual(ids[0]);
+  const model = wanted ?? usual;
+  const offered = model === undefined || ids.includes(model) ? ids : [...ids, model];
   const isUnderWay = turns.at(-1)?.end === 'under-way';
 
   const submit = async (form: HTMLFormElement): Promise<void> => {
@@ -150,7 +154,7 @@ export function PlaygroundPage() {
               name="model"
               value={model ?? ''}
               onChange={(value) => change({ model: value })}
-              options={ids.map((id) => ({ value: id, label: id }))}
+              options={offered.map((id) => ({ value: id, label: id }))}
             />
             <TextArea label="System prompt" name="system" rows={4} />
             <TextField

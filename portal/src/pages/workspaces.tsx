@@ -208,7 +208,10 @@ function ChangeLimit({ of, onClose, onSubmit }: FormProps<WorkspaceChange> & { r
   const change = useMutation({ mutationFn: onSubmit, onSuccess: onClose });
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
-    change.mutate({ max_in_flight: Number(new FormData(event.currentTarget).get('max_in_flight')) });
+    const given = textOf(new FormData(event.currentTarget), 'max_in_flight');
+    // What was only shown may be old: it is not sent.
+    if (given === String(of.max_in_flight)) onClose();
+    else change.mutate({ max_in_flight: Number(given) });
   };
   return (
     <Dialog title={`Limit of ${of.name}`} isOpen onClose={onClose}>

@@ -86,8 +86,11 @@ export function Select({ label, hint, error, options, onChange, ...rest }: Selec
   );
 }
 
-/** What stands in a text field of a form, without the space around it. */
-export function textOf(form: FormData, name: string): string {
+/** What stands in a field of a form. */
+export function valueOf(form: FormData, name: string): string {
   const value = form.get(name);
-  return typeof value === 'string' ? value.trim() : '';
+  return typeof value === 'string' ? value : '';
 }
+
+/** The same of a text field, without the space around it. */
+export const textOf = (form: FormData, name: string): string => valueOf(form, name).trim();
