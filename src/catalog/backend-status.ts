@@ -229,7 +229,10 @@ function troubleAt(replica: ReplicaView, backend: Backend, routes: readonly Rout
   if (view?.healthy === 0 && view.total > 0)
     return { reason: 'RequestsFail', message: `requests to every endpoint failed lately${lastStatus}` };
   if (failing !== undefined) {
-    return { reason: 'RequestsFail', message: `at least the last ${tellingFailures} requests failed${lastStatus}` };
+    return {
+      reason: 'LastRequestsFailed',
+      message: `at least the last ${tellingFailures} requests failed${lastStatus}`,
+    };
   }
   return undefined;
 }

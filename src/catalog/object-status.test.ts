@@ -210,10 +210,10 @@ describe('the endpoints of a Backend', () => {
 
   it('fail when the last requests did, all of one prompt, too', () => {
     expect(statusOf([{ failed: { status: 500 } }])).toMatchObject({
-      healthy: 'False RequestsFail: at least the last 10 requests failed (HTTP 500)',
+      healthy: 'False LastRequestsFailed: at least the last 10 requests failed (HTTP 500)',
     });
     expect(statusOf([{ failed: { status: undefined } }])).toMatchObject({
-      healthy: 'False RequestsFail: at least the last 10 requests failed',
+      healthy: 'False LastRequestsFailed: at least the last 10 requests failed',
     });
   });
 

@@ -104,6 +104,8 @@ const rules: Readonly<Record<string, ConditionRule | 'none'>> = {
   'Programmed False LastGoodServes': 'none',
   'Servable False NotAccepted': 'none',
   'Servable False BackendNotUsable': 'none',
+  // The share of its attempts that failed is listed, with the last fault.
+  'Healthy False LastRequestsFailed': 'none',
   // A model that left at its date.
   'Servable False Left': 'none',
   'Listed False NotInCatalog': 'none',

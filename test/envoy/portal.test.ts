@@ -100,7 +100,7 @@ test('from the printed address to a request that shows itself: sign in, make a k
   expect([chat.status, chat.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/event-stream')]);
   expect((await chat.text()).trimEnd()).toMatch(/data: \[DONE\]$/);
   const keys = await get('/workspaces/demo/keys');
-  expect(keys.data.map((row) => row['name'])).toEqual(['playground of admin token', 'mine', null]);
+  expect(keys.data.map((row) => row['name'])).toEqual(['mine', null]);
   following.abort();
   await reading;
 

@@ -37,7 +37,7 @@ import {
   shedShare,
 } from '../../admission/overload.ts';
 import { createUploads, uploadLimits } from '../../admission/uploads.ts';
-import type { Route, Snapshot } from '../../core/catalog.ts';
+import type { Cluster, Route, Snapshot } from '../../core/catalog.ts';
 import { renderClusters } from '../../envoy/config/clusters.ts';
 import { renderEndpoints } from '../../envoy/config/endpoints.ts';
 import { runFolder } from '../../envoy/config/run-folder.ts';
@@ -163,10 +163,11 @@ export async function startService(
   const loadTokenizers = tokenizerLoader(tokenizers, log);
   const structures = startStructureChecker({ startThread });
   const health = createHealth({ clock: systemClock, random: Math.random, endpoints });
+  let served: readonly Cluster[] = [];
   const checks = watchHealthChecks({
     clock: systemClock,
     envoy: clusterPublisher,
-    clusters: () => catalog.snapshots.current().clusters,
+    clusters: () => served,
     endpoints,
   });
   /** Neither ejected nor cooling off, on a backend that passes its health check. */
@@ -194,6 +195,7 @@ export async function startService(
     statusOf: measured.statusOf,
     searchPrice: found === undefined ? undefined : settings.WEIR_WEB_SEARCH_PRICE,
     onServed: (snapshot) => {
+      served = snapshot.clusters;
       health.retain(routesOf(snapshot));
       measured.retain(snapshot.models);
       errors.retain(snapshot);
