@@ -79,6 +79,9 @@ describe('aliases', () => {
     const bad = model('a', { id: 'test/a', aliases: ['gpt-4o', 'UPPER'] });
     expect(namesOf([bad], [aliased('a', ['gpt-4o'])]).names).toEqual({ 'gpt-4o': 'test/a' });
     expect(namesOf([bad]).names).toEqual({});
+    // The fault of the newest version is reported, and none of the version that is kept.
+    const both = [aliased('b', ['gpt-4o']), bad];
+    expect(namesOf(both, [aliased('a', ['gpt-4o'])]).problems.map(({ field }) => field)).toEqual(['spec.aliases[1]']);
   });
 
   it('change the version', () => {

@@ -1,14 +1,6 @@
-import type { CatalogObject } from '../core/catalog.ts';
+import type { CatalogObject, Model } from '../core/catalog.ts';
+import { isObject } from '../core/json.ts';
 import type { SchemaFault } from '../core/schema-faults.ts';
-
-/** The aliases that the object of a served model declares. */
-export interface AliasClaim {
-  readonly object: CatalogObject;
-  readonly modelId: string;
-  readonly aliases: readonly string[];
-  /** Milliseconds since the epoch; 0: unknown. */
-  readonly createdAt: number;
-}
 
 export interface ClaimedAliases {
   /** The id of a model by its alias. */
@@ -16,24 +8,42 @@ export interface ClaimedAliases {
   readonly refused: readonly { readonly object: CatalogObject; readonly fault: SchemaFault }[];
 }
 
+interface AliasClaims {
+  readonly models: ReadonlyMap<string, Model>;
+  /** The objects that the models come from, by id. */
+  readonly owners: ReadonlyMap<string, CatalogObject>;
+  /** The objects of all valid ids, also of those that nothing serves yet. */
+  readonly declared: ReadonlyMap<string, CatalogObject>;
+}
+
 /**
  * Gives each alias to one model. An id wins over an alias, whichever object is older: an alias must not take a model out of the
  * catalog without notice (docs/decisions/0068-an-id-wins-over-an-alias.md). Of two objects with the same alias, the one created
- * first keeps it; where no times are known, the first in order. `ids`: where each id of the catalog is declared.
+ * first keeps it; where no times are known, the first in order.
  */
-export function claimAliases(claims: readonly AliasClaim[], ids: ReadonlyMap<string, CatalogObject>): ClaimedAliases {
-  const owners = new Map<string, AliasClaim>();
+export function claimAliases({ models, owners, declared }: AliasClaims): ClaimedAliases {
+  const ids = new Map([...declared, ...owners]);
+  const aliases = new Map<string, string>();
   const refused: { readonly object: CatalogObject; readonly fault: SchemaFault }[] = [];
-  for (const claim of claims.toSorted((a, b) => a.createdAt - b.createdAt)) {
-    for (const [index, alias] of claim.aliases.entries()) {
-      const taken = ids.get(alias) ?? owners.get(alias)?.object;
-      if (taken === undefined) owners.set(alias, claim);
+  const claims = [...owners].map(([id, object]) => ({ id, object, createdAt: createdAt(object) }));
+  for (const { id, object } of claims.sort((a, b) => a.createdAt - b.createdAt)) {
+    for (const [index, alias] of (models.get(id)?.aliases ?? []).entries()) {
+      const named = ids.get(alias);
+      const taken = named ?? owners.get(aliases.get(alias) ?? '');
+      if (taken === undefined) aliases.set(alias, id);
       else {
-        const what = ids.has(alias) ? 'the id of' : 'already an alias of';
+        const what = named === undefined ? 'already an alias of' : 'the id of';
         const message = `expected a name of its own, "${alias}" is ${what} ${taken.where}`;
-        refused.push({ object: claim.object, fault: { path: ['spec', 'aliases', index], message } });
+        refused.push({ object, fault: { path: ['spec', 'aliases', index], message } });
       }
     }
   }
-  return { aliases: new Map([...owners].map(([alias, { modelId }]) => [alias, modelId])), refused };
+  return { aliases, refused };
+}
+
+/** When an object was created, milliseconds since the epoch; 0 where no time is known, as of objects in a folder. */
+export function createdAt({ value }: CatalogObject): number {
+  const metadata = isObject(value) ? value['metadata'] : undefined;
+  const created = isObject(metadata) ? metadata['creationTimestamp'] : undefined;
+  return (typeof created === 'string' && Date.parse(created)) || 0;
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Backend, CatalogObject, CatalogProblem, Cluster, Model, Snapshot } from '../core/catalog.ts';
-import { claimAliases } from './aliases.ts';
+import { claimAliases, createdAt } from './aliases.ts';
 import { compileBackend, type CompiledBackend, secretsOf } from './compile-backend.ts';
 import { type BackendsInSight, type CompiledModel, compileModel } from './compile-model.ts';
 import { problemIn, type Read, readObject, type ReadResult } from './read-object.ts';
@@ -156,20 +156,17 @@ function compileModels(
     } else broken.set(id, object);
   }
   for (const [id, object] of broken) {
-    const kept = models.has(id) ? undefined : keepModel(previous?.models.get(id), backends.usable);
-    if (kept === undefined) continue;
-    models.set(id, kept);
+    const last = models.has(id) ? undefined : keepModel(previous?.models.get(id), backends.usable);
+    if (last === undefined) continue;
+    models.set(id, last);
     owners.set(id, object);
     collected.setState(object, 'kept');
   }
-  const claims = [...owners].map(([modelId, object]) => ({
-    ...{ object, modelId, createdAt: createdAt(object) },
-    aliases: models.get(modelId)?.aliases ?? [],
-  }));
-  // The id of a valid Model is taken, also while its backends are missing.
-  const ids = new Map([...byId].map(([id, { object }]) => [id, object]));
-  const { aliases, refused } = claimAliases(claims, new Map([...ids, ...owners]));
-  for (const { object, fault } of refused) report(object, [problemIn(object, fault)]);
+  const declared = new Map([...byId].map(([id, { object }]) => [id, object]));
+  const { aliases, refused } = claimAliases({ models, owners, declared });
+  const kept = new Set(broken.values());
+  // Of an object that is kept, the version that serves is not the one that its author sees.
+  for (const { object, fault } of refused) if (!kept.has(object)) report(object, [problemIn(object, fault)]);
   return { models: new Map([...models].sort(([a], [b]) => order(a, b))), aliases };
 }
 
@@ -213,13 +210,6 @@ function unique<Item extends Read<unknown>>(
     }
   }
   return kept;
-}
-
-/** Milliseconds since the epoch; 0 where no time is known, as of objects in a folder. */
-function createdAt({ value }: CatalogObject): number {
-  const metadata = isObject(value) ? value['metadata'] : undefined;
-  const created = isObject(metadata) ? metadata['creationTimestamp'] : undefined;
-  return (typeof created === 'string' && Date.parse(created)) || 0;
 }
 
 /**

@@ -1,4 +1,4 @@
-/** Every path and method of the API (docs/reference/api.md §4), as a caller of another one is told. */
+/** Every path and method of the API (docs/reference/api.md §4), for the caller of another one. */
 const apiPaths = 'POST /v1/chat/completions, POST /v1/messages, GET /v1/models and GET /healthz';
 
 /** The message for a path and method that the API does not have. */

@@ -19,7 +19,7 @@ const tailOf = (name: string): string => name.slice(name.lastIndexOf('/') + 1);
 
 const begins = (short: string, long: string): boolean => short.length >= leastPrefix && long.startsWith(short);
 
-/** The names that somebody may have meant, nearest first: misspelt, without their organisation, or cut short. */
+/** The names that a caller may have meant, nearest first: misspelt, without their organisation, or cut short. */
 export function nearNames(wanted: string, names: Iterable<string>): readonly string[] {
   if (wanted.length > longestName) return [];
   const tail = tailOf(wanted);

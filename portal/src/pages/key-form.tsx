@@ -116,7 +116,7 @@ export function KeyForm({ action, of, state, onCancel, onSubmit }: KeyFormProps)
   );
 }
 
-/** The changes that somebody made. A field that was only shown is not sent: it may hold less than the value, and may be old. */
+/** The fields whose text was changed. A field that was only shown is not sent: it may hold less than the value, and may be old. */
 function changesOf(first: Shown, last: Shown): KeyFields {
   const limit = last.limit.trim();
   const isBudget = limit !== first.limit || (limit !== '' && last.period !== first.period);

@@ -153,6 +153,7 @@ const routeColumns: readonly Column<ModelRoute>[] = [
       </>
     ),
   },
+  { title: 'Weight', end: true, cell: ({ weight }) => (weight === 0 ? '0, standby' : formatCount(weight)) },
   { title: 'Success', end: true, cell: ({ success }) => formatShare(success) },
   { title: 'First output', end: true, cell: ({ first_output_ms: ms }) => orUnknown(ms, formatMs) },
   { title: 'p95', end: true, cell: ({ first_output_p95_ms: ms }) => orUnknown(ms, formatMs) },

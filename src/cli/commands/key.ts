@@ -48,7 +48,7 @@ export function keyCommand(program: Command): void {
     .option('--expires <when>', 'good until this UTC day or moment: requests from then on get 401', momentOption)
     .option(
       '--models <patterns>',
-      "all that it may call, such as 'org/*,org/model' (default: every model)",
+      "all that it may call, by id and not by alias, such as 'org/*,org/model' (default: every model)",
       modelsOption,
     );
   accountsCommand<CreateOptions>(create, 'refuse', async (accounts, options) => {

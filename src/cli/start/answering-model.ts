@@ -4,13 +4,13 @@ import { authorityOf, type HostPort } from '../../core/endpoint.ts';
 
 /** How long an engine may take to answer. */
 const timeoutMs = 2_000;
-/** Endpoints of one backend that are asked. */
-const mostAsked = 4;
+/** Models, and endpoints of one backend, that are asked. */
+const mostModels = 16;
+const mostEndpoints = 4;
 
 /**
- * The first of these models with an engine that answers, for an example that works. Undefined: no engine of any of them does. Asks
- * engines for their list of models, which costs nothing, and no engine of a model that is not in `models`: that one is taken as
- * answering.
+ * The first of these models with an engine that answers, for an example that works. Undefined: no engine of the first sixteen
+ * does. Asks engines for their list of models, which costs nothing. A model that is not in `models` counts as answering.
  */
 export async function answeringModel(
   listed: readonly string[],
@@ -23,13 +23,14 @@ export async function answeringModel(
     asked.set(backend.name, known);
     return known;
   };
-  for (const id of listed) {
+  // All at once, so that several dead engines take no longer than one.
+  const found = listed.slice(0, mostModels).map(async (id) => {
     const model = models?.get(id);
-    if (model === undefined) return id;
-    const found = await Promise.all(model.routes.map(({ backend }) => answers(backend)));
-    if (found.includes(true)) return id;
-  }
-  return undefined;
+    if (model === undefined) return true;
+    return (await Promise.all(model.routes.map(({ backend }) => answers(backend)))).includes(true);
+  });
+  const first = (await Promise.all(found)).indexOf(true);
+  return first === -1 ? undefined : listed[first];
 }
 
 async function backendAnswers(backend: Backend, signal: AbortSignal): Promise<boolean> {
@@ -44,7 +45,9 @@ async function backendAnswers(backend: Backend, signal: AbortSignal): Promise<bo
     },
   });
   try {
-    const asked = endpoints.hosts.slice(0, mostAsked).map((host) => endpointAnswers(host, { backend, agent, signal }));
+    const asked = endpoints.hosts
+      .slice(0, mostEndpoints)
+      .map((host) => endpointAnswers(host, { backend, agent, signal }));
     return (await Promise.all(asked)).includes(true);
   } finally {
     await agent.destroy();
