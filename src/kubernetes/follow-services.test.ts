@@ -152,6 +152,22 @@ describe('a Service whose pods flap', () => {
     await follower.close();
   });
 
+  it('is gathered for longer where it has thousands of pods', async () => {
+    const many = Array.from({ length: 5_000 }, (_, index) => `10.${index >> 8}.${index & 255}.1`);
+    const { clock, follower, follow, say } = begin({
+      slices: [slice('a', 1, ...many)],
+      services: [serviceOf('a', 2)],
+    });
+    const { found } = follow(source('a'));
+    await settled();
+    say('slices', 'MODIFIED', slice('a', 6, ...many.slice(1)));
+    clock.advance(5 * gatheredMs - 1);
+    expect(found).toHaveLength(1);
+    clock.advance(1);
+    expect(found.map(({ endpoints }) => endpoints.length)).toEqual([5_000, 4_999]);
+    await follower.close();
+  });
+
   it('keeps the endpoints of slices that have not changed as they are', async () => {
     const other = { ...slice('a', 3, '10.0.0.9'), metadata: { ...slice('a', 3).metadata, name: 'a-y' } };
     const { clock, follower, follow, say } = begin({ slices: [up(1), other], services: [serviceOf('a', 2)] });

@@ -95,6 +95,11 @@ export interface EndpointHealth {
   readonly isServing: (now: number) => boolean;
   /** A fault of another endpoint holds for this one, too. */
   readonly alsoFailed: (now: number, fault: Fault) => void;
+  /**
+   * The endpoint was found again: its Host header or zone may have changed, and its attempts may be counted elsewhere. Those under way
+   * stay where they were counted.
+   */
+  readonly renew: (found: { readonly endpoint: Endpoint; readonly load: Load }) => void;
   /** Keeps attempts away for a quarter of a second: Envoy finds the endpoint gone or unhealthy, or has not checked a new one yet. */
   readonly passedOver: (now: number) => void;
 }
@@ -144,7 +149,8 @@ export interface EndpointHealthOptions {
 }
 
 export function createEndpointHealth(options: EndpointHealthOptions): EndpointHealth {
-  const { endpoint, load, backendLoad, ejection, random, elapsed } = options;
+  const { backendLoad, ejection, random, elapsed } = options;
+  let { endpoint, load } = options;
   const circuit = createCircuit({
     ...{ random, openMs: 1000, probeMs },
     failuresInRow: () => ejection().failuresInRow,
@@ -177,7 +183,8 @@ export function createEndpointHealth(options: EndpointHealthOptions): EndpointHe
 
   function record(now: number, attempt: EndpointAttempt & { readonly ticket: CircuitTicket }): EndpointRecord {
     const { stream, ticket } = attempt;
-    load.inFlight += 1;
+    const counted = load;
+    counted.inFlight += 1;
     backendLoad.inFlight += 1;
     const waited = pace(stream);
     waited.began(now);
@@ -209,7 +216,7 @@ export function createEndpointHealth(options: EndpointHealthOptions): EndpointHe
     function ended(end: AttemptEnd): void {
       if (over) return;
       over = true;
-      load.inFlight -= 1;
+      counted.inFlight -= 1;
       backendLoad.inFlight -= 1;
       const at = elapsed();
       if (end.kind === 'complete') {
@@ -283,8 +290,15 @@ export function createEndpointHealth(options: EndpointHealthOptions): EndpointHe
   }
 
   return {
-    endpoint,
-    load,
+    get endpoint() {
+      return endpoint;
+    },
+    get load() {
+      return load;
+    },
+    renew: (found) => {
+      ({ endpoint, load } = found);
+    },
     alsoFailed,
     passedOver: (now) => cooling.refused(now, { begunAt: now, retryAfterSeconds: passedOverMs / 1000 }),
     pace,

@@ -59,6 +59,12 @@ const ejection: Readonly<Record<'alone' | 'amongOthers', Ejection>> = {
   amongOthers: { failuresInRow: 3, mostOpenMs: 5000 },
 };
 
+/**
+ * How long an endpoint that is gone is remembered: the readiness of a pod may flap, and its failures are not to begin anew each time.
+ * As long as an endpoint is kept out at the most.
+ */
+const rememberedMs = 30_000;
+
 export function createRouteHealth(route: Route, options: RouteHealthOptions): RouteHealth {
   const { loads, random, elapsed } = options;
   const load = loads.whole;
@@ -68,6 +74,8 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
   const recorder = createRouteRecorder();
   let names: readonly Endpoint[] = [];
   let known: readonly EndpointHealth[] = [];
+  /** Those that have gone lately, with the time at which they were missed. */
+  const gone = new Map<string, { readonly health: EndpointHealth; readonly at: number }>();
 
   function newHealth(endpoint: Endpoint): EndpointHealth {
     return createEndpointHealth({
@@ -83,10 +91,17 @@ export function createRouteHealth(route: Route, options: RouteHealthOptions): Ro
   function endpoints(): readonly EndpointHealth[] {
     const now = options.endpoints();
     if (now === names) return known;
-    const before = new Map(known.map((health) => [health.endpoint.name, health]));
+    const at = elapsed();
+    for (const [name, { at: missedAt }] of gone) if (at - missedAt >= rememberedMs) gone.delete(name);
+    for (const health of known) gone.set(health.endpoint.name, { health, at });
     names = now;
     loads.retain(now);
-    known = now.map((endpoint) => before.get(endpoint.name) ?? newHealth(endpoint));
+    known = now.map((endpoint) => {
+      const { health } = gone.get(endpoint.name) ?? {};
+      gone.delete(endpoint.name);
+      health?.renew({ endpoint, load: loads.of(endpoint) });
+      return health ?? newHealth(endpoint);
+    });
     return known;
   }
 
