@@ -23,7 +23,5 @@ it('brings the tables of an earlier version up to date and keeps their rows', as
 it('refuses tables of a version that it does not know, and leaves them as they are', async () => {
   const { queries } = await sampleDatabase();
   await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2030-01-01')`.execute(queries);
-  await expect(migrate(queries)).rejects.toThrow(
-    'its tables were made by a newer or an unreleased version of Weir (9999-later',
-  );
+  await expect(migrate(queries)).rejects.toThrow('its tables were made by a newer version of Weir (9999-later');
 });

@@ -11,7 +11,7 @@ export async function isUpToDate(database: Kysely<Schema>, changes = migrations)
 
 /**
  * Brings the tables up to date. Safe to call from several processes at once: they take turns under SQLite's write lock or an
- * advisory lock of PostgreSQL. Throws when the tables were made by a newer or an unreleased version, and when a change fails, which is then rolled
+ * advisory lock of PostgreSQL. Throws when the tables were made by a newer version or by one before 0.1.0, and when a change fails, which is then rolled
  * back. Tests that need the tables of an earlier version name its changes.
  */
 export async function migrate(database: Kysely<Schema>, changes = migrations): Promise<void> {
@@ -28,7 +28,9 @@ export async function migrate(database: Kysely<Schema>, changes = migrations): P
   const known = new Set(Object.keys(changes));
   const unknown = (await migratedNames(database)).find((name) => !known.has(name));
   if (unknown !== undefined) {
-    throw new Error(`its tables were made by a newer or an unreleased version of Weir (${unknown} is not known here)`);
+    throw new Error(
+      `its tables were made by a newer version of Weir (${unknown} is not known here), or by one before 0.1.0`,
+    );
   }
   const { error } = await migrator.migrateToLatest();
   if (error !== undefined)

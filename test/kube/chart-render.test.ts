@@ -460,7 +460,12 @@ describe('the portal', () => {
       WEIR_OIDC_GROUPS_CLAIM: 'roles',
     });
     // The portal itself takes what the chart says.
-    expect(readPortalSettings(told)).toMatchObject({ WEIR_OIDC_ADMINS: ['ada@example.com', 'group:platform'] });
+    expect(readPortalSettings(told)).toMatchObject({
+      WEIR_OIDC_ADMINS: [
+        { kind: 'email', value: 'ada@example.com' },
+        { kind: 'group', value: 'platform' },
+      ],
+    });
     expect(gateway.volumes.find(({ name }) => name === 'portal-oidc')?.secret).toEqual({
       ...{ secretName: 'oidc', items: [{ key: 'secret', path: 'secret' }] },
     });

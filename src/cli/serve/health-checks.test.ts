@@ -61,3 +61,22 @@ it('asks an endpoint that fails once in ten seconds, and forgets its answer when
   await look(1);
   expect(checks.answerOf('vllm-a', endpoint)).toBeUndefined();
 });
+
+it('goes on after a look that failed', async () => {
+  const clock = createFakeClock(0);
+  let looks = 0;
+  const checks = watchHealthChecks({
+    ...{ clock, endpoints: { of: () => [] } },
+    clusters: () => {
+      looks += 1;
+      throw new Error('not served yet');
+    },
+    envoy: { look: async () => undefined },
+  });
+  for (let second = 0; second < 3; second += 1) {
+    clock.advance(1_000);
+    for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(looks).toBe(3);
+  checks.close();
+});

@@ -88,9 +88,12 @@ export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
 
   function next(): void {
     cancel = clock.after(lookEveryMs, () => {
-      void look().finally(() => {
-        if (!isClosed) next();
-      });
+      // A look that failed is made again: what was seen last stands.
+      void look()
+        .catch(() => undefined)
+        .finally(() => {
+          if (!isClosed) next();
+        });
     });
   }
   next();
