@@ -34,7 +34,13 @@ function begin(fields: Partial<Route['backend']> = {}) {
     for (let time = 0; time < times; time += 1) onFlapping(often)?.ended(failed(reset));
   };
   const isEjected = (): boolean => health.ejected(often).includes(endpointOf('a', 2).name);
-  return { clock, often, seldom, onFlapping, flap, fail, isEjected };
+  return {
+    ...{ clock, often, seldom, onFlapping, flap, fail, isEjected },
+    begin: (route: Route) => health.begin(route, { stream: true }),
+    go: () => {
+      counts.a = 1;
+    },
+  };
 }
 
 describe('an endpoint that comes back', () => {
@@ -55,6 +61,35 @@ describe('an endpoint that comes back', () => {
     expect([onFlapping(often), onFlapping(seldom)]).toEqual([undefined, undefined]);
     for (const record of records) record?.ended(complete);
     expect(onFlapping(seldom)).toBeDefined();
+  });
+
+  it('does not have the others wait for what it finishes, nor for what it has finished', () => {
+    const { clock, often, onFlapping, go, begin: ask } = begin({ maxConcurrentRequestsPerEndpoint: 2 });
+    const finishing = [onFlapping(often), onFlapping(often)];
+    go();
+    const others = [ask(often), ask(often)];
+    expect(others.map((record) => record?.endpoint.name)).toEqual([endpointOf('a', 1).name, endpointOf('a', 1).name]);
+    expect(ask(often)).toBeUndefined();
+    clock.advance(1_000);
+    for (const record of finishing) record?.ended(complete);
+    expect(ask(often)).toBeUndefined();
+    others[0]?.ended(complete);
+    expect(ask(often)).toBeDefined();
+  });
+
+  it('counts with what it finishes against a limit of the whole backend', () => {
+    const {
+      often,
+      onFlapping,
+      go,
+      begin: ask,
+    } = begin({
+      ...{ maxConcurrentRequests: 3, maxConcurrentRequestsPerEndpoint: 2 },
+    });
+    onFlapping(often);
+    onFlapping(often);
+    go();
+    expect([ask(often) !== undefined, ask(often) !== undefined]).toEqual([true, false]);
   });
 
   it('is ejected as before: its failures do not begin anew with each time', () => {

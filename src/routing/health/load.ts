@@ -4,7 +4,7 @@ import type { Endpoint } from '../../core/endpoint.ts';
 /** Attempts under way on a backend or on one of its endpoints, by all routes. */
 export interface Load {
   /** Undefined: the operator has not said how much it takes. */
-  capacity: number | undefined;
+  readonly capacity: number | undefined;
   inFlight: number;
 }
 
@@ -20,8 +20,26 @@ export function createBackendLoads({
   maxConcurrentRequests,
   maxConcurrentRequestsPerEndpoint,
 }: Pick<Backend, 'maxConcurrentRequests' | 'maxConcurrentRequestsPerEndpoint'>): BackendLoads {
-  const whole: Load = { inFlight: 0, capacity: maxConcurrentRequests };
   const loads = new Map<string, Load>();
+  /** Endpoints that may get attempts; undefined: not known yet. */
+  let present: number | undefined;
+  /** Those that may not, and finish what they have. */
+  let leaving: readonly Load[] = [];
+
+  /** What an endpoint that leaves has to finish takes no room of the others. */
+  function capacity(): number | undefined {
+    if (maxConcurrentRequestsPerEndpoint === undefined || present === undefined) return maxConcurrentRequests;
+    const finishing = leaving.reduce((sum, { inFlight }) => sum + inFlight, 0);
+    const together = maxConcurrentRequestsPerEndpoint * present + finishing;
+    return Math.min(maxConcurrentRequests ?? together, together);
+  }
+
+  const whole: Load = {
+    inFlight: 0,
+    get capacity() {
+      return capacity();
+    },
+  };
   return {
     whole,
     of: ({ name }) => {
@@ -32,9 +50,8 @@ export function createBackendLoads({
     retain: (endpoints) => {
       const names = new Set(endpoints.map(({ name }) => name));
       for (const [name, { inFlight }] of loads) if (!names.has(name) && inFlight === 0) loads.delete(name);
-      if (maxConcurrentRequestsPerEndpoint === undefined) return;
-      const together = maxConcurrentRequestsPerEndpoint * endpoints.length;
-      whole.capacity = Math.min(maxConcurrentRequests ?? together, together);
+      present = endpoints.length;
+      leaving = [...loads].flatMap(([name, load]) => (names.has(name) ? [] : [load]));
     },
   };
 }
