@@ -251,7 +251,9 @@ test('a real Prometheus scrapes a real run: every query of every panel and rule 
     // Without its comparisons an alert is a figure, which must be there for the alert ever to fire.
     for (const side of expr.split(/ (?:and|or) /)) {
       const figure = side.replace(/ (?:[<>]|==) [\d.]+$/, '');
-      if (!figure.startsWith('absent') && (await query(figure)).length === 0) withoutData.push(`${name}: ${figure}`);
+      // These two have data only while something is wrong. The next test fires their alerts.
+      if (figure.startsWith('absent') || figure.includes('weir_problem{')) continue;
+      if ((await query(figure)).length === 0) withoutData.push(`${name}: ${figure}`);
     }
   }
   expect(withoutData).toEqual([]);

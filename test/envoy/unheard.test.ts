@@ -9,25 +9,27 @@ import { backendManifest, modelManifest, startWeir, type Weir } from '../support
 /** Accepts connections, reads what comes, and never says a word. */
 interface Mute {
   readonly port: number;
-  /** Resolves when somebody has sent something. */
-  readonly spokenTo: Promise<unknown>;
+  /** Resolves when a request for an answer has come. `weir start` also asks each engine for its list of models. */
+  readonly asked: Promise<unknown>;
   readonly close: () => Promise<void>;
 }
 
 async function openMute(): Promise<Mute> {
   const sockets = new Set<Socket>();
-  const spoken = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
   const server: Server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined);
-    socket.on('data', () => spoken.resolve());
+    socket.on('data', (bytes) => {
+      if (bytes.includes('POST ')) asked.resolve();
+    });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   return {
     port: typeof address === 'object' && address !== null ? address.port : 0,
-    spokenTo: spoken.promise,
+    asked: asked.promise,
     close: async () => {
       for (const socket of sockets) socket.destroy();
       server.close();
@@ -87,7 +89,7 @@ test.each([true, false])('a connection that is not made yet bills nothing (strea
 });
 
 test('a backend that takes the request and has never answered bills nothing', async () => {
-  expect(await rowOf('mute', ask('test/mute', {}, true), () => mute.spokenTo)).toMatchObject(free);
+  expect(await rowOf('mute', ask('test/mute', {}, true), () => mute.asked)).toMatchObject(free);
 });
 
 test('an engine that has answered and is at work is paid for its prompt, headers or not', async () => {
