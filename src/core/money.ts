@@ -19,6 +19,15 @@ export function parseUsd(text: string): Money | undefined {
   return sign === '-' ? -amount : amount;
 }
 
+/** What `parseSpendable` reads, for messages. */
+export const spendableForm = 'an amount in USD such as 25 or 0.0005, with at most 12 decimals and at most 9000000';
+
+/** Reads an amount from 0 to `maxBalance`. Returns undefined for any other text. */
+export function parseSpendable(text: string): Money | undefined {
+  const amount = parseUsd(text);
+  return amount === undefined || amount < 0n || amount > maxBalance ? undefined : amount;
+}
+
 /** Prints an amount as a decimal string in USD, exactly, without trailing zeros: 150000n is "0.00000015". */
 export function formatUsd(amount: Money): string {
   const digits = (amount < 0n ? -amount : amount).toString().padStart(decimals + 1, '0');

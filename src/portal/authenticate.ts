@@ -35,13 +35,17 @@ export async function authenticate(portal: Portal, request: FastifyRequest): Pro
   callers.set(request, caller);
 }
 
-async function identify(portal: Portal, request: FastifyRequest): Promise<Caller> {
+/** True: the request has the admin token. False: it has no token. Throws for another token, and counts it as a failed sign-in. */
+export function hasAdminToken(portal: Portal, request: FastifyRequest): boolean {
   const [, token] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
-  if (token !== undefined) {
-    // The right token is looked for first: failures of others behind the same address never keep it out.
-    if (isSameSecret(token, portal.adminToken)) return callerWithToken;
-    throw failedSignIn(portal, request, 'This is not the admin token. An API key signs in with POST /api/v1/session.');
-  }
+  if (token === undefined) return false;
+  // The right token is looked for first: failures of others behind the same address never keep it out.
+  if (isSameSecret(token, portal.adminToken)) return true;
+  throw failedSignIn(portal, request, 'This is not the admin token. An API key signs in with POST /api/v1/session.');
+}
+
+async function identify(portal: Portal, request: FastifyRequest): Promise<Caller> {
+  if (hasAdminToken(portal, request)) return callerWithToken;
   const session = await sessionOf(portal, request);
   if (session !== undefined) return callerOfSession(session);
   throw new PortalError(401, 'Sign in, or send the admin token: Authorization: Bearer TOKEN.');

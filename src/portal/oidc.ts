@@ -1,6 +1,7 @@
 import * as client from 'openid-client';
 import { isLoopback } from '../core/address.ts';
 import { messageOf } from '../core/failure.ts';
+import { toOneLine } from '../core/one-line.ts';
 
 /** Where the provider sends the browser back to. */
 export const callbackPath = '/api/v1/oidc/callback';
@@ -182,19 +183,11 @@ export function personOf(
   const address = typeof email === 'string' && isVerified === true ? email : undefined;
   const claimed = { sub: [subject], email: address === undefined ? [] : [address], group: groups };
   const isAdmin = admins.some(({ kind, value }) => claimed[kind].includes(value));
-  const names = [address, typeof userName === 'string' ? userName : undefined, subject].map((name) => shownName(name));
+  const names = [address, typeof userName === 'string' ? userName : undefined, subject].map((name = '') =>
+    toOneLine(name, longestName),
+  );
   return { subject, name: names.find((name) => name !== '') ?? 'unnamed', isAdmin, groups, idToken };
 }
 
-/** Longest name of a person, characters. */
+/** Longest name of a person on pages and in the audit trail, characters. */
 const longestName = 200;
-
-/** A provider's name for a person as one line of pages and of the audit trail. */
-function shownName(name = ''): string {
-  return name
-    .toWellFormed()
-    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069]/gu, '')
-    .trim()
-    .slice(0, longestName)
-    .toWellFormed();
-}

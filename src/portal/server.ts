@@ -5,11 +5,10 @@ import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-
 import type { z } from 'zod';
 import { DatabaseAway } from '../core/administration.ts';
 import { messageOf } from '../core/failure.ts';
-import { isSameSecret } from '../core/internal-token.ts';
 import { createJsonScan } from '../core/json-scan.ts';
 import { expectation } from '../core/schema-faults.ts';
 import { accessTo } from './access.ts';
-import { authenticate } from './authenticate.ts';
+import { authenticate, hasAdminToken } from './authenticate.ts';
 import { limitConnections } from './connection-limits.ts';
 import { portalMetrics } from './metrics.ts';
 import { describeRoutes } from './openapi.ts';
@@ -125,7 +124,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   });
   const metrics = portalMetrics({ connections, readers: portal.events.readers });
   server.get('/metrics', { schema: { hide: true } }, async (request, reply) => {
-    if (!isSameSecret(request.headers.authorization ?? '', `Bearer ${portal.adminToken}`)) {
+    if (!hasAdminToken(portal, request)) {
       throw new PortalError(401, 'Metrics need the admin token: `Authorization: Bearer TOKEN`.');
     }
     return reply.type(metrics.contentType).send(await metrics.metrics());

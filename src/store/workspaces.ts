@@ -13,6 +13,7 @@ import {
   cutPage,
 } from '../core/administration.ts';
 import { formatUsd, maxBalance, type Money } from '../core/money.ts';
+import { isOneLine } from '../core/one-line.ts';
 import { recordChange } from './audit.ts';
 import type { Schema } from './schema.ts';
 import { randomBytes } from 'node:crypto';
@@ -240,16 +241,13 @@ export function pastCap(name: string, balance: Money): Refusal {
   );
 }
 
-/** Line breaks, what moves the cursor of a terminal or turns the direction of text, and halves of surrogate pairs, which PostgreSQL refuses. */
-const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202A-\u202E\u2066-\u2069]/u;
-
 /** A text that an operator gives an object, without blanks around it; undefined when nothing is left. Throws a `Refusal`. */
 export function oneLine(
   text: string,
   { what, most, field }: { readonly what: string; readonly most: number; readonly field: string },
 ): string | undefined {
   const trimmed = text.trim();
-  if (trimmed.length > most || unprintable.test(trimmed)) {
+  if (trimmed.length > most || !isOneLine(trimmed)) {
     throw new Refusal(`${what} must be one line of at most ${most} characters.`, { field });
   }
   return trimmed === '' ? undefined : trimmed;

@@ -2,18 +2,14 @@ import { InvalidArgumentError } from 'commander';
 import type { BudgetPeriod } from '../../core/account.ts';
 import { type ModelPatterns, readModelPatterns } from '../../core/model-patterns.ts';
 import { readMoment } from '../../core/moment.ts';
-import { maxBalance, type Money, parseUsd } from '../../core/money.ts';
+import { type Money, parseSpendable, spendableForm } from '../../core/money.ts';
 
 const budgetPeriods = ['day', 'week', 'month', 'total'] as const satisfies readonly BudgetPeriod[];
 
 /** Parsers of option values. Each throws commander's error for a bad value, which ends the command with a usage error. */
 export function usdOption(text: string): Money {
-  const amount = parseUsd(text);
-  if (amount === undefined || amount < 0n || amount > maxBalance) {
-    throw new InvalidArgumentError(
-      'It must be an amount in USD such as 25 or 0.0005, with at most 12 decimals and at most 9000000.',
-    );
-  }
+  const amount = parseSpendable(text);
+  if (amount === undefined) throw new InvalidArgumentError(`It must be ${spendableForm}.`);
   return amount;
 }
 

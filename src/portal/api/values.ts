@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { readMoment } from '../../core/moment.ts';
-import { maxBalance, parseUsd } from '../../core/money.ts';
+import { parseSpendable, parseUsd, spendableForm } from '../../core/money.ts';
 
 /** A moment as answers have it. */
 export const moment = z.iso.datetime().meta({ description: 'ISO 8601, in UTC.', example: '2026-07-01T12:00:00.000Z' });
@@ -31,13 +31,10 @@ export const usd = z
   .meta({ description: 'USD, an exact decimal.', example: '12.5' });
 
 /** An amount from 0 to the most that a workspace may hold, as callers give it. */
-export const givenUsd = given(
-  'an amount in USD such as "25" or "0.0005", with at most 12 decimals and at most 9000000',
-  (text) => {
-    const amount = parseUsd(text);
-    return amount === undefined || amount < 0n || amount > maxBalance ? undefined : amount;
-  },
-).meta({ description: 'USD, a decimal of at most 12 decimals, at most 9000000.', example: '25' });
+export const givenUsd = given(spendableForm, parseSpendable).meta({
+  description: 'USD, a decimal of at most 12 decimals, at most 9000000.',
+  example: '25',
+});
 
 /** The same, or less than nothing for a correction. */
 export const givenCredit = given('an amount in USD such as "25" or "-3", with at most 12 decimals', parseUsd).meta({

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod';
 import { Agent, request as call } from 'undici';
@@ -13,6 +12,7 @@ import { callerOf } from '../authenticate.ts';
 import { authorship, type Caller } from '../callers.ts';
 import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
+import { digestOf } from '../secrets.ts';
 import { visibleWorkspace } from '../visible.ts';
 
 /** What a person's playground may spend in a day, and how long a text of its key is good: enough to try things, little to lose. */
@@ -55,7 +55,7 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
   ) {
     const { caller, key, body, signal } = sent;
     const sessionName = portalSessionName(caller.session?.hash ?? caller.name);
-    const keyHash = createHash('sha256').update(key).digest('hex');
+    const keyHash = digestOf(key);
     return call(`${gatewayUrl}/chat/completions`, {
       method: 'POST',
       dispatcher: agent,
