@@ -69,9 +69,16 @@ const ofUnits = [
 // Units that measure their process (its memory, its event loop, its threads, time) or change it (variables, modules): each has one of
 // its own.
 const unitsApart = [
-  ...['admission/address-gate', 'admission/overload', 'cli/commands/catalog', 'cli/serve/replica-view'],
+  ...['admission/address-gate', 'admission/overload', 'cli/commands/catalog', 'control/replica-view'],
   ...['core/by-number', 'dialects/engine/hostile-answers', 'extproc/body-collector', 'extproc/connection-loss'],
-  ...['manifests/parse-in-worker', 'process/*', 'request/client-phrases', 'request/pipeline', 'store/key-timing'],
+  ...[
+    'local/supervise',
+    'manifests/parse-in-worker',
+    'process/*',
+    'request/client-phrases',
+    'request/pipeline',
+    'store/key-timing',
+  ],
   ...['store/lost-store', 'store/open-store', 'telemetry/model-performance', 'telemetry/ops/metrics'],
   ...['telemetry/otlp/open-tracing'],
 ].map((name) => `src/${name}.test.ts`);

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { cpSync, existsSync } from 'node:fs';
 import { sql } from 'kysely';
-import { databaseLocation } from '../src/cli/commands/database-location.ts';
+import { databaseLocation } from '../src/store/database-location.ts';
 import { createKey } from '../src/store/keys.ts';
 import type { LedgerRow } from '../src/store/ledger-row.ts';
 import { openDatabase } from '../src/store/open-database.ts';

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { findEnvoy } from '../src/process/find-envoy.ts';
+import { findEnvoy } from '../src/local/find-envoy.ts';
 import { shapePath } from './answers.ts';
 import { chatRequest } from './chat-request.ts';
 import { readCommandLine, usage, type BenchCommand } from './command-line.ts';

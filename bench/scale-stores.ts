@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { databaseLocation } from '../src/cli/commands/database-location.ts';
+import { databaseLocation } from '../src/store/database-location.ts';
 import { systemClock } from '../src/process/clock.ts';
 import { tryLock } from '../src/process/lock.ts';
 import { createValkeyLimits } from '../src/rate-limits/valkey.ts';

@@ -1,4 +1,4 @@
-import { createNeededServices } from '../src/cli/start/needed-services.ts';
+import { createNeededServices } from '../src/local/needed-services.ts';
 import type { CostSample } from './part-costs.ts';
 import { gatewayOf, median, middle, type PartTimes, type ScaleSample } from './scale-sample.ts';
 import { type Costs, type Forecast, parts, simulate } from './scale-simulation.ts';

@@ -5,7 +5,7 @@ import { availableParallelism, cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { findEnvoy } from '../src/process/find-envoy.ts';
+import { findEnvoy } from '../src/local/find-envoy.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { startValkey } from '../test/support/valkey.ts';
 import { chatRequest } from './chat-request.ts';

@@ -1,6 +1,7 @@
-import { Agent, request } from 'undici';
+import { request } from 'undici';
 import type { Cluster } from '../core/catalog.ts';
 import type { HealthCheckAnswer } from '../core/replica.ts';
+import { createDirectAgent } from './direct-agent.ts';
 
 /** As Envoy's: no health check takes longer (`src/envoy/config/clusters.ts`). */
 const timeoutMs = 3_000;
@@ -13,13 +14,7 @@ export async function checkEndpoint(
   { healthCheck, tls }: Pick<Cluster, 'healthCheck' | 'tls'>,
   { endpoint, authority }: { /** `address:port`. */ readonly endpoint: string; readonly authority: string },
 ): Promise<HealthCheckAnswer> {
-  const dispatcher = new Agent({
-    connect: {
-      timeout: timeoutMs,
-      ...(tls.mode === 'Custom' ? { ca: tls.ca } : {}),
-      ...(tls.mode === 'Disabled' ? {} : { servername: tls.serverName }),
-    },
-  });
+  const dispatcher = createDirectAgent(tls, { timeoutMs });
   try {
     const { statusCode, body } = await request(
       `${tls.mode === 'Disabled' ? 'http' : 'https'}://${endpoint}${healthCheck?.path ?? '/'}`,

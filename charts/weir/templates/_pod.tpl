@@ -192,7 +192,7 @@ spec:
     - name: service
       image: {{ $image }}
       imagePullPolicy: {{ .Values.image.pullPolicy }}
-      # Why these: src/cli/start/launch-service.ts.
+      # Why these: src/local/launch-service.ts.
       command: [node, --min-semi-space-size=16, --no-allocation-site-pretenuring, /app/src/main.ts]
       args: [serve]
       env:

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { Accounts } from '../../store/accounts.ts';
 import type { Authorship } from '../../core/administration.ts';
 import type { DatabaseLocation } from '../../store/open-database.ts';
-import { databaseLocation } from './database-location.ts';
+import { databaseLocation } from '../../store/database-location.ts';
 
 /** The result of a command: for a script, for a reader, and for the shell. */
 export interface Answer {

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { catalogCommand, checkManifests } from './catalog.ts';
+import { checkManifests } from '../../control/check-manifests.ts';
+import { catalogCommand } from './catalog.ts';
 
 const good = `apiVersion: v1
 kind: Secret

@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { createEnvoyAdmin } from '../../envoy/runtime/admin.ts';
 import { openFilesLimit } from '../../process/machine.ts';
 import { runFolder } from '../../envoy/config/run-folder.ts';
-import { finishRequests } from '../start/drain.ts';
-import { readEdgeSettings, writeEnvoyFiles } from '../start/envoy-files.ts';
+import { finishRequests } from '../../local/drain.ts';
+import { readEdgeSettings, writeEnvoyFiles } from '../../local/envoy-files.ts';
 import { countOption } from './option-values.ts';
 
 /** The heap's share of Envoy's memory: the rest is for threads, code and what the allocator has not given back. */

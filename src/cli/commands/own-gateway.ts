@@ -34,7 +34,7 @@ export async function findOwnGateway(
 /** Asked without the key: another program may have the port of a gateway that was killed. */
 async function modelsAt(baseUrl: string): Promise<readonly string[] | undefined> {
   // Other commands on keys do without the client, which takes longer to load than they take.
-  const { createModelsClient } = await import('../listed-models.ts');
+  const { createModelsClient } = await import('../../local/listed-models.ts');
   const client = createModelsClient();
   try {
     const answer = await client.ask(baseUrl, AbortSignal.timeout(timeoutMs));

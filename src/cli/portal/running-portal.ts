@@ -19,7 +19,7 @@ import type { PortalSettings } from '../../settings.ts';
 import { openAccounts } from '../../store/accounts.ts';
 import { limitRepeats } from '../../telemetry/ops/repeat-limit.ts';
 import type { ProgramLog } from '../program-log.ts';
-import { databaseLocation } from '../commands/database-location.ts';
+import { databaseLocation } from '../../store/database-location.ts';
 import { openPatiently } from './patient-accounts.ts';
 import { openReports } from './reports.ts';
 

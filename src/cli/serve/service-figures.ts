@@ -12,7 +12,7 @@ import type { OpenStore } from '../../store/open-store.ts';
 import type { FileCheck } from '../../store/sqlite/file-check.ts';
 import type { ModelPerformance } from '../../telemetry/model-performance.ts';
 import type { ServiceFigures } from '../../telemetry/ops/gauges.ts';
-import type { ServedCatalog } from './catalog.ts';
+import type { ServedCatalog } from '../../control/catalog.ts';
 import manifest from '../../../package.json' with { type: 'json' };
 
 /** The parts of a service that its metrics are read of. */

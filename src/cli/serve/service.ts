@@ -41,7 +41,7 @@ import type { Cluster, Route, Snapshot } from '../../core/catalog.ts';
 import { renderClusters } from '../../envoy/config/clusters.ts';
 import { renderEndpoints } from '../../envoy/config/endpoints.ts';
 import { runFolder } from '../../envoy/config/run-folder.ts';
-import { databaseLocation } from '../commands/database-location.ts';
+import { databaseLocation } from '../../store/database-location.ts';
 import { createHedgeBudget } from '../../dispatch/hedge.ts';
 import { createStructureRetries } from '../../dispatch/retries.ts';
 import { createPipeline, type Pipeline } from '../../request/pipeline.ts';
@@ -50,17 +50,17 @@ import { createAffinity } from '../../routing/affinity.ts';
 import { createHealth } from '../../routing/health/health.ts';
 import { createSystemPlacement } from '../../routing/system-placement.ts';
 import type { ProgramSurroundings, RunningProgram } from '../run-program.ts';
-import { openCatalog } from './catalog.ts';
+import { openCatalog } from '../../control/catalog.ts';
 import { createAnswerLengths } from '../../metering/expected-output.ts';
 import { createErrorCounts } from '../../telemetry/error-counts.ts';
 import { createStories } from '../../telemetry/stories.ts';
 import { createModelPerformance } from '../../telemetry/model-performance.ts';
-import { createEndpointTable } from './follow-endpoints.ts';
-import { tellCatalog } from './live-catalog.ts';
+import { createEndpointTable } from '../../control/follow-endpoints.ts';
+import { tellCatalog } from '../../control/live-catalog.ts';
 import { checkFile, openGates, startTracing, tokenizerLoader } from './logged-parts.ts';
-import { openProblems } from './observe-problems.ts';
-import { placeAtEnvoy } from './place-at-envoy.ts';
-import { watchHealthChecks } from './health-checks.ts';
+import { openProblems } from '../../control/observe-problems.ts';
+import { placeAtEnvoy } from '../../control/place-at-envoy.ts';
+import { watchHealthChecks } from '../../control/health-checks.ts';
 import { figuresOf } from './service-figures.ts';
 import { openWebSearch } from './web-search.ts';
 import type { Settings } from '../../settings.ts';
@@ -97,6 +97,7 @@ export async function startService(
   { programLog, stopped, fatal, announce }: ProgramSurroundings,
 ): Promise<RunningService> {
   const tracingSettings = readTracingSettings(process.env);
+  const instance = randomUUID();
   const threads = watchThreads();
   const { log, output } = programLog;
   // Of the parts, whose troubles may repeat. The catalog and requests have limits of their own.
@@ -181,11 +182,9 @@ export async function startService(
   const answerLengths = createAnswerLengths();
   let servedAt = systemClock.now();
   const catalog = await openCatalog(settings, {
-    log,
-    clock: systemClock,
+    ...{ log, clock: systemClock, random: Math.random, instance, endpoints },
     environment: process.env,
     envoy: clusterPublisher,
-    endpoints,
     followHosts: createHostFollower({ clock: systemClock, lookUp: systemLookUp }),
     extraClusters: found === undefined ? [] : [found.cluster],
     isServing,
@@ -209,7 +208,6 @@ export async function startService(
   const { limits, addresses, sharing } = openGates(settings, partsLog);
   store.tellReserved(limits.reserved);
 
-  const instance = randomUUID();
   const tracing =
     tracingSettings &&
     (await startTracing(tracingSettings, { socketPath: place.tracesSocket, log: partsLog, settings }));
@@ -280,7 +278,7 @@ export async function startService(
   const shedWatch = createShedWatch({ clock: systemClock, shedShare: refusedShare });
   const problems = await openProblems(settings, {
     ...{ figures, store, catalog, errors, refusedShare, announce },
-    ...{ admin: envoyAdmin, servedAt: () => servedAt, log: partsLog },
+    ...{ clock: systemClock, admin: envoyAdmin, servedAt: () => servedAt, log: partsLog },
   });
   lookForProblems = problems.lookNow;
   const ops = await startOps({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { readStartOptions, startHelp } from './options.ts';
-import { SettingRefusal } from './refusal.ts';
+import { SettingRefusal } from '../../local/refusal.ts';
 
 test('without arguments it is the demo on port 8080 with its data in .weir', () => {
   const options = readStartOptions([], {});

@@ -1,28 +1,14 @@
 import { join, resolve } from 'node:path';
 import type { DatabaseLocation } from '../../store/open-database.ts';
-import { databaseLocation } from '../commands/database-location.ts';
+import { databaseLocation } from '../../store/database-location.ts';
 import { messageOf } from '../../core/failure.ts';
 import { type Environment, readStartSettings } from '../../read-settings.ts';
 import { settingsHelp } from '../../settings-help.ts';
 import { type StartSettings, startSettingsSchema } from '../../settings.ts';
 import { readFlags } from '../flags.ts';
-import { SettingRefusal, StartRefusal } from './refusal.ts';
-
-/** Where the catalog comes from, by the command line. */
-export type StartSource =
-  | { readonly kind: 'demo' }
-  | { readonly kind: 'manifests'; readonly folder: string }
-  /** A namespace of the cluster that KUBECONFIG names; without one, that of the current context. */
-  | { readonly kind: 'kubernetes'; readonly namespace: string | undefined }
-  | { readonly kind: 'upstream'; readonly url: URL; readonly key: string | undefined; readonly price: UpstreamPrice }
-  /** An empty folder: the operator puts manifests into it while the gateway runs. */
-  | { readonly kind: 'empty' };
-
-/** USD per token, decimals as the manifest has them. */
-export interface UpstreamPrice {
-  readonly prompt: string;
-  readonly completion: string;
-}
+import type { StartSource } from '../../local/catalog-place.ts';
+import { SettingRefusal, StartRefusal } from '../../local/refusal.ts';
+import type { UpstreamPrice } from '../../local/upstream-manifests.ts';
 
 export interface StartOptions {
   readonly port: number;

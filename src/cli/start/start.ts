@@ -1,26 +1,27 @@
-import { tieToThisProcess } from '../../process/child.ts';
+import { tieToThisProcess } from '../../local/child.ts';
 import { systemClock } from '../../process/clock.ts';
 import { createEnvoyAdmin } from '../../envoy/runtime/admin.ts';
-import { findEnvoy } from '../../process/find-envoy.ts';
+import { findEnvoy } from '../../local/find-envoy.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import { keepLogsSmall } from '../../process/log-file.ts';
 import { openFilesLimit } from '../../process/machine.ts';
-import { claimPort, type PortClaim } from '../../process/ports.ts';
+import { claimPort, type PortClaim } from '../../local/ports.ts';
 import { listenForStop, type StopSignals } from '../../process/stop-signals.ts';
 import { localAddressOf } from '../../core/address.ts';
 import { messageOf } from '../../core/failure.ts';
-import { answeringModel } from './answering-model.ts';
-import { findCatalog } from './catalog-place.ts';
-import { prepareDemoAccount } from './demo.ts';
-import { drainEdge } from './drain.ts';
-import { readEdgeSettings, writeEnvoyFiles } from './envoy-files.ts';
-import { type StartContext, startDemoEngine, startEnvoy } from './gateway.ts';
-import { greetingLines, listedModels } from './greeting.ts';
+import { answeringModel } from '../../local/answering-model.ts';
+import { findCatalog } from '../../local/catalog-place.ts';
+import { byOperator } from '../commands/accounts-command.ts';
+import { prepareDemoAccount } from '../../local/demo.ts';
+import { drainEdge } from '../../local/drain.ts';
+import { readEdgeSettings, writeEnvoyFiles } from '../../local/envoy-files.ts';
+import { type StartContext, startDemoEngine, startEnvoy } from '../../local/gateway.ts';
+import { greetingLines, listedModels } from '../../local/greeting.ts';
 import { readStartOptions, startHelp, type StartOptions } from './options.ts';
-import { takeFolders } from './own-folders.ts';
-import { startPortal } from './portal.ts';
-import { SettingRefusal, StartRefusal } from './refusal.ts';
-import { type Services, startServices } from './services.ts';
+import { takeFolders } from '../../local/own-folders.ts';
+import { startPortal } from '../../local/launch-portal.ts';
+import { SettingRefusal, StartRefusal } from '../../local/refusal.ts';
+import { type Services, startServices } from '../../local/services.ts';
 
 const envoyGraceMs = 5_000;
 const serviceGraceMs = 10_000;
@@ -78,7 +79,9 @@ async function runUntilStopped(options: StartOptions, signals: StopSignals): Pro
   const admin = createEnvoyAdmin(envoy.files);
   stack.defer(admin.close);
   const command = await tieToThisProcess({ command: binary, args: envoy.args });
-  const key = options.demo ? await prepareDemoAccount({ data, database: options.database, report }) : undefined;
+  const key = options.demo
+    ? await prepareDemoAccount({ data, database: options.database, by: byOperator(), report })
+    : undefined;
   if (stop.aborted) return;
 
   report('Starting Envoy and the service …');

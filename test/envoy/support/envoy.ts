@@ -4,7 +4,7 @@ import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findEnvoy } from '../../../src/process/find-envoy.ts';
+import { findEnvoy } from '../../../src/local/find-envoy.ts';
 import { type BootstrapOptions, envoyArguments, renderBootstrap } from '../../../src/envoy/config/bootstrap.ts';
 import { connectionsModule } from '../../../src/envoy/config/connection-limits.ts';
 import { renderClusters } from '../../../src/envoy/config/clusters.ts';

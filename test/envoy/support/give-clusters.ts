@@ -1,4 +1,4 @@
-import { createEndpointTable, type EndpointTable } from '../../../src/cli/serve/follow-endpoints.ts';
+import { createEndpointTable, type EndpointTable } from '../../../src/control/follow-endpoints.ts';
 import type { Cluster } from '../../../src/core/catalog.ts';
 import type { FollowEndpoints } from '../../../src/core/endpoint.ts';
 import { renderClusters } from '../../../src/envoy/config/clusters.ts';

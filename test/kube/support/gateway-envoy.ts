@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { findEnvoy } from '../../../src/process/find-envoy.ts';
+import { findEnvoy } from '../../../src/local/find-envoy.ts';
 import { extension, typed } from '../../../src/envoy/config/typed.ts';
 import { freePort } from '../../support/free-port.ts';
 

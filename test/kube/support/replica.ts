@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -5,8 +6,8 @@ import { pino } from 'pino';
 import type { EndpointCounts, EnvoyClusters } from '../../../src/envoy/runtime/cluster-publisher.ts';
 import type { Cluster, Model, Route, Snapshot } from '../../../src/core/catalog.ts';
 import type { Clock } from '../../../src/core/clock.ts';
-import { openCatalog } from '../../../src/cli/serve/catalog.ts';
-import { createEndpointTable } from '../../../src/cli/serve/follow-endpoints.ts';
+import { openCatalog } from '../../../src/control/catalog.ts';
+import { createEndpointTable } from '../../../src/control/follow-endpoints.ts';
 import { systemClock } from '../../../src/process/clock.ts';
 import { readSettings } from '../../../src/read-settings.ts';
 
@@ -81,6 +82,8 @@ export async function startTestReplica(options: TestReplicaOptions): Promise<Tes
   const catalog = await openCatalog(settings, {
     log,
     clock: options.clock ?? systemClock,
+    random: Math.random,
+    instance: randomUUID(),
     environment: { KUBECONFIG: kubeconfig },
     envoy: {
       publish: (clusters) => {

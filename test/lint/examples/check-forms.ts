@@ -6,7 +6,7 @@ import { compile } from '../../../src/catalog/compile.ts';
 import { customResources, openApiSchema, type OpenApiSchema } from '../../../src/catalog/custom-resources.ts';
 import type { CatalogObject } from '../../../src/core/catalog.ts';
 import { isObject } from '../../../src/core/json.ts';
-import { problemLine } from '../../../src/cli/commands/catalog.ts';
+import { problemLine } from '../../../src/control/check-manifests.ts';
 import { referredSecrets } from '../../../src/catalog/secrets.ts';
 import { goodBackendSpec, goodModelSpec, secret } from '../../support/catalog-objects.ts';
 

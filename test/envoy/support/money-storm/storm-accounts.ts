@@ -1,4 +1,4 @@
-import { databaseLocation } from '../../../../src/cli/commands/database-location.ts';
+import { databaseLocation } from '../../../../src/store/database-location.ts';
 import { ledgerRow } from '../../../../src/store/ledger-row.ts';
 import { openDatabase } from '../../../../src/store/open-database.ts';
 import { settleBatch } from '../../../../src/store/settle-batch.ts';

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { databaseLocation } from '../../../../src/cli/commands/database-location.ts';
+import { databaseLocation } from '../../../../src/store/database-location.ts';
 import { listRequests } from '../../../../src/store/list-requests.ts';
 import { type OpenDatabase, openDatabase } from '../../../../src/store/open-database.ts';
 import { usageReport } from '../../../../src/store/usage-report.ts';

@@ -1,0 +1,203 @@
+/** The catalog that is served: its source, what follows the source, and the replica that tells the cluster about it. */
+import { type Compilation, compile } from '../catalog/compile.ts';
+import type { Snapshots } from '../catalog/snapshots.ts';
+import type { CatalogProblem, Cluster, KubeObject, Model, Route, Snapshot } from '../core/catalog.ts';
+import { type Clock, waitFor } from '../core/clock.ts';
+import type { FollowEndpoints, HostsSource, ServiceSource } from '../core/endpoint.ts';
+import type { ModelPatterns } from '../core/model-patterns.ts';
+import type { Money } from '../core/money.ts';
+import type { ModelStatus, ReplicaView } from '../core/replica.ts';
+import type { ClusterPublisher, EnvoyClusters } from '../envoy/runtime/cluster-publisher.ts';
+import { limitRepeats, type PartLog } from '../telemetry/ops/repeat-limit.ts';
+import { createProblemLog } from '../telemetry/ops/telemetry.ts';
+import type { Settings } from '../settings.ts';
+import { type CountedEndpoints, type EndpointsAsked, endpointsViews } from './endpoints-view.ts';
+import { type CatalogReading, followCatalog } from './follow-catalog.ts';
+import type { EndpointTable } from './follow-endpoints.ts';
+import { openManifestFolder } from './manifest-catalog.ts';
+import type { Replica, ReplicaParts } from './replica.ts';
+import { replicaName, replicaView } from './replica-view.ts';
+
+/** Where the catalog comes from: a folder or a Kubernetes namespace. */
+export interface CatalogSource {
+  readonly first: CatalogReading;
+  /** The snapshot that was served before the first reading, if that is known. */
+  readonly previous: Snapshot | undefined;
+  /** Resolves when there is a catalog to go by; until then nothing can be served. */
+  readonly known: Promise<void>;
+  /** Takes the result of every reading. */
+  readonly compiled: (compilation: Compilation) => void;
+  /** How old the served catalog may be, milliseconds; undefined: nothing is known yet. Absent: a folder is never behind. */
+  readonly ageMs?: () => number | undefined;
+  /** Follows the endpoints of a Service. Absent: there is no cluster whose Services could be followed. */
+  readonly followService?: FollowEndpoints<ServiceSource>;
+  /** Joins the replicas that write the status of the cluster's objects. Absent: a folder has no status. */
+  readonly join?: (parts: ReplicaParts) => Replica;
+  /** The Models and Backends as they are declared now, those that were refused included. */
+  readonly objects: (compilation: Compilation) => readonly KubeObject[];
+  /** Call after `Replica.close`. */
+  readonly close: () => Promise<void>;
+}
+
+/** Everything that is known of the catalog at one moment. */
+export interface CatalogView {
+  readonly objects: readonly KubeObject[];
+  readonly compilation: Compilation;
+  readonly problems: readonly CatalogProblem[];
+  /** This replica's view of the catalog. */
+  readonly own: ReplicaView;
+}
+
+/** Envoy answers within milliseconds. Whoever collects metrics waits ten seconds at most, and wants the others. */
+const patienceMs = 1_000;
+
+export interface CatalogSourceOptions {
+  readonly log: PartLog;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Unique to this process, restarts included. */
+  readonly instance: string;
+  /** Has the readings after the first one. */
+  readonly onChange: (reading: CatalogReading) => void;
+}
+
+export interface CatalogOptions extends Omit<CatalogSourceOptions, 'onChange'> {
+  /** Where KUBECONFIG is looked for. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly envoy: Pick<ClusterPublisher, 'publish' | 'refused' | 'look' | 'close'>;
+  readonly endpoints: Pick<EndpointTable, 'follow' | 'found'>;
+  readonly followHosts: FollowEndpoints<HostsSource>;
+  /** Clusters that Envoy needs beside those of the catalog. */
+  readonly extraClusters: readonly Cluster[];
+  readonly isServing: (route: Route) => boolean;
+  readonly ejected: EndpointsAsked['ejected'];
+  readonly record: ReplicaParts['record'];
+  readonly answerOf: EndpointsAsked['answerOf'];
+  readonly statusOf: (model: Model) => ModelStatus;
+  /** What a web search costs; undefined where there is none. */
+  readonly searchPrice: Money | undefined;
+  /** Has every snapshot that requests get, the first one included. */
+  readonly onServed: (snapshot: Snapshot) => void;
+  /** Called when the objects of the catalog, or its problems, may have changed. */
+  readonly onChanged: () => void;
+}
+
+export interface ServedCatalog {
+  readonly snapshots: Snapshots;
+  /** The body of `GET /v1/models`. */
+  readonly modelList: (models: ModelPatterns | undefined) => string;
+  /** Resolves when requests can be served: there is a catalog, and Envoy has its clusters. */
+  readonly ready: Promise<void>;
+  /** As `CatalogSource.ageMs`. */
+  readonly ageMs: CatalogSource['ageMs'];
+  /** The endpoints of the Backends that Envoy has, by the Backend's name; none while Envoy does not answer within a second. */
+  readonly endpoints: () => Promise<ReadonlyMap<string, CountedEndpoints>>;
+  /** Waits a second at most for Envoy. */
+  readonly look: () => Promise<CatalogView>;
+  /** Whether this replica writes the status of the cluster's objects. */
+  readonly isLeading: () => boolean;
+  /** Lets another replica lead at once. */
+  readonly leave: () => Promise<void>;
+  /** Call after `leave`. */
+  readonly close: () => Promise<void>;
+}
+
+/** Opens the catalog that the settings name, and follows it. Rejects when they name a cluster and there is none to ask. */
+export async function openCatalog(settings: Settings, options: CatalogOptions): Promise<ServedCatalog> {
+  const { clock, envoy, endpoints, extraClusters, isServing, statusOf, searchPrice, onServed, onChanged } = options;
+  const { ejected, record, answerOf } = options;
+  const log = limitRepeats(options.log, clock);
+  const source = await openSource(settings, { ...options, log, onChange: (reading) => catalog.change(reading) });
+  let compilation: Compilation | undefined;
+  let problems: readonly CatalogProblem[] = [];
+  const tellProblems = createProblemLog(options.log, 'manifest problem');
+  const asked: EndpointsAsked = { ejected, answerOf, troubleOf: (cluster) => endpoints.found(cluster)?.trouble };
+  const replica = source.join?.({
+    ...asked,
+    envoy,
+    snapshot: () => catalog.snapshots.current(),
+    isServing,
+    record,
+    isListed: (model) => statusOf(model).listed,
+  });
+  const findEndpoints: FollowEndpoints = (wanted, how) => {
+    if (wanted.kind === 'hosts') return options.followHosts(wanted, how);
+    if (source.followService !== undefined) return source.followService(wanted, how);
+    // `compile` has refused such a Backend.
+    how.onFound({ endpoints: [], trouble: 'spec.service: there is no cluster whose Services could be followed' });
+    return () => undefined;
+  };
+  const catalog = followCatalog({
+    first: source.first,
+    previous: source.previous,
+    services: source.followService === undefined ? 'refused' : 'followed',
+    listing: { clock, statusOf, searchPrice },
+    followEndpoints: (clusters) => endpoints.follow([...clusters, ...extraClusters], findEndpoints),
+    applyClusters: (clusters) => envoy.publish([...clusters, ...extraClusters]),
+    onProblems: (found) => {
+      problems = found;
+      tellProblems(found);
+    },
+    onCompiled: (compiled) => {
+      compilation = compiled;
+      source.compiled(compiled);
+      replica?.changed();
+      onChanged();
+    },
+    onSwap: (snapshot) => {
+      onServed(snapshot);
+      replica?.changed();
+      onChanged();
+      log.info({ version: snapshot.version, models: snapshot.models.size }, 'catalog changed');
+    },
+    onError: (error) => log.error({ error: String(error) }, 'Envoy does not have the catalog yet'),
+  });
+  onServed(catalog.snapshots.current());
+
+  /** The clusters that Envoy has; undefined while Envoy does not answer within a second. */
+  async function lookAtEnvoy(): Promise<EnvoyClusters | undefined> {
+    const inTime = new AbortController();
+    const late = waitFor(patienceMs, { clock, signal: inTime.signal }).then(() => undefined);
+    const seen = await Promise.race([envoy.look(), late]);
+    inTime.abort();
+    return seen;
+  }
+
+  return {
+    snapshots: catalog.snapshots,
+    modelList: catalog.modelList,
+    ready: Promise.all([catalog.published, source.known]).then(() => catalog.idle()),
+    ageMs: source.ageMs,
+    endpoints: async () => endpointsViews(catalog.snapshots.current(), await lookAtEnvoy(), asked),
+    look: async () => {
+      const seen = await lookAtEnvoy();
+      const snapshot = catalog.snapshots.current();
+      const last = compilation ?? compile([]);
+      const isListed = (model: Model): boolean => statusOf(model).listed;
+      const own = await replicaView(
+        { ...asked, name: replicaName(settings), isServing, isListed, record },
+        { envoy: seen, refused: envoy.refused(), snapshot },
+      );
+      return { objects: source.objects(last), compilation: last, problems, own };
+    },
+    isLeading: () => replica?.isLeading() === true,
+    leave: async () => replica?.close(),
+    close: async () => {
+      await source.close();
+      // Envoy may be away: its confirmation is not waited for any more.
+      envoy.close();
+      await catalog.close();
+    },
+  };
+}
+
+async function openSource(
+  settings: Settings,
+  options: CatalogSourceOptions & Pick<CatalogOptions, 'environment'>,
+): Promise<CatalogSource> {
+  const namespace = settings.WEIR_KUBERNETES_NAMESPACE;
+  if (namespace === undefined) return openManifestFolder(settings, options);
+  // The client is large, and a folder does without it.
+  const { openKubernetes } = await import('./kube-catalog.ts');
+  return openKubernetes(settings, { ...options, namespace });
+}

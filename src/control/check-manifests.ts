@@ -1,0 +1,43 @@
+/** Reads a folder of manifests once and reports what is wrong in it. */
+import { type Compilation, compile } from '../catalog/compile.ts';
+import { problemIn, readObject } from '../catalog/read-object.ts';
+import type { CatalogProblem } from '../core/catalog.ts';
+import type { SchemaFault } from '../core/schema-faults.ts';
+import { readManifests } from '../manifests/read.ts';
+
+/** One line for people: `where: field: message`, without the field when the problem is the whole document. */
+export function problemLine({ where, field, message }: CatalogProblem): string {
+  return [where, field, message].filter((part) => part !== '').join(': ');
+}
+
+/** The catalog of a folder of manifests, with its problems and notes. */
+export interface ManifestReport extends Pick<Compilation, 'snapshot' | 'problems'> {
+  /** Fields that are right in a cluster and would be a problem for a gateway that serves the folder itself. */
+  readonly notes: readonly CatalogProblem[];
+}
+
+/**
+ * Reads and compiles a manifest folder once. Never throws; a missing or empty folder is a problem that names it. Services are
+ * `followed` where the folder may be meant for `kubectl apply`, and `refused` where a gateway is to serve it.
+ */
+export async function checkManifests(dir: string, services: 'followed' | 'refused'): Promise<ManifestReport> {
+  const { objects, problems } = await readManifests(dir);
+  const { snapshot, problems: found } = compile(objects, { services });
+  const isEmpty = objects.length + problems.length === 0;
+  const empty = {
+    where: dir,
+    field: '',
+    message: 'expected manifests: files ending in .yaml, .yml or .json with objects in them',
+  };
+  const notes = objects.flatMap((object) => {
+    const read = readObject(object);
+    const hasService = read.kind === 'Backend' && read.read.value.spec.service !== undefined;
+    return hasService ? [problemIn(object, serviceNote)] : [];
+  });
+  return { snapshot, problems: [...problems, ...found, ...(isEmpty ? [empty] : [])], notes };
+}
+
+const serviceNote: SchemaFault = {
+  path: ['spec', 'service'],
+  message: 'for kubectl apply; a gateway that serves this folder itself (--manifests) cannot follow a Service',
+};

@@ -1,0 +1,122 @@
+/** The health checks of Envoy as the service sees them: which backends pass, and what an endpoint answers that fails. */
+import type { Cluster } from '../core/catalog.ts';
+import type { CancelTimer, Clock } from '../core/clock.ts';
+import type { Endpoints } from '../core/endpoint.ts';
+import type { HealthCheckAnswer } from '../core/replica.ts';
+import { checkEndpoint } from '../egress/check-endpoint.ts';
+import type { ClusterPublisher, EnvoyClusters } from '../envoy/runtime/cluster-publisher.ts';
+
+export interface HealthChecksOptions {
+  readonly clock: Pick<Clock, 'after' | 'elapsed'>;
+  readonly envoy: Pick<ClusterPublisher, 'look'>;
+  readonly endpoints: Endpoints;
+  /** The clusters of the catalog that is served. */
+  readonly clusters: () => readonly Cluster[];
+  /** Sends the request of a health check to an endpoint. Never rejects. */
+  readonly check?: typeof checkEndpoint;
+}
+
+export interface HealthChecks {
+  /**
+   * Whether requests can reach a backend, as far as its health check says: false once Envoy has found all of its endpoints unhealthy
+   * at two looks in a row. True where no health check is declared, and as long as nothing is known.
+   */
+  readonly passes: (backend: string) => boolean;
+  /** The last answer of an endpoint that fails its health check; undefined where it is not known. */
+  readonly answerOf: (backend: string, endpoint: string) => HealthCheckAnswer | undefined;
+  readonly close: () => void;
+}
+
+const lookEveryMs = 1_000;
+/** A pod that has just come is unhealthy to Envoy until its first check. */
+const looksToFail = 2;
+/** Envoy says only that a check failed: the service asks an endpoint itself, at most so often. */
+const checkEveryMs = 10_000;
+/** Endpoints that are asked in one look. */
+const mostChecked = 20;
+
+interface Checked {
+  readonly at: number;
+  readonly answer: HealthCheckAnswer;
+}
+
+interface Failing {
+  readonly cluster: Cluster;
+  readonly endpoint: string;
+}
+
+/** Looks at Envoy once a second while some backend declares a health check. */
+export function watchHealthChecks(options: HealthChecksOptions): HealthChecks {
+  const { clock, envoy, clusters, endpoints, check = checkEndpoint } = options;
+  let cancel: CancelTimer = () => undefined;
+  let isClosed = false;
+  /** Backends without a healthy endpoint, each with the number of looks in a row that found it so. */
+  let unhealthy: ReadonlyMap<string, number> = new Map();
+  let answers: ReadonlyMap<string, Checked> = new Map();
+
+  async function look(): Promise<void> {
+    const checked = clusters().filter(({ healthCheck }) => healthCheck !== undefined);
+    const seen = checked.length === 0 ? { active: [], endpoints: new Map() } : await envoy.look();
+    // While Envoy is away, the last look stands.
+    if (seen === undefined) return;
+    const down = checked.filter((cluster) => isUnhealthy(cluster, seen));
+    unhealthy = new Map(down.map(({ backend }) => [backend, (unhealthy.get(backend) ?? 0) + 1]));
+    await askAll(
+      checked.flatMap((cluster) => failingOf(cluster, seen).map((endpoint): Failing => ({ cluster, endpoint }))),
+    );
+  }
+
+  /** Asks those whose last answer is old, and forgets the answers of all that do not fail any more. */
+  async function askAll(failing: readonly Failing[]): Promise<void> {
+    const now = clock.elapsed();
+    const kept = new Map<string, Checked>();
+    const due: Failing[] = [];
+    for (const one of failing) {
+      const last = answers.get(keyOf(one));
+      if (last !== undefined) kept.set(keyOf(one), last);
+      if (last === undefined || now - last.at >= checkEveryMs) due.push(one);
+    }
+    await Promise.all(
+      due.slice(0, mostChecked).map(async (one) => {
+        const { cluster, endpoint } = one;
+        const authority = endpoints.of(cluster.name).find(({ name }) => name === endpoint)?.authority ?? endpoint;
+        kept.set(keyOf(one), { at: now, answer: await check(cluster, { endpoint, authority }) });
+      }),
+    );
+    answers = kept;
+  }
+
+  function next(): void {
+    cancel = clock.after(lookEveryMs, () => {
+      // A look that failed is made again: what was seen last stands.
+      void look()
+        .catch(() => undefined)
+        .finally(() => {
+          if (!isClosed) next();
+        });
+    });
+  }
+  next();
+
+  return {
+    passes: (backend) => (unhealthy.get(backend) ?? 0) < looksToFail,
+    answerOf: (backend, endpoint) => answers.get(`${backend} ${endpoint}`)?.answer,
+    close: () => {
+      isClosed = true;
+      cancel();
+    },
+  };
+}
+
+const keyOf = ({ cluster, endpoint }: Failing): string => `${cluster.backend} ${endpoint}`;
+
+function failingOf({ backend }: Cluster, { endpoints }: EnvoyClusters): readonly string[] {
+  const failing = endpoints.get(backend)?.failing ?? [];
+  return failing.flatMap(({ endpoint, why }) => (why === 'health-check' ? [endpoint] : []));
+}
+
+/** Whether Envoy has a cluster with endpoints, and no healthy one. A cluster that still warms has no results yet. */
+function isUnhealthy({ name, backend }: Cluster, { active, endpoints }: EnvoyClusters): boolean {
+  const counts = endpoints.get(backend);
+  return active.includes(name) && counts !== undefined && counts.total > 0 && counts.healthy === 0;
+}

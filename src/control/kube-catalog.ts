@@ -1,0 +1,236 @@
+/** The catalog of a Kubernetes namespace: what its objects declare, as far as it is served, and the last of it on disk. */
+import { join } from 'node:path';
+import { type Compilation, compile, keepObjects } from '../catalog/compile.ts';
+import { isSameList, noticeFor, stayingAt } from '../catalog/notice.ts';
+import { referredSecrets } from '../catalog/secrets.ts';
+import type { KubeObject } from '../core/catalog.ts';
+import type { CancelTimer } from '../core/clock.ts';
+import { findAccess } from '../kubernetes/access.ts';
+import { createKubeClient, type KubeClient } from '../kubernetes/client.ts';
+import type { Trouble } from '../kubernetes/collection.ts';
+import { followCluster, type KubeReading } from '../kubernetes/follow-cluster.ts';
+import { followServices, type ServicesFollower } from '../kubernetes/follow-services.ts';
+import { createKeptCatalog, createKeptEndpoints } from '../kubernetes/kept-catalog.ts';
+import type { Settings } from '../settings.ts';
+import type { PartLog } from '../telemetry/ops/repeat-limit.ts';
+import type { CatalogSource, CatalogSourceOptions } from './catalog.ts';
+import { replicaName } from './replica-view.ts';
+import type { CompiledObjects } from './controller.ts';
+import type { CatalogReading } from './follow-catalog.ts';
+import { joinReplicas } from './replica.ts';
+
+/** How long the first reading may take before the catalog on disk takes its place. */
+const patienceMs = 5_000;
+const confirmEveryMs = 60_000;
+/** The catalog on disk, megabytes where there are thousands of objects, is not written with every one of many changes. */
+const saveWithinMs = 2_000;
+/** Pods come and go more often than catalogs change. */
+const saveEndpointsWithinMs = 10_000;
+
+interface KubernetesOptions extends CatalogSourceOptions {
+  readonly namespace: string;
+  /** Where KUBECONFIG is looked for. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Takes the catalog from a namespace: at first what the cluster has, else the catalog on disk, else nothing. Rejects when
+ * there is no cluster to ask; a cluster that does not answer is waited for.
+ */
+export async function openKubernetes(settings: Settings, options: KubernetesOptions): Promise<CatalogSource> {
+  const { namespace, log, clock, random, instance, environment } = options;
+  const client = createKubeClient(findAccess(environment));
+  const catalog = await openKubeCatalog(settings, { ...options, client });
+  const name = replicaName(settings);
+  return {
+    ...catalog,
+    join: (parts) =>
+      joinReplicas({
+        ...parts,
+        client,
+        namespace,
+        name,
+        identity: `${name}_${instance}`,
+        log,
+        clock,
+        random,
+        latest: catalog.latest,
+      }),
+    close: async () => {
+      await catalog.close();
+      await client.close();
+    },
+  };
+}
+
+interface KubeCatalog extends Omit<CatalogSource, 'join'> {
+  /** Undefined until the cluster has been read. */
+  readonly latest: () => CompiledObjects | undefined;
+}
+
+async function openKubeCatalog(
+  settings: Settings,
+  options: KubernetesOptions & { readonly client: KubeClient },
+): Promise<KubeCatalog> {
+  const { client, namespace, log, clock, random } = options;
+  const kept = createKeptCatalog({ file: join(settings.WEIR_DATA, 'catalog.json'), namespace });
+  const services = await openServices(settings, options);
+  const firstRead = Promise.withResolvers<void>();
+  let newest: KubeReading | undefined;
+  let served: CatalogReading | undefined;
+  let isOpen = false;
+  let lastCompilation: Compilation | undefined;
+  let cancelNotice: CancelTimer = () => undefined;
+  let cancelConfirm: CancelTimer = () => undefined;
+  let cancelSave: CancelTimer | undefined;
+
+  const loaded = await kept.load();
+  let keptObjects = loaded?.objects ?? [];
+  let saving = Promise.resolve();
+  const follower = followCluster({
+    client,
+    namespace,
+    clock,
+    random,
+    secretsOf: (backends) => referredSecrets(backends.map(({ declared }) => declared)),
+    onReading: (reading) => {
+      newest = reading;
+      firstRead.resolve();
+      serve();
+    },
+    onTroubles: createTroubleLog(log, { namespace, what: 'the catalog is' }),
+  });
+
+  /** Hands on the objects to serve now, if they are others than before. Runs again when the next notice ends. */
+  function serve(): void {
+    if (newest === undefined) return;
+    const now = clock.now();
+    const leavesAtOf = (object: KubeObject) => (object.kind === 'Model' ? noticeFor(object, now)?.leavesAt : undefined);
+    const staying = stayingAt(newest.objects, { now, leavesAtOf });
+    cancelNotice();
+    cancelNotice = clock.after(staying.lookAgainMs, serve);
+    const objects = [...newest.secrets, ...staying.items.map(({ declared }) => declared)];
+    if (served !== undefined && isSameList(served.objects, objects)) return;
+    served = { objects, problems: [] };
+    if (isOpen) options.onChange(served);
+  }
+
+  function save(): void {
+    cancelSave = undefined;
+    saving = kept
+      .save(keptObjects)
+      .catch((error: unknown) => log.error({ error: String(error) }, 'the last catalog cannot be kept on disk'));
+  }
+
+  function confirm(): void {
+    const at = follower.inStepAt();
+    if (at !== undefined) void kept.confirm(at);
+    cancelConfirm = clock.after(confirmEveryMs, confirm);
+  }
+
+  /** How old the served catalog may be: 0 while every change arrives, undefined before there was one. */
+  function ageMs(): number | undefined {
+    const objectsAt = follower.inStepAt();
+    // Endpoints that were never known are none that may be out of date: their Backends say so.
+    const at = objectsAt === undefined ? loaded?.inStepAt : Math.min(objectsAt, services.inStepAt() ?? Infinity);
+    return at === undefined ? undefined : Math.max(0, clock.now() - at);
+  }
+
+  const impatient = Promise.withResolvers<void>();
+  const cancelPatience = clock.after(patienceMs, impatient.resolve);
+  await Promise.race([firstRead.promise, impatient.promise]);
+  cancelPatience();
+  const isFirstKept = served === undefined && loaded !== undefined;
+  if (isFirstKept) {
+    const ageSeconds = Math.round((ageMs() ?? 0) / 1000);
+    log.warn({ namespace, ageSeconds }, 'the API server is away: serving the catalog that was kept on disk');
+  }
+  isOpen = true;
+  confirm();
+  return {
+    first: served ?? { objects: keptObjects, problems: [] },
+    previous: loaded === undefined ? undefined : compile(loaded.objects).snapshot,
+    known: isFirstKept ? Promise.resolve() : firstRead.promise,
+    ageMs,
+    followService: services.follow,
+    objects: () => newest?.objects ?? [],
+    compiled: (compilation) => {
+      lastCompilation = compilation;
+      // A compilation of the catalog on disk says nothing new of the cluster.
+      if (newest === undefined) return;
+      const objects = keepObjects(compilation.results, keptObjects);
+      if (isSameList(objects, keptObjects)) return;
+      keptObjects = objects;
+      cancelSave ??= clock.after(saveWithinMs, save);
+    },
+    latest: () =>
+      newest === undefined || lastCompilation === undefined
+        ? undefined
+        : { objects: newest.objects, compilation: lastCompilation },
+    close: async () => {
+      cancelNotice();
+      cancelConfirm();
+      await services.close();
+      await follower.close();
+      cancelSave?.();
+      if (cancelSave !== undefined) save();
+      await saving;
+    },
+  };
+}
+
+/** The Services that Backends name, and the last of their endpoints on disk. */
+async function openServices(
+  settings: Settings,
+  { client, namespace, log, clock, random }: KubernetesOptions & { readonly client: KubeClient },
+): Promise<Pick<ServicesFollower, 'follow' | 'inStepAt' | 'close'>> {
+  const kept = createKeptEndpoints({ file: join(settings.WEIR_DATA, 'endpoints.json'), namespace });
+  let cancelSave: CancelTimer | undefined;
+  let saving = Promise.resolve();
+  const follower = followServices({
+    client,
+    namespace,
+    clock,
+    random,
+    kept: await kept.load(),
+    onChange: () => {
+      cancelSave ??= clock.after(saveEndpointsWithinMs, save);
+    },
+    onTroubles: createTroubleLog(log, { namespace, what: 'the endpoints of Services are' }),
+  });
+
+  function save(): void {
+    cancelSave = undefined;
+    saving = kept
+      .save(follower.known())
+      .catch((error: unknown) => log.error({ error: String(error) }, 'the last endpoints cannot be kept on disk'));
+  }
+
+  return {
+    follow: follower.follow,
+    inStepAt: follower.inStepAt,
+    close: async () => {
+      cancelSave?.();
+      if (cancelSave !== undefined) save();
+      await Promise.all([follower.close(), saving]);
+    },
+  };
+}
+
+/** Logs why something is not followed, each reason once until it is followed again, and then that it is. */
+function createTroubleLog(
+  log: Pick<PartLog, 'info' | 'warn'>,
+  { namespace, what }: { readonly namespace: string; readonly what: string },
+): (troubles: readonly Trouble[]) => void {
+  const told = new Set<string>();
+  return (troubles) => {
+    const news = troubles.filter(({ of, reason }) => !told.has(`${of} ${reason}`));
+    for (const { of, reason } of news) told.add(`${of} ${reason}`);
+    for (const [reason, group] of Map.groupBy(news, (trouble) => trouble.reason)) {
+      log.warn({ namespace, of: group.map(({ of }) => of), reason }, `${what} not followed`);
+    }
+    if (troubles.length > 0) return;
+    told.clear();
+    log.info({ namespace }, `${what} in step with the API server`);
+  };
+}

@@ -1,0 +1,172 @@
+/** Tells of the catalog as this service lives with it (`LiveCatalog`), for the portal. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { backendStatus } from '../catalog/backend-status.ts';
+import type { StatusParts } from '../catalog/conditions.ts';
+import { modelStatus } from '../catalog/model-status.ts';
+import type { KubeObject, Model, Route } from '../core/catalog.ts';
+import { isObject } from '../core/json.ts';
+import { type LiveBackend, type LiveModel, type LiveRoute, mostNamedEndpoints } from '../core/live-catalog.ts';
+import { formatUsd } from '../core/money.ts';
+import type { ModelStatus } from '../core/replica.ts';
+import type { LiveHealth } from '../routing/health/health.ts';
+import type { EndpointTable } from './follow-endpoints.ts';
+import type { CatalogView } from './catalog.ts';
+
+export interface LiveCatalogOptions {
+  /** As `createStories` has it. */
+  readonly process: string;
+  readonly now: () => number;
+  readonly isReady: () => boolean;
+  readonly look: () => Promise<CatalogView>;
+  readonly statusOf: (model: Model) => ModelStatus;
+  readonly health: Pick<LiveHealth, 'status' | 'ejected' | 'firstOutputP95'>;
+  readonly endpoints: Pick<EndpointTable, 'of'>;
+}
+
+/** Objects that are told of in one turn of the event loop: some tenths of a millisecond. */
+const perTurn = 10;
+
+/** The live catalog as JSON text, in pieces: each is made in a turn of its own. */
+export async function* tellCatalog(options: LiveCatalogOptions): AsyncGenerator<string> {
+  const view = await options.look();
+  const head = {
+    process: options.process,
+    taken_at: new Date(options.now()).toISOString(),
+    ready: options.isReady(),
+    problems: view.problems.map(({ where, field, message }) => ({ where, field, message })),
+  };
+  yield JSON.stringify(head).slice(0, -1);
+  const told = new Set<string>();
+  yield* list('models', ofKind(view, 'Model'), (object) => {
+    const model = modelOf(object, view, options);
+    // Of two objects with one id, one was refused for it: the model is the other one's.
+    if (model === undefined || told.has(model.id)) return undefined;
+    told.add(model.id);
+    return model;
+  });
+  const routes = Map.groupBy(
+    [...view.compilation.snapshot.models.values()].flatMap((model) => model.routes),
+    ({ backend }) => backend.name,
+  );
+  yield* list('backends', ofKind(view, 'Backend'), (object) =>
+    backendOf(object, view, { ...options, routes: routes.get(object.name) ?? [] }),
+  );
+  yield '}';
+}
+
+/** The objects of a kind, the ones that serve first. */
+function ofKind({ objects, compilation }: CatalogView, kind: KubeObject['kind']): readonly KubeObject[] {
+  const isRefused = ({ declared }: KubeObject): number =>
+    Number(compilation.results.get(declared)?.state !== 'accepted');
+  return objects.filter((object) => object.kind === kind).toSorted((a, b) => isRefused(a) - isRefused(b));
+}
+
+async function* list(
+  name: string,
+  objects: readonly KubeObject[],
+  tell: (object: KubeObject) => object | undefined,
+): AsyncGenerator<string> {
+  yield `,"${name}":[`;
+  let isFirst = true;
+  for (let at = 0; at < objects.length; at += perTurn) {
+    const texts = objects.slice(at, at + perTurn).flatMap((object) => {
+      const told = tell(object);
+      return told === undefined ? [] : [JSON.stringify(told)];
+    });
+    if (texts.length > 0) yield (isFirst ? '' : ',') + texts.join(',');
+    isFirst &&= texts.length === 0;
+    await nextTurn();
+  }
+  yield ']';
+}
+
+function conditionsOf(parts: StatusParts | undefined): LiveModel['conditions'] {
+  return (parts?.statements ?? []).map(({ type, status, reason, message }) => ({ type, status, reason, message }));
+}
+
+function modelOf(object: KubeObject, view: CatalogView, options: LiveCatalogOptions): LiveModel | undefined {
+  const { compilation, own } = view;
+  const id = idOf(object);
+  if (id === undefined) return undefined;
+  const serves = compilation.results.get(object.declared)?.state !== 'refused';
+  const model = serves ? compilation.snapshot.models.get(id) : undefined;
+  const status = model && options.statusOf(model);
+  return {
+    id,
+    aliases: (model?.aliases ?? []).filter((alias) => compilation.snapshot.aliases.get(alias) === id),
+    listed: status?.listed ?? false,
+    conditions: conditionsOf(modelStatus(object, { compilation, replicas: [own], now: options.now() })),
+    owned_by: model?.ownedBy ?? null,
+    context_length: model?.contextLength ?? null,
+    input_modalities: [...(model?.inputModalities ?? [])],
+    reasoning: model === undefined ? null : { ...model.reasoning, efforts: [...model.reasoning.efforts] },
+    pricing: model === undefined ? null : pricesOf(model),
+    availability: status?.availability ?? null,
+    min_availability: model?.serviceLevel?.minAvailability ?? null,
+    tokens_per_second_p50: status?.figure?.tokensPerSecondP50 ?? null,
+    first_token_ms_p50: status?.figure?.firstTokenMsP50 ?? null,
+    routes: (model?.routes ?? []).map((route) => routeOf(route, options)),
+  };
+}
+
+/** The id of a Model as its object declares it. */
+export function idOf({ declared: { value } }: KubeObject): string | undefined {
+  const spec = isObject(value) && isObject(value['spec']) ? value['spec'] : {};
+  return typeof spec['id'] === 'string' ? spec['id'] : undefined;
+}
+
+function pricesOf({ prices }: Model): LiveModel['pricing'] {
+  const { prompt, completion, inputCacheRead } = prices;
+  return {
+    prompt: formatUsd(prompt),
+    completion: formatUsd(completion),
+    input_cache_read: formatUsd(inputCacheRead),
+  };
+}
+
+/** A stream without tools or structure: a route's state is told as such a request would find it. */
+const plainStream = { stream: true, capabilities: [] } as const;
+
+function routeOf(route: Route, { health, endpoints }: LiveCatalogOptions): LiveRoute {
+  const { state, success, firstOutput, tokenMs, inFlight, capacity } = health.status(route, plainStream);
+  const isFull = capacity !== undefined && inFlight >= capacity;
+  return {
+    route: route.id,
+    backend: route.backend.name,
+    engine: route.backend.engine,
+    upstream_model: route.upstreamModel,
+    weight: route.weight,
+    state: state === 'unavailable' ? (isFull ? 'full' : 'ejected') : state,
+    success,
+    first_output_ms: firstOutput?.ms ?? null,
+    first_output_p95_ms: health.firstOutputP95(route) ?? null,
+    token_ms: tokenMs ?? null,
+    in_flight: inFlight,
+    capacity: capacity ?? null,
+    endpoints: endpoints.of(route.backend.cluster.name).length,
+    ejected: health.ejected(route).slice(0, mostNamedEndpoints),
+  };
+}
+
+function backendOf(
+  object: KubeObject,
+  { compilation, own }: CatalogView,
+  { now, health, routes }: LiveCatalogOptions & { readonly routes: readonly Route[] },
+): LiveBackend {
+  const backend = compilation.backends.get(object.name);
+  const seen = own.endpoints.get(object.name);
+  const ejected = seen?.failing.filter(({ why }) => why === 'requests').length ?? 0;
+  const [first] = routes;
+  return {
+    name: object.name,
+    engine: backend?.engine ?? null,
+    conditions: conditionsOf(backendStatus(object, { compilation, replicas: [own], now: now() })),
+    in_flight: first === undefined ? 0 : health.status(first, plainStream).inFlight,
+    capacity: backend?.maxConcurrentRequests ?? null,
+    endpoints:
+      seen === undefined
+        ? null
+        : { total: seen.total, healthy: seen.healthy, ejected, unhealthy: seen.total - seen.healthy - ejected },
+    failing: (seen?.failing ?? []).slice(0, mostNamedEndpoints).map(({ endpoint, why }) => ({ endpoint, why })),
+  };
+}

@@ -1,0 +1,52 @@
+import type { EnvoyAdmin } from '../envoy/runtime/admin.ts';
+import { discoverySocketOf, extprocSocketOf, type RunFolder, tracesSocketOf } from '../envoy/config/run-folder.ts';
+import type { SharedClusters } from '../envoy/runtime/clusters-file.ts';
+import { type LoadShedderOptions, shedAtEnvoy } from '../envoy/runtime/load-shedder.ts';
+import { takeLock } from '../process/lock.ts';
+
+/** What differs between a service that has its Envoy for itself and one of several behind one Envoy. */
+export interface PlaceAtEnvoy {
+  readonly extprocSocket: string;
+  readonly discoverySocket: string;
+  readonly tracesSocket: string;
+  readonly sharedClusters: SharedClusters | undefined;
+  readonly shed: LoadShedderOptions['shed'];
+}
+
+interface Surroundings {
+  readonly paths: RunFolder;
+  readonly admin: Pick<EnvoyAdmin, 'setRuntime'>;
+  readonly announce: (message: Readonly<Record<string, unknown>>) => void;
+}
+
+/** The place of the service with this number (WEIR_SERVICE_NUMBER); undefined: of one that is alone. */
+export function placeAtEnvoy(number: number | undefined, { paths, admin, announce }: Surroundings): PlaceAtEnvoy {
+  if (number === undefined) {
+    return {
+      extprocSocket: paths.extprocSocket,
+      discoverySocket: paths.discoverySocket,
+      tracesSocket: paths.tracesSocket,
+      sharedClusters: undefined,
+      shed: shedAtEnvoy(admin),
+    };
+  }
+  return {
+    extprocSocket: extprocSocketOf(paths, number),
+    discoverySocket: discoverySocketOf(paths, number),
+    tracesSocket: tracesSocketOf(paths, number),
+    sharedClusters: {
+      partsFolder: paths.clusterPartsFolder,
+      name: String(number),
+      exclusively: async (run) => {
+        const lock = await takeLock(paths.clustersLock, () => undefined);
+        try {
+          return await run();
+        } finally {
+          lock.release();
+        }
+      },
+    },
+    // One service must not have Envoy refuse what another one would serve: the supervisor decides for all of them.
+    shed: async (percent) => announce({ type: 'shed', percent }),
+  };
+}

@@ -1,0 +1,199 @@
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { createSecureContext } from 'node:tls';
+import type { z } from 'zod';
+import { messageOf } from '../core/failure.ts';
+import type { TraceSampling } from '../core/trace.ts';
+import { envoyArguments, renderBootstrap } from '../envoy/config/bootstrap.ts';
+import { renderClusters } from '../envoy/config/clusters.ts';
+import { type ConnectionLimits, connectionsModule } from '../envoy/config/connection-limits.ts';
+import { type EdgeCertificate, renderEdgeCertificate } from '../envoy/config/edge-listener.ts';
+import { runFolder, type RunFolder } from '../envoy/config/run-folder.ts';
+import { machineMemoryBytes } from '../process/machine.ts';
+import { type Environment, readSome } from '../read-settings.ts';
+import { settingsSchema } from '../settings.ts';
+import { readTracingSettings } from '../tracing-settings.ts';
+import { StartRefusal } from './refusal.ts';
+
+export interface EnvoyFiles {
+  readonly files: RunFolder;
+  readonly args: readonly string[];
+  readonly scheme: 'http' | 'https';
+}
+
+const gibibyte = 1024 ** 3;
+
+export interface EnvoyFilesOptions {
+  readonly run: string;
+  readonly port: number;
+  readonly edge: EdgeSettings;
+  /** Services behind Envoy. Default: one. */
+  readonly services?: number | undefined;
+  /** Where probes and Prometheus reach Envoy, if anywhere. */
+  readonly opsPort?: number | undefined;
+  /** Where another Envoy reaches the service, if any does. */
+  readonly extProcPort?: number | undefined;
+  /** Limit of Envoy's heap; default: a quarter of the machine, because the service and the demo engine run there, too. */
+  readonly heapBytes?: number | undefined;
+  /** WEIR_TLS_CERTIFICATE_FILE, WEIR_TLS_KEY_FILE, and OpenTelemetry's variables. */
+  readonly env: Environment;
+}
+
+/** Writes the files that Envoy reads at its start, and returns its arguments. Throws StartRefusal on a bad setting. */
+export function writeEnvoyFiles(options: EnvoyFilesOptions): EnvoyFiles {
+  const { run, port, edge, services, opsPort, extProcPort, heapBytes = quarterOfMachine(), env } = options;
+  const address = edge.host;
+  // The command names the port of a container, which others reach; the variable that of a machine.
+  const variables = readVariables(env);
+  const ownOpsPort = variables.WEIR_ENVOY_OPS_PORT;
+  const ops =
+    opsPort === undefined ? ownOpsPort && { address: '127.0.0.1', port: ownOpsPort } : { address, port: opsPort };
+  const files = runFolder(run);
+  const tls = readTls(variables);
+  const bootstrap = renderBootstrap({
+    runFolder: run,
+    services,
+    tracing: readTracing(env),
+    edge: { address, port, tls },
+    ops: ops === 0 ? undefined : ops,
+    extProc: extProcPort === undefined ? undefined : { address, port: extProcPort },
+    trustedHops: edge.trustedHops,
+    connections: edge.connections,
+    maxConnections: edge.maxConnections,
+    heapBytes,
+  });
+  mkdirSync(files.clustersFolder, { recursive: true, mode: 0o700 });
+  // What services of an earlier start needed; there may be fewer of them now.
+  rmSync(files.clusterPartsFolder, { recursive: true, force: true });
+  writeFileSync(files.bootstrapFile, JSON.stringify(bootstrap, undefined, 2), { mode: 0o600 });
+  if (tls !== undefined)
+    writeFileSync(files.edgeCertificateFile, JSON.stringify(renderEdgeCertificate(tls)), { mode: 0o600 });
+  copyFileSync(connectionsModule, files.connectionsModule);
+  // Envoy does not start without this file; the service replaces it as soon as it has read the catalog.
+  writeFileSync(files.clustersFile, JSON.stringify(renderClusters([], 'none')), { mode: 0o600 });
+  // The service does most of a request's work, on one core: half of the cores are enough for Envoy.
+  const concurrency = Math.max(1, Math.floor(availableParallelism() / 2));
+  return {
+    files,
+    args: envoyArguments({ bootstrapFile: files.bootstrapFile, concurrency }),
+    scheme: tls === undefined ? 'http' : 'https',
+  };
+}
+
+const envoySchema = settingsSchema.pick({
+  WEIR_EDGE_HOST: true,
+  WEIR_TRUSTED_HOPS: true,
+  WEIR_CONNECTIONS_PER_ADDRESS: true,
+  WEIR_UNAUTHENTICATED_IDLE_SECONDS: true,
+  WEIR_ENVOY_OPS_PORT: true,
+  WEIR_TLS_CERTIFICATE_FILE: true,
+  WEIR_TLS_KEY_FILE: true,
+});
+
+type EnvoyVariables = z.output<typeof envoySchema>;
+
+function readVariables(env: Environment): EnvoyVariables {
+  try {
+    return readSome(env, envoySchema);
+  } catch (error) {
+    throw new StartRefusal(messageOf(error), { cause: error });
+  }
+}
+
+function readTracing(env: Environment): TraceSampling | undefined {
+  try {
+    return readTracingSettings(env)?.sampling;
+  } catch (error) {
+    throw new StartRefusal(`${messageOf(error)}.`, { cause: error });
+  }
+}
+
+function quarterOfMachine(): number {
+  return Math.round(Math.min(4 * gibibyte, Math.max(gibibyte / 2, machineMemoryBytes() / 4)));
+}
+
+function readTls(variables: EnvoyVariables): EdgeCertificate | undefined {
+  const { WEIR_TLS_CERTIFICATE_FILE: certificateFile = '', WEIR_TLS_KEY_FILE: keyFile = '' } = variables;
+  if (certificateFile === '' && keyFile === '') return undefined;
+  const cert = readPem('WEIR_TLS_CERTIFICATE_FILE', certificateFile);
+  const key = readPem('WEIR_TLS_KEY_FILE', keyFile);
+  try {
+    createSecureContext({ cert, key });
+  } catch (error) {
+    // Envoy would start, and close every connection without telling why.
+    const reason = messageOf(error);
+    throw new StartRefusal(
+      `WEIR_TLS_CERTIFICATE_FILE and WEIR_TLS_KEY_FILE: ${certificateFile} and ${keyFile} are no pair: ${reason}.`,
+      { cause: error },
+    );
+  }
+  return { certificateFile, keyFile };
+}
+
+function readPem(name: string, file: string): Buffer {
+  if (file === '') throw new StartRefusal(`${name}: expected a PEM file, because the other half of the pair is set.`);
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new StartRefusal(`${name}: ${file} cannot be read.`, { cause: error });
+  }
+}
+
+/** The edge's settings from the environment, for `weir start` and `weir envoy bootstrap` alike. */
+export interface EdgeSettings {
+  /** The address that the edge listens on. */
+  readonly host: string;
+  readonly trustedHops: number;
+  /** Of all callers together. */
+  readonly maxConnections: number;
+  /** Of one caller; undefined where there is no such limit. */
+  readonly connections: ConnectionLimits | undefined;
+}
+
+/** More would not fit into the memory that Envoy usually gets. */
+const mostConnections = 20_000;
+
+/** Envoy's other descriptors: threads, listeners and logs, health checks, and Prometheus. */
+const descriptorsBesides = 256;
+
+/** One connection of a caller, one of the service to the egress listener for its request, and one to the engine. */
+const descriptorsPerConnection = 3;
+
+/** A load test, or a team behind one address, has some thousand streams; eight such addresses would use up all connections. */
+const connectionsPerAddress = 2_500;
+
+/**
+ * Reads the settings of the edge. Throws StartRefusal on a bad one.
+ * Behind trusted proxies there are no limits for one caller: every peer is a proxy, which keeps connections for many callers.
+ */
+export function readEdgeSettings(
+  env: Environment,
+  options: { readonly defaultHost: string; readonly openFiles: number | undefined },
+): EdgeSettings {
+  const variables = readVariables(env);
+  const { WEIR_TRUSTED_HOPS: trustedHops, WEIR_CONNECTIONS_PER_ADDRESS: perAddress } = variables;
+  const maxConnections = connectionsWithin(options.openFiles);
+  return {
+    host: variables.WEIR_EDGE_HOST ?? options.defaultHost,
+    trustedHops,
+    maxConnections,
+    connections:
+      trustedHops > 0
+        ? undefined
+        : {
+            // Two addresses must not use up all connections.
+            perAddress: perAddress ?? Math.min(connectionsPerAddress, Math.ceil(maxConnections / 3)),
+            unauthenticatedIdleSeconds: variables.WEIR_UNAUTHENTICATED_IDLE_SECONDS,
+          },
+  };
+}
+
+/** Connections for which Envoy has descriptors when each of them has a request. */
+function connectionsWithin(openFiles: number | undefined): number {
+  if (openFiles === undefined) return mostConnections;
+  const fitting = Math.floor((openFiles - descriptorsBesides) / descriptorsPerConnection);
+  if (fitting >= 1) return Math.min(mostConnections, fitting);
+  throw new StartRefusal(
+    `Envoy may have only ${openFiles} files open, which is too few for connections; raise \`ulimit -Hn\` above ${descriptorsBesides + 1_000}.`,
+  );
+}

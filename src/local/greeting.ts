@@ -1,0 +1,117 @@
+import { createModelsClient } from './listed-models.ts';
+import type { CatalogPlace } from './catalog-place.ts';
+import { pause, systemClock } from '../process/clock.ts';
+import { messageOf } from '../core/failure.ts';
+import { StartRefusal } from './refusal.ts';
+
+/** The facts that are printed when everything is up. */
+export interface Greeting {
+  /** With `/v1`. */
+  readonly baseUrl: string;
+  /** Of each service. */
+  readonly opsUrls: readonly string[];
+  /** The address that signs in; undefined without a portal. */
+  readonly portal: string | undefined;
+  /** The command that replaces the services one by one; undefined for a single one. */
+  readonly replace: string | undefined;
+  readonly key: string | undefined;
+  readonly models: readonly string[];
+  /** A model for the example; undefined: no engine of any model answers. */
+  readonly answering: string | undefined;
+  readonly catalog: CatalogPlace;
+  readonly logs: string;
+  /** `--data DIR` as other commands need it; empty for the default. */
+  readonly dataFlag: string;
+}
+
+const shownModels = 8;
+
+/** The lines for the operator, the last one `ready <base url>`: nothing else begins with that word. */
+export function greetingLines(greeting: Greeting): readonly string[] {
+  const { baseUrl, opsUrls, portal, replace, key, models, answering, dataFlag, catalog } = greeting;
+  const [first] = models;
+  const more = models.length > shownModels ? `, … (${models.length} in all)` : '';
+  return [
+    '',
+    `base URL:  ${baseUrl}`,
+    ...(key === undefined ? [] : [`key:       ${key}`]),
+    `models:    ${first === undefined ? 'none yet' : models.slice(0, shownModels).join(', ') + more}`,
+    ...(portal === undefined ? [] : [`portal:    ${portal}`]),
+    ...opsUrls.map((url) => `ops:       ${url}`),
+    catalog.kind === 'folder' ? `manifests: ${catalog.folder}` : `namespace: ${catalog.namespace}`,
+    `logs:      ${greeting.logs}`,
+    ...(replace === undefined ? [] : [`replace:   ${replace}`]),
+    '',
+    ...(key === undefined
+      ? [
+          'Make a key with:',
+          '',
+          `npx weir workspace create mine --credit 10${dataFlag}`,
+          `npx weir key create --workspace mine${dataFlag}`,
+          '',
+        ]
+      : []),
+    ...(first === undefined
+      ? []
+      : [
+          answering === undefined ? 'No engine answers yet. Try it once one does:' : 'Try it:',
+          '',
+          curlLine({ baseUrl, key: key ?? 'KEY', model: answering ?? first }),
+          '',
+        ]),
+    `ready ${baseUrl}`,
+  ];
+}
+
+/** One line, so that it can be pasted anywhere. Ids and keys hold nothing that a shell or JSON would read. */
+function curlLine({
+  baseUrl,
+  key,
+  model,
+}: {
+  readonly baseUrl: string;
+  readonly key: string;
+  readonly model: string;
+}): string {
+  const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello!' }], stream: true });
+  const isLocalTls = baseUrl.startsWith('https:') ? ' -k' : '';
+  return `curl -sN${isLocalTls} ${baseUrl}/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'`;
+}
+
+const patienceMs = 10_000;
+const pollMs = 250;
+
+/**
+ * Asks for the catalog through Envoy, like a caller, until the gateway answers and, when models are expected, lists one: a
+ * backend may first have to pass its health check. Resolves to the ids, or to none when no model was listed in time.
+ * Throws StartRefusal when the gateway does not answer at all.
+ */
+export async function listedModels(
+  baseUrl: string,
+  options: { readonly expectSome: boolean; readonly signal: AbortSignal },
+): Promise<readonly string[]> {
+  const client = createModelsClient();
+  const deadline = systemClock.elapsed() + patienceMs;
+  let trouble = 'it did not answer';
+  try {
+    for (;;) {
+      let ids: readonly string[] | undefined;
+      try {
+        const answer = await client.ask(baseUrl, options.signal);
+        if (answer.kind === 'listed') ({ ids } = answer);
+        else trouble = `it answered with status ${answer.status}`;
+      } catch (error) {
+        trouble = messageOf(error);
+      }
+      if (ids !== undefined && (ids.length > 0 || !options.expectSome)) return ids;
+      if (options.signal.aborted) return [];
+      if (systemClock.elapsed() > deadline) {
+        if (ids !== undefined) return ids;
+        throw new StartRefusal(`${baseUrl}/models: ${trouble}. The logs say more.`);
+      }
+      await pause(pollMs, options.signal);
+    }
+  } finally {
+    await client.close();
+  }
+}

@@ -1,0 +1,71 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { localAddressOf } from '../core/address.ts';
+import type { LogLevel } from '../core/log-level.ts';
+import { readAdminToken } from '../portal/secrets.ts';
+import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
+import { launchProgram, secretsOfStart } from './launch-program.ts';
+
+/** What the portal says to the program that started it, besides what every program says: it serves. */
+const portalMessage = z.object({ type: z.literal('ready'), port: z.int() });
+
+const names = { name: 'The portal', recordedAs: 'the portal', log: 'portal.log' } as const;
+
+export interface PortalPlace {
+  /** Addresses of the services' ops ports. */
+  readonly services: readonly string[];
+  /** Where clients call the models, with `/v1`. */
+  readonly baseUrl: string;
+}
+
+/**
+ * Starts the portal and starts it again whenever it ends by itself. Resolves to the address that signs in, or to undefined when the
+ * operator wants the gateway to end first.
+ */
+export async function startPortal(context: StartContext, place: PortalPlace, own: Own): Promise<string | undefined> {
+  const { data, stop, settings } = context;
+  let port = settings.WEIR_ADMIN_PORT;
+  let logLevel: LogLevel = settings.WEIR_LOG_LEVEL;
+  const supervised = supervisePart(context, names, (logPath) => {
+    const { promise: isUp, resolve } = Promise.withResolvers<void>();
+    const { child, ask } = launchProgram({
+      command: 'portal',
+      // A portal that is started again keeps the port that was printed, and the level that it was given.
+      args: [`--data=${data}`, `--port=${port}`],
+      env: {
+        ...secretsOfStart,
+        WEIR_LOG_LEVEL: logLevel,
+        WEIR_SERVICES: settings.WEIR_SERVICES?.map(({ origin }) => origin).join(',') ?? place.services.join(','),
+        WEIR_PUBLIC_URL: settings.WEIR_PUBLIC_URL ?? place.baseUrl,
+      },
+      logPath,
+      onLogLevel: (level) => {
+        logLevel = level;
+      },
+      onMessage: (raw) => {
+        const message = portalMessage.safeParse(raw).data;
+        if (message === undefined) return;
+        port = message.port;
+        resolve();
+      },
+    });
+    return { child, isUp, isAnswering: () => ask().then(() => true) };
+  });
+  own(supervised);
+  await waitUntilUp(supervised, stop);
+  return stop.aborted
+    ? undefined
+    : signInUrl(settings.WEIR_ADMIN_HOST, port, tokenOf(settings.WEIR_ADMIN_TOKEN_FILE, data));
+}
+
+function tokenOf(given: string | undefined, data: string): string | undefined {
+  const file = given ?? join(data, 'admin-token');
+  return existsSync(file) ? readAdminToken(file, 'refuse') : undefined;
+}
+
+/** What follows the `#` stays in the browser: it is in no log and in no request. */
+function signInUrl(host: string, port: number, token: string | undefined): string {
+  const base = `http://${localAddressOf(host)}:${port}/`;
+  return token === undefined ? base : `${base}#token=${encodeURIComponent(token)}`;
+}

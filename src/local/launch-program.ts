@@ -1,0 +1,88 @@
+import { fileURLToPath } from 'node:url';
+import * as z from 'zod';
+import { type LogLevel, logLevelSchema } from '../core/log-level.ts';
+import { type Child, startChild } from './child.ts';
+
+/** What each of our programs says to the one that started it, over their channel (`src/cli/run-program.ts`). */
+const programMessage = z.discriminatedUnion('type', [
+  /** The program is about to end, for a reason the operator must read. */
+  z.object({ type: z.literal('fatal'), message: z.string() }),
+  /** The least level that the program logs was changed. */
+  z.object({ type: z.literal('log-level'), level: logLevelSchema }),
+  /** The answer to `ping`, with figures of the program's own. */
+  z.looseObject({ type: z.literal('alive') }),
+]);
+
+export interface ProgramLaunch {
+  readonly nodeFlags?: readonly string[];
+  /** Of `weir`. */
+  readonly command: 'serve' | 'portal';
+  readonly args: readonly string[];
+  /** Added to the environment; undefined takes a variable out. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly logPath: string;
+  /** Has every level that the program's log is set to while it runs, for the program's next life. */
+  readonly onLogLevel: (level: LogLevel) => void;
+  /** Has every message that is the program's own. */
+  readonly onMessage: (message: unknown) => void;
+}
+
+export interface LaunchedProgram {
+  readonly child: Child;
+  /** Asks the program how it is. Resolves when its event loop answers, and never if it does not. */
+  readonly ask: () => Promise<object>;
+}
+
+const main = fileURLToPath(new URL('../main.ts', import.meta.url));
+/** What a program that `weir start` runs has no use for. */
+export const secretsOfStart = { WEIR_UPSTREAM_KEY: undefined } as const;
+
+/** How long a program that gave up may take to close what it has open. */
+const lastWordsMs = 2_000;
+
+/** Starts one of our own programs as a child. */
+export function launchProgram(launch: ProgramLaunch): LaunchedProgram {
+  const { nodeFlags = [], command, args, env, logPath, onLogLevel, onMessage } = launch;
+  let asking: ((alive: object) => void)[] = [];
+  let gaveUp: string | undefined;
+  const child = startChild({
+    command: process.execPath,
+    args: [...nodeFlags, main, command, ...args],
+    env,
+    logPath,
+    onMessage: (raw) => {
+      const message = programMessage.safeParse(raw).data;
+      switch (message?.type) {
+        case 'fatal':
+          gaveUp = message.message;
+          // Something open may keep it running, and while it runs it is not started again.
+          void child.stop(lastWordsMs);
+          return;
+        case 'log-level':
+          onLogLevel(message.level);
+          return;
+        case 'alive':
+          for (const answer of asking) answer(message);
+          asking = [];
+          return;
+        case undefined:
+          onMessage(raw);
+      }
+    },
+  });
+  return {
+    // The reason that the program gave is what the operator must read: neither its exit code nor the same words in its log.
+    child: {
+      ...child,
+      ended: child.ended.then((ending) => (gaveUp === undefined ? ending : `gave up: ${gaveUp.replace(/\.$/, '')}`)),
+      lastLines: () => (gaveUp === undefined ? child.lastLines() : []),
+    },
+    // Over the channel, which exists from the start: the answer comes from the event loop that serves.
+    ask: () => {
+      const { promise, resolve } = Promise.withResolvers<object>();
+      asking.push(resolve);
+      child.send('ping');
+      return promise;
+    },
+  };
+}

@@ -1,0 +1,171 @@
+import { hash } from 'node:crypto';
+import { hostname } from 'node:os';
+import * as z from 'zod';
+import type { LogLevel } from '../core/log-level.ts';
+import { type ProblemReport, problemReportSchema } from '../core/problem.ts';
+import { machineMemoryBytes } from '../process/machine.ts';
+import type { CatalogPlace } from './catalog-place.ts';
+import { launchProgram, secretsOfStart } from './launch-program.ts';
+import type { ServiceUse } from './needed-services.ts';
+import type { Launched } from './supervise.ts';
+
+/** Messages of the service to the program that started it, besides those of every program. */
+const serviceMessage = z.discriminatedUnion('type', [
+  /** Envoy can ask the service for endpoints; nothing else is ready yet. */
+  z.object({ type: z.literal('listening') }),
+  /** The service serves: ext_proc listens and Envoy has confirmed the first clusters. */
+  z.object({ type: z.literal('ready'), opsPort: z.int() }),
+  /** One of several services would have Envoy refuse this percentage of new requests. */
+  z.object({ type: z.literal('shed'), percent: z.number() }),
+  /** The service's list of problems has changed. */
+  z.object({ type: z.literal('problems'), report: problemReportSchema }),
+]);
+
+/** What the service says of itself when it is asked; nothing while it starts. */
+const serviceFigures = z.object({
+  open: z.int().optional(),
+  isOverloaded: z.boolean().default(false),
+  loop: z.object({ ran: z.number(), wanted: z.number() }).optional(),
+  filled: z.number().optional(),
+});
+
+/** A name for this gateway among the replicas of its namespace: several may run on one machine. */
+function replicaName(data: string): string {
+  const host = hostname()
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, 40);
+  return `${host === '' ? 'weir' : host}-${hash('sha256', data).slice(0, 8)}`;
+}
+
+const mebibyte = 1024 ** 2;
+/** V8's own limit for a machine with much memory. */
+const mostHeapBytes = 4096 * mebibyte;
+
+/** Options of the service's Node; the chart has the same. Measured in docs/decisions/0022. */
+export const nodeFlags = [
+  // The young generation would begin at 1 MiB and grow to 16 with use, and growing costs collections: a tenth of the service's
+  // time in its first minute under load. With this it begins at 16.
+  '--min-semi-space-size=16',
+  // After some hundred long streams V8 would make more and more of each request in the old generation.
+  '--no-allocation-site-pretenuring',
+] as const;
+
+/** Which one of how many services behind one Envoy. */
+export interface ServicePlace {
+  /** From 1 on. */
+  readonly number: number;
+  readonly of: number;
+}
+
+/** What a service tells of itself when it is asked. */
+export interface ServiceLook {
+  /** Streams of Envoy's that are open; undefined while the service starts. */
+  readonly open: number | undefined;
+  /** Whether it refuses half of the new requests, or more. */
+  readonly isOverloaded: boolean;
+  /** How busy it is; undefined while the service starts. */
+  readonly use: ServiceUse | undefined;
+}
+
+export interface LaunchedService extends Launched {
+  /** Resolves when Envoy can ask the service for endpoints; never, when the service ends before. */
+  readonly isListening: Promise<void>;
+  readonly isAnswering: () => Promise<boolean>;
+  /** Asks the service. Never resolves when the service does not answer. */
+  readonly look: () => Promise<ServiceLook>;
+}
+
+export interface ServiceLaunch {
+  readonly data: string;
+  readonly run: string;
+  readonly catalog: CatalogPlace;
+  readonly logPath: string;
+  /** Wanted; the service chooses another one when another program has it. */
+  readonly opsPort: number;
+  /** Undefined: the service has its Envoy for itself. */
+  readonly place: ServicePlace | undefined;
+  /** The least level that it logs; undefined: as the environment has it. */
+  readonly logLevel: LogLevel | undefined;
+  readonly onLogLevel: (level: LogLevel) => void;
+  readonly onOpsPort: (port: number) => void;
+  /** Has the percentage of new requests that one of several services would have Envoy refuse. */
+  readonly onShed: (percent: number) => void;
+  /** Has the service's problems whenever they change. */
+  readonly onProblems: (report: ProblemReport) => void;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+function catalogSettings({ catalog, data, place }: ServiceLaunch): Environment {
+  if (catalog.kind === 'folder') return { WEIR_KUBERNETES_NAMESPACE: undefined };
+  const name = process.env['WEIR_POD_NAME'] ?? replicaName(data);
+  return {
+    WEIR_KUBERNETES_NAMESPACE: catalog.namespace,
+    WEIR_POD_NAME: place === undefined ? name : `${name}-${place.number}`,
+  };
+}
+
+/** Of all replicas that share the limits there are at least as many as here. */
+function placeSettings(place: ServicePlace | undefined): Environment {
+  if (place === undefined) return { WEIR_SERVICE_NUMBER: undefined };
+  const replicas = Math.max(place.of, Number(process.env['WEIR_REPLICAS'] ?? 1));
+  return { WEIR_SERVICE_NUMBER: String(place.number), WEIR_REPLICAS: String(replicas) };
+}
+
+function logSettings({ logLevel }: ServiceLaunch): Environment {
+  return logLevel === undefined ? {} : { WEIR_LOG_LEVEL: logLevel };
+}
+
+/** Several services share the memory that one would have; the service takes its limits from that of its heap. */
+function heapFlags(place: ServicePlace | undefined): readonly string[] {
+  if (place === undefined) return [];
+  const share = machineMemoryBytes() / 2 / place.of;
+  return [`--max-old-space-size=${Math.floor(Math.min(share, mostHeapBytes) / mebibyte)}`];
+}
+
+/** Starts `weir serve`. `isUp` resolves when it says that it serves. */
+export function launchService(launch: ServiceLaunch): LaunchedService {
+  const { data, run, catalog, opsPort, place } = launch;
+  const { promise: isUp, resolve } = Promise.withResolvers<void>();
+  const listening = Promise.withResolvers<void>();
+  const { child, ask } = launchProgram({
+    nodeFlags: [...nodeFlags, ...heapFlags(place)],
+    command: 'serve',
+    args: [
+      `--data=${data}`,
+      `--run=${run}`,
+      ...(catalog.kind === 'folder' ? [`--manifests=${catalog.folder}`] : []),
+      `--ops-port=${opsPort}`,
+    ],
+    env: { ...logSettings(launch), ...secretsOfStart, ...catalogSettings(launch), ...placeSettings(place) },
+    logPath: launch.logPath,
+    onLogLevel: launch.onLogLevel,
+    onMessage: (raw) => {
+      const message = serviceMessage.safeParse(raw).data;
+      switch (message?.type) {
+        case 'listening':
+          listening.resolve();
+          return;
+        case 'ready':
+          launch.onOpsPort(message.opsPort);
+          resolve();
+          return;
+        case 'shed':
+          launch.onShed(message.percent);
+          return;
+        case 'problems':
+          launch.onProblems(message.report);
+          return;
+        case undefined:
+          return;
+      }
+    },
+  });
+  const look = async (): Promise<ServiceLook> => {
+    const { open, isOverloaded, loop, filled } = serviceFigures.parse(await ask());
+    return { open, isOverloaded, use: loop === undefined || filled === undefined ? undefined : { ...loop, filled } };
+  };
+  return { child, isUp, isListening: listening.promise, look, isAnswering: () => look().then(() => true) };
+}

@@ -1,0 +1,67 @@
+import type { ServiceState } from '../envoy/config/service-cluster.ts';
+
+/** How busy a service was since it was last asked. */
+export interface ServiceUse {
+  /** Share of a core that its event loop had. */
+  readonly ran: number;
+  /** Share of the time in which its event loop had something to do: more than `ran` when it waited for a core. */
+  readonly wanted: number;
+  /** How much of what it can hold it does hold, from 0 to 1. */
+  readonly filled: number;
+}
+
+/** Cores that event loops must have together before it matters how many they are. */
+const worthCores = 0.3;
+/** Above this share of the time that loops wait for a core, cores are short; below the other one they are not. */
+const shortShare = 1 / 3;
+const calmShare = 0.15;
+/**
+ * Looks in a row that must show the same before anything changes: the fewer services, the fewer streams survive the death of one, and
+ * cores are short for a moment whenever a service starts.
+ */
+const looksInRow = 5;
+/** Of a core: what the loops do is given to so few that each has no more than this of it. */
+const fullLoop = 0.7;
+/** A loop that had more than this has no room left, and waits for nothing but itself. */
+const overfullLoop = 0.85;
+/** Of what a service can hold. */
+const halfFilled = 0.5;
+
+/**
+ * How many of several services should get requests; called with each look at those that could. All, as long as there are cores for
+ * them. When their event loops wait for cores, more loops do not do more: what is handled in one turn and written in one commit
+ * becomes less, and a request costs up to twice as much. Then as few get requests as can do the work, and one more whenever
+ * cores are no longer short, or a loop is full.
+ */
+export function createNeededServices(services: number): (uses: readonly ServiceUse[]) => number {
+  let count = services;
+  let short = 0;
+  let calm = 0;
+  return (uses) => {
+    const sum = (read: (use: ServiceUse) => number): number => uses.reduce((total, use) => total + read(use), 0);
+    const [ran, wanted, filled] = [sum((use) => use.ran), sum((use) => use.wanted), sum((use) => use.filled)];
+    const waits = wanted === 0 ? 0 : (wanted - ran) / wanted;
+    const isShort = ran >= worthCores && waits > shortShare;
+    const isCalm = ran < worthCores || waits < calmShare;
+    short = isShort ? short + 1 : 0;
+    calm = isCalm ? calm + 1 : 0;
+    const least = Math.max(1, Math.ceil(ran / fullLoop), Math.ceil(filled / halfFilled));
+    if (short >= looksInRow) count = Math.min(count, least);
+    else if (calm >= looksInRow || ran / count > overfullLoop) {
+      count += 1;
+      calm = 0;
+    }
+    count = Math.min(services, Math.max(count, Math.ceil(filled / halfFilled)));
+    return count;
+  };
+}
+
+/** What Envoy is told: of the services that serve, the first `count` get requests, and the others are spare. */
+export function withSpares(states: readonly ServiceState[], count: number): readonly ServiceState[] {
+  let serving = 0;
+  return states.map((state) => {
+    if (state !== 'serving') return state;
+    serving += 1;
+    return serving <= count ? 'serving' : 'spare';
+  });
+}

@@ -1,0 +1,287 @@
+import type { RunFolder } from '../envoy/config/run-folder.ts';
+import type { CancelTimer } from '../core/clock.ts';
+import type { LogLevel } from '../core/log-level.ts';
+import type { ProblemReport } from '../core/problem.ts';
+import { renderServices, type ServiceState } from '../envoy/config/service-cluster.ts';
+import type { EnvoyAdmin } from '../envoy/runtime/admin.ts';
+import { createLoadShedder, shedAtEnvoy } from '../envoy/runtime/load-shedder.ts';
+import { openServicesFile } from '../envoy/runtime/services-file.ts';
+import { pause, systemClock } from '../process/clock.ts';
+import type { StartSettings } from '../settings.ts';
+import type { Supervised } from './supervise.ts';
+import type { CatalogPlace } from './catalog-place.ts';
+import { type Own, type StartContext, supervisePart, waitUntilUp } from './gateway.ts';
+import { createNeededServices, type ServiceUse, withSpares } from './needed-services.ts';
+import { createProblemLines } from './problem-lines.ts';
+import { type LaunchedService, launchService, type ServicePlace } from './launch-service.ts';
+
+/** The services of a gateway that serves: one, or several behind one Envoy. */
+export interface Services {
+  /** In the order of their numbers. */
+  readonly opsPorts: () => readonly number[];
+  /**
+   * Replaces them one by one: each gets no new request, finishes what it has, ends, and is started again before it is the next
+   * one's turn. Ends early, and says so, when a service does not come up again. Not for a single service.
+   */
+  readonly replaceAll: () => Promise<void>;
+}
+
+export interface ServicesOptions {
+  readonly catalog: CatalogPlace;
+  readonly count: number;
+  readonly files: RunFolder;
+  readonly admin: EnvoyAdmin;
+  /** Called once, when Envoy can ask each service for endpoints: it warns of every one that it cannot reach. */
+  readonly onListening: () => void;
+}
+
+const stepMs = 100;
+/** As often as each service is asked (`src/local/supervise.ts`). */
+const lookMs = 1_000;
+
+/** Starts the services on a catalog. Resolves when all of them serve, or when the operator wants the gateway to end. */
+export async function startServices(context: StartContext, options: ServicesOptions, own: Own): Promise<Services> {
+  const { count, files, admin } = options;
+  const percents = new Map<number, number>();
+  const several = count === 1 ? undefined : openPlaces(options);
+  const problems = createProblemLines({ print: context.report, clock: systemClock });
+  const services = Array.from({ length: count }, (_, index) => {
+    const number = index + 1;
+    return startService(context, options, {
+      place: several && { number, of: count },
+      tell: (state) => {
+        several?.set(number, state);
+        if (state === 'away') percents.delete(number);
+        else percents.set(number, percents.get(number) ?? 0);
+      },
+      onUse: (use) => several?.uses.set(number, use),
+      onShed: (percent) => percents.set(number, percent),
+      onProblems: (report) => problems.take(number, report),
+    });
+  });
+  // Envoy refuses a request only when all services would.
+  const shedder =
+    several &&
+    createLoadShedder({
+      shed: shedAtEnvoy(admin),
+      clock: systemClock,
+      stepMs,
+      next: () => (percents.size === 0 ? 1 : 1 - Math.min(...percents.values()) / 100),
+    });
+  const cancelLooks =
+    several &&
+    repeat(lookMs, () => {
+      several.look();
+      problems.look();
+    });
+  own({
+    stop: async (graceMs) => {
+      cancelLooks?.();
+      await shedder?.close();
+      await Promise.all(services.map(({ supervised }) => supervised.stop(graceMs)));
+    },
+  });
+  void Promise.all(services.map(({ isListening }) => isListening)).then(options.onListening);
+  await Promise.all(services.map(({ supervised }) => waitUntilUp(supervised, context.stop)));
+  return {
+    opsPorts: () => services.map(({ opsPort }) => opsPort()),
+    replaceAll: async () => {
+      if (several === undefined) return;
+      for (const [index, service] of services.entries()) {
+        if (context.stop.aborted) return;
+        const isCovered = services.some((other) => other !== service && other.state() === 'serving');
+        const name = `service ${index + 1}`;
+        if (!isCovered) {
+          context.report(`Not replacing ${name}: no other service takes requests. Ask again when one does.`);
+          return;
+        }
+        context.report(`Replacing ${name} of ${count} …`);
+        const reason = await service.replace(several.confirmed);
+        if (context.stop.aborted) return;
+        if (reason !== undefined) {
+          context.report(`${reason} The services after it were not replaced.`);
+          return;
+        }
+      }
+      context.report(`All ${count} services were replaced.`);
+    },
+  };
+
+  function openPlaces({ count: of }: ServicesOptions) {
+    const states = Array.from({ length: of }, (): ServiceState => 'away');
+    const render = (content: Parameters<typeof renderServices>[1]): object => renderServices(files, content);
+    const file = openServicesFile({ files, admin, clock: systemClock, render, first: [...states] });
+    const uses = new Map<number, ServiceUse>();
+    const needed = createNeededServices(of);
+    let serving = of;
+    return {
+      confirmed: file.confirmed,
+      uses,
+      set: (number: number, state: ServiceState) => {
+        states[number - 1] = state;
+        file.set(withSpares(states, serving));
+      },
+      look: () => {
+        serving = needed([...uses].flatMap(([number, use]) => (states[number - 1] === 'serving' ? [use] : [])));
+        file.set(withSpares(states, serving));
+      },
+    };
+  }
+}
+
+/** Runs `step` every so often until the returned function is called. */
+function repeat(everyMs: number, step: () => void): CancelTimer {
+  let cancel = systemClock.after(everyMs, next);
+  function next(): void {
+    cancel = systemClock.after(everyMs, next);
+    step();
+  }
+  return () => cancel();
+}
+
+interface StartedService {
+  readonly supervised: Supervised;
+  /** Resolves when the service listens for Envoy for the first time. */
+  readonly isListening: Promise<void>;
+  readonly opsPort: () => number;
+  readonly state: () => ServiceState;
+  /** Resolves to undefined when the next run serves, else to the reason why it does not. */
+  readonly replace: (confirmed: () => Promise<boolean>) => Promise<string | undefined>;
+}
+
+interface ServiceRole {
+  readonly place: ServicePlace | undefined;
+  /** Has every state of the service, also the one that it had. */
+  readonly tell: (state: ServiceState) => void;
+  /** Has how busy the service was, each time it is asked. */
+  readonly onUse: (use: ServiceUse) => void;
+  readonly onShed: (percent: number) => void;
+  /** Has the service's problems whenever they change. */
+  readonly onProblems: (report: ProblemReport) => void;
+}
+
+/** A service that has not answered for so long gets requests only while the others are no better off. */
+const strainedAfterMs = 2_000;
+/** As long as `weir envoy drain` waits: the longest answers take minutes. */
+const drainWithinMs = 600_000;
+const drainPollMs = 100;
+const replaceGraceMs = 10_000;
+
+/** The ops port that a service should have, or 0: those of further services follow the first one's and leave out the portal's. */
+function wantedOpsPort(settings: StartSettings, number: number): number {
+  const { WEIR_OPS_PORT: first, WEIR_ADMIN_PORT: portal } = settings;
+  if (first === 0) return 0;
+  const next = first + number - 1;
+  const port = first < portal && portal <= next ? next + 1 : next;
+  return port <= highestPort ? port : 0;
+}
+
+const highestPort = 65_535;
+
+/** Starts one service and keeps Envoy told how it is. */
+function startService(
+  context: StartContext,
+  { catalog }: ServicesOptions,
+  { place, tell, onUse, onShed, onProblems }: ServiceRole,
+): StartedService {
+  const number = place?.number ?? 1;
+  let opsPort = wantedOpsPort(context.settings, number);
+  let phase: 'down' | 'up' | 'draining' = 'down';
+  let isStrained = false;
+  let logLevel: LogLevel | undefined;
+  let current: LaunchedService | undefined;
+  const listening = Promise.withResolvers<void>();
+  const state = (): ServiceState => {
+    if (phase !== 'up') return 'away';
+    return isStrained ? 'strained' : 'serving';
+  };
+  const enter = (next: typeof phase, strained = false): void => {
+    phase = next;
+    isStrained = strained;
+    tell(state());
+  };
+
+  function launch(logPath: string, over: AbortSignal): LaunchedService {
+    const launched = launchService({
+      data: context.data,
+      run: context.folders.run,
+      catalog,
+      // A restarted service keeps the port that was printed, and the level that its log was set to.
+      opsPort,
+      logLevel,
+      place,
+      logPath,
+      onLogLevel: (level) => {
+        logLevel = level;
+      },
+      onOpsPort: (bound) => {
+        if (opsPort !== 0 && bound !== opsPort)
+          context.report(`Port ${opsPort} is taken by another program; the ops port is ${bound}.`);
+        opsPort = bound;
+      },
+      onShed,
+      onProblems,
+    });
+    current = launched;
+    enter('down');
+    void launched.isListening.then(listening.resolve);
+    void launched.isUp.then(() => {
+      if (!over.aborted) enter('up');
+    });
+    void launched.child.ended.then(() => enter('down'));
+    return { ...launched, isAnswering: () => watched(launched) };
+  }
+
+  /** Asks the service whether it responds, and has it spared while it does not, or refuses what it gets. */
+  async function watched({ look, child }: LaunchedService): Promise<boolean> {
+    let isLate = false;
+    const cancel = systemClock.after(strainedAfterMs, () => {
+      isLate = true;
+      if (phase === 'up') enter('up', true);
+    });
+    const result = await Promise.race([look(), child.ended.then(() => undefined)]);
+    cancel();
+    if (result === undefined) return false;
+    if (result.use !== undefined) onUse(result.use);
+    // What a service tells when it wakes up was measured before it slept: the next answer counts.
+    const strained = isLate || result.isOverloaded;
+    if (phase === 'up' && strained !== isStrained) enter('up', strained);
+    return true;
+  }
+
+  async function untilIdle(service: LaunchedService): Promise<void> {
+    const deadline = systemClock.elapsed() + drainWithinMs;
+    while (phase === 'draining' && !context.stop.aborted) {
+      const result = await Promise.race([service.look(), service.child.ended.then(() => undefined)]);
+      if (result === undefined || result.open === 0) return;
+      if (systemClock.elapsed() >= deadline) {
+        context.report(
+          `Service ${number} still has ${result.open ?? 0} open request(s) after ten minutes; ending them.`,
+        );
+        return;
+      }
+      await pause(drainPollMs, context.stop);
+    }
+  }
+
+  const names =
+    place === undefined
+      ? { name: 'The service', recordedAs: 'the service', log: 'service.log' }
+      : { name: `Service ${number}`, recordedAs: `service ${number}`, log: `service-${number}.log` };
+  const supervised = supervisePart(context, names, launch);
+  return {
+    supervised,
+    isListening: listening.promise,
+    opsPort: () => opsPort,
+    state,
+    replace: async (confirmed) => {
+      // One that is away or has just come back has nothing to finish.
+      if (phase === 'up' && current !== undefined) {
+        enter('draining');
+        await confirmed();
+        await untilIdle(current);
+      }
+      return context.stop.aborted ? undefined : supervised.replace(replaceGraceMs);
+    },
+  };
+}

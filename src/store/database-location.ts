@@ -1,0 +1,47 @@
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { DatabaseLocation } from './open-database.ts';
+
+const defaultFolder = '.weir';
+
+/**
+ * Where the accounts are: `weir.db` in the folder of `--data`, else what WEIR_DATABASE_URL names, else `.weir/weir.db`.
+ * Throws a sentence when the URL names no database that Weir can use. The URL itself may hold a password and is never repeated.
+ */
+export function databaseLocation(from: {
+  readonly data?: string | undefined;
+  readonly url?: string | undefined;
+}): DatabaseLocation {
+  const { data, url } = from;
+  if (data !== undefined) return sqlite(join(resolve(data), 'weir.db'));
+  if (url === undefined || url === '') return sqlite(join(resolve(defaultFolder), 'weir.db'));
+  if (url.startsWith('file:')) return sqlite(fileURLToPath(url));
+  const [, scheme, rest] = /^([A-Za-z][A-Za-z0-9+.-]+):(.*)$/s.exec(url) ?? [];
+  switch (scheme) {
+    case undefined:
+      return sqlite(resolve(url));
+    case 'sqlite':
+      return sqlite(sqlitePath(rest ?? ''));
+    case 'postgres':
+    case 'postgresql':
+      if (URL.canParse(url)) return { kind: 'postgres', url };
+      throw new Error(
+        'WEIR_DATABASE_URL is not a URL; PostgreSQL is named as postgres://USER:PASSWORD@HOST:PORT/NAME.',
+      );
+    default:
+      throw new Error(
+        `WEIR_DATABASE_URL begins with "${scheme}:", which Weir does not know; give it postgres://… or sqlite:PATH.`,
+      );
+  }
+}
+
+function sqlite(file: string): DatabaseLocation {
+  return { kind: 'sqlite', file };
+}
+
+/** `sqlite:weir.db`, `sqlite:/var/weir.db` and, as others write it, `sqlite:///var/weir.db`. */
+function sqlitePath(rest: string): string {
+  const path = rest.replace(/^\/\//, '');
+  if (path === '') throw new Error('WEIR_DATABASE_URL names no file after "sqlite:".');
+  return resolve(path);
+}
