@@ -1,5 +1,5 @@
 import type { Credential } from '../core/account.ts';
-import type { Headers } from '../core/exchange.ts';
+import type { Headers } from '../core/headers.ts';
 import { Failure } from '../core/failure.ts';
 import type { FindFunds, Funds, LimitName, Limits, LimitsAsk, Shortage, Slot } from '../core/limits.ts';
 import type { Money } from '../core/money.ts';

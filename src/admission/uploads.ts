@@ -1,7 +1,8 @@
 import { networkOf } from '../core/address.ts';
 import { ByNumber } from '../core/by-number.ts';
 import type { Clock, CancelTimer } from '../core/clock.ts';
-import { type Headers, type RequestHead, type Upload, type UploadOwner, uploadStepBytes } from '../core/exchange.ts';
+import { type RequestHead, type Upload, type UploadOwner, uploadStepBytes } from '../core/exchange.ts';
+import type { Headers } from '../core/headers.ts';
 import { Failure } from '../core/failure.ts';
 
 /** Largest request body, bytes: 32 MiB (docs/reference/api.md §4.1.3). */

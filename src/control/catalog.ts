@@ -2,42 +2,22 @@
 import { type Compilation, compile } from '../catalog/compile.ts';
 import type { Snapshots } from '../catalog/snapshots.ts';
 import type { CatalogProblem, Cluster, KubeObject, Model, Route, Snapshot } from '../core/catalog.ts';
-import { type Clock, waitFor } from '../core/clock.ts';
-import type { FollowEndpoints, HostsSource, ServiceSource } from '../core/endpoint.ts';
+import { waitFor } from '../core/clock.ts';
+import type { FollowEndpoints, HostsSource } from '../core/endpoint.ts';
 import type { ModelPatterns } from '../core/model-patterns.ts';
 import type { Money } from '../core/money.ts';
 import type { ModelStatus, ReplicaView } from '../core/replica.ts';
 import type { ClusterPublisher, EnvoyClusters } from '../envoy/runtime/cluster-publisher.ts';
-import { limitRepeats, type PartLog } from '../telemetry/ops/repeat-limit.ts';
+import { limitRepeats } from '../telemetry/ops/repeat-limit.ts';
 import { createProblemLog } from '../telemetry/ops/telemetry.ts';
 import type { Settings } from '../settings.ts';
+import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
 import { type CountedEndpoints, type EndpointsAsked, endpointsViews } from './endpoints-view.ts';
-import { type CatalogReading, followCatalog } from './follow-catalog.ts';
+import { followCatalog } from './follow-catalog.ts';
 import type { EndpointTable } from './follow-endpoints.ts';
 import { openManifestFolder } from './manifest-catalog.ts';
-import type { Replica, ReplicaParts } from './replica.ts';
+import type { ReplicaParts } from './replica.ts';
 import { replicaName, replicaView } from './replica-view.ts';
-
-/** Where the catalog comes from: a folder or a Kubernetes namespace. */
-export interface CatalogSource {
-  readonly first: CatalogReading;
-  /** The snapshot that was served before the first reading, if that is known. */
-  readonly previous: Snapshot | undefined;
-  /** Resolves when there is a catalog to go by; until then nothing can be served. */
-  readonly known: Promise<void>;
-  /** Takes the result of every reading. */
-  readonly compiled: (compilation: Compilation) => void;
-  /** How old the served catalog may be, milliseconds; undefined: nothing is known yet. Absent: a folder is never behind. */
-  readonly ageMs?: () => number | undefined;
-  /** Follows the endpoints of a Service. Absent: there is no cluster whose Services could be followed. */
-  readonly followService?: FollowEndpoints<ServiceSource>;
-  /** Joins the replicas that write the status of the cluster's objects. Absent: a folder has no status. */
-  readonly join?: (parts: ReplicaParts) => Replica;
-  /** The Models and Backends as they are declared now, those that were refused included. */
-  readonly objects: (compilation: Compilation) => readonly KubeObject[];
-  /** Call after `Replica.close`. */
-  readonly close: () => Promise<void>;
-}
 
 /** Everything that is known of the catalog at one moment. */
 export interface CatalogView {
@@ -50,16 +30,6 @@ export interface CatalogView {
 
 /** Envoy answers within milliseconds. Whoever collects metrics waits ten seconds at most, and wants the others. */
 const patienceMs = 1_000;
-
-export interface CatalogSourceOptions {
-  readonly log: PartLog;
-  readonly clock: Clock;
-  readonly random: () => number;
-  /** Unique to this process, restarts included. */
-  readonly instance: string;
-  /** Has the readings after the first one. */
-  readonly onChange: (reading: CatalogReading) => void;
-}
 
 export interface CatalogOptions extends Omit<CatalogSourceOptions, 'onChange'> {
   /** Where KUBECONFIG is looked for. */

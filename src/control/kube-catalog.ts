@@ -13,7 +13,7 @@ import { followServices, type ServicesFollower } from '../kubernetes/follow-serv
 import { createKeptCatalog, createKeptEndpoints } from '../kubernetes/kept-catalog.ts';
 import type { Settings } from '../settings.ts';
 import type { PartLog } from '../telemetry/ops/repeat-limit.ts';
-import type { CatalogSource, CatalogSourceOptions } from './catalog.ts';
+import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
 import { replicaName } from './replica-view.ts';
 import type { CompiledObjects } from './controller.ts';
 import type { CatalogReading } from './follow-catalog.ts';

@@ -12,7 +12,7 @@ import { openManifests } from '../manifests/watch.ts';
 import { createSlices } from '../process/turns.ts';
 import { startThread } from '../process/worker-thread.ts';
 import type { Settings } from '../settings.ts';
-import type { CatalogSource, CatalogSourceOptions } from './catalog.ts';
+import type { CatalogSource, CatalogSourceOptions } from './catalog-source.ts';
 import type { CatalogReading } from './follow-catalog.ts';
 
 /** Takes the catalog from the folder that the settings name. */

@@ -191,6 +191,9 @@ export function createRuns(): CountedRuns {
   };
 }
 
+/** Counts text with the model's own tokenizer. Resolves to undefined when it cannot count this text. */
+export type CountText = (text: string) => Promise<number | undefined>;
+
 /** Tokens of all runs together; undefined when one of them cannot be counted. */
 export async function countRuns(
   texts: readonly string[],

@@ -1,4 +1,5 @@
 import type { Failure } from './failure.ts';
+import type { Headers } from './headers.ts';
 
 export interface RequestHead {
   readonly method: string;
@@ -20,8 +21,6 @@ export function correlationIdOf(head: Pick<RequestHead, 'header'>): string {
   const text = head.header('x-request-id') ?? '';
   return /^[\w.:-]{1,64}$/.test(text) ? text : '';
 }
-
-export type Headers = readonly (readonly [name: string, value: string])[];
 
 /** One HTTP exchange with a caller, whatever carries it. */
 export interface Exchange {
@@ -74,9 +73,6 @@ export interface UploadOwner {
   /** The client's IP address; undefined where it is not known. */
   readonly address: string | undefined;
 }
-
-/** Which bound ended an upload: its owner's bytes, all bytes, or its time. */
-export type UploadBound = 'workspace' | 'address' | 'total' | 'time';
 
 /** One answer on its way to its reader. */
 export interface Delivery {

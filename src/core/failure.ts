@@ -1,6 +1,6 @@
 import type { Feature } from './capability.ts';
-import type { Headers, UploadBound } from './exchange.ts';
-import type { LimitName } from './limits.ts';
+import type { Headers } from './headers.ts';
+import type { LimitName, UploadBound } from './limits.ts';
 import type { ShedReason } from './load.ts';
 
 /** Whose fault a failure is: it decides what is logged and what is held against a route. */

@@ -84,3 +84,6 @@ export type AdmitResult<Place extends Slot = Slot> =
 export interface Limits {
   readonly admit: (ask: LimitsAsk) => AdmitResult | Promise<AdmitResult>;
 }
+
+/** Which bound ended an upload: its owner's bytes, all bytes, or its time. */
+export type UploadBound = 'workspace' | 'address' | 'total' | 'time';

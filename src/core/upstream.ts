@@ -1,4 +1,4 @@
-import type { Headers } from './exchange.ts';
+import type { Headers } from './headers.ts';
 
 /** One HTTP request to an engine or a search provider, through the egress listener. */
 export interface UpstreamCall {

@@ -8,7 +8,8 @@ import { lookForEvidence } from './attempt.ts';
 import { continueChoice } from './continuation/continuation.ts';
 import { choiceSizes, type Delivered, keepDelivered } from './continuation/delivered.ts';
 import { mergeNothing } from './continuation/merge.ts';
-import { type CountText, createTokenTotals, type TokenShare } from './continuation/token-totals.ts';
+import type { CountText } from '../core/count-tokens.ts';
+import { createTokenTotals, type TokenShare } from './continuation/token-totals.ts';
 import type { EngineProtocol } from './protocol.ts';
 import {
   type AttemptRace,

@@ -1,4 +1,5 @@
-import type { Delivery, Exchange, Headers, RequestHead, Upload } from '../core/exchange.ts';
+import type { Delivery, Exchange, RequestHead, Upload } from '../core/exchange.ts';
+import type { Headers } from '../core/headers.ts';
 import { Failure } from '../core/failure.ts';
 import { type BodyCollector, createBodyCollector } from './body-collector.ts';
 import type { Call } from './call.ts';

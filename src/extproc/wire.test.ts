@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { type MessageTypeDefinition, loadSync } from '@grpc/proto-loader';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Headers } from '../core/exchange.ts';
+import type { Headers } from '../core/headers.ts';
 import { readProcessingRequest, writeBody, writeReply, writeStart } from './wire.ts';
 
 const protoFile = fileURLToPath(new URL('../../protos/ext_proc.proto', import.meta.url));

@@ -4,7 +4,7 @@
  * a tree of objects per message, which costs more than everything else we do with a chunk.
  */
 import protobuf, { type BufferReader, type Writer } from 'protobufjs/minimal.js';
-import type { Headers } from '../core/exchange.ts';
+import type { Headers } from '../core/headers.ts';
 
 /** What Envoy sends us, reduced to what we read. */
 export type ProcessingRequest =

@@ -1,11 +1,15 @@
-import { type CountedRuns, countRuns, createOutputEstimate, createRuns, estimateTokens } from '../core/count-tokens.ts';
+import {
+  type CountedRuns,
+  countRuns,
+  type CountText,
+  createOutputEstimate,
+  createRuns,
+  estimateTokens,
+} from '../core/count-tokens.ts';
 import type { AnswerEvent } from '../core/event.ts';
 import { type CountedBy, leastExact, type Usage } from '../core/money.ts';
 
 type UsageEvent = AnswerEvent & { readonly type: 'usage' };
-
-/** Counts with the model's own tokenizer. Resolves to undefined when it cannot. */
-type CountText = (text: string) => Promise<number | undefined>;
 
 /**
  * Adds up the usage of several rounds. The engine reads the whole prompt again in each round, with all results so far, and is paid

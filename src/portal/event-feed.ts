@@ -6,13 +6,7 @@ import type { Story } from '../core/story.ts';
 import * as requests from './api/requests.ts';
 import { currentSessions } from './authenticate.ts';
 import type { ToldEvent } from './event-hub.ts';
-import type { Portal } from './portal.ts';
-
-/** What readers are told when their stream begins. */
-export interface EventFeed {
-  readonly first: () => Promise<readonly ToldEvent[]>;
-  readonly close: () => void;
-}
+import type { EventFeed, Portal } from './portal.ts';
 
 const everyMs = 1_000;
 /** How long the services are followed after the last reader has gone: a page that is loaded anew comes back at once. */

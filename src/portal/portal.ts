@@ -6,13 +6,19 @@ import type { OidcSignIn } from './oidc.ts';
 import type { ProblemList } from './problem-list.ts';
 import type { PortalStore } from './store-port.ts';
 import type { Answers, Services } from './services.ts';
-import type { EventFeed } from './event-feed.ts';
-import type { EventHub } from './event-hub.ts';
+import type { EventHub, ToldEvent } from './event-hub.ts';
 
 /** Where trouble is told: never a secret. */
 export interface PortalLog {
   readonly warn: (facts: object, message: string) => void;
   readonly error: (facts: object, message: string) => void;
+}
+
+/** Follows the services while pages read their events. */
+export interface EventFeed {
+  /** Resolves to the events with which a page's stream begins. */
+  readonly first: () => Promise<readonly ToldEvent[]>;
+  readonly close: () => void;
 }
 
 /** What the routes of the portal work with. */

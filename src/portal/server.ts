@@ -1,13 +1,14 @@
 import fastifyCookie from '@fastify/cookie';
 import fastifyHelmet from '@fastify/helmet';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
-import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
+import { serializerCompiler } from 'fastify-type-provider-zod';
 import type { z } from 'zod';
 import { DatabaseAway } from '../core/administration.ts';
 import { messageOf } from '../core/failure.ts';
 import { createJsonScan } from '../core/json-scan.ts';
 import { expectation } from '../core/schema-faults.ts';
 import { accessTo } from './access.ts';
+import { typed } from './app.ts';
 import { authenticate, hasAdminToken } from './authenticate.ts';
 import { limitConnections } from './connection-limits.ts';
 import { portalMetrics } from './metrics.ts';
@@ -28,11 +29,6 @@ import { requestRoutes } from './routes/requests.ts';
 import { sessionRoutes } from './routes/session.ts';
 import { usageRoutes } from './routes/usage.ts';
 import { workspaceRoutes } from './routes/workspaces.ts';
-
-/** The server with zod as the language of its schemas. */
-export type App = ReturnType<typeof typed>;
-
-const typed = (app: FastifyInstance) => app.withTypeProvider<ZodTypeProvider>();
 
 export interface ServerOptions {
   /** Proxies in front of the portal that are believed about the caller's address and scheme. */

@@ -1,6 +1,7 @@
 import { longestShownPath, nothingAt } from '../core/api-paths.ts';
 import type { Dialect } from '../core/dialect.ts';
-import type { Exchange, Headers, RequestHead } from '../core/exchange.ts';
+import type { Exchange, RequestHead } from '../core/exchange.ts';
+import type { Headers } from '../core/headers.ts';
 import { Failure } from '../core/failure.ts';
 import { dialects } from '../dialects/dialects.ts';
 

@@ -1,7 +1,8 @@
 import type { Clock, CancelTimer } from '../core/clock.ts';
 import type { AnswerIdentity, AskedAnswer, Dialect } from '../core/dialect.ts';
 import type { RelayedEvent } from '../core/event.ts';
-import type { Exchange, Headers } from '../core/exchange.ts';
+import type { Exchange } from '../core/exchange.ts';
+import type { Headers } from '../core/headers.ts';
 import { Failure, type FailureCode } from '../core/failure.ts';
 import type { Bill } from '../core/money.ts';
 import type { Request } from '../core/request.ts';

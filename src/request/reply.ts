@@ -1,5 +1,6 @@
 import type { Dialect } from '../core/dialect.ts';
-import type { Exchange, Headers, RequestHead } from '../core/exchange.ts';
+import type { Exchange, RequestHead } from '../core/exchange.ts';
+import type { Headers } from '../core/headers.ts';
 import type { Failure } from '../core/failure.ts';
 
 /** Answers an exchange with a failure: its status, its headers, and the envelope of docs/reference/api.md §7.1. */

@@ -1,4 +1,5 @@
-import type { Exchange, Headers } from '../../src/core/exchange.ts';
+import type { Exchange } from '../../src/core/exchange.ts';
+import type { Headers } from '../../src/core/headers.ts';
 import { Failure } from '../../src/core/failure.ts';
 
 export interface FakeExchange extends Exchange {

@@ -1,6 +1,5 @@
-import { countRuns } from '../../core/count-tokens.ts';
+import { countRuns, type CountText } from '../../core/count-tokens.ts';
 import { type AnswerEvent, deltasOf } from '../../core/event.ts';
-import type { CountText } from './token-totals.ts';
 
 /** What has been delivered of one choice. In memory only, for as long as its request. */
 export interface DeliveredChoice {

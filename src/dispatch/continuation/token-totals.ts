@@ -1,10 +1,7 @@
-import { type CountedRuns, countRuns, createRuns } from '../../core/count-tokens.ts';
+import { type CountedRuns, countRuns, type CountText, createRuns } from '../../core/count-tokens.ts';
 import { type AnswerEvent, deltasOf } from '../../core/event.ts';
 import { type CountedBy, leastExact, type Usage } from '../../core/money.ts';
 import type { Repeated } from './merge.ts';
-
-/** Counts text with the model's own tokenizer. Resolves to undefined when it cannot count this text. */
-export type CountText = (text: string) => Promise<number | undefined>;
 
 /** One attempt's part of the output tokens, as far as it is known. */
 export interface TokenShare {

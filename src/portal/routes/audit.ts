@@ -4,7 +4,7 @@ import { errors, pageAnswer } from '../answers.ts';
 import * as api from '../api/audit.ts';
 import { callerOf } from '../authenticate.ts';
 import type { Portal } from '../portal.ts';
-import type { App } from '../server.ts';
+import type { App } from '../app.ts';
 import { workspaceAsked } from '../visible.ts';
 
 /** Who changed which account, when and how. */

@@ -3,7 +3,7 @@ import * as api from '../api/catalog.ts';
 import { callerOf } from '../authenticate.ts';
 import { backendsOf, forMembers, modelsOf, servicesOf } from '../catalog-view.ts';
 import type { Portal } from '../portal.ts';
-import type { App } from '../server.ts';
+import type { App } from '../app.ts';
 
 /** The catalog as clients see it, and why. */
 export function catalogRoutes(app: App, { catalog }: Portal): void {

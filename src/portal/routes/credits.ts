@@ -6,7 +6,7 @@ import * as api from '../api/workspaces.ts';
 import { callerOf } from '../authenticate.ts';
 import { authorship } from '../callers.ts';
 import type { Portal } from '../portal.ts';
-import type { App } from '../server.ts';
+import type { App } from '../app.ts';
 import { visibleWorkspace } from '../visible.ts';
 
 const tags = ['credits'];

@@ -8,7 +8,7 @@ import { pageQuery } from '../api/values.ts';
 import { callerOf } from '../authenticate.ts';
 import { authorship } from '../callers.ts';
 import type { Portal } from '../portal.ts';
-import type { App } from '../server.ts';
+import type { App } from '../app.ts';
 import { visibleKey, visibleWorkspace } from '../visible.ts';
 
 const tags = ['keys'];

@@ -3,7 +3,7 @@ import { isSameSecret } from '../../core/internal-token.ts';
 import { logLevelBodySchema } from '../../core/log-level.ts';
 import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
-import type { App } from '../server.ts';
+import type { App } from '../app.ts';
 
 const url = '/internal/log-level';
 const answer = { hide: true, response: { 200: logLevelBodySchema } } as const;

@@ -11,7 +11,7 @@ import {
 } from '../oidc.ts';
 import { PortalError } from '../portal-error.ts';
 import type { Portal } from '../portal.ts';
-import type { App } from '../server.ts';
+import type { App } from '../app.ts';
 
 export const signInPath = '/api/v1/oidc/sign-in';
 

@@ -2,7 +2,7 @@ import { errors } from '../answers.ts';
 import * as api from '../api/problems.ts';
 import { servicesOf } from '../catalog-view.ts';
 import type { Portal } from '../portal.ts';
-import type { App } from '../server.ts';
+import type { App } from '../app.ts';
 
 /** What is wrong now. */
 export function problemRoutes(app: App, { problems }: Portal): void {

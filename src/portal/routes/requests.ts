@@ -8,7 +8,7 @@ import { callerOf } from '../authenticate.ts';
 import { type Caller, maySee } from '../callers.ts';
 import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
-import type { App } from '../server.ts';
+import type { App } from '../app.ts';
 import { visibleKey, workspaceAsked } from '../visible.ts';
 
 const tags = ['requests'];

@@ -8,7 +8,7 @@ import { beginSession, callerOf, failedSignIn, leaveSession } from '../authentic
 import { adminTokenName, type Caller } from '../callers.ts';
 import type { Portal } from '../portal.ts';
 import { digestOf } from '../secrets.ts';
-import type { App } from '../server.ts';
+import type { App } from '../app.ts';
 import { signInPath } from './oidc.ts';
 
 /** Signing in, who is signed in, and signing out. */

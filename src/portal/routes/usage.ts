@@ -10,7 +10,7 @@ import { callerOf } from '../authenticate.ts';
 import type { Caller } from '../callers.ts';
 import type { Portal } from '../portal.ts';
 import { PortalError } from '../portal-error.ts';
-import type { App } from '../server.ts';
+import type { App } from '../app.ts';
 import { visibleKey, workspaceAsked } from '../visible.ts';
 
 const [json, csv] = ['application/json; charset=utf-8', 'text/csv; charset=utf-8'] as const;

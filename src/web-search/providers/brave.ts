@@ -1,6 +1,6 @@
 import { decodeHTMLStrict } from 'entities/decode';
 import { z } from 'zod';
-import type { Headers } from '../../core/exchange.ts';
+import type { Headers } from '../../core/headers.ts';
 import type { UserLocation } from '../../core/web-search.ts';
 import { type SearchApi, withSites } from './search-api.ts';
 

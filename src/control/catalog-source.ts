@@ -1,0 +1,38 @@
+import type { Compilation } from '../catalog/compile.ts';
+import type { KubeObject, Snapshot } from '../core/catalog.ts';
+import type { Clock } from '../core/clock.ts';
+import type { FollowEndpoints, ServiceSource } from '../core/endpoint.ts';
+import type { PartLog } from '../telemetry/ops/repeat-limit.ts';
+import type { CatalogReading } from './follow-catalog.ts';
+import type { Replica, ReplicaParts } from './replica.ts';
+
+/** Where the catalog comes from: a folder or a Kubernetes namespace. */
+export interface CatalogSource {
+  readonly first: CatalogReading;
+  /** The snapshot that was served before the first reading, if that is known. */
+  readonly previous: Snapshot | undefined;
+  /** Resolves when there is a catalog to go by; until then nothing can be served. */
+  readonly known: Promise<void>;
+  /** Takes the result of every reading. */
+  readonly compiled: (compilation: Compilation) => void;
+  /** How old the served catalog may be, milliseconds; undefined: nothing is known yet. Absent: a folder is never behind. */
+  readonly ageMs?: () => number | undefined;
+  /** Follows the endpoints of a Service. Absent: there is no cluster whose Services could be followed. */
+  readonly followService?: FollowEndpoints<ServiceSource>;
+  /** Joins the replicas that write the status of the cluster's objects. Absent: a folder has no status. */
+  readonly join?: (parts: ReplicaParts) => Replica;
+  /** The Models and Backends as they are declared now, those that were refused included. */
+  readonly objects: (compilation: Compilation) => readonly KubeObject[];
+  /** Call after `Replica.close`. */
+  readonly close: () => Promise<void>;
+}
+
+export interface CatalogSourceOptions {
+  readonly log: PartLog;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Unique to this process, restarts included. */
+  readonly instance: string;
+  /** Has the readings after the first one. */
+  readonly onChange: (reading: CatalogReading) => void;
+}
