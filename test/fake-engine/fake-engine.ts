@@ -13,7 +13,7 @@ export interface EngineCall {
 export interface FakeEngine {
   readonly port: number;
   readonly url: string;
-  /** How many requests have arrived whole. */
+  /** How many requests for an answer have arrived whole. */
   readonly asked: () => number;
   /** Cuts all connections. */
   readonly close: () => Promise<void>;
@@ -21,12 +21,14 @@ export interface FakeEngine {
 
 /**
  * A server on the loopback that a test programs with a function: for answers that no engine should give, which the demo
- * engine (examples/demo-engine) therefore has no directive for. A caller may leave at any time.
+ * engine (examples/demo-engine) therefore has no directive for. The list of models is empty: `weir start` asks each engine for it. A
+ * caller may leave at any time.
  */
 export async function startFakeEngine(reply: (call: EngineCall) => void): Promise<FakeEngine> {
   let asked = 0;
   const server = createServer((request, response) => {
     response.on('error', () => undefined);
+    if (request.url?.endsWith('/models')) return void response.end('{"object":"list","data":[]}');
     text(request).then(
       (body) => {
         asked += 1;
