@@ -42,9 +42,9 @@ function typeOf(value: unknown): string {
 function definitions(): Schema {
   const { name: _, ...sources } = kubernetesTypes.Volume.properties;
   return {
-    ...kubernetesTypes,
+    ...Object.fromEntries(Object.entries(kubernetesTypes).map(([name, type]) => [name, orNull(type)])),
     // The chart names it.
-    VolumeSource: { type: 'object', properties: sources },
+    VolumeSource: orNull({ type: 'object', properties: sources }),
     // Of the Gateway API, which the API server does not have by itself.
     ParentReference: {
       type: 'object',
@@ -59,6 +59,19 @@ function definitions(): Schema {
   };
 }
 
+/** The same schema, in which every value may be null, as operators write it to take a default away. */
+function orNull(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(orNull);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const inner = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, orNull(value)]));
+  const types = typesOf(inner);
+  return types.length === 0 ? inner : { ...inner, type: [...types, 'null'] };
+}
+
+function typesOf(schema: Schema): readonly unknown[] {
+  return [schema['type']].flat().filter((type) => typeof type === 'string');
+}
+
 /** The same schema, in which no object takes a name that it does not have. Helm then says which names there are. */
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
@@ -67,9 +80,8 @@ function closed(schema: unknown): unknown {
     // A default is a value.
     Object.entries(schema).map(([key, value]) => [key, key === 'default' ? value : closed(value)]),
   );
-  const { type, properties } = inner;
-  if (type !== 'object' || 'additionalProperties' in inner || typeof properties !== 'object' || properties === null) {
-    return inner;
-  }
+  const { properties } = inner;
+  const isObject = typesOf(inner).includes('object') && typeof properties === 'object' && properties !== null;
+  if (!isObject || 'additionalProperties' in inner) return inner;
   return { ...inner, additionalProperties: false, propertyNames: { enum: Object.keys(properties) } };
 }

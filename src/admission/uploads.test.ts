@@ -184,6 +184,16 @@ describe('the time of uploads', () => {
     expect(uploads.bytes()).toBe(64 * KiB);
   });
 
+  it('counts a check once, however late it is, and only after what has arrived was read', async () => {
+    const { ended, hold } = arriving(1);
+    clock.advance(20_000);
+    await clock.holdUp(600_000, () => hold(2));
+    clock.advance(19_000);
+    expect(ended).toEqual([]);
+    clock.advance(1_000);
+    expect(ended).toHaveLength(1);
+  });
+
   it('takes one timer for all of them', () => {
     const many = Array.from({ length: 100 }, () => arriving(1));
     expect(clock.armed()).toBe(1);

@@ -41,7 +41,11 @@ export interface ThreadOptions {
   /** The thread's environment; that of the process by default. */
   readonly env?: Readonly<Record<string, string>>;
   readonly maxHeapMb?: number;
-  /** Longest silence while there are questions. A pattern that never ends cannot be interrupted, but its thread can be ended. */
+  /**
+   * Longest silence while there are questions, of a thread that has a processor. A pattern that never ends cannot be interrupted, but
+   * its thread can be ended. Where other programs have the processors, a thread may be silent for eight times as long more, and for
+   * ten seconds more at most.
+   */
   readonly silenceMs: number;
   /** Longest silence of a thread that has just been started; `silenceMs` by default. */
   readonly startMs?: number;

@@ -244,6 +244,17 @@ describe('the idle limit of an attempt', () => {
     expect(ends).toMatchObject([{ kind: 'stalled' }]);
   });
 
+  it('counts silence only once what has arrived was read, when this process was held up', async () => {
+    const { engine, clock, ends, words, head } = begin();
+    head();
+    await clock.holdUp(2 * idleMs, () => engine.data('a'));
+    expect({ ends, words: words() }).toEqual({ ends: [], words: ['a'] });
+    clock.advance(idleMs - 1);
+    expect(ends).toEqual([]);
+    clock.advance(1);
+    expect(ends).toMatchObject([{ kind: 'stalled' }]);
+  });
+
   it('has one timer at a time', () => {
     const { engine, clock, head } = begin();
     head();
@@ -284,5 +295,26 @@ describe('aborting an attempt', () => {
     attempt.abort();
     attempt.abort();
     expect(ends).toEqual(['complete']);
+  });
+});
+
+describe('an attempt of a process that was held up', () => {
+  it('reads all of an error that has arrived', async () => {
+    const { engine, clock, ends } = begin();
+    engine.head(400);
+    await clock.holdUp(1_500, () => {
+      engine.data('too long');
+      engine.end();
+    });
+    expect(ends).toMatchObject([{ kind: 'status', engineError: 'context-length' }]);
+  });
+
+  it('leaves the connection open that has ended its exchange', async () => {
+    const { engine, clock, head } = begin();
+    head();
+    engine.data('done');
+    await clock.holdUp(1_500, () => engine.end());
+    clock.advance(10 * idleMs);
+    expect({ aborted: engine.aborted(), armed: clock.armed() }).toEqual({ aborted: false, armed: 0 });
   });
 });

@@ -1,28 +1,37 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { ConnectionLoss } from './connection-loss.ts';
-
-beforeEach(() => vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
 
 describe.each([
   ['caller-left', 100],
   ['failed', 25],
 ] as const)('a call of which %s is seen', (seen, patienceMs) => {
   it('was lost when its connection goes within a moment, and leaves no timer', async () => {
-    const loss = new ConnectionLoss();
+    const clock = createFakeClock();
+    const loss = new ConnectionLoss(clock);
     const asked = [loss.settled(seen), loss.settled(seen)];
-    vi.advanceTimersByTime(patienceMs - 1);
+    clock.advance(patienceMs - 1);
     loss.happened();
     expect(await Promise.all(asked)).toEqual([true, true]);
-    expect(vi.getTimerCount()).toBe(0);
+    expect(clock.armed()).toBe(0);
     expect(await loss.settled(seen)).toBe(true);
   });
 
   it('was not lost when its connection stays', async () => {
-    const loss = new ConnectionLoss();
+    const clock = createFakeClock();
+    const loss = new ConnectionLoss(clock);
     const asked = loss.settled(seen);
-    vi.advanceTimersByTime(patienceMs + 1);
+    clock.advance(patienceMs);
     expect(await asked).toBe(false);
-    expect(vi.getTimerCount()).toBe(0);
+    expect(clock.armed()).toBe(0);
+  });
+
+  it('was lost when this process was held up, and reads of the loss only then', async () => {
+    const clock = createFakeClock();
+    const loss = new ConnectionLoss(clock);
+    const asked = loss.settled(seen);
+    await clock.holdUp(patienceMs, () => loss.happened());
+    expect(await asked).toBe(true);
+    expect(clock.armed()).toBe(0);
   });
 });

@@ -1,3 +1,4 @@
+import type { Clock } from '../core/clock.ts';
 import { ByNumber } from '../core/by-number.ts';
 
 /**
@@ -13,6 +14,11 @@ export class ConnectionLoss {
   #lost = false;
   readonly #waiting = new ByNumber<() => void>();
   #asked = 0;
+  readonly #clock: Pick<Clock, 'after'>;
+
+  constructor(clock: Pick<Clock, 'after'>) {
+    this.#clock = clock;
+  }
 
   /** The connection is gone, with every call that was on it. */
   happened(): void {
@@ -29,12 +35,11 @@ export class ConnectionLoss {
     const number = (this.#asked += 1);
     return new Promise((resolve) => {
       const tell = (): void => {
-        clearTimeout(timer);
+        cancelTimer();
         this.#waiting.delete(number);
         resolve(this.#lost);
       };
-      // After a stall of the event loop a timer comes before what has arrived meanwhile; an immediate comes after it.
-      const timer = setTimeout(() => setImmediate(tell), seen === 'failed' ? afterFailingMs : afterLeavingMs);
+      const cancelTimer = this.#clock.after(seen === 'failed' ? afterFailingMs : afterLeavingMs, tell);
       this.#waiting.set(number, tell);
     });
   }

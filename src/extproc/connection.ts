@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { Server, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js';
 import { load } from '@grpc/proto-loader';
-import type { AtTurnEnd } from '../core/clock.ts';
+import type { AtTurnEnd, Clock } from '../core/clock.ts';
 import { type Answering, type Call, type CallHandler, ProcessCall } from './call.ts';
 import { ConnectionLoss } from './connection-loss.ts';
 import { readProcessingRequest } from './wire.ts';
@@ -79,9 +79,10 @@ export function serveConnection(options: {
   readonly service: ServiceDefinition;
   readonly answer: (call: Call, loss: ConnectionLoss) => CallHandler;
   readonly atTurnEnd: AtTurnEnd;
+  readonly clock: Pick<Clock, 'after'>;
 }): Connection {
-  const { answer, atTurnEnd, service, socket } = options;
-  const loss = new ConnectionLoss();
+  const { answer, atTurnEnd, clock, service, socket } = options;
+  const loss = new ConnectionLoss(clock);
   let open = 0;
   let isDraining = false;
   const answering: Answering = {

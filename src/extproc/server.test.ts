@@ -10,6 +10,7 @@ import { loadSync } from '@grpc/proto-loader';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Exchange, Upload } from '../core/exchange.ts';
 import { asFailure, Failure } from '../core/failure.ts';
+import { systemClock } from '../process/clock.ts';
 import { type ExtProcServer, listenExtProc } from './server.ts';
 
 // The generic codec speaks for Envoy: what it writes we must read, and it must read what we write.
@@ -72,6 +73,7 @@ function listen(): Promise<ExtProcServer> {
     },
     openDelivery: () => ({ wrote: () => true, onRoom: (run) => run(), release: () => undefined }),
     atTurnEnd: setImmediate,
+    clock: systemClock,
   });
 }
 

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import type { AtTurnEnd } from '../core/clock.ts';
+import type { AtTurnEnd, Clock } from '../core/clock.ts';
 import type { Exchange } from '../core/exchange.ts';
 import type { Call, CallHandler } from './call.ts';
 import { type Connection, loadExternalProcessor, serveConnection } from './connection.ts';
@@ -25,8 +25,9 @@ export async function listenExtProc(options: {
   readonly openDelivery: OpenDelivery;
   /** Requests are handled when the turn of the event loop that brought them ends. */
   readonly atTurnEnd: AtTurnEnd;
+  readonly clock: Pick<Clock, 'after'>;
 }): Promise<ExtProcServer> {
-  const { atTurnEnd, handle, openDelivery, socketPath } = options;
+  const { atTurnEnd, clock, handle, openDelivery, socketPath } = options;
   const service = await loadExternalProcessor();
   const connections = new Set<Connection>();
 
@@ -69,6 +70,7 @@ export async function listenExtProc(options: {
       service,
       answer: answerCall,
       atTurnEnd,
+      clock,
     });
     connections.add(connection);
     socket.on('close', () => connections.delete(connection));

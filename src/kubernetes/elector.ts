@@ -47,7 +47,7 @@ export function startElector(options: ElectorOptions): Elector {
     while (!over.signal.aborted) {
       const asked = clock.elapsed();
       try {
-        renewedAt = (await acquire()) ? asked : undefined;
+        renewedAt = (await acquire(asked)) ? asked : undefined;
         lastError = '';
       } catch (error) {
         if (over.signal.aborted) return;
@@ -67,8 +67,8 @@ export function startElector(options: ElectorOptions): Elector {
     options.onChange(wasLeading);
   }
 
-  /** Takes or renews the lease. Returns whether this replica holds it now; rejects when that is unknown. */
-  async function acquire(): Promise<boolean> {
+  /** Takes or renews the lease. Returns whether this replica holds it now; rejects when that is unknown. `asked`: now. */
+  async function acquire(asked: number): Promise<boolean> {
     try {
       const lease = await find();
       if (lease === undefined) {
@@ -76,7 +76,7 @@ export function startElector(options: ElectorOptions): Elector {
         return true;
       }
       const holder = holderOf(lease);
-      const isFree = renewals.silentMs(lease) > durationMsOf(lease) || holder === '';
+      const isFree = renewals.silentMs(lease, asked) > durationMsOf(lease) || holder === '';
       if (holder !== identity && !isFree) return false;
       const transitions = lease.spec?.leaseTransitions ?? 0;
       await replace(lease, { transitions: holder === identity ? transitions : transitions + 1 });

@@ -16,8 +16,12 @@ export function durationMsOf({ spec }: V1Lease): number {
 }
 
 export interface RenewalWatch {
-  /** Milliseconds since the last renewal of the lease was seen here; 0 for a lease that was not seen before. */
-  readonly silentMs: (lease: V1Lease) => number;
+  /**
+   * Milliseconds for which the lease was certainly not renewed: from when its last renewal was seen here until the API server was
+   * asked for it (`askedAt`, monotonic); 0 for a lease that was not seen before. How long its answer took does not count: this
+   * process may have been held up, and the lease may have been renewed since.
+   */
+  readonly silentMs: (lease: V1Lease, askedAt: number) => number;
   /** Forgets all leases but these. */
   readonly retain: (names: ReadonlySet<string>) => void;
 }
@@ -28,11 +32,11 @@ export interface RenewalWatch {
 export function watchRenewals(clock: Pick<Clock, 'elapsed'>): RenewalWatch {
   const seen = new Map<string, { readonly renewal: string; readonly at: number }>();
   return {
-    silentMs: (lease) => {
+    silentMs: (lease, askedAt) => {
       const name = lease.metadata?.name ?? '';
       const renewal = `${holderOf(lease)} ${JSON.stringify(lease.spec?.renewTime)}`;
       const last = seen.get(name);
-      if (last?.renewal === renewal) return clock.elapsed() - last.at;
+      if (last?.renewal === renewal) return Math.max(0, askedAt - last.at);
       seen.set(name, { renewal, at: clock.elapsed() });
       return 0;
     },

@@ -117,6 +117,7 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
       }
     },
     others: async () => {
+      const asked = clock.elapsed();
       const { items } = await leases.listNamespacedLease({ namespace, labelSelector: 'weir.dev/role=replica' });
       const names = new Set(items.map(({ metadata }) => metadata?.name ?? ''));
       renewals.retain(names);
@@ -124,7 +125,7 @@ export function createReplicaLeases(options: ReplicaLeasesOptions): ReplicaLease
       return items.flatMap((lease) => {
         const leaseName = lease.metadata?.name ?? '';
         if (leaseName === own) return [];
-        const silentMs = renewals.silentMs(lease);
+        const silentMs = renewals.silentMs(lease, asked);
         if (silentMs > deleteAfterMs) void remove(leaseName);
         const view = silentMs < durationMsOf(lease) ? readView(lease) : undefined;
         return view === undefined ? [] : [view];

@@ -4,26 +4,44 @@ import { type Clock, waitFor } from '../core/clock.ts';
  * A timer that is later than this belongs to a process that was starved or stopped. The loop runs timers before it reads sockets: what
  * arrived meanwhile has not been read yet, and would count as silence.
  */
-const lateMs = 20;
+const lateMs = 5;
+/** The process may be stopped again while it reads. Turns that are long for another reason put a timer off so often, and no more. */
+const mostReads = 5;
+const interruptedMs = 20;
 
 /** The real time. A timer that is late runs once what has arrived has been read, so that it sees it. A timer keeps the process alive until it runs or is cancelled. */
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  elapsed: () => performance.now(),
-  after: (delayMs, run) => {
-    const dueAt = performance.now() + delayMs;
-    let turn: NodeJS.Immediate | undefined;
-    const timer = setTimeout(() => {
-      if (performance.now() - dueAt < lateMs) run();
-      // One turn reads what has arrived; the next one begins when all that came of it was handled.
-      else turn = setImmediate(() => (turn = setImmediate(run)));
-    }, delayMs);
-    return () => {
-      clearTimeout(timer);
-      if (turn !== undefined) clearImmediate(turn);
-    };
-  },
-};
+export const systemClock: Clock = createClock(setTimeout);
+
+/** The real time for work in the background: a timer does not keep the process alive. */
+export const backgroundClock: Clock = createClock((run, delayMs) => setTimeout(run, delayMs).unref());
+
+function createClock(start: (run: () => void, delayMs: number) => NodeJS.Timeout): Clock {
+  return {
+    now: () => Date.now(),
+    elapsed: () => performance.now(),
+    after: (delayMs, run) => {
+      const dueAt = performance.now() + delayMs;
+      let turn: NodeJS.Immediate | undefined;
+      /** One turn reads what has arrived; the next one begins when all that came of it was handled. */
+      const runAfterReading = (reads: number): void => {
+        const begunAt = performance.now();
+        const end = (): void => {
+          if (reads > 1 && performance.now() - begunAt >= interruptedMs) runAfterReading(reads - 1);
+          else run();
+        };
+        turn = setImmediate(() => (turn = setImmediate(end)));
+      };
+      const timer = start(() => {
+        if (performance.now() - dueAt < lateMs) run();
+        else runAfterReading(mostReads);
+      }, delayMs);
+      return () => {
+        clearTimeout(timer);
+        if (turn !== undefined) clearImmediate(turn);
+      };
+    },
+  };
+}
 
 /** `waitFor` in real time. */
 export function pause(delayMs: number, signal?: AbortSignal): Promise<void> {

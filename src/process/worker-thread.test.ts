@@ -11,6 +11,8 @@ const script = `import { parentPort, threadId, workerData } from 'node:worker_th
   parentPort.on('message', ({ id, ask }) => {
     if (ask === 'die') process.exit(1);
     if (ask === 'spin') for (;;);
+    if (ask === 'run') for (const until = performance.now() + 5_000; performance.now() < until;);
+    if (ask === 'stand') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
     if (id === undefined) told.push(ask);
     else if (ask === 'told') parentPort.postMessage({ id, reply: told.join() });
     else if (ask !== 'ignore') parentPort.postMessage({ id, reply: workerData + threadId + ask });
@@ -54,6 +56,20 @@ describe('a thread that answers questions', () => {
     }
     const after = await asked.ask('a');
     expect(after).not.toBe(before);
+  });
+
+  it('is not ended where it stood still for want of a processor', async () => {
+    const asked = start({ silenceMs: 300, startMs: 20_000 });
+    await asked.ask('a');
+    expect(await asked.ask('stand')).toMatch(/stand$/);
+  });
+
+  it('is ended where it ran as long, and where it stands still for ever', async () => {
+    const asked = start({ silenceMs: 300, startMs: 20_000 });
+    await asked.ask('a');
+    await expect(asked.ask('run')).rejects.toMatchObject({ hadStarted: true });
+    await asked.ask('a');
+    await expect(asked.ask('ignore')).rejects.toMatchObject({ hadStarted: true });
   });
 
   it('may take longer to start than to answer', async () => {

@@ -1,10 +1,28 @@
 import { Worker } from 'node:worker_threads';
 import { ByNumber } from '../core/by-number.ts';
+import { waitFor } from '../core/clock.ts';
 import { ThreadEnded, type ThreadOptions, type ThreadReply, type WorkerThread } from '../core/worker-thread.ts';
+import { backgroundClock } from './clock.ts';
 
 interface Question<Reply> {
   readonly resolve: (reply: Reply) => void;
   readonly reject: (error: ThreadEnded) => void;
+}
+
+/** A silent thread is looked at so often within its limit. */
+const looks = 4;
+/** How much longer a thread may be silent that gets no processor, in limits and in milliseconds. */
+const mostLimits = 8;
+const mostStarvedMs = 10_000;
+
+/** Processor time that a thread has had, milliseconds; undefined where the thread does not say in time, because it gets none. */
+async function ranOf(
+  worker: Worker,
+  { withinMs, signal }: { readonly withinMs: number; readonly signal: AbortSignal },
+): Promise<number | undefined> {
+  const late = waitFor(withinMs, { clock: backgroundClock, signal });
+  const used = await Promise.race([worker.cpuUsage().catch(() => undefined), late]);
+  return typeof used === 'object' ? (used.user + used.system) / 1_000 : undefined;
 }
 
 /**
@@ -18,7 +36,7 @@ export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<As
   let nextId = 0;
   let worker: Worker | undefined;
   let hasStarted = false;
-  let timer: NodeJS.Timeout | undefined;
+  let watching = new AbortController();
   let isClosed = false;
 
   function start(): Worker {
@@ -52,7 +70,7 @@ export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<As
     const error = new ThreadEnded(message, { hadStarted: hasStarted, cause });
     worker = undefined;
     hasStarted = false;
-    clearTimeout(timer);
+    watching.abort();
     const end = ended.terminate().finally(() => ending.delete(end));
     ending.add(end);
     const rejected = questions.values();
@@ -62,17 +80,37 @@ export function startThread<Ask, Reply>(options: ThreadOptions): WorkerThread<As
 
   /** Begins to count silence anew, or idleness. */
   function watch(): void {
-    clearTimeout(timer);
-    if (questions.size > 0) {
-      timer = setTimeout(silent, hasStarted ? silenceMs : startMs).unref();
-    } else if (idleMs !== undefined) {
-      timer = setTimeout(() => giveUp('the thread had nothing to do'), idleMs).unref();
-    }
+    watching.abort();
+    watching = new AbortController();
+    if (questions.size > 0) void endSilent(hasStarted ? silenceMs : startMs, watching.signal);
+    else if (idleMs !== undefined) void endIdle(idleMs, watching.signal);
   }
 
-  /** If the event loop itself was held up, a reply may be here already: it is read before the timer below runs. */
-  function silent(): void {
-    timer = setTimeout(() => giveUp('the thread did not answer in time'), 1).unref();
+  async function endIdle(limitMs: number, signal: AbortSignal): Promise<void> {
+    await waitFor(limitMs, { clock: backgroundClock, signal });
+    if (!signal.aborted) giveUp('the thread had nothing to do');
+  }
+
+  /**
+   * Ends a thread that is silent although it had a processor. The first look comes after a part of the limit, so that a thread that
+   * runs without a pause has had the rest of the limit at the last look. A thread from which other programs keep the processors may be
+   * silent for longer.
+   */
+  async function endSilent(limitMs: number, signal: AbortSignal): Promise<void> {
+    const stepMs = limitMs / looks;
+    const enoughMs = (limitMs - stepMs) * 0.9;
+    const longestMs = limitMs + Math.min(mostLimits * limitMs, mostStarvedMs);
+    let firstMs: number | undefined;
+    for (let silentMs = 0; silentMs < longestMs; silentMs += stepMs) {
+      await waitFor(stepMs, { clock: backgroundClock, signal });
+      if (signal.aborted || worker === undefined) return;
+      const ranMs = await ranOf(worker, { withinMs: stepMs, signal });
+      if (signal.aborted) return;
+      if (ranMs === undefined) silentMs += stepMs;
+      firstMs ??= ranMs;
+      if (ranMs !== undefined && firstMs !== undefined && ranMs - firstMs >= enoughMs) break;
+    }
+    giveUp('the thread did not answer in time');
   }
 
   return {

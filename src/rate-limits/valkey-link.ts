@@ -84,30 +84,21 @@ export function createValkeyLink(
 
   function inTime(reply: Promise<unknown>): Promise<Reply> {
     return new Promise((resolve) => {
-      let isOver = false;
-      const end = (with_: Reply): void => {
-        isOver = true;
-        resolve(with_);
-      };
       const stop = clock.after(patienceMs, () => {
-        // Replies that have arrived are read first: when this process itself was busy, the server is not late.
-        setImmediate(() => {
-          if (isOver) return;
-          end({ kind: 'none' });
-          late += 1;
-          misses += 1;
-          if (misses >= tolerated) drop();
-        });
+        resolve({ kind: 'none' });
+        late += 1;
+        misses += 1;
+        if (misses >= tolerated) drop();
       });
       reply.then(
         (value) => {
           stop();
           misses = 0;
-          end({ kind: 'reply', value });
+          resolve({ kind: 'reply', value });
         },
         () => {
           stop();
-          end({ kind: 'none' });
+          resolve({ kind: 'none' });
         },
       );
     });

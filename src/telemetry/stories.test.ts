@@ -43,8 +43,9 @@ function begin() {
   const stories = createStories({ clock, process: 'p1' });
   const began = (requestId: string, correlationId = ''): void =>
     stories.began(requestId, { surface: 'chat', correlationId, startedAt: clock.now(), trace: undefined });
-  const complete = (requestId: string, correlationId = ''): void => {
+  const complete = (requestId: string, correlationId = '', workspaceId?: string): void => {
     began(requestId, correlationId);
+    if (workspaceId !== undefined) stories.progress(requestId, { kind: 'authenticated', workspaceId, keyId: 'k' });
     stories.outcome(sampleOutcome({ requestId }));
     stories.over(requestId);
   };
@@ -187,13 +188,28 @@ describe('the stories of a service', () => {
     expect([requests.length, missed]).toEqual([1250, 6001 - 1250]);
   });
 
-  it('find all requests with one correlation id, newest first, at most twenty', () => {
+  it('find all requests with one correlation id, newest first, at most twenty of a workspace', () => {
     const { stories, complete } = begin();
     complete('r1', 'same');
     complete('r2', 'same');
     expect(stories.find('same').map(({ id }) => id)).toEqual(['r2', 'r1']);
     for (let count = 3; count <= 40; count += 1) complete(`r${count}`, 'same');
     expect(stories.find('same')).toHaveLength(20);
+  });
+
+  it('find a request by its correlation id, however often strangers and other workspaces send that id', () => {
+    const { stories, began, complete } = begin();
+    complete('mine', 'same', 'ws_1');
+    for (let count = 1; count <= 100; count += 1) complete(`theirs${count}`, 'same', 'ws_2');
+    for (let count = 1; count <= 100; count += 1) {
+      began(`stranger${count}`, 'same');
+      stories.ended(sampleEnd({ requestId: `stranger${count}`, failure: new Failure('unauthenticated', 'x') }));
+      stories.over(`stranger${count}`);
+    }
+    const found = stories.find('same').map(({ id }) => id);
+    expect([found.length, found[0], found.at(-1)]).toEqual([41, 'stranger100', 'mine']);
+    // The twin: among the newest alone it is not.
+    expect(found.slice(0, 20)).not.toContain('mine');
   });
 
   it('find the request with an id alone, though later requests were sent with that id as x-request-id', () => {

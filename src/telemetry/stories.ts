@@ -14,8 +14,8 @@ export interface Stories extends Pick<Telemetry, Told> {
   /** Requests that ended after the one with this number, oldest first. */
   readonly after: (seq: number, limit: number) => StoryPage;
   /**
-   * The request with exactly this id; where there is none, the requests with this correlation id, newest first, at most
-   * `mostMatches`. A correlation id is the caller's own word: anybody may send any text, the id of another's request too.
+   * The request with exactly this id; where there is none, the requests with this correlation id, newest first. A correlation id is
+   * the caller's own word: anybody may send any text, the id of another's request too.
    */
   readonly find: (id: string) => readonly Story[];
 }
@@ -23,6 +23,7 @@ export interface Stories extends Pick<Telemetry, Told> {
 /** Requests that were dispatched or cost something to look at, and those that were refused before: neither crowds out the other. */
 const mostDispatched = 1000;
 const mostRefused = 250;
+/** Requests with one correlation id, of each workspace and of those without a key: a flood of one hides no request of another. */
 const mostMatches = 20;
 /** The one form of a fault's detail that is a classification: Envoy's response flags for a call without an answer. */
 const envoyFlags = /^Envoy ([A-Z,]+)$/;
@@ -146,10 +147,10 @@ export function createStories({
       const ended = [...dispatched.after(0), ...refused.after(0)].sort((a, b) => b.seq - a.seq);
       const exact = running.get(id) ?? ended.find(({ requestId }) => requestId === id);
       if (exact !== undefined) return [storyOf(exact)];
-      return [...[...running.values()].toReversed(), ...ended]
-        .filter(({ correlationId }) => correlationId === id)
-        .slice(0, mostMatches)
-        .map(storyOf);
+      const matches = [...[...running.values()].toReversed(), ...ended].filter(
+        ({ correlationId }) => correlationId === id,
+      );
+      return newestOfEachWorkspace(matches).map(storyOf);
     },
   };
 
@@ -172,6 +173,15 @@ export function createStories({
       },
     };
   }
+}
+
+function newestOfEachWorkspace(records: readonly RequestRecord[]): readonly RequestRecord[] {
+  const counts = new Map<string | undefined, number>();
+  return records.filter(({ workspaceId }) => {
+    const count = (counts.get(workspaceId) ?? 0) + 1;
+    counts.set(workspaceId, count);
+    return count <= mostMatches;
+  });
 }
 
 /** A model may have any number of routes. */

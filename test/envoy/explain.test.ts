@@ -282,3 +282,22 @@ test('a request is explained by its id, though another was sent with that id; re
     'explain-own',
   ]);
 });
+
+test('what services have forgotten is listed from the ledger, beside what a stranger has sent with its x-request-id since', async () => {
+  const { story } = await explain(await finish(ask('model'), 'explain-forgotten'));
+  process.kill(weir.pid('service'), 'SIGKILL');
+  const stranger = async (): Promise<number> => {
+    const headers = { 'x-request-id': 'explain-forgotten', authorization: 'Bearer sk-weir-of-nobody' };
+    const response = await weir.chat(ask('model'), headers).catch(() => undefined);
+    await response?.text();
+    return response?.status ?? 0;
+  };
+  await expect.poll(stranger, { timeout: 30_000, interval: 200 }).toBe(401);
+  const listed = async (): Promise<readonly string[]> => {
+    const { stdout } = await runWeir(['explain', 'explain-forgotten', '--json', '--data', weir.data]);
+    const found = JSON.parse(stdout) as Story | readonly Story[];
+    return [found].flat().map(({ source, outcome }) => `${source} ${outcome}`);
+  };
+  await expect.poll(listed, { timeout: 30_000, interval: 500 }).toEqual(['service refused', 'ledger completed']);
+  expect((await explain(story.id)).story).toMatchObject({ id: story.id, source: 'ledger' });
+});

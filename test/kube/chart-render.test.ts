@@ -123,6 +123,11 @@ const matrix: Readonly<Record<string, object>> = {
     ...{ networkPolicy: { enabled: false }, podDisruptionBudget: { enabled: false } },
   },
   OpenShift: { podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null } },
+  'defaults that are taken away': {
+    resources: { limits: { memory: null } },
+    podSecurityContext: { seccompProfile: null },
+    persistence: { enabled: false },
+  },
   'web search by an instance of one’s own': {
     webSearch: { provider: 'searxng', url: 'http://searxng.search.svc:8080', price: '0.001' },
   },
@@ -281,8 +286,9 @@ const refused: readonly (readonly [object, string])[] = [
   [{ resources: { limit: { cpu: 1 } } }, "at '/resources': additional properties 'limit' not allowed"],
   [
     { envoy: { resources: { limits: { cpu: [1] } } } },
-    "at '/envoy/resources/limits/cpu': got array, want number or string",
+    "at '/envoy/resources/limits/cpu': got array, want null or number or string",
   ],
+  [{ affinity: { nodeAffinity: 'gpu' } }, "at '/affinity/nodeAffinity': got string, want null or object"],
   [{ extraEnv: [{ name: 'A', valueForm: {} }] }, "at '/extraEnv/0': additional properties 'valueForm' not allowed"],
   [{ extraVolumes: [{ name: 'a', secret: { name: 'b' } }] }, "additional properties 'name' not allowed"],
   [{ extraVolumeMounts: [{ name: 'a' }] }, "at '/extraVolumeMounts/0': missing property 'mountPath'"],
@@ -309,12 +315,21 @@ test('a name that is not there is refused with those that are', async () => {
   );
 });
 
+test('a default that is not there may be taken away, too', async () => {
+  const values = {
+    resources: { limits: { cpu: null } },
+    podSecurityContext: { supplementalGroups: null, seLinuxOptions: null },
+    affinity: { nodeAffinity: null },
+  };
+  await expect(template(values)).resolves.toContain('kind: StatefulSet');
+});
+
 test('no object of the schema takes whatever it is given, but the values of other charts', () => {
   const open: string[] = [];
   const look = (schema: unknown, path: string): void => {
     if (typeof schema !== 'object' || schema === null) return;
     const { type, additionalProperties: others = true, ...inner } = schema as Readonly<Record<string, unknown>>;
-    if (type === 'object' && others === true) open.push(path);
+    if ([type].flat().includes('object') && others === true) open.push(path);
     for (const [name, value] of Object.entries(inner)) if (name !== 'default') look(value, `${path}/${name}`);
   };
   look(JSON.parse(readFileSync(join(chart, 'values.schema.json'), 'utf8')), '');

@@ -149,6 +149,7 @@ const mistakes: readonly (readonly [kind: Example['kind'], wrong: string, right?
   ],
   ['yaml', 'portal: {enable: true}', 'portal: {enabled: true}'],
   ['yaml', 'portals: {enabled: true}'],
+  ['yaml', 'resources: {limit: {cpu: 1}}', 'resources: {limits: {cpu: 1}}'],
   ['yaml', 'a: 1\na: 2'],
   [
     'json',
@@ -157,6 +158,7 @@ const mistakes: readonly (readonly [kind: Example['kind'], wrong: string, right?
   ],
   ['span', 'weight: -1', 'weight: 0'],
   ['span', 'tls.mode: On', 'tls.mode: System'],
+  ['span', 'resources: {limit: {cpu: 1}}', 'resources: {limits: {cpu: 1}}'],
   ['span', 'weir usage --bye', 'weir usage --by hour'],
   ['span', 'weir usage --by fortnight', 'weir usage [--csv]'],
   ['span', 'weir ledger mend', 'weir ledger verify'],

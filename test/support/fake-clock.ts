@@ -3,6 +3,8 @@ import type { Clock } from '../../src/core/clock.ts';
 export interface FakeClock extends Clock {
   /** Moves time on, running the timers that fall due, each at its own moment. */
   readonly advance: (ms: number) => void;
+  /** Lets time pass while the process cannot run: what arrived meanwhile is read, and only then the timers run that fell due. */
+  readonly holdUp: (ms: number, arrived: () => void) => Promise<void>;
   /** Timers armed now. */
   readonly armed: () => number;
 }
@@ -32,6 +34,15 @@ export function createFakeClock(now = 1_780_000_000_000): FakeClock {
       return () => timers.delete(timer);
     },
     armed: () => timers.size,
+    holdUp: async (ms, arrived) => {
+      passed += ms;
+      arrived();
+      await new Promise((resolve) => setImmediate(resolve));
+      for (let timer = nextUntil(passed); timer !== undefined; timer = nextUntil(passed)) {
+        timers.delete(timer);
+        timer.run();
+      }
+    },
     advance: (ms) => {
       const until = passed + ms;
       for (let timer = nextUntil(until); timer !== undefined; timer = nextUntil(until)) {

@@ -24,7 +24,7 @@ export function explainCommand(program: Command): void {
     'refuse',
     async (accounts, { data }, [request = '']) => {
       const { services, stories: live } = await fromServices(accounts, serviceOrigins(data), request);
-      const stories = await orFromLedger(live, { accounts, request });
+      const stories = await andFromLedger(live, { accounts, request });
       const [story, ...others] = stories;
       if (story === undefined) throw new Error(unknownText(request, services));
       const workspaces = await accounts.workspaceNames();
@@ -48,19 +48,21 @@ async function fromServices(accounts: Accounts, origins: readonly string[], requ
 const mostNewest = 10_000;
 
 /**
- * The stories that services remember, unless the ledger has a request with exactly this id and they do not: they have forgotten it,
- * and what they found was sent with its id as `x-request-id`.
+ * The request with exactly this id, remembered by a service or in the ledger. Where there is none, all requests with this
+ * `x-request-id`: those that services remember, and those of the ledger that they have forgotten. Callers choose that id, so what
+ * services remember may be a stranger's.
  */
-async function orFromLedger(
+async function andFromLedger(
   live: readonly Story[],
   { accounts, request }: { readonly accounts: Accounts; readonly request: string },
 ): Promise<readonly Story[]> {
   if (live.some(({ id }) => id === request)) return live;
   const settled = await accounts.findRequest(request);
   if (settled !== undefined) return [storyFromLedger(settled)];
-  if (live.length > 0) return live;
+  const known = new Set(live.map(({ id }) => id));
   const newest = await accounts.listRequests({}, mostNewest);
-  return newest.filter(({ correlationId }) => correlationId === request).map(storyFromLedger);
+  const forgotten = newest.filter(({ requestId, correlationId }) => correlationId === request && !known.has(requestId));
+  return [...live, ...forgotten.map(storyFromLedger)];
 }
 
 /** One line for each of several requests with one `x-request-id`, newest first. */

@@ -273,6 +273,7 @@ export async function startService(
     handle: pipeline.handle,
     openDelivery: buffers.open,
     atTurnEnd,
+    clock: systemClock,
   });
   const refusedShare = (): number => (uploads.isFull() ? 1 : shedShare(pipeline.inFlight(), guard));
   const shedWatch = createShedWatch({ clock: systemClock, shedShare: refusedShare });

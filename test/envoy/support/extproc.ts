@@ -1,4 +1,5 @@
 import { type ExtProcServer, listenExtProc } from '../../../src/extproc/server.ts';
+import { systemClock } from '../../../src/process/clock.ts';
 import type { Delivery, Exchange } from '../../../src/core/exchange.ts';
 
 /** An answer that is sent as fast as it is written, whatever the reader does. */
@@ -10,5 +11,5 @@ export function answerExtProc(
   handle: (exchange: Exchange) => void,
   openDelivery: (connection: string) => Delivery = () => unbounded,
 ): Promise<ExtProcServer> {
-  return listenExtProc({ socketPath, handle, openDelivery, atTurnEnd: setImmediate });
+  return listenExtProc({ socketPath, handle, openDelivery, atTurnEnd: setImmediate, clock: systemClock });
 }

@@ -27,7 +27,7 @@ const foreignVersions = /^(?:v1|apps\/v1|gateway\.envoyproxy\.io\/.*)$/;
 
 export function createFormChecks(root: string): FormChecks {
   const chart = (file: string): string => readFileSync(join(root, 'charts', 'weir', file), 'utf8');
-  const valuesSchema = JSON.parse(chart('values.schema.json')) as OpenApiSchema;
+  const valuesSchema = JSON.parse(chart('values.schema.json')) as OpenApiSchema & { readonly definitions: object };
   const initialValues = parse(chart('values.yaml')) as Fields;
   const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
   const checkValues = ajv.compile(valuesSchema);
@@ -63,7 +63,9 @@ export function createFormChecks(root: string): FormChecks {
           ]);
     if (found.length === 0 || given.includes('…')) return undefined;
     const value = parse(given) as unknown;
-    return found.some((schema) => ajv.validate(closed(schema), withoutNulls(value)))
+    // Parts of the chart's values refer to them.
+    const { definitions } = valuesSchema;
+    return found.some((schema) => ajv.validate({ ...closed(schema), definitions }, withoutNulls(value)))
       ? []
       : [`no schema takes ${path}: ${JSON.stringify(value)}`];
   }

@@ -1,0 +1,111 @@
+/** Other programs have the processors, and the service runs only now and then: what it is late with is not what its callers or engines did. */
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { type DemoEngine, startDemoEngine } from '../../examples/demo-engine/engine.ts';
+import { type Caller, http1Caller } from './support/caller.ts';
+import { backendManifest, modelManifest, startWeir, type Weir } from '../support/weir.ts';
+
+/** The service stands still for so long, more than the limit of silence, and then runs for a moment. */
+const stillMs = 1_500;
+const runsMs = 60;
+const idleSeconds = 1;
+/** More than may be under way while the delays of a starved service are not held against new requests. */
+const many = 40;
+
+let engines: readonly DemoEngine[];
+let weir: Weir;
+let caller: Caller;
+let endStarving: () => Promise<void> = () => Promise.resolve();
+
+beforeAll(async () => {
+  const behaviour = { reasoning: 'never' } as const;
+  engines = await Promise.all(['first', 'second'].map((name) => startDemoEngine({ name, behaviour })));
+  const backends = engines.map((engine, index) => backendManifest(`engine-${index}`, engine)).join('');
+  weir = await startWeir({
+    engines,
+    manifests: { 'catalog.yaml': backends + modelManifest('test/model', ['engine-0', 'engine-1']) },
+    env: { WEIR_IDLE_SECONDS: String(idleSeconds) },
+    unlimited: true,
+  });
+  caller = http1Caller(weir);
+  // What is made once is made before.
+  await ask();
+});
+afterEach(async () => {
+  await endStarving();
+  await loopDelayIs((seconds) => seconds < 0.05);
+});
+afterAll(async () => {
+  await caller.close();
+  await weir.close();
+  for (const engine of engines) await engine.close();
+});
+
+const bodyWith = (directives: string, stream: boolean) => ({
+  ...{ model: 'test/model', stream },
+  messages: [{ role: 'user', content: `Say. ${directives}` }],
+});
+const ask = () => caller.ask(bodyWith('[[words=8]]', false));
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Waits until the delay of the service's event loop is as asked. */
+async function loopDelayIs(wanted: (seconds: number) => boolean): Promise<void> {
+  while (!wanted(await weir.metric('weir_event_loop_delay_seconds')));
+}
+
+/** Lets the service run only now and then, as where other programs have the processors. */
+async function starve(): Promise<void> {
+  const pid = weir.pid('service');
+  let isOver = false;
+  const starving = (async () => {
+    while (!isOver) {
+      process.kill(pid, 'SIGSTOP');
+      await pause(stillMs);
+      process.kill(pid, 'SIGCONT');
+      await pause(runsMs);
+    }
+  })();
+  endStarving = () => {
+    isOver = true;
+    endStarving = () => Promise.resolve();
+    return starving;
+  };
+  await loopDelayIs((seconds) => seconds > 0.5);
+}
+
+const refusals = (): Promise<number> => weir.metric('weir_limit_refusals_total', { limit: 'event-loop' });
+
+test('its only request is served, and not refused for the delay of the event loop', { timeout: 60_000 }, async () => {
+  await starve();
+  for (let request = 0; request < 5; request += 1) expect((await ask()).status).toBe(200);
+  expect(await refusals()).toBe(0);
+});
+
+test(
+  'beside many requests under way the same delay refuses new ones (what is left to protect)',
+  { timeout: 60_000 },
+  async () => {
+    const slow = bodyWith('[[words=1000]][[tokenDelayMs=200]]', true);
+    const held = Array.from({ length: many }, () => caller.open(slow));
+    await expect.poll(() => weir.metric('weir_requests_in_flight')).toBe(many);
+    await starve();
+    const statuses = await Promise.all(Array.from({ length: 10 }, async () => (await ask()).status));
+    expect(statuses).toContain(503);
+    expect(await refusals()).toBeGreaterThan(0);
+    await endStarving();
+    for (const { answer, leave } of held) {
+      expect((await answer).status).toBe(200);
+      leave();
+    }
+  },
+);
+
+test('an engine that goes on with its answer has not fallen silent meanwhile', { timeout: 60_000 }, async () => {
+  const others = await weir.metric('weir_attempts_total', { reason: 'failover' });
+  await starve();
+  const { status, text } = await caller.ask(bodyWith('[[words=100]][[tokenDelayMs=50]]', true));
+  expect([status, text().includes('[DONE]')]).toEqual([200, true]);
+  expect(await weir.metric('weir_attempts_total', { reason: 'failover' })).toBe(others);
+  expect(await weir.metric('weir_attempts_total', { reason: 'resume' })).toBe(0);
+  expect(await weir.metric('weir_attempt_faults_total', { fault: 'stalled' })).toBe(0);
+});
