@@ -5,7 +5,7 @@
  * are durations.
  */
 import * as z from 'zod';
-import type { OutcomeKind } from './account.ts';
+import type { OutcomeKind } from './settled-request.ts';
 import type { EngineError, FaultKind, RefusedFor } from './event.ts';
 import { failures } from './failure.ts';
 import type { FirstReason } from './plan.ts';

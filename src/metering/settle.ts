@@ -1,4 +1,5 @@
-import type { Credential, Outcome, OutcomeKind, Store } from '../core/account.ts';
+import type { Credential, Outcome, Store } from '../core/account.ts';
+import type { OutcomeKind } from '../core/settled-request.ts';
 import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Surface } from '../core/dialect.ts';

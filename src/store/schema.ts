@@ -130,7 +130,7 @@ interface SecretTable {
   readonly value: string;
 }
 
-/** One settled request: see `StoredRequest`, which has its ids as text. They are read and compared with `sql-dialect.ts`. */
+/** One settled request, without the columns of single fields. Ids are read and compared with `sql-dialect.ts`. */
 type RequestTable = {
   readonly [Column in keyof StoredRequest]: StoredRequest[Column] extends number ? SmallInteger : StoredRequest[Column];
 };

@@ -1,5 +1,5 @@
 import { databaseLocation } from '../../../../src/cli/commands/database-location.ts';
-import { ledgerRow } from '../../../../src/store/ledger-row.ts';
+import { checkedRequest } from '../../../../src/core/settled-request.ts';
 import { openDatabase } from '../../../../src/store/open-database.ts';
 import { settleBatch } from '../../../../src/store/settle-batch.ts';
 import { sampleOutcome } from '../../../support/sample-outcome.ts';
@@ -127,7 +127,7 @@ async function settleLongAgo(
   try {
     for (let days = 100; days > 40; days -= 1) {
       const rows = Array.from({ length: 50 }, (_, index) =>
-        ledgerRow(
+        checkedRequest(
           sampleOutcome({
             ...ids,
             requestId: `old-${days}-${index}`,
