@@ -45,7 +45,6 @@ function shownField(field: SettledField): RequestField {
       if (field.key === 'workspaceId') return { name, kind: 'text', schema, read: ({ workspace }) => workspace };
       return { name, kind: 'text', schema, read: ({ outcome }) => field.read(outcome) ?? null };
     case 'count':
-    case 'ms':
       return { name, kind: 'count', schema, read: ({ outcome }) => field.read(outcome) ?? null };
     case 'flag':
       return { name, kind: 'flag', schema, read: ({ outcome }) => field.read(outcome) };
@@ -76,7 +75,6 @@ function plainSchema(field: SettledField): z.ZodType {
     case 'flag':
       return z.boolean();
     case 'count':
-    case 'ms':
       return z.int().min(0);
     case 'money':
       return usdSchema;
@@ -109,7 +107,7 @@ type PlainOf<Spec> = Spec extends { readonly names: readonly (infer Name)[] }
   ? Name
   : Spec extends { readonly kind: 'flag' }
     ? boolean
-    : Spec extends { readonly kind: 'count' | 'ms' }
+    : Spec extends { readonly kind: 'count' }
       ? number
       : string;
 

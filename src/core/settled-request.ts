@@ -24,13 +24,13 @@ type FieldSpec = {
   readonly isLastInJournal?: true;
 } & (
   | { readonly kind: 'text'; readonly stored: 'packed'; readonly optional?: true }
-  /** Milliseconds since the Unix epoch, rounded when the request is settled. */
+  /** Whole milliseconds since the Unix epoch. */
   | { readonly kind: 'moment'; readonly stored: 'packed' }
   /** One of a few names. */
   | { readonly kind: 'name'; readonly names: readonly string[]; readonly stored: Bits }
   | { readonly kind: 'flag'; readonly stored: Bits }
-  /** `ms`: milliseconds, rounded in the same way. Absent is not zero. */
-  | { readonly kind: 'count' | 'ms'; readonly stored: Bits | IntegerColumn; readonly optional?: true }
+  /** A whole number: tokens, attempts, milliseconds. Absent is not zero. */
+  | { readonly kind: 'count'; readonly stored: Bits | IntegerColumn; readonly optional?: true }
   | { readonly kind: 'money'; readonly stored: { readonly column: 'bigint' } }
 );
 
@@ -52,29 +52,49 @@ interface IntegerColumn {
 const table = {
   /** Our id of the request, unique: settlement is idempotent by it. */
   requestId: {
-    ...{ name: 'request_id', shown: 'id', kind: 'text', stored: 'packed' },
+    name: 'request_id',
+    shown: 'id',
+    kind: 'text',
+    stored: 'packed',
     example: 'chatcmpl-AZgx2mY3cQWm0v0l6m2sQw',
   },
   /** The caller's or Envoy's `x-request-id`, for correlation only. */
   correlationId: {
-    ...{ name: 'correlation_id', kind: 'text', stored: 'packed' },
+    name: 'correlation_id',
+    kind: 'text',
+    stored: 'packed',
     about: 'The `x-request-id` of the caller.',
   },
   workspaceId: {
-    ...{ name: 'workspace_id', shown: 'workspace', kind: 'text', stored: 'packed' },
+    name: 'workspace_id',
+    shown: 'workspace',
+    kind: 'text',
+    stored: 'packed',
     about: 'Name of the workspace.',
   },
   keyId: {
-    ...{ name: 'key_id', shown: 'key', kind: 'text', stored: 'packed' },
-    ...{ about: 'Id of a key.', example: 'key_2c26b46b68ffc68ff99b' },
+    name: 'key_id',
+    shown: 'key',
+    kind: 'text',
+    stored: 'packed',
+    about: 'Id of a key.',
+    example: 'key_2c26b46b68ffc68ff99b',
   },
   modelId: {
-    ...{ name: 'model_id', shown: 'model', kind: 'text', stored: 'packed' },
-    ...{ about: 'Id of a model.', example: 'qwen/qwen3-8b' },
+    name: 'model_id',
+    shown: 'model',
+    kind: 'text',
+    stored: 'packed',
+    about: 'Id of a model.',
+    example: 'qwen/qwen3-8b',
   },
   /** Route that delivered, for operators; absent when none did. */
   routeId: {
-    ...{ name: 'route_id', shown: 'route', kind: 'text', optional: true, stored: 'packed' },
+    name: 'route_id',
+    shown: 'route',
+    kind: 'text',
+    optional: true,
+    stored: 'packed',
     about: 'Which route delivered; null when none did, and for members.',
   },
   surface: { name: 'surface', kind: 'name', names: surfaces, stored: { shift: 4, bits: 4 } },
@@ -92,15 +112,15 @@ const table = {
   /** On how many routes the attempts were made: the others were on further endpoints of one backend. Absent: none was made. */
   routes: { name: 'routes', kind: 'count', optional: true, stored: { shift: 11, bits: 4 }, isLastInJournal: true },
   startedAt: { name: 'started_at', kind: 'moment', stored: 'packed' },
-  firstTokenMs: { name: 'first_token_ms', kind: 'ms', optional: true, stored: { column: 'integer' } },
-  durationMs: { name: 'duration_ms', kind: 'ms', stored: { column: 'integer' } },
+  firstTokenMs: { name: 'first_token_ms', kind: 'count', optional: true, stored: { column: 'integer' } },
+  durationMs: { name: 'duration_ms', kind: 'count', stored: { column: 'integer' } },
 } as const satisfies Readonly<Record<string, FieldSpec>> & Readonly<Record<`usage.${keyof Usage}`, FieldSpec>>;
 
 export type SettledTable = typeof table;
 
 type ValueOf<Spec extends FieldSpec> = Spec extends { readonly names: readonly (infer Name)[] }
   ? Name
-  : { text: string; name: never; flag: boolean; count: number; ms: number; moment: number; money: Money }[Spec['kind']];
+  : { text: string; name: never; flag: boolean; count: number; moment: number; money: Money }[Spec['kind']];
 
 type FieldsOf<Specs extends Readonly<Record<string, FieldSpec>>> = {
   readonly [Key in keyof Specs as Specs[Key] extends { readonly optional: true } ? never : Key]: ValueOf<Specs[Key]>;
@@ -140,7 +160,7 @@ export type SettledField =
   | (FieldOf<'moment', 'packed', number> & { readonly key: PackedKey })
   | (FieldOf<'name', Bits, string> & { readonly names: readonly string[] })
   | FieldOf<'flag', Bits, boolean>
-  | FieldOf<'count' | 'ms', Bits | IntegerColumn, number | undefined>
+  | FieldOf<'count', Bits | IntegerColumn, number | undefined>
   | FieldOf<'money', { readonly column: 'bigint' }, Money>;
 
 export type FieldValue = ReturnType<SettledField['read']>;
@@ -150,53 +170,43 @@ function fieldOf([path, spec]: readonly [string, FieldSpec]): SettledField {
   const key = isUsage ? path.slice('usage.'.length) : path;
   const declared = { optional: false, isLastInJournal: false, about: undefined, example: undefined, ...spec };
   const read = isUsage
-    ? ({ usage }: SettledRequest): unknown => Reflect.get(usage, key)
-    : (request: SettledRequest): unknown => Reflect.get(request, key);
+    ? ({ usage }: { readonly usage: Readonly<Record<string, unknown>> }) => usage[key]
+    : (request: Readonly<Record<string, unknown>>) => request[key];
   // oxlint-disable-next-line typescript/consistent-type-assertions -- the type of what is read is made of the same table
-  return { ...declared, shown: spec.shown ?? spec.name, isUsage, key, read } as SettledField;
+  return { ...declared, shown: spec.shown ?? spec.name, isUsage, key, read } as unknown as SettledField;
 }
 
 /** The fields of the table, in its order. */
 export const settledFields: readonly SettledField[] = Object.entries<FieldSpec>(table).map(fieldOf);
 
-/** Puts a request together out of the values of its fields. */
-export function settledRequestOf(valueOf: (field: SettledField) => FieldValue): SettledRequest {
+/** Puts a request together out of the values of its fields, which come in the order of `settledFields`. */
+export function settledRequestOf(valueOf: (field: SettledField, index: number) => FieldValue): SettledRequest {
   const usage: Record<string, unknown> = {};
   const request: Record<string, unknown> = { usage };
-  for (const field of settledFields) (field.isUsage ? usage : request)[field.key] = valueOf(field);
+  for (const [index, field] of settledFields.entries()) {
+    (field.isUsage ? usage : request)[field.key] = valueOf(field, index);
+  }
   // oxlint-disable-next-line typescript/consistent-type-assertions -- the type is made of the same table
   return request as unknown as SettledRequest;
 }
 
 const largest = { smallint: 2 ** 15 - 1, integer: 2 ** 31 - 1 } as const;
 
-/**
- * What is kept of a request: the fields of the table, times in whole milliseconds. Throws a RangeError when a count or a time
- * is not a whole number that the ledger can hold: the request is refused rather than written wrong.
- */
-export function checkedRequest(request: SettledRequest): SettledRequest {
-  return settledRequestOf((field) => {
-    switch (field.kind) {
-      case 'count':
-      case 'ms': {
-        const value = field.read(request);
-        const most = 'column' in field.stored ? largest[field.stored.column] : Number.MAX_SAFE_INTEGER;
-        return value === undefined
-          ? undefined
-          : whole(field.kind === 'ms' ? Math.round(value) : value, field.name, most);
-      }
-      case 'moment':
-        return whole(Math.round(field.read(request)), field.name, Number.MAX_SAFE_INTEGER);
-      case 'text':
-      case 'name':
-      case 'flag':
-      case 'money':
-        return field.read(request);
-    }
+const wholeNumbers = settledFields
+  .filter((field) => field.kind === 'count' || field.kind === 'moment')
+  .map(({ name, stored, read }) => {
+    const isColumn = typeof stored === 'object' && 'column' in stored;
+    return { name, read, most: isColumn ? largest[stored.column] : Number.MAX_SAFE_INTEGER };
   });
-}
 
-function whole(value: number, name: string, most: number): number {
-  if (Number.isInteger(value) && value >= 0 && value <= most) return value;
-  throw new RangeError(`${name} is ${value}, and must be a whole number from 0 to ${most}`);
+/**
+ * Throws a RangeError when a count or a time is not a whole number that the ledger can hold: the request is refused rather than
+ * written wrong.
+ */
+export function checkRequest(request: SettledRequest): void {
+  for (const { name, read, most } of wholeNumbers) {
+    const value = read(request);
+    if (value === undefined || (Number.isInteger(value) && value >= 0 && value <= most)) continue;
+    throw new RangeError(`${name} is ${value}, and must be a whole number from 0 to ${most}`);
+  }
 }

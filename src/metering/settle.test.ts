@@ -105,8 +105,9 @@ describe('settlement', () => {
 
   it('bills nothing for a caller who left before anything was dispatched', async () => {
     const { store, settlement } = begin();
-    await settlement.settle('cancelled', { attempts: 0 });
+    await settlement.settle('cancelled', { attempts: 0, routes: 0 });
     expect(store.outcomes[0]).toMatchObject({
+      routes: undefined,
       cost: 0n,
       usage: { promptTokens: 0, completionTokens: 0 },
       countedBy: 'engine',

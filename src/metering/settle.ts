@@ -117,7 +117,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
         modelId: plan.model.id,
         routeId: route?.id,
         stream: prepared.request.stream,
-        routes,
+        routes: attempts === 0 ? undefined : routes,
         firstTokenMs,
         durationMs: Math.round(clock.elapsed() - begun),
         output,

@@ -7,7 +7,6 @@ import { listRequests } from './list-requests.ts';
 import { createKey } from './keys.ts';
 import { createWorkspace, findWorkspace } from './workspaces.ts';
 import { lockedByAnother } from '../../test/support/sample-store.ts';
-import { checkedRequest } from '../core/settled-request.ts';
 import { openDatabase } from './open-database.ts';
 import { settleOrExplain } from './settle-batch.ts';
 
@@ -119,8 +118,8 @@ describe('settleBatch', () => {
 describe('settleOrExplain', () => {
   it('writes the good rows of a batch and names the bad one', async () => {
     const { database, queries, ids } = await sampleDatabase();
-    const rows = ['a', 'b', 'c'].map((requestId) => checkedRequest(sampleOutcome({ ...ids, requestId, cost: 1n })));
-    const stranger = checkedRequest(sampleOutcome({ ...ids, requestId: 'b', workspaceId: 'ws_nobody' }));
+    const rows = ['a', 'b', 'c'].map((requestId) => sampleOutcome({ ...ids, requestId, cost: 1n }));
+    const stranger = sampleOutcome({ ...ids, requestId: 'b', workspaceId: 'ws_nobody' });
     expect(await settleOrExplain(database, rows.with(1, stranger))).toMatchObject({
       kind: 'settled',
       balances: [[ids.workspaceId, 9_999_999_999_998n]],
@@ -132,7 +131,7 @@ describe('settleOrExplain', () => {
   it('says that the database is away when another process lets nobody write, and the rows can be settled later', async () => {
     const { location, queries, ids } = await sampleDatabase();
     const impatient = await openDatabase(location, { missing: 'refuse', user: 'service' });
-    const rows = ['a', 'b'].map((requestId) => checkedRequest(sampleOutcome({ ...ids, requestId })));
+    const rows = ['a', 'b'].map((requestId) => sampleOutcome({ ...ids, requestId }));
     const { release } = await lockedByAnother(location);
     expect(await settleOrExplain(impatient, rows)).toMatchObject({ kind: 'away' });
     await release();

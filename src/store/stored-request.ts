@@ -1,4 +1,5 @@
 import {
+  checkRequest,
   type FieldValue,
   type PackedKey,
   type SettledField,
@@ -66,7 +67,7 @@ export const requestColumnNames: readonly string[] = requestColumns.map(({ name 
 function ownColumn(field: SettledField): readonly (Column & { readonly name: string })[] {
   const { name, kind } = field;
   if (kind === 'money') return [{ name, type: field.stored.column, write: field.read }];
-  if ((kind !== 'count' && kind !== 'ms') || !('column' in field.stored)) return [];
+  if (kind !== 'count' || !('column' in field.stored)) return [];
   return [{ name, type: field.stored.column, write: (request) => field.read(request) ?? absent }];
 }
 
@@ -90,7 +91,6 @@ function traitOf(field: SettledField): Trait | undefined {
     case 'flag':
       return { ...place, encode: (request) => Number(field.read(request)), decode: (code) => code === 1 };
     case 'count':
-    case 'ms':
       return {
         ...place,
         encode: (request) => Math.min(place.mask, field.read(request) ?? 0),
@@ -130,7 +130,7 @@ export interface LedgerEntry {
   readonly counted: Countable;
 }
 
-/** What requests are in the ledger, given the numbers of their names. */
+/** What requests are in the ledger, given the numbers of their names. Throws a RangeError when a count of one does not fit. */
 export function entriesOf(
   requests: readonly SettledRequest[],
   names: readonly NumberedNames[],
@@ -143,6 +143,7 @@ export function entriesOf(
 
 /** What a request is in the ledger. Its start is that of its id, where that is ours. */
 function entryOf(request: SettledRequest, names: NumberedNames): LedgerEntry {
+  checkRequest(request);
   const { id, isOwn: isOwnId } = packId(request.requestId, request);
   const correlation = uuid.test(request.correlationId) ? request.correlationId.replaceAll('-', '') : noUuid;
   const packed = { ...names, id, isOwnId, correlation };
@@ -189,7 +190,7 @@ const readPacked: Readonly<Record<PackedKey, Reader>> = {
   startedAt: ({ id }) => startOf(id),
 };
 
-const readers = new Map(settledFields.map((field) => [field, readerOf(field)]));
+const readers = settledFields.map(readerOf);
 
 function readerOf(field: SettledField): Reader {
   const { name } = field;
@@ -201,8 +202,7 @@ function readerOf(field: SettledField): Reader {
       return (row) => BigInt(row[name] ?? absent);
     case 'name':
     case 'flag':
-    case 'count':
-    case 'ms': {
+    case 'count': {
       const trait = traits.get(field.key);
       if (trait !== undefined) return ({ traits: bits }) => trait.decode(codeIn(bits, trait));
       return (row) => {
@@ -215,7 +215,7 @@ function readerOf(field: SettledField): Reader {
 
 /** The request that was stored. */
 export function requestOf(row: ReadRequest): SettledRequest {
-  return settledRequestOf((field) => readers.get(field)?.(row));
+  return settledRequestOf((_, index) => readers[index]?.(row));
 }
 
 function hyphenated(digits: string): string {

@@ -1,5 +1,5 @@
 import { messageOf } from '../core/failure.ts';
-import { checkedRequest, type SettledRequest } from '../core/settled-request.ts';
+import { checkRequest, type SettledRequest } from '../core/settled-request.ts';
 import { CannotOpen, type DatabaseLocation, type OpenDatabase } from './open-database.ts';
 import { findCredentials } from './find-credentials.ts';
 import type { Journal, JournalSegment } from './journal/journal.ts';
@@ -78,7 +78,8 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     const indexOf: number[] = [];
     for (const [index, outcome] of outcomes.entries()) {
       try {
-        rows.push(checkedRequest(outcome));
+        checkRequest(outcome);
+        rows.push(outcome);
         indexOf.push(index);
       } catch (error) {
         faults.push({ index, reason: 'refused', message: messageOf(error) });

@@ -5,9 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { type JournalOptions, journalRecord, openJournal, readRecords } from './journal.ts';
-import { checkedRequest } from '../../core/settled-request.ts';
 
-const row = (requestId: string) => checkedRequest(sampleOutcome({ requestId, cost: 123_456_789_012_345_678n }));
+const row = (requestId: string) => sampleOutcome({ requestId, cost: 123_456_789_012_345_678n });
 const rows = (...names: readonly string[]) => names.map(row);
 
 function journalIn(folder = temporaryFolder(), options: Partial<JournalOptions> = {}) {
@@ -30,7 +29,7 @@ describe('a record', () => {
       firstTokenMs: __,
       ...bare
     } = sampleOutcome({ usage: { promptTokens: 0, completionTokens: 0 } });
-    const both = [row('a'), checkedRequest(bare), checkedRequest(sampleOutcome({ kind: 'service-lost' }))];
+    const both = [row('a'), bare, sampleOutcome({ kind: 'service-lost' })];
     expect(readRecords(Buffer.concat(both.map(journalRecord))).rows).toEqual(both);
   });
 

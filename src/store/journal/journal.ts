@@ -154,7 +154,6 @@ function schemaOf(field: SettledField): z.ZodType<FieldValue> {
     case 'flag':
       return whole.transform((text) => text === '1');
     case 'count':
-    case 'ms':
       return field.optional ? whole.transform(Number).nullish().transform(orUndefined) : whole.transform(Number);
     case 'moment':
       return whole.transform(Number);
