@@ -70,8 +70,8 @@ describe('settlement', () => {
       ...{ startedAt: 1_780_000_000_000, firstTokenMs: 120, durationMs: 200 },
       output: { tokens: 7, tokensAtFirst: 3, firstMs: 120, lastMs: 120 },
     };
-    expect(store.outcomes).toEqual([row]);
-    expect(told).toEqual([row]);
+    expect(store.outcomes).toMatchObject([row]);
+    expect(told).toEqual(store.outcomes);
   });
 
   it('holds no content', async () => {
