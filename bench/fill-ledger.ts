@@ -4,7 +4,7 @@ import { cpSync, existsSync } from 'node:fs';
 import { sql } from 'kysely';
 import { databaseLocation } from '../src/store/database-location.ts';
 import { createKey } from '../src/store/keys.ts';
-import type { LedgerRow } from '../src/store/ledger-row.ts';
+import type { SettledRequest } from '../src/core/settled-request.ts';
 import { openDatabase } from '../src/store/open-database.ts';
 import { firstIdAt } from '../src/store/packed-id.ts';
 import { settleBatch } from '../src/store/settle-batch.ts';
@@ -46,7 +46,7 @@ export async function openLedger(url: string) {
 export type Ledger = Awaited<ReturnType<typeof openLedger>>;
 
 /** A request of a group that starts within a time, with an id of the form of the service's. */
-function requestIn({ accounts }: Ledger, from: number, ms: number): LedgerRow {
+function requestIn({ accounts }: Ledger, from: number, ms: number): SettledRequest {
   const startedAt = Math.floor(from + Math.random() * ms);
   const id = randomBytes(16);
   id.writeUIntBE(startedAt, 0, 6);
@@ -55,20 +55,12 @@ function requestIn({ accounts }: Ledger, from: number, ms: number): LedgerRow {
   const model = `org/model-${group % models}`;
   const tokens = Math.floor(Math.random() * 4_000);
   return {
-    ...{ request_id: `chatcmpl-${id.toString('base64url')}`, correlation_id: crypto.randomUUID() },
-    ...{ workspace_id: account.workspaceId, key_id: account.keyId, model_id: model, route_id: `${model}@backend` },
-    ...{
-      surface: 'chat',
-      stream: 1n,
-      kind: 'completed',
-      counted_by: 'engine',
-      attempts: 1n,
-      routes: 1n,
-      web_searches: null,
-    },
-    ...{ prompt_tokens: BigInt(tokens), completion_tokens: BigInt(tokens >> 2), cached_tokens: 64n },
-    ...{ reasoning_tokens: null, cost: BigInt(tokens) * 150_000n, started_at: BigInt(startedAt) },
-    ...{ first_token_ms: BigInt(50 + (tokens >> 3)), duration_ms: BigInt(400 + tokens * 4) },
+    ...{ requestId: `chatcmpl-${id.toString('base64url')}`, correlationId: crypto.randomUUID() },
+    ...{ workspaceId: account.workspaceId, keyId: account.keyId, modelId: model, routeId: `${model}@backend` },
+    ...{ surface: 'chat', stream: true, kind: 'completed', countedBy: 'engine', attempts: 1, routes: 1 },
+    usage: { promptTokens: tokens, completionTokens: tokens >> 2, cachedTokens: 64 },
+    ...{ cost: BigInt(tokens) * 150_000n, startedAt },
+    ...{ firstTokenMs: 50 + (tokens >> 3), durationMs: 400 + tokens * 4 },
   };
 }
 

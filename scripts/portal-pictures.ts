@@ -7,7 +7,6 @@ import { chromium } from 'playwright-core';
 import type { Outcome } from '../src/core/account.ts';
 import { parseUsd } from '../src/core/money.ts';
 import { createKey } from '../src/store/keys.ts';
-import { ledgerRow } from '../src/store/ledger-row.ts';
 import { openDatabase } from '../src/store/open-database.ts';
 import { settleBatch } from '../src/store/settle-batch.ts';
 import { createWorkspace } from '../src/store/workspaces.ts';
@@ -61,7 +60,7 @@ async function fill(file: string): Promise<void> {
     const rows = Array.from({ length: Math.ceil((count * length) / dayMs) }, () =>
       requestOf({ workspaceId, keyId: key.id }, (number += 1), from + chance.below(length)),
     );
-    await settleBatch(database, rows.map(ledgerRow));
+    await settleBatch(database, rows);
   }
   await database.close();
 }

@@ -1,7 +1,7 @@
-import type { Surface } from './dialect.ts';
 import type { RefusedFor } from './event.ts';
 import type { ModelPatterns } from './model-patterns.ts';
-import type { CountedBy, Money, Usage } from './money.ts';
+import type { Money } from './money.ts';
+import type { SettledRequest } from './settled-request.ts';
 
 export type AccountStatus = 'active' | 'suspended';
 export type KeyStatus = 'active' | 'suspended' | 'revoked';
@@ -43,9 +43,6 @@ export interface Credential {
   readonly spent: Money;
 }
 
-/** How a request ended. `service-lost`: our own Envoy, or its connection to the service, broke while the caller was still there. */
-export type OutcomeKind = 'completed' | 'cancelled' | 'interrupted' | 'incomplete' | 'failed' | 'service-lost';
-
 /** When the output of an answer was delivered, for measuring. Times are milliseconds since the request, not rounded. */
 export interface OutputTiming {
   /** Output tokens delivered: without the reasoning that an engine counts but keeps to itself. */
@@ -56,32 +53,8 @@ export interface OutputTiming {
   readonly lastMs: number;
 }
 
-/** How a request ended: all that billing and telemetry may know. Counts, ids, names and times; never content. */
-export interface Outcome {
-  /** Our id of the request, unique: settlement is idempotent by it. */
-  readonly requestId: string;
-  /** The caller's or Envoy's `x-request-id`, for correlation only. */
-  readonly correlationId: string;
-  readonly workspaceId: string;
-  readonly keyId: string;
-  readonly modelId: string;
-  /** Route that delivered, for operators; absent when none did. */
-  readonly routeId?: string | undefined;
-  readonly surface: Surface;
-  readonly stream: boolean;
-  readonly kind: OutcomeKind;
-  /** What is billed. */
-  readonly usage: Usage;
-  /** `engine` where nothing is billed, since nothing is made up. */
-  readonly countedBy: CountedBy;
-  readonly cost: Money;
-  readonly attempts: number;
-  /** On how many routes the attempts were made: the others were on further endpoints of one backend. Absent: nobody said. */
-  readonly routes?: number | undefined;
-  /** Wall clock, milliseconds since the Unix epoch. */
-  readonly startedAt: number;
-  readonly firstTokenMs?: number | undefined;
-  readonly durationMs: number;
+/** How a request ended: all that billing and telemetry may know. The ledger keeps what is in `SettledRequest`. */
+export interface Outcome extends SettledRequest {
   /** Absent when nothing was delivered, and when several choices ran side by side: their pace is not one answer's. */
   readonly output?: OutputTiming | undefined;
   /** Why it failed, where the routes that were asked tell. */
@@ -89,7 +62,7 @@ export interface Outcome {
 }
 
 /** Whether there was anything to count. Of a request that no engine answered `countedBy` says nothing. */
-export function isCounted({ kind, usage }: Pick<Outcome, 'kind' | 'usage'>): boolean {
+export function isCounted({ kind, usage }: Pick<SettledRequest, 'kind' | 'usage'>): boolean {
   return kind === 'completed' || usage.promptTokens + usage.completionTokens + (usage.webSearches ?? 0) > 0;
 }
 

@@ -1,4 +1,5 @@
-import type { AccountStatus, Key, OutcomeKind } from './account.ts';
+import type { AccountStatus, Key } from './account.ts';
+import type { OutcomeKind } from './settled-request.ts';
 import type { Surface } from './dialect.ts';
 import type { ModelPatterns } from './model-patterns.ts';
 import type { Money } from './money.ts';

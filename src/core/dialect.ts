@@ -4,8 +4,12 @@ import type { Request } from './request.ts';
 import type { Bill } from './money.ts';
 import type { SearchSeal } from './web-search.ts';
 
-/** Where callers ask: one wire format each, over the same accounts, models and prices (docs/reference/api.md §1). */
-export type Surface = 'chat' | 'messages';
+/**
+ * Where callers ask: one wire format each, over the same accounts, models and prices (docs/reference/api.md §1). The ledger
+ * stores the position: a new surface goes to the end.
+ */
+export const surfaces = ['chat', 'messages'] as const;
+export type Surface = (typeof surfaces)[number];
 
 /** A header in which a key may come. */
 export type KeyHeader = 'authorization' | 'x-api-key';

@@ -1,3 +1,10 @@
+import { z } from 'zod';
+
+/** A moment as answers have it. */
+export const momentSchema = z.iso
+  .datetime()
+  .meta({ description: 'ISO 8601, in UTC.', example: '2026-07-01T12:00:00.000Z' });
+
 const dayOrMoment = /^(\d{4})-(\d{2})-(\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
 /**

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 /** An amount in units of 10⁻¹² USD. Money is never a float. */
 export type Money = bigint;
 
@@ -36,6 +38,12 @@ export function formatUsd(amount: Money): string {
   return `${amount < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
+/** An amount as answers have it. */
+export const usdSchema = z
+  .string()
+  .regex(/^-?\d+(\.\d{1,12})?$/)
+  .meta({ description: 'USD, an exact decimal.', example: '12.5' });
+
 /**
  * Token counts of one answer. Absent is not zero: a count that nobody reported is undefined.
  * docs/reference/api.md §2.4.
@@ -52,13 +60,16 @@ export interface Usage {
   readonly webSearches?: number | undefined;
 }
 
-/** Who counted, the most exact first: the engine that answered, the model's own tokenizer, or nobody. */
-const exactness = ['engine', 'tokenizer', 'estimate'] as const;
-export type CountedBy = (typeof exactness)[number];
+/**
+ * What a count comes from, the most exact first: the engine that answered, the model's own tokenizer, or an estimate. The ledger
+ * stores the position, so a name that is added in between needs codes of its own there.
+ */
+export const countSources = ['engine', 'tokenizer', 'estimate'] as const;
+export type CountedBy = (typeof countSources)[number];
 
 /** What a sum is worth: as much as its least exact part. */
 export function leastExact(one: CountedBy, other: CountedBy): CountedBy {
-  return exactness.indexOf(one) > exactness.indexOf(other) ? one : other;
+  return countSources.indexOf(one) > countSources.indexOf(other) ? one : other;
 }
 
 /** USD per token, and per search of the web, in units of 10⁻¹² USD. */

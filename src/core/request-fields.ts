@@ -1,13 +1,15 @@
-import type { Outcome } from './account.ts';
-import { formatUsd, type Money } from './money.ts';
+import { z } from 'zod';
+import { momentSchema } from './moment.ts';
+import { formatUsd, type Money, usdSchema } from './money.ts';
+import { type SettledField, settledFields, type SettledRequest, type SettledTable } from './settled-request.ts';
 
-/** A request of the ledger with the name of its workspace. */
+/** A settled request with the name of its workspace. */
 export interface NamedRequest {
-  readonly outcome: Outcome;
+  readonly outcome: SettledRequest;
   readonly workspace: string;
 }
 
-/** A field of a request, and how it is read: null where a count or time was never known, which is not zero. */
+/** A field of the public form of a settled request, and how it is read. Null where it is absent, which is not zero. */
 export type RequestField =
   | Field<'text', string | null>
   | Field<'flag', boolean>
@@ -19,45 +21,111 @@ export type RequestField =
 interface Field<Kind extends string, Value> {
   readonly name: string;
   readonly kind: Kind;
-  readonly read: (request: NamedRequest) => Value;
+  readonly schema: z.ZodType;
+  readonly read: (named: NamedRequest) => Value;
 }
 
-/** What `weir usage --requests` and `weir ledger export` tell of a request, in the order in which they do. */
-export const requestFields: readonly RequestField[] = [
-  { name: 'id', kind: 'text', read: ({ outcome }) => outcome.requestId },
-  { name: 'correlation_id', kind: 'text', read: ({ outcome }) => outcome.correlationId },
-  { name: 'workspace', kind: 'text', read: ({ workspace }) => workspace },
-  { name: 'key', kind: 'text', read: ({ outcome }) => outcome.keyId },
-  { name: 'model', kind: 'text', read: ({ outcome }) => outcome.modelId },
-  { name: 'route', kind: 'text', read: ({ outcome }) => outcome.routeId ?? null },
-  { name: 'surface', kind: 'text', read: ({ outcome }) => outcome.surface },
-  { name: 'stream', kind: 'flag', read: ({ outcome }) => outcome.stream },
-  { name: 'outcome', kind: 'text', read: ({ outcome }) => outcome.kind },
-  { name: 'prompt_tokens', kind: 'count', read: ({ outcome }) => outcome.usage.promptTokens },
-  { name: 'completion_tokens', kind: 'count', read: ({ outcome }) => outcome.usage.completionTokens },
-  { name: 'cached_tokens', kind: 'count', read: ({ outcome }) => outcome.usage.cachedTokens ?? null },
-  { name: 'reasoning_tokens', kind: 'count', read: ({ outcome }) => outcome.usage.reasoningTokens ?? null },
-  { name: 'estimated', kind: 'flag', read: ({ outcome }) => outcome.countedBy === 'estimate' },
-  { name: 'counted_by', kind: 'text', read: ({ outcome }) => outcome.countedBy },
-  { name: 'web_searches', kind: 'count', read: ({ outcome }) => outcome.usage.webSearches ?? null },
-  { name: 'cost', kind: 'money', read: ({ outcome }) => outcome.cost },
-  { name: 'attempts', kind: 'count', read: ({ outcome }) => outcome.attempts },
-  { name: 'routes', kind: 'count', read: ({ outcome }) => outcome.routes ?? null },
-  { name: 'started_at', kind: 'moment', read: ({ outcome }) => outcome.startedAt },
-  { name: 'first_token_ms', kind: 'count', read: ({ outcome }) => outcome.firstTokenMs ?? null },
-  { name: 'duration_ms', kind: 'count', read: ({ outcome }) => outcome.durationMs },
-];
+/** Older than `counted_by`, which says more. */
+const estimated: RequestField = {
+  ...{ name: 'estimated', kind: 'flag', schema: z.boolean() },
+  read: ({ outcome }) => outcome.countedBy === 'estimate',
+};
+
+/** The public form: what `weir usage --requests`, `weir ledger export` and the portal show of a request, in this order. */
+export const requestFields: readonly RequestField[] = settledFields.flatMap((field) =>
+  field.key === 'countedBy' ? [estimated, shownField(field)] : [shownField(field)],
+);
+
+function shownField(field: SettledField): RequestField {
+  const { shown: name } = field;
+  const schema = schemaOf(field);
+  switch (field.kind) {
+    case 'text':
+    case 'name':
+      if (field.key === 'workspaceId') return { name, kind: 'text', schema, read: ({ workspace }) => workspace };
+      return { name, kind: 'text', schema, read: ({ outcome }) => field.read(outcome) ?? null };
+    case 'count':
+      return { name, kind: 'count', schema, read: ({ outcome }) => field.read(outcome) ?? null };
+    case 'flag':
+      return { name, kind: 'flag', schema, read: ({ outcome }) => field.read(outcome) };
+    case 'money':
+      return { name, kind: 'money', schema, read: ({ outcome }) => field.read(outcome) };
+    case 'moment':
+      return { name, kind: 'moment', schema, read: ({ outcome }) => field.read(outcome) };
+  }
+}
+
+function schemaOf(field: SettledField): z.ZodType {
+  const { about: description, example } = field;
+  const plain = plainSchema(field);
+  const schema = field.optional ? plain.nullable() : plain;
+  if (description === undefined && example === undefined) return schema;
+  return schema.meta({
+    ...(description === undefined ? {} : { description }),
+    ...(example === undefined ? {} : { example }),
+  });
+}
+
+function plainSchema(field: SettledField): z.ZodType {
+  switch (field.kind) {
+    case 'text':
+      return z.string();
+    case 'name':
+      return z.enum(field.names);
+    case 'flag':
+      return z.boolean();
+    case 'count':
+      return z.int().min(0);
+    case 'money':
+      return usdSchema;
+    case 'moment':
+      return momentSchema;
+  }
+}
 
 /** A field as JSON and CSV have it: an amount as a decimal string in USD, a moment in ISO 8601 in UTC. */
-export function plainValue(field: RequestField, request: NamedRequest): string | number | boolean | null {
+export function plainValue(field: RequestField, named: NamedRequest): string | number | boolean | null {
   switch (field.kind) {
     case 'money':
-      return formatUsd(field.read(request));
+      return formatUsd(field.read(named));
     case 'moment':
-      return new Date(field.read(request)).toISOString();
+      return new Date(field.read(named)).toISOString();
     case 'text':
     case 'flag':
     case 'count':
-      return field.read(request);
+      return field.read(named);
   }
+}
+
+type ShownName<Spec> = Spec extends { readonly shown: infer Name extends string }
+  ? Name
+  : Spec extends { readonly name: infer Name extends string }
+    ? Name
+    : never;
+
+type PlainOf<Spec> = Spec extends { readonly names: readonly (infer Name)[] }
+  ? Name
+  : Spec extends { readonly kind: 'flag' }
+    ? boolean
+    : Spec extends { readonly kind: 'count' }
+      ? number
+      : string;
+
+type ShownOf<Spec> = Spec extends { readonly optional: true } ? PlainOf<Spec> | null : PlainOf<Spec>;
+
+type ShownShape = {
+  readonly [Key in keyof SettledTable as ShownName<SettledTable[Key]>]: z.ZodType<ShownOf<SettledTable[Key]>>;
+} & { readonly estimated: z.ZodType<boolean> };
+
+/** The public form of a settled request as JSON. */
+export const shownRequestSchema: z.ZodObject<ShownShape> = z.object(
+  // oxlint-disable-next-line typescript/consistent-type-assertions -- the type of the shape is made of the same table
+  Object.fromEntries(requestFields.map(({ name, schema }) => [name, schema])) as unknown as ShownShape,
+);
+export type ShownRequest = Readonly<z.infer<typeof shownRequestSchema>>;
+
+export function shownRequest(named: NamedRequest): ShownRequest {
+  return shownRequestSchema.parse(
+    Object.fromEntries(requestFields.map((field) => [field.name, plainValue(field, named)])),
+  );
 }

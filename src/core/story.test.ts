@@ -39,6 +39,7 @@ describe('a story', () => {
       '.attempts[].fault.envoy_flags',
       '.searches[].provider',
       '.bill.cost',
+      ...['id', 'correlation_id', 'workspace', 'key', 'model', 'route', 'cost'].map((name) => `.settled.${name}`),
     ]);
   });
 

@@ -5,10 +5,12 @@
  * are durations.
  */
 import * as z from 'zod';
-import type { OutcomeKind } from './account.ts';
+import { surfaces } from './dialect.ts';
 import type { EngineError, FaultKind, RefusedFor } from './event.ts';
 import { failures } from './failure.ts';
 import type { FirstReason } from './plan.ts';
+import { shownRequestSchema } from './request-fields.ts';
+import { outcomeKinds } from './settled-request.ts';
 import type { AttemptReason, AttemptStep, SearchRecord } from './telemetry.ts';
 
 const count = z.number().int().min(0);
@@ -21,15 +23,7 @@ const namesOf = <Name extends string>(table: Readonly<Record<Name, unknown>>) =>
 /** An enumeration: the compiler checks that it has every name of the type that the service works with. */
 const oneOf = <Name extends string>(names: Readonly<Record<Name, true>>) => namesOf(names);
 
-const outcomeKind = oneOf<OutcomeKind | 'refused'>({
-  completed: true,
-  cancelled: true,
-  interrupted: true,
-  incomplete: true,
-  failed: true,
-  'service-lost': true,
-  refused: true,
-});
+const outcomeKind = z.enum([...outcomeKinds, 'refused']);
 
 const engineErrors = {
   'context-length': true,
@@ -149,18 +143,15 @@ const searchSchema = z
   })
   .meta({ id: 'RequestSearch', description: 'one search of the web' });
 
-const billSchema = z
-  .object({
-    prompt_tokens: count,
-    completion_tokens: count,
-    cached_tokens: count.nullable(),
-    reasoning_tokens: count.nullable(),
-    web_searches: count.nullable(),
-    counted_by: z
-      .enum(['engine', 'tokenizer', 'estimate'])
-      .nullable()
-      .meta({ description: 'null: no engine answered, and there was nothing to count' }),
-    cost: z.string().meta({ description: 'USD, as an exact decimal' }),
+const { counted_by: countedBy } = shownRequestSchema.shape;
+
+export const billSchema = shownRequestSchema
+  .pick({
+    ...({ prompt_tokens: true, completion_tokens: true, cached_tokens: true, reasoning_tokens: true } as const),
+    ...({ web_searches: true, cost: true } as const),
+  })
+  .extend({
+    counted_by: countedBy.nullable().meta({ description: 'null: no engine answered, and there was nothing to count' }),
   })
   .meta({ id: 'RequestBill' });
 
@@ -190,7 +181,7 @@ export const storySchema = z.object({
   workspace: z.string().nullable().meta({ description: 'id of the workspace; null: no key was accepted' }),
   key: z.string().nullable().meta({ description: 'id of the key' }),
   model: z.string().nullable().meta({ description: 'null: the request named none of the catalog' }),
-  surface: z.enum(['chat', 'messages']),
+  surface: z.enum(surfaces),
   stream: z.boolean().nullable(),
   started_at: z.iso.datetime(),
   first_output_ms: ms.nullable().meta({ description: 'until the first output was handed to the caller' }),
@@ -220,8 +211,12 @@ export type Story = Readonly<z.infer<typeof storySchema>>;
  */
 export const foundStoriesSchema = z.object({ requests: z.array(storySchema).min(1) });
 
-/** A request with its number: each that ends gets the next one, from 1 on, as long as the process lives. */
-export const numberedStorySchema = storySchema.extend({ seq: count });
+/** A request that has ended, as the ledger has it, with the id of its workspace for the name. Null: nothing was settled. */
+const endedStorySchema = storySchema.extend({ settled: shownRequestSchema.nullable() });
+export type EndedStory = Readonly<z.infer<typeof endedStorySchema>>;
+
+/** The same with its number: each that ends gets the next one, from 1 on, as long as the process lives. */
+export const numberedStorySchema = endedStorySchema.extend({ seq: count });
 export type NumberedStory = Readonly<z.infer<typeof numberedStorySchema>>;
 
 /** The answer to `GET /internal/requests?after=SEQ&limit=N`: requests that ended, oldest first. */

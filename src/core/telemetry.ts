@@ -1,4 +1,5 @@
-import type { Outcome, OutcomeKind } from './account.ts';
+import type { Outcome } from './account.ts';
+import type { OutcomeKind } from './settled-request.ts';
 import type { EngineName } from './catalog.ts';
 import type { Surface } from './dialect.ts';
 import type { FinishReason } from './event.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { OutcomeKind } from '../core/account.ts';
+import type { OutcomeKind } from '../core/settled-request.ts';
 import type { RelayedEvent, TextEvent } from '../core/event.ts';
 import type { Usage } from '../core/money.ts';
 import { createMeter, type Meter } from './meter.ts';

@@ -1,4 +1,4 @@
-import type { OutcomeKind } from '../core/account.ts';
+import type { OutcomeKind } from '../core/settled-request.ts';
 import { countRuns, createOutputEstimate, createRuns } from '../core/count-tokens.ts';
 import type { RelayedEvent } from '../core/event.ts';
 import { type CountedBy, leastExact, type Usage } from '../core/money.ts';

@@ -1,4 +1,5 @@
-import type { Credential, Outcome, OutcomeKind, Store } from '../core/account.ts';
+import type { Credential, Outcome, Store } from '../core/account.ts';
+import type { OutcomeKind } from '../core/settled-request.ts';
 import type { Route } from '../core/catalog.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Surface } from '../core/dialect.ts';
@@ -116,7 +117,7 @@ export function createSettlement(options: SettlementOptions): Settlement {
         modelId: plan.model.id,
         routeId: route?.id,
         stream: prepared.request.stream,
-        routes,
+        routes: attempts === 0 ? undefined : routes,
         firstTokenMs,
         durationMs: Math.round(clock.elapsed() - begun),
         output,

@@ -2,8 +2,7 @@ import type { CancelTimer } from '../core/clock.ts';
 import { messageOf } from '../core/failure.ts';
 import { formatUsd } from '../core/money.ts';
 import { cutProblems } from '../core/problem.ts';
-import type { Story } from '../core/story.ts';
-import * as requests from './api/requests.ts';
+import type { EndedStory } from '../core/story.ts';
 import { currentSessions } from './authenticate.ts';
 import type { ToldEvent } from './event-hub.ts';
 import type { EventFeed, Portal } from './portal.ts';
@@ -122,34 +121,9 @@ export function createEventFeed(portal: Omit<Portal, 'feed'>): EventFeed {
 }
 
 /** The request as the ledger has it; undefined where nothing was settled. */
-function requestEvent(story: Story, names: ReadonlyMap<string, string>): ToldEvent | undefined {
-  const { bill, workspace } = story;
-  if (bill === null || workspace === null) return undefined;
-  const routes = new Set(story.attempts?.map(({ route }) => route));
-  const read = requests.request.safeParse({
-    id: story.id,
-    correlation_id: story.correlation_id ?? '',
-    workspace: names.get(workspace) ?? workspace,
-    key: story.key,
-    model: story.model,
-    route: story.route,
-    surface: story.surface,
-    stream: story.stream ?? false,
-    outcome: story.outcome,
-    prompt_tokens: bill.prompt_tokens,
-    completion_tokens: bill.completion_tokens,
-    cached_tokens: bill.cached_tokens,
-    reasoning_tokens: bill.reasoning_tokens,
-    estimated: bill.counted_by === 'estimate',
-    // As the ledger has it where there was nothing to count.
-    counted_by: bill.counted_by ?? 'engine',
-    web_searches: bill.web_searches,
-    cost: bill.cost,
-    attempts: story.attempt_count,
-    routes: routes.size === 0 ? null : routes.size,
-    started_at: story.started_at,
-    first_token_ms: story.first_output_ms === null ? null : Math.round(story.first_output_ms),
-    duration_ms: Math.round(story.duration_ms ?? 0),
-  });
-  return read.data && { event: { name: 'request', data: read.data }, about: { workspaceId: workspace } };
+function requestEvent({ settled }: EndedStory, names: ReadonlyMap<string, string>): ToldEvent | undefined {
+  if (settled === null) return undefined;
+  const { workspace } = settled;
+  const data = { ...settled, workspace: names.get(workspace) ?? workspace };
+  return { event: { name: 'request', data }, about: { workspaceId: workspace } };
 }

@@ -3,7 +3,10 @@ import type { Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createFakeClock } from '../../test/support/fake-clock.ts';
 import { sampleNow } from '../../test/support/sample-database.ts';
+import { sampleOutcome } from '../../test/support/sample-outcome.ts';
 import { adminToken, asBrowser, samplePortal, signIn, withToken } from '../../test/support/sample-portal.ts';
+import { sampleStory } from '../../test/support/sample-story.ts';
+import { shownRequest } from '../core/request-fields.ts';
 import type { PortalEvent } from './api/events.ts';
 import { createEventHub, type Reader } from './event-hub.ts';
 
@@ -102,6 +105,28 @@ describe('GET /events', () => {
           .filter(([name, data]) => name === 'balance' && (data as { balance: string }).balance === '11');
       })
       .toEqual([['balance', { workspace_id: workspace.id, workspace: 'acme', balance: '11' }]]);
+  });
+
+  it('sends a request that has ended exactly as the list of requests has it', async () => {
+    const { server, followers, settle, ids } = await samplePortal();
+    const seen = await openAs(server, withToken);
+    await expect.poll(seen.names).toContain('health');
+    const outcome = sampleOutcome({ ...ids, attempts: 3, routes: 1, cost: 8_400_000n });
+    await settle([outcome]);
+    // The story names two routes: how many were asked is for the ledger to say.
+    const [attempt] = sampleStory().attempts ?? [];
+    if (attempt === undefined) throw new Error('the sample has no attempt');
+    const story = sampleStory({ id: outcome.requestId, attempts: [attempt, { ...attempt, route: 'test/model@b' }] });
+    const settled = shownRequest({ outcome, workspace: ids.workspaceId });
+    for (const follower of followers)
+      follower.stories([
+        { ...story, settled },
+        { ...sampleStory(), settled: null },
+      ]);
+    await expect.poll(seen.names).toContain('request');
+    const listed = (await server.inject({ url: '/api/v1/requests', headers: withToken })).json<{ data: unknown[] }>();
+    expect(listed.data).toEqual([expect.objectContaining({ workspace: 'acme', routes: 1, cost: '0.0000084' })]);
+    expect(seen.events().filter(([name]) => name === 'request')).toEqual([['request', listed.data[0]]]);
   });
 
   it('ends at once when the session ends, here and elsewhere', async () => {

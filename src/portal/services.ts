@@ -9,6 +9,7 @@ import { type LogLevel, logLevelBodySchema } from '../core/log-level.ts';
 import { type ProblemReport, problemReportSchema } from '../core/problem.ts';
 import {
   foundStoriesSchema,
+  type EndedStory,
   type NumberedStory,
   numberedStorySchema,
   type Story,
@@ -62,7 +63,7 @@ export interface Services {
 }
 
 export interface ServicesListener {
-  readonly stories: (stories: readonly Story[]) => void;
+  readonly stories: (stories: readonly EndedStory[]) => void;
   /** Called each time with who answers. */
   readonly asked?: (services: readonly ServiceAnswer[]) => void;
   /** Requests ended that nobody can tell of any more: there were too many at once. */
@@ -188,8 +189,11 @@ export function createServices(options: ServicesOptions): Services {
   }
 
   /** The requests after a number, as far as they fill `mostPages`, and how far they were read. */
-  async function pages(service: string, from: Cursor): Promise<{ stories: Story[]; missed: number; cursor: Cursor }> {
-    const stories: Story[] = [];
+  async function pages(
+    service: string,
+    from: Cursor,
+  ): Promise<{ stories: EndedStory[]; missed: number; cursor: Cursor }> {
+    const stories: EndedStory[] = [];
     let cursor = from;
     let missed = 0;
     for (let read = 0; read < mostPages; read += 1) {
@@ -239,7 +243,7 @@ export function createServices(options: ServicesOptions): Services {
         const { process, after } = await latest(service);
         return pages(service, { process, after: Math.max(0, after - limit) });
       });
-      const stories = data.flatMap(({ said }) => said.stories);
+      const stories = data.flatMap(({ said }) => said.stories.map(({ settled: _, ...story }) => story));
       return { services, stories: stories.sort(byNewest).slice(0, limit) };
     },
     logLevel: (change) =>

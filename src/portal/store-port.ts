@@ -1,4 +1,4 @@
-import type { AccountStatus, Credential, KeyStatus, Outcome, Workspace } from '../core/account.ts';
+import type { AccountStatus, Credential, KeyStatus, Workspace } from '../core/account.ts';
 import type {
   AuditEntry,
   AuditFilter,
@@ -18,6 +18,7 @@ import type {
   UsageDimension,
   UsageLine,
 } from '../core/administration.ts';
+import type { SettledRequest } from '../core/settled-request.ts';
 import type { Money } from '../core/money.ts';
 
 /**
@@ -74,6 +75,6 @@ export interface PortalStore {
       readonly page: LinesOfPage | undefined;
     },
   ) => Promise<readonly UsageLine[]>;
-  readonly pageOfRequests: (filter: LedgerFilter, page: PageRequest) => Promise<Page<Outcome>>;
-  readonly findRequest: (id: string) => Promise<Outcome | undefined>;
+  readonly pageOfRequests: (filter: LedgerFilter, page: PageRequest) => Promise<Page<SettledRequest>>;
+  readonly findRequest: (id: string) => Promise<SettledRequest | undefined>;
 }

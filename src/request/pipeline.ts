@@ -1,7 +1,8 @@
 /**
  * One request's life. Read this first: `complete`, `completeAdmitted` and `serve` have one line per stage, in order.
  */
-import type { Credential, OutcomeKind, Store } from '../core/account.ts';
+import type { Credential, Store } from '../core/account.ts';
+import type { OutcomeKind } from '../core/settled-request.ts';
 import { type Model, modelNamed, type Snapshot } from '../core/catalog.ts';
 import type { Dialect, Surface } from '../core/dialect.ts';
 import type { RelayedEvent } from '../core/event.ts';

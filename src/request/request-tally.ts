@@ -1,4 +1,5 @@
-import type { Outcome, OutcomeKind } from '../core/account.ts';
+import type { Outcome } from '../core/account.ts';
+import type { OutcomeKind } from '../core/settled-request.ts';
 import type { Failure, FailureCode } from '../core/failure.ts';
 import type { AddedLatency, AttemptReason, RequestEnd } from '../core/telemetry.ts';
 

@@ -1,9 +1,8 @@
 import { type Kysely, sql } from 'kysely';
-import type { Outcome } from '../core/account.ts';
+import type { SettledRequest } from '../core/settled-request.ts';
 import { keptSince } from './kept-since.ts';
 import { usageOfFilter } from './ledger-filter.ts';
 import { type LedgerFilter, Refusal } from '../core/administration.ts';
-import { type LedgerRow, outcomeOf } from './ledger-row.ts';
 import { type Range, rangeOf, readRange } from './read-requests.ts';
 import type { Schema } from './schema.ts';
 import { periodMs } from './usage-rollup.ts';
@@ -13,7 +12,7 @@ const usualPageRows = 10_000;
 
 /** Some requests of an export: those that started in one part of one hour. */
 interface Page {
-  readonly outcomes: readonly Outcome[];
+  readonly requests: readonly SettledRequest[];
   /** The moment at which the next page begins. */
   readonly to: number;
 }
@@ -30,7 +29,7 @@ export async function* exportRequests(
   queries: Kysely<Schema>,
   filter: LedgerFilter,
   pageRows: number = usualPageRows,
-): AsyncGenerator<readonly Outcome[], void> {
+): AsyncGenerator<readonly SettledRequest[], void> {
   const keptAtFirst = await keptSince(queries);
   let rest = rangeOf(filter);
   while (rest.from < rest.to) {
@@ -45,7 +44,7 @@ export async function* exportRequests(
         return readPage(transaction, { filter, ...rest, kept, pageRows });
       });
     if (page === undefined) return;
-    if (page.outcomes.length > 0) yield page.outcomes;
+    if (page.requests.length > 0) yield page.requests;
     rest = { ...rest, from: page.to };
   }
 }
@@ -77,13 +76,13 @@ async function readPage(
   if (rows.length <= pageRows) return pageOf(rows, to);
 
   // The last row of a page that is full may not be the last one of its millisecond.
-  const end = Number(rows.at(-1)?.started_at);
+  const end = rows.at(-1)?.startedAt ?? start;
   if (end > start) return pageOf(rows, end);
   return pageOf(await readRange(queries, { ...range, to: start + 1, limit: undefined }), start + 1);
 }
 
-function pageOf(rows: readonly LedgerRow[], to: number): Page {
-  return { outcomes: rows.filter((row) => row.started_at < to).map(outcomeOf), to };
+function pageOf(rows: readonly SettledRequest[], to: number): Page {
+  return { requests: rows.filter(({ startedAt }) => startedAt < to), to };
 }
 
 /**

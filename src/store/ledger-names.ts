@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { LedgerRow } from './ledger-row.ts';
+import type { SettledRequest } from '../core/settled-request.ts';
 import type { Schema } from './schema.ts';
 
 /** The numbers by which rows and rollups refer to names: `ledger_keys`, `ledger_models` and `ledger_routes`. */
@@ -14,7 +14,7 @@ export interface LedgerNames {
    * Numbers the names of rows, new ones too. Throws a RangeError when there is no such key, or it is of another workspace. To be
    * called before the transaction of the rows: a number that no row refers to does no harm, one that was rolled back would.
    */
-  readonly number: (rows: readonly LedgerRow[]) => Promise<readonly NumberedNames[]>;
+  readonly number: (requests: readonly SettledRequest[]) => Promise<readonly NumberedNames[]>;
 }
 
 /** Numbers that are remembered; beyond it all are forgotten and read again. */
@@ -35,8 +35,8 @@ export function createLedgerNames(queries: Kysely<Schema>): LedgerNames {
     for (const row of rows) keys.set(row.key_id, { number: Number(row.number), workspaceId: row.workspace_id });
   }
 
-  async function numberKeys(rows: readonly LedgerRow[]): Promise<void> {
-    const unknown = () => distinct(rows.map((row) => row.key_id).filter((id) => !keys.has(id)));
+  async function numberKeys(requests: readonly SettledRequest[]): Promise<void> {
+    const unknown = () => distinct(requests.map(({ keyId }) => keyId).filter((id) => !keys.has(id)));
     if (unknown().length > 0) await readKeys(unknown());
     const missing = unknown();
     if (missing.length === 0) return;
@@ -56,8 +56,8 @@ export function createLedgerNames(queries: Kysely<Schema>): LedgerNames {
     for (const row of rows) models.set(row.name, Number(row.number));
   }
 
-  async function numberModels(rows: readonly LedgerRow[]): Promise<void> {
-    const unknown = () => distinct(rows.map((row) => row.model_id).filter((name) => !models.has(name)));
+  async function numberModels(requests: readonly SettledRequest[]): Promise<void> {
+    const unknown = () => distinct(requests.map(({ modelId }) => modelId).filter((name) => !models.has(name)));
     if (unknown().length > 0) await readModels(unknown());
     const missing = unknown();
     if (missing.length === 0) return;
@@ -79,9 +79,9 @@ export function createLedgerNames(queries: Kysely<Schema>): LedgerNames {
     for (const { model, name, number } of rows) routes.set(routeKey({ model: Number(model), name }), Number(number));
   }
 
-  async function numberRoutes(rows: readonly LedgerRow[]): Promise<void> {
+  async function numberRoutes(requests: readonly SettledRequest[]): Promise<void> {
     const unknown = () => {
-      const missing = rows.map(routeOf).filter((route) => !routes.has(routeKey(route)));
+      const missing = requests.map(routeOf).filter((route) => !routes.has(routeKey(route)));
       return [...new Map(missing.map((route) => [routeKey(route), route])).values()];
     };
     if (unknown().length > 0) await readRoutes(unknown());
@@ -95,23 +95,24 @@ export function createLedgerNames(queries: Kysely<Schema>): LedgerNames {
     await readRoutes(missing);
   }
 
-  function routeOf(row: LedgerRow): RouteName {
-    return { model: known(models.get(row.model_id)), name: row.route_id ?? '' };
+  function routeOf({ modelId, routeId }: SettledRequest): RouteName {
+    return { model: known(models.get(modelId)), name: routeId ?? '' };
   }
 
   return {
-    number: async (rows) => {
+    number: async (requests) => {
       forgetMany();
-      await numberKeys(rows);
-      await numberModels(rows);
-      await numberRoutes(rows);
-      return rows.map((row) => {
-        const key = keys.get(row.key_id);
-        if (key === undefined) throw new RangeError(`there is no key ${row.key_id}`);
-        if (key.workspaceId !== row.workspace_id) {
-          throw new RangeError(`the key ${row.key_id} is not of the workspace ${row.workspace_id}`);
+      await numberKeys(requests);
+      await numberModels(requests);
+      await numberRoutes(requests);
+      return requests.map((request) => {
+        const { keyId, workspaceId } = request;
+        const key = keys.get(keyId);
+        if (key === undefined) throw new RangeError(`there is no key ${keyId}`);
+        if (key.workspaceId !== workspaceId) {
+          throw new RangeError(`the key ${keyId} is not of the workspace ${workspaceId}`);
         }
-        const route = routeOf(row);
+        const route = routeOf(request);
         return { key: key.number, model: route.model, route: known(routes.get(routeKey(route))) };
       });
     },

@@ -1,9 +1,9 @@
 import { type Kysely, sql } from 'kysely';
-import type { Outcome } from '../core/account.ts';
+import { surfaces } from '../core/dialect.ts';
+import type { SettledRequest } from '../core/settled-request.ts';
 import { keptSince } from './kept-since.ts';
 import { cutPage, type LedgerFilter, type Page, type PageRequest } from '../core/administration.ts';
 import { usageOfFilter } from './ledger-filter.ts';
-import { type LedgerRow, outcomeOf } from './ledger-row.ts';
 import { badCursor } from './page-cursor.ts';
 import { type PackedId, packId, startOf } from './packed-id.ts';
 import { type RangeQuery, rangeOf, readRange } from './read-requests.ts';
@@ -22,18 +22,17 @@ export async function listRequests(
   filter: LedgerFilter,
   limit: number,
   after?: PackedId,
-): Promise<readonly Outcome[]> {
+): Promise<readonly SettledRequest[]> {
   const { workspaceId, keyId, modelId, outcome } = filter;
   const isOfSome = [workspaceId, keyId, modelId, outcome].some((wanted) => wanted !== undefined);
   const asked = rangeOf(filter);
   const before = after === undefined ? asked.to : Math.min(asked.to, startOf(after) + 1);
   const range = { filter, from: asked.from, to: before, first: 'newest', limit, after } as const;
-  const rows = await queries
+  return queries
     .transaction()
     .setAccessMode('read only')
     .setIsolationLevel('repeatable read')
     .execute((transaction) => (isOfSome ? listByHours(transaction, range) : readRange(transaction, range)));
-  return rows.map(outcomeOf);
 }
 
 /** The same, page by page. */
@@ -41,22 +40,22 @@ export async function pageOfRequests(
   queries: Kysely<Schema>,
   filter: LedgerFilter,
   { limit, cursor }: PageRequest,
-): Promise<Page<Outcome>> {
+): Promise<Page<SettledRequest>> {
   if (cursor !== undefined && !/^[0-9a-f]{32}$/.test(cursor)) throw badCursor();
   const found = await listRequests(queries, filter, limit + 1, cursor);
   return cutPage(found, limit, (last) => packId(last.requestId, last).id);
 }
 
 /** Finds a request that is kept by its id, if the id is one of ours: it tells the row. */
-export async function findRequest(queries: Kysely<Schema>, requestId: string): Promise<Outcome | undefined> {
-  for (const surface of ['chat', 'messages'] as const) {
+export async function findRequest(queries: Kysely<Schema>, requestId: string): Promise<SettledRequest | undefined> {
+  for (const surface of surfaces) {
     const { id, isOwn } = packId(requestId, { surface, startedAt: 0 });
     if (!isOwn) continue;
     const at = startOf(id);
     const range = { filter: {}, from: at, to: at + 1, first: 'newest', limit: undefined } as const;
     const rows = await readRange(queries, { ...range, after: undefined, only: id });
-    const row = rows.find(({ request_id: found }) => found === requestId);
-    if (row !== undefined) return outcomeOf(row);
+    const found = rows.find((row) => row.requestId === requestId);
+    if (found !== undefined) return found;
   }
   return undefined;
 }
@@ -64,7 +63,7 @@ export async function findRequest(queries: Kysely<Schema>, requestId: string): P
 async function listByHours(
   queries: Kysely<Schema>,
   asked: RangeQuery & { readonly limit: number },
-): Promise<readonly LedgerRow[]> {
+): Promise<readonly SettledRequest[]> {
   const { filter, limit } = asked;
   // Of the hours before, there are rollups alone.
   const [from, to] = [Math.max(asked.from, await keptSince(queries)), asked.to];
@@ -74,7 +73,7 @@ async function listByHours(
       and ${usageOfFilter(filter)}
     group by period order by period desc limit ${limit + 1}
   `.execute(queries);
-  const rows: LedgerRow[] = [];
+  const rows: SettledRequest[] = [];
   for (const hour of hours.rows) {
     const start = Number(hour.period) * hourMs;
     const range = { ...asked, from: Math.max(from, start), to: Math.min(to, start + hourMs) };

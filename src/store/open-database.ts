@@ -1,7 +1,7 @@
 import type { DatabaseConnection, Kysely } from 'kysely';
 import { messageOf } from '../core/failure.ts';
 import type { Money } from '../core/money.ts';
-import type { LedgerRow } from './ledger-row.ts';
+import type { SettledRequest } from '../core/settled-request.ts';
 import type { Schema, SpendingTable } from './schema.ts';
 import type { LedgerEntry } from './stored-request.ts';
 import type { Upkeep, UpkeepOptions } from './upkeep.ts';
@@ -37,7 +37,7 @@ export interface OpenDatabase {
    * Makes rows ready to be written, before the transaction that writes them: numbers their names, and makes room for their time
    * where the database needs that. Throws a RangeError for a row that can never be written.
    */
-  readonly prepare: (rows: readonly LedgerRow[]) => Promise<readonly LedgerEntry[]>;
+  readonly prepare: (requests: readonly SettledRequest[]) => Promise<readonly LedgerEntry[]>;
   readonly classify: (error: unknown) => DatabaseErrorKind;
   /** Resolves when the database answers and can be written, rejects when not, within seconds either way. */
   readonly probe: () => Promise<void>;

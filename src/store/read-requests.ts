@@ -1,10 +1,10 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { LedgerFilter } from '../core/administration.ts';
-import type { LedgerRow } from './ledger-row.ts';
+import type { SettledRequest } from '../core/settled-request.ts';
 import { firstIdAt, type PackedId } from './packed-id.ts';
 import type { Schema } from './schema.ts';
 import { idDigits, idValue } from './sql-dialect.ts';
-import { requestColumnNames, type RequestNames, rowOf, type StoredRequest, traitsSql } from './stored-request.ts';
+import { type ReadRequest, requestColumns, requestOf, traitsSql } from './stored-request.ts';
 import { kindCodes } from './usage-rollup.ts';
 
 /** From the first moment on, before the second one; milliseconds since the Unix epoch. */
@@ -34,13 +34,11 @@ export interface RangeQuery extends Range {
 
 const directions = { newest: sql`desc`, oldest: sql`asc` } as const;
 
-type ReadRequest = StoredRequest & RequestNames;
-
-/** Reads the rows of a range in the order of their ids, which is that of time. */
+/** Reads the requests of a range in the order of their ids, which is that of time. */
 export async function readRange(
   queries: Kysely<Schema>,
   { filter, from, to, first, limit, after, only }: RangeQuery,
-): Promise<readonly LedgerRow[]> {
+): Promise<readonly SettledRequest[]> {
   if (from >= to) return [];
   const { workspaceId, keyId, modelId, outcome } = filter;
   const conditions: RawBuilder<unknown>[] = [
@@ -56,9 +54,8 @@ export async function readRange(
   if (outcome !== undefined) conditions.push(sql`${sql.raw(traitsSql.outcome)} = ${kindCodes.codeOf(outcome)}`);
   if (after !== undefined) conditions.push(sql`requests.id < ${idValue(queries, after)}`);
   if (only !== undefined) conditions.push(sql`requests.id = ${idValue(queries, only)}`);
-  const digits = new Set<string>(['id', 'correlation']);
-  const columns = requestColumnNames.map((name) =>
-    digits.has(name) ? sql`${idDigits(queries, `requests.${name}`)} as ${sql.ref(name)}` : sql.ref(`requests.${name}`),
+  const columns = requestColumns.map(({ name, type }) =>
+    type === 'uuid' ? sql`${idDigits(queries, `requests.${name}`)} as ${sql.ref(name)}` : sql.ref(`requests.${name}`),
   );
   const direction = directions[first];
   const { rows } = await sql<ReadRequest>`
@@ -72,29 +69,9 @@ export async function readRange(
     join ledger_models on ledger_models.number = ledger_routes.model
     order by requests.id ${direction}
   `.execute(queries);
-  return rows.map((row) => rowOf(withNumbers(row), row));
+  return rows.map(requestOf);
 }
 
 function upTo(limit: number | undefined): RawBuilder<unknown> {
   return limit === undefined ? sql`` : sql`limit ${limit}`;
-}
-
-/** SQLite's driver reads every integer as a bigint. */
-function withNumbers(row: ReadRequest): StoredRequest {
-  const { key, route, attempts, traits, web_searches: searches } = row;
-  return {
-    ...row,
-    cost: BigInt(row.cost),
-    prompt_tokens: Number(row.prompt_tokens),
-    completion_tokens: Number(row.completion_tokens),
-    cached_tokens: Number(row.cached_tokens),
-    reasoning_tokens: Number(row.reasoning_tokens),
-    first_token_ms: Number(row.first_token_ms),
-    duration_ms: Number(row.duration_ms),
-    key: Number(key),
-    route: Number(route),
-    attempts: Number(attempts),
-    traits: Number(traits),
-    web_searches: Number(searches),
-  };
 }

@@ -19,7 +19,8 @@ export interface Schema {
   readonly audit: AuditTable;
   readonly sessions: SessionTable;
   readonly reservations: ReservationTable;
-  readonly requests: RequestTable;
+  /** Without the columns of single fields. Ids are read and compared with `sql-dialect.ts`. */
+  readonly requests: StoredRequest;
   readonly usage_hours: UsageRow;
   readonly usage_days: UsageRow;
   readonly ledger_keys: LedgerKeyTable;
@@ -129,11 +130,6 @@ interface SecretTable {
   readonly name: string;
   readonly value: string;
 }
-
-/** One settled request: see `StoredRequest`, which has its ids as text. They are read and compared with `sql-dialect.ts`. */
-type RequestTable = {
-  readonly [Column in keyof StoredRequest]: StoredRequest[Column] extends number ? SmallInteger : StoredRequest[Column];
-};
 
 /** A rollup (`usage-rollup.ts`), without the buckets of its histograms. */
 type UsageRow = Readonly<Record<'period' | 'key' | 'model' | 'surface' | 'outcome', SmallInteger>> &

@@ -1,7 +1,7 @@
 import { dayStart } from './budget-period.ts';
 import { droppedBefore, keptSince } from './kept-since.ts';
-import type { LedgerRow } from './ledger-row.ts';
 import type { Money } from '../core/money.ts';
+import type { SettledRequest } from '../core/settled-request.ts';
 import type { OpenDatabase } from './open-database.ts';
 import type { PackedId } from './packed-id.ts';
 import type { SpendingTable } from './schema.ts';
@@ -38,7 +38,7 @@ const surelyKeptMs = 20 * 3_600_000;
  * resolves, all of it is durable; when it rejects, nothing is kept. A request whose id is already in the ledger changes nothing and
  * takes no money.
  */
-export async function settleBatch(database: SettlingDatabase, rows: readonly LedgerRow[]): Promise<Settled> {
+export async function settleBatch(database: SettlingDatabase, rows: readonly SettledRequest[]): Promise<Settled> {
   const { queries, writes } = database;
   if (rows.length === 0) return { balances: [], spendings: [] };
   const entries = eachOnce(await database.prepare(rows));
@@ -61,7 +61,7 @@ export async function settleBatch(database: SettlingDatabase, rows: readonly Led
         const missing = costs.find(([id]) => !known.has(id));
         if (missing !== undefined) throw new RangeError(`there is no workspace ${missing[0]} to charge`);
         const spending = spendingOf(
-          written.map(({ keyId, stored, counted }) => ({ keyId, cost: stored.cost, ...counted })),
+          written.map(({ request: { keyId, cost }, counted }) => ({ keyId, cost, startedAt: counted.startedAt })),
         );
         await writes.addSpending(connection, spending);
         await addToRollups(
@@ -79,14 +79,16 @@ export async function settleBatch(database: SettlingDatabase, rows: readonly Led
 /** The first of all that have the same id. */
 function eachOnce(entries: readonly LedgerEntry[]): readonly LedgerEntry[] {
   const first = new Map<PackedId, LedgerEntry>();
-  for (const entry of entries) if (!first.has(entry.stored.id)) first.set(entry.stored.id, entry);
+  for (const entry of entries) if (!first.has(entry.id)) first.set(entry.id, entry);
   return first.size === entries.length ? entries : [...first.values()];
 }
 
 /** The cost of each workspace, in the order of ids: see `LedgerWrites`. */
 function costsOf(entries: readonly LedgerEntry[]): readonly (readonly [string, Money])[] {
   const costs = new Map<string, Money>();
-  for (const { workspaceId: id, stored } of entries) costs.set(id, (costs.get(id) ?? 0n) + stored.cost);
+  for (const { request } of entries) {
+    costs.set(request.workspaceId, (costs.get(request.workspaceId) ?? 0n) + request.cost);
+  }
   return [...costs].toSorted(([one], [other]) => (one < other ? -1 : 1));
 }
 
@@ -132,7 +134,7 @@ const tries = 5;
  */
 export async function settleOrExplain(
   database: SettlingDatabase & Pick<OpenDatabase, 'classify'>,
-  rows: readonly LedgerRow[],
+  rows: readonly SettledRequest[],
 ): Promise<SettleResult> {
   const first = await attempt(database, rows);
   switch (first.kind) {
@@ -169,7 +171,7 @@ function nothingBut(refused: readonly RefusedRow[]): SettleResult {
 
 async function attempt(
   database: SettlingDatabase & Pick<OpenDatabase, 'classify'>,
-  rows: readonly LedgerRow[],
+  rows: readonly SettledRequest[],
 ): Promise<SettleResult | { readonly kind: 'refused'; readonly message: string }> {
   for (let left = tries - 1; ; left -= 1) {
     try {

@@ -1,164 +1,172 @@
-import type { CountedBy } from '../core/money.ts';
-import type { LedgerRow } from './ledger-row.ts';
+import {
+  checkRequest,
+  type FieldValue,
+  type PackedKey,
+  type SettledField,
+  settledFields,
+  type SettledRequest,
+  settledRequestOf,
+} from '../core/settled-request.ts';
 import type { NumberedNames } from './ledger-names.ts';
 import { type PackedId, packId, startOf, unpackId } from './packed-id.ts';
 import { codes, type Countable, kindCodes, surfaceCodes } from './usage-rollup.ts';
 
-/**
- * A settled request as the table `requests` has it: at most 150 bytes, indexes included. Columns are in the order in which
- * PostgreSQL wastes none on alignment, and none is null, which would cost 8 bytes: −1 is "nobody said".
- */
-export interface StoredRequest {
+/** What of a request is worked out before its columns are written. */
+interface Packed extends NumberedNames {
   readonly id: PackedId;
-  /** The caller's correlation id where it is a UUID, else zeros. */
+  readonly isOwnId: boolean;
+  /** The correlation id as 32 digits where it is a UUID, else zeros. */
   readonly correlation: string;
-  readonly cost: bigint;
-  readonly key: number;
-  /** Number of the route, which names its model. */
-  readonly route: number;
-  readonly prompt_tokens: number;
-  readonly completion_tokens: number;
-  readonly cached_tokens: number;
-  readonly reasoning_tokens: number;
-  readonly first_token_ms: number;
-  readonly duration_ms: number;
-  readonly attempts: number;
-  readonly web_searches: number;
-  /** Outcome, surface, who counted, whether it was streamed and on how many routes, in bits: see `traitsOf`. */
-  readonly traits: number;
-  /** The id as the caller knows it, where it is none of ours; else empty. */
-  readonly request_text: string;
-  /** The correlation id, where it is no UUID; else empty. */
-  readonly correlation_text: string;
 }
 
-/** The columns in the order in which they are written, with their types in PostgreSQL. SQLite has integers, blobs and texts. */
-export const requestColumns = {
-  id: 'uuid',
-  correlation: 'uuid',
-  cost: 'bigint',
-  key: 'integer',
-  route: 'integer',
-  prompt_tokens: 'integer',
-  completion_tokens: 'integer',
-  cached_tokens: 'integer',
-  reasoning_tokens: 'integer',
-  first_token_ms: 'integer',
-  duration_ms: 'integer',
-  attempts: 'smallint',
-  web_searches: 'smallint',
-  traits: 'smallint',
-  request_text: 'text',
-  correlation_text: 'text',
-} as const satisfies Readonly<Record<keyof StoredRequest, 'uuid' | 'bigint' | 'integer' | 'smallint' | 'text'>>;
+type StoredValue = string | number | bigint;
 
-export const requestColumnNames: readonly (keyof StoredRequest)[] = Object.keys(requestColumns).filter(
-  (name): name is keyof StoredRequest => name in requestColumns,
-);
-
-/** A request on its way into the ledger: its row, its workspace and key for the accounts, and what rollups count of it. */
-export interface LedgerEntry {
-  readonly stored: StoredRequest;
-  readonly workspaceId: string;
-  readonly keyId: string;
-  readonly counted: Countable;
+interface Column {
+  /** The type in PostgreSQL. SQLite has integers, blobs and texts. */
+  readonly type: 'uuid' | 'bigint' | 'integer' | 'smallint' | 'text';
+  readonly write: (request: SettledRequest, packed: Packed) => StoredValue;
 }
 
-const nobodySaid = -1;
 const noUuid = '0'.repeat(32);
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+/** A row takes at most 150 bytes, indexes included. So no column is null, which would cost 8 bytes in PostgreSQL. */
+const absent = -1;
 
-/** Most that a column holds: a larger count is refused rather than written wrong. */
-const most = { integer: 2 ** 31 - 1, smallint: 2 ** 15 - 1 };
+/** Columns of several fields, or of a field in another form. All others hold one field of the table of fields. */
+const packedColumns = {
+  id: { type: 'uuid', write: (_, { id }) => id },
+  correlation: { type: 'uuid', write: (_, { correlation }) => correlation },
+  key: { type: 'integer', write: (_, { key }) => key },
+  /** Number of the route, which names its model. */
+  route: { type: 'integer', write: (_, { route }) => route },
+  traits: { type: 'smallint', write: traitsOf },
+  /** The id as the caller knows it, where it is none of ours; else empty. */
+  request_text: { type: 'text', write: ({ requestId }, { isOwnId }) => (isOwnId ? '' : requestId) },
+  /** The correlation id, where it is no UUID; else empty. */
+  correlation_text: {
+    type: 'text',
+    write: ({ correlationId }, { correlation }) => (correlation === noUuid ? correlationId : ''),
+  },
+} as const satisfies Readonly<Record<string, Column>>;
 
-/** What rows are in the ledger, given the numbers of their names. Throws a RangeError when a count of one does not fit. */
-export function entriesOf(rows: readonly LedgerRow[], names: readonly NumberedNames[]): readonly LedgerEntry[] {
-  return rows.flatMap((row, index) => {
-    const numbered = names[index];
-    return numbered === undefined ? [] : [entryOf(row, numbered)];
-  });
+/** The packed columns as they are read. SQLite's driver reads a bigint, PostgreSQL's a number; ids are read as digits. */
+export type StoredRequest = {
+  readonly [Name in keyof typeof packedColumns]: (typeof packedColumns)[Name]['type'] extends 'uuid' | 'text'
+    ? string
+    : number | bigint;
+};
+
+/** The columns in the order in which they are written. `ledger-tables.ts` and later migrations make them; a test compares. */
+export const requestColumns: readonly (Column & { readonly name: string })[] = [
+  ...Object.entries<Column>(packedColumns).map(([name, column]) => ({ name, ...column })),
+  ...settledFields.flatMap(ownColumn),
+];
+
+export const requestColumnNames: readonly string[] = requestColumns.map(({ name }) => name);
+
+function ownColumn(field: SettledField): readonly (Column & { readonly name: string })[] {
+  const { name, kind } = field;
+  if (kind === 'money') return [{ name, type: field.stored.column, write: field.read }];
+  if (kind !== 'count' || !('column' in field.stored)) return [];
+  return [{ name, type: field.stored.column, write: (request) => field.read(request) ?? absent }];
 }
 
-/** What a row is in the ledger. Throws a RangeError when a count does not fit. Its start is that of its id, where that is ours. */
-function entryOf(row: LedgerRow, names: NumberedNames): LedgerEntry {
-  const { surface, correlation_id: correlation } = row;
-  const { id, isOwn } = packId(row.request_id, { surface, startedAt: Number(row.started_at) });
-  const isUuid = uuid.test(correlation) && correlation.replaceAll('-', '') !== noUuid;
-  const stored: StoredRequest = {
-    id,
-    correlation: isUuid ? correlation.replaceAll('-', '') : noUuid,
-    cost: row.cost,
-    key: names.key,
-    route: names.route,
-    prompt_tokens: small('prompt_tokens', row),
-    completion_tokens: small('completion_tokens', row),
-    cached_tokens: small('cached_tokens', row),
-    reasoning_tokens: small('reasoning_tokens', row),
-    first_token_ms: small('first_token_ms', row),
-    duration_ms: small('duration_ms', row),
-    attempts: small('attempts', row),
-    web_searches: small('web_searches', row),
-    traits: traitsOf(row),
-    request_text: isOwn ? '' : row.request_id,
-    correlation_text: isUuid ? '' : correlation,
-  };
-  return { stored, workspaceId: row.workspace_id, keyId: row.key_id, counted: countedOf(stored, row, names) };
+/** A field in the bits of `traits`. */
+interface Trait {
+  readonly shift: number;
+  readonly mask: number;
+  readonly encode: (request: SettledRequest) => number;
+  readonly decode: (code: number) => FieldValue;
 }
 
-function countedOf(stored: StoredRequest, row: LedgerRow, { key, model }: NumberedNames): Countable {
-  const said = (count: number): bigint => (count === nobodySaid ? 0n : BigInt(count));
-  return {
-    startedAt: startOf(stored.id),
-    key,
-    model,
-    surface: surfaceCodes.codeOf(row.surface),
-    outcome: kindCodes.codeOf(row.kind),
-    sums: [
-      ...[BigInt(stored.prompt_tokens), BigInt(stored.completion_tokens)],
-      ...[said(stored.cached_tokens), said(stored.reasoning_tokens), said(stored.web_searches), stored.cost],
-    ],
-    firstTokenMs: stored.first_token_ms === nobodySaid ? undefined : stored.first_token_ms,
-    durationMs: stored.duration_ms,
-  };
-}
-
-function small(
-  column: Extract<
-    keyof LedgerRow & keyof StoredRequest,
-    `${string}_tokens` | `${string}_ms` | 'attempts' | 'web_searches'
-  >,
-  row: LedgerRow,
-): number {
-  const value = row[column];
-  if (value === null) return nobodySaid;
-  const type = requestColumns[column];
-  if (value < 0n || value > BigInt(most[type])) {
-    throw new RangeError(`${column} is ${value}, and must be a whole number from 0 to ${most[type]}`);
+function traitOf(field: SettledField): Trait | undefined {
+  if (typeof field.stored === 'string' || !('bits' in field.stored)) return undefined;
+  const { shift, bits } = field.stored;
+  const place = { shift, mask: 2 ** bits - 1 };
+  switch (field.kind) {
+    case 'name': {
+      const { codeOf, nameOf } = codes(field.names);
+      return { ...place, encode: (request) => codeOf(field.read(request)), decode: nameOf };
+    }
+    case 'flag':
+      return { ...place, encode: (request) => Number(field.read(request)), decode: (code) => code === 1 };
+    case 'count':
+      return {
+        ...place,
+        encode: (request) => Math.min(place.mask, field.read(request) ?? 0),
+        decode: (code) => (code === 0 ? undefined : code),
+      };
+    case 'money':
+      return undefined;
   }
-  return Number(value);
 }
 
-/** Who counted, as it is stored: added to at the end and never changed. */
-const counters = codes<CountedBy>(['engine', 'tokenizer', 'estimate']);
+const traits = new Map(settledFields.map((field) => [field.key, traitOf(field)]));
+const allTraits = [...traits.values()].filter((trait) => trait !== undefined);
 
-/** More routes than any plan asks; a request that asked more has this many. */
-const mostRoutes = 15;
+function traitsOf(request: SettledRequest): number {
+  let bits = 0;
+  for (const { shift, encode } of allTraits) bits |= encode(request) << shift;
+  return bits;
+}
 
-/**
- * Bits 0–3: the outcome. Bits 4–7: the surface. Bits 8–9: who counted. Bit 10: streamed. Bits 11–14: routes, at most 15; 0 where
- * nobody said.
- */
-function traitsOf(row: LedgerRow): number {
-  const [kind, surface] = [kindCodes.codeOf(row.kind), surfaceCodes.codeOf(row.surface)];
-  const routes = Math.min(mostRoutes, Number(row.routes ?? 0n));
-  return kind | (surface << 4) | (counters.codeOf(row.counted_by) << 8) | (Number(row.stream) << 10) | (routes << 11);
+function codeIn(bits: number | bigint, { shift, mask }: Pick<Trait, 'shift' | 'mask'> = { shift: 0, mask: 0 }): number {
+  return (Number(bits) >> shift) & mask;
 }
 
 /** SQL of what `traits` holds for rollups, the same in both databases. */
-export const traitsSql = { outcome: '(traits & 15)', surface: '((traits >> 4) & 15)' } as const;
+export const traitsSql = { outcome: traitSql('kind'), surface: traitSql('surface') } as const;
+
+function traitSql(key: string): string {
+  const trait = traits.get(key);
+  return `((traits >> ${trait?.shift}) & ${trait?.mask})`;
+}
+
+/** A request on its way into the ledger: the values of `requestColumns`, and what rollups count of it. */
+export interface LedgerEntry {
+  readonly id: PackedId;
+  readonly request: SettledRequest;
+  readonly values: readonly StoredValue[];
+  readonly counted: Countable;
+}
+
+/** What requests are in the ledger, given the numbers of their names. Throws a RangeError when a count of one does not fit. */
+export function entriesOf(
+  requests: readonly SettledRequest[],
+  names: readonly NumberedNames[],
+): readonly LedgerEntry[] {
+  return requests.flatMap((request, index) => {
+    const numbered = names[index];
+    return numbered === undefined ? [] : [entryOf(request, numbered)];
+  });
+}
+
+/** What a request is in the ledger. Its start is that of its id, where that is ours. */
+function entryOf(request: SettledRequest, names: NumberedNames): LedgerEntry {
+  checkRequest(request);
+  const { id, isOwn: isOwnId } = packId(request.requestId, request);
+  const correlation = uuid.test(request.correlationId) ? request.correlationId.replaceAll('-', '') : noUuid;
+  const packed = { ...names, id, isOwnId, correlation };
+  const { usage, cost, firstTokenMs, durationMs } = request;
+  return {
+    ...{ id, request },
+    values: requestColumns.map(({ write }) => write(request, packed)),
+    counted: {
+      startedAt: startOf(id),
+      ...{ key: names.key, model: names.model },
+      surface: surfaceCodes.codeOf(request.surface),
+      outcome: kindCodes.codeOf(request.kind),
+      sums: [
+        ...[BigInt(usage.promptTokens), BigInt(usage.completionTokens), BigInt(usage.cachedTokens ?? 0)],
+        ...[BigInt(usage.reasoningTokens ?? 0), BigInt(usage.webSearches ?? 0), cost],
+      ],
+      ...{ firstTokenMs, durationMs },
+    },
+  };
+}
 
 /** The names that a stored request refers to. */
-export interface RequestNames {
+interface RequestNames {
   readonly workspace_id: string;
   readonly key_id: string;
   readonly model_id: string;
@@ -166,34 +174,48 @@ export interface RequestNames {
   readonly route_id: string;
 }
 
-/** The row that was stored. */
-export function rowOf(stored: StoredRequest, names: RequestNames): LedgerRow {
-  const { traits, correlation, correlation_text: correlationText, request_text: requestText } = stored;
-  const surface = surfaceCodes.nameOf((traits >> 4) & 15);
-  const said = (count: number): bigint | null => (count === nobodySaid ? null : BigInt(count));
-  return {
-    request_id: requestText === '' ? unpackId(stored.id, surface) : requestText,
-    correlation_id: correlation === noUuid ? correlationText : hyphenated(correlation),
-    workspace_id: names.workspace_id,
-    key_id: names.key_id,
-    model_id: names.model_id,
-    route_id: names.route_id === '' ? null : names.route_id,
-    surface,
-    stream: BigInt((traits >> 10) & 1),
-    kind: kindCodes.nameOf(traits & 15),
-    prompt_tokens: BigInt(stored.prompt_tokens),
-    completion_tokens: BigInt(stored.completion_tokens),
-    cached_tokens: said(stored.cached_tokens),
-    reasoning_tokens: said(stored.reasoning_tokens),
-    counted_by: counters.nameOf((traits >> 8) & 3),
-    web_searches: said(stored.web_searches),
-    cost: stored.cost,
-    attempts: BigInt(stored.attempts),
-    routes: traits >> 11 === 0 ? null : BigInt(traits >> 11),
-    started_at: BigInt(startOf(stored.id)),
-    first_token_ms: said(stored.first_token_ms),
-    duration_ms: BigInt(stored.duration_ms),
-  };
+/** A row of the table with its names. */
+export type ReadRequest = StoredRequest & RequestNames & Readonly<Record<string, StoredValue>>;
+
+type Reader = (row: ReadRequest) => FieldValue;
+
+const readPacked: Readonly<Record<PackedKey, Reader>> = {
+  requestId: ({ id, request_text: text, traits: bits }) =>
+    text === '' ? unpackId(id, surfaceCodes.nameOf(codeIn(bits, traits.get('surface')))) : text,
+  correlationId: ({ correlation, correlation_text: text }) => (correlation === noUuid ? text : hyphenated(correlation)),
+  workspaceId: ({ workspace_id: id }) => id,
+  keyId: ({ key_id: id }) => id,
+  modelId: ({ model_id: id }) => id,
+  routeId: ({ route_id: id }) => (id === '' ? undefined : id),
+  startedAt: ({ id }) => startOf(id),
+};
+
+const readers = settledFields.map(readerOf);
+
+function readerOf(field: SettledField): Reader {
+  const { name } = field;
+  switch (field.kind) {
+    case 'text':
+    case 'moment':
+      return readPacked[field.key];
+    case 'money':
+      return (row) => BigInt(row[name] ?? absent);
+    case 'name':
+    case 'flag':
+    case 'count': {
+      const trait = traits.get(field.key);
+      if (trait !== undefined) return ({ traits: bits }) => trait.decode(codeIn(bits, trait));
+      return (row) => {
+        const count = Number(row[name] ?? absent);
+        return count === absent ? undefined : count;
+      };
+    }
+  }
+}
+
+/** The request that was stored. */
+export function requestOf(row: ReadRequest): SettledRequest {
+  return settledRequestOf((_, index) => readers[index]?.(row));
 }
 
 function hyphenated(digits: string): string {

@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { OutcomeKind } from '../core/account.ts';
+import type { OutcomeKind } from '../core/settled-request.ts';
 import { partsOf, usageOfFilter } from './ledger-filter.ts';
 import {
   type LedgerFilter,

@@ -1,5 +1,5 @@
-import type { OutcomeKind } from '../core/account.ts';
-import type { Surface } from '../core/dialect.ts';
+import { surfaces } from '../core/dialect.ts';
+import { outcomeKinds } from '../core/settled-request.ts';
 
 /**
  * Rollups: what was used in an hour, and in a day, with one key, model, surface and outcome. They are written in the transaction
@@ -12,14 +12,8 @@ export const periodMs = { usage_hours: 3_600_000, usage_days: 86_400_000 } as co
   Record<UsageTable, number>
 >;
 
-// Codes are in databases: they are added to at the end and never changed.
-const surfaces = ['chat', 'messages'] as const satisfies readonly Surface[];
-const kinds = [
-  ...(['completed', 'cancelled', 'interrupted', 'incomplete', 'failed', 'service-lost'] as const),
-] as const satisfies readonly OutcomeKind[];
-
-export const surfaceCodes = codes<Surface>(surfaces);
-export const kindCodes = codes<OutcomeKind>(kinds);
+export const surfaceCodes = codes(surfaces);
+export const kindCodes = codes(outcomeKinds);
 
 /** Names that are stored as small numbers, read and written. */
 interface Codes<Name extends string> {

@@ -1,9 +1,8 @@
-import type { Outcome } from '../core/account.ts';
 import { messageOf } from '../core/failure.ts';
+import { checkRequest, type SettledRequest } from '../core/settled-request.ts';
 import { CannotOpen, type DatabaseLocation, type OpenDatabase } from './open-database.ts';
 import { findCredentials } from './find-credentials.ts';
 import type { Journal, JournalSegment } from './journal/journal.ts';
-import { ledgerRow, type LedgerRow } from './ledger-row.ts';
 import { settleOrExplain, spendingOf } from './settle-batch.ts';
 import type { Reserved } from './reservation-report.ts';
 import { forgetGone, goneAfterMs, writeReservations } from './reservations.ts';
@@ -42,7 +41,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   let watching: { readonly stop: () => Promise<void> } | undefined;
   let upkeep: UpkeepRunner | undefined;
   let status: StoreStatus = { database: 'behind', journalBytes: journal.bytes(), hasRoom: true };
-  let batch: readonly Outcome[] | undefined;
+  let batch: readonly SettledRequest[] | undefined;
   const wanted = new Set<string>();
   let reserved: Reserved | undefined;
   let hasReserved = false;
@@ -73,13 +72,14 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     }, retryMs);
   }
 
-  async function settle(outcomes: readonly Outcome[]): Promise<void> {
+  async function settle(outcomes: readonly SettledRequest[]): Promise<void> {
     const faults: SettleFault[] = [];
-    const rows: LedgerRow[] = [];
+    const rows: SettledRequest[] = [];
     const indexOf: number[] = [];
     for (const [index, outcome] of outcomes.entries()) {
       try {
-        rows.push(ledgerRow(outcome));
+        checkRequest(outcome);
+        rows.push(outcome);
         indexOf.push(index);
       } catch (error) {
         faults.push({ index, reason: 'refused', message: messageOf(error) });
@@ -105,7 +105,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   }
 
   function keep(
-    rows: readonly LedgerRow[],
+    rows: readonly SettledRequest[],
     { faults, indexOf }: { readonly faults: readonly SettleFault[]; readonly indexOf: readonly number[] },
   ): void {
     try {
@@ -118,11 +118,8 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
       return;
     }
     const costs = new Map<string, bigint>();
-    for (const { workspace_id: id, cost } of rows) costs.set(id, (costs.get(id) ?? 0n) + cost);
-    const spent = spendingOf(
-      rows.map((row) => ({ keyId: row.key_id, cost: row.cost, startedAt: Number(row.started_at) })),
-    );
-    const spendings = spent.map(({ key_id: keyId, day, amount }) => ({ keyId, day: Number(day), amount }));
+    for (const { workspaceId: id, cost } of rows) costs.set(id, (costs.get(id) ?? 0n) + cost);
+    const spendings = spendingOf(rows).map(({ key_id: keyId, day, amount }) => ({ keyId, day: Number(day), amount }));
     tell(status.database);
     reply({ kind: 'journaled', costs: [...costs], spendings, faults });
   }
@@ -216,7 +213,7 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
     next.settled += rows.length;
     next.refused += result.refused.length;
     for (const { index, message } of result.refused) {
-      tell('behind', `the journal's row of ${rows[index]?.request_id} was refused: ${message}`);
+      tell('behind', `the journal's row of ${rows[index]?.requestId} was refused: ${message}`);
     }
     if (next.settled >= next.rows.length) finish(next);
   }

@@ -178,6 +178,20 @@ describe('the stories of a service', () => {
     expect(stories.after(99, 2)).toMatchObject({ next_after: 3, requests: [], missed: 0 });
   });
 
+  it('come with what the ledger keeps of them, once they have ended', () => {
+    const { stories, began, refuse } = begin();
+    began('r1');
+    const attempt = stories.attempt('r1', first);
+    attempt.ended({ kind: 'complete' }, counted(12));
+    stories.outcome(sampleOutcome({ requestId: 'r1', attempts: 2, routes: 1, output: undefined }));
+    stories.over('r1');
+    refuse('r2');
+    const [settled, refused] = stories.after(0, 2).requests;
+    expect(settled?.settled).toMatchObject({ id: 'r1', workspace: 'ws_unknown', attempts: 2, routes: 1 });
+    expect(refused?.settled).toBeNull();
+    expect(stories.find('r1')[0]).not.toHaveProperty('settled');
+  });
+
   it('are the last thousand that were dispatched, however many are refused meanwhile', () => {
     const { stories, complete, refuse } = begin();
     for (let at = 1; at <= 1001; at += 1) complete(`r${at}`);

@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { Ranking } from '../core/plan.ts';
+import { shownRequest } from '../core/request-fields.ts';
 import type { NumberedStory, Story, StoryPage } from '../core/story.ts';
 import type { AttemptWatch, Telemetry } from '../core/telemetry.ts';
 import type { EndedSpan } from '../core/trace.ts';
@@ -133,7 +134,14 @@ export function createStories({
     after: (seq, limit) => {
       const later = [...dispatched.after(seq), ...refused.after(seq)].sort((a, b) => a.seq - b.seq);
       const chosen = later.slice(0, limit);
-      const requests = chosen.map((record): NumberedStory => ({ ...storyOf(record), seq: record.seq }));
+      const requests = chosen.map((record): NumberedStory => ({
+        ...storyOf(record),
+        settled:
+          record.outcome === undefined
+            ? null
+            : shownRequest({ outcome: record.outcome, workspace: record.outcome.workspaceId }),
+        seq: record.seq,
+      }));
       return {
         process,
         // A number that is not there yet is of another life of the service: its reader begins anew.

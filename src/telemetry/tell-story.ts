@@ -1,7 +1,8 @@
-import { isCounted, type Outcome } from '../core/account.ts';
-import { formatUsd } from '../core/money.ts';
+import { isCounted } from '../core/account.ts';
 import type { Ranking } from '../core/plan.ts';
-import type { Story } from '../core/story.ts';
+import { shownRequest } from '../core/request-fields.ts';
+import type { SettledRequest } from '../core/settled-request.ts';
+import { billSchema, type Story } from '../core/story.ts';
 import type { AttemptReason } from '../core/telemetry.ts';
 import type { AttemptNote, RequestRecord } from './request-record.ts';
 
@@ -105,21 +106,13 @@ function attemptOf(note: AttemptNote, begun: number): NonNullable<Story['attempt
   };
 }
 
-function billOf(outcome: Outcome): Story['bill'] {
-  const { usage, countedBy, cost } = outcome;
-  return {
-    prompt_tokens: usage.promptTokens,
-    completion_tokens: usage.completionTokens,
-    cached_tokens: usage.cachedTokens ?? null,
-    reasoning_tokens: usage.reasoningTokens ?? null,
-    web_searches: usage.webSearches ?? null,
-    counted_by: isCounted(outcome) ? countedBy : null,
-    cost: formatUsd(cost),
-  };
+function billOf(outcome: SettledRequest): Story['bill'] {
+  const shown = shownRequest({ outcome, workspace: outcome.workspaceId });
+  return billSchema.parse({ ...shown, counted_by: isCounted(outcome) ? outcome.countedBy : null });
 }
 
 /** What the ledger knows of a request that the services have forgotten. */
-export function storyFromLedger(outcome: Outcome): Story {
+export function storyFromLedger(outcome: SettledRequest): Story {
   return {
     id: outcome.requestId,
     correlation_id: outcome.correlationId === '' ? null : outcome.correlationId,
@@ -134,7 +127,7 @@ export function storyFromLedger(outcome: Outcome): Story {
     duration_ms: outcome.durationMs,
     outcome: outcome.kind,
     failure: null,
-    refused_for: outcome.refusedFor ?? null,
+    refused_for: null,
     route: outcome.routeId ?? null,
     attempt_count: outcome.attempts,
     ...{ hedge_count: null, failover_count: null, resume_count: null },

@@ -10,7 +10,6 @@ import { expect, it } from 'vitest';
 import type { Outcome } from '../../src/core/account.ts';
 import { plainValue, requestFields } from '../../src/core/request-fields.ts';
 import { journalRecord, readRecords } from '../../src/store/journal/journal.ts';
-import { ledgerRow } from '../../src/store/ledger-row.ts';
 import { listRequests } from '../../src/store/list-requests.ts';
 import { settleBatch } from '../../src/store/settle-batch.ts';
 import { sampleDatabase } from '../support/sample-database.ts';
@@ -55,7 +54,7 @@ const outcomes: readonly Outcome[] = [
 const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`;
 
 it('records of the journal have their form', async () => {
-  const records = outcomes.map((outcome) => JSON.parse(journalRecord(ledgerRow(outcome)).subarray(8).toString()));
+  const records = outcomes.map((outcome) => JSON.parse(journalRecord(outcome).subarray(8).toString()));
   await expect(json(records)).toMatchFileSnapshot(folder.path('journal.json'));
 });
 

@@ -1,7 +1,6 @@
 import { copyFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDatabase } from '../../src/store/open-database.ts';
-import { ledgerRow } from '../../src/store/ledger-row.ts';
 import { settleBatch } from '../../src/store/settle-batch.ts';
 import { createKey } from '../../src/store/keys.ts';
 import { createWorkspace } from '../../src/store/workspaces.ts';
@@ -20,7 +19,7 @@ export async function settlerFor(database: Open): Promise<(count: number, prefix
   const ids = { keyId: row.id, workspaceId: row.workspace_id };
   return async (count, prefix = 'r') => {
     for (let number = 0; number < count; number += 1) {
-      await settleBatch(database, [ledgerRow(sampleOutcome({ ...ids, requestId: `${prefix}-${number}` }))]);
+      await settleBatch(database, [sampleOutcome({ ...ids, requestId: `${prefix}-${number}` })]);
     }
   };
 }

@@ -7,7 +7,6 @@ import { inject, onTestFinished } from 'vitest';
 import { type DatabaseLocation, openDatabase } from '../../src/store/open-database.ts';
 import type { Authorship, KeyRecord } from '../../src/core/administration.ts';
 import { createKey } from '../../src/store/keys.ts';
-import { ledgerRow } from '../../src/store/ledger-row.ts';
 import { settleBatch } from '../../src/store/settle-batch.ts';
 import { createWorkspace } from '../../src/store/workspaces.ts';
 import type { Outcome, Workspace } from '../../src/core/account.ts';
@@ -83,6 +82,6 @@ export async function sampleDatabase(credit = '10') {
     key,
     text: made.text,
     ids: { workspaceId: workspace.id, keyId: key.id },
-    settle: (outcomes: readonly Outcome[]) => settleBatch(database, outcomes.map(ledgerRow)),
+    settle: (outcomes: readonly Outcome[]) => settleBatch(database, outcomes),
   };
 }

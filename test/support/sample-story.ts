@@ -1,4 +1,6 @@
+import { shownRequest } from '../../src/core/request-fields.ts';
 import type { NumberedStory, Story } from '../../src/core/story.ts';
+import { sampleOutcome } from './sample-outcome.ts';
 
 /** A request that was answered at once, by one attempt. */
 export function sampleStory(changes: Partial<Story> = {}): Story {
@@ -70,5 +72,7 @@ export function sampleStory(changes: Partial<Story> = {}): Story {
 
 /** The same as the entry of a page. */
 export function numberedStory(seq: number, changes: Partial<Story> = {}): NumberedStory {
-  return { ...sampleStory({ id: `chatcmpl-${seq}`, ...changes }), seq };
+  const story = sampleStory({ id: `chatcmpl-${seq}`, ...changes });
+  const outcome = sampleOutcome({ requestId: story.id });
+  return { ...story, settled: shownRequest({ outcome, workspace: outcome.workspaceId }), seq };
 }

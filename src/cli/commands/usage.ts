@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Accounts } from '../../store/accounts.ts';
 import type { LedgerFilter, UsageDimension, UsageLine } from '../../core/administration.ts';
 import { shownUsage } from '../../core/shown.ts';
-import type { Outcome } from '../../core/account.ts';
+import type { SettledRequest } from '../../core/settled-request.ts';
 import { formatUsd } from '../../core/money.ts';
 import { accountsCommand, type Answer } from './accounts-command.ts';
 import { plainValue, requestFields } from '../../core/request-fields.ts';
@@ -109,7 +109,7 @@ function reportAnswer(lines: readonly UsageLine[], by: readonly UsageDimension[]
   };
 }
 
-async function listAnswer(outcomes: readonly Outcome[], accounts: Accounts): Promise<Answer> {
+async function listAnswer(outcomes: readonly SettledRequest[], accounts: Accounts): Promise<Answer> {
   const names = await accounts.workspaceNames();
   const requests = outcomes.map((outcome) => ({ outcome, workspace: names(outcome.workspaceId) }));
   return {

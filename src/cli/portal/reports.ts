@@ -1,6 +1,6 @@
 import type { LedgerFilter, Page, PageRequest, UsageDimension, UsageLine } from '../../core/administration.ts';
 import { DatabaseAway, Refusal } from '../../core/administration.ts';
-import type { Outcome } from '../../core/account.ts';
+import type { SettledRequest } from '../../core/settled-request.ts';
 import { startThread } from '../../process/worker-thread.ts';
 import type { DatabaseLocation } from '../../store/open-database.ts';
 import type { UsageReportOptions } from '../../store/usage-report.ts';
@@ -20,8 +20,8 @@ export type ReportAsk =
 
 export type ReportReply =
   | { readonly kind: 'usage'; readonly lines: readonly UsageLine[] }
-  | { readonly kind: 'requests'; readonly page: Page<Outcome> }
-  | { readonly kind: 'request'; readonly outcome: Outcome | undefined }
+  | { readonly kind: 'requests'; readonly page: Page<SettledRequest> }
+  | { readonly kind: 'request'; readonly outcome: SettledRequest | undefined }
   /** A `Refusal`, whose class a message between threads does not keep. */
   | { readonly kind: 'refused'; readonly sentence: string; readonly field: string | undefined }
   | { readonly kind: 'away'; readonly message: string }

@@ -1,48 +1,23 @@
 import { z } from 'zod';
+import { shownRequestSchema } from '../../core/request-fields.ts';
+import { outcomeKinds } from '../../core/settled-request.ts';
 import { storySchema } from '../../core/story.ts';
-import { givenMoment, keyId, modelId, moment, pageOf, pageQuery, usd } from './values.ts';
-
-const outcome = z.enum(['completed', 'cancelled', 'interrupted', 'incomplete', 'failed', 'service-lost']);
+import { givenMoment, keyId, modelId, pageOf, pageQuery } from './values.ts';
 
 /** `GET /requests`. */
 export const requestsQuery = pageQuery.extend({
   workspace: z.string().optional().meta({ description: 'Only those of this workspace, by id or name.' }),
   key: keyId.optional().meta({ description: 'Only those with this key.' }),
   model: modelId.optional().meta({ description: 'Only those of this model.' }),
-  outcome: outcome.optional().meta({ description: 'Only those that ended so.' }),
+  outcome: z.enum(outcomeKinds).optional().meta({ description: 'Only those that ended so.' }),
   from: givenMoment.optional().meta({ description: 'Only those that started at this moment or later.' }),
   to: givenMoment.optional().meta({ description: 'Only those that started before this moment.' }),
 });
 
-const count = z.int().min(0);
-
 /** A settled request, as `weir usage --requests --json` prints it. Counts, ids, names and times; never content. */
-export const request = z
-  .object({
-    id: z.string().meta({ example: 'chatcmpl-AZgx2mY3cQWm0v0l6m2sQw' }),
-    correlation_id: z.string().meta({ description: 'The `x-request-id` of the caller.' }),
-    workspace: z.string().meta({ description: 'Name of the workspace.' }),
-    key: keyId,
-    model: modelId,
-    route: z.string().nullable().meta({ description: 'Which route delivered; null when none did, and for members.' }),
-    surface: z.enum(['chat', 'messages']),
-    stream: z.boolean(),
-    outcome,
-    prompt_tokens: count,
-    completion_tokens: count,
-    cached_tokens: count.nullable(),
-    reasoning_tokens: count.nullable(),
-    estimated: z.boolean(),
-    counted_by: z.enum(['engine', 'tokenizer', 'estimate']),
-    web_searches: count.nullable(),
-    cost: usd,
-    attempts: count,
-    routes: count.nullable(),
-    started_at: moment,
-    first_token_ms: count.nullable(),
-    duration_ms: count,
-  })
-  .meta({ id: 'Request', description: 'A settled request, without its content, which nobody has kept.' });
+export const request = shownRequestSchema.meta({
+  ...{ id: 'Request', description: 'A settled request, without its content, which nobody has kept.' },
+});
 export type Request = z.infer<typeof request>;
 
 export const requestPage = pageOf(request, { id: 'RequestPage', of: 'requests, newest first' });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { surfaces } from '../../core/dialect.ts';
 import { givenMoment, keyId, modelId, moment, numberCursor, usd } from './values.ts';
 
 export const usageDimensions = ['hour', 'day', 'model', 'key', 'workspace', 'surface'] as const;
@@ -60,7 +61,7 @@ export const usageLine = z
     key: keyId.nullable(),
     key_name: z.string().nullable().meta({ description: 'Name of the key, where it has one.' }),
     workspace: z.string().nullable().meta({ description: 'Name of the workspace.' }),
-    surface: z.enum(['chat', 'messages']).nullable(),
+    surface: z.enum(surfaces).nullable(),
     requests: count,
     errors: count.meta({ description: 'Requests that broke off or failed by no fault of their caller.' }),
     prompt_tokens: count,

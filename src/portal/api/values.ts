@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { readMoment } from '../../core/moment.ts';
 import { parseSpendable, parseUsd, spendableForm } from '../../core/money.ts';
 
-/** A moment as answers have it. */
-export const moment = z.iso.datetime().meta({ description: 'ISO 8601, in UTC.', example: '2026-07-01T12:00:00.000Z' });
+export { momentSchema as moment } from '../../core/moment.ts';
+export { usdSchema as usd } from '../../core/money.ts';
 
 /** Text that callers give, in the form that `read` makes of it. Undefined: it is not what was `expected`. */
 function given<Value>(expected: string, read: (text: string) => Value | undefined) {
@@ -23,12 +23,6 @@ export const givenMoment = given(
   'a UTC day such as 2026-07-01 or a moment such as 2026-07-01T12:00:00Z',
   readMoment,
 ).meta({ description: 'A UTC day or a moment with its offset, ISO 8601.', example: '2026-07-01' });
-
-/** An amount as answers have it. */
-export const usd = z
-  .string()
-  .regex(/^-?\d+(\.\d{1,12})?$/)
-  .meta({ description: 'USD, an exact decimal.', example: '12.5' });
 
 /** An amount from 0 to the most that a workspace may hold, as callers give it. */
 export const givenUsd = given(spendableForm, parseSpendable).meta({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Outcome } from '../../core/account.ts';
-import { plainValue, requestFields } from '../../core/request-fields.ts';
+import { shownRequest as publicForm } from '../../core/request-fields.ts';
+import type { SettledRequest } from '../../core/settled-request.ts';
 import type { Story } from '../../core/story.ts';
 import { errors } from '../answers.ts';
 import * as api from '../api/requests.ts';
@@ -102,9 +102,8 @@ export function requestRoutes(app: App, portal: Portal): void {
 }
 
 /** The form of `weir usage --requests --json`. Which route delivered is the operators' matter. */
-function shownRequest(outcome: Outcome, workspace: string, caller: Pick<Caller, 'role'>): api.Request {
-  const fields = requestFields.map((field) => [field.name, plainValue(field, { outcome, workspace })]);
-  const shown = api.request.parse(Object.fromEntries(fields));
+function shownRequest(outcome: SettledRequest, workspace: string, caller: Pick<Caller, 'role'>): api.Request {
+  const shown = publicForm({ outcome, workspace });
   return caller.role === 'admin' ? shown : { ...shown, route: null };
 }
 

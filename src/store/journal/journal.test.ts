@@ -5,9 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../../../test/support/sample-database.ts';
 import { sampleOutcome } from '../../../test/support/sample-outcome.ts';
 import { type JournalOptions, journalRecord, openJournal, readRecords } from './journal.ts';
-import { ledgerRow } from '../ledger-row.ts';
 
-const row = (requestId: string) => ledgerRow(sampleOutcome({ requestId, cost: 123_456_789_012_345_678n }));
+const row = (requestId: string) => sampleOutcome({ requestId, cost: 123_456_789_012_345_678n });
 const rows = (...names: readonly string[]) => names.map(row);
 
 function journalIn(folder = temporaryFolder(), options: Partial<JournalOptions> = {}) {
@@ -15,7 +14,7 @@ function journalIn(folder = temporaryFolder(), options: Partial<JournalOptions> 
   const drain = (): readonly string[] => {
     const names: string[] = [];
     for (let segment = journal.oldest(); segment !== undefined; segment = journal.oldest()) {
-      names.push(...segment.rows.map((written) => written.request_id));
+      names.push(...segment.rows.map((written) => written.requestId));
       journal.remove(segment);
     }
     return names;
@@ -30,7 +29,7 @@ describe('a record', () => {
       firstTokenMs: __,
       ...bare
     } = sampleOutcome({ usage: { promptTokens: 0, completionTokens: 0 } });
-    const both = [row('a'), ledgerRow(bare), ledgerRow(sampleOutcome({ kind: 'service-lost' }))];
+    const both = [row('a'), bare, sampleOutcome({ kind: 'service-lost' })];
     expect(readRecords(Buffer.concat(both.map(journalRecord))).rows).toEqual(both);
   });
 
@@ -53,7 +52,7 @@ describe('a record', () => {
         const bytes = Buffer.concat(records);
         const position = first! + (bit >> 3);
         bytes[position] = bytes[position]! ^ (1 << (bit & 7));
-        expect(readRecords(bytes)).toMatchObject({ rows: [{ request_id: 'a' }], endBytes: first });
+        expect(readRecords(bytes)).toMatchObject({ rows: [{ requestId: 'a' }], endBytes: first });
       }),
     );
   });
@@ -105,7 +104,7 @@ describe('the journal', () => {
     const later = journalIn(folder);
     later.journal.append(rows('c'));
     const torn = later.journal.oldest();
-    expect(torn).toMatchObject({ rows: [{ request_id: 'a' }], torn: true });
+    expect(torn).toMatchObject({ rows: [{ requestId: 'a' }], torn: true });
     later.journal.remove(torn!, 'damaged');
     expect(later.drain()).toEqual(['c']);
     expect(readdirSync(folder)).toEqual([name.replace('.journal', '.damaged')]);

@@ -13,14 +13,20 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { rowFilesIn } from './folder.ts';
-import { ledgerFields, type LedgerRow } from '../ledger-row.ts';
+import {
+  type FieldValue,
+  type SettledField,
+  settledFields,
+  type SettledRequest,
+  settledRequestOf,
+} from '../../core/settled-request.ts';
 import { crc32 } from 'node:zlib';
 import { z } from 'zod';
 
 /** The rows of one file, to be settled and then removed. */
 export interface JournalSegment {
   readonly name: string;
-  readonly rows: readonly LedgerRow[];
+  readonly rows: readonly SettledRequest[];
   /** Whether the file holds more than could be read: a record that was cut off, or a damaged one. */
   readonly torn: boolean;
 }
@@ -32,7 +38,7 @@ export interface JournalSegment {
  */
 export interface Journal {
   /** Writes rows and syncs them, all or none. Throws when the journal has no room for them or the disk refuses them. */
-  readonly append: (rows: readonly LedgerRow[]) => void;
+  readonly append: (rows: readonly SettledRequest[]) => void;
   /** The oldest file; undefined when nothing is left to settle. Rows that are appended later go to another file. */
   readonly oldest: () => JournalSegment | undefined;
   /** Removes a segment whose rows are in the database. With `keep`, the file stays, under a name that is never replayed. */
@@ -136,42 +142,42 @@ const headBytes = 8;
 /** A row takes less than a kilobyte; a larger length means damage. */
 const maxRecordBytes = 64 * 1024;
 
-const whole = z
-  .string()
-  .regex(/^-?\d{1,19}$/)
-  .transform(BigInt);
+const whole = z.string().regex(/^-?\d{1,19}$/);
 
-/** Reads rows of earlier versions, too: a column that is added later needs a default here. */
-const rowSchema = z.object({
-  request_id: z.string(),
-  correlation_id: z.string(),
-  workspace_id: z.string(),
-  key_id: z.string(),
-  model_id: z.string(),
-  route_id: z.string().nullable(),
-  surface: z.enum(['chat', 'messages']),
-  stream: whole,
-  kind: z.enum(['completed', 'cancelled', 'interrupted', 'incomplete', 'failed', 'service-lost']),
-  prompt_tokens: whole,
-  completion_tokens: whole,
-  cached_tokens: whole.nullable(),
-  reasoning_tokens: whole.nullable(),
-  counted_by: z.enum(['engine', 'tokenizer', 'estimate']),
-  web_searches: whole.nullable().default(null),
-  cost: whole,
-  attempts: whole,
-  routes: whole.nullable().default(null),
-  started_at: whole,
-  first_token_ms: whole.nullable(),
-  duration_ms: whole,
-}) satisfies z.ZodType<LedgerRow>;
+/** A field as a record has it, and read back. A field that may be absent may also be missing: the record is of an older version. */
+function schemaOf(field: SettledField): z.ZodType<FieldValue> {
+  switch (field.kind) {
+    case 'text':
+      return field.optional ? z.string().nullish().transform(orUndefined) : z.string();
+    case 'name':
+      return z.enum(field.names);
+    case 'flag':
+      return whole.transform((text) => text === '1');
+    case 'count':
+      return field.optional ? whole.transform(Number).nullish().transform(orUndefined) : whole.transform(Number);
+    case 'moment':
+      return whole.transform(Number);
+    case 'money':
+      return whole.transform(BigInt);
+  }
+}
 
-/** The record of a row: its head, then JSON. */
-export function journalRecord(row: LedgerRow): Buffer {
+function orUndefined<Value>(value: Value | null | undefined): Value | undefined {
+  return value ?? undefined;
+}
+
+const recordSchema = z.object(Object.fromEntries(settledFields.map((field) => [field.name, schemaOf(field)])));
+const fieldsInOrder = settledFields.toSorted(
+  (one, other) => Number(one.isLastInJournal) - Number(other.isLastInJournal),
+);
+
+/** The record of a request: its head, then JSON, in which numbers are texts. */
+export function journalRecord(request: SettledRequest): Buffer {
   const fields = Object.fromEntries(
-    ledgerFields.map((name) => {
-      const value = row[name];
-      return [name, typeof value === 'bigint' ? value.toString() : value];
+    fieldsInOrder.map((field) => {
+      const value = field.read(request);
+      if (value === undefined || typeof value === 'string') return [field.name, value ?? null];
+      return [field.name, String(typeof value === 'boolean' ? Number(value) : value)];
     }),
   );
   const text = Buffer.from(JSON.stringify(fields));
@@ -184,14 +190,14 @@ export function journalRecord(row: LedgerRow): Buffer {
 
 /** The rows of a file of records. */
 export interface RecordedRows {
-  readonly rows: readonly LedgerRow[];
+  readonly rows: readonly SettledRequest[];
   /** Where the readable records end. Anything after it was cut off while it was written, or is damaged. */
   readonly endBytes: number;
 }
 
 /** Reads records from the beginning of a file up to its end or to the first that is not whole. Never throws. */
 export function readRecords(bytes: Buffer): RecordedRows {
-  const rows: LedgerRow[] = [];
+  const rows: SettledRequest[] = [];
   let position = 0;
   while (position + headBytes <= bytes.length) {
     const length = bytes.readUInt32LE(position);
@@ -207,9 +213,10 @@ export function readRecords(bytes: Buffer): RecordedRows {
   return { rows, endBytes: position };
 }
 
-function parsed(text: Buffer): LedgerRow | undefined {
+function parsed(text: Buffer): SettledRequest | undefined {
   try {
-    return rowSchema.parse(JSON.parse(text.toString()));
+    const values = recordSchema.parse(JSON.parse(text.toString()));
+    return settledRequestOf((field) => values[field.name]);
   } catch {
     return undefined;
   }

@@ -4,7 +4,7 @@ import type { LedgerWrites } from '../open-database.ts';
 import { requestColumnNames, requestColumns } from '../stored-request.ts';
 import { type Usage, usageKeyColumns, usageMeasures, usageSumColumns, type UsageTable } from '../usage-rollup.ts';
 
-const arrays = requestColumnNames.map((name, index) => `$${index + 1}::${requestColumns[name]}[]`);
+const arrays = requestColumns.map(({ type }, index) => `$${index + 1}::${type}[]`);
 
 const insert = `insert into requests (${requestColumnNames.join(', ')})
   select * from unnest(${arrays.join(', ')}) as row (${requestColumnNames.join(', ')})
@@ -65,11 +65,11 @@ const sumColumns: ReadonlySet<string> = new Set(usageSumColumns);
 export const postgresWrites: LedgerWrites = {
   refuseDropped: true,
   insertRequests: async (connection, entries) => {
-    const columns = requestColumnNames.map((name) => entries.map(({ stored }) => stored[name]));
+    const columns = requestColumns.map((_, index) => entries.map(({ values }) => values[index]));
     const { rows } = await connection.executeQuery<{ id: string }>(CompiledQuery.raw(insert, columns));
     if (rows.length === entries.length) return entries;
     const written = new Set(rows.map(({ id }) => id));
-    return entries.filter(({ stored }) => written.has(stored.id));
+    return entries.filter(({ id }) => written.has(id));
   },
   charge: async (connection, costs) => {
     const ids = costs.map(([id]) => id);

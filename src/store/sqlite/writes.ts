@@ -5,7 +5,7 @@ import { type LedgerEntry, requestColumnNames, requestColumns } from '../stored-
 import { usageKeyColumns, usageMeasures, type UsageTable } from '../usage-rollup.ts';
 
 const insert = `insert into requests (${requestColumnNames.join(', ')})
-  values (${requestColumnNames.map((name) => (requestColumns[name] === 'uuid' ? 'unhex(?)' : '?')).join(', ')})
+  values (${requestColumns.map(({ type }) => (type === 'uuid' ? 'unhex(?)' : '?')).join(', ')})
   on conflict (id) do nothing`;
 
 const charge = 'update workspaces set balance = balance - ? where id = ? returning id, balance';
@@ -30,8 +30,7 @@ export const sqliteWrites: LedgerWrites = {
   insertRequests: async (connection, entries) => {
     const written: LedgerEntry[] = [];
     for (const entry of entries) {
-      const parameters = requestColumnNames.map((name) => entry.stored[name]);
-      const { numAffectedRows } = await connection.executeQuery(CompiledQuery.raw(insert, parameters));
+      const { numAffectedRows } = await connection.executeQuery(CompiledQuery.raw(insert, [...entry.values]));
       if (numAffectedRows === 1n) written.push(entry);
     }
     return written;

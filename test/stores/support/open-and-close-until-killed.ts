@@ -2,7 +2,6 @@
 // row is durable and the folder's name once its ledger is closed.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ledgerRow } from '../../../src/store/ledger-row.ts';
 import { openDatabase } from '../../../src/store/open-database.ts';
 import { settleBatch } from '../../../src/store/settle-batch.ts';
 import { createKey } from '../../../src/store/keys.ts';
@@ -25,7 +24,7 @@ async function live(folder: string, life: string): Promise<void> {
   const { key } = await createKey(database.queries, { workspace, rate: 1, burst: 1 }, by);
   for (let number = 0; number < 3; number += 1) {
     const requestId = `${life}-${number}`;
-    await settleBatch(database, [ledgerRow(sampleOutcome({ workspaceId, keyId: key.id, requestId }))]);
+    await settleBatch(database, [sampleOutcome({ workspaceId, keyId: key.id, requestId })]);
     say(`${folder} ${requestId}`);
   }
   await database.close();

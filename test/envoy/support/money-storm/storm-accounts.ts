@@ -1,5 +1,4 @@
 import { databaseLocation } from '../../../../src/store/database-location.ts';
-import { ledgerRow } from '../../../../src/store/ledger-row.ts';
 import { openDatabase } from '../../../../src/store/open-database.ts';
 import { settleBatch } from '../../../../src/store/settle-batch.ts';
 import { sampleOutcome } from '../../../support/sample-outcome.ts';
@@ -127,14 +126,12 @@ async function settleLongAgo(
   try {
     for (let days = 100; days > 40; days -= 1) {
       const rows = Array.from({ length: 50 }, (_, index) =>
-        ledgerRow(
-          sampleOutcome({
-            ...ids,
-            requestId: `old-${days}-${index}`,
-            startedAt: Date.now() - days * dayMs + index,
-            cost: 3n,
-          }),
-        ),
+        sampleOutcome({
+          ...ids,
+          requestId: `old-${days}-${index}`,
+          startedAt: Date.now() - days * dayMs + index,
+          cost: 3n,
+        }),
       );
       await settleBatch(database, rows);
     }
