@@ -2,6 +2,7 @@ import fastifyCookie from '@fastify/cookie';
 import fastifyHelmet from '@fastify/helmet';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { Registry } from 'prom-client';
 import type { z } from 'zod';
 import { DatabaseAway } from '../core/administration.ts';
 import { messageOf } from '../core/failure.ts';
@@ -10,7 +11,7 @@ import { expectation } from '../core/schema-faults.ts';
 import { accessTo } from './access.ts';
 import { authenticate, hasAdminToken } from './authenticate.ts';
 import { limitConnections } from './connection-limits.ts';
-import { portalMetrics } from './metrics.ts';
+import { addPortalMetrics } from './metrics.ts';
 import { describeRoutes } from './openapi.ts';
 import { servePages } from './pages.ts';
 import type { Portal } from './portal.ts';
@@ -40,6 +41,8 @@ export interface ServerOptions {
   /** Folder of the built pages. */
   readonly pages: string;
   readonly version: string;
+  /** What `GET /metrics` shows. The server adds its own. */
+  readonly metrics: Registry;
 }
 
 /** What bodies hold: the playground's, which the gateway reads, has a limit of its own. */
@@ -86,6 +89,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   });
   await server.register(fastifyHelmet, helmetOptions);
   await server.register(fastifyCookie);
+  const connections = limitConnections(server, { trustedHops: options.trustedHops, log: portal.log });
   const describe = await describeRoutes(server, options.version);
   await server.register(async (api) => {
     api.addHook('onRoute', ({ method, url, schema }) => {
@@ -112,7 +116,6 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   });
   await server.register(async (app) => logLevelRoutes(typed(app), portal));
   await servePages(server, options.pages);
-  const connections = limitConnections(server, options);
   server.get('/livez', { schema: { hide: true } }, () => 'ok\n');
   server.get('/readyz', { schema: { hide: true } }, async (_, reply) => {
     try {
@@ -122,7 +125,8 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
       return reply.code(503).send(`not ready: ${messageOf(error)}\n`);
     }
   });
-  const metrics = portalMetrics({ connections, readers: portal.events.readers });
+  const { metrics } = options;
+  addPortalMetrics(metrics, { connections, readers: portal.events.readers });
   server.get('/metrics', { schema: { hide: true } }, async (request, reply) => {
     if (!hasAdminToken(portal, request)) {
       throw new PortalError(401, 'Metrics need the admin token: `Authorization: Bearer TOKEN`.');

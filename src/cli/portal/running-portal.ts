@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import { isLoopback, listenOrElsewhere, localAddressOf } from '../../core/address.ts';
 import { internalToken } from '../../core/internal-token.ts';
 import { createEventFeed } from '../../portal/event-feed.ts';
@@ -74,9 +75,12 @@ export async function startPortal(
   };
   const feed = createEventFeed(parts);
   stack.defer(feed.close);
+  // Memory and event-loop delay of this process, as the services have them.
+  const metrics = new Registry();
+  collectDefaultMetrics({ register: metrics });
   const server = await createServer(
     { ...parts, feed },
-    { trustedHops: settings.WEIR_ADMIN_TRUSTED_HOPS, pages: builtPages, version: manifest.version },
+    { trustedHops: settings.WEIR_ADMIN_TRUSTED_HOPS, pages: builtPages, version: manifest.version, metrics },
   );
   stack.defer(() => server.close());
   const port = await listen(server, { host, port: settings.WEIR_ADMIN_PORT });
