@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { collectDefaultMetrics, Registry } from 'prom-client';
@@ -15,6 +15,7 @@ import { createServices, rememberAnswer } from '../../portal/services.ts';
 import { shareReports } from '../../portal/shared-reports.ts';
 import type { PortalStore } from '../../portal/store-port.ts';
 import { systemClock } from '../../process/clock.ts';
+import { makeDataFolder } from '../../process/data-folder.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import type { PortalSettings } from '../../settings.ts';
 import { openAccounts } from '../../store/accounts.ts';
@@ -44,7 +45,7 @@ export async function startPortal(
   const log = limitRepeats(programLog, systemClock);
   const { WEIR_DATA: data, WEIR_DATABASE_URL: url, WEIR_ADMIN_HOST: host } = settings;
   const location = databaseLocation(url === undefined ? { data } : { url });
-  mkdirSync(data, { recursive: true, mode: 0o700 });
+  makeDataFolder(data);
   const given = settings.WEIR_ADMIN_TOKEN_FILE;
   const adminToken =
     given === undefined ? readAdminToken(join(data, 'admin-token'), 'make') : readAdminToken(given, 'refuse');
