@@ -11,8 +11,8 @@ const commands = [['portal', '--port', '0'], ['serve'], ['start', '--no-portal']
 /** A disk that nothing may be written to; undefined where this user may mount none. */
 function readOnlyDisk(): string | undefined {
   const folder = temporaryFolder();
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m,ro', 'weir', folder]).status !== 0) return undefined;
-  onTestFinished(() => void execFileSync('umount', ['-l', folder]));
+  if (spawnSync('sh', ['-c', 'mount -t tmpfs -o size=1m,ro weir "$0"', folder]).status !== 0) return undefined;
+  onTestFinished(() => void execFileSync('sh', ['-c', 'umount -l "$0"', folder]));
   return folder;
 }
 

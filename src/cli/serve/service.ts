@@ -45,7 +45,6 @@ import { databaseLocation } from '../commands/database-location.ts';
 import { createHedgeBudget } from '../../dispatch/hedge.ts';
 import { createStructureRetries } from '../../dispatch/retries.ts';
 import { createPipeline, type Pipeline } from '../../request/pipeline.ts';
-import { makeDataFolder } from '../../process/data-folder.ts';
 import { prepareHere } from '../../request/prepare.ts';
 import { createAffinity } from '../../routing/affinity.ts';
 import { createHealth } from '../../routing/health/health.ts';
@@ -103,7 +102,6 @@ export async function startService(
   // Of the parts, whose troubles may repeat. The catalog and requests have limits of their own.
   const partsLog = limitRepeats(log, systemClock);
   const paths = runFolder(settings.WEIR_RUN);
-  makeDataFolder(settings.WEIR_DATA);
   const url = settings.WEIR_DATABASE_URL;
   const location = databaseLocation(url === undefined ? { data: settings.WEIR_DATA } : { url });
   const logStatus = createStoreLog(partsLog);
