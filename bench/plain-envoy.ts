@@ -10,6 +10,8 @@ export interface PlainEnvoyOptions {
   readonly upstreamPort: number;
   /** Worker threads; Envoy's default, one per core, when absent. */
   readonly concurrency?: number;
+  /** Speaks TLS with this certificate and names its callers in `x-forwarded-for`, as a proxy at the edge does. Both are PEM. */
+  readonly tls?: { readonly certificate: string; readonly key: string };
 }
 
 export interface PlainEnvoy {
@@ -25,11 +27,11 @@ const startTimeoutMs = 10_000;
  * Throws when it is not ready in ten seconds; the message carries what Envoy printed.
  */
 export async function startPlainEnvoy(options: PlainEnvoyOptions): Promise<PlainEnvoy> {
-  const { binary, folder, upstreamPort, concurrency } = options;
+  const { binary, folder, concurrency } = options;
   await mkdir(folder, { recursive: true });
   const adminSocket = join(folder, 'admin.sock');
   const config = join(folder, 'envoy.json');
-  await writeFile(config, JSON.stringify(plainBootstrap(adminSocket, upstreamPort)));
+  await writeFile(config, JSON.stringify(plainBootstrap(adminSocket, options)));
   const flags = ['-c', config, '--log-level', 'error', '--disable-hot-restart'];
   const child = spawn(binary, concurrency === undefined ? flags : [...flags, '--concurrency', String(concurrency)], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -83,7 +85,10 @@ async function stop(child: ChildProcess): Promise<void> {
 }
 
 /** Limits raised as Weir raises them, so that the comparison is not decided by a default circuit breaker. */
-function plainBootstrap(adminSocket: string, upstreamPort: number): object {
+function plainBootstrap(
+  adminSocket: string,
+  { upstreamPort, tls }: Pick<PlainEnvoyOptions, 'upstreamPort' | 'tls'>,
+): object {
   const many = 1_000_000;
   return {
     admin: { address: { pipe: { path: adminSocket } } },
@@ -94,6 +99,7 @@ function plainBootstrap(adminSocket: string, upstreamPort: number): object {
           address: { socket_address: { address: '127.0.0.1', port_value: 0 } },
           filter_chains: [
             {
+              ...(tls === undefined ? {} : { transport_socket: transportSocket(tls) }),
               filters: [
                 {
                   name: 'envoy.filters.network.http_connection_manager',
@@ -102,6 +108,7 @@ function plainBootstrap(adminSocket: string, upstreamPort: number): object {
                       'type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
                     stat_prefix: 'plain',
                     stream_idle_timeout: '0s',
+                    use_remote_address: tls !== undefined,
                     route_config: {
                       virtual_hosts: [
                         {
@@ -144,6 +151,17 @@ function plainBootstrap(adminSocket: string, upstreamPort: number): object {
           },
         },
       ],
+    },
+  };
+}
+
+function transportSocket({ certificate, key }: NonNullable<PlainEnvoyOptions['tls']>): object {
+  const pair = { certificate_chain: { inline_string: certificate }, private_key: { inline_string: key } };
+  return {
+    name: 'envoy.transport_sockets.tls',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext',
+      common_tls_context: { tls_certificates: [pair] },
     },
   };
 }

@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeDataFolder } from '../process/data-folder.ts';
 import { type Lock, tryLock } from '../process/lock.ts';
 import {
   endLeftOvers,
@@ -53,7 +54,11 @@ export async function takeFolders(data: string, report: (line: string) => void):
 
 function make(data: string): { readonly lock: Lock | undefined; readonly run: string; readonly logs: string } {
   try {
-    mkdirSync(data, { recursive: true, mode: 0o700 });
+    makeDataFolder(data);
+  } catch (error) {
+    throw new StartRefusal(messageOf(error), { cause: error });
+  }
+  try {
     const lock = tryLock(join(data, 'start.lock'));
     const logs = join(data, 'logs');
     mkdirSync(logs, { recursive: true, mode: 0o700 });

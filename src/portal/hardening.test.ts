@@ -175,6 +175,46 @@ describe('connections', () => {
     await server.close();
   });
 
+  it('of a trusted proxy carry at most 500 requests of one caller, and others are served', async () => {
+    const { server, port } = await listening({ hops: 1 });
+    const head = (address: string): string => `host: portal\r\nx-forwarded-for: ${address}\r\n`;
+    const endless = (address: string): string =>
+      `POST ${api}/session HTTP/1.1\r\n${head(address)}content-type: application/json\r\ncontent-length: 99\r\n\r\n{`;
+    const asked = async (address: string): Promise<string> => {
+      const socket = dial(port);
+      socket.write(`GET /livez HTTP/1.1\r\n${head(address)}connection: close\r\n\r\n`);
+      let text = '';
+      socket.on('data', (bytes) => (text += String(bytes)));
+      await once(socket, 'close');
+      return text;
+    };
+    const held = Array.from({ length: 500 }, () => dial(port));
+    for (const socket of held) socket.write(endless('203.0.113.9'));
+    await expect.poll(() => asked('203.0.113.9')).toMatch(/^HTTP\/1\.1 429 [^]*Too many requests of this address/);
+    expect(await asked('203.0.113.10')).toMatch(/^HTTP\/1\.1 200 /);
+    // A body that goes on after the refusal keeps no connection.
+    const surplus = dial(port).resume();
+    surplus.write(endless('203.0.113.9'));
+    await once(surplus, 'close');
+    const { body: metrics } = await server.inject({ url: '/metrics', headers: withToken });
+    expect(metrics).toMatch(/weir_portal_connections_refused_total\{limit="address"\} [1-9]/);
+    for (const socket of held) socket.destroy();
+    await expect.poll(() => asked('203.0.113.9')).toMatch(/^HTTP\/1\.1 200 /);
+    await server.close();
+  });
+
+  it.each([
+    [0, 1],
+    [1, 0],
+  ])('with %i trusted hops a proxy in front is logged %i times', async (hops, times) => {
+    const { server, logged } = await samplePortal({}, { hops });
+    for (let count = 0; count < 3; count += 1) {
+      await server.inject({ url: '/livez', headers: { 'x-forwarded-for': '203.0.113.9' } });
+    }
+    expect(logged).toHaveLength(times);
+    if (times > 0) expect(logged).toMatchObject([{ setting: 'WEIR_ADMIN_TRUSTED_HOPS' }]);
+  });
+
   it('metrics are for the admin token alone', async () => {
     const { server } = await samplePortal();
     const statusOf = async (headers: Readonly<Record<string, string>>): Promise<number> =>

@@ -1,15 +1,17 @@
-import { Gauge, Counter, Registry } from 'prom-client';
+import { Gauge, Counter, type Registry } from 'prom-client';
 import type { ConnectionCounts } from './connection-limits.ts';
 
-/** The metrics of the portal: who is connected, and who was refused (docs/portal.md). */
-export function portalMetrics({
-  connections,
-  readers,
-}: {
-  readonly connections: () => ConnectionCounts;
-  readonly readers: () => number;
-}): Registry {
-  const registry = new Registry();
+/** Adds the metrics of the portal: the connections that are open, and those that were refused (docs/portal.md). */
+export function addPortalMetrics(
+  registry: Registry,
+  {
+    connections,
+    readers,
+  }: {
+    readonly connections: () => ConnectionCounts;
+    readonly readers: () => number;
+  },
+): void {
   const registers = [registry];
   new Gauge({
     ...{ name: 'weir_portal_connections', help: 'Open connections of the portal.', registers },
@@ -25,7 +27,7 @@ export function portalMetrics({
   });
   new Counter({
     name: 'weir_portal_connections_refused_total',
-    help: 'Connections refused because their address, or all addresses together, had too many (`limit`: address, total).',
+    help: 'Connections refused because their address, or all addresses together, had too many (`limit`: address, total). Behind trusted proxies `address` counts requests.',
     labelNames: ['limit'],
     registers,
     collect() {
@@ -35,5 +37,4 @@ export function portalMetrics({
       this.inc({ limit: 'total' }, total);
     },
   });
-  return registry;
 }

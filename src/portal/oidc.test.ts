@@ -35,7 +35,7 @@ async function begin() {
   });
   const sample = await samplePortal({}, { oidc });
   const visit = createVisit(sample.server, provider);
-  return { ...sample, provider, visit };
+  return { ...sample, provider, visit, oidc };
 }
 
 type Server = Awaited<ReturnType<typeof samplePortal>>['server'];
@@ -68,6 +68,21 @@ function createVisit(server: Server, { issuer }: OidcProvider) {
 }
 
 describe('sign-in with OpenID Connect', () => {
+  it('behind a proxy with TLS names its own address to the provider, and keeps its cookie for TLS', async () => {
+    const { oidc } = await begin();
+    const { server } = await samplePortal({}, { oidc, hops: 1 });
+    const { headers } = await server.inject({
+      url: '/api/v1/oidc/sign-in',
+      headers: { host: 'evil.example', 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https' },
+    });
+    expect(new URL(String(headers.location)).searchParams.get('redirect_uri')).toBe(
+      new URL('/api/v1/oidc/callback', portalUrl).href,
+    );
+    expect(String(headers['set-cookie']).replace(/=[^;]+/, '=x')).toBe(
+      '__Host-weir_sign_in=x; Max-Age=900; Path=/; HttpOnly; Secure; SameSite=Lax',
+    );
+  });
+
   it('is offered on the sign-in page', async () => {
     const { visit } = await begin();
     expect((await visit.get('/api/v1/sign-in')).json()).toMatchObject({

@@ -52,6 +52,7 @@ it('passes body and answer on untouched, with a key of its own whose text lasts 
   const [first, second] = [await send(), await send()];
   for (const reply of [first, second]) {
     expect([reply.statusCode, reply.headers['content-type'], reply.body]).toEqual([200, 'text/event-stream', stream]);
+    expect(reply.headers['x-accel-buffering']).toBe('no');
     expect(reply.headers['x-secret']).toBeUndefined();
   }
   expect(seen.map((one) => one.body)).toEqual([body, body]);

@@ -2,6 +2,7 @@ import fastifyCookie from '@fastify/cookie';
 import fastifyHelmet from '@fastify/helmet';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { serializerCompiler } from 'fastify-type-provider-zod';
+import type { Registry } from 'prom-client';
 import type { z } from 'zod';
 import { DatabaseAway } from '../core/administration.ts';
 import { messageOf } from '../core/failure.ts';
@@ -11,7 +12,7 @@ import { accessTo } from './access.ts';
 import { typed } from './app.ts';
 import { authenticate, hasAdminToken } from './authenticate.ts';
 import { limitConnections } from './connection-limits.ts';
-import { portalMetrics } from './metrics.ts';
+import { addPortalMetrics } from './metrics.ts';
 import { describeRoutes } from './openapi.ts';
 import { servePages } from './pages.ts';
 import type { Portal } from './portal.ts';
@@ -36,6 +37,8 @@ export interface ServerOptions {
   /** Folder of the built pages. */
   readonly pages: string;
   readonly version: string;
+  /** What `GET /metrics` shows. The server adds its own. */
+  readonly metrics: Registry;
 }
 
 /** What bodies hold: the playground's, which the gateway reads, has a limit of its own. */
@@ -82,6 +85,7 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   });
   await server.register(fastifyHelmet, helmetOptions);
   await server.register(fastifyCookie);
+  const connections = limitConnections(server, { trustedHops: options.trustedHops, log: portal.log });
   const describe = await describeRoutes(server, options.version);
   await server.register(async (api) => {
     api.addHook('onRoute', ({ method, url, schema }) => {
@@ -108,7 +112,6 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
   });
   await server.register(async (app) => logLevelRoutes(typed(app), portal));
   await servePages(server, options.pages);
-  const connections = limitConnections(server, options);
   server.get('/livez', { schema: { hide: true } }, () => 'ok\n');
   server.get('/readyz', { schema: { hide: true } }, async (_, reply) => {
     try {
@@ -118,7 +121,8 @@ export async function createServer(portal: Portal, options: ServerOptions): Prom
       return reply.code(503).send(`not ready: ${messageOf(error)}\n`);
     }
   });
-  const metrics = portalMetrics({ connections, readers: portal.events.readers });
+  const { metrics } = options;
+  addPortalMetrics(metrics, { connections, readers: portal.events.readers });
   server.get('/metrics', { schema: { hide: true } }, async (request, reply) => {
     if (!hasAdminToken(portal, request)) {
       throw new PortalError(401, 'Metrics need the admin token: `Authorization: Bearer TOKEN`.');

@@ -16,6 +16,7 @@ export const longFiles: readonly string[] = [
   ...['test/envoy/start', 'test/envoy/reservations-replicas', 'test/envoy/chaos', 'test/envoy/fault-sweep-stall'],
   ...['test/envoy/replicas', 'test/envoy/fault-sweep-messages', 'test/envoy/http2', 'test/envoy/web-search'],
   ...['test/envoy/fault-sweep-endpoints', 'test/envoy/cut-bytes', 'test/envoy/manifests'],
+  ...['test/envoy/hostile-portal'],
 
   ...['test/kube/controller-outage', 'test/kube/pod', 'test/clients/libraries', 'test/kube/chart-render'],
   ...['test/kube/controller-election', 'test/portal/pages', 'test/kube/controller-conditions', 'test/portal/roles'],

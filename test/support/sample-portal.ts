@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { FastifyInstance, InjectOptions } from 'fastify';
+import { Registry } from 'prom-client';
 import { onTestFinished } from 'vitest';
 import type { LiveCatalog } from '../../src/core/live-catalog.ts';
 import { internalToken } from '../../src/core/internal-token.ts';
@@ -99,7 +100,12 @@ export async function samplePortal(
   onTestFinished(() => feed.close());
   const pages = options.pages ?? join(temporaryFolder(), 'nothing');
   const portal = { ...parts, feed };
-  const server = await createServer(portal, { trustedHops: options.hops ?? 0, pages, version: '0.0.0' });
+  const server = await createServer(portal, {
+    trustedHops: options.hops ?? 0,
+    pages,
+    version: '0.0.0',
+    metrics: new Registry(),
+  });
   onTestFinished(() => server.close());
   return { ...sample, accounts, portal, server, clock, logged, followers, otherWorkspace, otherKey };
 }

@@ -1,6 +1,7 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import { isLoopback, listenOrElsewhere, localAddressOf } from '../../core/address.ts';
 import { internalToken } from '../../core/internal-token.ts';
 import { createEventFeed } from '../../portal/event-feed.ts';
@@ -14,6 +15,7 @@ import { createServices, rememberAnswer } from '../../portal/services.ts';
 import { shareReports } from '../../portal/shared-reports.ts';
 import type { PortalStore } from '../../portal/store-port.ts';
 import { systemClock } from '../../process/clock.ts';
+import { makeDataFolder } from '../../process/data-folder.ts';
 import { leaveOpsAddress } from '../../process/ops-addresses.ts';
 import type { PortalSettings } from '../../settings.ts';
 import { openAccounts } from '../../store/accounts.ts';
@@ -43,7 +45,7 @@ export async function startPortal(
   const log = limitRepeats(programLog, systemClock);
   const { WEIR_DATA: data, WEIR_DATABASE_URL: url, WEIR_ADMIN_HOST: host } = settings;
   const location = databaseLocation(url === undefined ? { data } : { url });
-  mkdirSync(data, { recursive: true, mode: 0o700 });
+  makeDataFolder(data);
   const given = settings.WEIR_ADMIN_TOKEN_FILE;
   const adminToken =
     given === undefined ? readAdminToken(join(data, 'admin-token'), 'make') : readAdminToken(given, 'refuse');
@@ -74,9 +76,12 @@ export async function startPortal(
   };
   const feed = createEventFeed(parts);
   stack.defer(feed.close);
+  // Memory and event-loop delay of this process, as the services have them.
+  const metrics = new Registry();
+  collectDefaultMetrics({ register: metrics });
   const server = await createServer(
     { ...parts, feed },
-    { trustedHops: settings.WEIR_ADMIN_TRUSTED_HOPS, pages: builtPages, version: manifest.version },
+    { trustedHops: settings.WEIR_ADMIN_TRUSTED_HOPS, pages: builtPages, version: manifest.version, metrics },
   );
   stack.defer(() => server.close());
   const port = await listen(server, { host, port: settings.WEIR_ADMIN_PORT });

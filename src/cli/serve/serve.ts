@@ -1,3 +1,4 @@
+import { makeDataFolder } from '../../process/data-folder.ts';
 import { readSettings } from '../../read-settings.ts';
 import { type Settings, settingsSchema } from '../../settings.ts';
 import { settingsHelp } from '../../settings-help.ts';
@@ -7,7 +8,14 @@ import { startService } from './service.ts';
 
 /** Runs `weir serve` until it is told to stop. Resolves with the exit code. */
 export function run(argv: readonly string[]): Promise<number> {
-  return runProgram('serve', () => settingsFrom(argv), startService);
+  return runProgram(
+    'serve',
+    () => settingsFrom(argv),
+    async (settings, surroundings) => {
+      makeDataFolder(settings.WEIR_DATA);
+      return startService(settings, surroundings);
+    },
+  );
 }
 
 const help = (): string =>

@@ -118,10 +118,14 @@ export async function playgroundRoutes(api_: FastifyInstance, portal: Portal): P
         }
         const { 'content-type': type, 'retry-after': retryAfter } = answer.headers;
         if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter));
-        return reply
-          .code(answer.statusCode)
-          .type(typeof type === 'string' ? type : 'application/json')
-          .send(answer.body);
+        return (
+          reply
+            .code(answer.statusCode)
+            // nginx would hold the words of a stream back.
+            .header('x-accel-buffering', 'no')
+            .type(typeof type === 'string' ? type : 'application/json')
+            .send(answer.body)
+        );
       },
     );
   });

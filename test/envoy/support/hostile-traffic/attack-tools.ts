@@ -19,7 +19,7 @@ const reopenMs = 200;
 
 /** Keeps so many connections open; each is opened anew, a little later, when the other side closes it. */
 export function holdConnections(
-  { target, address, count }: AttackSurroundings,
+  { target, address, count }: Omit<AttackSurroundings, 'target'> & { readonly target: Pick<Target, 'port'> },
   connections: number,
   use: (socket: Socket) => (() => void) | undefined,
 ): Attack {
