@@ -137,7 +137,7 @@ async function observedService(
 ): Promise<ObservedService> {
   return {
     ...seen,
-    store: { ...figures.store(), message: store.status().message },
+    store: { ...figures.store(), reason: store.status().reason },
     isSharing: figures.sharing?.().isShared,
     disk: await figures.disk(),
     unansweredMs: figures.discovery().unansweredMs,

@@ -1,4 +1,4 @@
-import { CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely';
+import { CompiledQuery, Kysely, sql } from 'kysely';
 import { DatabaseError } from 'pg';
 import {
   CannotOpen,
@@ -8,7 +8,13 @@ import {
   type OpenOptions,
 } from '../open-database.ts';
 import { isUpToDate, migrate } from '../migrations.ts';
-import { changesChannel, listenForChanges, postgresConnections, type PostgresConnections } from './connections.ts';
+import {
+  changesChannel,
+  listenForChanges,
+  postgresConnections,
+  type PostgresConnections,
+  WeirPostgresDialect,
+} from './connections.ts';
 import { createLedgerNames } from '../ledger-names.ts';
 import { entriesOf } from '../stored-request.ts';
 import { createPartitions, type Partitions } from './partitions.ts';
@@ -47,7 +53,7 @@ export async function openPostgres(location: PostgresLocation, options: OpenOpti
 async function open(url: string, { user }: OpenOptions): Promise<OpenDatabase> {
   const connections = postgresConnections(url);
   const queries = new Kysely<Schema>({
-    dialect: new PostgresDialect({
+    dialect: new WeirPostgresDialect({
       pool: user === 'service' ? connections.pool(maxConnections) : connections.patientPool(),
       // A server that acknowledges before it has written must not do so for a ledger; one that waits for its replicas keeps doing so.
       onCreateConnection: async (connection) => {
@@ -101,7 +107,7 @@ function preparing(queries: Kysely<Schema>, partitions: Partitions): OpenDatabas
 /** On a connection of its own, since a step may wait for others' reports. */
 function beginUpkeep(url: string, options: UpkeepOptions): ReturnType<OpenDatabase['beginUpkeep']> {
   const connections = postgresConnections(url);
-  const queries = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: connections.patientPool() }) });
+  const queries = new Kysely<Schema>({ dialect: new WeirPostgresDialect({ pool: connections.patientPool() }) });
   const partitions = createPartitions(queries);
   const prepare = preparing(queries, partitions);
   return {
@@ -115,7 +121,7 @@ function beginUpkeep(url: string, options: UpkeepOptions): ReturnType<OpenDataba
 }
 
 async function migratePatiently(connections: PostgresConnections): Promise<void> {
-  const patient = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: connections.patientPool() }) });
+  const patient = new Kysely<Schema>({ dialect: new WeirPostgresDialect({ pool: connections.patientPool() }) });
   try {
     await migrate(patient);
   } finally {
