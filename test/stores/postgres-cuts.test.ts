@@ -27,9 +27,12 @@ async function atEachStatement(
   proxy: PostgresProxy,
   when: Cut['when'],
   operation: (turn: number) => Promise<void>,
+  /** Makes the connection again that was cut, and all that is made with it: the statements then are the same in each turn. */
+  before: (turn: number) => Promise<void> = () => Promise.resolve(),
 ): Promise<readonly string[]> {
   const cuts: string[] = [];
   for (let statement = 1; ; statement += 1) {
+    await before(statement);
     proxy.arm({ statement, when });
     await operation(statement);
     const cut = proxy.disarm();
@@ -46,21 +49,24 @@ describe.each(moments)('a connection that is cut %s any statement', (when) => {
     const store = await storeAt(location);
     await vi.waitFor(() => expect(store.upkeep().upkeep.doneAt).toBeDefined());
     const settled: string[] = [];
-    const cuts = await atEachStatement(proxy, when, async (turn) => {
-      // A model, a route and a month of its own, so that their names and the partition are made, too.
-      const startedAt = Date.UTC(2000, turn, 1);
-      const modelId = `model-${turn}`;
+    const settle = async (name: string, startedAt: number): Promise<void> => {
       await Promise.all(
         owners.map(async (owner, index) => {
-          const requestId = `r${turn}-${index}`;
-          await store.settle(
-            sampleOutcome({ ...owner, requestId, modelId, routeId: `${modelId}@a`, startedAt, cost: 7n }),
-          );
+          const requestId = `${name}-${index}`;
+          const of = { modelId: `model-${name}`, routeId: `model-${name}@a`, startedAt };
+          await store.settle(sampleOutcome({ ...owner, ...of, requestId, cost: 7n }));
           settled.push(requestId);
         }),
       );
       await vi.waitFor(() => expect(store.status()).toMatchObject({ database: 'here', journalBytes: 0 }));
-    });
+    };
+    const cuts = await atEachStatement(
+      proxy,
+      when,
+      // A model, a route and a month of its own, so that their names and the partition are made, too.
+      (turn) => settle(`r${turn}`, Date.UTC(2000, turn, 1)),
+      (turn) => settle(`before-r${turn}`, Date.UTC(2000, 0, 1)),
+    );
     const rows = await near.queries.selectFrom('requests').select('request_text').execute();
     expect(rows.map((row) => row.request_text).toSorted()).toEqual(settled.toSorted());
     expect(await differencesIn(near.database)).toEqual([]);

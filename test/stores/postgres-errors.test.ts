@@ -157,15 +157,15 @@ describe('a server', () => {
         others.push(other);
       }
     };
-    await takeAll();
-    await sql`select pg_terminate_backend(pid) from pg_stat_activity
-      where application_name = 'weir' and pid <> pg_backend_pid()`.execute(sample.queries);
-    await vi.waitFor(async () => {
-      const { rows } = await sql`select 1 from pg_stat_activity
-        where application_name = 'weir' and pid <> pg_backend_pid()`.execute(sample.queries);
-      expect(rows).toEqual([]);
-    });
-    await takeAll();
+    const ofStore = sql`from pg_stat_activity where application_name = 'weir' and pid <> pg_backend_pid()`;
+    await vi.waitFor(
+      async () => {
+        await sql`select pg_terminate_backend(pid) ${ofStore}`.execute(sample.queries);
+        await takeAll();
+        expect((await sql`select 1 ${ofStore}`.execute(sample.queries)).rows).toEqual([]);
+      },
+      { timeout: 20_000 },
+    );
     await settle('a');
     await vi.waitFor(() => expect(store.status().reason).toMatch(/too many clients|reserved/));
     expect(told).toContainEqual(expect.objectContaining({ message: store.status().reason }));
