@@ -5,8 +5,7 @@ import type { Finding } from './kinds.ts';
 
 export interface ObservedStore {
   readonly database: 'here' | 'behind' | 'away';
-  /** The last error, if the store has said one. */
-  /** Why it is away. */
+  /** Why it is away, as it was last found. */
   readonly reason?: string | undefined;
   readonly journalBytes: number;
   readonly journalLimitBytes: number;
