@@ -18,7 +18,6 @@ interface Situation {
   readonly files?: readonly CatalogProblem[];
   readonly own?: Partial<ReplicaView>;
   readonly edgeEndsInDays?: number;
-  readonly message?: string;
 }
 
 const checked = { healthCheck: { path: '/health' } };
@@ -26,7 +25,7 @@ const good = [backend('vllm-a', checked), model('a')];
 const dayMs = 86_400_000;
 
 /** What is found in a situation, as the list shows it; and what makes more happen in it. */
-function setUp({ objects = good, files = [], own = {}, edgeEndsInDays, message }: Situation = {}) {
+function setUp({ objects = good, files = [], own = {}, edgeEndsInDays }: Situation = {}) {
   const clock = createFakeClock();
   const compilation = compile(objects);
   const { snapshot } = compilation;
@@ -41,7 +40,7 @@ function setUp({ objects = good, files = [], own = {}, edgeEndsInDays, message }
   const observe = createObserver({
     ...{ clock, errors, figures: idleFigures(), refusedShare: () => 0 },
     store: {
-      status: () => ({ database: 'here', journalBytes: 0, hasRoom: true, ...(message !== undefined && { message }) }),
+      status: () => ({ database: 'here', journalBytes: 0, hasRoom: true, reason: undefined }),
     },
     catalog: {
       snapshots: createSnapshots(snapshot, () => undefined),
@@ -142,7 +141,6 @@ describe('a service and its catalog', () => {
       { edgeEndsInDays: 3 },
       ['certificate/gateway.example.com certificate-expires The certificate that callers see expires in 3 days'],
     ],
-    ['an error of the store is over', { message: 'refused a row' }, []],
   ])('%s', async (_, situation, expected) => {
     const { found } = setUp(situation);
     expect(await found()).toEqual(expected.map((text) => expect.stringContaining(text)));

@@ -28,7 +28,7 @@ export interface ObservedParts {
   readonly clock: Clock;
   /** Figures that the metrics show, too. */
   readonly figures: Pick<ServiceFigures, 'store' | 'sharing' | 'disk' | 'discovery' | 'catalogAgeMs'>;
-  readonly store: { readonly status: () => { readonly message?: string | undefined } };
+  readonly store: { readonly status: () => { readonly reason?: string | undefined } };
   readonly catalog: Pick<ServedCatalog, 'look' | 'snapshots'>;
   readonly admin: Pick<EnvoyAdmin, 'ownCertificates'>;
   readonly errors: Pick<ErrorCounts, 'ofModels' | 'ofBackends'>;
@@ -135,7 +135,7 @@ async function observedService(
 ): Promise<ObservedService> {
   return {
     ...seen,
-    store: { ...figures.store(), message: store.status().message },
+    store: { ...figures.store(), reason: store.status().reason },
     isSharing: figures.sharing?.().isShared,
     disk: await figures.disk(),
     unansweredMs: figures.discovery().unansweredMs,

@@ -95,6 +95,18 @@ it('goes on after a cut watch from its last event, a bookmark included', async (
   await collection.close();
 });
 
+it.each([3_600_000, -3_600_000])('is behind by as much as passed when the wall clock is set by %d ms', async (jump) => {
+  const { clock, collection, watched } = begin([listOf(5, ['a'])]);
+  const watching = await watched();
+  clock.advance(2_000);
+  watching.fail(new Error('cut'));
+  await settled();
+  clock.advance(100);
+  clock.jump(jump);
+  expect(clock.now() - (collection.inStepAt() ?? 0)).toBe(100);
+  await collection.close();
+});
+
 it.each([
   ['in the watch', (watching: Watching) => watching.say('ERROR', 'too old', 410)],
   ['in place of it', (watching: Watching) => watching.fail(new ApiError(410, { reason: 'Expired', message: '' }))],

@@ -109,6 +109,7 @@ const event = z.object({ type: z.string(), object: z.looseObject({}) });
 const versioned = z.object({ metadata: z.object({ resourceVersion: z.string() }) });
 const failure = z.object({ code: z.number().default(0), message: z.string().default('') });
 
+/** `since`: monotonic, so that a wall clock that is set makes nothing older or younger; undefined: never in step. */
 type State = { readonly kind: 'in-step' } | { readonly kind: 'behind'; readonly since: number | undefined };
 
 /** The server no longer has the version to go on from: the objects must be listed anew. */
@@ -201,7 +202,7 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
         const wasSound = state.kind === 'in-step' && clock.elapsed() - begun >= soundMs;
         if (isExpired || isRefusal(error, 403, 404)) version = undefined;
         if (isExpired && wasSound) continue;
-        if (state.kind === 'in-step') state = { kind: 'behind', since: clock.now() };
+        if (state.kind === 'in-step') state = { kind: 'behind', since: clock.elapsed() };
         if (wasSound) backOff.reset();
         trouble = error;
         onChange();
@@ -215,7 +216,10 @@ export function followCollection<Item>(options: CollectionOptions<Item>): Collec
     items: () => items,
     isListed: () => listed,
     trouble: () => trouble,
-    inStepAt: () => (state.kind === 'in-step' ? clock.now() : state.since),
+    inStepAt: () => {
+      if (state.kind === 'in-step') return clock.now();
+      return state.since === undefined ? undefined : clock.now() - (clock.elapsed() - state.since);
+    },
     close: async () => {
       over.abort();
       await running;

@@ -50,10 +50,10 @@ const all = async (observed: Observed, isListed = false): Promise<readonly Findi
 const table: readonly (readonly [string, Observed, FoundKind, object: string, problem: string])[] = [
   [
     'the database is away',
-    inStore({ database: 'away', message: 'no route', journalBytes: 3 * mebibyte }),
+    inStore({ database: 'away', reason: 'no route', journalBytes: 3 * mebibyte }),
     'database-down',
     'database',
-    'Does not answer (no route): 3.0 MiB of bills wait in the journal.',
+    'Takes no bills (no route): 3.0 MiB of bills wait in the journal.',
   ],
   [
     'the journal is settled',

@@ -5,8 +5,8 @@ import type { Finding } from './kinds.ts';
 
 export interface ObservedStore {
   readonly database: 'here' | 'behind' | 'away';
-  /** The last error, if the store has said one. */
-  readonly message?: string | undefined;
+  /** Why it is away, as it was last found. */
+  readonly reason?: string | undefined;
   readonly journalBytes: number;
   readonly journalLimitBytes: number;
   /** Whether the bills of new requests have room. */
@@ -81,13 +81,13 @@ export function serviceProblems(observed: ObservedService, isListed: IsListed): 
 }
 
 function storeProblems(store: ObservedStore, isListed: IsListed): readonly Finding[] {
-  const { database, journalBytes, journalLimitBytes, hasRoom, message } = store;
+  const { database, journalBytes, journalLimitBytes, hasRoom, reason } = store;
   const full = journalBytes / journalLimitBytes;
   const journal = { object: 'journal', kind: 'journal-filling' } as const;
   return [
     ...when(database === 'away', {
       ...{ object: 'database', kind: 'database-down' },
-      problem: `Does not answer${message === undefined ? '' : ` (${message})`}: ${sizeText(journalBytes)} of bills wait in the journal.`,
+      problem: `Takes no bills${reason === undefined ? '' : ` (${reason})`}: ${sizeText(journalBytes)} of bills wait in the journal.`,
       action: 'Bring the database back; the journal is then settled by itself: docs/runbooks.md#weirledgeraway',
     }),
     ...when(database === 'behind', {

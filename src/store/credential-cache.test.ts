@@ -41,6 +41,21 @@ describe('the credential cache', () => {
     expect(balances()).toEqual([-2n, -2n, 10n]);
   });
 
+  it('has what was spent read again when a clock that was ahead of midnight is set back, and only then', () => {
+    const cache = createCredentialCache(10);
+    const evening = midnight - 1_800_000;
+    cache.put('a', credential('a', { budget: daily }), at(1, evening));
+    const isDoubted = (now: number) => cache.get('a', at(2, now))?.isDoubted;
+    expect(isDoubted(evening - 3_600_000)).toBe(false);
+    // An hour ahead: the next day has begun, and nothing is spent in it.
+    expect(cache.get('a', at(3, evening + 3_600_000))).toMatchObject({ credential: { spent: 0n }, isDoubted: false });
+    cache.confirm(4);
+    // Set back: without the doubt the key would go on with a budget of which nothing is spent, until midnight.
+    expect(isDoubted(evening)).toBe(true);
+    cache.put('a', credential('a', { budget: daily }), at(5, evening));
+    expect(cache.get('a', at(6, evening))).toMatchObject({ credential: { spent: 7n }, isDoubted: false });
+  });
+
   it('adds to what a key has spent in the period of its budget, and to that period alone', () => {
     const cache = createCredentialCache(10);
     cache.put('a', credential('a', { budget: daily }), at(1));

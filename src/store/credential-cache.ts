@@ -10,7 +10,7 @@ export interface Remembered {
   readonly credential: Credential | undefined;
   /** When it was read or confirmed last, monotonic milliseconds. */
   readonly confirmedAt: number;
-  /** Whether another process has changed accounts since. */
+  /** Whether another process has changed accounts since, or the clock was set back into an earlier period of the budget. */
   readonly isDoubted: boolean;
 }
 
@@ -71,11 +71,15 @@ export function createCredentialCache(limit: number): CredentialCache {
     return { confirmedAt: Math.max(entry.confirmedAt, confirmedAt ?? 0), isDoubted: false };
   }
 
-  /** Sets what was spent to 0 when a new period of the budget has begun. */
-  function beginPeriod(entry: KeyEntry, now: number): void {
+  /**
+   * Sets what was spent to 0 when a new period of the budget has begun. Returns whether the period is the present one: after a
+   * clock that was ahead was set back it is not, and what was spent in the present one has to be read again.
+   */
+  function beginPeriod(entry: KeyEntry, now: number): boolean {
     const { budget } = entry.key;
     const since = budget === undefined ? 0 : periodStart(budget.period, now);
     if (since > entry.since) [entry.since, entry.spent] = [since, 0n];
+    return since === entry.since;
   }
 
   return {
@@ -87,9 +91,11 @@ export function createCredentialCache(limit: number): CredentialCache {
       }
       const workspace = workspaces.get(entry.key.workspaceId);
       if (workspace === undefined) return undefined;
-      beginPeriod(entry, now);
+      const isPresent = beginPeriod(entry, now);
       used.add(hash);
-      return { credential: { key: entry.key, workspace, spent: entry.spent }, ...confirmation(entry) };
+      const { confirmedAt: at, isDoubted } = confirmation(entry);
+      const credential = { key: entry.key, workspace, spent: entry.spent };
+      return { credential, confirmedAt: at, isDoubted: isDoubted || !isPresent };
     },
     put: (hash, credential, { now, elapsed }) => {
       if (credential === undefined) {

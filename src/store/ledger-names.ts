@@ -15,12 +15,14 @@ export interface LedgerNames {
    * called before the transaction of the rows: a number that no row refers to does no harm, one that was rolled back would.
    */
   readonly number: (requests: readonly SettledRequest[]) => Promise<readonly NumberedNames[]>;
+  /** Has all numbers read again, as after a failover: a replica that took over may have lost the newest, and give them to others. */
+  readonly forget: () => void;
 }
 
 /** Numbers that are remembered; beyond it all are forgotten and read again. */
 const rememberedNames = 200_000;
 
-/** The numbers of one database, remembered: they never change. */
+/** The numbers of one database, remembered: they never change, unless the database itself goes back in time. */
 export function createLedgerNames(queries: Kysely<Schema>): LedgerNames {
   const keys = new Map<string, { readonly number: number; readonly workspaceId: string }>();
   const models = new Map<string, number>();
@@ -100,6 +102,9 @@ export function createLedgerNames(queries: Kysely<Schema>): LedgerNames {
   }
 
   return {
+    forget: () => {
+      for (const map of [keys, models, routes]) map.clear();
+    },
     number: async (requests) => {
       forgetMany();
       await numberKeys(requests);

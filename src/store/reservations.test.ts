@@ -65,6 +65,20 @@ describe('what replicas have reserved', () => {
     expect(await rows()).toEqual([{ replica: 'a', amount: 6n }]);
   });
 
+  it('of a replica that is gone hold nothing back when the clock was an hour ahead and is set back', async () => {
+    const { queries, workspace } = await sampleDatabase();
+    const hour = 3_600_000;
+    const tell = (replica: string, now: number) =>
+      writeReservations(queries, { replica, reserved: new Map([[workspace.id, 5n]]), now });
+    await tell('gone', sampleNow + hour);
+    await tell('by-a-clock-that-differs', sampleNow + 5_000);
+    expect(await reservedFor(queries, workspace.id, sampleNow)).toBe(5n);
+    await forgetGone(queries, sampleNow);
+    expect(await queries.selectFrom('reservations').select('replica').execute()).toEqual([
+      { replica: 'by-a-clock-that-differs' },
+    ]);
+  });
+
   it('are of any number of workspaces', async () => {
     const { queries } = await sampleDatabase();
     const reserved = new Map(Array.from({ length: 2_500 }, (_, number) => [`ws_${number}`, BigInt(number)]));

@@ -3,7 +3,10 @@ import type { Money } from '../core/money.ts';
 import type { Reserved } from './reservation-report.ts';
 import { exactSum, exactTotal, type Schema } from './schema.ts';
 
-/** Time after which a replica that told nothing counts as gone. Clocks of machines may differ by seconds. */
+/**
+ * Time after which a replica that told nothing counts as gone. Clocks of machines may differ by seconds. What is dated later than now
+ * by as much was told by a clock that has been set back: the replica is gone, or tells again within seconds.
+ */
 export const goneAfterMs = 60_000;
 const rowsAtOnce = 1_000;
 
@@ -28,7 +31,9 @@ export async function writeReservations(
 export async function forgetGone(queries: Kysely<Schema>, now: number): Promise<void> {
   await queries
     .deleteFrom('reservations')
-    .where('as_of', '<', BigInt(now - goneAfterMs))
+    .where((row) =>
+      row.or([row('as_of', '<', BigInt(now - goneAfterMs)), row('as_of', '>', BigInt(now + goneAfterMs))]),
+    )
     .execute();
 }
 
@@ -39,6 +44,7 @@ export async function reservedFor(queries: Kysely<Schema>, workspaceId: string, 
     .select(exactSum('amount', 'total'))
     .where('workspace_id', '=', workspaceId)
     .where('as_of', '>=', BigInt(now - goneAfterMs))
+    .where('as_of', '<=', BigInt(now + goneAfterMs))
     .executeTakeFirstOrThrow();
   return exactTotal(high, low);
 }

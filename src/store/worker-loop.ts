@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../core/failure.ts';
 import { checkRequest, type SettledRequest } from '../core/settled-request.ts';
 import { CannotOpen, type DatabaseLocation, type OpenDatabase } from './open-database.ts';
@@ -14,6 +15,8 @@ import type { SettleFault, StoreReply, StoreRequest, StoreStatus } from './worke
 const retryMs = 250;
 /** Rows of the journal that are settled at once; requests that arrived meanwhile come next. */
 const replayRows = 1_000;
+/** Reasons of one outage that are logged. */
+const mostLogged = 100;
 /** Hashes that are looked up at once. */
 const findHashes = 500;
 
@@ -40,7 +43,9 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   let database: OpenDatabase | undefined;
   let watching: { readonly stop: () => Promise<void> } | undefined;
   let upkeep: UpkeepRunner | undefined;
-  let status: StoreStatus = { database: 'behind', journalBytes: journal.bytes(), hasRoom: true };
+  let status: StoreStatus = { database: 'behind', journalBytes: journal.bytes(), hasRoom: true, reason: undefined };
+  /** The reasons of the outage that are in the log. */
+  const logged = new Set<string>();
   let batch: readonly SettledRequest[] | undefined;
   const wanted = new Set<string>();
   let reserved: Reserved | undefined;
@@ -54,17 +59,20 @@ export function createWorkerLoop(options: WorkerLoopOptions) {
   let hasToldSecret = false;
   let closing = false;
 
-  function tell(now: StoreStatus['database'], message?: string): void {
-    const journalBytes = journal.bytes();
-    const hasRoom = journalBytes < fullBytes;
-    const same = now === status.database && journalBytes === status.journalBytes && hasRoom === status.hasRoom;
-    if (same && message === undefined) return;
-    status = { database: now, journalBytes, hasRoom };
+  function tell(now: StoreStatus['database'], message?: string, reason = status.reason): void {
+    const [journalBytes, away] = [journal.bytes(), now === 'away' ? reason : undefined];
+    const next = { database: now, journalBytes, hasRoom: journalBytes < fullBytes, reason: away };
+    if (message === undefined && isDeepStrictEqual(status, next)) return;
+    status = next;
     reply({ kind: 'status', status: message === undefined ? status : { ...status, message } });
   }
 
-  function isAway(message: string): void {
-    if (status.database !== 'away') tell('away', message);
+  /** A reason is for the log once in an outage: with each try another may come, such as by turns those of two servers. */
+  function isAway(reason: string): void {
+    if (status.database !== 'away') logged.clear();
+    const isLogged = logged.has(reason) || logged.size >= mostLogged;
+    logged.add(reason);
+    tell('away', isLogged ? undefined : reason, reason);
     if (closing) return;
     retry ??= setTimeout(() => {
       retry = undefined;

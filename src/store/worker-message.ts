@@ -38,7 +38,9 @@ export interface StoreStatus {
   readonly journalBytes: number;
   /** Whether the journal has room for the rows of more requests. */
   readonly hasRoom: boolean;
-  /** An error, for the log. */
+  /** Why the database is away, as it was last found. There as long as it is away. */
+  readonly reason: string | undefined;
+  /** An error, for the log: told once. */
   readonly message?: string;
 }
 

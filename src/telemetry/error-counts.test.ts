@@ -42,6 +42,15 @@ describe('the count of failed requests', () => {
     expect(found && [found[1].failed, found[1].total]).toEqual(expected);
   });
 
+  it.each([3_600_000, -3_600_000])('is not changed by a wall clock that is set by %d ms', (jump) => {
+    const { clock, counts, outcome } = setUp();
+    outcome({ kind: 'failed' }, 28);
+    clock.jump(jump);
+    expect([...counts.ofModels()][0]?.[1]).toMatchObject({ failed: 28, total: 28 });
+    clock.advance(15 * 60_000);
+    expect([...counts.ofModels()][0]?.[1]).toMatchObject({ total: 0 });
+  });
+
   it("says nothing for a flood of callers' own faults, and all for as many of the engine's", () => {
     const { counts, outcome } = setUp();
     outcome({ kind: 'failed', refusedFor: 'bad-request' }, 28);

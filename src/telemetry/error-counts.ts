@@ -57,7 +57,7 @@ interface Rings {
   lastFault: string | undefined;
 }
 
-export function createErrorCounts(clock: Pick<Clock, 'now'>): ErrorCounts {
+export function createErrorCounts(clock: Pick<Clock, 'elapsed'>): ErrorCounts {
   const models = new Map<string, Rings>();
   const backends = new Map<string, Rings>();
 
@@ -65,7 +65,7 @@ export function createErrorCounts(clock: Pick<Clock, 'now'>): ErrorCounts {
     const rings = to.get(name) ?? newRings();
     to.set(name, rings);
     for (const ring of [rings.whole, rings.lately]) {
-      const slice = ring.at(clock.now());
+      const slice = ring.at(clock.elapsed());
       slice.total += 1;
       if (!isServed) slice.failed += 1;
     }
@@ -75,7 +75,7 @@ export function createErrorCounts(clock: Pick<Clock, 'now'>): ErrorCounts {
   function* countsIn(from: ReadonlyMap<string, Rings>): Generator<readonly [string, ErrorCount]> {
     for (const [name, { whole, lately, lastFault }] of from) {
       const windowMs = sliceMs * windowSlices;
-      const counts = { ...sumOf(whole.live(clock.now())), lately: sumOf(lately.live(clock.now())) };
+      const counts = { ...sumOf(whole.live(clock.elapsed())), lately: sumOf(lately.live(clock.elapsed())) };
       yield [name, { windowMs, ...counts, lastFault }];
     }
   }

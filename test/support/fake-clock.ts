@@ -5,6 +5,8 @@ export interface FakeClock extends Clock {
   readonly advance: (ms: number) => void;
   /** Lets time pass while the process cannot run: what arrived meanwhile is read, and only then the timers run that fell due. */
   readonly holdUp: (ms: number, arrived: () => void) => Promise<void>;
+  /** Sets the wall clock forward, or back where it is below zero, as an operator or a time server does. No timer notices. */
+  readonly jump: (ms: number) => void;
   /** Timers armed now. */
   readonly armed: () => number;
 }
@@ -17,6 +19,7 @@ interface Timer {
 /** A clock that stands still until it is told. `now` is the wall clock it starts at. */
 export function createFakeClock(now = 1_780_000_000_000): FakeClock {
   let passed = 0;
+  let jumped = 0;
   const timers = new Set<Timer>();
 
   /** The timer that falls due first, up to a moment; of two at once, the one armed first. */
@@ -26,12 +29,15 @@ export function createFakeClock(now = 1_780_000_000_000): FakeClock {
       .reduce<Timer | undefined>((a, b) => (a && a.at <= b.at ? a : b), undefined);
 
   return {
-    now: () => now + passed,
+    now: () => now + passed + jumped,
     elapsed: () => passed,
     after: (delayMs, run) => {
       const timer = { at: passed + delayMs, run };
       timers.add(timer);
       return () => timers.delete(timer);
+    },
+    jump: (ms) => {
+      jumped += ms;
     },
     armed: () => timers.size,
     holdUp: async (ms, arrived) => {

@@ -61,9 +61,9 @@ export async function newLocation(): Promise<DatabaseLocation> {
   return { kind: 'postgres', url: `${url}?options=${encodeURIComponent(`-c search_path=${schema}`)}` };
 }
 
-/** A new database with one workspace, "acme", and one key of it. Closed when the test is over. */
-export async function sampleDatabase(credit = '10') {
-  const location = await newLocation();
+/** A new database, or an empty one, with one workspace, "acme", and one key of it. Closed when the test is over. */
+export async function sampleDatabase(credit = '10', given?: DatabaseLocation) {
+  const location = given ?? (await newLocation());
   const database = await openDatabase(location, { missing: 'create', user: 'operator' });
   onTestFinished(() => database.close());
   const { queries } = database;

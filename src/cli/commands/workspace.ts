@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { AccountStatus, Workspace } from '../../core/account.ts';
+import { Refusal } from '../../core/administration.ts';
+import { messageOf } from '../../core/failure.ts';
 import { formatUsd, type Money } from '../../core/money.ts';
 import { shownWorkspace } from '../../core/shown.ts';
 import { accountsCommand, type Answer, byOperator } from './accounts-command.ts';
@@ -35,8 +38,17 @@ export function workspaceCommand(program: Command): void {
       .argument('<usd>', 'amount to add, such as 25 or 0.5; below zero for a correction, such as -3', creditOption)
       .option('--note <text>', 'what it is for; a correction needs one'),
     'refuse',
-    async (accounts, { note }, [workspace = '', usd = '']) =>
-      answer(await accounts.creditWorkspace(workspace, { amount: creditOption(usd), note }, byOperator())),
+    async (accounts, { note }, [workspace = '', usd = '']) => {
+      // A connection that breaks leaves open whether the credit was added. By its idempotency key it is added once.
+      const credit = { amount: creditOption(usd), note, idempotencyKey: randomUUID() };
+      const add = () => accounts.creditWorkspace(workspace, credit, byOperator());
+      try {
+        return answer(await add());
+      } catch (error) {
+        if (error instanceof Refusal || !accounts.isAway(error)) throw error;
+        return answer(await add().catch(unknownWhether));
+      }
+    },
   );
 
   accountsCommand<{ readonly maxInFlight: number }>(
@@ -62,6 +74,14 @@ export function workspaceCommand(program: Command): void {
         answer(await accounts.setWorkspaceStatus(workspace, status, byOperator())),
     );
   }
+}
+
+function unknownWhether(cause: unknown): never {
+  if (cause instanceof Refusal) throw cause;
+  throw new Error(
+    `The database did not answer (${messageOf(cause)}), and it is not known whether the credit was added. Look at the balance with \`weir workspace list\` before you repeat the command.`,
+    { cause },
+  );
 }
 
 /** A workspace in the form on which scripts have relied since there was only a command line: nothing is added to it. */

@@ -1,4 +1,5 @@
 import { Socket } from 'node:net';
+import { type Driver, PostgresDialect, type PostgresDialectConfig, PostgresDriver } from 'kysely';
 import { Client, type ClientConfig, Pool, types } from 'pg';
 import type { OpenDatabase } from '../open-database.ts';
 
@@ -90,6 +91,27 @@ export function postgresConnections(url: string): PostgresConnections {
       await new Promise((resolve) => setImmediate(resolve));
     },
   };
+}
+
+/** Kysely's dialect, but for one thing: it passes on why a transaction failed, and not why it could not be rolled back then. */
+export class WeirPostgresDialect extends PostgresDialect {
+  readonly #config: PostgresDialectConfig;
+
+  constructor(config: PostgresDialectConfig) {
+    super(config);
+    this.#config = config;
+  }
+
+  override createDriver(): Driver {
+    return new ForgivingDriver(this.#config);
+  }
+}
+
+class ForgivingDriver extends PostgresDriver {
+  override async rollbackTransaction(connection: Parameters<PostgresDriver['rollbackTransaction']>[0]): Promise<void> {
+    // The driver uses a connection no more that could not roll back, and the server then rolls back by itself.
+    await super.rollbackTransaction(connection).catch(() => undefined);
+  }
 }
 
 /** The channel on which an operator's command tells that it has changed accounts. */

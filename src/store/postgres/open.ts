@@ -1,4 +1,4 @@
-import { CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely';
+import { CompiledQuery, Kysely, sql } from 'kysely';
 import { DatabaseError } from 'pg';
 import {
   CannotOpen,
@@ -8,8 +8,14 @@ import {
   type OpenOptions,
 } from '../open-database.ts';
 import { isUpToDate, migrate } from '../migrations.ts';
-import { changesChannel, listenForChanges, postgresConnections, type PostgresConnections } from './connections.ts';
-import { createLedgerNames } from '../ledger-names.ts';
+import {
+  changesChannel,
+  listenForChanges,
+  postgresConnections,
+  type PostgresConnections,
+  WeirPostgresDialect,
+} from './connections.ts';
+import { createLedgerNames, type LedgerNames } from '../ledger-names.ts';
 import { entriesOf } from '../stored-request.ts';
 import { createPartitions, type Partitions } from './partitions.ts';
 import { postgresUpkeep } from './upkeep.ts';
@@ -46,11 +52,17 @@ export async function openPostgres(location: PostgresLocation, options: OpenOpti
 
 async function open(url: string, { user }: OpenOptions): Promise<OpenDatabase> {
   const connections = postgresConnections(url);
+  // A new connection may lead to a replica that took over, and lost the newest commits: nothing is remembered from before it.
+  let made = 0;
+  let preparedAt = 0;
+  let forget = (): void => undefined;
   const queries = new Kysely<Schema>({
-    dialect: new PostgresDialect({
+    dialect: new WeirPostgresDialect({
       pool: user === 'service' ? connections.pool(maxConnections) : connections.patientPool(),
       // A server that acknowledges before it has written must not do so for a ledger; one that waits for its replicas keeps doing so.
       onCreateConnection: async (connection) => {
+        made += 1;
+        forget();
         await connection.executeQuery(
           CompiledQuery.raw(
             "select set_config('synchronous_commit', 'on', false) where current_setting('synchronous_commit') = 'off'",
@@ -66,11 +78,31 @@ async function open(url: string, { user }: OpenOptions): Promise<OpenDatabase> {
     await queries.destroy();
     throw error;
   }
-  const prepare = preparing(queries, createPartitions(queries));
+  const names = createLedgerNames(queries);
+  const partitions = createPartitions(queries);
+  forget = () => {
+    names.forget();
+    partitions.forget();
+  };
+  const prepare = preparing(names, partitions);
   return {
     queries,
-    writes: postgresWrites,
-    prepare,
+    writes: {
+      ...postgresWrites,
+      insertRequests: async (connection, entries) => {
+        if (made !== preparedAt) throw new PreparedElsewhere();
+        return postgresWrites.insertRequests(connection, entries);
+      },
+    },
+    prepare: async (rows) => {
+      const begun = made;
+      const entries = await prepare(rows).catch((error: unknown) => {
+        throw made === begun ? error : new PreparedElsewhere();
+      });
+      if (made !== begun) throw new PreparedElsewhere();
+      preparedAt = made;
+      return entries;
+    },
     beginUpkeep: (options) => beginUpkeep(url, options),
     classify,
     probe: async () => {
@@ -89,8 +121,14 @@ async function open(url: string, { user }: OpenOptions): Promise<OpenDatabase> {
   };
 }
 
-function preparing(queries: Kysely<Schema>, partitions: Partitions): OpenDatabase['prepare'] {
-  const names = createLedgerNames(queries);
+/** Rows were prepared with a connection that has ended since. */
+class PreparedElsewhere extends Error {
+  constructor() {
+    super('the connection has changed since the rows were prepared');
+  }
+}
+
+function preparing(names: LedgerNames, partitions: Partitions): OpenDatabase['prepare'] {
   return async (rows) => {
     const entries = entriesOf(rows, await names.number(rows));
     await partitions.makeRoom(entries.map(({ counted }) => counted.startedAt));
@@ -101,9 +139,9 @@ function preparing(queries: Kysely<Schema>, partitions: Partitions): OpenDatabas
 /** On a connection of its own, since a step may wait for others' reports. */
 function beginUpkeep(url: string, options: UpkeepOptions): ReturnType<OpenDatabase['beginUpkeep']> {
   const connections = postgresConnections(url);
-  const queries = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: connections.patientPool() }) });
+  const queries = new Kysely<Schema>({ dialect: new WeirPostgresDialect({ pool: connections.patientPool() }) });
   const partitions = createPartitions(queries);
-  const prepare = preparing(queries, partitions);
+  const prepare = preparing(createLedgerNames(queries), partitions);
   return {
     place: 'beside',
     steps: postgresUpkeep({ queries, writes: postgresWrites, prepare }, { ...options, partitions }),
@@ -115,7 +153,7 @@ function beginUpkeep(url: string, options: UpkeepOptions): ReturnType<OpenDataba
 }
 
 async function migratePatiently(connections: PostgresConnections): Promise<void> {
-  const patient = new Kysely<Schema>({ dialect: new PostgresDialect({ pool: connections.patientPool() }) });
+  const patient = new Kysely<Schema>({ dialect: new WeirPostgresDialect({ pool: connections.patientPool() }) });
   try {
     await migrate(patient);
   } finally {
@@ -124,6 +162,7 @@ async function migratePatiently(connections: PostgresConnections): Promise<void>
 }
 
 function classify(error: unknown): DatabaseErrorKind {
+  if (error instanceof PreparedElsewhere) return 'again';
   if (error instanceof RangeError || error instanceof TypeError || error instanceof SyntaxError) return 'refused';
   if (!(error instanceof DatabaseError)) return 'away';
   const { code = '' } = error;

@@ -26,12 +26,17 @@ export interface Partitions {
    * what is settled again must not be charged again.
    */
   readonly makeRoom: (moments: readonly number[]) => Promise<void>;
+  /** Has it looked again which there are. */
+  readonly forget: () => void;
 }
 
 export function createPartitions(queries: Kysely<Schema>): Partitions {
   let known: readonly Month[] = [];
 
   return {
+    forget: () => {
+      known = [];
+    },
     makeRoom: async (moments) => {
       for (const moment of moments) {
         if (known.some(({ from, to }) => moment >= from && moment < to)) continue;
