@@ -145,7 +145,7 @@ const searchSchema = z
 
 const { counted_by: countedBy } = shownRequestSchema.shape;
 
-export const billSchema = shownRequestSchema
+const billSchema = shownRequestSchema
   .pick({
     ...({ prompt_tokens: true, completion_tokens: true, cached_tokens: true, reasoning_tokens: true } as const),
     ...({ web_searches: true, cost: true } as const),

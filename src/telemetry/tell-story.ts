@@ -2,7 +2,7 @@ import { isCounted } from '../core/account.ts';
 import type { Ranking } from '../core/plan.ts';
 import { shownRequest } from '../core/request-fields.ts';
 import type { SettledRequest } from '../core/settled-request.ts';
-import { billSchema, type Story } from '../core/story.ts';
+import type { Story } from '../core/story.ts';
 import type { AttemptReason } from '../core/telemetry.ts';
 import type { AttemptNote, RequestRecord } from './request-record.ts';
 
@@ -107,8 +107,15 @@ function attemptOf(note: AttemptNote, begun: number): NonNullable<Story['attempt
 }
 
 function billOf(outcome: SettledRequest): Story['bill'] {
-  const shown = shownRequest({ outcome, workspace: outcome.workspaceId });
-  return billSchema.parse({ ...shown, counted_by: isCounted(outcome) ? outcome.countedBy : null });
+  const { prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, web_searches, cost } = shownRequest({
+    outcome,
+    workspace: outcome.workspaceId,
+  });
+  return {
+    ...{ prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, web_searches },
+    counted_by: isCounted(outcome) ? outcome.countedBy : null,
+    cost,
+  };
 }
 
 /** What the ledger knows of a request that the services have forgotten. */
